@@ -14,7 +14,7 @@ export type Caller = {
   readonly expiresAt: number | null;
 };
 
-const ADMIN_ROLE = "admin";
+export const ADMIN_ROLE = "admin";
 
 /** The role that passes all ownership checks; its other rights are defined in SQL. */
 export function isAdministrator({ role }: Pick<Caller, "role">): boolean {

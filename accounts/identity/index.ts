@@ -6,7 +6,7 @@ export {
   makeAuthenticator,
   type PasswordCredentials,
 } from "./authenticator.ts";
-export { type Caller, callerKey, isActedAs, isAdministrator, quotaKey } from "./caller.ts";
+export { ADMIN_ROLE, type Caller, callerKey, isActedAs, isAdministrator, quotaKey } from "./caller.ts";
 export {
   INTERFACE_NAMES,
   type InterfaceName,

@@ -10,7 +10,7 @@ import {
   replicationFindings,
   serverFindings,
 } from "./server-checks.ts";
-import { indexFindings, policyFindings, textBoundFindings } from "./table-checks.ts";
+import { administratorFindings, indexFindings, policyFindings, textBoundFindings } from "./table-checks.ts";
 
 /** Internal schemas of the service and of Postgres, which must not be exposed. */
 const INTERNAL_SCHEMAS = ["auth", "private", "pg_catalog", "information_schema"];
@@ -29,6 +29,7 @@ const CHECKS = [
   settingFindings,
   replicationFindings,
   textBoundFindings,
+  administratorFindings,
   policyFindings,
   indexFindings,
 ];

@@ -1,3 +1,4 @@
+import { ADMIN_ROLE } from "#accounts/identity";
 import {
   applicablePolicies,
   baseTypeOf,
@@ -11,6 +12,9 @@ import type { DoctorFacts, DoctorFinding } from "./facts.ts";
 
 /** A call that is evaluated once per row unless it is in a sub-select. */
 const CALLER_FUNCTIONS = /\b(?:auth\.\w+|current_setting)\(/g;
+
+/** A condition that administrators pass. */
+const ADMIN_CONDITION = /\bis_admin\(|'admin'/;
 
 const STRUCTURED_TYPES = new Set(["json", "jsonb", "xml"]);
 const TEXT_TYPES = new Set(["text", "varchar", "bpchar", "citext", "bytea", ...STRUCTURED_TYPES]);
@@ -83,6 +87,45 @@ export function policyFindings({ catalog }: DoctorFacts): DoctorFinding[] {
         problem: `The policy ${quotedName(name)} on ${quotedName(table.schema, table.name)} evaluates who the caller is once per row.`,
         fix: "-- Write (select auth.uid()) instead of auth.uid(): it is evaluated once per statement.",
       })),
+  );
+}
+
+/** Tables in which administrators see and change only what policies for others allow, in Studio too. */
+export function administratorFindings({ catalog, clients }: DoctorFacts): DoctorFinding[] {
+  if (!catalog.roles.has(ADMIN_ROLE)) return [];
+  const tables = exposedTables(catalog)
+    .filter(({ kind }) => kind === "table" || kind === "partitioned table")
+    .filter(
+      (table) =>
+        table.policies.length > 0 && isServedTo(clients, table, catalog) && lacksAdministrators(table, catalog),
+    );
+  if (tables.length === 0) return [];
+  const names = tables.map((table) => qualifiedNameOf(table));
+  const fixes = names.map(
+    (name) =>
+      `create policy admin_all on ${name} to ${ADMIN_ROLE} using (true) with check (true);\n` +
+      `grant select, insert, update, delete on ${name} to ${ADMIN_ROLE};`,
+  );
+  const problem = `Administrators see and change only what policies for others allow: no policy is for ${ADMIN_ROLE} on ${names.join(", ")}.`;
+  return [{ kind: "advice", problem, fix: fixes.join("\n") }];
+}
+
+function isServedTo(roles: readonly string[], table: CatalogTable, catalog: DoctorFacts["catalog"]): boolean {
+  return roles.some(
+    (role) =>
+      catalog.hasPrivilege(role, "select", table) ||
+      [...table.columns.keys()].some((column) => catalog.hasPrivilege(role, "select", table, column)),
+  );
+}
+
+function lacksAdministrators(table: CatalogTable, catalog: DoctorFacts["catalog"]): boolean {
+  const policies = applicablePolicies(catalog, table, ADMIN_ROLE, "select");
+  return (
+    policies !== null &&
+    !policies.some(
+      ({ permissive, roles, using }) =>
+        permissive && (roles.includes(ADMIN_ROLE) || using === "true" || ADMIN_CONDITION.test(using ?? "")),
+    )
   );
 }
 

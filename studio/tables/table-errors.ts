@@ -24,13 +24,15 @@ export type TableErrorsProps = {
   readonly windows: RowWindows;
   readonly role: string;
   readonly table: DescribedTable;
+  /** Whether to say that rows may be hidden where none is seen. */
+  readonly explainsHidden: boolean;
 };
 
 /** Why rows could not be read or are not seen, and what to do about it. */
-export function TableErrors({ catalog, windows, role, table }: TableErrorsProps) {
+export function TableErrors({ catalog, windows, role, table, explainsHidden }: TableErrorsProps) {
   useGridRows(windows);
   const { error, isExact, rowCount } = windows;
-  const isHidden = !error && isExact && rowCount === 0 && table.row_security !== "off";
+  const isHidden = explainsHidden && !error && isExact && rowCount === 0 && table.row_security !== "off";
   if (isHidden) return html`<${Notice}><p>${texts.tables.maybeHidden(role)} <${WhyLink} table=${table} /></p><//>`;
   if (!(error instanceof Error)) return null;
   const isForbidden = error instanceof ServiceError && error.code === "42501";
@@ -103,7 +105,7 @@ export function GrantDialog({ table, sql, onClose, onGranted }: GrantDialogProps
 }
 
 /** Leads to the explanation of the request for these rows. */
-function WhyLink({ table }: Pick<TableErrorsProps, "table">) {
+export function WhyLink({ table }: Pick<TableErrorsProps, "table">) {
   return html`<a href=${whyLink(useShownPath(table), table.schema)}>${texts.tables.why}</a>`;
 }
 

@@ -10,6 +10,7 @@ import { location, navigate } from "../frame/router.ts";
 import { type Children, html } from "../html.ts";
 import { useStore } from "../store.ts";
 import { texts } from "../texts.ts";
+import { AdministratorNotice, lacksAdministratorPolicy } from "./administrator-notice.ts";
 import { cellContent } from "./cell-content.ts";
 import { ColumnMenu } from "./column-menu.ts";
 import { EditingToolbar, useEditingView } from "./edit/editing-view.ts";
@@ -55,6 +56,11 @@ export function TableView({ catalog, role, table, caller, onGranted }: TableView
     setDraft({ column, path: "", operator: operator!, value: "" });
   };
   const [draft, setDraft] = useState<RowsState["filters"][number] | null>(null);
+  const isUnseen = lacksAdministratorPolicy(table, role);
+  const showAll = () => {
+    onGranted();
+    editing.session.refresh();
+  };
   const closeMenu = () => {
     setMenu(null);
     control.current?.focus();
@@ -64,7 +70,8 @@ export function TableView({ catalog, role, table, caller, onGranted }: TableView
       <${EditingToolbar} editing=${editing} />
     <//>
     <${FilterBar} columns=${columns} filters=${state.filters} draft=${draft} onDraft=${setDraft} onChange=${(filters: RowsState["filters"]) => changeState({ ...state, filters })} />
-    <${TableErrors} catalog=${catalog} windows=${windows} role=${role} table=${table} />
+    ${isUnseen && html`<${AdministratorNotice} table=${table} onGranted=${showAll} />`}
+    <${TableErrors} catalog=${catalog} windows=${windows} role=${role} table=${table} explainsHidden=${!isUnseen} />
     <div class="table-body">
       <${TableGrid}
         catalog=${catalog}

@@ -23,6 +23,14 @@ export const tablesTexts = {
     applyGrant: "Apply…",
     why: "See why",
     maybeHidden: (role: string) => `The role ${role} sees no row here. Row-level security may hide some.`,
+    noAdministratorPolicy: ({
+      visible,
+      total,
+      isPartial,
+    }: Readonly<{ visible: number; total: number; isPartial: boolean }>) =>
+      visible === total
+        ? "There is no policy for admin: changes may be refused."
+        : `admin sees ${visible} of ${isPartial ? "the first " : ""}${total === 1 ? "1 row" : `${formatCount(total)} rows`}: there is no policy for admin.`,
     rowsOf: (table: string) => `Rows of ${table}`,
     noRows: "No rows.",
     approximately: (count: number) => `~${compactNumber.format(count)}`,

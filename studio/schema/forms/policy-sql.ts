@@ -110,7 +110,7 @@ export type TemplateForm = {
 /** The callers that a template may name. */
 const READERS = ["anon", "authenticated"];
 const SERVER_ROLE = "service_role";
-const ADMINISTRATOR = "admin";
+export const ADMINISTRATOR = "admin";
 
 /** Row-level security with the policies and grants of a template; administrators and servers may do everything. */
 export function applyTemplate(table: QualifiedName, form: TemplateForm): string {
@@ -118,14 +118,21 @@ export function applyTemplate(table: QualifiedName, form: TemplateForm): string 
   const having = (names: readonly string[]) => names.filter((name) => roles.includes(name));
   const full = (role: string) =>
     roles.includes(role) ? [`grant select, insert, update, delete on ${quoteTable(table)} to ${quoteRole(role)};`] : [];
-  const administrators = having([ADMINISTRATOR]).map((role) =>
-    createPolicy(table, { ...EVERYTHING, name: joinName(role, "all"), roles: [role] }),
-  );
+  const isForAdministrators = template !== "none" && roles.includes(ADMINISTRATOR);
   return [
     setRowSecurity(table, { isEnabled: true }),
     ...templatePolicies(table, form, having),
-    ...(template === "none" ? [] : [...administrators, ...full(ADMINISTRATOR)]),
+    ...(isForAdministrators ? [allowAdministrators(table)] : []),
     ...full(SERVER_ROLE),
+  ].join("\n");
+}
+
+/** Administrators may read and change every row. */
+export function allowAdministrators(table: QualifiedName): string {
+  const name = joinName(ADMINISTRATOR, "all");
+  return [
+    createPolicy(table, { ...EVERYTHING, name, roles: [ADMINISTRATOR] }),
+    `grant select, insert, update, delete on ${quoteTable(table)} to ${quoteRole(ADMINISTRATOR)};`,
   ].join("\n");
 }
 

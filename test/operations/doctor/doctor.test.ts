@@ -55,6 +55,7 @@ const WELL = `
   alter table shop.orders enable row level security;
   alter table shop.orders replica identity full;
   create policy own on shop.orders using (buyer = (select current_setting('request.jwt.claims', true)));
+  create policy admin_all on shop.orders to admin using (true) with check (true);
   create policy just_made on shop.orders using (made_at = now() or current_timestamp = made_at);
   grant select on shop.orders to authenticated;
   create view shop.seen with (security_invoker = true) as select * from shop.orders;
@@ -129,10 +130,25 @@ describe("runChecks", () => {
       'advice: "shop"."trusted"() runs with the rights of postgres, which bypasses policies, and anon, authenticated may execute it.',
       "advice: closed.touch() runs with the rights of postgres (security definer) without a fixed search_path.",
       'advice: Change events do not contain the old rows of "shop"."orders".',
+      'advice: Administrators see and change only what policies for others allow: no policy is for admin on "shop"."orders".',
       'slow: The policy "own" on "shop"."orders" evaluates who the caller is once per row.',
       'slow: Embedding by orders_parent and deleting referenced rows scan all of "shop"."orders".',
       'slow: A policy of "shop"."orders" filters rows by "Buyer", which has no index.',
     ]);
+  });
+
+  test("suggests policies with which administrators see every row", async () => {
+    const database = await cloneDatabase("empty");
+    const about = async () =>
+      (await examined(database)).filter(({ problem: what }) => what.startsWith("Administrators"));
+    try {
+      await withClient(database.ownerUrl, (client) => client.query(ILL));
+      const [{ fix } = { fix: "" }] = await about();
+      await withClient(database.ownerUrl, (client) => client.query(fix));
+      expect(await about()).toEqual([]);
+    } finally {
+      await database.drop();
+    }
   });
 
   test("reports a login role and settings that are meant for development", async () => {

@@ -25,6 +25,11 @@ const SCHEMA = `
   create table public.diaries (id int primary key);
   alter table public.diaries enable row level security;
   insert into public.diaries values (1);
+  create table public.letters (id int primary key, is_public boolean not null);
+  alter table public.letters enable row level security;
+  create policy select_public on public.letters for select using (is_public);
+  grant select on public.letters to anon, admin;
+  insert into public.letters values (1, true), (2, false);
   create table public.behind (id int primary key);
   insert into public.behind values (7);
   create view public.front with (security_invoker) as select * from public.behind;
@@ -262,6 +267,18 @@ describeInBrowser("the tables of Studio", () => {
     await page.getByRole("note").getByRole("link", { name: "See why" }).click();
     await page.waitForURL("**/studio/access?**");
     expect(new URL(page.url()).searchParams.get("path")).toBe("/rest/v1/diaries?id=gt.0");
+  });
+
+  test("say how many rows are hidden from administrators for want of a policy, and show them when it is applied", async () => {
+    await visit("/studio/tables/public/letters");
+    await showsIds(page, ["1"]);
+    const notice = page.getByRole("note").filter({ hasText: "admin sees 1 of 2 rows: there is no policy for admin." });
+    await notice.getByRole("button", { name: "Apply…" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Run", exact: true }).click();
+    await showsIds(page, ["1", "2"]);
+    await until(async () => (await notice.count()) === 0);
+    const [right] = await studio.sql("select has_table_privilege('admin', 'public.letters', 'update') as may_update");
+    expect(right).toEqual({ may_update: true });
   });
 
   test("are those of the role that is viewed as", async () => {
