@@ -42,10 +42,10 @@ import { makeWebAuthn } from "./webauthn.ts";
 
 /** Queries the catalogue, because that is no error if the schema does not exist or is not accessible. */
 const HAS_ACCOUNTS = `
-  select from pg_class
-  where relnamespace = (select oid from pg_namespace where nspname = 'auth') and relname = 'users'
+  select from pg_catalog.pg_class
+  where relnamespace = (select oid from pg_catalog.pg_namespace where nspname = 'auth') and relname = 'users'
     and pg_catalog.has_schema_privilege(relnamespace, 'usage') and pg_catalog.has_table_privilege(oid, 'insert')
-    and exists (select from pg_proc where pronamespace = relnamespace and proname = 'find_account')`;
+    and exists (select from pg_catalog.pg_proc where pronamespace = relnamespace and proname = 'find_account')`;
 
 /**
  * Sign-in for all interfaces. The caller of `register`, `login` and `changePassword` passes what to create for the user:

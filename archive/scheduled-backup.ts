@@ -11,7 +11,7 @@ export const BACKUP_TASK = "content_service_backup";
 /** Without a queue name: the queue of a process that was killed would stay locked for hours. A lock replaces it. */
 const JOB = { maxAttempts: 3, jobKey: BACKUP_TASK };
 /** Of the session, so that it ends with the process. */
-const TRY_LOCK = "select pg_try_advisory_lock(hashtextextended($1, 0)) as locked";
+const TRY_LOCK = "select pg_catalog.pg_try_advisory_lock(pg_catalog.hashtextextended($1, 0)) as locked";
 const RETRY_LOCK_MS = 60_000;
 const FILE_NAME = /^backup-\d{4}-\d\d-\d\dT[\d-]+Z\.gz$/;
 

@@ -13,10 +13,12 @@ const QUERY_TIMEOUT_MS = 90_000;
  * `deadlock_timeout`, this side of a deadlock gives up, never the migration.
  */
 const SNAPSHOT_SETTINGS = `
-  select set_config('search_path', '', true), set_config('jit', 'off', true), set_config('statement_timeout', '60s', true),
-    set_config('lock_timeout', (
-      select greatest(1, least(200, setting::int / 4))::text || 'ms' from pg_settings where name = 'deadlock_timeout'
-    ), true)`;
+  select pg_catalog.set_config('search_path', '', true), pg_catalog.set_config('jit', 'off', true),
+    pg_catalog.set_config('statement_timeout', '60s', true),
+    pg_catalog.set_config('lock_timeout', pg_catalog.format('%sms', (
+      select greatest(1, least(200, setting::int operator(pg_catalog./) 4)) from pg_catalog.pg_settings
+      where name operator(pg_catalog.=) 'deadlock_timeout'
+    )), true)`;
 /** How long a snapshot is tried again while a migration holds its tables. */
 const LOCK_PATIENCE_MS = 10_000;
 const LOCK_RETRY_MS = 100;

@@ -18,9 +18,9 @@ import { parseSettings } from "./roles.ts";
 /** Settings for all databases come first, so that those for this database override them. */
 const LOGIN_SETTINGS = `
   select pg_catalog.unnest(setconfig) as setting
-  from pg_db_role_setting
-  where setrole = (select oid from pg_roles where rolname = session_user)
-    and setdatabase in (0, (select oid from pg_database where datname = pg_catalog.current_database()))
+  from pg_catalog.pg_db_role_setting
+  where setrole = (select oid from pg_catalog.pg_roles where rolname = session_user)
+    and setdatabase in (0, (select oid from pg_catalog.pg_database where datname = pg_catalog.current_database()))
   order by setdatabase <> 0`;
 
 const CURRENT_VALUES =
@@ -28,7 +28,7 @@ const CURRENT_VALUES =
 
 const FUNCTION_EXISTS = `
   select exists (
-    select from pg_proc join pg_namespace on pg_namespace.oid = pronamespace
+    select from pg_catalog.pg_proc join pg_catalog.pg_namespace on pg_namespace.oid = pronamespace
     where proname = $1 and nspname = any ($2)) as found`;
 
 /** The name that Supabase's documentation gives to the function of its custom access token hook. */

@@ -236,8 +236,12 @@ async function embeddedPostgres(config: Config, urlOf: UrlOf, close: () => Promi
 async function prepareEmbeddedDatabase({ dataDir, embeddedPort }: Config, rootUrl: string): Promise<string | null> {
   return withClient(rootUrl, async (client) => {
     // Ends with the connection.
-    await client.query("select pg_advisory_lock(hashtext($1))", ["prepare the embedded database"]);
-    const { rowCount } = await client.query("select from pg_database where datname = $1", [EMBEDDED_DATABASE]);
+    await client.query("select pg_catalog.pg_advisory_lock(pg_catalog.hashtext($1))", [
+      "prepare the embedded database",
+    ]);
+    const { rowCount } = await client.query("select from pg_catalog.pg_database where datname = $1", [
+      EMBEDDED_DATABASE,
+    ]);
     if (!rowCount) await client.query(`create database ${client.escapeIdentifier(EMBEDDED_DATABASE)}`);
     if (embeddedPort === null) return null;
     const { databasePassword } = await readOrMakeSecrets(dataDir);

@@ -53,7 +53,7 @@ type ServerReplicationSettings = {
 
 /** SQL. Slots belong to the server; there is one keeper per database. */
 export const KEEPER_SLOT_NAME =
-  "'changes_' || (select oid from pg_database where datname = pg_catalog.current_database())";
+  "'changes_' || (select oid from pg_catalog.pg_database where datname = pg_catalog.current_database())";
 /** Since Postgres 17 standbys with `sync_replication_slots` have a copy of such slots, so that the stream continues after a promotion. */
 const HAS_FAILOVER_SLOTS = "pg_catalog.current_setting('server_version_num')::int4 >= 170000";
 const NO_SIZE_LIMIT = -1;
@@ -87,7 +87,7 @@ export async function createTemporarySlot(
   }
   const { rows } = await client.query<{ restart: string; earliest: string; now: string }>(
     `select restart_lsn as restart, confirmed_flush_lsn as earliest, pg_catalog.pg_current_wal_flush_lsn() as now
-     from pg_replication_slots where slot_name = '${name}'`,
+     from pg_catalog.pg_replication_slots where slot_name = '${name}'`,
   );
   return {
     name,
@@ -105,7 +105,7 @@ async function advanceKeeperSlot(client: pg.Client, to: Lsn): Promise<void> {
   // It waits for standbys of synchronized_standby_slots, which may be away.
   await client.query(`set statement_timeout = ${ADVANCE_TIMEOUT_MS}`);
   await client.query(
-    `select pg_catalog.pg_replication_slot_advance(slot_name, '${formatLsn(to)}') from pg_replication_slots
+    `select pg_catalog.pg_replication_slot_advance(slot_name, '${formatLsn(to)}') from pg_catalog.pg_replication_slots
      where slot_name = ${KEEPER_SLOT_NAME} and confirmed_flush_lsn < '${formatLsn(to)}' and not active`,
   );
 }
@@ -113,11 +113,13 @@ async function advanceKeeperSlot(client: pg.Client, to: Lsn): Promise<void> {
 /** Drops the keeper unless a reader is active. Resolves with whether it is gone. */
 async function dropKeeperSlot(client: pg.Client): Promise<boolean> {
   await client.query(
-    `select pg_catalog.pg_drop_replication_slot(slot_name) from pg_replication_slots
+    `select pg_catalog.pg_drop_replication_slot(slot_name) from pg_catalog.pg_replication_slots
      where slot_name = ${KEEPER_SLOT_NAME} and not active
-       and not exists (select from pg_replication_slots where pg_catalog.starts_with(slot_name, ${KEEPER_SLOT_NAME} || '_'))`,
+       and not exists (select from pg_catalog.pg_replication_slots where pg_catalog.starts_with(slot_name, ${KEEPER_SLOT_NAME} || '_'))`,
   );
-  const { rowCount } = await client.query(`select from pg_replication_slots where slot_name = ${KEEPER_SLOT_NAME}`);
+  const { rowCount } = await client.query(
+    `select from pg_catalog.pg_replication_slots where slot_name = ${KEEPER_SLOT_NAME}`,
+  );
   return rowCount === 0;
 }
 
@@ -128,7 +130,7 @@ export async function measureWal(
 ): Promise<{ readonly lagBytes: number | null; readonly retainedBytes: number }> {
   const { rows } = await client.query<{ lag: string | null; retained: string }>(
     `select pg_catalog.pg_wal_lsn_diff(pg_catalog.pg_current_wal_flush_lsn(), $1) as lag,
-       (select coalesce(pg_catalog.max(pg_catalog.pg_wal_lsn_diff(pg_catalog.pg_current_wal_flush_lsn(), restart_lsn)), 0) from pg_replication_slots
+       (select coalesce(pg_catalog.max(pg_catalog.pg_wal_lsn_diff(pg_catalog.pg_current_wal_flush_lsn(), restart_lsn)), 0) from pg_catalog.pg_replication_slots
         where database = pg_catalog.current_database() and pg_catalog.starts_with(slot_name, ${KEEPER_SLOT_NAME})) as retained`,
     [next === null ? null : formatLsn(next)],
   );
@@ -139,8 +141,8 @@ export async function measureWal(
 async function readServerSettings(client: pg.Client, publication: string): Promise<ServerReplicationSettings> {
   const { rows } = await client.query<ServerReplicationSettings>(
     `select pg_catalog.current_setting('wal_level') as wal_level,
-       exists (select from pg_publication where pubname = ${pg.escapeLiteral(publication)}) as has_publication,
-       (select setting::int4 from pg_settings where name = 'max_slot_wal_keep_size') as most_megabytes,
+       exists (select from pg_catalog.pg_publication where pubname = ${pg.escapeLiteral(publication)}) as has_publication,
+       (select setting::int4 from pg_catalog.pg_settings where name = 'max_slot_wal_keep_size') as most_megabytes,
        ${KEEPER_SLOT_NAME} as keeper,
        ${HAS_FAILOVER_SLOTS} as has_failover_slots`,
   );
@@ -153,7 +155,7 @@ async function readServerSettings(client: pg.Client, publication: string): Promi
  */
 async function ensureKeeperSlot(client: pg.Client, goneFrom: string | null = null): Promise<void> {
   await client.query(
-    `select pg_catalog.pg_drop_replication_slot(slot_name) from pg_replication_slots
+    `select pg_catalog.pg_drop_replication_slot(slot_name) from pg_catalog.pg_replication_slots
      where slot_name = ${KEEPER_SLOT_NAME} and not active
        and (wal_status = 'lost' or pg_catalog.pg_wal_lsn_diff(pg_catalog.pg_current_wal_flush_lsn(), confirmed_flush_lsn) > ${MAX_KEEPER_LAG_BYTES}
          or restart_lsn > pg_catalog.pg_current_wal_flush_lsn()
@@ -161,7 +163,7 @@ async function ensureKeeperSlot(client: pg.Client, goneFrom: string | null = nul
   );
   const { rows } = await client.query<{ has_failover_slots: boolean }>(
     `select ${HAS_FAILOVER_SLOTS} as has_failover_slots
-     where not exists (select from pg_replication_slots where slot_name = ${KEEPER_SLOT_NAME})`,
+     where not exists (select from pg_catalog.pg_replication_slots where slot_name = ${KEEPER_SLOT_NAME})`,
   );
   if (!rows[0]) return;
   const failover = rows[0].has_failover_slots ? ", failover => true" : "";
@@ -178,7 +180,7 @@ async function ensureKeeperSlot(client: pg.Client, goneFrom: string | null = nul
 /** A keeper from before an upgrade to Postgres 17, or one that was created by hand, is not copied to standbys. */
 async function ensureFailover(client: pg.Client, keeper: string): Promise<void> {
   const { rowCount } = await client.query(
-    `select from pg_replication_slots where slot_name = '${keeper}' and not failover and not active`,
+    `select from pg_catalog.pg_replication_slots where slot_name = '${keeper}' and not failover and not active`,
   );
   if (rowCount === 0) return;
   // Another process may use the slot for a moment: the next reader tries again.

@@ -117,7 +117,7 @@ type UpToDateOptions = {
 type UsersAccess = "open" | "owner";
 
 const CALLABLE_FUNCTION = `
-  select from pg_proc p join pg_namespace n on n.oid = p.pronamespace
+  select from pg_catalog.pg_proc p join pg_catalog.pg_namespace n on n.oid = p.pronamespace
   where n.nspname = 'auth' and p.proname = $1
     and pg_catalog.has_schema_privilege(n.oid, 'usage') and pg_catalog.has_function_privilege(p.oid, 'execute')`;
 

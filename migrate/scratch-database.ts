@@ -28,13 +28,13 @@ export async function withScratchDatabase<T>(url: string, rootUrl: string, work:
 async function requireScratchDatabase(url: string, rootUrl: string): Promise<void> {
   const name = databaseNameIn(url);
   const exists = await withClient(rootUrl, (client) =>
-    client.query("select from pg_database where datname = $1", [name]),
+    client.query("select from pg_catalog.pg_database where datname = $1", [name]),
   );
   if (exists.rowCount === 0) return;
   const { rows } = await withClient(url, (client) =>
     client.query<{ isForeign: boolean }>(
       `select pg_catalog.to_regclass('graphile_migrate.migrations') is null and exists (
-        select from pg_tables where schemaname not in ('pg_catalog', 'information_schema')) as "isForeign"`,
+        select from pg_catalog.pg_tables where schemaname not in ('pg_catalog', 'information_schema')) as "isForeign"`,
     ),
   );
   if (!rows[0]!.isForeign) return;

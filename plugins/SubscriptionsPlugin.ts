@@ -53,12 +53,12 @@ const CANONICAL_TYPES: ReadonlySet<string> = new Set([
 /** Resolves domains to their base type: a role without usage on a domain's schema cannot name the domain. */
 const RESOLVE_COLUMN_TYPE = `
   with recursive typed as (
-    select atttypid as type, atttypmod as modifier from pg_attribute
+    select atttypid as type, atttypmod as modifier from pg_catalog.pg_attribute
     where attrelid = pg_catalog.to_regclass(pg_catalog.format('%I.%I', $1::text, $2::text)) and attname = $3
     union all
-    select typbasetype, typtypmod from typed join pg_type on pg_type.oid = type where typtype = 'd'
+    select typbasetype, typtypmod from typed join pg_catalog.pg_type on pg_type.oid = type where typtype = 'd'
   )
-  select pg_catalog.format_type(type, modifier) from typed join pg_type on pg_type.oid = type where typtype <> 'd'`;
+  select pg_catalog.format_type(type, modifier) from typed join pg_catalog.pg_type on pg_type.oid = type where typtype <> 'd'`;
 
 const SUBSCRIPTION_TAG =
   /^(?<field>[A-Za-z]\w*)\s+on:(?<operation>insert|update)(?:\s+by:(?<by>\w+)(?<optional>\?)?)?(?<notNull>\s+notNull)?\s*$/;

@@ -56,3 +56,44 @@ test("the SQL of the migrations' functions writes a whole row as `alias.*`", () 
   const offences = bodies.flatMap((text) => bareRows({ text }).map((found) => `${text.split("\n")[0]} ${found}`));
   expect(offences).toEqual([]);
 });
+
+/** Their statements run with a search path on which nothing but Postgres's objects is: `setPortableFormats`, the catalogue's snapshot, `readStatements`. */
+const ON_SAFE_PATH =
+  /^(archive\/(?!scheduled)|catalog\/(constraints|locked-relations|roles|routines|schemas|tables|types|view-columns)\.ts|migrate\/dump-schema\.ts)/;
+
+/** What is not looked up on the search path. */
+const SYNTAX =
+  /^(all|any|array|as|bit|cast|char|check|coalesce|collation|exists|extract|filter|greatest|grouping|in|interval|key|least|nullif|numeric|on|operator|over|overlay|position|row|substring|table|time|timestamp|trim|using|values|varchar|with)$/;
+
+/** Functions and relations of Postgres that a function or temporary table of a user could replace: those without a schema. */
+function unqualifiedNames({ text }: Pick<SqlText, "text">): string[] {
+  let sql = text;
+  for (let inner = ""; inner !== sql; ) {
+    inner = sql;
+    sql = inner.replaceAll(/\$\{[^{}]*\}/g, "§");
+  }
+  // With several arguments, `unnest` is syntax too, which exists without a schema only.
+  const calls = [...sql.matchAll(/(?<=[\s(,]|^|::|\|\|)(?!unnest\([^()]*,)([a-z][a-z_0-9]+)\(/g)].map(
+    ([, name]) => name!,
+  );
+  const relations = [...sql.matchAll(/\b(?:from|join)\s+(pg_(?!catalog\b)\w+)\b(?![.(])/g)].map(([, name]) => name!);
+  const created = [...sql.matchAll(/\b(?:as|with|recursive|table|into)\s+(\w+)\s?\(/g)].map(([, name]) => name!);
+  return [...calls.filter((name) => !SYNTAX.test(name) && !created.includes(name)), ...relations];
+}
+
+test("finds functions and relations of Postgres without their schema", () => {
+  const dynamic = (text: string) => text.replaceAll("{", () => "$\u007b");
+  expect(unqualifiedNames({ text: "select lower($1), pg_catalog.upper(x), coalesce(a, b) from pg_class" })).toEqual([
+    "lower",
+    "pg_class",
+  ]);
+  expect(
+    unqualifiedNames({ text: dynamic("select {join(a, {b})} from pg_catalog.unnest($1::text[]) as u(i)") }),
+  ).toEqual([]);
+});
+
+test("the SQL of the sources names functions and relations of Postgres with their schema", () => {
+  const texts = sqlTexts().filter(({ file }) => !ON_SAFE_PATH.test(file));
+  const offences = texts.flatMap((text) => unqualifiedNames(text).map((name) => `${text.file}:${text.line} ${name}`));
+  expect(offences).toEqual([]);
+});

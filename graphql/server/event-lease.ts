@@ -129,9 +129,9 @@ export class EventLease {
 const RENEW_LEASE = 'select was_awaited as "wasAwaited", at, writers from private.await_events($1)';
 const READ_STILL_WRITING = `
   select array(
-    select virtualtransaction from pg_locks
+    select virtualtransaction from pg_catalog.pg_locks
     where locktype = 'relation' and relation = 'private.events_awaited_until'::regclass
-      and database = (select oid from pg_database where datname = pg_catalog.current_database())
+      and database = (select oid from pg_catalog.pg_database where datname = pg_catalog.current_database())
       and virtualtransaction = any ($1)
   ) as writers`;
 

@@ -13,9 +13,9 @@ const READ_LAST_NUMBER = `select (case when is_called then last_value else 0 end
 // A transaction that took a number holds a lock until it ends. Queried second, so that no transaction is missed in between.
 const READ_SETTLED = `
   select not exists (
-    select from pg_locks
+    select from pg_catalog.pg_locks
     where locktype = 'relation' and relation = 'private.event_number'::regclass and mode = 'RowExclusiveLock'
-      and database = (select oid from pg_database where datname = pg_catalog.current_database())
+      and database = (select oid from pg_catalog.pg_database where datname = pg_catalog.current_database())
   ) as "isSettled"`;
 
 /** The schema or sequence does not exist: events come from other triggers. */

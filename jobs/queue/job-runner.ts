@@ -223,8 +223,8 @@ function workerLogFunction(log: Logger): LogFunctionFactory {
 
 /** Queries the catalogue, because that is no error if the schema does not exist or is not accessible. */
 const HAS_TASKS = `
-  select from pg_class
-  where relnamespace = (select oid from pg_namespace where nspname = 'private') and relname = 'tasks'
+  select from pg_catalog.pg_class
+  where relnamespace = (select oid from pg_catalog.pg_namespace where nspname = 'private') and relname = 'tasks'
     and pg_catalog.has_schema_privilege(relnamespace, 'usage') and pg_catalog.has_table_privilege(oid, 'insert')
     and pg_catalog.has_database_privilege(pg_catalog.current_database(), 'create')`;
 

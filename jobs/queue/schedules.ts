@@ -14,8 +14,8 @@ const MAX_LOGGED_NAMES = 20;
 
 /** Queries the catalogue, because that is no error if the schema does not exist or is not accessible. */
 const HAS_SCHEDULES = `
-  select from pg_class
-  where relnamespace = (select oid from pg_namespace where nspname = 'api') and relname = 'schedules'
+  select from pg_catalog.pg_class
+  where relnamespace = (select oid from pg_catalog.pg_namespace where nspname = 'api') and relname = 'schedules'
     and pg_catalog.has_schema_privilege(relnamespace, 'usage') and pg_catalog.has_table_privilege(oid, 'update')`;
 
 type ScheduleOptions = { readonly asOwner: AsOwner; readonly log: Pick<Logger, "warn" | "error"> };

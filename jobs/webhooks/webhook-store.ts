@@ -83,8 +83,8 @@ const MAX_REASON_LENGTH = 1_000;
 
 /** Queries the catalogue, because that is no error if the schema does not exist or is not accessible. */
 const HAS_WEBHOOKS = `
-  select from pg_class
-  where relnamespace = (select oid from pg_namespace where nspname = 'api') and relname = 'webhooks'
+  select from pg_catalog.pg_class
+  where relnamespace = (select oid from pg_catalog.pg_namespace where nspname = 'api') and relname = 'webhooks'
     and pg_catalog.has_schema_privilege(relnamespace, 'usage') and pg_catalog.has_table_privilege(oid, 'select, update')
     and pg_catalog.has_schema_privilege(pg_catalog.to_regnamespace('private')::oid, 'usage') and pg_catalog.has_table_privilege(pg_catalog.to_regclass('private.webhook_deliveries'), 'delete')`;
 

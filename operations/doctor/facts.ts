@@ -114,26 +114,26 @@ export type HostFacts = ReplicaFacts & { readonly setting: string };
 const LOGIN_SQL = `
   select rolname as name, rolsuper as superuser, rolbypassrls as "bypassesRowSecurity", rolinherit as inherits,
     exists (
-      select from pg_class where relowner = pg_roles.oid and relkind in ('r', 'p') and relnamespace = any ($1::text[]::regnamespace[])
+      select from pg_catalog.pg_class where relowner = pg_roles.oid and relkind in ('r', 'p') and relnamespace = any ($1::text[]::regnamespace[])
     ) as "ownsTables",
     exists (
-      select from pg_stat_ssl where pid = pg_catalog.pg_backend_pid() and not ssl and pg_catalog.inet_client_addr() is not null
+      select from pg_catalog.pg_stat_ssl where pid = pg_catalog.pg_backend_pid() and not ssl and pg_catalog.inet_client_addr() is not null
         and not (pg_catalog.inet_client_addr() <<= '127.0.0.0/8' or pg_catalog.inet_client_addr() = '::1')
     ) as "isInTheOpen"
-  from pg_roles where rolname = session_user`;
+  from pg_catalog.pg_roles where rolname = session_user`;
 
 const REPLICATION_SQL = `
   select pg_catalog.current_setting('wal_level') as "walLevel", pg_catalog.current_setting('max_slot_wal_keep_size') <> '-1' as "isBounded",
-    (select rolsuper or rolreplication from pg_roles where rolname = session_user)
+    (select rolsuper or rolreplication from pg_catalog.pg_roles where rolname = session_user)
       -- Amazon's way to let somebody replicate.
-      or exists (select from pg_roles where rolname = 'rds_replication' and pg_catalog.pg_has_role(oid, 'member')) as "mayReplicate",
-    exists (select from pg_proc join pg_namespace on pg_namespace.oid = pronamespace
+      or exists (select from pg_catalog.pg_roles where rolname = 'rds_replication' and pg_catalog.pg_has_role(oid, 'member')) as "mayReplicate",
+    exists (select from pg_catalog.pg_proc join pg_catalog.pg_namespace on pg_namespace.oid = pronamespace
       where nspname = 'private' and proname = 'tg__publish_rows'
-        and pg_proc.oid not in (select evtfoid from pg_event_trigger)) as "isByHand",
-    (select pubviaroot from pg_publication where pubname = $1) as "isViaRoot",
-    coalesce((select pg_catalog.to_json(publication.*) ->> 'pubgencols' = 's' from pg_publication as publication where pubname = $1), false) as "hasGenerated",
+        and pg_proc.oid not in (select evtfoid from pg_catalog.pg_event_trigger)) as "isByHand",
+    (select pubviaroot from pg_catalog.pg_publication where pubname = $1) as "isViaRoot",
+    coalesce((select pg_catalog.to_json(publication.*) ->> 'pubgencols' = 's' from pg_catalog.pg_publication as publication where pubname = $1), false) as "hasGenerated",
     (select pg_catalog.json_object_agg(schemaname || '.' || tablename, pg_catalog.to_json(published.*) -> 'attnames')
-      from pg_publication_tables as published where pubname = $1) as published`;
+      from pg_catalog.pg_publication_tables as published where pubname = $1) as published`;
 
 type ReplicationRow = Omit<ReplicationFacts, "published" | "isPooled"> & {
   published: Record<string, string[] | null> | null;
@@ -157,30 +157,30 @@ export async function readReplicationFacts(owner: pg.ClientBase, publication: st
 
 const SERVER = `
   select pg_catalog.current_setting('server_version') as release, pg_catalog.pg_is_in_recovery() as "isStandby",
-    (select pg_catalog.count(*)::int from pg_stat_replication as stream
-      where coalesce(state, 'streaming') = 'streaming' and not exists (select from pg_replication_slots where active_pid = stream.pid and slot_type = 'logical')) as standbys`;
+    (select pg_catalog.count(*)::int from pg_catalog.pg_stat_replication as stream
+      where coalesce(state, 'streaming') = 'streaming' and not exists (select from pg_catalog.pg_replication_slots where active_pid = stream.pid and slot_type = 'logical')) as standbys`;
 const OPEN_SCHEMAS = `
-  select nspname as name from pg_namespace
+  select nspname as name from pg_catalog.pg_namespace
   where nspname = any ($1) and pg_catalog.has_schema_privilege('public', oid, 'create') order by 1`;
 const CLIENTS = `
   select rolname as name, rolsuper as superuser, rolbypassrls as "bypassesRowSecurity", rolcanlogin as "mayLogIn"
-  from pg_roles where rolname = any ($1) order by 1`;
+  from pg_catalog.pg_roles where rolname = any ($1) order by 1`;
 const SLOTS = `
   select slot_name as name, active as "isActive", wal_status = 'lost' as "isLost", slot_type = 'physical' as "isPhysical",
     coalesce(pg_catalog.pg_wal_lsn_diff(case when pg_catalog.pg_is_in_recovery() then pg_catalog.pg_last_wal_replay_lsn() else pg_catalog.pg_current_wal_lsn() end, restart_lsn), 0)::float8
       as "retainedBytes",
     (pg_catalog.to_json(slots.*) ->> 'failover')::bool as "isFailover", slot_name = ${KEEPER_SLOT_NAME} as "isKeeper"
-  from pg_replication_slots as slots order by 1`;
+  from pg_catalog.pg_replication_slots as slots order by 1`;
 const SPARE_SLOTS = `
-  select pg_catalog.current_setting('max_replication_slots')::int - (select pg_catalog.count(*) from pg_replication_slots)::int as slots,
-    pg_catalog.current_setting('max_wal_senders')::int - (select pg_catalog.count(*) from pg_stat_replication)::int as senders`;
+  select pg_catalog.current_setting('max_replication_slots')::int - (select pg_catalog.count(*) from pg_catalog.pg_replication_slots)::int as slots,
+    pg_catalog.current_setting('max_wal_senders')::int - (select pg_catalog.count(*) from pg_catalog.pg_stat_replication)::int as senders`;
 /** Functions of extensions are left out. */
 const LOOSE_DEFINERS = `
   select oid::regprocedure::text as signature, pg_catalog.pg_get_userbyid(proowner) as owner
-  from pg_proc
+  from pg_catalog.pg_proc
   where prosecdef and not exists (select from pg_catalog.unnest(proconfig) setting where pg_catalog.starts_with(setting, 'search_path='))
     and pronamespace <> all ($1::text[]::regnamespace[]) and pronamespace not in ('pg_catalog'::regnamespace, 'information_schema'::regnamespace)
-    and not exists (select from pg_depend where classid = 'pg_proc'::regclass and objid = pg_proc.oid and deptype = 'e')
+    and not exists (select from pg_catalog.pg_depend where classid = 'pg_proc'::regclass and objid = pg_proc.oid and deptype = 'e')
   order by 1`;
 
 const CLAIMS_HOOK_SQL = `
@@ -189,22 +189,22 @@ const CLAIMS_HOOK_SQL = `
       as "isExecutable",
     coalesce(pg_catalog.pg_has_role(session_user, hook.oid, 'member'), false) as "isRoleUsable",
     array(
-      select rolname::text from pg_roles where rolname = any ($3)
+      select rolname::text from pg_catalog.pg_roles where rolname = any ($3)
         and pg_catalog.has_schema_privilege(pg_roles.oid, function.pronamespace, 'usage') and pg_catalog.has_function_privilege(pg_roles.oid, function.oid, 'execute')
       order by rolname
     ) as callers
   from (values (1)) as one
-  left join pg_roles as hook on hook.rolname = $2
-  left join pg_proc as function on function.oid = pg_catalog.to_regprocedure($1 || '(jsonb)') and function.prorettype = 'jsonb'::regtype`;
+  left join pg_catalog.pg_roles as hook on hook.rolname = $2
+  left join pg_catalog.pg_proc as function on function.oid = pg_catalog.to_regprocedure($1 || '(jsonb)') and function.prorettype = 'jsonb'::regtype`;
 
 const HAS_CALLS = `
-  select from pg_attribute
+  select from pg_catalog.pg_attribute
   where attrelid = pg_catalog.to_regclass('private.tasks') and attname = 'function' and pg_catalog.has_table_privilege(attrelid, 'select')`;
 const UNUSABLE_TASK_ROLES = `
   select caller->>'role' as role, pg_catalog.count(*)::int as tasks
   from private.tasks
   where function is not null and finished_at is null and not exists (
-    select from pg_roles where rolname = caller->>'role'
+    select from pg_catalog.pg_roles where rolname = caller->>'role'
       and pg_catalog.pg_has_role($1, oid, case when pg_catalog.current_setting('server_version_num')::int >= 160000 then 'set' else 'member' end)
   )
   group by 1 order by 1`;

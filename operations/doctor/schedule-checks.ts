@@ -5,7 +5,7 @@ import type { DoctorFinding } from "./facts.ts";
 
 const READ_SCHEDULES = `
   select schedules.name, cron, time_zone as "timeZone", fault.message as fault, coalesce(fault.hint, '') as hint,
-    exists (select from pg_timezone_names as known where known.name = time_zone) as "isZoneKnown",
+    exists (select from pg_catalog.pg_timezone_names as known where known.name = time_zone) as "isZoneKnown",
     ended.planned_at as "failedAt", ended.error->>'message' as failure,
     (
       select pg_catalog.count(*)::int from api.schedule_runs

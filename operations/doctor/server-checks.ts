@@ -84,7 +84,7 @@ function standbyFindings({ isStandby, standbys, slots }: DoctorFacts["server"]):
     return [{ kind: "advice", problem, fix: "-- Upgrade to Postgres 17 or newer, or let Patroni copy the slot." }];
   }
   const problem = `The replication slot ${keeper.name} is not copied to standbys: ${consequence}.`;
-  const fix = `select pg_drop_replication_slot('${keeper.name}');  -- the service creates it again, to be copied`;
+  const fix = `select pg_catalog.pg_drop_replication_slot('${keeper.name}');  -- the service creates it again, to be copied`;
   return [{ kind: "advice", problem, fix }];
 }
 
@@ -148,7 +148,7 @@ function slotFindings({
   const problem = isLost
     ? `The replication slot ${name} is lost: the WAL that it needs was removed.`
     : `The replication slot ${name} keeps ${(retainedBytes / 2 ** 30).toFixed(1)} GB of WAL and is inactive.`;
-  const fix = `select pg_drop_replication_slot('${name.replaceAll("'", "''")}');`;
+  const fix = `select pg_catalog.pg_drop_replication_slot('${name.replaceAll("'", "''")}');`;
   return [{ kind: isLost ? "advice" : "danger", problem, fix }];
 }
 
@@ -157,7 +157,7 @@ function lostStandbyFinding(slot: string): DoctorFinding {
   return {
     kind: "advice",
     problem: `No standby uses the replication slot ${slot}: the standby is stopped, or cannot follow the primary any more.`,
-    fix: `-- Look at its log. If it needs WAL that was removed, copy it again: patronictl reinit <cluster> ${slot}, or pg_basebackup\n-- If it was removed: select pg_drop_replication_slot('${slot.replaceAll("'", "''")}');`,
+    fix: `-- Look at its log. If it needs WAL that was removed, copy it again: patronictl reinit <cluster> ${slot}, or pg_basebackup\n-- If it was removed: select pg_catalog.pg_drop_replication_slot('${slot.replaceAll("'", "''")}');`,
   };
 }
 
@@ -286,7 +286,7 @@ function describeReplica({ host, status }: ReplicaFacts, name: string): DoctorFi
         {
           kind: "advice",
           problem: `${named} cancels reads that conflict with vacuum.`,
-          fix: "alter system set hot_standby_feedback = on; select pg_reload_conf();  -- on the replica",
+          fix: "alter system set hot_standby_feedback = on; select pg_catalog.pg_reload_conf();  -- on the replica",
         },
       ];
     case "well":
@@ -332,7 +332,7 @@ function walFindings({ walLevel, mayReplicate, isBounded }: ReplicationFacts): D
     {
       kind: "danger",
       problem: "max_slot_wal_keep_size is unlimited: an inactive replication slot can fill the disk.",
-      fix: "alter system set max_slot_wal_keep_size = '4GB'; select pg_reload_conf();",
+      fix: "alter system set max_slot_wal_keep_size = '4GB'; select pg_catalog.pg_reload_conf();",
     },
   ];
 }

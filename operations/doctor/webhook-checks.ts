@@ -2,12 +2,12 @@ import pg from "pg";
 import type { DoctorFinding } from "./facts.ts";
 
 const HAS_WEBHOOKS = `
-  select from pg_class
+  select from pg_catalog.pg_class
   where oid = pg_catalog.to_regclass('private.webhook_deliveries') and pg_catalog.has_table_privilege(oid, 'select')
     and pg_catalog.has_table_privilege(pg_catalog.to_regclass('api.webhooks'), 'select')`;
 const READ_WEBHOOKS = `
   select name, table_name as table, pg_catalog.to_regclass(table_name) is not null as "hasTable",
-    exists (select from pg_index where indrelid = pg_catalog.to_regclass(table_name) and indisprimary) as "hasKey",
+    exists (select from pg_catalog.pg_index where indrelid = pg_catalog.to_regclass(table_name) and indisprimary) as "hasKey",
     disabled_because as "disabledBecause",
     (select pg_catalog.count(*)::int from private.webhook_deliveries where webhook_id = webhooks.id and state = 'dead') as dead,
     coalesce((

@@ -50,11 +50,11 @@ const READ_LIMITS = `
     pg_catalog.pg_has_role(current_user, 'pg_read_all_stats', 'usage') as sees_all`;
 const COUNT_CONNECTIONS = `
   select coalesce(nullif(application_name, ''), backend_type, '') as application, state, pg_catalog.count(*)::integer as count
-  from pg_stat_activity where datname = pg_catalog.current_database() group by 1, 2 order by 3 desc, 1, 2`;
+  from pg_catalog.pg_stat_activity where datname = pg_catalog.current_database() group by 1, 2 order by 3 desc, 1, 2`;
 /** pg_blocking_pids locks the lock manager, so it is called for waiting sessions only. */
 const LIST_SESSIONS = `
   with waiting as materialized (
-    select pid, pg_catalog.pg_blocking_pids(pid) as waits_for from pg_stat_activity
+    select pid, pg_catalog.pg_blocking_pids(pid) as waits_for from pg_catalog.pg_stat_activity
     where wait_event_type = 'Lock' and datname = pg_catalog.current_database()
   )
   select activity.pid, coalesce(nullif(application_name, ''), backend_type, '') as application, usename as role,
@@ -65,9 +65,9 @@ const LIST_SESSIONS = `
     coalesce(waits_for, '{}') as waits_for,
     (
       select pg_catalog.jsonb_build_object('type', locktype, 'mode', mode, 'relation', relation::regclass::text)
-      from pg_locks where pg_locks.pid = activity.pid and not granted limit 1
+      from pg_catalog.pg_locks where pg_locks.pid = activity.pid and not granted limit 1
     ) as lock
-  from pg_stat_activity as activity left join waiting using (pid)
+  from pg_catalog.pg_stat_activity as activity left join waiting using (pid)
   where datname = pg_catalog.current_database() and activity.pid <> pg_catalog.pg_backend_pid()
     and (state <> 'idle' and backend_type is distinct from 'walsender' or waits_for is not null or activity.pid in (select pg_catalog.unnest(waiting.waits_for) from waiting))
   order by waits_for is null, query_start, pid limit ${MAX_SESSIONS}`;
@@ -94,7 +94,7 @@ export type StatementStatistics = {
 };
 
 const FIND_EXTENSION = `
-  select nspname as schema from pg_extension join pg_namespace on pg_namespace.oid = extnamespace
+  select nspname as schema from pg_catalog.pg_extension join pg_catalog.pg_namespace on pg_namespace.oid = extnamespace
   where extname = 'pg_stat_statements'`;
 const MAX_STATEMENTS = 20;
 
@@ -108,7 +108,7 @@ export async function readStatementStatistics(asOwner: AsOwner): Promise<readonl
       select case when query <> '<insufficient privilege>' then pg_catalog.left(query, ${MAX_STATEMENT_LENGTH}) end as statement,
         pg_catalog.pg_get_userbyid(userid) as role, calls::float8, total_exec_time as total_ms, mean_exec_time as mean_ms,
         max_exec_time as max_ms, rows::float8
-      from ${view} where dbid = (select oid from pg_database where datname = pg_catalog.current_database())
+      from ${view} where dbid = (select oid from pg_catalog.pg_database where datname = pg_catalog.current_database())
       order by total_exec_time desc limit ${MAX_STATEMENTS}`);
     return statistics.rows;
   };
@@ -129,11 +129,11 @@ const FIND_STATEMENT = `
     greatest(0, extract(epoch from pg_catalog.clock_timestamp() - query_start) * 1000)::float8 as milliseconds,
     case when query not in ('', '<insufficient privilege>') then pg_catalog.left(query, ${MAX_STATEMENT_LENGTH}) end as statement,
     ($2::timestamptz is null or query_start = $2) as "isMeant"
-  from pg_stat_activity
+  from pg_catalog.pg_stat_activity
   where pid = $1 and datname = pg_catalog.current_database() and pid <> pg_catalog.pg_backend_pid()
     and coalesce(backend_type, 'client backend') = 'client backend'`;
 const CANCEL_STATEMENT = `
-  select pg_catalog.pg_cancel_backend(pid) as "isCancelled" from pg_stat_activity
+  select pg_catalog.pg_cancel_backend(pid) as "isCancelled" from pg_catalog.pg_stat_activity
   where pid = $1 and query_start = $2 and state = 'active' and datname = pg_catalog.current_database()`;
 const INSUFFICIENT_PRIVILEGE = "42501";
 

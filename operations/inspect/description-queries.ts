@@ -17,19 +17,19 @@ import { quotedName } from "#postgres/client";
 /** Schemas of Postgres, also those of temporary tables. */
 const SYSTEM_SCHEMA = "^pg_|^information_schema$";
 
-const SCHEMA_NAMES = `select nspname as name from pg_namespace where nspname !~ '${SYSTEM_SCHEMA}' order by nspname`;
+const SCHEMA_NAMES = `select nspname as name from pg_catalog.pg_namespace where nspname !~ '${SYSTEM_SCHEMA}' order by nspname`;
 
 const commentOn = (catalogue: string, oid: string) =>
-  `(select description from pg_description where classoid = '${catalogue}'::regclass and objoid = ${oid} and objsubid = 0)`;
+  `(select description from pg_catalog.pg_description where classoid = '${catalogue}'::regclass and objoid = ${oid} and objsubid = 0)`;
 
 const isOfExtension = (catalogue: string, oid: string) =>
-  `exists (select from pg_depend where classid = '${catalogue}'::regclass and objid = ${oid} and objsubid = 0 and deptype = 'e')`;
+  `exists (select from pg_catalog.pg_depend where classid = '${catalogue}'::regclass and objid = ${oid} and objsubid = 0 and deptype = 'e')`;
 
 const TABLE_DETAILS = `
   select c.oid, c.relpersistence = 'u' as unlogged,
     array(
       select pg_catalog.json_build_object('schema', n.nspname, 'name', p.relname)
-      from pg_inherits i join pg_class p on p.oid = i.inhparent join pg_namespace n on n.oid = p.relnamespace
+      from pg_catalog.pg_inherits i join pg_catalog.pg_class p on p.oid = i.inhparent join pg_catalog.pg_namespace n on n.oid = p.relnamespace
       where i.inhrelid = c.oid order by i.inhseqno
     ) as parents,
     case when c.relkind = 'p' then pg_catalog.pg_get_partkeydef(c.oid) end as "partitionKey",
@@ -40,13 +40,13 @@ const TABLE_DETAILS = `
       nullif(pg_catalog.pg_stat_get_live_tuples(c.oid), 0), case when pg_catalog.pg_relation_size(c.oid) = 0 then 0 else nullif(c.reltuples, -1) end
     )::float8 end as "estimatedRows",
     case when c.relkind in ('r', 'm') then pg_catalog.pg_total_relation_size(c.oid)::float8 end as bytes
-  from pg_class c left join pg_foreign_table f on f.ftrelid = c.oid left join pg_foreign_server s on s.oid = f.ftserver
+  from pg_catalog.pg_class c left join pg_catalog.pg_foreign_table f on f.ftrelid = c.oid left join pg_catalog.pg_foreign_server s on s.oid = f.ftserver
   where c.relnamespace = any ($1::text[]::regnamespace[]) and c.relkind in ('r', 'p', 'v', 'm', 'f')`;
 
 const COLLATIONS = `
   select a.attrelid as table, a.attname as column, c.oid::regcollation::text as collation
-  from pg_attribute a join pg_class t on t.oid = a.attrelid join pg_type y on y.oid = a.atttypid
-    join pg_collation c on c.oid = a.attcollation
+  from pg_catalog.pg_attribute a join pg_catalog.pg_class t on t.oid = a.attrelid join pg_catalog.pg_type y on y.oid = a.atttypid
+    join pg_catalog.pg_collation c on c.oid = a.attcollation
   where t.relnamespace = any ($1::text[]::regnamespace[]) and t.relkind in ('r', 'p', 'f') and a.attnum > 0 and a.attcollation <> y.typcollation`;
 
 const CONSTRAINTS = `
@@ -55,12 +55,12 @@ const CONSTRAINTS = `
       as kind,
     array(
       select a.attname::text from pg_catalog.unnest(k.conkey) with ordinality as key (number, position)
-        join pg_attribute a on a.attrelid = k.conrelid and a.attnum = key.number
+        join pg_catalog.pg_attribute a on a.attrelid = k.conrelid and a.attnum = key.number
       order by key.position
     ) as columns,
     pg_catalog.pg_get_constraintdef(k.oid) as definition, k.convalidated as valid, k.condeferrable as deferrable,
     k.coninhcount > 0 or k.conparentid <> 0 as inherited, ${commentOn("pg_constraint", "k.oid")} as comment
-  from pg_constraint k
+  from pg_catalog.pg_constraint k
   where k.connamespace = any ($1::text[]::regnamespace[]) and k.conrelid <> 0 and k.contype in ('p', 'u', 'f', 'c', 'x')
   order by k.conrelid, position(k.contype in 'pufcx'), k.conname`;
 
@@ -70,14 +70,14 @@ const INDEXES = `
     array(
       select case when key.number > 0 then a.attname::text end
       from pg_catalog.unnest((i.indkey::int2[])[0:i.indnkeyatts - 1]) with ordinality as key (number, position)
-        left join pg_attribute a on a.attrelid = i.indrelid and a.attnum = key.number
+        left join pg_catalog.pg_attribute a on a.attrelid = i.indrelid and a.attnum = key.number
       order by key.position
     ) as columns,
     pg_catalog.pg_get_expr(i.indpred, i.indrelid) as predicate,
     case when x.relkind = 'i' then pg_catalog.pg_relation_size(i.indexrelid)::float8 end as bytes,
     pg_catalog.pg_stat_get_numscans(i.indexrelid)::float8 as scans, ${commentOn("pg_class", "i.indexrelid")} as comment
-  from pg_index i join pg_class x on x.oid = i.indexrelid join pg_am m on m.oid = x.relam
-    left join pg_constraint k on k.conindid = i.indexrelid and k.contype in ('p', 'u', 'x')
+  from pg_catalog.pg_index i join pg_catalog.pg_class x on x.oid = i.indexrelid join pg_catalog.pg_am m on m.oid = x.relam
+    left join pg_catalog.pg_constraint k on k.conindid = i.indexrelid and k.contype in ('p', 'u', 'x')
   where x.relnamespace = any ($1::text[]::regnamespace[])
   order by i.indrelid, not i.indisprimary, x.relname`;
 
@@ -85,8 +85,8 @@ const TRIGGERS = `
   select t.tgrelid as table, t.tgname as name, pg_catalog.pg_get_triggerdef(t.oid) as definition,
     case t.tgenabled when 'D' then 'disabled' when 'R' then 'replica' when 'A' then 'always' else 'origin' end as enabled,
     pg_catalog.json_build_object('schema', n.nspname, 'name', p.proname) as function, ${commentOn("pg_trigger", "t.oid")} as comment
-  from pg_trigger t join pg_class c on c.oid = t.tgrelid join pg_proc p on p.oid = t.tgfoid
-    join pg_namespace n on n.oid = p.pronamespace
+  from pg_catalog.pg_trigger t join pg_catalog.pg_class c on c.oid = t.tgrelid join pg_catalog.pg_proc p on p.oid = t.tgfoid
+    join pg_catalog.pg_namespace n on n.oid = p.pronamespace
   where c.relnamespace = any ($1::text[]::regnamespace[]) and not t.tgisinternal
   order by t.tgrelid, t.tgname`;
 
@@ -94,30 +94,30 @@ const TRIGGERS = `
 const DEPENDENTS = `
   with dependency as (
     select d.classid, d.objid, d.refobjid as relation, a.attname::text as column
-    from pg_depend d join pg_class c on c.oid = d.refobjid join pg_attribute a on a.attrelid = d.refobjid and a.attnum = d.refobjsubid
+    from pg_catalog.pg_depend d join pg_catalog.pg_class c on c.oid = d.refobjid join pg_catalog.pg_attribute a on a.attrelid = d.refobjid and a.attnum = d.refobjsubid
     where d.refclassid = 'pg_class'::regclass and d.refobjsubid > 0 and c.relnamespace = any ($1::text[]::regnamespace[])
       and d.classid in ('pg_policy'::regclass, 'pg_rewrite'::regclass, 'pg_trigger'::regclass, 'pg_attrdef'::regclass, 'pg_proc'::regclass)
   ), dependent as (
     select d.relation, d.column, 'policy' as kind, p.polrelid as owner, p.polname::text as name
-    from dependency d join pg_policy p on d.classid = 'pg_policy'::regclass and p.oid = d.objid
+    from dependency d join pg_catalog.pg_policy p on d.classid = 'pg_policy'::regclass and p.oid = d.objid
     union all
     select d.relation, d.column, 'view', r.ev_class, null
-    from dependency d join pg_rewrite r on d.classid = 'pg_rewrite'::regclass and r.oid = d.objid and r.ev_class <> d.relation
+    from dependency d join pg_catalog.pg_rewrite r on d.classid = 'pg_rewrite'::regclass and r.oid = d.objid and r.ev_class <> d.relation
     union all
     select d.relation, d.column, 'trigger', t.tgrelid, t.tgname::text
-    from dependency d join pg_trigger t on d.classid = 'pg_trigger'::regclass and t.oid = d.objid and not t.tgisinternal
+    from dependency d join pg_catalog.pg_trigger t on d.classid = 'pg_trigger'::regclass and t.oid = d.objid and not t.tgisinternal
     union all
     select d.relation, d.column, 'column', v.adrelid, a.attname::text
-    from dependency d join pg_attrdef v on d.classid = 'pg_attrdef'::regclass and v.oid = d.objid
-      join pg_attribute a on a.attrelid = v.adrelid and a.attnum = v.adnum and a.attname <> d.column
+    from dependency d join pg_catalog.pg_attrdef v on d.classid = 'pg_attrdef'::regclass and v.oid = d.objid
+      join pg_catalog.pg_attribute a on a.attrelid = v.adrelid and a.attnum = v.adnum and a.attname <> d.column
   )
   select d.relation as table, d.kind, n.nspname as schema, coalesce(d.name, o.relname) as name,
     case when d.name is not null then o.relname end as of, pg_catalog.array_agg(distinct d.column order by d.column) as columns
-  from dependent d join pg_class o on o.oid = d.owner join pg_namespace n on n.oid = o.relnamespace
+  from dependent d join pg_catalog.pg_class o on o.oid = d.owner join pg_catalog.pg_namespace n on n.oid = o.relnamespace
   group by 1, 2, 3, 4, 5
   union all
   select d.relation, 'function', n.nspname, p.proname, null, pg_catalog.array_agg(distinct d.column order by d.column)
-  from dependency d join pg_proc p on d.classid = 'pg_proc'::regclass and p.oid = d.objid join pg_namespace n on n.oid = p.pronamespace
+  from dependency d join pg_catalog.pg_proc p on d.classid = 'pg_proc'::regclass and p.oid = d.objid join pg_catalog.pg_namespace n on n.oid = p.pronamespace
   group by d.relation, n.nspname, p.proname
   order by 1, 2, 3, 4`;
 
@@ -137,12 +137,12 @@ const FUNCTIONS = `
         'mode', case mode when 'b' then 'inout' when 'v' then 'variadic' else 'in' end,
         'default', case when p.pronargdefaults > 0 then pg_catalog.pg_get_function_arg_default(p.oid, i::int) end
       ) order by i)
-      from unnest(
+      from pg_catalog.unnest(
         coalesce(p.proallargtypes, pg_catalog.string_to_array(p.proargtypes::text, ' ')::oid[]), p.proargmodes::text[]
       ) with ordinality as argument (type, mode, i)
       where type is not null and coalesce(mode, 'i') in ('i', 'b', 'v')
     ), '[]') as inputs
-  from pg_proc p join pg_namespace n on n.oid = p.pronamespace join pg_language l on l.oid = p.prolang
+  from pg_catalog.pg_proc p join pg_catalog.pg_namespace n on n.oid = p.pronamespace join pg_catalog.pg_language l on l.oid = p.prolang
   where n.nspname = any ($1) and not ${isOfExtension("pg_proc", "p.oid")}
   order by n.nspname, p.proname, p.pronargs, p.proargtypes::text`;
 
@@ -151,27 +151,27 @@ const SEQUENCES = `
     s.seqincrement::text as increment, s.seqmin::text as minimum, s.seqmax::text as maximum, s.seqcycle as cycle,
     (
       select pg_catalog.json_build_object('schema', tn.nspname, 'name', t.relname, 'column', a.attname)
-      from pg_depend d join pg_class t on t.oid = d.refobjid join pg_namespace tn on tn.oid = t.relnamespace
-        join pg_attribute a on a.attrelid = t.oid and a.attnum = d.refobjsubid
+      from pg_catalog.pg_depend d join pg_catalog.pg_class t on t.oid = d.refobjid join pg_catalog.pg_namespace tn on tn.oid = t.relnamespace
+        join pg_catalog.pg_attribute a on a.attrelid = t.oid and a.attnum = d.refobjsubid
       where d.classid = 'pg_class'::regclass and d.objid = c.oid and d.refclassid = 'pg_class'::regclass and d.deptype in ('a', 'i')
       limit 1
     ) as owned_by, ${commentOn("pg_class", "c.oid")} as comment
-  from pg_sequence s join pg_class c on c.oid = s.seqrelid join pg_namespace n on n.oid = c.relnamespace
+  from pg_catalog.pg_sequence s join pg_catalog.pg_class c on c.oid = s.seqrelid join pg_catalog.pg_namespace n on n.oid = c.relnamespace
   where n.nspname = any ($1) and not ${isOfExtension("pg_class", "c.oid")}
   order by n.nspname, c.relname`;
 
 const ROLES = `
   select r.rolname as name, (
-      select description from pg_shdescription where classoid = 'pg_authid'::regclass and objoid = r.oid
+      select description from pg_catalog.pg_shdescription where classoid = 'pg_authid'::regclass and objoid = r.oid
     ) as comment,
     r.rolsuper as superuser, r.rolcanlogin as login, r.rolbypassrls as bypasses_row_security,
-    array(select o.rolname::text from pg_roles o where pg_catalog.pg_has_role(r.oid, o.oid, 'usage') and (not r.rolsuper or o.oid = r.oid) order by 1)
+    array(select o.rolname::text from pg_catalog.pg_roles o where pg_catalog.pg_has_role(r.oid, o.oid, 'usage') and (not r.rolsuper or o.oid = r.oid) order by 1)
       as inherits
-  from pg_roles r where r.rolname !~ '^pg_' order by r.rolname`;
+  from pg_catalog.pg_roles r where r.rolname !~ '^pg_' order by r.rolname`;
 
 const EXTENSIONS = `
   select e.extname as name, n.nspname as schema, e.extversion as version, ${commentOn("pg_extension", "e.oid")} as comment
-  from pg_extension e join pg_namespace n on n.oid = e.extnamespace order by e.extname`;
+  from pg_catalog.pg_extension e join pg_catalog.pg_namespace n on n.oid = e.extnamespace order by e.extname`;
 
 const PUBLICATIONS = `
   select p.pubname as name, pg_catalog.pg_get_userbyid(p.pubowner) as owner, p.puballtables as all_tables,
@@ -181,9 +181,9 @@ const PUBLICATIONS = `
     ], null) as events,
     coalesce((
       select pg_catalog.json_agg(pg_catalog.json_build_object('schema', t.schemaname, 'name', t.tablename) order by t.schemaname, t.tablename)
-      from pg_publication_tables t where t.pubname = p.pubname
+      from pg_catalog.pg_publication_tables t where t.pubname = p.pubname
     ), '[]') as tables
-  from pg_publication p order by p.pubname`;
+  from pg_catalog.pg_publication p order by p.pubname`;
 
 type OfTable<Part> = Part & { readonly table: number };
 

@@ -170,7 +170,7 @@ export async function runPolicyTest(
 ): Promise<void> {
   const { client } = dependencies;
   const { rows } = await client.query<{ isSuperuser: boolean }>(
-    'select rolsuper as "isSuperuser" from pg_roles where rolname = session_user',
+    'select rolsuper as "isSuperuser" from pg_catalog.pg_roles where rolname = session_user',
   );
   // As in a request, session_user is the login; only a superuser may change it.
   const login = rows[0]!.isSuperuser ? dependencies.loginRole : null;
@@ -241,7 +241,7 @@ type AccountsRow = {
 const FIND_ACCOUNTS = `
   select pg_catalog.to_regprocedure('auth.find_account(text)') is not null
     and pg_catalog.to_regprocedure('auth.claims_of(bigint)') is not null as "hasAccounts",
-    exists (select from pg_constraint where conrelid = pg_catalog.to_regclass('auth.users') and contype = 'f') as "belongToUsers"`;
+    exists (select from pg_catalog.pg_constraint where conrelid = pg_catalog.to_regclass('auth.users') and contype = 'f') as "belongToUsers"`;
 
 /** The claims of a token that the user would be given now. For an id without an account, only `sub`. */
 async function readUserClaims(client: pg.ClientBase, name: string): Promise<Claims> {

@@ -432,12 +432,12 @@ const FREE_CONNECTIONS = `
     pg_catalog.current_setting('max_connections')::int
       - pg_catalog.current_setting('superuser_reserved_connections')::int
       - coalesce(pg_catalog.current_setting('reserved_connections', true), '0')::int
-      - (select coalesce(pg_catalog.sum(numbackends), 0) from pg_stat_database),
+      - (select coalesce(pg_catalog.sum(numbackends), 0) from pg_catalog.pg_stat_database),
     (select nullif(datconnlimit, -1) - numbackends
-       from pg_database join pg_stat_database on datid = pg_database.oid
+       from pg_catalog.pg_database join pg_catalog.pg_stat_database on datid = pg_database.oid
       where pg_database.datname = pg_catalog.current_database()),
-    (select nullif(rolconnlimit, -1) - (select pg_catalog.count(*) from pg_stat_activity where usename = current_user)
-       from pg_roles
+    (select nullif(rolconnlimit, -1) - (select pg_catalog.count(*) from pg_catalog.pg_stat_activity where usename = current_user)
+       from pg_catalog.pg_roles
       where rolname = current_user)
   )::int as free`;
 

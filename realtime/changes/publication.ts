@@ -21,16 +21,16 @@ type PublishedTable = { readonly schema: string; readonly table: string; readonl
 // Postgres 15 and later publish column lists.
 const PUBLISHED_TABLES = `
   select schemaname as schema, tablename as table, pg_catalog.to_json(published.*) operator(pg_catalog.->) 'attnames' as columns
-  from pg_publication_tables as published where pubname = $1`;
+  from pg_catalog.pg_publication_tables as published where pubname = $1`;
 
 const MEMBERS = `
   select tables.schemaname as schema, tables.tablename as name,
     pg_catalog.concat_ws(' ', publication.oid, publication.xmin, member.oid, member.xmin) as mark
-  from pg_publication as publication
-  join pg_publication_tables as tables on tables.pubname = publication.pubname
-  join pg_namespace as namespace on namespace.nspname = tables.schemaname
-  join pg_class as class on class.relnamespace = namespace.oid and class.relname = tables.tablename
-  left join pg_publication_rel as member on member.prpubid = publication.oid and member.prrelid = class.oid
+  from pg_catalog.pg_publication as publication
+  join pg_catalog.pg_publication_tables as tables on tables.pubname = publication.pubname
+  join pg_catalog.pg_namespace as namespace on namespace.nspname = tables.schemaname
+  join pg_catalog.pg_class as class on class.relnamespace = namespace.oid and class.relname = tables.tablename
+  left join pg_catalog.pg_publication_rel as member on member.prpubid = publication.oid and member.prrelid = class.oid
   where publication.pubname = $1`;
 
 const DIGEST = `

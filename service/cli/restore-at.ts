@@ -151,7 +151,7 @@ function folderSuffix({ until }: RecoveryPlan): string {
 function countTables(urlOf: (role: string, database: string) => string): Promise<number> {
   return withClient(urlOf("postgres", EMBEDDED_DATABASE), async (client) => {
     const { rows } = await client.query<{ tables: number; recovering: boolean }>(
-      `select (select count(*)::int from pg_catalog.pg_class join pg_catalog.pg_namespace n on n.oid = relnamespace
+      `select (select pg_catalog.count(*)::int from pg_catalog.pg_class join pg_catalog.pg_namespace n on n.oid = relnamespace
                 where relkind = 'r' and nspname !~ '^pg_' and nspname <> 'information_schema') as tables,
               pg_catalog.pg_is_in_recovery() as recovering`,
     );

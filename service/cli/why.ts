@@ -64,7 +64,7 @@ function printStatement({ tables, seen, all, plan }: ExplainedStatement, role: s
 /** Warns if the table is not published, since its changes are then not sent to anybody. */
 async function printPublication(owner: pg.ClientBase, { schema, name }: CatalogTable): Promise<void> {
   const { rowCount } = await owner.query(
-    "select from pg_publication_tables where pubname = $1 and schemaname = $2 and tablename = $3",
+    "select from pg_catalog.pg_publication_tables where pubname = $1 and schemaname = $2 and tablename = $3",
     [REALTIME_PUBLICATION, schema, name],
   );
   if (rowCount) return;
