@@ -1,4 +1,5 @@
-// The database layer alone, without HTTP: what one round trip as a caller costs, beside pgbench and beside plain pg.
+// The database layer alone, without HTTP: what one round trip as a caller costs, beside pgbench and beside pg, plain and in its
+// pipeline mode.
 
 import pg from "pg";
 import { type Database, openDatabase } from "#postgres/database";
@@ -10,6 +11,7 @@ import { startScratch } from "./scratch.ts";
 
 const TARGET = 0.7;
 const CALLERS = 16;
+const PG_CONNECTIONS = 8;
 const STATEMENT_TIMEOUT = "30000";
 const CLAIMS = JSON.stringify({ sub: CALLER, name: "Bench", role: "authenticated", iss: "bench", exp: 1_999_999_999 });
 
@@ -84,6 +86,33 @@ async function runByPool(pool: pg.Pool, work: EngineWork): Promise<unknown> {
   }
 }
 
+/** The same steps in one round trip, by pg's pipeline mode. Callers share the clients: one that fails rolls back its own transaction only. */
+async function runByPipeline(client: pg.Client, work: EngineWork): Promise<unknown> {
+  const settings = settingsOf(work);
+  const list = settings.map((_, index) => `set_config($${2 * index + 1}, $${2 * index + 2}, true)`);
+  const steps = [
+    client.query("begin"),
+    client.query({ name: `settings ${settings.length}`, text: `select ${list}`, values: settings.flat() }),
+    client.query({ name: work.name, text: work.text, values: [drawValue()] }),
+    client.query("commit"),
+  ];
+  const [, , result] = await Promise.all(steps);
+  return result;
+}
+
+/** Takes the clients in turn. */
+async function openPipelines(connectionString: string) {
+  const config: pg.ClientConfig & { readonly pipeline: true } = { connectionString, pipeline: true };
+  const clients = Array.from({ length: PG_CONNECTIONS }, () => new pg.Client(config));
+  for (const client of clients) client.on("error", () => {});
+  await Promise.all(clients.map((client) => client.connect()));
+  let turn = 0;
+  return {
+    next: () => clients[turn++ % clients.length]!,
+    close: () => Promise.all(clients.map((client) => client.end())),
+  };
+}
+
 function runByEngine(database: Database, { text, readOnly }: EngineWork): Promise<unknown> {
   const context = { role: "authenticated", settings: SETTINGS };
   return database.run(context, { text, values: [drawValue()] }, { readOnly });
@@ -107,7 +136,7 @@ export const bench: Bench = async ({ rounds, seconds, print }) => {
   const version = await requirePgbench();
   print(`engine: one round trip as a caller, row-level security on, no HTTP; ${version}`);
   print(
-    `median of ${rounds} rounds of ${seconds} s, pgbench, engine, engine with TRANSACTION_MODE=explicit, and pg.Pool in turn\n`,
+    `median of ${rounds} rounds of ${seconds} s, pgbench, engine, engine with TRANSACTION_MODE=explicit, pg.Pool, and pg in pipeline mode in turn\n`,
   );
   await using scratch = await startScratch(SCHEMA);
   const url = scratch.url("authenticator");
@@ -118,9 +147,10 @@ export const bench: Bench = async ({ rounds, seconds, print }) => {
     log: { info() {}, warn() {} },
     transactionMode: "explicit",
   });
-  const pool = new pg.Pool({ connectionString: url, max: 8 });
+  const pool = new pg.Pool({ connectionString: url, max: PG_CONNECTIONS });
   // pool.end() does not wait for the sockets, which then see the server stop.
   pool.on("error", () => {});
+  const pipelines = await openPipelines(url);
 
   const timed = async (run: () => Promise<number>): Promise<EngineSample> => {
     const [node, postgres] = [process.cpuUsage(), await scratch.processorTime()];
@@ -139,33 +169,39 @@ export const bench: Bench = async ({ rounds, seconds, print }) => {
     const byEngine = () => measure(seconds, () => runByEngine(database, work));
     const byExplicit = () => measure(seconds, () => runByEngine(explicit, work));
     const byPool = () => measure(seconds, () => runByPool(pool, work));
+    const byPipeline = () => measure(seconds, () => runByPipeline(pipelines.next(), work));
     for (const each of [database, explicit]) await measure(0.5, () => runByEngine(each, work));
     await measure(0.5, () => runByPool(pool, work));
+    await measure(0.5, () => runByPipeline(pipelines.next(), work));
 
-    const samples: Readonly<Record<"pgbench" | "engine" | "explicit" | "pool", EngineSample>>[] = [];
+    const samples: Readonly<Record<"pgbench" | "engine" | "explicit" | "pool" | "pipeline", EngineSample>>[] = [];
     for (let round = 0; round < rounds; round++) {
       samples.push({
         pgbench: await timed(byPgbench),
         engine: await timed(byEngine),
         explicit: await timed(byExplicit),
         pool: await timed(byPool),
+        pipeline: await timed(byPipeline),
       });
     }
     const result = {
       work: work.name,
       toPgbench: median(samples.map(({ engine, pgbench }) => engine.rate / pgbench.rate)),
       toPool: median(samples.map(({ engine, pool }) => engine.rate / pool.rate)),
+      toPipeline: median(samples.map(({ engine, pipeline }) => engine.rate / pipeline.rate)),
       explicitToImplicit: median(samples.map((each) => processorTime(each.explicit) / processorTime(each.engine))),
       engine: summary(samples.map(({ engine }) => engine)),
       explicit: summary(samples.map(({ explicit }) => explicit)),
       pgbench: summary(samples.map(({ pgbench }) => pgbench)),
       pool: summary(samples.map(({ pool }) => pool)),
+      pipeline: summary(samples.map(({ pipeline }) => pipeline)),
     };
     results.push(result);
     print(describe(result));
   }
   await Promise.all([database.close(), explicit.close()]);
   await pool.end();
+  await pipelines.close();
 
   const worst = Math.min(...results.map(({ toPgbench }) => toPgbench));
   print(`target ${TARGET.toFixed(2)} of pgbench: ${worst >= TARGET ? "met" : "MISSED"} (${worst.toFixed(2)} at worst)`);
@@ -192,25 +228,28 @@ function describe(result: {
   readonly work: string;
   readonly toPgbench: number;
   readonly toPool: number;
+  readonly toPipeline: number;
   readonly explicitToImplicit: number;
   readonly engine: Summary;
   readonly explicit: Summary;
   readonly pgbench: Summary;
   readonly pool: Summary;
+  readonly pipeline: Summary;
 }): string {
   const line = (name: string, { requestsPerSecond, nodeMicroseconds, postgresMicroseconds }: Summary) => {
     const times = [
       ...(name === "pgbench" ? [] : [`node ${nodeMicroseconds.toFixed(1)} µs`]),
       ...(postgresMicroseconds === null ? [] : [`postgres ${postgresMicroseconds.toFixed(1)} µs`]),
     ];
-    return `    ${name.padEnd(8)} ${String(requestsPerSecond).padStart(6)}/s   processor time per request: ${times.join(", ")}`;
+    return `    ${name.padEnd(11)} ${String(requestsPerSecond).padStart(6)}/s   processor time per request: ${times.join(", ")}`;
   };
   return [
-    `  ${result.work}: ${result.toPgbench.toFixed(2)} of pgbench, ${result.toPool.toFixed(1)} times pg.Pool with BEGIN … COMMIT`,
+    `  ${result.work}: ${result.toPgbench.toFixed(2)} of pgbench, ${result.toPool.toFixed(1)} times pg.Pool with BEGIN … COMMIT, ${result.toPipeline.toFixed(1)} times pg in pipeline mode`,
     line("engine", result.engine),
     `${line("explicit", result.explicit)}, ${result.explicitToImplicit.toFixed(2)} of the engine's`,
     line("pgbench", result.pgbench),
     line("pg.Pool", result.pool),
+    line("pg pipeline", result.pipeline),
     "",
   ].join("\n");
 }
