@@ -27,6 +27,7 @@ const BENCHES: Readonly<Record<string, () => Promise<{ readonly bench: Bench }>>
   faults: () => import("./faults.ts"),
   webhooks: () => import("./webhooks.ts"),
   archives: () => import("./archives.ts"),
+  queue: () => import("./queue.ts"),
 };
 
 const SOAK_PARTS = { half: true, snapshots: true };
@@ -48,6 +49,7 @@ const USAGE = `npm run bench -- [NAME…] [--rounds 5] [--seconds 1] [--json FIL
   cores: one row by key with all workers and with one process, with few, many and idle connections
   soak [--minutes 5] [--only half|snapshots]…: mixed load on all interfaces; reports growth of memory, at half the load, and by objects
   webhooks [--seconds 5]: a backlog of 200,000 events, and 10,000 a second; fails if a receiver gets a key's events out of order
+  queue [--tasks 1000000]: a backlog of queued calls, run by one process; fails below 1,000 a second, or if one is lost
   catalogue [--only SCHEMA]…: startup and DDL with many tables
     schemas: ${Object.keys(SCHEMAS).join(", ")}; gitlab without --only
   archives [--only schemas|speed] [--versions 14,15,16,17,18] [--schemas 500] [--seed 1] [--megabytes 1000]: backups of random
@@ -92,6 +94,7 @@ const amounts = {
   schemas: amountOf("schemas"),
   seed: amountOf("seed"),
   megabytes: amountOf("megabytes"),
+  tasks: amountOf("tasks"),
 };
 const [loadBefore] = loadavg();
 const records: BenchRecord[] = [];
@@ -137,6 +140,7 @@ function readWords() {
         schemas: { type: "string", default: "500" },
         seed: { type: "string", default: "1" },
         megabytes: { type: "string", default: "1000" },
+        tasks: { type: "string", default: "1000000" },
         json: { type: "string" },
         markdown: { type: "string" },
       },
@@ -146,7 +150,9 @@ function readWords() {
   }
 }
 
-function amountOf(option: "rounds" | "seconds" | "minutes" | "every" | "schemas" | "seed" | "megabytes"): number {
+function amountOf(
+  option: "rounds" | "seconds" | "minutes" | "every" | "schemas" | "seed" | "megabytes" | "tasks",
+): number {
   return wholeNumber(option, values[option]);
 }
 

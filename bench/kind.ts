@@ -15,6 +15,8 @@ export type BenchOptions = {
   readonly seed: number;
   /** The size of a large database. */
   readonly megabytes: number;
+  /** The size of a backlog. */
+  readonly tasks: number;
   readonly print: (line: string) => void;
 };
 
