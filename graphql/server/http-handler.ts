@@ -54,8 +54,8 @@ type GraphqlHandlerDependencies = {
 type HandleGraphql = (request: GraphqlHttpRequest) => Promise<GraphqlHttpResponse>;
 
 const GRAPHQL_METHODS = "GET, HEAD, OPTIONS, POST";
-/** How often a query is run again with a newer schema while the database changes. */
-const MAX_SCHEMA_ATTEMPTS = 3;
+/** How often a query is run while the database changes, each time with a newer schema. */
+const MAX_SCHEMA_ATTEMPTS = 10;
 
 /** GraphQL over HTTP. Throws for requests that cannot be parsed; all other errors are in the response. */
 export function makeGraphqlHandler(dependencies: GraphqlHandlerDependencies): HandleGraphql {

@@ -25,6 +25,8 @@ export type SchemaKeeperOptions = {
 const DEBOUNCE_MS = 50;
 /** The number of roles whose schemas are prepared before a new schema is served. */
 const MAX_PREPARED_ROLES = 4;
+/** How many builds an operation waits for: one fails if a change of the database meets its statements. */
+const MAX_AWAITED_BUILDS = 3;
 /** How long a start waits for the first schema, which takes longer with thousands of tables. The other interfaces do not need it. */
 const FIRST_BUILD_WAIT_MS = 10_000;
 
@@ -75,7 +77,8 @@ export class SchemaKeeper {
     const served = this.#served;
     if (served === null || served !== version) return served !== null;
     if (!(await this.#options.catchUp(served.catalog))) return false;
-    await this.#builds.request().catch(() => {});
+    for (let builds = 0; builds < MAX_AWAITED_BUILDS && this.#served === served; builds++)
+      await this.#builds.request().catch(() => {});
     return this.#served !== served;
   }
 
@@ -121,10 +124,12 @@ export class SchemaKeeper {
 
   async #build(): Promise<RoleSchemas> {
     const { preset, catalog, anonRole, limits, hits, onInvalid } = this.#options;
+    // The one before the build: the database may change meanwhile, and a newer one would tell that the schema has followed it.
+    const builtWith = catalog();
     const built = await buildServableSchema(preset(), this.#closing.signal, this.#knownFaults);
     const { schema, resolvedPreset, omitted } = built;
     this.#logOmitted(omitted);
-    const made = { schema, resolvedPreset, catalog: catalog() };
+    const made = { schema, resolvedPreset, catalog: builtWith };
     const schemas = new RoleSchemas({ ...made, anonRole, limits, hits, onInvalid });
     // Built ahead, so that first operations do not wait for them.
     for (const role of [anonRole, ...(this.#served?.firstRoles(MAX_PREPARED_ROLES) ?? [])])

@@ -1,9 +1,13 @@
 import { Writable } from "node:stream";
+import type { GraphQLObjectType } from "grafast/graphql";
 import pg from "pg";
 import { pino } from "pino";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { loadCatalog } from "../../../catalog/load-catalog.ts";
+import { SchemaKeeper } from "../../../graphql/server/schema-keeper.ts";
 import { cloneDatabase } from "../../database.ts";
 import { type GraphQLService, serveGraphQL } from "../../graphql.ts";
+import { openPreset } from "../../plugins/open-preset.ts";
 import { serve } from "../../serve.ts";
 import { Wire } from "./socket/wire.ts";
 
@@ -160,6 +164,49 @@ describe("the schema", () => {
     await expect.poll(() => health()).toEqual({ status: "ok" });
     await graphql.sql("drop table public.parts cascade");
   });
+});
+
+test("a schema that the database has outrun while it was built is replaced when an operation finds out", async () => {
+  await using opened = await openPreset({
+    template: "empty",
+    sql: "create table public.notes (id int primary key); grant select on public.notes to anon",
+  });
+  const read = async () => {
+    const options = { schemas: ["public"], extraSearchPath: [], loginRole: "authenticator" };
+    return (await loadCatalog(opened.owner, options)).catalog;
+  };
+  let current = await read();
+  let builds = 0;
+  const renameMeanwhile: GraphileConfig.Plugin = {
+    name: "RenameMeanwhilePlugin",
+    gather: {
+      hooks: {
+        pgIntrospection_introspection: async () => {
+          if (++builds > 1) return;
+          await opened.owner.query("alter table public.notes rename id to number");
+          current = await read();
+        },
+      },
+    },
+  };
+  const keeper = new SchemaKeeper({
+    preset: () => ({ extends: [opened.preset], plugins: [renameMeanwhile] }),
+    catalog: () => current,
+    catchUp: async (outdated) => outdated !== current,
+    anonRole: "anon",
+    limits: { depth: 9, complexity: 999, tokens: 999, aliases: 9, directives: 9, rootFields: 9 },
+    log: { info() {}, warn() {}, error() {} },
+  });
+  const columns = async () => {
+    const { schema } = await keeper.current("anon");
+    return Object.keys((schema.getType("Note") as GraphQLObjectType).getFields());
+  };
+  await keeper.start();
+  expect(await columns()).toEqual(["id"]);
+  expect(await keeper.isNewerThan(keeper.version)).toBe(true);
+  expect(await columns()).toEqual(["number"]);
+  expect(await keeper.isNewerThan(keeper.version)).toBe(false);
+  keeper.close();
 });
 
 describe("at the start", () => {
