@@ -3,8 +3,8 @@
 -- replaced, then what needs these functions.
 --! from platform/000055 sha1:fc0a08c0b94286fc915871073d3e8b5165105664
 --! from content/000010 sha1:df3a11c3be2bd4870532b22d526bc4e650f3ad6a
---! to platform/000022 sha1:b12628081e1892626d6a2731ee783fd20316d00c
---! to content/000004 sha1:49775d96eb1316cd1995001ec4cbec3c3c8e293e
+--! to platform/000022 sha1:7e26a5f93d6cf60524cdbc42d7bbc39e98d54f5e
+--! to content/000004 sha1:114070e9de35672f447442d7dea469d3f0f005b3
 
 --! migration platform/000056 sha1:cf3a57cf393a6eb3bdda47b142ad93a410936971
 -- How much callers may make the tables of the service grow. Operators change the numbers.

@@ -1,7 +1,7 @@
 --! Previous: -
---! Hash: sha1:8f1f6e8b8ca6dc390df78116d979cd6ae05ef49e
+--! Hash: sha1:11e4b19f12cdcd0eb55339c94d3b0ff2376bb801
 
--- The accounts of a platform without this table have no row here.
+-- Users of the application. The accounts of a platform without them would have no row here.
 do $$
 begin
   if exists (select from auth.users) then

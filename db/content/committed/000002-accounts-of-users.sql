@@ -1,5 +1,5 @@
---! Previous: sha1:8f1f6e8b8ca6dc390df78116d979cd6ae05ef49e
---! Hash: sha1:262a597aecd64a70202efd7cdb59dc0e63caf928
+--! Previous: sha1:11e4b19f12cdcd0eb55339c94d3b0ff2376bb801
+--! Hash: sha1:30dc24b1cc6cda5ab0682fc26b960ea684db740f
 
 -- Connects the accounts of schema auth to public.users, the home of name and address. An application with a users table of its own copies
 -- this file and adapts it: sign-in needs the columns id (bigint), name, email and age, and an email that is unique whatever its case.

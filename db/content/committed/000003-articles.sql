@@ -1,5 +1,5 @@
---! Previous: sha1:262a597aecd64a70202efd7cdb59dc0e63caf928
---! Hash: sha1:ca8d73aac8124cd948b9d54dc4e20dfd96ceedfb
+--! Previous: sha1:30dc24b1cc6cda5ab0682fc26b960ea684db740f
+--! Hash: sha1:ef23d353e4024b0191258a9d5a257aebe0df463d
 
 -- Articles, their translations, and comments on them.
 

@@ -1,5 +1,5 @@
---! Previous: sha1:ca8d73aac8124cd948b9d54dc4e20dfd96ceedfb
---! Hash: sha1:49775d96eb1316cd1995001ec4cbec3c3c8e293e
+--! Previous: sha1:ef23d353e4024b0191258a9d5a257aebe0df463d
+--! Hash: sha1:114070e9de35672f447442d7dea469d3f0f005b3
 
 -- The GraphQL mutations of articles and comments. The generated insert, update and delete say neither why nothing happened nor which field is at fault.
 create type public.mutation_result as (

@@ -1,7 +1,7 @@
 --! Previous: sha1:03628746dacae43f8fc7bccfdcd37a65896ca25e
---! Hash: sha1:93670e91a1b760fa2026508b2df5ebfa37bb7f9f
+--! Hash: sha1:ec6ad784ba52a141f44baab9435daf34f1f2c187
 
--- What happens to accounts, written in the transaction in which it happens.
+-- Accounts, and the log of what happens to them, written in the transaction in which it happens.
 create table auth.audit_log (
   id         bigint generated always as identity primary key,
   at         timestamptz not null default now(),

@@ -1,5 +1,5 @@
---! Previous: sha1:93670e91a1b760fa2026508b2df5ebfa37bb7f9f
---! Hash: sha1:3692fc9e99b6a56a6302d282fa59f357650740de
+--! Previous: sha1:ec6ad784ba52a141f44baab9435daf34f1f2c187
+--! Hash: sha1:8508be9dc0176ba29f4c4daf1cc061524c5d6ae7
 
 -- The database roles that a credential may name, and the permissions in a token's claims. Postgres enforces the role; permissions
 -- are words that policies and clients can look for in the claims.

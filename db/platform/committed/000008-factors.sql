@@ -1,5 +1,5 @@
---! Previous: sha1:3692fc9e99b6a56a6302d282fa59f357650740de
---! Hash: sha1:366491f395629494f892d6e2f5a7957d86835d95
+--! Previous: sha1:8508be9dc0176ba29f4c4daf1cc061524c5d6ae7
+--! Hash: sha1:00fac2db4ff584c27e1d0af04216cf95fda15129
 
 -- Second factors: authenticator apps (TOTP) and security keys (WebAuthn), each pending until it was verified for the first time, then
 -- enabled. Challenges are stored so that any gateway can verify them.

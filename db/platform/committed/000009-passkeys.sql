@@ -1,5 +1,5 @@
---! Previous: sha1:366491f395629494f892d6e2f5a7957d86835d95
---! Hash: sha1:fa1884c0effa5c7c4f0a08bc43996f0b239188d2
+--! Previous: sha1:00fac2db4ff584c27e1d0af04216cf95fda15129
+--! Hash: sha1:2a108a5954aa23035f0f591edb294860224632f2
 
 -- Passkeys, which users sign in with, and the keys of security keys, which are second factors.
 create table auth.passkeys (

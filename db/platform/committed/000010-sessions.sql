@@ -1,5 +1,5 @@
---! Previous: sha1:fa1884c0effa5c7c4f0a08bc43996f0b239188d2
---! Hash: sha1:931b94936d3e446bf00f8bf1be53fe9be938c980
+--! Previous: sha1:2a108a5954aa23035f0f591edb294860224632f2
+--! Hash: sha1:1b7328590e8a4d384296e1c192c9e6385f0843d6
 
 -- Sign-ins of browsers: one session per user. It ends after some idle time, and after some hours in any case. The cookie holds the
 -- session's id, the table only its SHA-256: the table cannot be used to sign in.

@@ -1,5 +1,5 @@
---! Previous: sha1:931b94936d3e446bf00f8bf1be53fe9be938c980
---! Hash: sha1:a8253df5c79882b8b67649bdf538ab083e18a3e0
+--! Previous: sha1:1b7328590e8a4d384296e1c192c9e6385f0843d6
+--! Hash: sha1:630128c8cf347a968567256e0a55016c8c85efe4
 
 -- Sign-in by password, and failed sign-ins, counted in Postgres so that all processes count together. A failure counts in four scopes: this user from this
 -- address, this address, its site, this user. Each has its own limit, so that trying many users, or from many addresses, is limited too.

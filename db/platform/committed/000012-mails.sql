@@ -1,5 +1,5 @@
---! Previous: sha1:a8253df5c79882b8b67649bdf538ab083e18a3e0
---! Hash: sha1:d4f4bf1feb181076dec6b73dc96d938451b516cc
+--! Previous: sha1:630128c8cf347a968567256e0a55016c8c85efe4
+--! Hash: sha1:087c3cc2253ef98e6c92e0ad8a6ac8c3fe127298
 
 -- Links and codes sent by mail, and codes sent as text messages. A request that shows one proves that its sender reads the mail of that address. One mail has a
 -- link and a code of six digits, for the same purpose; either can be used, once. And sign-ins that end with a code for tokens (PKCE), whichever way they began.

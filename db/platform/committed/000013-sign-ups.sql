@@ -1,5 +1,5 @@
---! Previous: sha1:d4f4bf1feb181076dec6b73dc96d938451b516cc
---! Hash: sha1:a3f81f00c3a94e220cef9cb86ee40749c3936eff
+--! Previous: sha1:087c3cc2253ef98e6c92e0ad8a6ac8c3fe127298
+--! Hash: sha1:640e348e509a2b43b5d3ec601bccd216360fd293
 
 -- Sign-ups, the proof of an address or number, changes of it, and passwords.
 create table auth.account_settings (

@@ -1,5 +1,5 @@
---! Previous: sha1:a3f81f00c3a94e220cef9cb86ee40749c3936eff
---! Hash: sha1:f2bad4730613ad99deba701d174aa74666f936ad
+--! Previous: sha1:640e348e509a2b43b5d3ec601bccd216360fd293
+--! Hash: sha1:6e4e332da762c830a74fad3dacd8f28134b733c6
 
 -- Signing in through another provider: the providers, the identities of users there, and sign-ins in progress. The service verifies what a provider says.
 create table auth.providers (

@@ -1,5 +1,5 @@
---! Previous: sha1:f2bad4730613ad99deba701d174aa74666f936ad
---! Hash: sha1:3397186c6589eb2e35bb8587ce2fc52ee3106055
+--! Previous: sha1:6e4e332da762c830a74fad3dacd8f28134b733c6
+--! Hash: sha1:47761a97518e175e051f37eec7d26f47b3044e3d
 
 -- The rules of signing in through another provider. The service verifies what the provider says; these functions decide which account it
 -- is, and whether it may sign in.

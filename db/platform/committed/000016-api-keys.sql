@@ -1,5 +1,5 @@
---! Previous: sha1:3397186c6589eb2e35bb8587ce2fc52ee3106055
---! Hash: sha1:bfabbf3353f0431f38933229de05d4de941f22bc
+--! Previous: sha1:47761a97518e175e051f37eec7d26f47b3044e3d
+--! Hash: sha1:d75f779ab68c93a7120276b2ee115f79e7e9d04c
 
 -- Keys of programs.
 create table auth.api_keys (

@@ -1,5 +1,5 @@
---! Previous: sha1:bfabbf3353f0431f38933229de05d4de941f22bc
---! Hash: sha1:a85b73649362d07b7341d6213a1e39bfac30b3e7
+--! Previous: sha1:d75f779ab68c93a7120276b2ee115f79e7e9d04c
+--! Hash: sha1:917c7814189d14412409c3332eaddfde4b944354
 
 -- What is shown of an account, and what administrators do.
 create function auth.account_of(user_id bigint) returns table (

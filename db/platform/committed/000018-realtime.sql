@@ -1,5 +1,5 @@
---! Previous: sha1:a85b73649362d07b7341d6213a1e39bfac30b3e7
---! Hash: sha1:bf2809c3fa9609f6a2f12bab1af99a6eedbe92a4
+--! Previous: sha1:917c7814189d14412409c3332eaddfde4b944354
+--! Hash: sha1:dd0c715bd55bc00220c763c08a8daa652f049a3c
 
 -- Channels. A message is broadcast through the write-ahead log and stored nowhere; the table exists for its policies, which decide
 -- who may receive and send in a private channel. The service inserts a trial message as the caller and rolls it back.

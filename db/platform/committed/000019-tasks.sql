@@ -1,5 +1,5 @@
---! Previous: sha1:bf2809c3fa9609f6a2f12bab1af99a6eedbe92a4
---! Hash: sha1:db1430b4315c7efb09ff7cca360408ca9b857eb5
+--! Previous: sha1:dd0c715bd55bc00220c763c08a8daa652f049a3c
+--! Hash: sha1:aa6ae2b11730a4dc1ad52a72fbd88fc8cd037a9b
 
 -- Requests with "Prefer: respond-async", and function calls that SQL has queued. The queue, graphile_worker, only knows that a task
 -- exists; the task and its result are here, where no role of a request can read them.

@@ -1,5 +1,5 @@
---! Previous: sha1:db1430b4315c7efb09ff7cca360408ca9b857eb5
---! Hash: sha1:591868160418bd4705523c86d9b4cfc6a89411a9
+--! Previous: sha1:aa6ae2b11730a4dc1ad52a72fbd88fc8cd037a9b
+--! Hash: sha1:783d673434a0072e5665159359696dd74c9de846
 
 -- Function calls that SQL queues: api.enqueue in the caller's own role, api.enqueue_as in another. And tasks, as SQL sees them.
 create function private.function_inputs(function oid) returns table (name text, type oid, is_variadic boolean, is_required boolean)

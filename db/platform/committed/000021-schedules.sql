@@ -1,5 +1,5 @@
---! Previous: sha1:591868160418bd4705523c86d9b4cfc6a89411a9
---! Hash: sha1:3cb498e67a52e4ab8b278569b0734ecdd1fdb432
+--! Previous: sha1:783d673434a0072e5665159359696dd74c9de846
+--! Hash: sha1:9ab8f480ca1133a4b1d2ebcf0be1ea63acdde911
 
 -- Functions of SQL that run by the clock. The service evaluates the schedules each minute and queues what is due.
 create table api.schedules (

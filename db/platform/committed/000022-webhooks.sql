@@ -1,5 +1,5 @@
---! Previous: sha1:3cb498e67a52e4ab8b278569b0734ecdd1fdb432
---! Hash: sha1:b12628081e1892626d6a2731ee783fd20316d00c
+--! Previous: sha1:9ab8f480ca1133a4b1d2ebcf0be1ea63acdde911
+--! Hash: sha1:7e26a5f93d6cf60524cdbc42d7bbc39e98d54f5e
 
 -- Changes of rows that are sent to other services. A trigger records them in the transaction that makes them; the service sends
 -- what has been recorded. Only the owner may read and write what is here: a secret signs for the service.
