@@ -103,6 +103,25 @@ test("values of type jsonb with numbers that JavaScript would round do not block
   expect(hold).toBeLessThan(LONGEST_HOLD_MS);
 });
 
+test("nor do they over a WebSocket", async () => {
+  const hold = await held(async (attempt) => {
+    const socket = new WebSocket(serving.url.replace("http", "ws") + "/graphql", "graphql-transport-ws");
+    const answer = await new Promise<string>((resolve, reject) => {
+      socket.onerror = reject;
+      socket.onopen = () => socket.send('{"type":"connection_init"}');
+      socket.onmessage = ({ data }) => {
+        if (String(data).startsWith('{"type":"connection_ack"')) {
+          const payload = { query: "{ figures(first: 1) { edges { node { body } } } }" };
+          socket.send(JSON.stringify({ id: String(attempt), type: "subscribe", payload }));
+        } else resolve(String(data));
+      };
+    });
+    socket.close();
+    expect([answer.includes('{"m":70000,"n":12345678901234567890}'), answer.length > 2_000_000]).toEqual([true, true]);
+  });
+  expect(hold).toBeLessThan(LONGEST_HOLD_MS);
+});
+
 test("links of a thousand long rows do not block the event loop", async () => {
   const hold = await held(async () => {
     const response = await fetch(`${serving.url}/api/v1/reports?limit=1000&links=true`, { headers: SERVICE });

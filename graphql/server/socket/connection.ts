@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
 import {
   type DocumentNode,
@@ -87,6 +88,8 @@ export class SocketConnection {
   #expiry: NodeJS.Timeout | undefined;
   /** The text of the current message. */
   message = "";
+  /** The JSON text of results, by what stands in for them in messages that are being written. */
+  readonly #texts = new Map<string, string>();
   #isIdentified = false;
   #isLeaving = false;
 
@@ -176,9 +179,28 @@ export class SocketConnection {
     const extensions = responseExtensions(this.#asker);
     return {
       ...(errors && { errors: this.explainAll(errors) }),
-      ...(data !== undefined && { data: data as Record<string, unknown> | null }),
+      ...(data !== undefined && { data: this.#standInFor(data) as Record<string, unknown> | null }),
       ...(extensions && { extensions }),
     };
+  }
+
+  /** The message with the data of its payload. */
+  withData(message: string): string {
+    for (const [name, text] of this.#texts) {
+      const at = message.indexOf(`"${name}"`);
+      if (at < 0) continue;
+      this.#texts.delete(name);
+      return message.slice(0, at) + text + message.slice(at + name.length + 2);
+    }
+    return message;
+  }
+
+  /** To parse data that is JSON already, so that it can be a part of a message, would hold the event loop. */
+  #standInFor(data: NonNullable<OperationResult["data"]> | null): unknown {
+    if (typeof data !== "string" && !Buffer.isBuffer(data)) return data;
+    const name = randomUUID();
+    this.#texts.set(name, String(data));
+    return name;
   }
 
   /** Finishes open queries and mutations, then closes; clients resubscribe elsewhere. */
@@ -191,6 +213,7 @@ export class SocketConnection {
   disconnected(): void {
     clearTimeout(this.#expiry);
     this.#left.abort();
+    this.#texts.clear();
     this.#parameters.release();
     for (const open of this.#open.values()) this.#release(open);
     this.#open.clear();
@@ -232,6 +255,7 @@ export class SocketConnection {
       headers: this.#request.headers,
       address: () => this.#request.address,
       signal: this.#left.signal,
+      asText: true,
     };
   }
 

@@ -156,7 +156,7 @@ export class SubscriptionsTransportWs {
   }
 
   #say(message: object): Promise<void> {
-    return this.#channel.send(JSON.stringify(message));
+    return this.#channel.send(this.#connection.withData(JSON.stringify(message)));
   }
 }
 

@@ -184,7 +184,7 @@ function handleTransport(
   const closed = transport.opened(
     {
       protocol,
-      send: channel.send,
+      send: (text) => channel.send(connection.withData(text)),
       close: channel.close,
       onMessage: (handle) => {
         handleMessage = handle;
