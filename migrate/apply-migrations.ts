@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { basename, extname, join, relative } from "node:path";
 import type pg from "pg";
 import { parseServers } from "#config";
-import { findServer, SAFE_SEARCH_PATH, withClient } from "#postgres/client";
+import { findServer, hintOf, SAFE_SEARCH_PATH, withClient } from "#postgres/client";
 import { commandLine } from "#runtime";
 import {
   type CommittedMigration,
@@ -471,7 +471,8 @@ function formatError(
     excerpt.push(`${at === index ? ">" : " "} ${String(origin.line).padStart(width)} | ${lines[at]}`);
     if (at === index) excerpt.push(`  ${" ".repeat(width)} | ${" ".repeat(column - 1)}^`);
   }
-  const { code, detail, hint, where } = error as Partial<pg.DatabaseError>;
+  const { code, detail, where } = error as Partial<pg.DatabaseError>;
+  const hint = hintOf(error as pg.DatabaseError);
   const notes = [
     ...(detail ? [`Detail: ${detail}`] : []),
     ...(hint ? [`Hint: ${hint}`] : []),

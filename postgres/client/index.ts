@@ -1,6 +1,6 @@
+export { hintOf } from "./error-hints.ts";
 export { type Listener, openListener } from "./listen.ts";
 export { quotedName } from "./quoted-name.ts";
-export { hintOf } from "./row-type-refusal.ts";
 export { SAFE_SEARCH_PATH } from "./search-path.ts";
 export { findServer, NoServerError, type ServerOptions, UnsuitableServerError } from "./server-finder.ts";
 export * as serverMessages from "./server-messages.ts";

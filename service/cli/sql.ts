@@ -1,7 +1,7 @@
 import { text } from "node:stream/consumers";
 import pg from "pg";
 import { reachPostgres } from "#cluster";
-import { withClient } from "#postgres/client";
+import { hintOf, withClient } from "#postgres/client";
 import { commandLine } from "#runtime";
 import { formatColumns, runCommand, UsageError } from "./command.ts";
 
@@ -53,9 +53,9 @@ Example:
       for (const result of [results].flat()) printResult(result);
     } catch (error) {
       if (!(error instanceof pg.DatabaseError)) throw error;
-      const { message, detail, hint, where } = error;
+      const { message, detail, where } = error;
       const sentence = `${message}${formatLine(error, statements)}`;
-      throw new Error([sentence, detail, hint, where].filter(Boolean).join("\n"), { cause: error });
+      throw new Error([sentence, detail, hintOf(error), where].filter(Boolean).join("\n"), { cause: error });
     } finally {
       await postgres.close();
     }

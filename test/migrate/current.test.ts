@@ -67,6 +67,18 @@ describe("an error in a migration", () => {
     expect(await own.rows("select to_regclass('public.half') as half")).toEqual([{ half: null }]);
   });
 
+  test.each([
+    "create table public.own (user_id uuid default auth.uid());",
+    "create table public.own (user_id uuid references auth.users);",
+    "create table public.own (user_id uuid); create policy own on public.own using (user_id = auth.uid());",
+  ])("says which type the key of a user has: %s", async (sql) => {
+    await using own = await ownHistories(["platform"]);
+    await own.write("project", "0010-own.sql", sql);
+    expect(await messageOf({ name: "current" }, own)).toMatch(
+      /Hint: .*auth\.users \(user_id\), a bigint, and auth\.users \(id\), a uuid/,
+    );
+  });
+
   test("of a statement that cannot be executed names the start of the statement", async () => {
     await using own = await ownHistories(["platform"]);
     await own.write(

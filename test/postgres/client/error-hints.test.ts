@@ -1,6 +1,6 @@
 import pg from "pg";
 import { expect, test } from "vitest";
-import { hintOf } from "../../../postgres/client/row-type-refusal.ts";
+import { hintOf } from "../../../postgres/client/error-hints.ts";
 
 const refusal = (message: string, properties: Partial<pg.DatabaseError>) =>
   Object.assign(new pg.DatabaseError(message, 0, "error"), properties);
