@@ -31,7 +31,7 @@ export function generatePayload(g: GeneratorValue): Payload {
   const isArray = g(fc.boolean);
   const generator = new PayloadGenerator(g, g(fc.boolean));
   const count = isArray ? g(fc.integer, { min: 1, max: 3 }) : 1;
-  const rows = Array.from({ length: count }, () => generator.row(table, [], new Set()));
+  const rows = Array.from({ length: count }, () => generator.row(table, [], { taken: new Set(), around: null }));
   if (g(fc.integer, { min: 0, max: 2 }) === 0) invalidateOne(g, rows, generator.missingAsDefault);
   return { table, rows, isArray, missingAsDefault: generator.missingAsDefault };
 }
@@ -55,6 +55,13 @@ export function rowsWithin(rows: readonly PayloadRow[]): PayloadRow[] {
 
 type RowKeys = { readonly columns: readonly string[]; readonly relations: readonly ShopRelation[] };
 
+type RowPlace = {
+  /** The columns whose values come from the row around it. */
+  readonly taken: ReadonlySet<string>;
+  /** The table of the row around it. */
+  readonly around: string | null;
+};
+
 class PayloadGenerator {
   readonly #g: GeneratorValue;
   readonly missingAsDefault: boolean;
@@ -67,27 +74,26 @@ class PayloadGenerator {
     this.missingAsDefault = missingAsDefault;
   }
 
-  /** `taken`: the columns whose values come from the row around it. */
-  row(table: string, path: readonly string[], taken: ReadonlySet<string>): PayloadRow {
+  row(table: string, path: readonly string[], place: RowPlace): PayloadRow {
     this.#count += 1;
     const number = this.#count;
-    const { columns, relations } = this.#keys(table, path, taken);
+    const { columns, relations } = this.#keys(table, path, place);
     const own = columns.map((name) => [name, this.#g(fc.constantFrom, ...SHOP[table]!.columns[name]!.valid)]);
-    const values = { ...Object.fromEntries(own), ...uniqueValues(table, number, taken) };
-    const related = relations.map((relation) => this.#related(relation, path));
+    const values = { ...Object.fromEntries(own), ...uniqueValues(table, number, place.taken) };
+    const related = relations.map((relation) => this.#related(relation, path, table));
     return { table, values, related };
   }
 
-  #keys(table: string, path: readonly string[], taken: ReadonlySet<string>): RowKeys {
+  #keys(table: string, path: readonly string[], place: RowPlace): RowKeys {
     const at = path.join();
     const known = this.#keysAt.get(at);
     if (known && !this.missingAsDefault) return known;
-    const keys = this.#chooseKeys(table, path.length, taken);
+    const keys = this.#chooseKeys(table, path.length, place);
     this.#keysAt.set(at, keys);
     return keys;
   }
 
-  #chooseKeys(table: string, depth: number, taken: ReadonlySet<string>): RowKeys {
+  #chooseKeys(table: string, depth: number, { taken, around }: RowPlace): RowKeys {
     const { columns, relations } = SHOP[table]!;
     const free = Object.keys(columns).filter((name) => columns[name]!.valid.length > 0 && !taken.has(name));
     const isRequired = (name: string) => REQUIRED_COLUMNS[table]?.includes(name) === true;
@@ -96,6 +102,8 @@ class PayloadGenerator {
     for (const relation of relations) {
       const own = relation.kind === "to-one" ? relation.columns.map(([name]) => name) : [];
       if (own.some((name) => filled.has(name) && !SHARED_COLUMNS[table]?.includes(name))) continue;
+      // The row around it is the only one that may refer to this one.
+      if (relation.kind === "to-many" && relation.isSingle && relation.target === around) continue;
       const mustBe = relation.kind === "to-one" && relation.isRequired;
       const mayBe = depth < MAX_DEPTH && this.#count < MAX_ROWS && this.#g(fc.integer, { min: 0, max: 2 }) === 0;
       if (!mustBe && !mayBe) continue;
@@ -107,14 +115,14 @@ class PayloadGenerator {
     return { columns: free.filter(isGiven), relations: chosen };
   }
 
-  #related(relation: ShopRelation, path: readonly string[]): RelatedRows {
+  #related(relation: ShopRelation, path: readonly string[], table: string): RelatedRows {
     const { target, embed } = relation;
     const within = [...path, embed];
     const mayBeNull = relation.kind !== "to-one" || !relation.isRequired;
     if (mayBeNull && this.#g(fc.integer, { min: 0, max: 5 }) === 0) return { relation, rows: null };
     const count = isList(relation) ? this.#g(fc.integer, { min: 0, max: this.#count < MAX_ROWS ? 3 : 0 }) : 1;
     const taken = new Set(relation.kind === "to-many" ? relation.columns.map(([, other]) => other) : []);
-    return { relation, rows: Array.from({ length: count }, () => this.row(target, within, taken)) };
+    return { relation, rows: Array.from({ length: count }, () => this.row(target, within, { taken, around: table })) };
   }
 }
 
