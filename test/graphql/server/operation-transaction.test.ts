@@ -123,7 +123,11 @@ describe.each([
         message: "The balance must not be negative.",
         path: ["bad"],
         locations: [{ line: 3, column: 7 }],
-        extensions: { code: "VALIDATION_ERROR", field: "balance" },
+        extensions: {
+          code: "VALIDATION_ERROR",
+          field: "balance",
+          details: expect.stringMatching(/^Failing row contains \(2, authenticated, -1, /),
+        },
       },
       rolledBack('Nothing was changed, because the field "bad" failed.'),
     ]);
