@@ -17,14 +17,14 @@ export type AccountLinkRequest = {
   readonly email: string;
   /** For a change of address. */
   readonly newEmail: string;
-  /** For an account that the link creates; null: without one. */
+  /** The password of an account that the link creates; null: it has none. */
   readonly password: string | null;
   readonly metadata: Readonly<Record<string, unknown>>;
   readonly name: string;
   readonly redirectTo: string;
 };
 
-/** A link that whoever asked for it sends; `type` is what the link does for this account. */
+/** A link for an account, which the administrator who requested it sends. `type` is what the link does for this account. */
 export type AccountLink = { readonly userId: string; readonly type: AccountLinkType; readonly link: MailLink };
 
 type Invitation = Pick<AccountLinkRequest, "email" | "metadata" | "name" | "redirectTo">;

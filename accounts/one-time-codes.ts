@@ -69,11 +69,11 @@ type CodeOutcome = {
 
 /** Links and codes of six digits. One mail has both, and either can be used, once. */
 export type OneTimeCodes = {
-  /** In a transaction that has locked the account. A new one ends the previous one of this purpose, and of this sign-up. */
+  /** Adds a code, in a transaction that has locked the account. It invalidates the previous code of the same purpose and sign-up. */
   add(client: pg.ClientBase, code: NewCode): Promise<MailSecrets>;
   useLink<T>(link: OpenedLink, clientInfo: ClientInfo, open: OpenSignIn<T>): Promise<CodeResult<T>>;
   useCode<T>(entered: EnteredCode, clientInfo: ClientInfo, open: OpenSignIn<T>): Promise<CodeResult<T>>;
-  /** Whether it is the code that the signed-in user was sent to confirm a change with. It is spent. */
+  /** Whether `code` is the one that the signed-in user was sent to confirm a change. A code is accepted once. */
   useReauthentication(userId: string, code: string, clientInfo: ClientInfo): Promise<boolean>;
 };
 

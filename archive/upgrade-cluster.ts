@@ -5,9 +5,9 @@ import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 import type { PostgresUrls } from "#cluster";
 import {
+  acquireFile,
   chooseAccount,
   chownTo,
-  claimFile,
   clusterFolders,
   findBinaries,
   releaseFile,
@@ -81,7 +81,7 @@ async function restoreInto(
 
 /** Prevents a service from starting on the folder meanwhile. */
 async function withClaim<T>(ownerFile: string, work: () => Promise<T>): Promise<T> {
-  const owner = await claimFile(ownerFile);
+  const owner = await acquireFile(ownerFile);
   if (owner !== null) throw new Error(`The folder is in use by the service with process id ${owner}. Stop it first.`);
   try {
     return await work();

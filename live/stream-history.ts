@@ -7,7 +7,7 @@ export type StreamHistory = {
   /** Identifies the cluster and the timeline, with its ancestors: two standbys can be promoted to timelines with one number. */
   readonly id: string;
   readonly timeline: number;
-  /** By the id of an ancestor, where it was left: the server has nothing that was written to it from there on. */
+  /** The LSN at which this timeline left each ancestor, by the ancestor's id: the server has nothing that was written to the ancestor after it. */
   readonly ancestors: ReadonlyMap<string, Lsn>;
 };
 

@@ -9,9 +9,9 @@ export type Wire = {
   opened(): number;
   /** Who is connected hears nothing any more, and nobody is told. */
   silence(): void;
-  /** Who is connected is thrown out, and nobody gets through until it is mended. */
+  /** Who is connected is thrown out, and nobody can connect until it is repaired. */
   cut(): void;
-  mend(): void;
+  repair(): void;
   /** Who connects from now on reaches another server; who is connected stays where they are. */
   leadTo(url: string): void;
   close(): Promise<void>;
@@ -80,7 +80,7 @@ export async function openWire(url: string, { listen, passes = () => true, alter
       for (const socket of sockets) silent.add(socket);
     },
     cut,
-    mend: () => {
+    repair: () => {
       isUp = true;
     },
     leadTo: (other) => {

@@ -10,7 +10,7 @@ import { SECRET } from "./secret.ts";
 export function serve(
   database: Pick<TestDatabase, "url" | "ownerUrl">,
   settings: NodeJS.ProcessEnv = {},
-  surroundings: Partial<ServiceOptions> = {},
+  options: Partial<ServiceOptions> = {},
 ): Promise<Service> {
   const { config } = readConfig({
     PORT: "0",
@@ -29,5 +29,5 @@ export function serve(
   const giveUp = (reason: Error) => {
     throw reason;
   };
-  return startService(config, { log: makeLogger(config), report: () => {}, onFatalError: giveUp, ...surroundings });
+  return startService(config, { log: makeLogger(config), report: () => {}, onFatalError: giveUp, ...options });
 }

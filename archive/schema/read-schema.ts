@@ -25,12 +25,12 @@ import { publicationStatements, typeObjects } from "./types.ts";
 type DatabaseSchema = {
   readonly roles: readonly ArchivedRole[];
   readonly memberships: readonly ArchivedMembership[];
-  /** Create everything that rows can depend on. */
+  /** The statements that create everything rows can depend on: they run before the rows are written. */
   readonly beforeRows: readonly ArchivedStatement[];
   readonly afterRows: readonly ArchivedStatement[];
 };
 
-/** Catalogs whose rows are all written, or belong to an object that is checked. */
+/** The catalogs of which an archive has every row, or whose rows belong to an object of another catalog that is checked. */
 const WRITTEN_CATALOGS = `
   'pg_amop', 'pg_amproc', 'pg_attrdef', 'pg_constraint', 'pg_default_acl', 'pg_enum', 'pg_event_trigger', 'pg_extension',
   'pg_largeobject_metadata', 'pg_policy', 'pg_publication', 'pg_publication_namespace', 'pg_publication_rel', 'pg_rewrite',

@@ -7,7 +7,7 @@ export type FaultKind = {
   readonly isKill: boolean;
   /** How often it happens in a round. */
   readonly times: number;
-  /** Breaks something and mends it, as an operator does; nothing is done to a service that still runs. */
+  /** Breaks something and repairs it, as an operator does; nothing is done to a service that still runs. */
   run(system: FaultySystem): Promise<void>;
 };
 

@@ -53,8 +53,8 @@ async function refuseForeignFolder(folder: string, account: SystemAccount | null
   );
 }
 
-/** Claims the file for this process. Null on success, otherwise the id of the process that has claimed it. */
-export async function claimFile(file: string): Promise<number | null> {
+/** Acquires the file for this process. Null on success, otherwise the id of the process that owns it. */
+export async function acquireFile(file: string): Promise<number | null> {
   const own = await processIdentity(process.pid);
   // Written under another name first, so that nobody reads an incomplete file.
   const draft = `${file}.${randomUUID()}`;
@@ -79,16 +79,16 @@ export async function releaseFile(file: string): Promise<void> {
   if ((await readIfPresent(file)) === (await processIdentity(process.pid))) await rm(file, { force: true });
 }
 
-/** The id of the running process that has claimed the file. */
-export async function findClaimant(file: string): Promise<number | null> {
+/** The id of the running process that owns the file. */
+export async function findFileOwner(file: string): Promise<number | null> {
   const found = await readIfPresent(file);
   return found === null ? null : livingOwner(found);
 }
 
-/** Only one of several processes may replace the same dead owner, so the replacement itself is claimed too. */
+/** Only one of several processes may replace the same dead owner, so the replacement itself is acquired too. */
 async function replaceDeadOwner(file: string, dead: string, draft: string): Promise<void> {
   const claim = `${file}.after-${createHash("sha256").update(dead).digest("hex").slice(0, 8)}`;
-  if ((await claimFile(claim)) !== null) return;
+  if ((await acquireFile(claim)) !== null) return;
   try {
     if ((await readIfPresent(file)) !== dead) return;
     await rm(file);

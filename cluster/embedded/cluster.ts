@@ -8,11 +8,11 @@ import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import { retryDelay } from "#runtime/concurrency";
 import {
+  acquireFile,
   type ClusterFolders,
-  claimFile,
   clusterFolders,
   createFolders,
-  findClaimant,
+  findFileOwner,
   releaseFile,
 } from "./cluster-folders.ts";
 import { type Binaries, checkCluster, createCluster, findBinaries, finishUpgrade } from "./create-cluster.ts";
@@ -72,7 +72,7 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
 async function claimFolder({ ownerFile }: ClusterFolders, dataDir: string): Promise<number | null> {
   try {
     await mkdir(resolve(dataDir), { recursive: true });
-    return await claimFile(ownerFile);
+    return await acquireFile(ownerFile);
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException;
     if (code === undefined) throw cause;
@@ -141,7 +141,7 @@ async function startClaimed(
 export async function runningCluster({ dataDir }: Pick<ClusterOptions, "dataDir">): Promise<Cluster["url"] | null> {
   const { data, ownerFile } = clusterFolders(dataDir);
   for (;;) {
-    const owner = await findClaimant(ownerFile);
+    const owner = await findFileOwner(ownerFile);
     if (owner === null) return null;
     const lines = (await readStatus(join(data, "postmaster.pid"))).split("\n");
     const [server, , , port, socket, , , status] = lines;
@@ -332,7 +332,7 @@ class StartFailures {
   async add(reason: Error): Promise<null> {
     const { tell, dataDir } = this.#options;
     this.#count++;
-    const claimant = await findClaimant(clusterFolders(dataDir).ownerFile);
+    const claimant = await findFileOwner(clusterFolders(dataDir).ownerFile);
     if (claimant !== null && claimant !== process.pid) throw reason;
     if (performance.now() - this.#reportedAt > REPORT_INTERVAL_MS) {
       this.#reportedAt = performance.now();

@@ -1,5 +1,5 @@
 export { type Cluster, startCluster } from "./cluster.ts";
-export { claimFile, clusterFolders, findClaimant, releaseFile } from "./cluster-folders.ts";
+export { acquireFile, clusterFolders, findFileOwner, releaseFile } from "./cluster-folders.ts";
 export { type Binaries, findBinaries, stagingFolder } from "./create-cluster.ts";
 export { deleteStaleDrafts, draftNameOf } from "./draft-files.ts";
 export { chooseAccount, chownTo, processesIn, signal, spawnAs } from "./processes.ts";

@@ -4,7 +4,7 @@ import { join, resolve } from "node:path";
 import type pg from "pg";
 import { type Lsn, parseLsn } from "#postgres/database";
 import type { Logger } from "#runtime/log";
-import { claimFile } from "../embedded/cluster-folders.ts";
+import { acquireFile } from "../embedded/cluster-folders.ts";
 import {
   type ArchiveContent,
   BASES,
@@ -132,7 +132,7 @@ async function beginArchive(
 
 async function claimArchive(archive: WalArchive & { readonly resumeAt: Lsn }): Promise<OpenedArchive> {
   const claim = join(archive.folder, WRITER_FILE);
-  const owner = await claimFile(claim);
+  const owner = await acquireFile(claim);
   if (owner === null) return { ...archive, claim };
   throw new Error(
     `Another service, with process id ${owner}, writes to the WAL archive ${archive.folder}: this DATA_DIR is a copy of its folder. ` +

@@ -1,7 +1,7 @@
 import { chmod, copyFile, mkdir, readdir, rename, rm, statfs, writeFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { type Cluster, startCluster } from "../embedded/cluster.ts";
-import { clusterFolders, findClaimant } from "../embedded/cluster-folders.ts";
+import { clusterFolders, findFileOwner } from "../embedded/cluster-folders.ts";
 import { findBinaries } from "../embedded/create-cluster.ts";
 import { chooseAccount, chownTo, removeDraft } from "../embedded/processes.ts";
 import { syncFolder } from "../embedded/sync-folder.ts";
@@ -88,7 +88,7 @@ async function refuseOtherMajor({ archive }: RecoveryPlan): Promise<void> {
 
 /** Of a restore that was killed. */
 async function removeAbandoned(draft: string): Promise<void> {
-  const owner = await findClaimant(clusterFolders(draft).ownerFile);
+  const owner = await findFileOwner(clusterFolders(draft).ownerFile);
   if (owner !== null) throw new Error(`Process ${owner} is restoring into this folder already.`);
   await removeDraft(clusterFolders(draft).data);
   await rm(draft, { recursive: true, force: true });

@@ -1,6 +1,6 @@
 import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { findClaimant } from "../embedded/cluster-folders.ts";
+import { findFileOwner } from "../embedded/cluster-folders.ts";
 import {
   type ArchiveContent,
   type ArchivedSegment,
@@ -49,7 +49,7 @@ export async function deleteUnneeded(
   for (const archive of await listArchives(folder)) {
     if (archive.systemIdentifier !== systemIdentifier) continue;
     const isCurrent = archive.folder === current;
-    if (!isCurrent && (await findClaimant(join(archive.folder, WRITER_FILE))) !== null) continue;
+    if (!isCurrent && (await findFileOwner(join(archive.folder, WRITER_FILE))) !== null) continue;
     if (!isCurrent && isExpired(archive, keepFrom)) {
       await rm(archive.folder, { recursive: true, force: true });
       continue;

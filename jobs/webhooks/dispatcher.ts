@@ -29,7 +29,7 @@ export async function startWebhooks(dependencies: WebhookDependencies): Promise<
 
 const CHANNEL = "webhooks";
 const RENEWAL_MS = 5_000;
-/** While no webhook is enabled. Changes of webhooks are notified; this is for notifications that were lost. */
+/** How often webhooks are read while none is enabled. Changes of webhooks are notified; this finds those whose notification was lost. */
 const IDLE_MS = 60_000;
 const MAINTENANCE_MS = 60_000;
 /** A request ends before another process may send the next one of its key. */

@@ -4,7 +4,7 @@ import { type Catalog, exposedSchemas } from "#catalog";
 import { type Config, parseServers, toPgConnectionString } from "#config";
 import { KEEPER_SLOT_NAME } from "#live";
 import { quotedName, withClient } from "#postgres/client";
-import { probeSessions, type SessionTraits } from "#postgres/database";
+import { type ConnectionCapabilities, probeSessions } from "#postgres/database";
 
 /** What the checks examine. */
 export type DoctorFacts = {
@@ -30,7 +30,7 @@ type LoginFacts = {
   readonly inherits: boolean;
   /** Whether it owns exposed tables, and therefore bypasses their policies. */
   readonly ownsTables: boolean;
-  readonly sessions: SessionTraits;
+  readonly sessions: ConnectionCapabilities;
   /** Whether the connection goes over a network without TLS. */
   readonly isInTheOpen: boolean;
 };

@@ -2,7 +2,7 @@ import { type CatalogColumn, type CatalogTable, exposedTables } from "#catalog";
 import { isEmbedded, parseServers } from "#config";
 import { REALTIME_PUBLICATION } from "#live";
 import { quotedName } from "#postgres/client";
-import type { SessionTraits } from "#postgres/database";
+import type { ConnectionCapabilities } from "#postgres/database";
 import { commandLine } from "#runtime";
 import type { DoctorFacts, DoctorFinding, HostFacts, ReplicaFacts, ReplicationFacts } from "./facts.ts";
 
@@ -197,7 +197,7 @@ export function connectionFindings({ config, login, replication }: DoctorFacts):
 
 /** What a router in front of Postgres does not do. */
 function sessionFindings(
-  { isRouted, isExplicit, preparesStatements }: SessionTraits,
+  { isRouted, isExplicit, preparesStatements }: ConnectionCapabilities,
   { transactionMode, preparedStatements }: DoctorFacts["config"],
 ): DoctorFinding[] {
   if (!isRouted) return [];

@@ -90,7 +90,7 @@ const TRIGGERS = `
   where c.relnamespace = any ($1::text[]::regnamespace[]) and not t.tgisinternal
   order by t.tgrelid, t.tgname`;
 
-/** By what Postgres knows: texts of functions are not parsed, except those of `begin atomic`. */
+/** The objects that depend on columns, as `pg_depend` records them. Postgres parses the text of a function only if it is `begin atomic`. */
 const DEPENDENTS = `
   with dependency as (
     select d.classid, d.objid, d.refobjid as relation, a.attname::text as column

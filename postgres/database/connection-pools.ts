@@ -6,12 +6,16 @@ import type { ApiError } from "#runtime";
 import { awaitedRetryDelay, retryDelay } from "#runtime/concurrency";
 import { findServer, NoServerError, type ServerFinder } from "../client/server-finder.ts";
 import { type ConnectionEvents, PostgresConnection, type RunningStatement } from "./connection.ts";
+import {
+  type ConnectionCapabilities,
+  findConnectionCapabilities,
+  type SessionSettings,
+} from "./connection-capabilities.ts";
 import { ConnectionPool } from "./connection-pool.ts";
 import { acquireTimeout, databaseUnreachable, noPrimary } from "./database-errors.ts";
 import { type ShareLimits, sharesForReads, sharesForStreams, sharesForWrites } from "./fair-sharing.ts";
 import { openPostgresSocket, type PostgresSocket } from "./postgres-socket.ts";
 import { type ConnectionCounters, makeConnectionCounters } from "./prepared-statements.ts";
-import { findSessionTraits, type SessionSettings, type SessionTraits } from "./session-traits.ts";
 import { isOnStandby } from "./standby-check.ts";
 
 const SWEEP_INTERVAL_MS = 250;
@@ -52,7 +56,7 @@ export type ConnectionPoolsOptions = SessionSettings & {
   readonly sharedProcessors: number;
 };
 
-type OpenSession = { readonly socket: PostgresSocket; readonly traits: SessionTraits };
+type OpenSession = { readonly socket: PostgresSocket; readonly traits: ConnectionCapabilities };
 
 export type ConnectionPoolState = {
   readonly connections: number;
@@ -65,7 +69,7 @@ export type ConnectionPoolState = {
 
 export type ConnectionPoolsState = DatabaseAvailability & {
   /** Null until the first connection. */
-  readonly traits: SessionTraits | null;
+  readonly traits: ConnectionCapabilities | null;
   readonly pools: Readonly<Record<PoolName, ConnectionPoolState>>;
 };
 
@@ -77,8 +81,8 @@ export class ConnectionPools {
   readonly #connector: ConnectionOpener<OpenSession>;
   readonly #sweeper: NodeJS.Timeout;
   #ticker: NodeJS.Timeout | null = null;
-  #traits: SessionTraits | null = null;
-  #probing: Promise<SessionTraits> | null = null;
+  #traits: ConnectionCapabilities | null = null;
+  #probing: Promise<ConnectionCapabilities> | null = null;
   #sizesAskedAt = Number.NEGATIVE_INFINITY;
   #areSizesKnown = false;
   readonly #finder: ServerFinder;
@@ -230,9 +234,9 @@ export class ConnectionPools {
   }
 
   /** Found out whenever no connection is open: another server or router may answer now. */
-  async #traitsOf(socket: PostgresSocket, open: () => Promise<PostgresSocket>): Promise<SessionTraits> {
+  async #traitsOf(socket: PostgresSocket, open: () => Promise<PostgresSocket>): Promise<ConnectionCapabilities> {
     if (this.#traits && this.#connectionCount > 0) return this.#traits;
-    this.#probing ??= findSessionTraits(socket, this.#options, open).finally(() => {
+    this.#probing ??= findConnectionCapabilities(socket, this.#options, open).finally(() => {
       this.#probing = null;
     });
     const traits = await this.#probing;

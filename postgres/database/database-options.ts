@@ -1,9 +1,9 @@
 import type { AbortLike, PeerWorkers } from "#runtime/concurrency";
 import type { IsolationLevel } from "./batch-steps.ts";
+import type { SessionSettings } from "./connection-capabilities.ts";
 import type { DatabaseAvailability, DatabaseLog } from "./connection-pools.ts";
 import type { StatementObserver } from "./observe-statements.ts";
 import type { ResponseBudget } from "./response-budget.ts";
-import type { SessionSettings } from "./session-traits.ts";
 import type { Statement } from "./statement.ts";
 
 export type DatabaseOptions = Partial<SessionSettings> & {
@@ -43,9 +43,9 @@ export type DatabaseOptions = Partial<SessionSettings> & {
 export type RunStatementOptions = {
   /** Runs in a read-only transaction; the statement may run again when its connection is lost. */
   readonly readOnly?: boolean;
-  /** By default reads go where reads go, once they have proved to be fast, and everything else where writes go. */
+  /** The pool that runs the statement. By default the read pool runs reads that have proved to be fast, and the write pool runs everything else. */
   readonly pool?: "read" | "write" | "slow";
-  /** The caller executes it in the same transaction before the statement; its rows are of no interest. */
+  /** A statement that runs as the caller, in the same transaction before this one; its rows are discarded. */
   readonly before?: Statement | undefined;
   /** Runs the statement, checks deferred constraints, and rolls back. */
   readonly rollback?: boolean;

@@ -39,7 +39,7 @@ import { allowRowsOf, ResponseBudget, UNLIMITED } from "./response-budget.ts";
 import { CollectedResults, CollectedRows, type RowChunk, RowStream } from "./result-collectors.ts";
 import type { Statement, StatementContext, StatementResult } from "./statement.ts";
 import { type ChosenPools, StatementExecution, type StatementRequest } from "./statement-execution.ts";
-import { combinedPace, StatementShape, StatementShapes } from "./statement-shape.ts";
+import { combinedPacing, StatementShape, StatementShapes } from "./statement-shape.ts";
 import { type QueryInTransaction, type QueryTogether, runTransaction } from "./transaction.ts";
 
 const STALL_TIMEOUT_MS = 30_000;
@@ -239,7 +239,7 @@ export class Database {
     return new Promise((resolve, reject) => {
       const { readOnly = false, rollback = false, signal } = options;
       const shapes = statements.map(({ text }) => this.#shapes.shapeFor(context.role, text));
-      const pace = combinedPace(shapes);
+      const pace = combinedPacing(shapes);
       const changesNothing = readOnly || rollback;
       const own = options.budget || !changesNothing ? null : this.#makeResponseBudget();
       const chosen = this.#choosePools(context, readOnly ? "read" : "write", readOnly);

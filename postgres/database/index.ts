@@ -1,5 +1,6 @@
 export { type IsolationLevel, makeOpeningSteps, type TransactionEnd } from "./batch-steps.ts";
 export type { RunningStatement } from "./connection.ts";
+export { type ConnectionCapabilities, probeSessions } from "./connection-capabilities.ts";
 export type { ConnectionPoolState, ConnectionPoolsState, PoolName } from "./connection-pools.ts";
 export { Database, openDatabase } from "./database.ts";
 export {
@@ -40,7 +41,6 @@ export { MessageEncoder } from "./protocol-messages.ts";
 export type { ReplicaState } from "./replicas.ts";
 export { type MemoryAllowance, ResponseBudget, UNLIMITED } from "./response-budget.ts";
 export type { RowChunk } from "./result-collectors.ts";
-export { probeSessions, type SessionTraits } from "./session-traits.ts";
 export { suspectsStandby } from "./standby-check.ts";
 export {
   type ParameterValue,

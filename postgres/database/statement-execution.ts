@@ -11,7 +11,7 @@ import type { BatchOutcome, PipelinedBatch, ResultCollector } from "./pipelined-
 import type { MemoryAllowance } from "./response-budget.ts";
 import { isDeclaredReadOnly, suspectsStandby } from "./standby-check.ts";
 import type { StatementContext } from "./statement.ts";
-import type { StatementPace } from "./statement-shape.ts";
+import type { StatementPacing } from "./statement-shape.ts";
 
 export type RestartableCollector = ResultCollector & {
   /** Discards the rows so far; false if some were already handed out. */
@@ -28,7 +28,7 @@ export type ChosenPools = {
 };
 
 export type StatementRequest = {
-  readonly pace: StatementPace;
+  readonly pace: StatementPacing;
   readonly context: Pick<StatementContext, "role" | "callerKey">;
   readonly isAnonymous: boolean;
   readonly steps: readonly BatchStep[];
@@ -74,7 +74,7 @@ export class StatementExecution implements ConnectionRequest, PipelinedBatch {
   #pool: ConnectionPool;
   #primary: PrimaryPools | undefined;
   #slowPool: ConnectionPool | undefined;
-  readonly #pace: StatementPace;
+  readonly #pace: StatementPacing;
   readonly #context: StatementRequest["context"];
   #caller: string | null = null;
   /** Whether it was interrupted in the slow pool. */

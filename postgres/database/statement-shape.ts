@@ -103,13 +103,13 @@ export class StatementShape {
 }
 
 /** The learned duration of a statement, and the relations it may wait for. */
-export type StatementPace = Pick<
+export type StatementPacing = Pick<
   StatementShape,
   "expected" | "isBrief" | "isLongFor" | "longKind" | "relations" | "ran"
 >;
 
 /** The pace of several statements in one transaction. */
-export function combinedPace(shapes: readonly StatementShape[]): StatementPace {
+export function combinedPacing(shapes: readonly StatementShape[]): StatementPacing {
   return {
     expected: shapes.reduce((sum, { expected }) => sum + expected, 0),
     isBrief: false,

@@ -36,7 +36,7 @@ import { type MemoryAllowance, type ResponseBudget, UNLIMITED } from "./response
 import { CollectedResults } from "./result-collectors.ts";
 import { suspectsStandby } from "./standby-check.ts";
 import type { ResultRow, Statement, StatementContext, StatementResult } from "./statement.ts";
-import { combinedPace, type StatementPace, type StatementShape, type StatementShapes } from "./statement-shape.ts";
+import { combinedPacing, type StatementPacing, type StatementShape, type StatementShapes } from "./statement-shape.ts";
 
 /** The caller's function may have changed the role, so the current role is saved and restored. */
 const BECOME_LOGIN: Statement = {
@@ -118,7 +118,7 @@ export async function runTransaction<T>(
 
 function leaseConnection(
   { pool, context, isAnonymous, deadline }: TransactionRequest,
-  pace: StatementPace,
+  pace: StatementPacing,
 ): Promise<PostgresConnection> {
   return new Promise((resolve, reject) => {
     const start = (connection: PostgresConnection) => {
@@ -204,7 +204,7 @@ class OpenTransaction {
       return reply;
     } catch (error) {
       watch?.finish(error);
-      const { relations } = shapes[failedStatementOf(error) ?? -1] ?? combinedPace(shapes);
+      const { relations } = shapes[failedStatementOf(error) ?? -1] ?? combinedPacing(shapes);
       throw await this.#request.explain(error, relations);
     }
   }
@@ -295,7 +295,7 @@ class OpenTransaction {
    * prepared statement is outdated.
    */
   async #begin(group: StatementGroup, context: StatementContext): Promise<BatchReply> {
-    const pace = group.shapes.length === 1 ? group.shapes[0]! : combinedPace(group.shapes);
+    const pace = group.shapes.length === 1 ? group.shapes[0]! : combinedPacing(group.shapes);
     this.#connection = await leaseConnection(this.#request, pace);
     this.#begunAt = performance.now();
     const { limits, isolation } = this.#request;

@@ -47,9 +47,9 @@ import {
   readResourceBody,
   requestsLinks,
 } from "./request.ts";
+import { requestValues } from "./request-values.ts";
 import { makeResourceBatches } from "./resource-batch.ts";
 import { cacheHeaders } from "./respond.ts";
-import { sentValues } from "./sent-values.ts";
 import { type ApiVersion, negotiateVersion, type ReadVersions } from "./versions.ts";
 import { callAction, changeRow, createRows, deleteRow } from "./write.ts";
 
@@ -184,7 +184,7 @@ class ResourceDialect implements Dialect<ParsedResourceRequest> {
       catalog,
       version: collections.version,
       collection: target.collection,
-      sent: () => (intent ? sentValues(intent, parsed.resource) : []),
+      sent: () => (intent ? requestValues(intent, parsed.resource) : []),
     });
   }
 

@@ -20,7 +20,7 @@ import { ApiError, type FieldError, unavailable } from "#runtime";
 import type { Collection } from "./collections.ts";
 import { ambiguousRow, errorCodesOf, invalidIdError, permissionDenied } from "./errors.ts";
 import { fieldNamingOf } from "./fields.ts";
-import { findUnreadableValues, type SentValue } from "./sent-values.ts";
+import { findUnreadableValues, type RequestValue } from "./request-values.ts";
 
 type ErrorContext = {
   readonly anonymous: boolean;
@@ -29,7 +29,7 @@ type ErrorContext = {
   /** Null if the error occurred before it was known. */
   readonly collection: Collection | null;
   /** The values of the request that Postgres may have rejected. */
-  readonly sent: () => readonly SentValue[];
+  readonly sent: () => readonly RequestValue[];
 };
 
 /** Turns any error into one of the plain REST interface, with the comment of the violated constraint and its field. */
@@ -72,7 +72,7 @@ function isNameError(error: pg.DatabaseError): boolean {
 }
 
 /** A value of regclass, regtype, … */
-function isName({ type: declared, value }: Pick<SentValue, "type" | "value">): boolean {
+function isName({ type: declared, value }: Pick<RequestValue, "type" | "value">): boolean {
   const type = baseTypeOf(declared);
   if (type.kind === "array") return isName({ type: type.element, value });
   return value !== null && type.schema === "pg_catalog" && type.name.startsWith("reg");
@@ -85,7 +85,7 @@ function isValueError({ code = "", routine }: pg.DatabaseError): boolean {
 
 function invalidValuesError(
   cause: pg.DatabaseError,
-  values: readonly SentValue[],
+  values: readonly RequestValue[],
   { version }: ErrorContext,
 ): HttpError {
   const message = explainValueError(cause, values);
@@ -124,7 +124,7 @@ const VALUE_FAULTS: Readonly<Record<string, string>> = {
   "54000": "A value is too long.",
 };
 
-function explainValueError({ code = "" }: pg.DatabaseError, [first, ...others]: readonly SentValue[]): string {
+function explainValueError({ code = "" }: pg.DatabaseError, [first, ...others]: readonly RequestValue[]): string {
   const fault = VALUE_FAULTS[code];
   if (fault) return fault;
   const format = first && formatOf(first.type);
@@ -140,7 +140,7 @@ function formatOf(declaredType: DataType): string {
 }
 
 /** Null if one of the values is part of the path. */
-function fieldNamesOf(values: readonly SentValue[]): readonly string[] | null {
+function fieldNamesOf(values: readonly RequestValue[]): readonly string[] | null {
   const fields = [...new Set(values.map(({ field }) => field))];
   return fields.every((field) => field !== null) ? fields : null;
 }

@@ -37,8 +37,8 @@ import {
   type RunRows,
   readResourceBody,
 } from "./request.ts";
+import { rememberRows } from "./request-values.ts";
 import { respondWithRow, withLinks } from "./respond.ts";
-import { rememberRows } from "./sent-values.ts";
 
 const UPDATED_COLUMN = "updated_at";
 

@@ -1,7 +1,7 @@
 import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { EMBEDDED_DATABASE } from "#cluster";
-import { findClaimant } from "#cluster/embedded";
+import { findFileOwner } from "#cluster/embedded";
 import {
   type ArchiveContent,
   checkRecovery,
@@ -124,7 +124,7 @@ async function isBehind(archives: readonly ArchiveContent[], target: RecoveryTar
   for (const archive of archives) {
     const range = recoverableRange(archive);
     const isLater = range !== null && target.at > range.to && Date.now() - target.at.getTime() < ARCHIVE_WAIT_MS;
-    if (isLater && (await findClaimant(join(archive.folder, WRITER_FILE))) !== null) return true;
+    if (isLater && (await findFileOwner(join(archive.folder, WRITER_FILE))) !== null) return true;
   }
   return false;
 }

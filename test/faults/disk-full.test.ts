@@ -45,7 +45,7 @@ describe.runIf(MAY_MOUNT)("a full disk", () => {
       refusals.set(refusal, (refusals.get(refusal) ?? 0) + 1);
     }
     expect((await read()).status).toBe(200);
-    await mendAndCompare(name, refusals, async () => disk.resize("300m"));
+    await repairAndCompare(name, refusals, async () => disk.resize("300m"));
   });
 
   test("stops Postgres if there is no space for the WAL, and it restarts by itself when there is", async () => {
@@ -61,16 +61,16 @@ describe.runIf(MAY_MOUNT)("a full disk", () => {
       return service.printed().includes("could not be started");
     });
     expect(service.printed()).toContain("No space left on device");
-    await mendAndCompare(name, refusals, () => rm(join(folder, "ballast")));
+    await repairAndCompare(name, refusals, () => rm(join(folder, "ballast")));
   });
 });
 
-async function mendAndCompare(
+async function repairAndCompare(
   name: string,
   refusals: ReadonlyMap<string, number>,
-  mend: () => Promise<unknown>,
+  repair: () => Promise<unknown>,
 ): Promise<void> {
-  await mend();
+  await repair();
   const fixed = performance.now();
   await until(async () => (await write("short")) === null);
   const recoveryMs = performance.now() - fixed;

@@ -3,7 +3,7 @@ import { openWire, type Wire } from "../postgres-wire.ts";
 import { type OwnPostgres, startOwnPostgres } from "./own-postgres.ts";
 import { type ServiceProcess, startServiceProcess } from "./service-process.ts";
 import type { Send } from "./traffic.ts";
-import { type Fault, suffer, underFault } from "./under-fault.ts";
+import { type Fault, runFault, underFault } from "./under-fault.ts";
 
 /** ReadyForQuery, idle: all that was sent is committed. */
 const COMMITTED = Buffer.from([0x5a, 0, 0, 0, 5, 0x49]);
@@ -29,10 +29,10 @@ afterAll(async () => {
 
 const fault: Fault = {
   name: "Responses of Postgres are lost: the connection is cut after the commit",
-  strike: async () => {
+  fail: async () => {
     isLosing = true;
   },
-  mend: async () => {
+  repair: async () => {
     isLosing = false;
   },
 };
@@ -49,6 +49,6 @@ test("a write of unknown outcome that a proxy sends again would be found", async
     if (init?.method !== "POST" || isKeyed || !isUnknown(await response.clone().text())) return response;
     return retryBlindly(url, init);
   };
-  const { found } = await suffer(fault, { service: () => service, postgres, send: retryBlindly });
+  const { found } = await runFault(fault, { service: () => service, postgres, send: retryBlindly });
   expect(Object.keys(found)).toEqual(["written twice"]);
 });

@@ -18,30 +18,30 @@ afterAll(async () => {
 
 const serve = (port: string) =>
   startServiceProcess({ DATABASE_URL: postgres.url, OWNER_DATABASE_URL: postgres.ownerUrl, PORT: port });
-const suffer = (fault: Fault) => underFault(fault, { service: () => service, postgres });
+const runFault = (fault: Fault) => underFault(fault, { service: () => service, postgres });
 const endSessionsOf = (who: string) =>
   postgres.execute(`select pg_terminate_backend(pid) from pg_stat_activity where ${who} and pid <> pg_backend_pid()`);
 const LOGIN = "usename = 'authenticator'";
 
 describe("Postgres", () => {
   test("stopped", async () => {
-    await suffer({
+    await runFault({
       name: "Postgres is stopped (`SIGINT`) and started",
-      strike: () => postgres.signal("SIGINT"),
-      mend: () => postgres.start(),
+      fail: () => postgres.signal("SIGINT"),
+      repair: () => postgres.start(),
     });
   });
 
   test("in a smart shutdown without clients, which stays unnoticed, and then stopped", async () => {
     let ending = Promise.resolve();
-    await suffer({
+    await runFault({
       name: "Postgres shuts down in smart mode (`SIGTERM`), is stopped and started",
-      strike: async () => {
+      fail: async () => {
         // A new question opens the connection that slow ones go by: from now on none can be opened, and any may be slow for once.
         await fetch(`${service.url}/rest/v1/marks?select=note&limit=1`, { headers: { apikey: anonKey } });
         ending = postgres.signal("SIGTERM");
       },
-      mend: async (refusals) => {
+      repair: async (refusals) => {
         expect(Object.fromEntries(refusals)).toEqual({});
         await postgres.signal("SIGINT");
         await ending;
@@ -51,36 +51,36 @@ describe("Postgres", () => {
   });
 
   test("killed", async () => {
-    await suffer({
+    await runFault({
       name: "Postgres is killed (`kill -9`) and started",
-      strike: () => postgres.signal("SIGKILL"),
-      mend: () => postgres.start(),
+      fail: () => postgres.signal("SIGKILL"),
+      repair: () => postgres.start(),
     });
   });
 });
 
 describe("sessions", () => {
   test("terminated, all of them, repeatedly", async () => {
-    await suffer({
+    await runFault({
       name: "All sessions are ended (`pg_terminate_backend`), ten times",
-      strike: async () => {
+      fail: async () => {
         for (let time = 0; time < 10; time++) {
           await endSessionsOf("backend_type in ('client backend', 'walsender')");
           await sleep(100);
         }
       },
-      mend: async () => {},
+      repair: async () => {},
     });
   });
 
   test("refused above the login's connection limit: with two of them all requests are served", async () => {
-    await suffer({
+    await runFault({
       name: "The login is limited to two connections (`CONNECTION LIMIT 2`)",
-      strike: async () => {
+      fail: async () => {
         await postgres.execute("alter role authenticator connection limit 2");
         await endSessionsOf(LOGIN);
       },
-      mend: async () => {
+      repair: async () => {
         const { rows } = await postgres.execute(`select count(*)::int as count from pg_stat_activity where ${LOGIN}`);
         expect(rows[0].count).toBeLessThanOrEqual(2);
         await postgres.execute("alter role authenticator connection limit -1");
@@ -89,22 +89,22 @@ describe("sessions", () => {
   });
 
   test("refused altogether", async () => {
-    await suffer({
+    await runFault({
       name: "The login is disabled (`NOLOGIN`)",
-      strike: async () => {
+      fail: async () => {
         await postgres.execute("alter role authenticator nologin");
         await endSessionsOf(LOGIN);
       },
-      mend: () => postgres.execute("alter role authenticator login"),
+      repair: () => postgres.execute("alter role authenticator login"),
     });
   });
 });
 
 test("the gateway, killed", async () => {
-  await suffer({
+  await runFault({
     name: "The gateway is killed (`kill -9`) and started",
-    strike: () => service.kill(),
-    mend: async () => {
+    fail: () => service.kill(),
+    repair: async () => {
       service = await serve(new URL(service.url).port);
     },
   });

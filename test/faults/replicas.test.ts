@@ -46,7 +46,7 @@ async function isReplicaServing(): Promise<boolean> {
   return replicas[0]!.status === "serving";
 }
 
-const suffer = (fault: Fault) => underFault(fault, { service: () => service, postgres: { execute } });
+const runFault = (fault: Fault) => underFault(fault, { service: () => service, postgres: { execute } });
 
 /** Requests of the service have reached the replica. */
 async function answersReads(): Promise<boolean> {
@@ -57,14 +57,14 @@ async function answersReads(): Promise<boolean> {
 }
 
 test("a replica, stopped immediately and started: it is not noticed, and each caller reads its own writes", async () => {
-  await suffer({
+  await runFault({
     name: "A replica is stopped (`SIGQUIT`) and started",
-    strike: async () => {
+    fail: async () => {
       await until(answersReads);
       await pair.killStandby();
       await until(async () => !(await isReplicaServing()));
     },
-    mend: async () => {
+    repair: async () => {
       await pair.startStandby();
       await until(isReplicaServing);
       await until(answersReads);
@@ -73,15 +73,15 @@ test("a replica, stopped immediately and started: it is not noticed, and each ca
 });
 
 test("sessions of the primary, terminated while a replica serves", async () => {
-  await suffer({
+  await runFault({
     name: "All sessions are ended (`pg_terminate_backend`), ten times",
-    strike: async () => {
+    fail: async () => {
       for (let time = 0; time < 10; time++) {
         await execute(`select pg_terminate_backend(pid) from pg_stat_activity
           where backend_type = 'client backend' and pid <> pg_backend_pid()`);
         await sleep(100);
       }
     },
-    mend: () => until(answersReads),
+    repair: () => until(answersReads),
   });
 });

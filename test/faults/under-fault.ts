@@ -10,9 +10,9 @@ import { type Send, startTraffic, type Traffic } from "./traffic.ts";
 export type Fault = {
   /** As docs/faults.md calls it. */
   readonly name: string;
-  strike(): Promise<unknown>;
+  fail(): Promise<unknown>;
   /** What an operator does, or Postgres by itself; nothing is done to the service. */
-  mend(refusals: ReadonlyMap<string, number>): Promise<unknown>;
+  repair(refusals: ReadonlyMap<string, number>): Promise<unknown>;
 };
 
 /** Longer than a request waits for a connection. */
@@ -31,24 +31,24 @@ type Broken = {
 
 /** All interfaces under load, before, while and after it happens: nothing of what must not happen has. */
 export async function underFault(fault: Fault, broken: Broken): Promise<void> {
-  const { refusals, found, gaps } = await suffer(fault, broken);
+  const { refusals, found, gaps } = await runFault(fault, broken);
   expect(await documentedAnswers(fault.name)).toEqual(expect.arrayContaining([...refusals.keys()]));
   expect(found).toEqual({});
   expect(gaps).toEqual([]);
 }
 
 /** The same, and what was found. */
-export async function suffer(
-  { name, strike, mend }: Fault,
+export async function runFault(
+  { name, fail, repair }: Fault,
   { service, postgres, send = fetch }: Broken,
 ): Promise<Pick<Traffic, "refusals" | "gaps"> & { readonly found: ReturnType<typeof faultsFound> }> {
   await using traffic = await startTraffic(() => service().url, send);
   await traffic.allWell();
   await until(() => traffic.acknowledged.length >= WRITES_BEFORE);
   const before = { files: await service().openFiles(), heap: await service().heap.used() };
-  await strike();
+  await fail();
   await sleep(LASTS_MS);
-  await mend(traffic.refusals);
+  await repair(traffic.refusals);
   const fixed = performance.now();
   await traffic.allWell();
   const recoveryMs = performance.now() - fixed;

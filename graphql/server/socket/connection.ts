@@ -83,7 +83,7 @@ export class SocketConnection {
   readonly #documents: SharedBytes<DocumentNode>;
   readonly #parameters: Reservation;
   #credentials: Credentials = { authorization: null };
-  #asker: AuthenticationResult;
+  #authentication: AuthenticationResult;
   #count = 0;
   #expiry: NodeJS.Timeout | undefined;
   /** The text of the current message. */
@@ -101,7 +101,7 @@ export class SocketConnection {
     this.#documentQuota = services.memory.documentsOfSocket();
     this.#documents = new SharedBytes(this.#documentQuota, services.openDocuments);
     this.#parameters = new Reservation(this.#quota);
-    this.#asker = { caller: services.authenticator().anonymous, rejection: null };
+    this.#authentication = { caller: services.authenticator().anonymous, rejection: null };
   }
 
   /** Whether the client is authenticated, possibly as anonymous. */
@@ -111,7 +111,7 @@ export class SocketConnection {
 
   /** Identifies the caller: large messages of one caller are processed one at a time across sockets. */
   get callerKey(): string {
-    return callerKey(this.#asker.caller.claims, () => this.#request.address);
+    return callerKey(this.#authentication.caller.claims, () => this.#request.address);
   }
 
   get openOperations(): number {
@@ -124,9 +124,9 @@ export class SocketConnection {
     if (shortage === "own") return this.#channel.close(4400, "The connection's parameters take too much memory");
     if (shortage) return this.#channel.close(1013, "The service holds too much for its clients: try again later");
     this.#credentials = readConnectionCredentials(parameters) ?? this.#shownAtFirst();
-    this.#asker = await this.#services.authenticator().authenticateOrAnonymous(this.#credentials);
+    this.#authentication = await this.#services.authenticator().authenticateOrAnonymous(this.#credentials);
     this.#isIdentified = true;
-    const { expiresAt } = this.#asker.caller;
+    const { expiresAt } = this.#authentication.caller;
     if (expiresAt !== null && !this.#left.signal.aborted) this.#closeAfter(expiresAt);
   }
 
@@ -169,14 +169,14 @@ export class SocketConnection {
 
   /** Converts errors to their format in responses. */
   explainAll(errors: readonly unknown[]): GraphQLFormattedError[] {
-    const audience = { authentication: this.#asker, requestId: this.#request.id };
+    const audience = { authentication: this.#authentication, requestId: this.#request.id };
     return errors
       .flatMap((error) => (error instanceof GraphqlRefusal ? error.errors : [toGraphQLError(error)]))
       .map((error) => this.#services.explain(error, audience));
   }
 
   toPayload({ data, errors }: OperationResult): FormattedExecutionResult {
-    const extensions = responseExtensions(this.#asker);
+    const extensions = responseExtensions(this.#authentication);
     return {
       ...(errors && { errors: this.explainAll(errors) }),
       ...(data !== undefined && { data: this.#standInFor(data) as Record<string, unknown> | null }),
@@ -233,7 +233,7 @@ export class SocketConnection {
   }
 
   async #isOver(): Promise<boolean> {
-    const { claims, kind } = this.#asker.caller;
+    const { claims, kind } = this.#authentication.caller;
     const authenticator = this.#services.authenticator();
     if (kind !== "key") return (await authenticator.validateClaims(claims)) !== null;
     return (await authenticator.authenticateOrAnonymous(this.#credentials)).caller.kind !== "key";
@@ -248,7 +248,7 @@ export class SocketConnection {
 
   #circumstances(): OperationRequestInfo {
     return {
-      authentication: this.#asker,
+      authentication: this.#authentication,
       requestId: `${this.#request.id}/${++this.#count}`,
       method: "GET",
       path: this.#services.path,

@@ -29,8 +29,8 @@ import {
 } from "#rest-gateway/resource/collections";
 import { forEachInSlices } from "#runtime/concurrency";
 import { type JsonSchema, makeSchemaOfType } from "../json-schema.ts";
+import { DocumentCache, documentResponse, type OpenApiDocument, printDocument } from "../printed-document.ts";
 import { viewSchema } from "../visible-schema.ts";
-import { DocumentCache, documentResponse, type OpenApiDocument, writeDocument } from "../written-document.ts";
 import { collectionPaths } from "./collection-paths.ts";
 import components from "./components.json" with { type: "json" };
 import {
@@ -241,7 +241,7 @@ export function openApiRoutes({
     const { errorBody, publicUrl } = config;
     const filter = readDocumentFilter(request, current, { role, version });
     const options = { ...common, errorBody, publicUrl, routes: addresses, folders, hasTasks, filter };
-    const make = async () => writeDocument(await makeResourceDocument(options));
+    const make = async () => printDocument(await makeResourceDocument(options));
     const document = await documents.get(JSON.stringify([role, version, isDeprecated, filter]), current.version, make);
     const tag = `"${document.digest}"`;
     const headers = {

@@ -11,9 +11,9 @@ import {
 import { quotedName } from "#postgres/client";
 import { makeColumnDescriber, readComment } from "../comments.ts";
 import { parseLiteral } from "../json-schema.ts";
+import type { OpenApiDocument } from "../printed-document.ts";
 import { RESERVED_NAMES } from "../table/components.ts";
 import { type TableDocumentOptions, type VisibleSchema, type VisibleTable, viewSchema } from "../visible-schema.ts";
-import type { OpenApiDocument } from "../written-document.ts";
 
 const RETURN_PREFERENCES = ["return=representation", "return=minimal", "return=none"];
 

@@ -3,8 +3,8 @@ import { BATCH_TYPE } from "#rest-gateway";
 import { readComment } from "../comments.ts";
 import { type ComponentReference, componentKey } from "../components.ts";
 import { makeSchemaOfType } from "../json-schema.ts";
+import type { OpenApiDocument } from "../printed-document.ts";
 import { type TableDocumentOptions, type VisibleSchema, type VisibleTable, viewSchema } from "../visible-schema.ts";
-import type { OpenApiDocument } from "../written-document.ts";
 import components from "./components.json" with { type: "json" };
 import {
   cursorRefs,

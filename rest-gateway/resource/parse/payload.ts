@@ -7,7 +7,7 @@ import type { Collection } from "../collections.ts";
 import { errorCodesOf, suggestName, validationError } from "../errors.ts";
 import type { CollectionField } from "../fields.ts";
 import { type ResourceRequest, readResourceBody } from "../request.ts";
-import { rememberRows } from "../sent-values.ts";
+import { rememberRows } from "../request-values.ts";
 import { passThrough, readMember, type SentMember, valueLengthFault } from "./values.ts";
 
 /** The column limit of a Postgres table, and a nesting depth beyond any real document. */

@@ -15,9 +15,9 @@ import {
   documentResponse,
   makeTableDocument,
   type OpenApiDocument,
+  type PrintedDocument,
+  printDocument,
   type TableDocumentOptions,
-  type WrittenDocument,
-  writeDocument,
 } from "#rest-gateway/openapi";
 import { makeSwaggerDocument } from "#rest-gateway/openapi/swagger";
 import type { TableRequest, TableResource } from "../parse/request.ts";
@@ -107,7 +107,7 @@ const POSTGREST = "application/openapi+json";
 
 type OpenApiResponse = {
   readonly contentType: string;
-  readonly document: WrittenDocument;
+  readonly document: PrintedDocument;
 };
 
 const DOCUMENTS: Readonly<Record<DocumentFormat, (subject: TableDocumentOptions) => Promise<OpenApiDocument>>> = {
@@ -124,7 +124,7 @@ export async function describeTables(
   const { catalog, role, schema, tables, mode, serverUrl, securityActive, requireApiKey, version } = subject;
   const reader = mode === "follow-privileges" ? role : null;
   const key = JSON.stringify([form, schema, tables, mode, reader, serverUrl, securityActive, requireApiKey, version]);
-  const make = async () => writeDocument(await DOCUMENTS[form](subject));
+  const make = async () => printDocument(await DOCUMENTS[form](subject));
   return { contentType, document: await documents.get(key, catalog.version, make) };
 }
 

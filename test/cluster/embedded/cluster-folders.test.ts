@@ -4,7 +4,7 @@ import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { claimFile, findClaimant, releaseFile } from "../../../cluster/embedded/cluster-folders.ts";
+import { acquireFile, findFileOwner, releaseFile } from "../../../cluster/embedded/cluster-folders.ts";
 
 let folder: string;
 let file: string;
@@ -16,9 +16,9 @@ beforeEach(async () => {
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
 test("a claim is held by its process until it is released, and leaves no other file", async () => {
-  expect(await findClaimant(file)).toBeNull();
-  expect(await claimFile(file)).toBeNull();
-  expect(await findClaimant(file)).toBe(process.pid);
+  expect(await findFileOwner(file)).toBeNull();
+  expect(await acquireFile(file)).toBeNull();
+  expect(await findFileOwner(file)).toBe(process.pid);
   expect(await readdir(folder)).toEqual(["service.pid"]);
   await releaseFile(file);
   expect(await readdir(folder)).toEqual([]);
@@ -26,8 +26,8 @@ test("a claim is held by its process until it is released, and leaves no other f
 
 test("exactly one of many processes takes over the claim of a dead owner, and the others get its id", async () => {
   await writeFile(file, `${process.pid}\n1\n`);
-  const code = `const { claimFile } = await import(process.argv[1]);
-    process.stdin.once("data", async () => console.log(await claimFile(process.argv[2])));
+  const code = `const { acquireFile } = await import(process.argv[1]);
+    process.stdin.once("data", async () => console.log(await acquireFile(process.argv[2])));
     console.log("set");`;
   const module = join(import.meta.dirname, "../../../cluster/embedded/cluster-folders.ts");
   const rivals = Array.from({ length: 6 }, () =>

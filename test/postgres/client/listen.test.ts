@@ -153,7 +153,7 @@ describe("when the connection is lost", () => {
     const listening = listener.listen("news", (payload) => heard.push(payload));
     await sleep(300);
     expect(listener.isListening()).toBe(false);
-    wire.mend();
+    wire.repair();
     await listening;
     await notify("news", "1");
     await until(() => heard.length > 0);
@@ -169,7 +169,7 @@ describe("when the connection is lost", () => {
     wire.cut();
     await until(() => !listener.isListening());
     leave();
-    wire.mend();
+    wire.repair();
     await until(() => listener.isListening());
     await notify("news");
     await notify("other");

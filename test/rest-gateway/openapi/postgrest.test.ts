@@ -1,7 +1,7 @@
 import jwt from "jsonwebtoken";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { printDocument } from "../../../rest-gateway/openapi/printed-document.ts";
 import { makeSwaggerDocument } from "../../../rest-gateway/openapi/swagger/document.ts";
-import { writeDocument } from "../../../rest-gateway/openapi/written-document.ts";
 import { isJsonObject } from "../../../runtime/json/json-values.ts";
 import { urlOf } from "../../database.ts";
 import { isPostgrestInstalled, type Postgrest, startPostgrest } from "../../postgrest.ts";
@@ -95,7 +95,7 @@ async function compare({ role, schema, mode }: Case): Promise<Difference[]> {
   const headers = { Authorization: `Bearer ${token}`, "Accept-Profile": schema };
   const theirs = JSON.parse(await (await fetch(peers.get(mode)!.url, { headers })).text(), withNewerFormat);
   const subject = fixture.subject(role, { schema, mode, serverUrl: SERVER_URL });
-  const ours = JSON.parse(await textOf(writeDocument(await makeSwaggerDocument(subject))));
+  const ours = JSON.parse(await textOf(printDocument(await makeSwaggerDocument(subject))));
   return differences(theirs, ours);
 }
 

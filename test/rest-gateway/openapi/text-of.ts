@@ -1,6 +1,6 @@
 import { gunzipSync } from "node:zlib";
-import type { WrittenDocument } from "../../../rest-gateway/openapi/written-document.ts";
+import type { PrintedDocument } from "../../../rest-gateway/openapi/printed-document.ts";
 
-export async function textOf(document: WrittenDocument | Promise<WrittenDocument>): Promise<string> {
+export async function textOf(document: PrintedDocument | Promise<PrintedDocument>): Promise<string> {
   return gunzipSync((await document).gzip).toString();
 }

@@ -1,13 +1,13 @@
 import { hash } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import { writeDocument } from "../../../rest-gateway/openapi/written-document.ts";
+import { printDocument } from "../../../rest-gateway/openapi/printed-document.ts";
 import { textOf } from "./text-of.ts";
 
-const written = (document: Parameters<typeof writeDocument>[0]) => textOf(writeDocument(document));
+const written = (document: Parameters<typeof printDocument>[0]) => textOf(printDocument(document));
 
 describe("writing a document", () => {
   test("returns the length of the text, and its digest", async () => {
-    const { bytes, digest } = await writeDocument({ text: "é" });
+    const { bytes, digest } = await printDocument({ text: "é" });
     expect([bytes, digest]).toEqual([13, hash("sha256", '{"text":"é"}', "hex")]);
   });
 
@@ -18,7 +18,7 @@ describe("writing a document", () => {
         throw new Error("no");
       },
     };
-    await expect(writeDocument(failing)).rejects.toThrow("no");
+    await expect(printDocument(failing)).rejects.toThrow("no");
   });
 
   test("produces the JSON of the whole object", async () => {
@@ -46,7 +46,7 @@ describe("writing a document", () => {
     };
     setImmediate(count);
     const text = "x".repeat(1_000);
-    await writeDocument({
+    await printDocument({
       *section() {
         const until = performance.now() + 100;
         for (let index = 0; performance.now() < until; index++) yield [`${index}`, { text }] as const;

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { printDocument } from "../../../../rest-gateway/openapi/printed-document.ts";
 import { makeSwaggerDocument } from "../../../../rest-gateway/openapi/swagger/document.ts";
 import type { TableDocumentOptions } from "../../../../rest-gateway/openapi/visible-schema.ts";
-import { writeDocument } from "../../../../rest-gateway/openapi/written-document.ts";
 import { type Fixture, makeFixture } from "../fixture.ts";
 import { textOf } from "../text-of.ts";
 
@@ -13,7 +13,7 @@ afterAll(() => fixture.drop());
 
 async function documentFor(role: string, differently?: Partial<TableDocumentOptions>) {
   const document = await makeSwaggerDocument(fixture.subject(role, differently));
-  return JSON.parse(await textOf(writeDocument(document)));
+  return JSON.parse(await textOf(printDocument(document)));
 }
 
 // That it is PostgREST's in every detail, postgrest.test.ts shows; this holds where PostgREST is not at hand.

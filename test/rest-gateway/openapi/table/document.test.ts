@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { printDocument } from "../../../../rest-gateway/openapi/printed-document.ts";
 import { makeTableDocument } from "../../../../rest-gateway/openapi/table/document.ts";
 import type { TableDocumentOptions } from "../../../../rest-gateway/openapi/visible-schema.ts";
-import { writeDocument } from "../../../../rest-gateway/openapi/written-document.ts";
 import { type Fixture, makeFixture } from "../fixture.ts";
 import { textOf } from "../text-of.ts";
 
@@ -15,7 +15,7 @@ afterAll(() => fixture.drop());
 
 async function documentFor(role: string, differently?: Partial<TableDocumentOptions>): Promise<Json> {
   const document = await makeTableDocument(fixture.subject(role, differently));
-  return JSON.parse(await textOf(writeDocument(document))) as Json;
+  return JSON.parse(await textOf(printDocument(document))) as Json;
 }
 
 const schemasFor = async (role: string) => (await documentFor(role)).components!.schemas!;

@@ -1,7 +1,7 @@
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { DocumentCache } from "../../../../rest-gateway/openapi/printed-document.ts";
 import type { TableDocumentOptions } from "../../../../rest-gateway/openapi/visible-schema.ts";
-import { DocumentCache } from "../../../../rest-gateway/openapi/written-document.ts";
 import { describeTables } from "../../../../rest-gateway/table/respond/describe.ts";
 import { type Fixture, makeFixture } from "../../openapi/fixture.ts";
 import { textOf } from "../../openapi/text-of.ts";

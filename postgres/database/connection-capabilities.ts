@@ -11,7 +11,7 @@ import { StatementShape } from "./statement-shape.ts";
 export type TransactionMode = "implicit" | "explicit";
 
 /** What connections through a server or router can be used for. */
-export type SessionTraits = TransactionTraits & {
+export type ConnectionCapabilities = TransactionTraits & {
   /** Whether there is a router such as PgBouncer, which changes the session between transactions. */
   readonly isRouted: boolean;
   /** Whether statements can be prepared in one transaction and used in another. */
@@ -59,11 +59,11 @@ const EXPLICIT_WITHOUT_RESET: TransactionTraits = { isExplicit: true, keepsSetti
  * router is tried out with several sessions. Rejects if no transaction keeps its settings: requests would run without
  * the role of their caller.
  */
-export async function findSessionTraits(
+export async function findConnectionCapabilities(
   socket: PostgresSocket,
   { transactionMode, preparedStatements }: SessionSettings,
   open: OpenSocket,
-): Promise<SessionTraits> {
+): Promise<ConnectionCapabilities> {
   if (await isPostgresItself(socket)) {
     const isExplicit = transactionMode === "explicit";
     return { isExplicit, keepsSettings: true, isRouted: false, preparesStatements: preparedStatements ?? true };
@@ -74,12 +74,12 @@ export async function findSessionTraits(
   return { ...transactions, isRouted: true, preparesStatements };
 }
 
-/** As `findSessionTraits`, on connections of its own. */
-export async function probeSessions(url: string, settings: SessionSettings): Promise<SessionTraits> {
+/** As `findConnectionCapabilities`, on connections of its own. */
+export async function probeSessions(url: string, settings: SessionSettings): Promise<ConnectionCapabilities> {
   const open = () => openPostgresSocket({ url, applicationName: "probe", connectTimeout: PROBE_TIMEOUT_MS });
   const socket = await open();
   try {
-    return await findSessionTraits(socket, settings, open);
+    return await findConnectionCapabilities(socket, settings, open);
   } finally {
     await socket.end();
   }

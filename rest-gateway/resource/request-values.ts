@@ -22,13 +22,13 @@ const OPENING_QUOTE = /["'«»„“”‘’「」『』]\s?$/;
 const CLOSING_QUOTE = /^\s?["'«»„“”‘’「」『』]/;
 
 /** A value of a request with the client's name for it; null for a value in the path. */
-export type SentValue = { readonly field: string | null; readonly type: DataType; readonly value: unknown };
+export type RequestValue = { readonly field: string | null; readonly type: DataType; readonly value: unknown };
 
-export function sentValues(intent: Intent, parsed: ResourceRequest): readonly SentValue[] {
+export function requestValues(intent: Intent, parsed: ResourceRequest): readonly RequestValue[] {
   return [...valuesOfKeys(parsed.target), ...namedValues(intent, parsed)];
 }
 
-function namedValues(intent: Intent, parsed: ResourceRequest): readonly SentValue[] {
+function namedValues(intent: Intent, parsed: ResourceRequest): readonly RequestValue[] {
   const { collection, action } = parsed.target;
   switch (intent.kind) {
     case "insert":
@@ -42,14 +42,14 @@ function namedValues(intent: Intent, parsed: ResourceRequest): readonly SentValu
 }
 
 /** The key of the row and of its parents. */
-function valuesOfKeys({ parents, collection, key }: ResourceTarget): readonly SentValue[] {
+function valuesOfKeys({ parents, collection, key }: ResourceTarget): readonly RequestValue[] {
   const steps = [...parents, ...(key === null ? [] : [{ collection, key }])];
   return steps.flatMap((step) =>
     step.collection.key.map(({ column }, index) => ({ field: null, type: column.type, value: step.key[index] })),
   );
 }
 
-function valuesOfFilters({ parameters, target }: ResourceRequest): readonly SentValue[] {
+function valuesOfFilters({ parameters, target }: ResourceRequest): readonly RequestValue[] {
   return [...parameters].flatMap(([name, value]) => {
     const field = filterFieldOf(name, target.collection);
     return field ? [{ field: name, type: field.column.type, value }] : [];
@@ -67,7 +67,7 @@ export function rememberRows(sent: RowPayload | CallArgument, rows: readonly Sen
 }
 
 /** The field of the second row of a list is `1.title`. */
-function valuesOfPayload(payload: RowPayload, { fields }: Collection): readonly SentValue[] {
+function valuesOfPayload(payload: RowPayload, { fields }: Collection): readonly RequestValue[] {
   const rows = rememberedRows.get(payload) ?? [];
   return rows.flatMap((row, index) =>
     fields.flatMap(({ name, column }) => {
@@ -78,7 +78,7 @@ function valuesOfPayload(payload: RowPayload, { fields }: Collection): readonly 
   );
 }
 
-function valuesOfArguments(argument: CallArgument, action: RowAction): readonly SentValue[] {
+function valuesOfArguments(argument: CallArgument, action: RowAction): readonly RequestValue[] {
   const [members] = rememberedRows.get(argument) ?? [];
   return action.arguments.flatMap(({ name, argument: { name: inSql, type } }) => {
     const sent = members?.get(inSql!);
@@ -90,7 +90,7 @@ function valuesOfArguments(argument: CallArgument, action: RowAction): readonly 
  * Finds the values that Postgres could not parse. Its errors do not name columns, but quote the text; if nothing is
  * quoted, it is the only value that Postgres alone checks.
  */
-export function findUnreadableValues(error: DatabaseError, sent: readonly SentValue[]): readonly SentValue[] {
+export function findUnreadableValues(error: DatabaseError, sent: readonly RequestValue[]): readonly RequestValue[] {
   const { code = "", message, dataType, where } = error;
   if (code.startsWith("23")) return onlyOne(sent.filter(({ type }) => dataType && isDomain(type, dataType)));
   const candidates = sent.filter(({ type, value }) => value !== null && isCheckedByPostgres(type));
@@ -101,7 +101,7 @@ export function findUnreadableValues(error: DatabaseError, sent: readonly SentVa
 }
 
 /** Nothing if it is ambiguous. */
-function onlyOne(suspects: readonly SentValue[]): readonly SentValue[] {
+function onlyOne(suspects: readonly RequestValue[]): readonly RequestValue[] {
   return suspects.length === 1 ? suspects : [];
 }
 

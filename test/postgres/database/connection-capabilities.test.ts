@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { probeSessions, type SessionSettings } from "../../../postgres/database/session-traits.ts";
+import { probeSessions, type SessionSettings } from "../../../postgres/database/connection-capabilities.ts";
 import { cloneDatabase, type TestDatabase } from "../../database.ts";
 import { openWire } from "../../postgres-wire.ts";
 import { keepsStatements, PGBOUNCER, startPgBouncer } from "../../routers/pgbouncer.ts";

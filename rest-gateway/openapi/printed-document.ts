@@ -21,7 +21,7 @@ type DocumentSection = () => Iterable<readonly [key: string, value: object]>;
 export type OpenApiDocument = { readonly [key: string]: unknown };
 
 /** A document, kept compressed to a sixtieth of its size. */
-export type WrittenDocument = {
+export type PrintedDocument = {
   readonly gzip: Buffer;
   /** The size of the text. */
   readonly bytes: number;
@@ -33,7 +33,7 @@ const CHUNK_CHARACTERS = 65_536;
 const SLICE_MS = 8;
 
 /** Serializes and compresses a document section by section; other requests run in between. */
-export async function writeDocument(document: OpenApiDocument): Promise<WrittenDocument> {
+export async function printDocument(document: OpenApiDocument): Promise<PrintedDocument> {
   const gzip = createGzip();
   const compressed = buffer(gzip);
   const digest = createHash("sha256");
@@ -91,7 +91,7 @@ function* sectionPieces(section: DocumentSection): Generator<string> {
   yield before === "{" ? "{}" : "}";
 }
 
-type CachedDocument = { readonly catalogVersion: number; readonly document: Promise<WrittenDocument>; bytes: number };
+type CachedDocument = { readonly catalogVersion: number; readonly document: Promise<PrintedDocument>; bytes: number };
 
 /** A cache of compressed documents. Documents of an older catalog are dropped when a newer one appears. */
 export class DocumentCache {
@@ -103,7 +103,7 @@ export class DocumentCache {
   }
 
   /** Concurrent calls share one document. */
-  get(key: string, catalogVersion: number, make: () => Promise<WrittenDocument>): Promise<WrittenDocument> {
+  get(key: string, catalogVersion: number, make: () => Promise<PrintedDocument>): Promise<PrintedDocument> {
     const versioned = `${catalogVersion} ${key}`;
     const cached = this.#entries.get(versioned);
     if (cached) {
@@ -150,7 +150,7 @@ type DocumentHeaders = Readonly<Record<string, string>> & { readonly Vary: strin
 
 /** Compressed if the client accepts gzip; otherwise as text, streamed if it is large. */
 export async function documentResponse(
-  { gzip, bytes }: WrittenDocument,
+  { gzip, bytes }: PrintedDocument,
   { headers: sent }: Pick<GatewayRequest, "headers">,
   ownHeaders: DocumentHeaders,
 ): Promise<GatewayResponse<ResponseBody>> {
