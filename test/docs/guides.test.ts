@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { anonKey, type Ground, openGround } from "../realtime/service.ts";
+import { anonKey, openRealtimeFixture, type RealtimeFixture } from "../realtime/service.ts";
 import { REPOSITORY } from "../repository.ts";
 import { ADDRESS } from "./five-minutes.ts";
 
@@ -37,12 +37,12 @@ const STAND_INS = {
 };
 
 let folder: string;
-let ground: Ground;
+let fixture: RealtimeFixture;
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "content-service-guides-"));
-  ground = await openGround("select");
-  await fetch(`${ground.service.url}/auth/register`, {
+  fixture = await openRealtimeFixture("select");
+  await fetch(`${fixture.service.url}/auth/register`, {
     method: "POST",
     headers: { "Content-Type": "application/json" },
     body: JSON.stringify({ name: "Ada", email: ACCOUNT[0], password: PASSWORD }),
@@ -61,12 +61,12 @@ beforeAll(async () => {
   for (const guide of ["python", "nextjs", "react-native"]) {
     const text = await readFile(join(REPOSITORY, `docs/guides/${guide}.md`), "utf8");
     for (const [, name, code] of text.matchAll(FILE)) {
-      await write(`${guide}/${name}`, code!.replaceAll(ADDRESS, ground.service.url).replace("eyJ…", anonKey));
+      await write(`${guide}/${name}`, code!.replaceAll(ADDRESS, fixture.service.url).replace("eyJ…", anonKey));
     }
   }
 });
 afterAll(async () => {
-  await ground?.close();
+  await fixture?.close();
   await rm(folder, { recursive: true, force: true });
 });
 
@@ -99,7 +99,7 @@ describe.skipIf(!python)("the Python guide", () => {
 describe("the client of the Next.js guide", () => {
   test("signs in, keeps the tokens in cookies, refreshes them, and reads as the user", async () => {
     Object.assign(process.env, {
-      NEXT_PUBLIC_SERVICE_URL: ground.service.url,
+      NEXT_PUBLIC_SERVICE_URL: fixture.service.url,
       NEXT_PUBLIC_ANON_KEY: anonKey,
     });
     const { logIn, refresh, service, store } = await load("nextjs/lib/service.ts");

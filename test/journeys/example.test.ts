@@ -7,7 +7,7 @@ import { text } from "node:stream/consumers";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { describeInBrowser, launchBrowser } from "../browser.ts";
-import { anonKey, type Ground, openGround } from "../realtime/service.ts";
+import { anonKey, openRealtimeFixture, type RealtimeFixture } from "../realtime/service.ts";
 
 const EXAMPLE = join(import.meta.dirname, "../../examples/articles/server.ts");
 const PASSWORD = "Tangerine-Boat-7";
@@ -34,7 +34,7 @@ for (const access of ["open", "owner"])
   describeInBrowser(`the example of live articles, with USERS_ACCESS=${access}`, () => testExample(access));
 
 function testExample(access: string): void {
-  let ground: Ground;
+  let fixture: RealtimeFixture;
   let example: ChildProcess;
   let browser: Browser;
   let ada: Page;
@@ -42,14 +42,14 @@ function testExample(access: string): void {
   const complaints: string[] = [];
 
   beforeAll(async () => {
-    ground = await openGround("select", { USERS_ACCESS: access });
-    await fetch(`${ground.service.url}/auth/register`, {
+    fixture = await openRealtimeFixture("select", { USERS_ACCESS: access });
+    await fetch(`${fixture.service.url}/auth/register`, {
       method: "POST",
       headers: { "Content-Type": "application/json" },
       body: JSON.stringify({ name: "Ada", email: "ada@example.org", password: PASSWORD }),
     });
     example = spawn(process.execPath, [EXAMPLE], {
-      env: { SERVICE_URL: ground.service.url, ANON_KEY: anonKey, PORT: "0" },
+      env: { SERVICE_URL: fixture.service.url, ANON_KEY: anonKey, PORT: "0" },
       stdio: ["ignore", "pipe", "inherit"],
     });
     const [address] = await once(createInterface({ input: example.stdout! }), "line");
@@ -67,7 +67,7 @@ function testExample(access: string): void {
   afterAll(async () => {
     await browser?.close();
     example?.kill();
-    await ground?.close();
+    await fixture?.close();
   });
 
   const titles = (page: Page) => page.getByRole("heading", { level: 2 }).allTextContents();

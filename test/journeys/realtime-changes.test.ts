@@ -1,25 +1,33 @@
 import type { RealtimePostgresChangesPayload } from "@supabase/supabase-js";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { type Client, clientOf, type Ground, Inbox, makeClient, openGround, subscribed } from "../realtime/service.ts";
+import {
+  type Client,
+  clientOf,
+  Inbox,
+  makeClient,
+  openRealtimeFixture,
+  type RealtimeFixture,
+  subscribed,
+} from "../realtime/service.ts";
 
 // biome-ignore lint/suspicious/noExplicitAny: rows of unknown tables.
 type Payload = RealtimePostgresChangesPayload<any>;
 type TestResponse = { extension: string; status: string; message: string };
 
-let ground: Ground;
+let fixture: RealtimeFixture;
 const clients: Client[] = [];
 
 beforeAll(async () => {
-  ground = await openGround();
+  fixture = await openRealtimeFixture();
 });
 afterEach(async () => {
   for (const client of clients.splice(0)) await client.realtime.disconnect();
 });
-afterAll(() => ground.close());
+afterAll(() => fixture.close());
 
-const run = (statement: string, values?: unknown[]) => ground.owner.query(statement, values);
-const anonymous = () => keep(makeClient(ground.service.url));
-const known = async (claims: object) => keep(await clientOf(ground.service.url, claims));
+const run = (statement: string, values?: unknown[]) => fixture.owner.query(statement, values);
+const anonymous = () => keep(makeClient(fixture.service.url));
+const known = async (claims: object) => keep(await clientOf(fixture.service.url, claims));
 
 function keep(client: Client): Client {
   clients.push(client);

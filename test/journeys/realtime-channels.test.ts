@@ -5,10 +5,10 @@ import {
   anonKey,
   type Client,
   clientOf,
-  type Ground,
   Inbox,
   makeClient,
-  openGround,
+  openRealtimeFixture,
+  type RealtimeFixture,
   SCHEMA,
   subscribed,
   token,
@@ -26,24 +26,24 @@ const PRIVATE = `
 // biome-ignore lint/suspicious/noExplicitAny: what applications send each other.
 type Message = { event: string; payload?: any; type: string };
 
-let ground: Ground;
+let fixture: RealtimeFixture;
 /** Another process would be one: it shares nothing with the first but the database. */
 let other: Service;
 const clients: Client[] = [];
 
 beforeAll(async () => {
-  ground = await openGround(`${SCHEMA}; ${PRIVATE}`);
-  other = await serve(ground.database);
+  fixture = await openRealtimeFixture(`${SCHEMA}; ${PRIVATE}`);
+  other = await serve(fixture.database);
 });
 afterEach(async () => {
   for (const client of clients.splice(0)) await client.realtime.disconnect();
 });
 afterAll(async () => {
   await other.stop();
-  await ground.close();
+  await fixture.close();
 });
 
-const run = (statement: string) => ground.owner.query(statement);
+const run = (statement: string) => fixture.owner.query(statement);
 const at = (service: Service) => keep(makeClient(service.url));
 const alice = async (service: Service, more: object = {}) =>
   keep(await clientOf(service.url, { role: "authenticated", sub: "alice", ...more }));
@@ -61,7 +61,7 @@ async function hearing(client: Client, name: string, config: object = {}) {
 }
 
 const post = (path: string, body: object, headers: Record<string, string> = {}) =>
-  fetch(`${ground.service.url}${path}`, {
+  fetch(`${fixture.service.url}${path}`, {
     method: "POST",
     body: JSON.stringify(body),
     headers: { apikey: anonKey, "Content-Type": "application/json", ...headers },
@@ -69,10 +69,10 @@ const post = (path: string, body: object, headers: Record<string, string> = {}) 
 
 describe("broadcast, with supabase-js", () => {
   test("reaches every client in the channel but the sender, at every gateway, in order", async () => {
-    const sender = await hearing(at(ground.service), "room");
-    const near = await hearing(at(ground.service), "room");
+    const sender = await hearing(at(fixture.service), "room");
+    const near = await hearing(at(fixture.service), "room");
     const far = await hearing(at(other), "room");
-    const elsewhere = await hearing(at(ground.service), "another room");
+    const elsewhere = await hearing(at(fixture.service), "another room");
     for (let n = 0; n < 20; n++) await sender.channel.send({ type: "broadcast", event: "count", payload: { n } });
     await elsewhere.channel.send({ type: "broadcast", event: "end", payload: {} });
     const counted = Array.from({ length: 20 }, (_, n) => expect.objectContaining({ event: "count", payload: { n } }));
@@ -82,14 +82,14 @@ describe("broadcast, with supabase-js", () => {
   });
 
   test("reaches the sender with self, and is acknowledged with ack", async () => {
-    const { channel, heard } = await hearing(at(ground.service), "echo", { broadcast: { self: true, ack: true } });
+    const { channel, heard } = await hearing(at(fixture.service), "echo", { broadcast: { self: true, ack: true } });
     expect(await channel.send({ type: "broadcast", event: "hi", payload: { a: "ä€😀" } })).toBe("ok");
     expect(await heard.count(1)).toEqual([expect.objectContaining({ event: "hi", payload: { a: "ä€😀" } })]);
   });
 
   test("carries binary payloads unchanged", async () => {
     const { heard } = await hearing(at(other), "bytes");
-    const { channel } = await hearing(at(ground.service), "bytes");
+    const { channel } = await hearing(at(fixture.service), "bytes");
     await channel.send({ type: "broadcast", event: "raw", payload: new Uint8Array([0, 255, 7]).buffer as never });
     const [message] = await heard.count(1);
     expect(new Uint8Array(message!.payload)).toEqual(new Uint8Array([0, 255, 7]));
@@ -99,7 +99,7 @@ describe("broadcast, with supabase-js", () => {
   });
 
   test("is sent from SQL when the transaction commits, and not when it is rolled back", async () => {
-    const near = await hearing(at(ground.service), "from sql");
+    const near = await hearing(at(fixture.service), "from sql");
     const far = await hearing(at(other), "from sql");
     await run("begin; select realtime.send('{}', 'undone', 'from sql', false); rollback");
     await run(
@@ -115,7 +115,7 @@ describe("broadcast, with supabase-js", () => {
 
   test("is sent by HTTP, one by one and many at once", async () => {
     const { heard } = await hearing(at(other), "by http/ü");
-    const unjoined = at(ground.service).channel("by http/ü");
+    const unjoined = at(fixture.service).channel("by http/ü");
     expect(await unjoined.httpSend("one", { n: 1 })).toEqual({ success: true });
     const messages = [
       { topic: "by http/ü", event: "two", payload: { n: 2 } },
@@ -134,7 +134,7 @@ describe("broadcast, with supabase-js", () => {
 
   test("by HTTP describes the expected body in its errors", async () => {
     for (const path of ["/broadcast", "/broadcast/x/events/y"]) {
-      const { status, headers } = await fetch(`${ground.service.url}/realtime/v1/api${path}`, { method: "OPTIONS" });
+      const { status, headers } = await fetch(`${fixture.service.url}/realtime/v1/api${path}`, { method: "OPTIONS" });
       expect([status, headers.get("allow")]).toEqual([204, "OPTIONS, POST"]);
     }
   });
@@ -193,7 +193,7 @@ describe("presence, with supabase-js", () => {
   const equals = (expected: object) => (state: object) => JSON.stringify(state) === JSON.stringify(expected);
 
   test("has the clients that are present, at every gateway, and those that join and leave", async () => {
-    const first = await watching(at(ground.service), "hall", "first");
+    const first = await watching(at(fixture.service), "hall", "first");
     await first.channel.track({ name: "One" });
     const second = await watching(at(other), "hall", "second");
     await second.state.until(equals({ first: ["One"] }));
@@ -207,7 +207,7 @@ describe("presence, with supabase-js", () => {
   });
 
   test("of a lost connection is removed", async () => {
-    const stays = await watching(at(ground.service), "lobby", "stays");
+    const stays = await watching(at(fixture.service), "lobby", "stays");
     const goes = await watching(at(other), "lobby", "goes");
     await goes.channel.track({ name: "G" });
     await stays.changes.until((change) => change === "goes came");
@@ -216,8 +216,8 @@ describe("presence, with supabase-js", () => {
   });
 
   test("has two clients of one key as two entries of that key", async () => {
-    const one = await watching(at(ground.service), "twins", "twin");
-    const two = await watching(at(ground.service), "twins", "twin");
+    const one = await watching(at(fixture.service), "twins", "twin");
+    const two = await watching(at(fixture.service), "twins", "twin");
     await one.channel.track({ name: "A" });
     await two.channel.track({ name: "B" });
     await one.state.until(equals({ twin: ["A", "B"] }));
@@ -226,8 +226,8 @@ describe("presence, with supabase-js", () => {
   });
 
   test("of a gateway that stops is removed", async () => {
-    const stays = await watching(at(ground.service), "dock", "stays");
-    const third = await serve(ground.database);
+    const stays = await watching(at(fixture.service), "dock", "stays");
+    const third = await serve(fixture.database);
     const goes = await watching(at(third), "dock", "goes");
     await goes.channel.track({ name: "G" });
     await stays.changes.until((change) => change === "goes came");
@@ -239,18 +239,18 @@ describe("presence, with supabase-js", () => {
 
 describe("private channels, with supabase-js", () => {
   test("are open to clients whom the policies admit", async () => {
-    await expect(hearing(await alice(ground.service), "room:bob", { private: true })).rejects.toThrow(
+    await expect(hearing(await alice(fixture.service), "room:bob", { private: true })).rejects.toThrow(
       "Unauthorized: You do not have permissions to read from this Channel topic: room:bob",
     );
-    await expect(hearing(at(ground.service), "room:alice", { private: true })).rejects.toThrow("Unauthorized");
+    await expect(hearing(at(fixture.service), "room:alice", { private: true })).rejects.toThrow("Unauthorized");
     // The control: the very same room opens for whom it is.
-    await hearing(await alice(ground.service), "room:alice", { private: true });
+    await hearing(await alice(fixture.service), "room:alice", { private: true });
   });
 
   test("are separate from public ones with the same name, from SQL and HTTP too", async () => {
     const inside = await hearing(await alice(other), "room:alice", { private: true });
-    const outside = await hearing(at(ground.service), "room:alice");
-    const speaker = await hearing(await alice(ground.service), "room:alice", { private: true });
+    const outside = await hearing(at(fixture.service), "room:alice");
+    const speaker = await hearing(await alice(fixture.service), "room:alice", { private: true });
     await speaker.channel.send({ type: "broadcast", event: "said", payload: {} });
     await inside.heard.count(1);
     await run("select realtime.send('{}', 'sent', 'room:alice')");
@@ -273,18 +273,18 @@ describe("private channels, with supabase-js", () => {
     const topics = [...Array.from({ length: 50 }, () => "open"), ...Array.from({ length: 50 }, () => "closed")];
     const messages = topics.map((topic) => ({ topic, event: "x", payload: {}, private: true }));
     const { status } = await post("/realtime/v1/api/broadcast", { messages });
-    const { rows } = await ground.owner.query("select last_value::int4 as asked from public.asked");
+    const { rows } = await fixture.owner.query("select last_value::int4 as asked from public.asked");
     expect([status, rows[0].asked]).toEqual([202, 2]);
     await run("drop policy say on realtime.messages; drop sequence public.asked");
   });
 
   test("a client that may only receive cannot send", async () => {
-    const listener = await hearing(await alice(ground.service), "room:alice", { private: true });
-    const muted = await hearing(await alice(ground.service, { mute: true }), "room:alice", {
+    const listener = await hearing(await alice(fixture.service), "room:alice", { private: true });
+    const muted = await hearing(await alice(fixture.service, { mute: true }), "room:alice", {
       private: true,
       broadcast: { ack: true },
     });
-    const speaker = await hearing(await alice(ground.service), "room:alice", { private: true });
+    const speaker = await hearing(await alice(fixture.service), "room:alice", { private: true });
     await expect(muted.channel.send({ type: "broadcast", event: "unheard", payload: {} })).resolves.toBe("error");
     await expect(muted.channel.track({})).resolves.toBe("error");
     await speaker.channel.send({ type: "broadcast", event: "heard", payload: {} });
@@ -299,7 +299,7 @@ describe("tokens, with supabase-js", () => {
 
   test("a new token changes the visible rows, and no change is missed in between", async () => {
     let claims = { role: "authenticated", sub: "alice" };
-    const client = keep(makeClient(ground.service.url, async () => token(claims)));
+    const client = keep(makeClient(fixture.service.url, async () => token(claims)));
     await client.realtime.setAuth();
     const result = new Inbox<{ new: { owner: string } }>();
     const channel = client
@@ -322,7 +322,7 @@ describe("tokens, with supabase-js", () => {
   });
 
   test("an expired token ends the channel, with the reason", async () => {
-    const client = await alice(ground.service, { exp: Math.floor(Date.now() / 1000) + 2 });
+    const client = await alice(fixture.service, { exp: Math.floor(Date.now() / 1000) + 2 });
     const system = new Inbox<{ message: string }>();
     const channel = client.channel("short").on("system", {}, system.put);
     await becomes(channel, REALTIME_SUBSCRIBE_STATES.CLOSED);
@@ -331,7 +331,7 @@ describe("tokens, with supabase-js", () => {
 
   test("a token with fewer privileges ends the channel, and one with more does not", async () => {
     let claims = { role: "authenticated", sub: "alice", blind: true as boolean | undefined };
-    const client = keep(makeClient(ground.service.url, async () => token(claims)));
+    const client = keep(makeClient(fixture.service.url, async () => token(claims)));
     await client.realtime.setAuth();
     const system = new Inbox<{ message: string }>();
     const state = new Inbox<object>();
@@ -359,21 +359,21 @@ describe("tokens, with supabase-js", () => {
       [token({ role: "authenticated", exp: 1_000 }), /^InvalidJWTToken: Token has expired \d+ seconds ago$/],
     ];
     for (const [shown, reason] of refusals) {
-      const client = keep(makeClient(ground.service.url, async () => shown));
+      const client = keep(makeClient(fixture.service.url, async () => shown));
       await client.realtime.setAuth();
       await expect(subscribed(client.channel("refused"))).rejects.toThrow(reason);
     }
   });
 
   test("a disabled user is disconnected within five seconds", async () => {
-    const registered = await fetch(`${ground.service.url}/auth/register`, {
+    const registered = await fetch(`${fixture.service.url}/auth/register`, {
       method: "POST",
       headers: { "Content-Type": "application/json" },
       body: JSON.stringify({ email: "eve@example.org", password: "Correct-Horse-9", name: "Eve" }),
     });
     const body = (await registered.json()) as { user: { id: number }; access_token?: string; accessToken?: string };
     const shown = (body.access_token ?? body.accessToken)!;
-    const client = keep(makeClient(ground.service.url, async () => shown));
+    const client = keep(makeClient(fixture.service.url, async () => shown));
     await client.realtime.setAuth();
     const channel = client.channel("eve");
     const closed = becomes(channel, REALTIME_SUBSCRIBE_STATES.CLOSED);
@@ -390,7 +390,7 @@ describe("tokens, with supabase-js", () => {
 
   test("requires an API key for a socket", async () => {
     for (const query of ["", "?apikey=", "?apikey=a.b.c", `?apikey=${token({ role: "anon", exp: 1_000 })}`]) {
-      const answer = await fetch(`${ground.service.url}/realtime/v1/websocket${query}`, {
+      const answer = await fetch(`${fixture.service.url}/realtime/v1/websocket${query}`, {
         headers: { Connection: "Upgrade", Upgrade: "websocket" },
       }).catch(() => null);
       expect(answer?.status ?? 401).toBe(401);
@@ -407,7 +407,7 @@ describe("a connection, with supabase-js", () => {
         sockets.push(this);
       }
     }
-    const client = keep(makeClient(ground.service.url, null, Watched as typeof WebSocket));
+    const client = keep(makeClient(fixture.service.url, null, Watched as typeof WebSocket));
     const statuses = new Inbox<string>();
     const result = new Inbox<object>();
     client

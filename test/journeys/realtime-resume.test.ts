@@ -9,10 +9,10 @@ import { type Payload, RawClient } from "../realtime/raw-client.ts";
 import {
   anonKey,
   type Client,
-  type Ground,
   Inbox,
   makeClient,
-  openGround,
+  openRealtimeFixture,
+  type RealtimeFixture,
   subscribed,
   token,
 } from "../realtime/service.ts";
@@ -27,13 +27,13 @@ const SUBSCRIBERS = 50;
 /** Several times as many bytes as may wait for one client. */
 const SAID = 40_000;
 
-let ground: Ground;
+let fixture: RealtimeFixture;
 let other: Service;
 const clients: Client[] = [];
 
 beforeAll(async () => {
-  ground = await openGround();
-  other = await serve(ground.database);
+  fixture = await openRealtimeFixture();
+  other = await serve(fixture.database);
 });
 afterEach(async () => {
   for (const client of clients.splice(0)) await client.realtime.disconnect();
@@ -41,10 +41,10 @@ afterEach(async () => {
 });
 afterAll(async () => {
   await other.stop();
-  await ground.close();
+  await fixture.close();
 });
 
-const run = (statement: string) => ground.owner.query(statement);
+const run = (statement: string) => fixture.owner.query(statement);
 const idsOf = ({ items }: RawClient) =>
   items.filter(({ event }) => event === "postgres_changes").map(({ payload }) => payload.data.record.id as number);
 const upTo = (last: number, first = 1) => Array.from({ length: last - first + 1 }, (_, at) => at + first);
@@ -79,7 +79,7 @@ async function residentMebibytes(pid: number): Promise<number> {
 }
 
 /** All inserts that a client is told of, whatever becomes of its sockets. */
-async function listening(transport: typeof WebSocket, { url = ground.service.url, version = "2.0.0" } = {}) {
+async function listening(transport: typeof WebSocket, { url = fixture.service.url, version = "2.0.0" } = {}) {
   const client = makeClient(url, null, transport, version);
   clients.push(client);
   const ids: number[] = [];
@@ -98,7 +98,7 @@ async function listening(transport: typeof WebSocket, { url = ground.service.url
 
 describe("a client that resumes from its last position", () => {
   test("misses and repeats nothing, at another gateway too", async () => {
-    const first = await new RawClient(ground.service.url).opened();
+    const first = await new RawClient(fixture.service.url).opened();
     const { payload } = await first.join("realtime:news", NEWS);
     expect(payload.response.position).toMatch(/^[\dA-F]+\/[\dA-F]+/);
     await insert(1, 3);
@@ -115,11 +115,11 @@ describe("a client that resumes from its last position", () => {
   });
 
   test("misses nothing and is checked by its new token if it sends one immediately", async () => {
-    const first = await new RawClient(ground.service.url).opened();
+    const first = await new RawClient(fixture.service.url).opened();
     const { payload } = await first.join("realtime:news", NEWS);
     first.socket.terminate();
     await insert(1, 2);
-    const second = await new RawClient(ground.service.url).opened();
+    const second = await new RawClient(fixture.service.url).opened();
     const access_token = token({ role: "authenticated", sub: "1" });
     const config = { ...NEWS, resume: payload.response.position };
     const ref = second.say("realtime:news", "phx_join", { config });
@@ -139,7 +139,7 @@ describe("a client that resumes from its last position", () => {
   });
 
   test("receives its position in the heartbeat, while its table has no changes", async () => {
-    const client = await new RawClient(ground.service.url).opened();
+    const client = await new RawClient(fixture.service.url).opened();
     await client.join("realtime:news", NEWS);
     await run("update users set name = name");
     const beat = await client.reply(client.say("phoenix", "heartbeat", {}));
@@ -151,7 +151,7 @@ describe("a client that resumes from its last position", () => {
   });
 
   test("of another history of the database is notified of a gap", async () => {
-    const first = await new RawClient(ground.service.url).opened();
+    const first = await new RawClient(fixture.service.url).opened();
     const { position } = (await first.join("realtime:news", NEWS)).payload.response;
     await first.close();
     await insert(1, 1);
@@ -159,14 +159,14 @@ describe("a client that resumes from its last position", () => {
     const [place, history] = position.split("@");
     const elsewhere = `${place}@${history.replace(/^./, (digit: string) => (digit === "0" ? "1" : "0"))}`;
     for (const resume of [elsewhere, place]) {
-      const second = await new RawClient(ground.service.url).opened();
+      const second = await new RawClient(fixture.service.url).opened();
       await second.join("realtime:news", { ...NEWS, resume });
       const { message } = (await second.until(({ payload }) => payload.status === "error")).payload;
       expect(message).toMatch(/^Changes may have been missed: the position is from another database/);
       expect(idsOf(second)).toEqual([]);
       await second.close();
     }
-    const third = await new RawClient(ground.service.url).opened();
+    const third = await new RawClient(fixture.service.url).opened();
     await third.join("realtime:news", { ...NEWS, resume: position });
     await third.until((message) => message.payload.data?.record.id === 1);
     await third.close();
@@ -176,14 +176,14 @@ describe("a client that resumes from its last position", () => {
     await run(`create table public.things (id int primary key, mark text, data text);
       alter table public.things replica identity full; grant select on public.things to anon`);
     const THINGS = { postgres_changes: [{ event: "*", schema: "public", table: "things" }] };
-    const first = await new RawClient(ground.service.url).opened();
+    const first = await new RawClient(fixture.service.url).opened();
     const { payload } = await first.join("realtime:things", THINGS);
     await first.close();
     await run(`insert into things values (1, '007', '{"a": 1}'), (2, '8', '1}]')`);
     await run(`alter table things alter column mark type int using mark::int;
       update things set data = '0'; alter table things alter column data type jsonb using data::jsonb;
       insert into things values (3, 9, '{"b": 2}')`);
-    const again = await new RawClient(ground.service.url).opened();
+    const again = await new RawClient(fixture.service.url).opened();
     await again.join("realtime:things", { ...THINGS, resume: payload.response.position });
     await again.until(({ payload }) => payload.data?.record?.id === 3);
     const result = again.items.flatMap(({ payload }) => payload.data ?? []);
@@ -197,7 +197,7 @@ describe("a client that resumes from its last position", () => {
     expect(result[0].columns[1]).toEqual({ name: "mark", type: "text" });
     await again.close();
 
-    const choosy = await new RawClient(ground.service.url).opened();
+    const choosy = await new RawClient(fixture.service.url).opened();
     const sevens = { postgres_changes: [{ ...THINGS.postgres_changes[0], filter: "mark=eq.7" }] };
     await choosy.join("realtime:things", { ...sevens, resume: payload.response.position });
     const { message } = (await choosy.until(({ payload }) => payload.status === "error")).payload;
@@ -209,7 +209,7 @@ describe("a client that resumes from its last position", () => {
   test("does not take a heartbeat for the state of a channel that was refused on rejoining", async () => {
     const Socket = resuming(WebSocket);
     const open = async () => {
-      const socket = new Socket(`${ground.service.url.replace("http", "ws")}/realtime/v1/websocket?apikey=${anonKey}`);
+      const socket = new Socket(`${fixture.service.url.replace("http", "ws")}/realtime/v1/websocket?apikey=${anonKey}`);
       const result = new Inbox<{ topic: string; event: string; ref: string; payload: Payload }>();
       socket.addEventListener("message", ({ data }) => result.put(JSON.parse(data)));
       await new Promise((resolve) => socket.addEventListener("open", resolve));
@@ -239,7 +239,7 @@ describe("a client that resumes from its last position", () => {
   });
 
   test("is notified if its position is no longer known, and rejoins without it", async () => {
-    const client = await new RawClient(ground.service.url).opened();
+    const client = await new RawClient(fixture.service.url).opened();
     await client.join("realtime:news", { ...NEWS, resume: "0/1" });
     const result = await client.until(({ event, payload }) => event === "system" && payload.status === "error");
     expect(result.payload).toMatchObject({ extension: "postgres_changes", message: expect.stringContaining("missed") });
@@ -306,7 +306,7 @@ describe("a client that does not resume", () => {
 });
 
 test("without a stream is refused with the reason, and can join when there is one again", async () => {
-  const client = await new RawClient(ground.service.url).opened();
+  const client = await new RawClient(fixture.service.url).opened();
   const joinUntil = async (status: string) => {
     let result: Payload;
     await until(async () => {
@@ -336,7 +336,7 @@ describe("a large transaction", () => {
       grant select on sheets to authenticated;
       create policy own_and_shared on sheets for select using (owner is null or owner = (select auth.jwt() ->> 'sub'));
       insert into sheets (id, body) select n, repeat('x', 100) from generate_series(1, ${ROWS}) as n`);
-    const gateway = await startGateway(ground.database);
+    const gateway = await startGateway(fixture.database);
     const sheets = { postgres_changes: [{ event: "UPDATE", schema: "public", table: "sheets" }] };
     const raw: RawClient[] = [];
     const received: Promise<void>[] = [];
@@ -367,7 +367,7 @@ describe("a large transaction", () => {
   });
 
   test(`with ${SAID} messages reaches all clients that read, in order`, async () => {
-    const gateway = await startGateway(ground.database);
+    const gateway = await startGateway(fixture.database);
     const client = await new RawClient(gateway.url, { version: "1.0.0" }).opened();
     await client.join("realtime:room");
     await run(`select realtime.send(jsonb_build_object('n', n, 'text', repeat('x', 500)), 'count', 'room', false)
@@ -383,10 +383,10 @@ describe("a large transaction", () => {
   });
 
   test("disconnects a client that does not read with the reason, and the others receive all changes", async () => {
-    const { realtime } = ground.service;
+    const { realtime } = fixture.service;
     const { overwhelmed } = realtime.statistics();
-    const reads = await new RawClient(ground.service.url).opened();
-    const sleeps = await new RawClient(ground.service.url).opened();
+    const reads = await new RawClient(fixture.service.url).opened();
+    const sleeps = await new RawClient(fixture.service.url).opened();
     await Promise.all([reads, sleeps].map((client) => client.join("realtime:news", NEWS)));
     const closed = new Promise<number>((resolve) => sleeps.socket.once("close", resolve));
     sleeps.socket.pause();
@@ -403,13 +403,13 @@ describe("a large transaction", () => {
 });
 
 test("that a killed gateway was sending is complete for a client that resumes at its replacement", async () => {
-  const first = await startGateway(ground.database);
+  const first = await startGateway(fixture.database);
   const { ids, told: result } = await listening(resuming(WebSocket), { url: first.url });
   await insert(1, 500);
   await result.until((id) => id === 100);
   await first.kill();
   await insert(501, 1_000);
-  const second = await startGateway(ground.database, { PORT: new URL(first.url).port });
+  const second = await startGateway(fixture.database, { PORT: new URL(first.url).port });
   await insert(1_001, 1_200);
   await result.until((id) => id === 1_200);
   expect(ids).toEqual(upTo(1_200));

@@ -8,7 +8,7 @@ import type { Browser, BrowserContext, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { describeInBrowser, launchBrowser } from "../browser.ts";
 import { Wire } from "../graphql/server/socket/wire.ts";
-import { type Ground, openGround, SCHEMA, subscribed } from "../realtime/service.ts";
+import { openRealtimeFixture, type RealtimeFixture, SCHEMA, subscribed } from "../realtime/service.ts";
 import { ANON_KEY, makeClient, newAddress, PASSWORD } from "../rest-gateway/sign-in/auth-v1/auth-client.ts";
 import { until } from "../until.ts";
 
@@ -39,18 +39,18 @@ const PAGE = '<!doctype html><title>Application</title><script src="/supabase.js
 const subjectOf = (accessToken: string) => String(jwt.decode(accessToken)!.sub);
 
 describe("an application for Supabase in Node", () => {
-  let ground: Ground;
+  let fixture: RealtimeFixture;
 
   beforeAll(async () => {
-    ground = await openGround(SCHEMA, SETTINGS);
+    fixture = await openRealtimeFixture(SCHEMA, SETTINGS);
   });
-  afterAll(() => ground.close());
+  afterAll(() => fixture.close());
 
   const addNote = (owner: string, body: string) =>
-    ground.owner.query("insert into public.notes (owner, body) values ($1, $2)", [owner, body]);
+    fixture.owner.query("insert into public.notes (owner, body) values ($1, $2)", [owner, body]);
 
   test("signs up, reads and hears its own rows, refreshes, and is signed out everywhere", async () => {
-    const { client, events, storage } = makeStoringClient(ground.service.url);
+    const { client, events, storage } = makeStoringClient(fixture.service.url);
     const email = newAddress();
     const { data, error } = await client.auth.signUp({ email, password: PASSWORD });
     expect(error).toBeNull();
@@ -80,7 +80,7 @@ describe("an application for Supabase in Node", () => {
     expect(await read()).not.toEqual([]);
 
     await client.auth.updateUser({ data: { color: "green" } });
-    const other = makeClient(ground.service.url);
+    const other = makeClient(fixture.service.url);
     await other.auth.signInWithPassword({ email, password: PASSWORD });
     await other.auth.signOut();
     const begun = performance.now();
@@ -103,18 +103,18 @@ describe("an application for Supabase in Node", () => {
   };
 
   test.each(Object.entries(elsewhere))("loses its sockets within five seconds after %s", async (_name, end) => {
-    const { client } = makeStoringClient(ground.service.url);
+    const { client } = makeStoringClient(fixture.service.url);
     const email = newAddress();
     const { data } = await client.auth.signUp({ email, password: PASSWORD });
     const channel = client
       .channel("notes")
       .on("postgres_changes", { event: "*", schema: "public", table: "notes" }, () => {});
     await subscribed(channel);
-    const wire = await Wire.open(`${ground.service.url.replace(/^http/, "ws")}/graphql`, "graphql-transport-ws");
+    const wire = await Wire.open(`${fixture.service.url.replace(/^http/, "ws")}/graphql`, "graphql-transport-ws");
     wire.say({ type: "connection_init", payload: { Authorization: `Bearer ${data.session!.access_token}` } });
     expect(await wire.hear()).toMatchObject({ type: "connection_ack" });
 
-    const other = makeClient(ground.service.url);
+    const other = makeClient(fixture.service.url);
     await other.auth.signInWithPassword({ email, password: PASSWORD });
     expect((await end(other.auth)).error).toBeNull();
     const begun = performance.now();
@@ -125,13 +125,13 @@ describe("an application for Supabase in Node", () => {
   });
 
   test("loses its channel within five seconds when the account is disabled", async () => {
-    const { client } = makeStoringClient(ground.service.url);
+    const { client } = makeStoringClient(fixture.service.url);
     const { data } = await client.auth.signUp({ email: newAddress(), password: PASSWORD });
     const channel = client
       .channel("more notes")
       .on("postgres_changes", { event: "*", schema: "public", table: "notes" }, () => {});
     await subscribed(channel);
-    await ground.owner.query("update auth.users set banned_until = now() + interval '1 hour' where id = $1", [
+    await fixture.owner.query("update auth.users set banned_until = now() + interval '1 hour' where id = $1", [
       data.user!.id,
     ]);
     const begun = performance.now();
@@ -143,14 +143,14 @@ describe("an application for Supabase in Node", () => {
 });
 
 describeInBrowser("an application for Supabase in a browser", () => {
-  let ground: Ground;
+  let fixture: RealtimeFixture;
   let browser: Browser;
   let context: BrowserContext;
   let application: Server;
   let origin: string;
 
   beforeAll(async () => {
-    ground = await openGround(SCHEMA, SETTINGS);
+    fixture = await openRealtimeFixture(SCHEMA, SETTINGS);
     browser = await launchBrowser();
     context = await browser.newContext();
     const script = await readFile("node_modules/@supabase/supabase-js/dist/umd/supabase.js");
@@ -164,7 +164,7 @@ describeInBrowser("an application for Supabase in a browser", () => {
   afterAll(async () => {
     await browser?.close();
     application?.close();
-    await ground?.close();
+    await fixture?.close();
   });
 
   /** A tab with a client, as `window.client`, and its events as `window.events`. */
@@ -179,7 +179,7 @@ describeInBrowser("an application for Supabase in a browser", () => {
         global.events = [];
         global.client.auth.onAuthStateChange((event: string) => void global.events.push(event));
       },
-      [ground.service.url, ANON_KEY] as const,
+      [fixture.service.url, ANON_KEY] as const,
     );
     return page;
   }

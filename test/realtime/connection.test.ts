@@ -6,20 +6,20 @@ import { cloneDatabase } from "../database.ts";
 import { serve } from "../serve.ts";
 import { until } from "../until.ts";
 import { type Payload, RawClient } from "./raw-client.ts";
-import { anonKey, type Ground, openGround, token } from "./service.ts";
+import { anonKey, openRealtimeFixture, type RealtimeFixture, token } from "./service.ts";
 
-let ground: Ground;
+let fixture: RealtimeFixture;
 const clients: RawClient[] = [];
 
 beforeAll(async () => {
-  ground = await openGround(undefined, { REALTIME_MAX_CHANNELS: "3", REALTIME_CHECK_TIMEOUT_SECONDS: "2" });
+  fixture = await openRealtimeFixture(undefined, { REALTIME_MAX_CHANNELS: "3", REALTIME_CHECK_TIMEOUT_SECONDS: "2" });
 });
 afterEach(() => Promise.all(clients.splice(0).map((client) => client.close())));
-afterAll(() => ground.close());
+afterAll(() => fixture.close());
 
 async function open(
   options: ConstructorParameters<typeof RawClient>[1] = {},
-  url = ground.service.url,
+  url = fixture.service.url,
 ): Promise<RawClient> {
   const client = new RawClient(url, options);
   clients.push(client);
@@ -46,10 +46,10 @@ describe("a join", () => {
       message: "Subscribed to PostgreSQL",
       channel: "x",
     });
-    await ground.owner.query("insert into news (id) values (1)");
+    await fixture.owner.query("insert into news (id) values (1)");
     const change = await client.until(({ event }) => event === "postgres_changes");
     expect(change.payload.ids.sort()).toEqual([...new Set(result.map(({ id }) => id))].sort());
-    await ground.owner.query("delete from news");
+    await fixture.owner.query("delete from news");
   });
 
   test.each([
@@ -69,7 +69,7 @@ describe("a join", () => {
   test("works in version 1.0.0 too", async () => {
     const client = await open({ version: "1.0.0" });
     expect((await client.join("realtime:x", { postgres_changes: [NEWS] })).payload.status).toBe("ok");
-    await ground.owner.query("insert into news (id) values (2); delete from news");
+    await fixture.owner.query("insert into news (id) values (2); delete from news");
     const change = await client.until(({ event }) => event === "postgres_changes");
     expect(change).toMatchObject({
       topic: "realtime:x",
@@ -86,9 +86,9 @@ describe("a join", () => {
     const closed = await client.until(({ event }) => event === "phx_close");
     expect(closed).toMatchObject({ joinRef: first, ref: first });
     expect(client.items.indexOf(closed)).toBeLessThan(client.items.findIndex(({ ref }) => ref === second));
-    await ground.owner.query("insert into news (id) values (3)");
+    await fixture.owner.query("insert into news (id) values (3)");
     await client.join("realtime:z", { postgres_changes: [NEWS] });
-    await ground.owner.query("delete from news");
+    await fixture.owner.query("delete from news");
     await client.until(({ topic, payload }) => topic === "realtime:z" && payload.data?.type === "DELETE");
     const result = client.items.filter(({ topic, event }) => topic === "realtime:x" && event === "postgres_changes");
     expect(result.map(({ payload }) => payload.data.type)).toEqual(["INSERT", "DELETE"]);
@@ -135,11 +135,11 @@ describe("a join", () => {
       expect(await join(more)).toMatchObject({ status: "error" });
     expect(await join({ filter: null, select: null })).toMatchObject({ status: "ok" });
     const { client } = await join({ select: [] });
-    await ground.owner.query("insert into news (id, title) values (4, 'x')");
+    await fixture.owner.query("insert into news (id, title) values (4, 'x')");
     const result = await client.until(({ payload }) => payload.data?.type === "INSERT");
     expect(result.payload.data).toMatchObject({ columns: [{ name: "id", type: "int4" }], record: { id: 4 } });
     expect(Object.keys(result.payload.data.record)).toEqual(["id"]);
-    await ground.owner.query("delete from news");
+    await fixture.owner.query("delete from news");
   });
 
   test("counts against the limit while it is in progress", async () => {
@@ -289,7 +289,7 @@ describe("a broadcast as text", () => {
   ];
 
   test("arrives unchanged, with all fields beside the event and its payload", async () => {
-    const other = await serve(ground.database);
+    const other = await serve(fixture.database);
     const young = await open();
     const old = await open({ version: "1.0.0" });
     const far = await open({}, other.url);
@@ -350,20 +350,20 @@ describe("a broadcast as text", () => {
 });
 
 test("a broadcast whose policies cannot be evaluated leaves the socket open", async () => {
-  await ground.owner.query(`create policy hear on realtime.messages for select to anon using (true);
+  await fixture.owner.query(`create policy hear on realtime.messages for select to anon using (true);
     create policy speak on realtime.messages for insert to anon with check (pg_sleep(600) is not null)`);
   const client = await open();
   await client.join("realtime:x", { private: true, broadcast: { ack: true } });
   const said = client.say("realtime:x", "broadcast", { type: "broadcast", event: "hi", payload: {} });
   const isCancelled = async () => {
-    const { rows } = await ground.owner.query(`select pg_cancel_backend(pid) from pg_stat_activity
+    const { rows } = await fixture.owner.query(`select pg_cancel_backend(pid) from pg_stat_activity
       where datname = current_database() and wait_event = 'PgSleep'`);
     return rows.length > 0;
   };
   await until(isCancelled);
   expect((await client.reply(said)).payload.status).toBe("error");
   expect((await client.reply(client.say("phoenix", "heartbeat", {}))).payload.status).toBe("ok");
-  await ground.owner.query("drop policy hear on realtime.messages; drop policy speak on realtime.messages");
+  await fixture.owner.query("drop policy hear on realtime.messages; drop policy speak on realtime.messages");
 });
 
 test("a broadcast that is not JSON reaches no subscriber, as it could end one message and start another", async () => {
@@ -389,21 +389,21 @@ test("a broadcast of the maximum length disconnects no subscriber", async () => 
 
 test("a filter that fails affects only its own channel", async () => {
   // Such values can be parsed, but not compared.
-  await ground.owner.query(`create type public.odd as (data json);
+  await fixture.owner.query(`create type public.odd as (data json);
     create table public.odds (id int primary key, odd odd); grant select on public.odds to anon`);
   const [asks, hears] = [await open(), await open()];
   const ODDS = { ...NEWS, table: "odds" };
   await asks.join("realtime:x", { postgres_changes: [{ ...ODDS, filter: "odd=lt.({})" }] });
   await hears.join("realtime:x", { postgres_changes: [ODDS] });
-  await ground.owner.query("insert into odds values (1, row('{}'))");
+  await fixture.owner.query("insert into odds values (1, row('{}'))");
   await hears.until(({ payload }) => payload.data?.record.id === 1);
   await asks.until(({ event }) => event === "phx_error");
   expect(hears.items.filter(({ event }) => event === "phx_error")).toEqual([]);
-  await ground.owner.query("drop table odds; drop type odd");
+  await fixture.owner.query("drop table odds; drop type odd");
 });
 
 test("texts are equal where the column's collation treats them as equal", async () => {
-  await ground.owner.query(`
+  await fixture.owner.query(`
     create collation public.lenient (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
     create table public.words (id int primary key, word text collate lenient); grant select on public.words to anon`);
   const client = await open();
@@ -412,11 +412,11 @@ test("texts are equal where the column's collation treats them as equal", async 
     postgres_changes: filters.map((filter) => ({ ...NEWS, table: "words", filter })),
   });
   const ids = payload.response.postgres_changes.map(({ id }: { id: number }) => id);
-  await ground.owner.query("insert into words values (1, 'ten'), (2, 'eleven'), (3, 'TEN')");
+  await fixture.owner.query("insert into words values (1, 'ten'), (2, 'eleven'), (3, 'TEN')");
   await client.until(({ payload }) => payload.data?.record.id === 3);
   const result = client.items.flatMap(({ payload }) => (payload.data ? [payload.ids] : []));
   expect(result).toEqual([[ids[0], ids[2]], [ids[1]], [ids[0], ids[2]]]);
-  await ground.owner.query("drop table words; drop collation lenient");
+  await fixture.owner.query("drop table words; drop collation lenient");
 });
 
 test.each([
@@ -441,7 +441,7 @@ test.each([
 ])(
   "when %s changes, subscribers with different results are no longer checked together",
   async (_, before, after, clean) => {
-    await ground.owner.query(`create table public.sheets (id int primary key, reader text);
+    await fixture.owner.query(`create table public.sheets (id int primary key, reader text);
     alter table public.sheets enable row level security; grant select on public.sheets to authenticated; ${before}`);
     const [ada, bob] = await Promise.all(
       ["ada", "bob"].map((sub) => open({ key: token({ role: "authenticated", sub, team: "one" }) })),
@@ -449,25 +449,27 @@ test.each([
     for (const client of [ada!, bob!]) {
       await client.join("realtime:x", { postgres_changes: [{ ...NEWS, table: "sheets" }, NEWS] });
     }
-    await ground.owner.query("grant select on news to authenticated; insert into sheets values (1, 'one'), (2, 'ada')");
-    await ground.owner.query("insert into news (id) values (1)");
+    await fixture.owner.query(
+      "grant select on news to authenticated; insert into sheets values (1, 'one'), (2, 'ada')",
+    );
+    await fixture.owner.query("insert into news (id) values (1)");
     for (const client of [ada!, bob!]) await client.until(({ payload }) => payload.data?.table === "news");
-    await ground.owner.query(after);
-    await ground.owner.query("insert into sheets values (3, 'ada')");
+    await fixture.owner.query(after);
+    await fixture.owner.query("insert into sheets values (3, 'ada')");
     await ada!.until(({ payload }) => payload.data?.record.id === 3);
-    await ground.owner.query("insert into news (id) values (2)");
+    await fixture.owner.query("insert into news (id) values (2)");
     await bob!.until(({ payload }) => payload.data?.table === "news" && payload.data.record.id === 2);
     const result = bob!.items.flatMap(({ payload }) =>
       payload.data?.table === "sheets" ? [payload.data.record.id] : [],
     );
     expect(result).toHaveLength(1);
     expect(result).not.toContain(3);
-    await ground.owner.query(`delete from news; ${clean}`);
+    await fixture.owner.query(`delete from news; ${clean}`);
   },
 );
 
 test("the old row of a partition that logs only its key is that key, and it is sent only where no policy applies", async () => {
-  await ground.owner.query(`
+  await fixture.owner.query(`
     create table public.parts (id int primary key, hidden text) partition by range (id);
     create table public.low_parts partition of public.parts for values from (0) to (10);
     create table public.high_parts partition of public.parts for values from (10) to (20);
@@ -477,8 +479,8 @@ test("the old row of a partition that logs only its key is that key, and it is s
   const [bound, free] = [await open(), await open({ key: token({ role: "service_role" }) })];
   for (const client of [bound, free])
     await client.join("realtime:x", { postgres_changes: [{ ...NEWS, table: "parts" }] });
-  await ground.owner.query("insert into parts values (1, 'x'), (11, 'x')");
-  await ground.owner.query("update parts set id = id + 1; delete from parts; insert into parts values (3, null)");
+  await fixture.owner.query("insert into parts values (1, 'x'), (11, 'x')");
+  await fixture.owner.query("update parts set id = id + 1; delete from parts; insert into parts values (3, null)");
   const result = async (client: RawClient) => {
     await client.until(({ payload }) => payload.data?.record?.id === 3);
     const data = client.items.flatMap(({ payload }) => payload.data ?? []);
@@ -491,7 +493,7 @@ test("the old row of a partition that logs only its key is that key, and it is s
     ["DELETE", { id: 12, hidden: "x" }],
   ]);
   expect(await result(bound)).toEqual([]);
-  await ground.owner.query("drop table parts");
+  await fixture.owner.query("drop table parts");
 });
 
 test.each([
@@ -500,41 +502,41 @@ test.each([
   ["renamed", "alter table renamed rename mark to sign"],
   ["retyped", "alter table retyped alter mark drop default, alter mark type int using 7, alter mark set default 7"],
 ])("a filter by a column that has been %s matches nothing, and its channel ends", async (table, alter) => {
-  await ground.owner.query(`create table public.${table} (id int primary key, mark text default '7');
+  await fixture.owner.query(`create table public.${table} (id int primary key, mark text default '7');
     grant select on public.${table} to anon`);
   const [filters, hears] = [await open(), await open()];
   await filters.join("realtime:x", { postgres_changes: [{ ...NEWS, table, filter: "mark=eq.7" }] });
   await hears.join("realtime:x", { postgres_changes: [{ ...NEWS, table }] });
-  await ground.owner.query(alter);
-  await ground.owner.query(`insert into ${table} (id) values (1)`);
+  await fixture.owner.query(alter);
+  await fixture.owner.query(`insert into ${table} (id) values (1)`);
   await hears.until(({ event }) => event === "postgres_changes");
   const { payload } = await filters.until(({ payload }) => payload.status === "error");
   expect(payload.message).toMatch(/^Changes may have been missed: a column of .* was revoked, altered or dropped/);
   await filters.until(({ event }) => event === "phx_error");
   expect(filters.items.filter(({ event }) => event === "postgres_changes")).toEqual([]);
-  await ground.owner.query(`drop table ${table}`);
+  await fixture.owner.query(`drop table ${table}`);
 });
 
 test("a policy reads a virtual column though it is not in the log", async () => {
-  await ground.owner.query(`create table public.levels (id int primary key, level int,
+  await fixture.owner.query(`create table public.levels (id int primary key, level int,
       hidden bool generated always as (level > 5) virtual);
     alter table public.levels enable row level security; grant select on public.levels to anon;
     create policy select_shown on public.levels for select using (hidden is not true)`);
   const client = await open();
   await client.join("realtime:x", { postgres_changes: [{ ...NEWS, table: "levels" }] });
-  await ground.owner.query("insert into levels values (1, 9), (2, 1)");
+  await fixture.owner.query("insert into levels values (1, 9), (2, 1)");
   const result = await client.until(({ event }) => event === "postgres_changes");
   expect(result.payload.data.record).toEqual({ id: 2, level: 1 });
-  await ground.owner.query("drop table levels");
+  await fixture.owner.query("drop table levels");
 });
 
 test("a policy that fails hides the row, and its subscribers are notified that changes may have been missed", async () => {
-  await ground.owner.query(`create table public.shares (id int primary key, part int);
+  await fixture.owner.query(`create table public.shares (id int primary key, part int);
     alter table public.shares enable row level security; grant select on public.shares to anon;
     create policy odd on public.shares for select using (1 / part > 0)`);
   const client = await open();
   await client.join("realtime:x", { postgres_changes: [{ ...NEWS, table: "shares" }] });
-  await ground.owner.query("insert into shares values (1, 0)");
+  await fixture.owner.query("insert into shares values (1, 0)");
   const result = await client.until(
     ({ payload }) => payload.status === "error" && payload.extension === "postgres_changes",
   );
@@ -543,13 +545,13 @@ test("a policy that fails hides the row, and its subscribers are notified that c
   expect(client.items.filter(({ event }) => event === "postgres_changes")).toEqual([]);
   // The channel can be joined again, and a row for which the policy does not fail arrives.
   await client.join("realtime:x", { postgres_changes: [{ ...NEWS, table: "shares" }] });
-  await ground.owner.query("insert into shares values (2, 1)");
+  await fixture.owner.query("insert into shares values (2, 1)");
   await client.until(({ payload }) => payload.data?.record.id === 2);
-  await ground.owner.query("drop table shares");
+  await fixture.owner.query("drop table shares");
 });
 
 test("a policy that takes too long does not delay others for long, and its subscribers are notified", async () => {
-  await ground.owner.query(`create table public.dear (id int primary key, word text);
+  await fixture.owner.query(`create table public.dear (id int primary key, word text);
     alter table public.dear enable row level security; grant select on public.dear to anon, service_role;
     create policy slow on public.dear for select using (pg_sleep(30) is not null)`);
   const [waits, sees] = [await open(), await open({ key: token({ role: "service_role" }) })];
@@ -557,7 +559,7 @@ test("a policy that takes too long does not delay others for long, and its subsc
     await client.join("realtime:x", { postgres_changes: [{ ...NEWS, table: "dear" }] });
   const result = async (id: number) => {
     const startedAt = performance.now();
-    await ground.owner.query("insert into dear values ($1)", [id]);
+    await fixture.owner.query("insert into dear values ($1)", [id]);
     await sees.until(({ payload }) => payload.data?.record.id === id);
     return performance.now() - startedAt;
   };
@@ -568,21 +570,21 @@ test("a policy that takes too long does not delay others for long, and its subsc
   // The next check of the same policy has a shorter time limit.
   await waits.join("realtime:x", { postgres_changes: [{ ...NEWS, table: "dear" }] });
   expect(await result(2)).toBeLessThan(1_900);
-  await ground.owner.query("drop table dear");
+  await fixture.owner.query("drop table dear");
 });
 
 describe("a publication that leaves out a column", () => {
   const change = (table: string) => ({ postgres_changes: [{ ...NEWS, table }] });
 
   beforeAll(async () => {
-    await ground.owner.query(`create table public.files (id int primary key, name text, hidden bool, size int);
+    await fixture.owner.query(`create table public.files (id int primary key, name text, hidden bool, size int);
       alter table public.files enable row level security; grant select on public.files to anon, service_role;
       create policy shown on public.files for select using (hidden is not true);
       alter table public.files replica identity default;
       alter publication supabase_realtime drop table public.files;
       alter publication supabase_realtime add table public.files (id, name)`);
   });
-  afterAll(() => ground.owner.query("drop table files"));
+  afterAll(() => fixture.owner.query("drop table files"));
 
   test("that policies read discloses no rows that they could hide", async () => {
     const [named, every, server] = [await open(), await open(), await open({ key: token({ role: "service_role" }) })];
@@ -590,24 +592,24 @@ describe("a publication that leaves out a column", () => {
     expect((await named.until(({ event }) => event === "system")).payload).toMatchObject({ status: "error" });
     await every.join("realtime:x", { postgres_changes: [{ event: "*", schema: "public" }] });
     await server.join("realtime:x", change("files"));
-    await ground.owner.query(
+    await fixture.owner.query(
       "insert into files values (1, 'a', true), (2, 'b', false); insert into news (id) values (1)",
     );
     await server.until(({ payload }) => payload.data?.record?.id === 2);
     await every.until(({ payload }) => payload.data?.table === "news");
     expect(every.items.filter(({ payload }) => payload.data?.table === "files")).toEqual([]);
-    await ground.owner.query("delete from news");
+    await fixture.owner.query("delete from news");
   });
 
   test("cannot be filtered by it, and may leave out columns that no policy reads", async () => {
     const server = await open({ key: token({ role: "service_role" }) });
     await server.join("realtime:x", { postgres_changes: [{ ...NEWS, table: "files", filter: "size=gt.1" }] });
     expect((await server.until(({ event }) => event === "system")).payload).toMatchObject({ status: "error" });
-    await ground.owner.query("alter publication supabase_realtime drop table public.files");
-    await ground.owner.query("alter publication supabase_realtime add table public.files (id, name, hidden)");
+    await fixture.owner.query("alter publication supabase_realtime drop table public.files");
+    await fixture.owner.query("alter publication supabase_realtime add table public.files (id, name, hidden)");
     const client = await open();
     await client.join("realtime:x", change("files"));
-    await ground.owner.query("insert into files values (3, 'a', true), (4, 'b', false)");
+    await fixture.owner.query("insert into files values (3, 'a', true), (4, 'b', false)");
     const result = await client.until(({ event }) => event === "postgres_changes");
     expect(result.payload.data.record).toEqual({ id: 4, name: "b", hidden: false });
   });
@@ -628,7 +630,7 @@ describe("a socket", () => {
     [401, `?apikey=${token({ role: "anon", exp: 1_000 })}`],
     [400, `?apikey=${anonKey}&vsn=3.0.0`],
   ])("is refused with %i for %s", async (status, query) => {
-    const socket = new WebSocket(`${ground.service.url.replace("http", "ws")}/realtime/v1/websocket${query}`);
+    const socket = new WebSocket(`${fixture.service.url.replace("http", "ws")}/realtime/v1/websocket${query}`);
     const [, response] = await once(socket, "unexpected-response");
     expect(response.statusCode).toBe(status);
     let body = "";
@@ -639,7 +641,7 @@ describe("a socket", () => {
   });
 
   test("is closed with a code when the service stops", async () => {
-    const service = await serve(ground.database);
+    const service = await serve(fixture.database);
     const client = await open({}, service.url);
     await client.join("realtime:x", { postgres_changes: [NEWS] });
     const closed = once(client.socket, "close");

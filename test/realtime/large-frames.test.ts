@@ -1,21 +1,21 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { RawClient } from "./raw-client.ts";
-import { type Ground, openGround } from "./service.ts";
+import { openRealtimeFixture, type RealtimeFixture } from "./service.ts";
 
 const LONG_KEY = "k".repeat(70 * 1024);
 const LONG_TEXT = "t".repeat(200_000);
 
-let ground: Ground;
+let fixture: RealtimeFixture;
 const clients: RawClient[] = [];
 
 beforeAll(async () => {
-  ground = await openGround();
+  fixture = await openRealtimeFixture();
 });
 afterEach(() => Promise.all(clients.splice(0).map((client) => client.close())));
-afterAll(() => ground.close());
+afterAll(() => fixture.close());
 
 async function open(version: "1.0.0" | "2.0.0" = "2.0.0"): Promise<RawClient> {
-  const client = new RawClient(ground.service.url, { version });
+  const client = new RawClient(fixture.service.url, { version });
   clients.push(client);
   return client.opened();
 }

@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { until } from "../until.ts";
 import { outboxTo } from "./outbox-to.ts";
 import { RawClient } from "./raw-client.ts";
-import { type Ground, openGround, token } from "./service.ts";
+import { openRealtimeFixture, type RealtimeFixture, token } from "./service.ts";
 
 const KIB = 1024;
 /** One socket may keep 64 KiB, 8 KiB of them presences; all together 1 MiB. */
@@ -13,20 +13,20 @@ const SETTINGS = { WEBSOCKET_MAX_BYTES: String(64 * KIB), WEBSOCKET_MAX_TOTAL_BY
 const OWN = /^MemoryLimitReached: A connection can use about \d+ bytes/;
 const SHARED = /^MemoryLimitReached: The server is short of memory/;
 
-let ground: Ground;
+let fixture: RealtimeFixture;
 const clients: RawClient[] = [];
 
 beforeAll(async () => {
-  ground = await openGround(undefined, SETTINGS);
+  fixture = await openRealtimeFixture(undefined, SETTINGS);
 });
 afterEach(async () => {
   await Promise.all(clients.splice(0).map((client) => client.close()));
-  await until(() => ground.service.realtime.statistics().sockets === 0);
+  await until(() => fixture.service.realtime.statistics().sockets === 0);
 });
-afterAll(() => ground.close());
+afterAll(() => fixture.close());
 
 async function open(): Promise<RawClient> {
-  const client = new RawClient(ground.service.url);
+  const client = new RawClient(fixture.service.url);
   clients.push(client);
   return client.opened();
 }

@@ -25,7 +25,7 @@ export const SCHEMA = `
   create table public.news (id int primary key, title text, seen boolean, tags text[], data jsonb, at timestamptz, price numeric);
   grant select on public.news to anon, authenticated, service_role`;
 
-export type Ground = {
+export type RealtimeFixture = {
   readonly database: TestDatabase;
   readonly owner: pg.Client;
   readonly service: Service;
@@ -33,7 +33,10 @@ export type Ground = {
 };
 
 /** A service with a database of its own. */
-export async function openGround(schema = SCHEMA, settings: Readonly<Record<string, string>> = {}): Promise<Ground> {
+export async function openRealtimeFixture(
+  schema = SCHEMA,
+  settings: Readonly<Record<string, string>> = {},
+): Promise<RealtimeFixture> {
   const database = await cloneDatabase("content");
   const owner = new pg.Client({ connectionString: database.ownerUrl });
   await owner.connect();

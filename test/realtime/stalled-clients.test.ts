@@ -1,19 +1,19 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { until } from "../until.ts";
 import { RawClient } from "./raw-client.ts";
-import { type Ground, openGround } from "./service.ts";
+import { openRealtimeFixture, type RealtimeFixture } from "./service.ts";
 
-let ground: Ground;
+let fixture: RealtimeFixture;
 beforeAll(async () => {
   // Without the slot that keeps the last two minutes for subscribers who come back.
-  ground = await openGround(undefined, { REALTIME_SLOT: "never" });
+  fixture = await openRealtimeFixture(undefined, { REALTIME_SLOT: "never" });
 });
-afterAll(() => ground.close());
+afterAll(() => fixture.close());
 
 const CHANGES = [{ event: "*", schema: "public", table: "news" }];
 
 async function subscribe(): Promise<RawClient> {
-  const client = await new RawClient(ground.service.url).opened();
+  const client = await new RawClient(fixture.service.url).opened();
   await client.join("realtime:news", { postgres_changes: CHANGES });
   await client.until(({ event, payload }) => event === "system" && payload.status === "ok");
   return client;
@@ -23,21 +23,21 @@ test("a replication slot does not grow while clients read none of the changes th
   const clients = await Promise.all(Array.from({ length: 3 }, subscribe));
   for (const { socket } of clients) socket.pause();
   const retained = async () => {
-    const { rows } = await ground.owner.query(`
+    const { rows } = await fixture.owner.query(`
       select count(*)::int as slots, coalesce(max(pg_wal_lsn_diff(pg_current_wal_lsn(), confirmed_flush_lsn)), 0)::int as bytes
       from pg_replication_slots where database = current_database() and active`);
     return rows[0] as { slots: number; bytes: number };
   };
-  const start = (await ground.owner.query("select pg_current_wal_lsn() as lsn")).rows[0].lsn;
+  const start = (await fixture.owner.query("select pg_current_wal_lsn() as lsn")).rows[0].lsn;
   for (let batch = 0; batch < 5; batch++) {
-    await ground.owner.query(
+    await fixture.owner.query(
       `insert into public.news (id, title)
         select $1 * 100 + n, (select string_agg(md5(random()::text || n || m), '') from generate_series(1, 1500) m)
         from generate_series(1, 100) n`,
       [batch],
     );
   }
-  const { rows } = await ground.owner.query("select pg_wal_lsn_diff(pg_current_wal_lsn(), $1)::int as written", [
+  const { rows } = await fixture.owner.query("select pg_wal_lsn_diff(pg_current_wal_lsn(), $1)::int as written", [
     start,
   ]);
   expect(rows[0].written).toBeGreaterThan(15_000_000);

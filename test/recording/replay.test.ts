@@ -2,27 +2,27 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { serverBinaries } from "../server-binaries.ts";
 import { CHANNEL_SESSIONS } from "./channel-sessions.ts";
 import type { Exchange } from "./exchange.ts";
+import { openContent, RECORDED_AREAS, type RecordedService } from "./recorded-areas.ts";
 import { readRecording, writeRecording } from "./recording.ts";
 import { replay, respond } from "./replay.ts";
 import { messagesOf } from "./version-differences.ts";
-import { openContent, RECORDED_AREAS, type World } from "./worlds.ts";
 
 /** After an intended change: `responses` records the responses to the same requests, `requests` makes new requests too. */
 const RECORD = process.env.RECORD;
 const { major } = await serverBinaries();
 
 describe.each(RECORDED_AREAS)("$name", ({ name, open, requests }) => {
-  let world: World;
+  let service: RecordedService;
   beforeAll(async () => {
-    world = await open();
+    service = await open();
   });
-  afterAll(() => world.close());
+  afterAll(() => service.close());
 
   if (RECORD) {
     test("is recorded", async () => {
-      const recorded = RECORD === "requests" ? await requests(world) : await recordedRequests(name);
+      const recorded = RECORD === "requests" ? await requests(service) : await recordedRequests(name);
       const exchanges: Exchange[] = [];
-      for (const request of recorded) exchanges.push(await respond(world, request));
+      for (const request of recorded) exchanges.push(await respond(service, request));
       await writeRecording(name, exchanges);
       expect(exchanges.length).toBeGreaterThan(0);
     });
@@ -30,21 +30,21 @@ describe.each(RECORDED_AREAS)("$name", ({ name, open, requests }) => {
   }
 
   test("responds as recorded", async () => {
-    const { differences } = await replay(world, name);
+    const { differences } = await replay(service, name);
     expect(differences).toEqual([]);
   });
 });
 
 describe("channels", () => {
-  let world: World;
+  let service: RecordedService;
   beforeAll(async () => {
-    world = await openContent();
+    service = await openContent();
   });
-  afterAll(() => world.close());
+  afterAll(() => service.close());
 
   const runSessions = async () => {
     const transcripts: { readonly name: string; readonly received: readonly string[] }[] = [];
-    for (const { name, run } of CHANNEL_SESSIONS) transcripts.push({ name, received: await run(world.url) });
+    for (const { name, run } of CHANNEL_SESSIONS) transcripts.push({ name, received: await run(service.url) });
     return transcripts;
   };
 

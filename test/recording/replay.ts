@@ -1,14 +1,14 @@
 import { serverBinaries } from "../server-binaries.ts";
 import { type Exchange, send } from "./exchange.ts";
+import type { RecordedService } from "./recorded-areas.ts";
 import { readRecording } from "./recording.ts";
 import { answersOtherwise } from "./version-differences.ts";
-import type { World } from "./worlds.ts";
 
 const isRead = ({ method }: Exchange["request"]) => ["GET", "HEAD", "OPTIONS"].includes(method);
 
-export async function respond(world: World, request: Exchange["request"]): Promise<Exchange> {
-  if (!isRead(request)) await world.rewind();
-  return { request, response: await send(world.url, request) };
+export async function respond(service: RecordedService, request: Exchange["request"]): Promise<Exchange> {
+  if (!isRead(request)) await service.rewind();
+  return { request, response: await send(service.url, request) };
 }
 
 export type ReplayResult = { readonly requests: number; readonly differences: readonly string[] };
@@ -21,7 +21,11 @@ type ReplayOptions = {
 };
 
 /** Sends the recorded requests of an area and describes the responses that differ. */
-export async function replay(world: World, area: string, options: ReplayOptions = {}): Promise<ReplayResult> {
+export async function replay(
+  service: RecordedService,
+  area: string,
+  options: ReplayOptions = {},
+): Promise<ReplayResult> {
   const { most, reads = 1 } = options;
   const { major } = await serverBinaries();
   const recording = (await readRecording<Exchange>(area)).slice(0, most);
@@ -32,7 +36,7 @@ export async function replay(world: World, area: string, options: ReplayOptions 
     const write = next.findIndex(({ request }) => !isRead(request));
     const group = next.slice(0, write < 0 ? reads : Math.max(write, 1));
     at += group.length;
-    const responses = await Promise.all(group.map(({ request }) => respond(world, request)));
+    const responses = await Promise.all(group.map(({ request }) => respond(service, request)));
     for (const [index, { request, response }] of responses.entries()) {
       const difference = describeDifference(group[index]!.response, response);
       if (difference !== null) differences.push(`${describeRequest(request)}\n${difference}`);

@@ -3,8 +3,8 @@ import pg from "pg";
 import { expect, test } from "vitest";
 import { serviceFiles } from "../repository.ts";
 import { createShadows, SHADOWS } from "../shadowing.ts";
+import { RECORDED_AREAS } from "./recorded-areas.ts";
 import { replay } from "./replay.ts";
-import { RECORDED_AREAS } from "./worlds.ts";
 
 /** The functions of Postgres that the service calls, and those that core's GraphQL does. */
 const names = serviceFiles().flatMap((file) =>
@@ -36,16 +36,16 @@ const CASES = [
 test.each(CASES)("%s %j: no function and no operator of a user replaces one of Postgres", async (name, settings) => {
   const { open } = RECORDED_AREAS.find((area) => area.name === name)!;
   const extra = name.startsWith("table-") ? "tools" : "extensions";
-  const world = await open({ PGRST_DB_EXTRA_SEARCH_PATH: `public,${extra},${SHADOWS}`, ...settings }, shadow);
+  const service = await open({ PGRST_DB_EXTRA_SEARCH_PATH: `public,${extra},${SHADOWS}`, ...settings }, shadow);
   try {
-    const { requests, differences } = await replay(world, name, { most: 1_000 });
+    const { requests, differences } = await replay(service, name, { most: 1_000 });
     const isAllowed = (difference: string) =>
       BY_USERS.test(difference.split("\n", 1)[0]!) || OTHERWISE.test(difference);
     expect(differences.filter((difference) => !isAllowed(difference))).toEqual([]);
     expect(requests).toBeGreaterThan(30);
     expect(differences.length).toBeLessThan(requests / 10);
   } finally {
-    await world.close();
+    await service.close();
   }
 });
 

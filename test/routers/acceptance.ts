@@ -5,8 +5,8 @@ import type { Service } from "../../service/service.ts";
 import { cloneDatabase, type TestDatabase, urlOf } from "../database.ts";
 import { SEED } from "../db/callers.ts";
 import { makeClient, subscribed, token } from "../realtime/service.ts";
+import { RECORDED_AREAS } from "../recording/recorded-areas.ts";
 import { replay } from "../recording/replay.ts";
-import { RECORDED_AREAS } from "../recording/worlds.ts";
 import { serve } from "../serve.ts";
 import { until } from "../until.ts";
 import { type PostgresSocketAddress, type Router, socketAddressOf } from "./router.ts";
@@ -210,18 +210,18 @@ function testRecordedRequests(): void {
   const others = RECORDED_AREAS.filter(({ name }) => ["graphql", "conventional"].includes(name));
 
   test("to tables are answered as recorded", async () => {
-    const world = await plain[0]!.open();
+    const service = await plain[0]!.open();
     const differences = [];
     for (const { name } of plain)
-      differences.push(...(await replay(world, name, { most: MOST, reads: READS })).differences);
-    await world.close();
+      differences.push(...(await replay(service, name, { most: MOST, reads: READS })).differences);
+    await service.close();
     expect(differences).toEqual([]);
   });
 
   test.each(others)("to the $name interface are answered as recorded", async ({ name, open }) => {
-    const world = await open();
-    const { differences } = await replay(world, name, { most: MOST, reads: READS });
-    await world.close();
+    const service = await open();
+    const { differences } = await replay(service, name, { most: MOST, reads: READS });
+    await service.close();
     expect(differences).toEqual([]);
   });
 }

@@ -1,17 +1,17 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { type Message, RawClient } from "../raw-client.ts";
-import { type Ground, openGround } from "../service.ts";
+import { openRealtimeFixture, type RealtimeFixture } from "../service.ts";
 
 const NEWS = { event: "*", schema: "public", table: "news" };
 
-let ground: Ground;
+let fixture: RealtimeFixture;
 let client: RawClient;
 beforeAll(async () => {
-  ground = await openGround();
+  fixture = await openRealtimeFixture();
 });
-afterAll(() => ground.close());
+afterAll(() => fixture.close());
 beforeEach(async () => {
-  client = await new RawClient(ground.service.url).opened();
+  client = await new RawClient(fixture.service.url).opened();
   return () => client.close();
 });
 
@@ -57,7 +57,7 @@ test.each([
   async ({ binding, done, undone, reason }) => {
     expect(await isSubscribed("realtime:followed", binding)).toBe(true);
     expect(await isSubscribed("realtime:others", { event: "*", schema: "public", table: "articles" })).toBe(true);
-    await ground.owner.query(done);
+    await fixture.owner.query(done);
     const result = await client.until(({ payload }) => payload.message?.includes(reason));
     expect(result).toMatchObject({
       topic: "realtime:followed",
@@ -67,6 +67,6 @@ test.each([
     await client.until(isLost("realtime:followed"));
     if (binding === NEWS) expect(client.items.filter(isLost("realtime:others"))).toEqual([]);
     else await client.until(isLost("realtime:others"));
-    await ground.owner.query(undone);
+    await fixture.owner.query(undone);
   },
 );

@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { makeBindingReader } from "../../../realtime/changes/binding.ts";
 import { RawClient } from "../raw-client.ts";
-import { type Ground, openGround } from "../service.ts";
+import { openRealtimeFixture, type RealtimeFixture } from "../service.ts";
 import { StreamByHand, servicesWith } from "./stream-by-hand.ts";
 
-let ground: Ground;
+let fixture: RealtimeFixture;
 beforeAll(async () => {
-  ground = await openGround();
+  fixture = await openRealtimeFixture();
 });
-afterAll(() => ground.close());
+afterAll(() => fixture.close());
 
 test.each([
   { what: "a table", grant: "grant select on public.news to anon", select: undefined },
@@ -16,15 +16,15 @@ test.each([
 ])(
   "$what that was granted a moment ago can be subscribed to immediately, and not before",
   async ({ grant, select }) => {
-    const client = await new RawClient(ground.service.url).opened();
+    const client = await new RawClient(fixture.service.url).opened();
     const join = async (topic: string): Promise<string> => {
       await client.join(topic, { postgres_changes: [{ event: "*", schema: "public", table: "news", select }] });
       return (await client.until((message) => message.topic === topic && message.event === "system")).payload.status;
     };
-    await ground.owner.query("revoke select on public.news from anon");
-    await ground.owner.query("notify pgrst, 'reload schema'");
+    await fixture.owner.query("revoke select on public.news from anon");
+    await fixture.owner.query("notify pgrst, 'reload schema'");
     for (let status = "ok", nth = 0; status === "ok"; nth++) status = await join(`realtime:before-${nth}`);
-    await ground.owner.query(grant);
+    await fixture.owner.query(grant);
     expect(await join("realtime:after")).toBe("ok");
     await client.close();
   },
@@ -35,7 +35,7 @@ test("many bindings of a table without privileges query them once", async () => 
     catalog,
     publication: published,
     findMissingColumns: blindSpots,
-  } = await servicesWith(new StreamByHand(), ground);
+  } = await servicesWith(new StreamByHand(), fixture);
   let request = 0;
   const ask = async () => {
     request++;

@@ -1,24 +1,24 @@
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { RawClient } from "../raw-client.ts";
-import { type Ground, openGround } from "../service.ts";
+import { openRealtimeFixture, type RealtimeFixture } from "../service.ts";
 
 const SHEETS = { event: "*", schema: "public", table: "sheets" };
 
-let ground: Ground;
+let fixture: RealtimeFixture;
 let client: RawClient;
 beforeAll(async () => {
-  ground = await openGround();
+  fixture = await openRealtimeFixture();
 });
 afterEach(async () => {
   await client.close();
-  await ground.owner.query("drop table public.sheets");
+  await fixture.owner.query("drop table public.sheets");
 });
-afterAll(() => ground.close());
+afterAll(() => fixture.close());
 
 async function join(more: object = {}): Promise<void> {
-  await ground.owner.query(`create table public.sheets (id int primary key, title text, body text);
+  await fixture.owner.query(`create table public.sheets (id int primary key, title text, body text);
     grant select on public.sheets to anon`);
-  client = await new RawClient(ground.service.url).opened();
+  client = await new RawClient(fixture.service.url).opened();
   await client.join("realtime:x", { postgres_changes: [{ ...SHEETS, ...more }] });
 }
 
@@ -27,13 +27,13 @@ const changeOf = async (id: number) =>
 
 test("a change from before a column was renamed reports the column as missing", async () => {
   await join();
-  await ground.owner.query(
+  await fixture.owner.query(
     "begin; insert into sheets values (1, 'One', 'a'); alter table sheets rename title to name; commit",
   );
   const { record, errors } = await changeOf(1);
   expect(record).toEqual({ id: 1, body: "a" });
   expect(errors).toEqual([expect.stringMatching(/^Error 409: Conflict, .* altered .* does not have name$/)]);
-  await ground.owner.query("insert into sheets values (2, 'Two', 'b')");
+  await fixture.owner.query("insert into sheets values (2, 'Two', 'b')");
   expect(await changeOf(2)).toMatchObject({ record: { id: 2, name: "Two", body: "b" }, errors: null });
 });
 
@@ -42,13 +42,13 @@ test.each([
   ["dropped", "drop title", { id: 1, body: "a" }],
 ])("a change from before a column was %s has all other columns", async (_how, alter, record) => {
   await join();
-  await ground.owner.query(`begin; insert into sheets values (1, 'One', 'a'); alter table sheets ${alter}; commit`);
+  await fixture.owner.query(`begin; insert into sheets values (1, 'One', 'a'); alter table sheets ${alter}; commit`);
   expect(await changeOf(1)).toMatchObject({ record, errors: null });
 });
 
 test("a subscriber that selected a column by name is notified when it is renamed, and cannot select it any more", async () => {
   await join({ select: ["title"] });
-  await ground.owner.query("alter table sheets rename title to name; insert into sheets values (1, 'One', 'a')");
+  await fixture.owner.query("alter table sheets rename title to name; insert into sheets values (1, 'One', 'a')");
   const { payload } = await client.until(({ payload }) => payload.status === "error");
   expect(payload.message).toMatch(/^Changes may have been missed: a column of sheets was revoked, altered or dropped/);
   await client.until(({ event }) => event === "phx_error");

@@ -4,7 +4,7 @@ import { parseLsn } from "../../../postgres/database/lsn.ts";
 import { parseResumeToken } from "../../../realtime/changes/subscriber.ts";
 import { propertyRuns } from "../../property-runs.ts";
 import { RawClient } from "../raw-client.ts";
-import { type Ground, openGround, token } from "../service.ts";
+import { openRealtimeFixture, type RealtimeFixture, token } from "../service.ts";
 
 const SCHEMA = `
   create table public.things (id int primary key, owner text, rank int, open boolean, word text);
@@ -69,20 +69,20 @@ const policies = fc.record({
   roles: fc.constantFrom("public", "authenticated"),
 });
 
-let ground: Ground;
+let fixture: RealtimeFixture;
 const clients: RawClient[] = [];
 
 beforeAll(async () => {
-  ground = await openGround(SCHEMA);
+  fixture = await openRealtimeFixture(SCHEMA);
   for (const claims of SUBSCRIBERS)
-    clients.push(await new RawClient(ground.service.url, { key: token(claims) }).opened());
+    clients.push(await new RawClient(fixture.service.url, { key: token(claims) }).opened());
 });
 afterAll(async () => {
   await Promise.all(clients.map((client) => client.close()));
-  await ground.close();
+  await fixture.close();
 });
 
-const run = (text: string, values?: unknown[]) => ground.owner.query(text, values);
+const run = (text: string, values?: unknown[]) => fixture.owner.query(text, values);
 
 /** The result of each subscriber's SELECT. */
 async function selectAll(): Promise<string[]> {

@@ -3,23 +3,23 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { ChangeFeed } from "../../../realtime/changes/feed.ts";
 import { until } from "../../until.ts";
 import { type Message, RawClient } from "../raw-client.ts";
-import { type Ground, openGround, token } from "../service.ts";
+import { openRealtimeFixture, type RealtimeFixture, token } from "../service.ts";
 import { Listener, StreamByHand, servicesWith } from "./stream-by-hand.ts";
 
 const ROWS = 20;
 
-let ground: Ground;
+let fixture: RealtimeFixture;
 beforeAll(async () => {
-  ground = await openGround();
+  fixture = await openRealtimeFixture();
 });
-afterAll(() => ground.close());
+afterAll(() => fixture.close());
 
 test("a transaction of few rows that exceed the queue's bytes is delivered completely", async () => {
-  const client = new RawClient(ground.service.url, { key: token({ role: "authenticated", sub: "ada" }) });
+  const client = new RawClient(fixture.service.url, { key: token({ role: "authenticated", sub: "ada" }) });
   await client.opened();
   await client.join("realtime:notes", { postgres_changes: [{ event: "*", schema: "public", table: "notes" }] });
   // The role may not read the column: the queue is large, not what is sent.
-  await ground.owner.query(
+  await fixture.owner.query(
     `insert into notes (id, owner, secret) select n, 'ada', repeat('x', 900000) from generate_series(1, ${ROWS}) as n`,
   );
   await client.until(({ payload }) => payload.data?.record.id === ROWS);
@@ -32,19 +32,19 @@ test.each([
   { what: "sends much to few channels", rows: 400, bytes: 20_000, channels: 1 },
   { what: "concerns many channels of one socket", rows: 500, bytes: 10, channels: 60 },
 ])("a transaction that $what disconnects no client that reads", async ({ rows, bytes, channels }) => {
-  const client = await new RawClient(ground.service.url).opened();
+  const client = await new RawClient(fixture.service.url).opened();
   const topics = Array.from({ length: channels }, (_, at) => `realtime:${at}`);
   const config = { postgres_changes: [{ event: "INSERT", schema: "public", table: "news" }] };
   await Promise.all(topics.map((topic) => client.join(topic, config)));
   const closed = once(client.socket, "close").then(([code]) => code);
-  await ground.owner.query(
+  await fixture.owner.query(
     `insert into news (id, title) select n, repeat('x', ${bytes}) from generate_series(1, ${rows}) as n`,
   );
   const isLast = ({ topic, payload }: Message) => topic === topics.at(-1) && payload.data?.record.id === rows;
   expect(await Promise.race([client.until(isLast), closed])).toMatchObject({ event: "postgres_changes" });
   expect(client.items.filter(({ event }) => event === "postgres_changes")).toHaveLength(rows * channels);
   await client.close();
-  await ground.owner.query("delete from news");
+  await fixture.owner.query("delete from news");
 });
 
 test.each([
@@ -54,7 +54,7 @@ test.each([
   "a client that joins while the stream is away, and $what, is rejected when the stream is refused",
   async ({ joins }) => {
     const stream = new StreamByHand();
-    const services = await servicesWith(stream, ground);
+    const services = await servicesWith(stream, fixture);
     const feed = new ChangeFeed({ ...services, since: null });
     const joining: Promise<unknown>[] = [];
     for (let nth = 0; nth < joins; nth++) {
@@ -76,7 +76,7 @@ test("changes in delivery at a gap do not affect later changes, whose positions 
   const hanging = Promise.withResolvers<void>();
   const request: ReadonlySet<number>[] = [];
   const awaitVisible = (xids: ReadonlySet<number>) => (request.push(xids) === 1 ? hanging.promise : Promise.resolve());
-  const services = await servicesWith(stream, { owner: ground.owner, awaitVisible });
+  const services = await servicesWith(stream, { owner: fixture.owner, awaitVisible });
   const feed = new ChangeFeed({ ...services, since: null });
   const subscribe = async (listener: Listener) => {
     const subscribed = feed.subscribe(listener);
@@ -110,7 +110,7 @@ test("changes that a promoted standby never had are discarded if they were not d
     request.push(Promise.withResolvers());
     return request.at(-1)!.promise;
   };
-  const services = await servicesWith(stream, { owner: ground.owner, awaitVisible });
+  const services = await servicesWith(stream, { owner: fixture.owner, awaitVisible });
   const feed = new ChangeFeed({ ...services, since: null });
   const listener = new Listener();
   const subscribed = feed.subscribe(listener);

@@ -1,18 +1,18 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { ChangeFeeds } from "../../../realtime/changes/feeds.ts";
 import { until } from "../../until.ts";
-import { type Ground, openGround } from "../service.ts";
+import { openRealtimeFixture, type RealtimeFixture } from "../service.ts";
 import { Listener, StreamByHand, servicesWith } from "./stream-by-hand.ts";
 
-let ground: Ground;
+let fixture: RealtimeFixture;
 beforeAll(async () => {
-  ground = await openGround();
+  fixture = await openRealtimeFixture();
 });
-afterAll(() => ground.close());
+afterAll(() => fixture.close());
 
 test("a client that resumes is notified when the stream is refused during the replay", async () => {
   const stream = new StreamByHand();
-  const services = await servicesWith(stream, ground);
+  const services = await servicesWith(stream, fixture);
   const feeds = new ChangeFeeds(services, { onMessage: () => {}, onStart: () => {} });
   const listener = new Listener();
   feeds.resume(listener);

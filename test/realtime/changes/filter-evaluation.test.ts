@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { type Message, RawClient } from "../raw-client.ts";
-import { type Ground, openGround, token } from "../service.ts";
+import { openRealtimeFixture, type RealtimeFixture, token } from "../service.ts";
 
 /** An expression that backtracks practically forever on texts that begin with s. */
 const ENDLESS = String.raw`^s(.+)(.+)(.+)\1\2\3$|none`;
@@ -14,18 +14,18 @@ const SCHEMA = `
 const ESSAYS = { event: "*", schema: "public", table: "essays" };
 const FLASHES = { event: "*", schema: "public", table: "flashes" };
 
-let ground: Ground;
+let fixture: RealtimeFixture;
 const clients: RawClient[] = [];
 let last = 0;
 
 beforeAll(async () => {
-  ground = await openGround(SCHEMA, { REALTIME_CHECK_TIMEOUT_SECONDS: "1" });
+  fixture = await openRealtimeFixture(SCHEMA, { REALTIME_CHECK_TIMEOUT_SECONDS: "1" });
 });
 afterEach(() => Promise.all(clients.splice(0).map((client) => client.close())));
-afterAll(() => ground.close());
+afterAll(() => fixture.close());
 
 async function open(claims: object): Promise<RawClient> {
-  const client = await new RawClient(ground.service.url, { key: token(claims) }).opened();
+  const client = await new RawClient(fixture.service.url, { key: token(claims) }).opened();
   clients.push(client);
   return client;
 }
@@ -47,7 +47,7 @@ function isSystem({ topic, event }: Message, of: string): boolean {
 async function write(begins: string, owner: string): Promise<number> {
   const id = ++last;
   const body = "$3 || (select string_agg(md5(n::text), '') from generate_series(1, 60) n)";
-  await ground.owner.query(`insert into essays values ($1, $2, ${body}, row('{}'), 7)`, [id, owner, begins]);
+  await fixture.owner.query(`insert into essays values ($1, $2, ${body}, row('{}'), 7)`, [id, owner, begins]);
   return id;
 }
 
@@ -64,7 +64,7 @@ test.each([
     const ada = await openAda();
     expect(await subscribe(ada, "realtime:x", { ...ESSAYS, filter }, FLASHES)).toBe("ok");
     await write("s", "bob");
-    await ground.owner.query("insert into flashes values ($1)", [++last]);
+    await fixture.owner.query("insert into flashes values ($1)", [++last]);
     await ada.until(({ payload }) => payload.data?.record.id === last);
     expect(ada.items.filter(isLost)).toEqual([]);
 
@@ -96,7 +96,7 @@ test("filters that never end delay only the subscribers that use them", async ()
     await subscribe(client, "realtime:x", ESSAYS, { ...FLASHES, filter: "word=like.fl%" });
   // Each takes a second at least, one after the other.
   const id = await write("s", "all");
-  await ground.owner.query("insert into flashes values ($1, 'flash')", [++last]);
+  await fixture.owner.query("insert into flashes values ($1, 'flash')", [++last]);
   for (const client of [ada, anon]) {
     await client.until(({ payload }) => payload.data?.record.id === id);
     await client.until(({ payload }) => payload.data?.record.id === last);
@@ -113,7 +113,7 @@ test("a channel receives changes in commit order, whichever of its filters Postg
     if (nth % 3 === 0) written.push(await write("b", "ada"));
     else {
       written.push(++last);
-      await ground.owner.query("insert into flashes values ($1)", [last]);
+      await fixture.owner.query("insert into flashes values ($1)", [last]);
     }
   }
   await client.until(({ payload }) => payload.data?.record.id === last);
@@ -130,11 +130,11 @@ test.each([
     const client = await openAda();
     await subscribe(client, "realtime:x", { ...FLASHES, filter: "word=like.x%" });
     const ids = Array.from({ length: rows }, () => ++last);
-    await ground.owner.query(
+    await fixture.owner.query(
       "insert into flashes select n, repeat('x', $3) || n from generate_series($1::int, $2::int) n",
       [ids[0], last, bytes],
     );
-    await ground.owner.query("insert into flashes values ($1, 'x')", [++last]);
+    await fixture.owner.query("insert into flashes values ($1, 'x')", [++last]);
     await client.until((item) => isLost(item) || item.payload.data?.record.id === last);
     expect(client.items.filter(isLost)).toEqual([]);
     expect(idsIn(client, "flashes")).toEqual([...ids, last]);

@@ -6,7 +6,7 @@ import { makeVisibilityCheck } from "../../../realtime/changes/row-visibility.ts
 import { propertyRuns } from "../../property-runs.ts";
 import { SECRET } from "../../secret.ts";
 import { RawClient } from "../raw-client.ts";
-import { type Ground, openGround } from "../service.ts";
+import { openRealtimeFixture, type RealtimeFixture } from "../service.ts";
 
 const SCHEMA = `
   create table public.things (id int primary key, org numeric, owner text, level int);
@@ -116,20 +116,20 @@ const filter = fc.constantFrom<string[]>(
   [`org=in.(1,${big})`, `org in (1, ${big})`],
 );
 
-let ground: Ground;
+let fixture: RealtimeFixture;
 const clients: RawClient[] = [];
 
 beforeAll(async () => {
-  ground = await openGround(SCHEMA);
+  fixture = await openRealtimeFixture(SCHEMA);
   for (const text of CALLERS)
-    clients.push(await new RawClient(ground.service.url, { key: jwt.sign(text, SECRET) }).opened());
+    clients.push(await new RawClient(fixture.service.url, { key: jwt.sign(text, SECRET) }).opened());
 });
 afterAll(async () => {
   await Promise.all(clients.map((client) => client.close()));
-  await ground.close();
+  await fixture.close();
 });
 
-const run = (text: string, values?: unknown[]) => ground.owner.query(text, values);
+const run = (text: string, values?: unknown[]) => fixture.owner.query(text, values);
 
 async function replacePolicies({
   permissive,
@@ -239,7 +239,7 @@ test("a policy without a condition for reading shows no row, as in Postgres", as
 
 test("rows that a policy without claims shows are checked once per role, and only the others for each caller", async () => {
   const options = { schemas: ["public"], extraSearchPath: [], loginRole: "authenticator" };
-  const { catalog } = await loadCatalog(ground.owner, options);
+  const { catalog } = await loadCatalog(fixture.owner, options);
   const table = catalog.findTable({ schema: "public", name: "things" })!;
   const checked: string[] = [];
   const check = makeVisibilityCheck({
@@ -249,7 +249,7 @@ test("rows that a policy without claims shows are checked once per role, and onl
         checked.push(`${claims} ${JSON.parse(String(values[0])).length}`);
         await run("begin");
         await run("select set_config('request.jwt.claims', $1, true)", [claims]);
-        const { rows } = await ground.owner.query<[boolean]>({ text, values: [...values], rowMode: "array" });
+        const { rows } = await fixture.owner.query<[boolean]>({ text, values: [...values], rowMode: "array" });
         await run("rollback");
         return { rows: rows.map(([isVisible]) => [isVisible ? "t" : "f"]) } as never;
       },

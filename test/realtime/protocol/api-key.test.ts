@@ -1,19 +1,19 @@
 import { once } from "node:events";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { WebSocket } from "ws";
-import { anonKey, type Ground, openGround } from "../service.ts";
+import { anonKey, openRealtimeFixture, type RealtimeFixture } from "../service.ts";
 
-let ground: Ground;
+let fixture: RealtimeFixture;
 
 beforeAll(async () => {
-  ground = await openGround();
+  fixture = await openRealtimeFixture();
 });
-afterAll(() => ground.close());
+afterAll(() => fixture.close());
 
 type PageView = { readonly query?: string; readonly headers?: Readonly<Record<string, string>> };
 
 async function socketStatus({ query = "", headers = {} }: PageView): Promise<number> {
-  const url = `${ground.service.url.replace("http", "ws")}/realtime/v1/websocket?vsn=2.0.0${query}`;
+  const url = `${fixture.service.url.replace("http", "ws")}/realtime/v1/websocket?vsn=2.0.0${query}`;
   const socket = new WebSocket(url, { headers });
   socket.on("error", () => {});
   const opened = once(socket, "open").then(() => 101);
@@ -24,7 +24,7 @@ async function socketStatus({ query = "", headers = {} }: PageView): Promise<num
 }
 
 async function broadcastStatus({ query = "", headers = {} }: PageView): Promise<number> {
-  const { status } = await fetch(`${ground.service.url}/realtime/v1/api/broadcast?${query}`, {
+  const { status } = await fetch(`${fixture.service.url}/realtime/v1/api/broadcast?${query}`, {
     method: "POST",
     headers: { "Content-Type": "application/json", ...headers },
     body: JSON.stringify({ messages: [] }),

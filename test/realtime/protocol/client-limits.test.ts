@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { RawClient } from "../raw-client.ts";
-import { type Ground, openGround, token } from "../service.ts";
+import { openRealtimeFixture, type RealtimeFixture, token } from "../service.ts";
 
 const SETTINGS = {
   REALTIME_MAX_BINDINGS: "2",
@@ -14,17 +14,17 @@ const SETTINGS = {
 const MANY = 100;
 const NEWS = { event: "*", schema: "public", table: "news" };
 
-let ground: Ground;
+let fixture: RealtimeFixture;
 const clients: RawClient[] = [];
 
 beforeAll(async () => {
-  ground = await openGround(undefined, SETTINGS);
+  fixture = await openRealtimeFixture(undefined, SETTINGS);
 });
 afterEach(() => Promise.all(clients.splice(0).map((client) => client.close())));
-afterAll(() => ground.close());
+afterAll(() => fixture.close());
 
 async function open(): Promise<RawClient> {
-  const client = new RawClient(ground.service.url);
+  const client = new RawClient(fixture.service.url);
   clients.push(client);
   return client.opened();
 }
@@ -59,7 +59,7 @@ test("a client that joins too often is rejected, and one that sends too many tok
 });
 
 test("a client that sends too many messages loses the channel, and others do not", async () => {
-  const before = ground.service.realtime.statistics();
+  const before = fixture.service.realtime.statistics();
   const [floods, hears] = [await open(), await open()];
   for (const client of [floods, hears]) await client.join("realtime:x");
   for (let said = 0; said < 10 * MANY; said++)
@@ -68,7 +68,7 @@ test("a client that sends too many messages loses the channel, and others do not
   // One of the first hundred was the join.
   await hears.binary.count(99);
   expect((await hears.reply(hears.say("phoenix", "heartbeat", {}))).payload.status).toBe("ok");
-  const { limited, messagesIn } = ground.service.realtime.statistics();
+  const { limited, messagesIn } = fixture.service.realtime.statistics();
   expect(limited).toBeGreaterThan(before.limited);
   expect(messagesIn - before.messagesIn).toBeGreaterThanOrEqual(101);
 });

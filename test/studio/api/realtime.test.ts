@@ -1,23 +1,23 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { type ChannelStatus, RealtimeClient, type ReceivedChange } from "../../../studio/api/realtime.ts";
 import { Detour } from "../../realtime/detour.ts";
-import { type Ground, Inbox, openGround, token } from "../../realtime/service.ts";
+import { Inbox, openRealtimeFixture, type RealtimeFixture, token } from "../../realtime/service.ts";
 
 const NEWS = { event: "*", schema: "public", table: "news" } as const;
 const NOTES = { event: "*", schema: "public", table: "notes" } as const;
 
-let ground: Ground;
+let fixture: RealtimeFixture;
 const clients: RealtimeClient[] = [];
 
 beforeAll(async () => {
-  ground = await openGround();
+  fixture = await openRealtimeFixture();
 });
 afterEach(() => {
   for (const client of clients.splice(0)) client.close();
 });
-afterAll(() => ground.close());
+afterAll(() => fixture.close());
 
-function open(currentToken: () => string | null, address = ground.service.url.replace("http", "ws")): RealtimeClient {
+function open(currentToken: () => string | null, address = fixture.service.url.replace("http", "ws")): RealtimeClient {
   const client = new RealtimeClient({ address, token: currentToken, retryDelay: () => 20 });
   clients.push(client);
   return client;
@@ -40,13 +40,13 @@ describe("a subscription", () => {
       NEWS,
     );
     await statuses.until(isState("joined"));
-    await ground.owner.query("insert into news (id, title, price) values (1, '<b>', 12345678901234567890.10)");
+    await fixture.owner.query("insert into news (id, title, price) values (1, '<b>', 12345678901234567890.10)");
     const change = await changes.until(() => true);
     expect(change).toMatchObject({
       type: "INSERT",
       record: { id: "1", title: "<b>", price: "12345678901234567890.10" },
     });
-    await ground.owner.query("delete from news");
+    await fixture.owner.query("delete from news");
   });
 
   test("can be one for the keys only", async () => {
@@ -55,20 +55,20 @@ describe("a subscription", () => {
       { ...NEWS, select: [] },
     );
     await statuses.until(isState("joined"));
-    await ground.owner.query("insert into news (id, title) values (2, 'x')");
+    await fixture.owner.query("insert into news (id, title) values (2, 'x')");
     expect((await changes.until(() => true)).record).toEqual({ id: "2" });
-    await ground.owner.query("delete from news");
+    await fixture.owner.query("delete from news");
   });
 
   test("says that changes are not delivered, as those of a table that is not published", async () => {
-    await ground.owner.query("alter publication supabase_realtime drop table public.news");
+    await fixture.owner.query("alter publication supabase_realtime drop table public.news");
     const { statuses } = subscribe(
       open(() => authenticated("a")),
       NEWS,
     );
     const status = await statuses.until(isState("refused"));
     expect(status).toMatchObject({ reason: expect.stringContaining("Unable to subscribe") });
-    await ground.owner.query("alter publication supabase_realtime add table public.news");
+    await fixture.owner.query("alter publication supabase_realtime add table public.news");
   });
 
   test("that is left receives nothing, while another one does", async () => {
@@ -76,28 +76,28 @@ describe("a subscription", () => {
     const [left, kept] = [subscribe(client, NEWS), subscribe(client, NEWS)];
     await Promise.all([left, kept].map(({ statuses }) => statuses.until(isState("joined"))));
     left.leave();
-    await ground.owner.query("insert into news (id) values (3)");
+    await fixture.owner.query("insert into news (id) values (3)");
     await kept.changes.until(() => true);
     expect(left.changes.items).toEqual([]);
-    await ground.owner.query("delete from news");
+    await fixture.owner.query("delete from news");
   });
 });
 
 describe("the token of the caller", () => {
   test("is renewed without missing a change, although a socket ends with its token", async () => {
-    const detour = await Detour.to(ground.service.url);
+    const detour = await Detour.to(fixture.service.url);
     let current = authenticated("a", { exp: Math.floor(Date.now() / 1000) + 2 });
     const client = open(() => current, detour.url.replace("http", "ws"));
     const { changes, statuses } = subscribe(client, NEWS);
     await statuses.until(isState("joined"));
     current = authenticated("a");
     await statuses.until(isState("interrupted"));
-    await ground.owner.query("insert into news (id) values (4)");
+    await fixture.owner.query("insert into news (id) values (4)");
     expect((await changes.until(() => true)).record).toMatchObject({ id: "4" });
     client.renewToken();
-    await ground.owner.query("insert into news (id) values (5)");
+    await fixture.owner.query("insert into news (id) values (5)");
     await changes.until(({ record }) => record?.id === "5");
-    await ground.owner.query("delete from news");
+    await fixture.owner.query("delete from news");
     client.close();
     await detour.close();
   });
@@ -111,7 +111,7 @@ describe("the token of the caller", () => {
     const joined = statuses.items.filter(isState("joined")).length;
     client.changeCaller();
     while (statuses.items.filter(isState("joined")).length === joined) await statuses.count(statuses.items.length + 1);
-    await ground.owner.query("insert into notes (owner, body) values ('a', 'of a'), ('b', 'of b')");
+    await fixture.owner.query("insert into notes (owner, body) values ('a', 'of a'), ('b', 'of b')");
     const change = await changes.until(() => true);
     expect(change.record).toMatchObject({ owner: "b", body: "of b" });
     expect(changes.items).toHaveLength(1);
@@ -129,17 +129,17 @@ describe("the token of the caller", () => {
 });
 
 test("a lost connection is made again, and nothing is missed meanwhile", async () => {
-  const detour = await Detour.to(ground.service.url);
+  const detour = await Detour.to(fixture.service.url);
   const client = open(() => authenticated("a"), detour.url.replace("http", "ws"));
   const { changes, statuses } = subscribe(client, NEWS);
   await statuses.until(isState("joined"));
   detour.leadTo("http://127.0.0.1:1");
   detour.cut();
   await statuses.until(isState("interrupted"));
-  await ground.owner.query("insert into news (id) values (6)");
-  detour.leadTo(ground.service.url);
+  await fixture.owner.query("insert into news (id) values (6)");
+  detour.leadTo(fixture.service.url);
   await changes.until(({ record }) => record?.id === "6");
-  await ground.owner.query("delete from news");
+  await fixture.owner.query("delete from news");
   client.close();
   await detour.close();
 });

@@ -11,7 +11,7 @@ import {
 } from "../../../studio/tables/edit/row-changes.ts";
 import { deleteRequests, type RowValues, updateRequest } from "../../../studio/tables/edit/row-requests.ts";
 import { undoChange } from "../../../studio/tables/edit/undo.ts";
-import { type Ground, openGround } from "../../realtime/service.ts";
+import { openRealtimeFixture, type RealtimeFixture } from "../../realtime/service.ts";
 import { until } from "../../until.ts";
 import { column, reference, table } from "./edited-tables.ts";
 import { senderFor } from "./service-requests.ts";
@@ -76,16 +76,16 @@ const tables = [films, reviews, likes, prizes, screenings];
 const drafts = table("drafts", [column("id", "integer"), column("owner", "text"), column("body", "text")]);
 const letters = table("letters", [column("id", "integer"), column("body", "text")]);
 
-let ground: Ground;
+let fixture: RealtimeFixture;
 beforeAll(async () => {
-  ground = await openGround(SCHEMA);
+  fixture = await openRealtimeFixture(SCHEMA);
 });
-afterAll(() => ground.close());
+afterAll(() => fixture.close());
 beforeEach(async () => {
-  await ground.owner.query("truncate films, reviews, likes, prizes, screenings, drafts, letters");
+  await fixture.owner.query("truncate films, reviews, likes, prizes, screenings, drafts, letters");
 });
 
-const senderOf = (claims: object) => senderFor(() => ground.service.url, claims);
+const senderOf = (claims: object) => senderFor(() => fixture.service.url, claims);
 const service = { role: "service_role" };
 const changerOf = (edited: typeof films, claims: object = service): RowChanger => ({
   table: edited,
@@ -133,7 +133,7 @@ describe("an inserted row", () => {
   test("can be one that the caller may not read", async () => {
     const written = await insertRow(changerOf(letters, { role: "authenticated" }), { id: "1", body: "hello" });
     expect(written).toBeNull();
-    expect((await ground.owner.query("select body from letters")).rows).toEqual([{ body: "hello" }]);
+    expect((await fixture.owner.query("select body from letters")).rows).toEqual([{ body: "hello" }]);
   });
 
   test("is refused by a policy", async () => {
@@ -141,7 +141,7 @@ describe("an inserted row", () => {
       insertRow(changerOf(letters, { role: "authenticated" }), { id: "1", body: "forbidden" }),
     );
     expect(error).toMatchObject({ code: "42501" });
-    expect((await ground.owner.query("select from letters")).rowCount).toBe(0);
+    expect((await fixture.owner.query("select from letters")).rowCount).toBe(0);
   });
 });
 
@@ -162,14 +162,14 @@ describe("an update", () => {
     ["data", null, '{"a": 2}'],
   ])("of %s says that somebody else changed it meanwhile", async (name, others, mine) => {
     const before = await insertFilm({ raw: "{}", data: "{}" });
-    await ground.owner.query(`update films set ${name} = $1`, [others]);
+    await fixture.owner.query(`update films set ${name} = $1`, [others]);
     const result = await updateRow(changer, before, { [name]: mine });
     expect(result).toMatchObject({ status: "conflict", columns: [name], row: { [name]: others } });
   });
 
   test("is made although another column changed meanwhile", async () => {
     const before = await insertFilm();
-    await ground.owner.query("update films set seen = true");
+    await fixture.owner.query("update films set seen = true");
     const result = await updateRow(changer, before, { title: "B" });
     expect(result).toMatchObject({ status: "changed", row: { title: "B", seen: "true" } });
   });
@@ -188,7 +188,7 @@ describe("an update", () => {
     ["citext", "A", "a", "b"],
     ["interval", "1 mon", "30 days", "2 days"],
   ])("of type %s says that somebody else wrote an equal value of another text", async (type, first, others, mine) => {
-    await ground.owner.query(`
+    await fixture.owner.query(`
       create extension if not exists citext; drop table if exists notes; create table notes (id int primary key, body ${type});
       insert into notes values (1, '${first}'); grant all on notes to service_role`);
     const notes = table("notes", [column("id", "integer"), column("body", type)]);
@@ -197,7 +197,7 @@ describe("an update", () => {
         .then(([row]) => row?.body === first)
         .catch(() => false),
     );
-    await ground.owner.query("update notes set body = $1", [others]);
+    await fixture.owner.query("update notes set body = $1", [others]);
     const result = await updateRow(changerOf(notes), { id: "1", body: first }, { body: mine });
     expect(result).toMatchObject({ status: "conflict", row: { body: others } });
   });
@@ -218,12 +218,12 @@ describe("an update", () => {
 
   test("says that the row is gone", async () => {
     const before = await insertFilm();
-    await ground.owner.query("delete from films");
+    await fixture.owner.query("delete from films");
     await expect(updateRow(changer, before, { title: "B" })).resolves.toEqual({ status: "gone" });
   });
 
   test("says that no policy allows it, where one allows to read the row", async () => {
-    await ground.owner.query("insert into drafts values (1, 'a', 'x')");
+    await fixture.owner.query("insert into drafts values (1, 'a', 'x')");
     const before = { id: "1", owner: "a", body: "x" };
     const ofOther = changerOf(drafts, { role: "authenticated", sub: "b" });
     await expect(updateRow(ofOther, before, { body: "y" })).resolves.toEqual({ status: "refused" });
@@ -243,12 +243,12 @@ describe("an update", () => {
 describe("a delete", () => {
   test("returns the rows that it deleted", async () => {
     const rows = [await insertFilm(), await insertFilm({ id: "2" })];
-    await ground.owner.query("delete from films where id = 1");
+    await fixture.owner.query("delete from films where id = 1");
     expect(await deleteRows(changer, rows)).toEqual([rows[1]]);
   });
 
   test("of many rows is sent in parts that fit into a URL", async () => {
-    await ground.owner.query("insert into films (id, title) select i, 'x' from generate_series(1, 2000) i");
+    await fixture.owner.query("insert into films (id, title) select i, 'x' from generate_series(1, 2000) i");
     const rows = Array.from({ length: 2000 }, (_, at) => ({ id: String(at + 1) }));
     expect(deleteRequests(films, ["id"], rows).length).toBeGreaterThan(1);
     expect(await deleteRows(changer, rows)).toHaveLength(2000);
@@ -256,7 +256,7 @@ describe("a delete", () => {
 
   test("shows before what it does to rows that refer to the deleted ones", async () => {
     const row = await insertFilm();
-    await ground.owner.query(`insert into reviews values (1, 1, 'x'), (2, 1, 'y'); insert into likes values (1, 1), (2, 1), (3, 2);
+    await fixture.owner.query(`insert into reviews values (1, 1, 'x'), (2, 1, 'y'); insert into likes values (1, 1), (2, 1), (3, 2);
       insert into prizes values (1, 1)`);
     const steps = await findCascade({ tables, send: changer.send }, films, [row]);
     const summarize = (each: typeof steps): unknown[] =>
@@ -267,7 +267,7 @@ describe("a delete", () => {
     ]);
     expect(countAffected(steps)).toBe(6);
     expect(isRestricted(steps)).toBe(false);
-    await ground.owner.query("insert into screenings values (1, 1)");
+    await fixture.owner.query("insert into screenings values (1, 1)");
     expect(isRestricted(await findCascade({ tables, send: changer.send }, films, [row]))).toBe(true);
   });
 
@@ -297,10 +297,10 @@ describe("undo", () => {
   test("of an update says that the row was changed again, and changes nothing", async () => {
     const before = await insertFilm();
     const after = { ...before, title: "B" };
-    await ground.owner.query("update films set title = 'C'");
+    await fixture.owner.query("update films set title = 'C'");
     const result = await undo({ kind: "update", before, after, columns: ["title"] });
     expect(result).toEqual({ status: "impossible", reason: "changed" });
-    expect((await ground.owner.query("select title from films")).rows).toEqual([{ title: "C" }]);
+    expect((await fixture.owner.query("select title from films")).rows).toEqual([{ title: "C" }]);
   });
 
   test("of an insert deletes the row", async () => {
@@ -315,21 +315,21 @@ describe("undo", () => {
     ["referenced", "insert into reviews values (1, 1, 'x')"],
   ])("of an insert says that the row is %s", async (reason, statement) => {
     const row = await insertFilm();
-    await ground.owner.query(statement);
+    await fixture.owner.query(statement);
     expect(await undo({ kind: "insert", row })).toEqual({ status: "impossible", reason });
   });
 
   test("of an insert does not delete what somebody changes at the same moment", async () => {
     const row = await insertFilm(EXACT);
     const change = async () => {
-      await ground.owner.query("update films set seen = true");
+      await fixture.owner.query("update films set seen = true");
       return 0;
     };
     const result = await undoChange(changer, { kind: "insert", row }, change);
     expect(result).toEqual({ status: "impossible", reason: "changed" });
     let isChanged = false;
     const send: RowChanger["send"] = async (path, options) => {
-      if (options.method === "DELETE" && !isChanged) await ground.owner.query("update films set seen = null");
+      if (options.method === "DELETE" && !isChanged) await fixture.owner.query("update films set seen = null");
       isChanged ||= options.method === "DELETE";
       return changer.send(path, options);
     };
@@ -345,7 +345,7 @@ describe("undo", () => {
   });
 
   test("says that it cannot restore JSON's null, which the interface stores as NULL", async () => {
-    await ground.owner.query("insert into films (id, title, data) values (1, 'A', 'null')");
+    await fixture.owner.query("insert into films (id, title, data) values (1, 'A', 'null')");
     const [row] = (await readRows(changer, [{ id: "1" }])) as [TableRow];
     const obstacle = { status: "impossible", reason: "jsonNull" };
     expect(await undo({ kind: "delete", rows: [row], alsoChanged: 0 })).toEqual(obstacle);

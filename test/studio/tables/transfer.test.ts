@@ -8,7 +8,7 @@ import {
   proposeMapping,
 } from "../../../studio/tables/transfer/import-plan.ts";
 import { checkImport, importRows, readRecords } from "../../../studio/tables/transfer/import-rows.ts";
-import { type Ground, openGround } from "../../realtime/service.ts";
+import { openRealtimeFixture, type RealtimeFixture } from "../../realtime/service.ts";
 import { column, table } from "./edited-tables.ts";
 import { senderFor } from "./service-requests.ts";
 
@@ -44,17 +44,17 @@ const races = table("races", [
 ]);
 const names = items.columns.map(({ name }) => name);
 
-let ground: Ground;
+let fixture: RealtimeFixture;
 beforeAll(async () => {
-  ground = await openGround(SCHEMA);
+  fixture = await openRealtimeFixture(SCHEMA);
 });
-afterAll(() => ground.close());
+afterAll(() => fixture.close());
 beforeEach(async () => {
-  await ground.owner.query("truncate items");
+  await fixture.owner.query("truncate items");
 });
 
 const send: ReturnType<typeof senderFor> = (path, options) =>
-  senderFor(() => ground.service.url, { role: "service_role" })(path, options);
+  senderFor(() => fixture.service.url, { role: "service_role" })(path, options);
 
 const filling = `insert into items values
   (9223372036854775807, '=cmd|'' /C calc''!A0', '', 12.3400, '{"a,b",NULL}', '{"n": 12345678901234567890.10}', '2026-11-22 12:00:00.123456+00', null),
@@ -92,14 +92,14 @@ const imported = (
   plan: ImportPlan,
   existing: "refuse" | "skip" | "replace" = "refuse",
 ) => importRows(records, { plan, existing, send, onProgress: () => {} });
-const stored = async () => (await ground.owner.query("select items::text from items order by id")).rows;
+const stored = async () => (await fixture.owner.query("select items::text from items order by id")).rows;
 
 describe("an export", () => {
   test.each<ExportFormat>(["csv", "json"])("as %s is imported as the same rows", async (format) => {
-    await ground.owner.query(filling);
+    await fixture.owner.query(filling);
     const before = await stored();
     const text = await exported(format);
-    await ground.owner.query("truncate items");
+    await fixture.owner.query("truncate items");
     const reader = format === "csv" ? new CsvRecordReader() : new JsonRecordReader();
     const result = await imported(readRecords(pieces(text), reader), planFor(names, { format }));
     expect(result).toEqual({ status: "done", inserted: 3 });
@@ -107,7 +107,7 @@ describe("an export", () => {
   });
 
   test("has the chosen columns of the filtered rows", async () => {
-    await ground.owner.query(filling);
+    await fixture.owner.query(filling);
     const filters: QueryParameter[] = [["id", "lt.4"]];
     expect(await exported("csv", { columns: ["id", "odd name"], filters })).toBe(
       'id,odd name\r\n3," spaces "\r\n2,\r\n',
@@ -116,7 +116,7 @@ describe("an export", () => {
   });
 
   test("keeps formulas as they are, unless it is for spreadsheets", async () => {
-    await ground.owner.query(filling);
+    await fixture.owner.query(filling);
     const options = { columns: ["name", "price"] };
     expect(await exported("csv", options)).toContain("\r\n=cmd|' /C calc'!A0,12.3400\r\n");
     const safe = await exported("csv", { ...options, safe: true });
@@ -125,7 +125,7 @@ describe("an export", () => {
   });
 
   test("has all rows of a long result", async () => {
-    await ground.owner.query("insert into items (id, name) select i, i::text from generate_series(1, 20000) i");
+    await fixture.owner.query("insert into items (id, name) select i, i::text from generate_series(1, 20000) i");
     expect((await exported("csv", { columns: ["id"] })).split("\r\n")).toHaveLength(20_002);
   });
 });
@@ -187,12 +187,12 @@ describe("an import", () => {
     ["default", false],
   ] as const)("reads an empty cell as %s", async (emptyCells, seen) => {
     await imported(csvRecords("id,name,seen\n1,a,\n"), planFor(["id", "name", "seen"], { emptyCells }));
-    expect((await ground.owner.query("select seen from items")).rows).toEqual([{ seen }]);
+    expect((await fixture.owner.query("select seen from items")).rows).toEqual([{ seen }]);
   });
 
   test("reads an empty cell as an empty text where that was chosen", async () => {
     await imported(csvRecords("id,name,odd name\n1,a,\n"), planFor(["id", "name", "odd name"], { emptyCells: "text" }));
-    expect((await ground.owner.query('select "odd name" from items')).rows).toEqual([{ "odd name": "" }]);
+    expect((await fixture.owner.query('select "odd name" from items')).rows).toEqual([{ "odd name": "" }]);
   });
 
   test("is sent in requests of some thousand rows, of which those before the failed one are kept", async () => {
@@ -205,7 +205,7 @@ describe("an import", () => {
       line: 3502,
       error: { code: "23514" },
     });
-    expect((await ground.owner.query("select from items")).rowCount).toBe(2000);
+    expect((await fixture.owner.query("select from items")).rowCount).toBe(2000);
   });
 
   test.each([
@@ -214,34 +214,34 @@ describe("an import", () => {
     ["a value that only Postgres refuses", "id,name,at\n1,a,2026-01-01\n2,b,2026-01-01 25:00\n", 3],
     ["a null byte", "id,name\n1,a\n2,b\u0000\n3,c\n", null],
   ])("finds the line of %s", async (_title, text, line) => {
-    await ground.owner.query("insert into items (id, name) values (7, 'x')");
+    await fixture.owner.query("insert into items (id, name) values (7, 'x')");
     const result = await imported(csvRecords(text), planFor(text.split("\n")[0]!.split(",")));
     expect(result).toMatchObject({ status: "failed", inserted: 0, line });
-    expect((await ground.owner.query("select from items")).rowCount).toBe(1);
+    expect((await fixture.owner.query("select from items")).rowCount).toBe(1);
   });
 
   test.each([
     ["skip", "old"],
     ["replace", "new"],
   ] as const)("can %s rows whose key exists", async (existing, name) => {
-    await ground.owner.query("insert into items (id, name) values (1, 'old')");
+    await fixture.owner.query("insert into items (id, name) values (1, 'old')");
     const result = await imported(csvRecords("id,name\n1,new\n2,b\n"), planFor(["id", "name"]), existing);
     expect(result.status).toBe("done");
-    expect((await ground.owner.query("select name from items order by id")).rows).toEqual([{ name }, { name: "b" }]);
+    expect((await fixture.owner.query("select name from items order by id")).rows).toEqual([{ name }, { name: "b" }]);
   });
 
   test.each<[ExportFormat, string]>([
     ["csv", 'id,constructor,__proto__,valueOf\n1,"a, b",p,\n2,c,,w\n'],
     ["json", '[{"id": 1, "constructor": "a, b", "__proto__": "p"}, {"id": 2, "constructor": "c", "valueOf": "w"}]'],
   ])("of %s has columns that are named as members of all objects", async (format, text) => {
-    await ground.owner.query("truncate races");
+    await fixture.owner.query("truncate races");
     const fileNames = races.columns.map(({ name }) => name);
     const mapping = proposeMapping(races, fileNames);
     const plan: ImportPlan = { table: races, format, mapping, emptyCells: "default" };
     const records = () => readRecords(pieces(text), format === "csv" ? new CsvRecordReader() : new JsonRecordReader());
     expect(await checkImport(records(), plan)).toEqual({ rows: 2, problems: [], hasMore: false });
     expect(await imported(records(), plan)).toEqual({ status: "done", inserted: 2 });
-    const { rows } = await ground.owner.query("select races::text from races order by id");
+    const { rows } = await fixture.owner.query("select races::text from races order by id");
     expect(rows).toEqual([{ races: '(1,"a, b",p,v)' }, { races: "(2,c,,w)" }]);
   });
 

@@ -6,16 +6,16 @@ import { gunzipSync } from "node:zlib";
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { openResources } from "../../resource/open-resources.ts";
-import { openWorld, type World } from "./world.ts";
+import { type OpenApiFixture, openOpenApiFixture } from "./openapi-fixture.ts";
 
-let world: World;
+let fixture: OpenApiFixture;
 beforeAll(async () => {
-  world = await openWorld();
+  fixture = await openOpenApiFixture();
 });
-afterAll(() => world.close());
+afterAll(() => fixture.close());
 
 const pathsOf = async (role: string, version = 1) =>
-  Object.keys((await world.json(`/openapi.json?version=${version}`, role)).paths);
+  Object.keys((await fixture.json(`/openapi.json?version=${version}`, role)).paths);
 
 describe("/openapi.json", () => {
   test.each([
@@ -24,7 +24,7 @@ describe("/openapi.json", () => {
     ["authenticated", 1],
     ["service_role", 2],
   ] as const)("is a valid document for %s in version %i", async (role, version) => {
-    const document = await world.json(`/openapi.json?version=${version}`, role);
+    const document = await fixture.json(`/openapi.json?version=${version}`, role);
     expect(document.openapi).toMatch(/^3\.1/);
     const { valid, errors } = await new Validator().validate(document);
     expect(errors ?? []).toEqual([]);
@@ -36,7 +36,7 @@ describe("/openapi.json", () => {
   });
 
   test("names no parameter twice if a column has the name of a parameter of all lists", async () => {
-    const { paths, components } = await world.json("/openapi.json");
+    const { paths, components } = await fixture.json("/openapi.json");
     const result: { name?: string; $ref?: string }[] = paths["/api/v1/keyless"].get.parameters;
     const names = result.map(({ name, $ref }) => name ?? components.parameters[$ref!.split("/").at(-1)!].name);
     expect(names).toEqual([...new Set(names)]);
@@ -45,14 +45,14 @@ describe("/openapi.json", () => {
   });
 
   test("has the operations that each role may use", async () => {
-    const { paths: forAnybody } = await world.json("/openapi.json");
-    const { paths: forUsers } = await world.json("/openapi.json", "authenticated");
+    const { paths: forAnybody } = await fixture.json("/openapi.json");
+    const { paths: forUsers } = await fixture.json("/openapi.json", "authenticated");
     expect(Object.keys(forAnybody["/api/v1/articles"])).toEqual(["get"]);
     expect(Object.keys(forUsers["/api/v1/articles"])).toEqual(["get", "post"]);
   });
 
   test("documents defaults of request bodies in words, since generated clients require properties with a `default`", async () => {
-    const { components } = await world.json("/openapi.json", "service_role");
+    const { components } = await fixture.json("/openapi.json", "service_role");
     const sent = Object.entries(components.schemas).filter(([name]) => /\.(create|replace|update)$/.test(name));
     expect(sent.length).toBeGreaterThan(5);
     expect(sent.filter(([, schema]) => JSON.stringify(schema).includes('"default":'))).toEqual([]);
@@ -61,45 +61,45 @@ describe("/openapi.json", () => {
 
   test("has columns that may be written and not read", async () => {
     const path = "/api/v1/drop-box";
-    const { paths } = await world.json("/openapi.json");
+    const { paths } = await fixture.json("/openapi.json");
     expect(Object.keys(paths[path])).toEqual(["post"]);
     expect(paths[path].post.responses["201"]).toEqual({ description: expect.any(String) });
     const headers = { "Content-Type": "application/json" };
-    const result = await world.ask({ method: "POST", url: path, headers, body: '{"line": "dropped"}' }, "anon");
+    const result = await fixture.ask({ method: "POST", url: path, headers, body: '{"line": "dropped"}' }, "anon");
     expect([result.status, result.text]).toEqual([201, ""]);
   });
 
   test("has the names of its version, and /users in the first only", async () => {
-    const [one, two] = [await world.json("/openapi.json"), await world.json("/openapi.json?version=2")];
+    const [one, two] = [await fixture.json("/openapi.json"), await fixture.json("/openapi.json?version=2")];
     expect(Object.keys(one.components.schemas["articles.row"].properties)).toContain("author_id");
     expect(Object.keys(two.components.schemas["articles.row"].properties)).toContain("authorId");
     expect(Object.keys(one.paths)).toContain("/users/{id}");
     expect(Object.keys(two.paths)).not.toContain("/users/{id}");
     expect(
-      (await world.ask({ method: "GET", url: "/openapi.json?version=9", headers: {}, body: null }, "anon")).status,
+      (await fixture.ask({ method: "GET", url: "/openapi.json?version=9", headers: {}, body: null }, "anon")).status,
     ).toBe(400);
   });
 
   test("follows the configured versions: deprecated ones are marked, retired ones are omitted", async () => {
-    await world.owner.query("update api.versions set status = 'deprecated' where number = 1");
+    await fixture.owner.query("update api.versions set status = 'deprecated' where number = 1");
     await vi.waitFor(
       async () => {
-        const { paths } = await world.json("/openapi.json");
+        const { paths } = await fixture.json("/openapi.json");
         expect(paths["/users"].get.deprecated).toBe(true);
         expect(paths["/auth/login"].post).not.toHaveProperty("deprecated");
       },
       { timeout: 60_000, interval: 100 },
     );
-    await world.owner.query("update api.versions set status = 'retired' where number = 1");
-    await vi.waitFor(async () => expect((await world.json("/openapi.json")).info.version).toBe("2"), {
+    await fixture.owner.query("update api.versions set status = 'retired' where number = 1");
+    await vi.waitFor(async () => expect((await fixture.json("/openapi.json")).info.version).toBe("2"), {
       timeout: 60_000,
       interval: 100,
     });
-    const gone = await world.ask({ method: "GET", url: "/openapi.json?version=1", headers: {}, body: null }, "anon");
+    const gone = await fixture.ask({ method: "GET", url: "/openapi.json?version=1", headers: {}, body: null }, "anon");
     expect(gone.status).toBe(400);
     expect(JSON.parse(gone.text).supportedVersions).toEqual([2]);
-    await world.owner.query("update api.versions set status = 'supported' where number = 1");
-    await vi.waitFor(async () => expect((await world.json("/openapi.json")).info.version).toBe("1"), {
+    await fixture.owner.query("update api.versions set status = 'supported' where number = 1");
+    await vi.waitFor(async () => expect((await fixture.json("/openapi.json")).info.version).toBe("1"), {
       timeout: 60_000,
       interval: 100,
     });
@@ -122,7 +122,7 @@ describe("/openapi.json", () => {
   });
 
   test("has the public URL of the service", async () => {
-    expect((await world.json("/openapi.json")).servers).toEqual([{ url: "/" }]);
+    expect((await fixture.json("/openapi.json")).servers).toEqual([{ url: "/" }]);
     const behind = await openResources({ settings: { PUBLIC_URL: "https://api.example.org/content/" } });
     try {
       const { body } = await behind.ask("/openapi.json");
@@ -134,7 +134,7 @@ describe("/openapi.json", () => {
 
   test("is 304 for a client that has it", async () => {
     const ask = (headers: Record<string, string>) =>
-      world.ask({ method: "GET", url: "/openapi.json", headers, body: null }, "anon");
+      fixture.ask({ method: "GET", url: "/openapi.json", headers, body: null }, "anon");
     const { text } = await ask({});
     const tag = `"${hash("sha256", text, "hex")}"`;
     for (const known of [tag, `W/${tag}`, `"x", ${tag}`, "*"]) {
@@ -145,7 +145,7 @@ describe("/openapi.json", () => {
 
   test("has only the requested tables, or schema, and refers to nothing else", async () => {
     for (const query of ["?table=articles", "?table=comments&table=articles&version=2", "?schema=public"]) {
-      const document = await world.json(`/openapi.json${query}`, "authenticated");
+      const document = await fixture.json(`/openapi.json${query}`, "authenticated");
       expect(await new Validator().validate(document), query).toEqual({ valid: true });
       const text = JSON.stringify(document);
       for (const [, key] of text.matchAll(/"#\/components\/schemas\/([^"]*)"/g)) {
@@ -153,13 +153,13 @@ describe("/openapi.json", () => {
       }
       expect(document.paths).not.toHaveProperty(["/auth/login"]);
     }
-    const { paths } = await world.json("/openapi.json?table=articles");
+    const { paths } = await fixture.json("/openapi.json?table=articles");
     expect(Object.keys(paths).every((path) => path.startsWith("/api/v1/articles"))).toBe(true);
     expect(Object.keys(paths)).toEqual(
       expect.arrayContaining(["/api/v1/articles", "/api/v1/articles/{parentId}/comments"]),
     );
     for (const query of ["table=articles&table=no-such", "table=", "schema=private"]) {
-      const { status } = await world.ask(
+      const { status } = await fixture.ask(
         { method: "GET", url: `/openapi.json?${query}`, headers: {}, body: null },
         "anon",
       );
@@ -211,7 +211,7 @@ describe("/openapi.json", () => {
 
   test("has a new table with its comments, and no table without grants", async () => {
     expect(await pathsOf("anon")).not.toContain("/api/v1/fresh-things");
-    await world.owner.query(`
+    await fixture.owner.query(`
       create table public.fresh_things (id integer primary key, name text not null);
       comment on table public.fresh_things is 'Not seen before.';
       comment on column public.fresh_things.name is 'What it is called.';
@@ -225,7 +225,7 @@ describe("/openapi.json", () => {
       timeout: 60_000,
       interval: 100,
     });
-    const document = await world.json("/openapi.json");
+    const document = await fixture.json("/openapi.json");
     expect(
       document.components.schemas["fresh_things.row"] ?? document.components.schemas["fresh-2d-things.row"],
     ).toMatchObject({
@@ -234,7 +234,7 @@ describe("/openapi.json", () => {
     });
     expect(JSON.stringify(document)).not.toContain("hidden-things");
     expect(
-      (await world.ask({ method: "GET", url: "/api/v1/fresh-things", headers: {}, body: null }, "anon")).status,
+      (await fixture.ask({ method: "GET", url: "/api/v1/fresh-things", headers: {}, body: null }, "anon")).status,
     ).toBe(200);
   });
 });

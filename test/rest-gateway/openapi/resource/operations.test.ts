@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { propertyRuns } from "../../../property-runs.ts";
+import { type OpenApiFixture, openOpenApiFixture } from "./openapi-fixture.ts";
 import type { Operation, ReadDocument } from "./operations.ts";
 import { type Manner, type Request, requestsOf } from "./requests.ts";
-import { openWorld, type World } from "./world.ts";
 
 const ROLES = ["anon", "authenticated", "admin", "service_role"];
 const VERSIONS = [1, 2];
@@ -23,18 +23,18 @@ const AT_ONCE = 16;
 /** `/admin/v1` runs at most so many explanations and statements at once, and refuses more with 503. */
 const OF_ADMINISTRATORS_AT_ONCE = 4;
 
-let world: World;
+let fixture: OpenApiFixture;
 beforeAll(async () => {
-  world = await openWorld();
-  await world.populate();
+  fixture = await openOpenApiFixture();
+  await fixture.populate();
 });
-afterAll(() => world.close());
+afterAll(() => fixture.close());
 
 type Outcome = { readonly request: Request; readonly status: number; readonly objection: string | null };
 
 async function send(request: Request, document: ReadDocument, role: string): Promise<Outcome> {
   const { operation, url, headers, body } = request;
-  const result = await world.ask({ method: operation.method, url, headers, body }, role);
+  const result = await fixture.ask({ method: operation.method, url, headers, body }, role);
   return { request, status: result.status, objection: document.judge(operation, result) };
 }
 
@@ -64,7 +64,7 @@ describe("each documented operation", () => {
   test.each(WALKED)(
     "responds to %s in version %i as documented, for valid and invalid requests",
     async (role, version) => {
-      const document = await world.documentFor(role, version);
+      const document = await fixture.documentFor(role, version);
       expect(document.operations.length).toBeGreaterThan(30);
       const reached = new Map<string, Set<number>>();
       for (const operation of document.operations) {
@@ -76,7 +76,7 @@ describe("each documented operation", () => {
         const outcomes = await sendAll(requests, document, role);
         expect(objections(outcomes)).toEqual([]);
         reached.set(operation.id, new Set(outcomes.map(({ status }) => status)));
-        await world.populate();
+        await fixture.populate();
       }
       // The walk is none if everything is refused.
       const succeeded = [...reached].filter(([, statuses]) => [...statuses].some((status) => status < 400));
@@ -87,7 +87,7 @@ describe("each documented operation", () => {
 
 describe("the checker of responses", () => {
   test("rejects an undocumented status, body or error, and nothing else", async () => {
-    const document = await world.documentFor("anon", 1);
+    const document = await fixture.documentFor("anon", 1);
     const list = document.operations.find(({ id }) => id === "root.users.list")!;
     const result = (status: number, body: unknown) => {
       return document.judge(list, { status, contentType: "application/json", text: JSON.stringify(body) });
@@ -107,7 +107,7 @@ describe("requests generated from the document", () => {
     let sent = 0;
     let succeeded = 0;
     for (const [role, version] of AUDIENCES) {
-      const document = await world.documentFor(role, version);
+      const document = await fixture.documentFor(role, version);
       const usual = document.operations.filter(({ id }) => !DEAR.test(id));
       const manners: readonly Manner[] = ["as documented", "wild"];
       for (let left = perAudience; left > 0; left -= 100) {
@@ -119,7 +119,7 @@ describe("requests generated from the document", () => {
         expect(objections(outcomes)).toEqual([]);
         sent += requests.length;
         succeeded += outcomes.filter(({ status }) => status < 400).length;
-        await world.populate();
+        await fixture.populate();
       }
     }
     expect(sent).toBeGreaterThanOrEqual(FUZZ);

@@ -7,7 +7,7 @@ import { serve } from "../../../serve.ts";
 import { type Json, type ReadDocument, readDocument, type TestResponse } from "./operations.ts";
 import type { Request } from "./requests.ts";
 
-export type World = {
+export type OpenApiFixture = {
   readonly owner: pg.Pool;
   ask(
     request: Pick<Request, "url" | "headers" | "body"> & { readonly method: string },
@@ -21,7 +21,7 @@ export type World = {
 };
 
 /** A service with some rows in it, and tables of a DBA's that have what the content service has not. */
-export async function openWorld(): Promise<World> {
+export async function openOpenApiFixture(): Promise<OpenApiFixture> {
   const database = await cloneDatabase();
   const owner = new pg.Pool({ connectionString: database.ownerUrl, max: 2 });
   await owner.query(TABLES);
@@ -29,7 +29,7 @@ export async function openWorld(): Promise<World> {
   const agent = new Agent({ keepAlive: true, maxSockets: 16 });
   const tokenOf = (role: string) => jwt.sign({ role, ...(role !== "service_role" && { sub: "1" }) }, SECRET);
 
-  const ask: World["ask"] = ({ method, url, headers, body }, role) =>
+  const ask: OpenApiFixture["ask"] = ({ method, url, headers, body }, role) =>
     new Promise((resolve, reject) => {
       const credentials = role === "anon" ? {} : { Authorization: `Bearer ${tokenOf(role)}` };
       const sent = request(
@@ -51,7 +51,7 @@ export async function openWorld(): Promise<World> {
       sent.end(body ?? undefined);
     });
 
-  const json: World["json"] = async (url, role = "anon") => {
+  const json: OpenApiFixture["json"] = async (url, role = "anon") => {
     return JSON.parse((await ask({ method: "GET", url, headers: {}, body: null }, role)).text);
   };
 

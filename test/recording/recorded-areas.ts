@@ -11,7 +11,7 @@ import { graphqlRequests } from "./graphql-requests.ts";
 import { tableRequests } from "./table-requests.ts";
 
 /** A service whose rows are the same each time it is opened. */
-export type World = {
+export type RecordedService = {
   readonly url: string;
   /** Puts back what a rollback does not: the numbers that sequences have drawn. */
   readonly rewind: () => Promise<void>;
@@ -24,11 +24,11 @@ type Prepare = (owner: pg.ClientBase) => Promise<void>;
 
 export type RecordedArea = {
   readonly name: string;
-  /** Whether its requests are for tables and the default settings: one world serves all such areas. */
+  /** Whether its requests are for tables and the default settings: one service serves all such areas. */
   readonly isPlainTables: boolean;
-  open(settings?: Settings, prepare?: Prepare): Promise<World>;
+  open(settings?: Settings, prepare?: Prepare): Promise<RecordedService>;
   /** What is to be recorded; a replay sends what was recorded instead. */
-  requests(world: World): Promise<readonly RecordedRequest[]>;
+  requests(service: RecordedService): Promise<readonly RecordedRequest[]>;
 };
 
 const MUSEUM_SETTINGS = {
@@ -44,7 +44,7 @@ const MUSEUM_SETTINGS = {
   REST_SAFE_WRITES: "false",
 };
 
-export async function openTables(settings: Settings = {}, prepare: Prepare = async () => {}): Promise<World> {
+export async function openTables(settings: Settings = {}, prepare: Prepare = async () => {}): Promise<RecordedService> {
   const museum = await openMuseum();
   const owner = new pg.Client({ connectionString: museum.ownerUrl });
   await owner.connect();
@@ -61,7 +61,10 @@ export async function openTables(settings: Settings = {}, prepare: Prepare = asy
   };
 }
 
-export async function openContent(settings: Settings = {}, prepare: Prepare = async () => {}): Promise<World> {
+export async function openContent(
+  settings: Settings = {},
+  prepare: Prepare = async () => {},
+): Promise<RecordedService> {
   const database = await cloneDatabase();
   const owner = new pg.Client({ connectionString: database.ownerUrl });
   await owner.connect();
