@@ -34,7 +34,7 @@ const FUNCTION_EXISTS = `
 /** The name that Supabase's documentation gives to the function of its custom access token hook. */
 const UNUSED_CLAIMS_HOOK = `
   select nspname || '.' || proname as name
-  from pg_proc join pg_namespace on pg_namespace.oid = pronamespace
+  from pg_catalog.pg_proc join pg_catalog.pg_namespace on pg_namespace.oid = pronamespace
   where proname = 'custom_access_token_hook' and proargtypes::text = 'jsonb'::pg_catalog.regtype::oid::text
   order by nspname <> 'public', nspname limit 1`;
 
