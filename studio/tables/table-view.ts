@@ -48,22 +48,14 @@ export function TableView({ catalog, role, table, caller, onGranted }: TableView
   const { editor, dialogs } = useEditingView(editing);
   const [cell, setCell] = useState<GridCell | null>(null);
   const [showsDetails, setShowsDetails] = useState(false);
-  const [menu, setMenu] = useState<OpenMenu | null>(null);
+  const { menu, setMenu, closeMenu } = useColumnMenu(control);
   const changeState = (next: RowsState) => navigate(addressWith(next));
   const toggleDetails = () => setShowsDetails((before) => !before);
-  const addFilter = (column: string) => {
-    const [operator] = operatorsOf(filterKind(columns.byName.get(column)!));
-    setDraft({ column, path: "", operator: operator!, value: "" });
-  };
-  const [draft, setDraft] = useState<RowsState["filters"][number] | null>(null);
+  const { draft, setDraft, addFilter } = useFilterDraft(columns);
   const isUnseen = lacksAdministratorPolicy(table, role);
   const showAll = () => {
     onGranted();
     editing.session.refresh();
-  };
-  const closeMenu = () => {
-    setMenu(null);
-    control.current?.focus();
   };
   return html`
     <${TableToolbar} table=${table} windows=${windows} columns=${columns} showsDetails=${showsDetails} onDetails=${toggleDetails} onAddFilter=${addFilter}>
@@ -93,6 +85,26 @@ export function TableView({ catalog, role, table, caller, onGranted }: TableView
     ${menu && html`<${ColumnMenu} ...${menu} columns=${columns} state=${state} onState=${changeState} onAddFilter=${addFilter} onClose=${closeMenu} />`}
     ${dialogs}
   `;
+}
+
+/** The filter that is being added, before it applies. */
+function useFilterDraft(columns: ReturnType<typeof useColumns>) {
+  const [draft, setDraft] = useState<RowsState["filters"][number] | null>(null);
+  const addFilter = (column: string) => {
+    const [operator] = operatorsOf(filterKind(columns.byName.get(column)!));
+    setDraft({ column, path: "", operator: operator!, value: "" });
+  };
+  return { draft, setDraft, addFilter };
+}
+
+/** The menu of a column; closing it returns the focus to the grid. */
+function useColumnMenu(control: { readonly current: GridControl | null }) {
+  const [menu, setMenu] = useState<OpenMenu | null>(null);
+  const closeMenu = () => {
+    setMenu(null);
+    control.current?.focus();
+  };
+  return { menu, setMenu, closeMenu };
 }
 
 function addressWith(state: RowsState): string {
