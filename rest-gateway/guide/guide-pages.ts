@@ -1,5 +1,5 @@
 import { existsSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join, normalize } from "node:path";
 import type { GuideSection } from "./render-markdown.ts";
 
 /** The package root: two levels up from the sources, three from `dist`. */
@@ -15,8 +15,8 @@ const OVERVIEW: GuidePage = {
   group: "Start",
 };
 
-/** The README's tables of pages are the only list of them. */
-const DOCUMENTATION_SECTION = /^## Documentation$(?<tables>.*?)^## /ms;
+/** Its tables of pages are the only list of them. */
+export const PAGE_INDEX = "docs/README.md";
 const GROUP_OR_PAGE = /^\*\*(?<group>.+)\*\*$|^\| \[(?<title>[^\]]+)\]\((?<file>[^)]+\.md)\) \| (?<about>.*) \|$/gm;
 
 export type GuidePage = {
@@ -30,13 +30,14 @@ export type GuidePage = {
 };
 
 export function readGuidePages(): GuidePage[] {
-  const readme = readFileSync(join(DOCUMENT_ROOT, OVERVIEW.file), "utf8");
+  const index = readFileSync(join(DOCUMENT_ROOT, PAGE_INDEX), "utf8");
   const pages = [OVERVIEW];
   let group = OVERVIEW.group;
-  for (const { groups } of DOCUMENTATION_SECTION.exec(readme)!.groups!.tables!.matchAll(GROUP_OR_PAGE)) {
-    const { title, file, about } = groups!;
+  for (const { groups } of index.matchAll(GROUP_OR_PAGE)) {
+    const { title, about } = groups!;
     group = groups!.group ?? group;
-    if (file !== undefined) pages.push({ slug: slugOf(file), file, title: title!, about: about!, group });
+    const file = groups!.file && normalize(join(dirname(PAGE_INDEX), groups!.file));
+    if (file) pages.push({ slug: slugOf(file), file, title: title!, about: about!, group });
   }
   return pages;
 }

@@ -17,6 +17,7 @@ import {
   type GuidePage,
   MAX_QUERY_LENGTH,
   makeSearch,
+  PAGE_INDEX,
   readGuidePages,
   type SearchResult,
 } from "./guide-pages.ts";
@@ -151,6 +152,7 @@ ${pages.map(({ slug, title, about }) => html`<li><a href="${GUIDE_PATH}/${slug}"
     const [path, anchor] = target.split("#") as [string, string?];
     const file = normalize(join(dirname(page.file), path));
     if (file.startsWith(PICTURE_FOLDER)) return `${GUIDE_PATH}/pictures/${file.slice(PICTURE_FOLDER.length)}`;
+    if (file === PAGE_INDEX) return GUIDE_PATH;
     const slug = this.#slugByFile.get(file) ?? this.#slugByFile.get(join(file, "README.md"));
     if (slug === undefined) return null;
     return `${GUIDE_PATH}/${slug}${anchor === undefined ? "" : `#${anchor}`}`;

@@ -23,7 +23,7 @@ const uncommented = (text: string) => text.replace(/^\s*#.*$/gm, "");
 
 /** The lines of the image's recipe, those that go on below joined. */
 async function instructions(): Promise<string[]> {
-  const text = uncommented(await read("Containerfile")).replaceAll("\\\n", " ");
+  const text = uncommented(await read("../Dockerfile")).replaceAll("\\\n", " ");
   return text.split("\n").filter((line) => line.trim() !== "");
 }
 
@@ -104,7 +104,7 @@ describe("the container's image", () => {
     await expect(check("http://127.0.0.1:1")).rejects.toMatchObject({ code: 1 });
   });
 
-  test.each(["compose.yaml", "Containerfile", "kubernetes.yaml"])(
+  test.each(["compose.yaml", "../Dockerfile", "kubernetes.yaml"])(
     "contains the programs that %s starts",
     async (name) => {
       const programs = (await read(name)).match(/\b(?:[\w-]+\/)*[\w-]+\.ts\b/g)!;
@@ -127,7 +127,7 @@ test("every setting in the files exists", async () => {
 
 test("everything listens and connects on the default ports", async () => {
   const port = SETTINGS.port.fallback!;
-  expect(await read("Containerfile")).toContain(`EXPOSE ${port}`);
+  expect(await read("../Dockerfile")).toContain(`EXPOSE ${port}`);
   expect(await read("kubernetes.yaml")).toContain(`containerPort: ${port}`);
   expect(await read("nginx.conf")).toContain(`server 127.0.0.1:${port};`);
 });

@@ -48,9 +48,13 @@ describe("the documentation", () => {
     expect(pictures.filter((picture) => statSync(join("docs/pictures", picture)).size > 200_000)).toEqual([]);
   });
 
-  test("is linked from the README", () => {
-    const readme = readFileSync("README.md", "utf8");
-    const pages = files.filter((file) => file.startsWith("docs/"));
-    expect(pages.filter((page) => !readme.includes(`(${page})`))).toEqual([]);
+  test("has an index that links every page", () => {
+    const index = readFileSync("docs/README.md", "utf8");
+    const pages = files.filter((file) => file.startsWith("docs/") && file !== "docs/README.md");
+    expect(pages.filter((page) => !index.includes(`(${page.slice("docs/".length)})`))).toEqual([]);
+  });
+
+  test("begins with a README of at most 1,200 words", () => {
+    expect(readFileSync("README.md", "utf8").split(/\s+/).length).toBeLessThanOrEqual(1_200);
   });
 });

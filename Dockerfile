@@ -1,5 +1,5 @@
 # The gateway without Postgres; set DATABASE_URL.
-#   podman build -f deploy/Containerfile -t content-service .
+#   podman build -t content-service .     or: docker build -t content-service .
 FROM docker.io/library/node:24-bookworm-slim
 
 WORKDIR /app
