@@ -1,11 +1,16 @@
 import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
+import { type TestGroup, testFiles } from "./test/test-groups.ts";
+
+const namesFiles = process.argv.slice(2).some((word) => !word.startsWith("-") && word.includes("test/"));
+const group = namesFiles ? "all" : ((process.env.TESTS || "all") as TestGroup);
 
 export default defineConfig({
   test: {
-    include: ["test/**/*.test.ts"],
-    globalSetup: ["test/cluster.ts"],
+    include: [...testFiles(group)],
+    globalSetup: group === "pure" ? [] : ["test/cluster.ts"],
     setupFiles: ["test/property-runs.ts"],
+    reporters: group === "default" ? ["default", "./test/left-out-reporter.ts"] : ["default"],
     // Most tests wait for Postgres or for another process: one worker less than there are cores leaves two cores half idle.
     maxWorkers: availableParallelism(),
     // No module of ours keeps anything that a file could leave to the next one, and to load them all takes longer than most

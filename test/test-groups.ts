@@ -1,0 +1,125 @@
+// Which test files a command runs: `npm test` all but those that take long, `npm run test:all` all, `npm run test:pure` those
+// that start no program and no Postgres. A file that is named on the command line runs in any case.
+import { existsSync, globSync, readFileSync } from "node:fs";
+import { dirname, join, matchesGlob, normalize } from "node:path";
+import { REPOSITORY } from "./repository.ts";
+
+export type TestGroup = "default" | "all" | "pure";
+
+type LongTests = {
+  /** For the last lines of `npm test`. */
+  readonly subject: string;
+  readonly files: readonly string[];
+  /** Short ones that match, and represent the subject. */
+  readonly except?: readonly string[];
+};
+
+export const LONG_TESTS: readonly LongTests[] = [
+  { subject: "programs of npm run bench", files: ["test/bench/**"] },
+  {
+    subject: "crashes, kills and failovers",
+    files: [
+      "test/faults/**",
+      "test/**/{crash,kills,faults,failover,realtime-faults,demoted-primary,delivery-order}.test.ts",
+      "test/postgres/database/replicas.test.ts",
+    ],
+    except: ["test/faults/faults-found.test.ts"],
+  },
+  { subject: "poolers and proxies", files: ["test/routers/**"] },
+  {
+    subject: "random requests compared with SQL",
+    files: ["test/**/*oracle*.test.ts", "test/**/{differential,random-*,explicit-transactions}.test.ts"],
+  },
+  { subject: "recorded requests", files: ["test/recording/**"] },
+  { subject: "databases of others", files: ["test/schemas/**"], except: ["test/schemas/odd.test.ts"] },
+  {
+    subject: "pages in a browser",
+    files: [
+      "test/studio/{access,accessibility,frame,people,protection,running,schema,schema-forms,sql}.test.ts",
+      "test/studio/tables/{editing,million-rows,tables}.test.ts",
+      "test/journeys/{graphiql,pages,reference}.test.ts",
+      "test/rest-gateway/guide/guide.test.ts",
+      "test/rest-gateway/sign-in/account/account-page.test.ts",
+      "test/rest-gateway/sign-in/passkey-pages.test.ts",
+    ],
+  },
+  {
+    subject: "commands, several processes, backups and migrations",
+    files: [
+      "test/server.test.ts",
+      "test/service/processes/{compile-cache,drain,shared-state,workers}.test.ts",
+      "test/service/processes/{https,nginx}.test.ts",
+      "test/service/cli/{accounts,backup,content-service,doctor,init,migrate,project-settings,provider}.test.ts",
+      "test/service/cli/{restore-at,test-policies,usage,webhooks,why}.test.ts",
+      "test/archive/{own-objects,scheduled-backup,postgis}.test.ts",
+      "test/cluster/embedded/cluster.test.ts",
+      "test/cluster/wal-archive/wal-archiver.test.ts",
+      "test/migrate/{current,drift,migrate,upgrade}.test.ts",
+    ],
+  },
+  {
+    subject: "load, limits and long waits",
+    files: [
+      "test/catalog/catalog-keeper.test.ts",
+      "test/event-loop.test.ts",
+      "test/graphql/server/{compiled-limits,events,schema-keeper,stepwise-build}.test.ts",
+      "test/http/load-shedding.test.ts",
+      "test/jobs/queue/{cron-times,job-runner,schedules}.test.ts",
+      "test/jobs/webhooks/dispatcher.test.ts",
+      "test/journeys/{account-addresses,large-answers,realtime-changes,realtime-resume,supabase-application,supabase-auth}.test.ts",
+      "test/live/server.test.ts",
+      "test/operations/admin/{access-routes,migration,running-routes,session-routes}.test.ts",
+      "test/postgres/client/server-finder.test.ts",
+      "test/postgres/database/{connection-pools,fair-sharing-at-work,result-collectors}.test.ts",
+      "test/realtime/changes/filter-evaluation.test.ts",
+      "test/rest-gateway/{schema-changes,sign-ups}.test.ts",
+      "test/rest-gateway/openapi/resource/{document,operations}.test.ts",
+      "test/rest-gateway/sign-in/{accounts,api-key-routes,auth-v1/accounts}.test.ts",
+      "test/rest-gateway/table/{bulk,schema-change,streaming}.test.ts",
+      "test/rest-gateway/tasks/{fair-turns,queue,tasks}.test.ts",
+      "test/runtime/limits/request-limit.test.ts",
+      "test/runtime/memory/heap-size.test.ts",
+    ],
+  },
+];
+
+/** What a test imports, itself or by a fixture, when it needs more than its own process. */
+const OTHER_PROGRAMS =
+  /^(pg|ws|node:(child_process|cluster|http|net)|#(cluster|service)\b.*|@supabase\/.*|puppeteer.*)$/;
+const FIXTURES_WITH_POSTGRES = new Set(["test/cluster.ts", "test/database.ts", "test/server-binaries.ts"]);
+const IMPORT = /^(?:import|export)\s(?!type\b)[^;]*?from\s+"([^"]+)"|^import\s+"([^"]+)"|import\("([^"]+)"\)/gms;
+
+export function testFiles(group: TestGroup): readonly string[] {
+  const files = globSync("test/**/*.test.ts", { cwd: REPOSITORY }).sort();
+  if (group === "all") return files;
+  const short = files.filter((file) => subjectOf(file) === null);
+  return group === "default" ? short : short.filter((file) => isPure(file));
+}
+
+/** What `npm test` leaves out, by subject. */
+export function leftOut(): ReadonlyMap<string, number> {
+  return new Map(
+    LONG_TESTS.map(({ subject }) => [subject, testFiles("all").filter((file) => subjectOf(file) === subject).length]),
+  );
+}
+
+function subjectOf(file: string): string | null {
+  const matches = (globs: readonly string[] = []) => globs.some((glob) => matchesGlob(file, glob));
+  return LONG_TESTS.find(({ files, except }) => matches(files) && !matches(except))?.subject ?? null;
+}
+
+/** Follows the imports of fixtures, not those of the service: a module of the service starts nothing when it is loaded. */
+function isPure(file: string, seen = new Set<string>()): boolean {
+  if (seen.has(file)) return true;
+  seen.add(file);
+  const text = readFileSync(join(REPOSITORY, file), "utf8");
+  return [...text.matchAll(IMPORT)].every(([, ...names]) => {
+    const name = names.find((found) => found !== undefined)!;
+    if (!name.startsWith(".")) return !OTHER_PROGRAMS.test(name);
+    const path = normalize(join(dirname(file), name));
+    if (FIXTURES_WITH_POSTGRES.has(path) || /^(cluster|service)\//.test(path)) return false;
+    // It lists the files of this repository.
+    if (path === "test/repository.ts" || !path.startsWith("test/")) return true;
+    return !path.endsWith(".ts") || !existsSync(join(REPOSITORY, path)) || isPure(path, seen);
+  });
+}
