@@ -73,9 +73,9 @@ function unqualifiedNames({ text }: Pick<SqlText, "text">): string[] {
     sql = inner.replaceAll(/\$\{[^{}]*\}/g, "§");
   }
   // With several arguments, `unnest` is syntax too, which exists without a schema only.
-  const calls = [...sql.matchAll(/(?<=[\s(,]|^|::|\|\|)(?!unnest\([^()]*,)([a-z][a-z_0-9]+)\(/g)].map(
-    ([, name]) => name!,
-  );
+  const calls = [
+    ...sql.matchAll(/(?<=[\s(,]|^|::|\|\|)(?!unnest\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*,)([a-z][a-z_0-9]+)\(/g),
+  ].map(([, name]) => name!);
   const relations = [...sql.matchAll(/\b(?:from|join)\s+(pg_(?!catalog\b)\w+)\b(?![.(])/g)].map(([, name]) => name!);
   const created = [...sql.matchAll(/\b(?:as|with|recursive|table|into)\s+(\w+)\s?\(/g)].map(([, name]) => name!);
   return [...calls.filter((name) => !SYNTAX.test(name) && !created.includes(name)), ...relations];

@@ -137,7 +137,7 @@ const FUNCTIONS = `
         'mode', case mode when 'b' then 'inout' when 'v' then 'variadic' else 'in' end,
         'default', case when p.pronargdefaults > 0 then pg_catalog.pg_get_function_arg_default(p.oid, i::int) end
       ) order by i)
-      from pg_catalog.unnest(
+      from unnest(
         coalesce(p.proallargtypes, pg_catalog.string_to_array(p.proargtypes::text, ' ')::oid[]), p.proargmodes::text[]
       ) with ordinality as argument (type, mode, i)
       where type is not null and coalesce(mode, 'i') in ('i', 'b', 'v')
