@@ -2,7 +2,7 @@ import { createHmac, hash, randomUUID } from "node:crypto";
 import type { SupabaseClient } from "@supabase/supabase-js";
 import jwt from "jsonwebtoken";
 import { generate } from "otplib";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { SECRET } from "../../../secret.ts";
 import { at, type FederatedGateways, openFederatedGateways, PROGRAM, SITE } from "../federated-gateways.ts";
 import { type Forger, openForger } from "../forger.ts";
@@ -263,6 +263,10 @@ describe("identities of a user", () => {
   test("by SAML are not linked by whoever is sent to the provider, nor once the password was changed or the identity taken", async () => {
     const identities = async (subject: string) =>
       (await gateways.owner.query("select from auth.identities where subject = $1", [subject])).rowCount;
+    const { user: usual } = saml;
+    onTestFinished(() => {
+      saml.user = usual;
+    });
     const linkBySaml = async (client: SupabaseClient, login: string): Promise<string> => {
       saml.user = { id: login, email: `${login}@office.example` };
       const { data, error } = await client.auth.linkIdentity({
