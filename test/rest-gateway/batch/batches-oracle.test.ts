@@ -329,9 +329,10 @@ async function compare(steps: readonly Step[], role: Role, sub: number | null, c
   return expected.failed === false ? "committed" : expected.failed === null ? "failed at the commit" : "failed";
 }
 
-/** Of several rows that violate a check, Postgres names the one that it meets first in the table's file. */
+/** Of several rows that violate a constraint, Postgres names the one that it meets first in the table's file. */
 function withoutRow(answer: unknown): unknown {
-  return JSON.parse(JSON.stringify(answer).replace(/Failing row contains \([^)]*\)/, "Failing row"));
+  const named = /Failing row contains \([^)]*\)|(?<=Key \(id\)=)\(\d+\)(?= is still referenced)/;
+  return JSON.parse(JSON.stringify(answer).replace(named, "a row"));
 }
 
 /** Single requests on another database have the same responses. */
