@@ -74,6 +74,19 @@ export function makePrivilegeChecks({ settable, memberships }: CatalogRoles): Pr
   };
 }
 
+/** Whether the role has the privilege on the table or on any of its columns, as by Postgres's function of this name. */
+export function hasAnyColumnPrivilege(
+  catalog: Pick<PrivilegeChecks, "hasPrivilege">,
+  role: string,
+  privilege: TablePrivilege,
+  table: CatalogTable,
+): boolean {
+  return (
+    catalog.hasPrivilege(role, privilege, table) ||
+    table.columns.keys().some((column) => catalog.hasPrivilege(role, privilege, table, column))
+  );
+}
+
 /** The part of a catalogue that says which policies apply to a role. */
 type CatalogAccess = Pick<PrivilegeChecks, "hasRole"> & { readonly roles: ReadonlyMap<string, CatalogRole> };
 

@@ -1,4 +1,10 @@
-export { applicablePolicies, bypassesPolicies, policyCondition, policyConditionSql } from "./access.ts";
+export {
+  applicablePolicies,
+  bypassesPolicies,
+  hasAnyColumnPrivilege,
+  policyCondition,
+  policyConditionSql,
+} from "./access.ts";
 export { type Catalog, exposedSchemas, exposedTables, hasSmartTag, publicComment } from "./catalog.ts";
 export { type CatalogKeeper, type CatalogRefresh, keepCatalog, makeCatalogRefresh } from "./catalog-keeper.ts";
 export { type CatalogQuery, inSnapshot, queryWithoutKeepingLocks } from "./catalog-reader.ts";

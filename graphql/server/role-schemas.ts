@@ -1,6 +1,6 @@
 import type { GraphQLSchema } from "grafast/graphql";
-import { type Catalog, type CatalogTable, ownValuesOf, type Routine } from "#catalog";
-import type { RolePrivileges, TableAction } from "#plugins";
+import { type Catalog, hasAnyColumnPrivilege, ownValuesOf, type Routine } from "#catalog";
+import type { RolePrivileges } from "#plugins";
 import { type CacheHits, memoize, memoizePerObject } from "#runtime";
 import { runStepwise, type Stepwise } from "#runtime/concurrency";
 import type { DocumentLimits } from "./document-size.ts";
@@ -147,14 +147,15 @@ export function privilegesOf(catalog: Catalog, roles: readonly string[]): RolePr
     const schema = catalog.schemas.get(schemaName);
     return schema ? roles.filter((role) => catalog.hasPrivilege(role, "usage", schema)) : [];
   });
-  const mayOn = (privilege: TableAction, table: CatalogTable, column?: string) =>
-    rolesWithin(table.schema).some((role) => catalog.hasPrivilege(role, privilege, table, column));
   return {
     may(privilege, { schemaName, name }, column) {
       const table = catalog.findTable({ schema: schemaName, name });
       if (!table) return false;
-      if (column !== undefined) return mayOn(privilege, table, column);
-      return mayOn(privilege, table) || table.columns.keys().some((any) => mayOn(privilege, table, any));
+      return rolesWithin(table.schema).some((role) =>
+        column === undefined
+          ? hasAnyColumnPrivilege(catalog, role, privilege, table)
+          : catalog.hasPrivilege(role, privilege, table, column),
+      );
     },
     mayExecute(oid) {
       const routine = routinesOf(catalog).get(oid);

@@ -1,4 +1,4 @@
-import { type CatalogTable, exposedSchemas, exposedTables, type Routine } from "#catalog";
+import { type CatalogTable, exposedSchemas, exposedTables, hasAnyColumnPrivilege, type Routine } from "#catalog";
 import { isLoopbackHost } from "#config";
 import { quotedName } from "#postgres/client";
 import { VERBS } from "../inspect/policy-matrix.ts";
@@ -172,11 +172,7 @@ function viewFinding(name: string, roles: string, serverVersion: number): Doctor
 /** `anon: select, insert` */
 function grantedVerbs(table: CatalogTable, { catalog, clients }: DoctorFacts): string[] {
   return clients.flatMap((role) => {
-    const verbs = VERBS.filter(
-      (verb) =>
-        catalog.hasPrivilege(role, verb, table) ||
-        [...table.columns.keys()].some((column) => catalog.hasPrivilege(role, verb, table, column)),
-    );
+    const verbs = VERBS.filter((verb) => hasAnyColumnPrivilege(catalog, role, verb, table));
     return verbs.length > 0 ? [`${role}: ${verbs.join(", ")}`] : [];
   });
 }

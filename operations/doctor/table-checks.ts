@@ -6,6 +6,7 @@ import {
   type CatalogTable,
   type DataType,
   exposedTables,
+  hasAnyColumnPrivilege,
 } from "#catalog";
 import { quotedName } from "#postgres/client";
 import type { DoctorFacts, DoctorFinding } from "./facts.ts";
@@ -97,7 +98,9 @@ export function administratorFindings({ catalog, clients }: DoctorFacts): Doctor
     .filter(({ kind }) => kind === "table" || kind === "partitioned table")
     .filter(
       (table) =>
-        table.policies.length > 0 && isServedTo(clients, table, catalog) && lacksAdministrators(table, catalog),
+        table.policies.length > 0 &&
+        clients.some((role) => hasAnyColumnPrivilege(catalog, role, "select", table)) &&
+        lacksAdministrators(table, catalog),
     );
   if (tables.length === 0) return [];
   const names = tables.map((table) => qualifiedNameOf(table));
@@ -108,14 +111,6 @@ export function administratorFindings({ catalog, clients }: DoctorFacts): Doctor
   );
   const problem = `Administrators see and change only what policies for others allow: no policy is for ${ADMIN_ROLE} on ${names.join(", ")}.`;
   return [{ kind: "advice", problem, fix: fixes.join("\n") }];
-}
-
-function isServedTo(roles: readonly string[], table: CatalogTable, catalog: DoctorFacts["catalog"]): boolean {
-  return roles.some(
-    (role) =>
-      catalog.hasPrivilege(role, "select", table) ||
-      [...table.columns.keys()].some((column) => catalog.hasPrivilege(role, "select", table, column)),
-  );
 }
 
 function lacksAdministrators(table: CatalogTable, catalog: DoctorFacts["catalog"]): boolean {

@@ -1,5 +1,5 @@
 import type pg from "pg";
-import type { Catalog, CatalogTable, TablePrivilege } from "#catalog";
+import { type Catalog, type CatalogTable, hasAnyColumnPrivilege, type TablePrivilege } from "#catalog";
 import type { PostgresUrls } from "#cluster";
 import { quotedName, withClient } from "#postgres/client";
 import type { Statement, StatementContext } from "#postgres/database";
@@ -110,9 +110,7 @@ export function findMissingTableGrants(
   catalog: Catalog,
 ): string[] {
   const schema = catalog.schemas.get(table.schema);
-  const isGranted =
-    catalog.hasPrivilege(role, verb, table) ||
-    [...table.columns.keys()].some((column) => catalog.hasPrivilege(role, verb, table, column));
+  const isGranted = hasAnyColumnPrivilege(catalog, role, verb, table);
   const to = `to ${quotedName(role)};`;
   return [
     ...(schema && !catalog.hasPrivilege(role, "usage", schema)

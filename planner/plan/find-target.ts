@@ -1,4 +1,4 @@
-import type { Catalog, CatalogTable, QualifiedName, Routine } from "#catalog";
+import { type Catalog, type CatalogTable, hasAnyColumnPrivilege, type QualifiedName, type Routine } from "#catalog";
 import { ApiError, editDistance } from "#runtime";
 import type { CallArgument, CallIntent } from "../intent.ts";
 
@@ -285,12 +285,7 @@ function editSimilarity(a: string, b: string): number {
 /** Whether an error may name the table to the role: only if the role has a privilege on it. */
 export function mayNameTable(catalog: Catalog, role: string, table: CatalogTable): boolean {
   if (!mayUseSchema(catalog, role, table.schema)) return false;
-  return TABLE_PRIVILEGES.some(
-    (privilege) =>
-      catalog.hasPrivilege(role, privilege, table) ||
-      (privilege !== "delete" &&
-        [...table.columns.keys()].some((column) => catalog.hasPrivilege(role, privilege, table, column))),
-  );
+  return TABLE_PRIVILEGES.some((privilege) => hasAnyColumnPrivilege(catalog, role, privilege, table));
 }
 
 /** Whether an error may name the column to the role: only if the role has a privilege on it. */
