@@ -15,7 +15,7 @@ import {
   type MigrateSettings,
   type MigrationHistory,
 } from "./committed-migrations.ts";
-import { explainEarlierState, upgradeEarlier } from "./earlier-histories.ts";
+import { upgradeEarlier } from "./earlier-histories.ts";
 import { createRecord, explainDivergence, readMigrationState } from "./migration-state.ts";
 import { splitStatements, toUtf16Offset } from "./split-statements.ts";
 
@@ -47,11 +47,7 @@ export async function applyCommitted(
     onPathOf({ name: "platform" }, client, async (ofDatabase) => {
       const state = await readMigrationState(client, histories);
       if (state.kind === "diverged") throw new Error(explainDivergence(state));
-      if (state.kind === "earlier") {
-        const { missing } = state;
-        if (missing === null) throw new Error(explainEarlierState(state));
-        await upgradeEarlier(client, { ...state, missing }, histories);
-      }
+      if (state.kind === "earlier") await upgradeEarlier(client, state, histories);
       await createRecord(client);
       return { applied: await countApplied(client), searchPath: ofDatabase };
     }),

@@ -28,8 +28,6 @@ const RELEASE_HISTORIES: readonly ReleaseHistory[] = ["platform", "content"];
 /** A migration of the former histories: what a database that lacks it gets instead. */
 type FormerMigration = {
   readonly history: ReleaseHistory;
-  /** `000056`. */
-  readonly number: string;
   readonly hash: string;
   /** Changes of tables. */
   readonly before: string;
@@ -53,7 +51,7 @@ export function findEarlierState(recorded: readonly RecordedMigration[]): Earlie
   const ofHistory = (wanted: ReleaseHistory) =>
     recorded.filter(({ history }) => history === wanted).sort((one, other) => (one.name < other.name ? -1 : 1));
   if (ofHistory("platform")[0]?.hash !== FORMER.first) return null;
-  const former = readFormerMigrations();
+  const { migrations: former } = readUpgradeFile();
   const applied: string[] = [];
   let missing: FormerMigration[] | null = [];
   for (const name of RELEASE_HISTORIES) {
@@ -67,10 +65,12 @@ export function findEarlierState(recorded: readonly RecordedMigration[]): Earlie
   return { applied, missing };
 }
 
-export function explainEarlierState({ applied }: EarlierState): string {
-  return (
+/** What the database lacks. Throws if it is older than those that can be upgraded. */
+export function requireUpgradable({ applied, missing }: EarlierState): readonly FormerMigration[] {
+  if (missing !== null) return missing;
+  throw new Error(
     `The database was made by an unreleased version (${applied.join(", ")}) that cannot be upgraded at once. Update it first to commit ` +
-    `${FORMER.commit}: git checkout ${FORMER.commit}, npm ci, npm run migrate. Then return to this version.`
+      `${FORMER.commit}: git checkout ${FORMER.commit}, npm ci, npm run migrate. Then return to this version.`,
   );
 }
 
@@ -84,9 +84,10 @@ export function explainEarlierBackup({ applied }: EarlierState): string {
 /** Brings the database to the present histories, in one transaction. */
 export async function upgradeEarlier(
   client: pg.ClientBase,
-  { missing }: EarlierState & { readonly missing: readonly FormerMigration[] },
+  state: EarlierState,
   histories: readonly MigrationHistory[],
 ): Promise<void> {
+  const missing = requireUpgradable(state);
   const present = await presentHistories(histories);
   await client.query("begin");
   try {
@@ -160,10 +161,6 @@ type UpgradeFile = {
   readonly until: readonly string[];
 };
 
-function readFormerMigrations(): readonly FormerMigration[] {
-  return readUpgradeFile().migrations;
-}
-
 function readUpgradeFile(): UpgradeFile {
   const file = join(UPGRADE_FOLDER, UPGRADE_FILE);
   if (!existsSync(file)) return { migrations: [], until: [] };
@@ -171,7 +168,7 @@ function readUpgradeFile(): UpgradeFile {
   const migrations: FormerMigration[] = [];
   const until: string[] = [];
   for (let index = 1; index < parts.length; index += 5) {
-    const [kind, history, number, hash, text] = parts.slice(index, index + 5) as [
+    const [kind, history, , hash, text] = parts.slice(index, index + 5) as [
       string,
       ReleaseHistory,
       string,
@@ -179,7 +176,7 @@ function readUpgradeFile(): UpgradeFile {
       string,
     ];
     if (kind === "to") until.push(hash);
-    else migrations.push({ history, number, hash, ...parseChanges(text) });
+    else migrations.push({ history, hash, ...parseChanges(text) });
   }
   return { migrations, until };
 }

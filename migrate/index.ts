@@ -12,7 +12,7 @@ export {
 export { findDrift, type SchemaDifference } from "./drift.ts";
 export type { RowCountRequest } from "./dry-run.ts";
 export { comments } from "./dump-schema.ts";
-export { explainEarlierBackup, explainEarlierState, findEarlierState } from "./earlier-histories.ts";
+export { explainEarlierBackup, findEarlierState, requireUpgradable } from "./earlier-histories.ts";
 export {
   bringUpToDate,
   readUsersAccess,

@@ -15,7 +15,7 @@ import {
   type MigrationHistory,
   releaseHistories,
 } from "./committed-migrations.ts";
-import { explainEarlierState } from "./earlier-histories.ts";
+import { requireUpgradable } from "./earlier-histories.ts";
 import { explainDivergence, type MigrationState, readMigrationState, singleHistoryError } from "./migration-state.ts";
 import { recreateDatabase } from "./scratch-database.ts";
 
@@ -175,7 +175,7 @@ async function migrateIfNeeded(
   if (state.kind === "current") return state;
   if (state.kind === "single history") throw singleHistoryError(state);
   if (state.kind === "diverged") throw new Error(explainDivergence(state));
-  if (state.kind === "earlier" && state.missing === null) throw new Error(explainEarlierState(state));
+  if (state.kind === "earlier") requireUpgradable(state);
   if (state.kind === "ahead") {
     report(
       `the database has migrations that are not here (a newer release has applied them, or they were removed): ${state.unknown.join(", ")}`,

@@ -5,9 +5,9 @@ import { joinPostgres, type PostgresUrls, reachPostgres } from "#cluster";
 import { type Config, isEmbedded } from "#config";
 import {
   explainDivergence,
-  explainEarlierState,
   type MigrationHistory,
   readMigrationState,
+  requireUpgradable,
   runMigrations,
   singleHistoryError,
 } from "#migrate";
@@ -91,7 +91,7 @@ async function printStatus({ directUrl, migrate }: PostgresUrls): Promise<void> 
     case "single history":
       throw singleHistoryError(state);
     case "earlier":
-      if (state.missing === null) throw new Error(explainEarlierState(state));
+      requireUpgradable(state);
       console.log(
         `The database was made by an earlier version (${state.applied.join(", ")}). ${commandLine("migrate")} brings it to this one.`,
       );
