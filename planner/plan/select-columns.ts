@@ -65,11 +65,11 @@ export function planSelectColumns(selected: SelectedColumn, options: SelectColum
 /** Columns with personal data (`@personal`) that the role may not select: `*` leaves them out instead of failing. */
 function withheldColumns({ scope, catalog, role }: SelectColumnOptions): ReadonlySet<string> {
   const { table } = scope;
-  const columns = table ? [...table.columns.values()] : [];
-  const own = table ? ownValuesOf(catalog, role, table) : scope.ownValues;
-  const withheld = columns.filter(
+  if (table === null) return new Set();
+  const own = ownValuesOf(catalog, role, table);
+  const withheld = [...table.columns.values()].filter(
     ({ name, comment }) =>
-      hasSmartTag(comment, "personal") && !catalog.hasPrivilege(role, "select", table!, name) && !own.has(name),
+      hasSmartTag(comment, "personal") && !catalog.hasPrivilege(role, "select", table, name) && !own.has(name),
   );
   return new Set(withheld.map(({ name }) => name));
 }
