@@ -102,8 +102,7 @@ function* compileNestedInsert({ source, field, values, schema, item }: RowWriteO
     const value = mapLeaves(input, (read) => read(variables));
     return readRowInput(schema, type, table, value as object);
   };
-  const noRowError = () => source.noRowError!();
-  return { write: { before: null, statementOf, nested, noRowError }, value: yield* item(row) };
+  return { write: { before: null, statementOf, nested, noRowError: source.noRowError }, value: yield* item(row) };
 }
 
 function inputOf({ args }: Field): GraphQLArgument {
