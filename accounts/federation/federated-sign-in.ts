@@ -191,7 +191,7 @@ export async function passIdentity<T extends object>(
   complete: (client: pg.ClientBase, passed: PassedIdentity) => Promise<T>,
 ): Promise<T> {
   // The first sign-in of an identity creates an account, or links it to one.
-  const checked = { ...received, identity: checkIdentityText(received.identity) };
+  const checked = withCheckedText(received);
   if (checked.linking === null && !(await knowsIdentity(asOwner, checked))) await limitSignUps(clientInfo.address);
   return unlessError(
     await inOwnerTransaction(asOwner, async (client): Promise<T | ErrorOutcome> => {
@@ -207,7 +207,7 @@ export async function passWithin(
   received: ReceivedIdentity,
   clientInfo: ClientInfo,
 ): Promise<PassedIdentity | ErrorOutcome> {
-  return passChecked(client, { ...received, identity: checkIdentityText(received.identity) }, clientInfo);
+  return passChecked(client, withCheckedText(received), clientInfo);
 }
 
 async function passChecked(
@@ -376,6 +376,10 @@ function checkIdentityText(identity: ExternalIdentity): ExternalIdentity {
     throw assertionInvalid(new Error("Its subject or e-mail address contains invalid characters"));
   }
   return { ...identity, name: name === null ? null : name.toWellFormed().replaceAll("\0", "") };
+}
+
+function withCheckedText(received: ReceivedIdentity): ReceivedIdentity {
+  return { ...received, identity: checkIdentityText(received.identity) };
 }
 
 function toClaimsJson({ email, isEmailVerified, name, hasSecondFactor, message }: ExternalIdentity) {
