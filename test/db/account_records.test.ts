@@ -1,13 +1,12 @@
 import { describe, expect, test } from "vitest";
 import { useContent } from "./content.ts";
-import { type Ask, rolledBack } from "./rolled-back.ts";
+import { rolledBack, rolledBackAfter } from "./rolled-back.ts";
 
 const content = useContent();
-const inAccount = (work: (ask: Ask) => Promise<void>) =>
-  rolledBack(content.owner, async (ask) => {
-    await ask.rows("insert into auth.users (user_id, username, password_hash) values (1, 'alice', '$old')");
-    await work(ask);
-  });
+const inAccount = rolledBackAfter(
+  content,
+  "insert into auth.users (user_id, username, password_hash) values (1, 'alice', '$old')",
+);
 
 describe("an account", () => {
   test("is shown to its user, and to clients of Supabase Auth", () =>

@@ -1,17 +1,16 @@
 import { describe, expect, test } from "vitest";
 import { useContent } from "./content.ts";
-import { type Ask, rolledBack } from "./rolled-back.ts";
+import { rolledBackAfter } from "./rolled-back.ts";
 
 const content = useContent();
 /** Alice's account is linked to a subject of the provider acme. */
-const linked = (work: (ask: Ask) => Promise<void>) =>
-  rolledBack(content.owner, async (ask) => {
-    await ask.rows(`
+const linked = rolledBackAfter(
+  content,
+  `
       insert into auth.users (user_id, username, password_hash) values (1, 'alice', '$old');
       select auth.add_provider('{"name": "acme", "kind": "oidc", "issuer": "https://id.example.org", "client_id": "us"}', null);
-      insert into auth.identities (issuer, subject, user_id) values ('https://id.example.org', 'alice-there', 1)`);
-    await work(ask);
-  });
+      insert into auth.identities (issuer, subject, user_id) values ('https://id.example.org', 'alice-there', 1)`,
+);
 
 describe("a provider", () => {
   test("is listed with its identities, and removed with them", () =>

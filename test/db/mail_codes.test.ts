@@ -1,14 +1,13 @@
 import { describe, expect, test } from "vitest";
 import { useContent } from "./content.ts";
-import { type Ask, rolledBack } from "./rolled-back.ts";
+import { type Ask, rolledBackAfter } from "./rolled-back.ts";
 
 const content = useContent();
 /** Alice has an account whose address nobody has proved. */
-const unproved = (work: (ask: Ask) => Promise<void>) =>
-  rolledBack(content.owner, async (ask) => {
-    await ask.rows("insert into auth.users (user_id, username, password_hash) values (1, 'alice', '$old')");
-    await work(ask);
-  });
+const unproved = rolledBackAfter(
+  content,
+  "insert into auth.users (user_id, username, password_hash) values (1, 'alice', '$old')",
+);
 const proved = (work: (ask: Ask) => Promise<void>) =>
   unproved(async (ask) => {
     await ask.rows("update auth.users set verified_email = 'alice@example.org' where user_id = 1");

@@ -32,3 +32,12 @@ export async function rolledBack(owner: pg.Client, work: (ask: Ask) => Promise<v
     await owner.query("rollback");
   }
 }
+
+/** Work in a database that these statements have changed; both are undone. */
+export function rolledBackAfter(content: { readonly owner: pg.Client }, statements: string) {
+  return (work: (ask: Ask) => Promise<void>): Promise<void> =>
+    rolledBack(content.owner, async (ask) => {
+      await ask.rows(statements);
+      await work(ask);
+    });
+}

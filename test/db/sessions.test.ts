@@ -1,15 +1,12 @@
 import { describe, expect, test } from "vitest";
 import { useContent } from "./content.ts";
-import { type Ask, rolledBack } from "./rolled-back.ts";
+import { type Ask, rolledBackAfter } from "./rolled-back.ts";
 
 const content = useContent();
-const inAccount = (work: (ask: Ask) => Promise<void>) =>
-  rolledBack(content.owner, async (ask) => {
-    await ask.rows(
-      "insert into auth.users (user_id, username, email, password_hash) values (1, 'alice', 'alice@example.org', '$old')",
-    );
-    await work(ask);
-  });
+const inAccount = rolledBackAfter(
+  content,
+  "insert into auth.users (user_id, username, email, password_hash) values (1, 'alice', 'alice@example.org', '$old')",
+);
 const OPEN = "select auth.open_session(1, sha256('cookie'), 60, 600, null)";
 
 test("a session of a browser is used until it ends, and ends with its logout", () =>
