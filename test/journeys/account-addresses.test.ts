@@ -112,6 +112,19 @@ async function newNeighbour(kind: AddressKind, address: string, signal: AbortSig
 const canonicalProof = (kind: AddressKind): Way =>
   PROOFS.find(({ name }) => name === (kind === "email" ? "sign-up, code" : "number, code"))!;
 
+type Administered = { readonly way: Way; readonly state: State; readonly becomes: State };
+
+/** An administrator does something to an account, whose address somebody proves afterwards. */
+async function administer({ way, state, becomes }: Administered, signal: AbortSignal) {
+  const address = newOwnAddress(way.address);
+  const before = await prepare(site, way.address, address, state);
+  const administrator = await newActor(site, way.address, address, signal);
+  await take(site, way, administrator, { isAnswered: false });
+  const canonical = canonicalProof(way.address);
+  const { outcome, actor } = await prove({ way: canonical, state: becomes }, address, before, signal);
+  return { outcome, transcript: [...administrator.transcript, ...actor.transcript].join("\n") };
+}
+
 describe("whoever proves an address is its only owner", () => {
   test.concurrent.for(cellsOf(PROOFS))("$interface: $name, $state before", async ({ way, state }, { signal }) => {
     const address = newOwnAddress(way.address);
@@ -186,14 +199,9 @@ describe("an administrator", () => {
   test.concurrent.for(cellsOf(CHANGES))(
     "changes an account, and proves nothing: $name, $state before",
     async ({ way, state }, { signal }) => {
-      const address = newOwnAddress(way.address);
-      const before = await prepare(site, way.address, address, state);
-      const administrator = await newActor(site, way.address, address, signal);
-      await take(site, way, administrator, { isAnswered: false });
       const canonical = canonicalProof(way.address);
       const changed = way.rule === "unban" && state === "banned" ? "confirmed" : state;
-      const { outcome, actor } = await prove({ way: canonical, state: changed }, address, before, signal);
-      const transcript = [...administrator.transcript, ...actor.transcript].join("\n");
+      const { outcome, transcript } = await administer({ way, state, becomes: changed }, signal);
       // A new password of a proved account ends its sign-ins, and is that which holds.
       const isReset = way.rule === "password" && state === "confirmed";
       const reset = { owner: ["password"], before: ["apiKey", "identity", "passkey"], claims: ["the address"] };
@@ -204,15 +212,10 @@ describe("an administrator", () => {
   test.concurrent.for(cellsOf(ENDINGS))(
     "ends an account: $interface $name, $state before",
     async ({ way, state }, { signal }) => {
-      const address = newOwnAddress(way.address);
-      const before = await prepare(site, way.address, address, state);
-      const administrator = await newActor(site, way.address, address, signal);
-      await take(site, way, administrator, { isAnswered: false });
       const canonical = canonicalProof(way.address);
       const hasAccount = !["none", "row"].includes(state) || (state === "row" && way.address === "phone");
       const ended = way.rule === "ban" && hasAccount ? "banned" : "none";
-      const { outcome, actor } = await prove({ way: canonical, state: ended }, address, before, signal);
-      const transcript = [...administrator.transcript, ...actor.transcript].join("\n");
+      const { outcome, transcript } = await administer({ way, state, becomes: ended }, signal);
       expect(outcome, transcript).toEqual(outcomeOfProof(canonical, ended));
     },
   );
