@@ -1,8 +1,9 @@
 // Which test files a command runs: `npm test` all but those that take long, `npm run test:all` all, `npm run test:pure` those
 // that start no program and no Postgres. A file that is named on the command line runs in any case.
 import { existsSync, globSync, readFileSync } from "node:fs";
-import { dirname, join, matchesGlob, normalize } from "node:path";
+import { join, matchesGlob } from "node:path";
 import { REPOSITORY } from "./repository.ts";
+import { importedFile } from "./rooms.ts";
 
 export type TestGroup = "default" | "all" | "pure";
 
@@ -88,8 +89,7 @@ export const LONG_TESTS: readonly LongTests[] = [
 ];
 
 /** What a test imports, itself or by a fixture, when it needs more than its own process. */
-const OTHER_PROGRAMS =
-  /^(pg|ws|node:(child_process|cluster|http|net)|#(cluster|service)\b.*|@supabase\/.*|puppeteer.*)$/;
+const OTHER_PROGRAMS = /^(pg|ws|node:(child_process|cluster|http|net)|@supabase\/.*|puppeteer.*)$/;
 const FIXTURES_WITH_POSTGRES = new Set(["test/cluster.ts", "test/database.ts", "test/server-binaries.ts"]);
 const IMPORT = /^(?:import|export)\s(?!type\b)[^;]*?from\s+"([^"]+)"|^import\s+"([^"]+)"|import\("([^"]+)"\)/gms;
 
@@ -102,9 +102,8 @@ export function testFiles(group: TestGroup): readonly string[] {
 
 /** What `npm test` leaves out, by subject. */
 export function leftOut(): ReadonlyMap<string, number> {
-  return new Map(
-    LONG_TESTS.map(({ subject }) => [subject, testFiles("all").filter((file) => subjectOf(file) === subject).length]),
-  );
+  const files = Map.groupBy(testFiles("all"), subjectOf);
+  return new Map(LONG_TESTS.map(({ subject }) => [subject, files.get(subject)?.length ?? 0]));
 }
 
 function subjectOf(file: string): string | null {
@@ -119,8 +118,8 @@ function isPure(file: string, seen = new Set<string>()): boolean {
   const text = readFileSync(join(REPOSITORY, file), "utf8");
   return [...text.matchAll(IMPORT)].every(([, ...names]) => {
     const name = names.find((found) => found !== undefined)!;
-    if (!name.startsWith(".")) return !OTHER_PROGRAMS.test(name);
-    const path = normalize(join(dirname(file), name));
+    const path = importedFile(file, name);
+    if (path === null) return !OTHER_PROGRAMS.test(name);
     if (FIXTURES_WITH_POSTGRES.has(path) || /^(cluster|service)\//.test(path)) return false;
     // It lists the files of this repository.
     if (path === "test/repository.ts" || !path.startsWith("test/")) return true;
