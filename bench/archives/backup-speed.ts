@@ -8,7 +8,7 @@ import { withClient } from "#postgres/client";
 import { watchMemory } from "../watch-memory.ts";
 import { findPgDump, installPostgres } from "./versions.ts";
 
-const WRITER = new URL("../../archive/write-archive.ts", import.meta.url).href;
+const WRITER = new URL("../../cluster/archive/write-archive.ts", import.meta.url).href;
 /** So many rows of the table below are about a megabyte. */
 const ROWS_PER_MEGABYTE = 3_500;
 const TABLE = `create table public.orders (

@@ -3,7 +3,7 @@ import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import type pg from "pg";
-import { checkArchive, writeArchive } from "#archive";
+import { checkArchive, writeArchive } from "#cluster/archive";
 import { withClient } from "#postgres/client";
 import { type RandomSchema, type WrittenTable, writeSchema } from "./random-schema.ts";
 

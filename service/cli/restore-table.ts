@@ -1,7 +1,13 @@
 import { access } from "node:fs/promises";
-import { type RestoredTable, type RestoreTablesOptions, restoreTables } from "#archive/restore-tables";
-import { openArchiveSource, openDatabaseSource, type TableSource } from "#archive/table-source";
 import { EMBEDDED_DATABASE, reachPostgres } from "#cluster";
+import {
+  openArchiveSource,
+  openDatabaseSource,
+  type RestoredTable,
+  type RestoreTablesOptions,
+  restoreTables,
+  type TableSource,
+} from "#cluster/table-restore";
 import { withRecovered } from "#cluster/wal-archive";
 import type { Config } from "#config";
 import { UsageError } from "./command.ts";

@@ -1,9 +1,10 @@
 import { access, chmod, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { checkArchive, checkInScratch, type RestoreResult, restoreArchive } from "#archive";
 import { reachPostgres } from "#cluster";
+import { checkArchive, checkInScratch, type RestoreResult, restoreArchive } from "#cluster/archive";
 import { type Config, isEmbedded } from "#config";
+import { openFileStore } from "#files";
 import { commandLine } from "#runtime";
 import { runCommand, UsageError } from "./command.ts";
 import { checkAt, listTimes, restoreAt } from "./restore-at.ts";
@@ -88,10 +89,11 @@ function refuseMixed(args: readonly string[], options: Readonly<Record<string, u
 async function restoreFrom(file: string, config: Config, check: boolean): Promise<void> {
   // Before a cluster is created for it.
   await access(file);
-  const { rows, tables, header, warnings } = await (check ? checkFile(file, config) : restoreFile(file, config));
+  const { rows, tables, files, header, warnings } = await (check ? checkFile(file, config) : restoreFile(file, config));
   for (const warning of warnings) console.error(`warning: ${warning}`);
   const verb = check ? "can be restored" : "are restored";
-  console.log(`${rows} rows of ${tables.length} tables ${verb}, as of ${header.madeAt}.`);
+  const contents = files > 0 ? ` and ${files} files` : "";
+  console.log(`${rows} rows of ${tables.length} tables${contents} ${verb}, as of ${header.madeAt}.`);
 }
 
 function report(step: string): void {
@@ -101,7 +103,7 @@ function report(step: string): void {
 async function restoreFile(file: string, config: Config): Promise<RestoreResult> {
   const postgres = await reachPostgres(config, report, { mayCreate: true });
   try {
-    return await restoreArchive(file, postgres.migrate);
+    return await restoreArchive(file, postgres.migrate, { store: openFileStore(config) });
   } finally {
     await postgres.close();
   }

@@ -1,5 +1,5 @@
-import { upgradeCluster } from "#archive";
 import { EMBEDDED_DATABASE, reachPostgres } from "#cluster";
+import { upgradeCluster } from "#cluster/archive";
 import { type Config, isEmbedded } from "#config";
 import { readMigrationState, runMigrations } from "#migrate";
 import { withClient } from "#postgres/client";

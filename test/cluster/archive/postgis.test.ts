@@ -3,12 +3,12 @@ import { chmod, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { checkArchive } from "../../archive/restore-archive.ts";
-import { withOldCluster } from "../../archive/upgrade-cluster.ts";
-import { writeArchive } from "../../archive/write-archive.ts";
-import { pgDumpLines } from "../../bench/archives/compare-restored.ts";
-import { withClient } from "../../postgres/client/with-client.ts";
-import { hasOldPostgres, makeOldCluster, OLD_BINARIES, OLD_MAJOR } from "../old-cluster.ts";
+import { pgDumpLines } from "../../../bench/archives/compare-restored.ts";
+import { checkArchive } from "../../../cluster/archive/restore-archive.ts";
+import { withOldCluster } from "../../../cluster/archive/upgrade-cluster.ts";
+import { writeArchive } from "../../../cluster/archive/write-archive.ts";
+import { withClient } from "../../../postgres/client/with-client.ts";
+import { hasOldPostgres, makeOldCluster, OLD_BINARIES, OLD_MAJOR } from "../../old-cluster.ts";
 
 const hasPostgis = hasOldPostgres && existsSync(`/usr/share/postgresql/${OLD_MAJOR}/extension/postgis.control`);
 

@@ -5,10 +5,12 @@ import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createGzip } from "node:zlib";
 import type pg from "pg";
-import { deleteStaleDrafts, draftNameOf, syncFolder } from "#cluster/embedded";
+import type { FileStore } from "#files";
 import { appliedMigrations } from "#migrate";
 import { withClient } from "#postgres/client";
+import { deleteStaleDrafts, draftNameOf, syncFolder } from "../embedded/index.ts";
 import { type ArchiveLine, FORMAT_VERSION } from "./archive-format.ts";
+import { fileLines } from "./archived-files.ts";
 import { allTables, type ContentTable, sequenceNames, setPortableFormats } from "./content-tables.ts";
 import { readSchema } from "./schema/read-schema.ts";
 
@@ -16,7 +18,13 @@ const FETCH_ROWS = 200;
 const LARGE_OBJECT_BYTES = 100_000;
 const CHUNK_CHARACTERS = 64 * 1024;
 
-export type ArchiveCounts = { readonly tables: number; readonly rows: number };
+export type ArchiveCounts = { readonly tables: number; readonly rows: number; readonly files: number };
+
+type WriteOptions = {
+  readonly signal?: AbortSignal;
+  /** Whose contents become part of the backup. */
+  readonly store?: FileStore | undefined;
+};
 
 /**
  * Writes the definition of a database and all its rows, of one snapshot, without blocking those who read and write rows. The
@@ -25,17 +33,20 @@ export type ArchiveCounts = { readonly tables: number; readonly rows: number };
 export async function writeArchive(
   ownerUrl: string,
   file: string,
-  { signal }: { readonly signal?: AbortSignal } = {},
+  { signal, store }: WriteOptions = {},
 ): Promise<ArchiveCounts> {
   await deleteStaleDrafts(dirname(file));
   // A unique, newly created file: another backup may write to the same target, and an existing file may be readable by others.
   const draft = await draftNameOf(file);
-  let written: ArchiveCounts = { tables: 0, rows: 0 };
+  let written: ArchiveCounts = { tables: 0, rows: 0, files: 0 };
   try {
     await withClient(ownerUrl, async (client) => {
       const lines = toText(
-        archiveLines(client, (counts) => {
-          written = counts;
+        archiveLines(client, {
+          store,
+          onEnd: (counts) => {
+            written = counts;
+          },
         }),
       );
       // The backup contains password hashes and private rows.
@@ -65,7 +76,7 @@ async function* toText(lines: AsyncIterable<ArchiveLine>): AsyncGenerator<string
 /** The lines of a backup, from one snapshot. */
 export async function* archiveLines(
   client: pg.ClientBase,
-  onEnd: (written: ArchiveCounts) => void = () => {},
+  { store, onEnd = () => {} }: Pick<WriteOptions, "store"> & { readonly onEnd?: (written: ArchiveCounts) => void } = {},
 ): AsyncGenerator<ArchiveLine> {
   await setPortableFormats(client);
   await client.query("begin isolation level repeatable read, read only");
@@ -94,9 +105,14 @@ export async function* archiveLines(
   }
   yield* schema.afterRows;
   yield* await sequenceLines(client);
+  let files = 0;
+  for await (const line of store ? fileLines(client, store) : []) {
+    if (typeof line !== "string") files++;
+    yield line;
+  }
   await client.query("commit");
   yield { rows };
-  onEnd({ tables: tables.length, rows });
+  onEnd({ tables: tables.length, rows, files });
 }
 
 async function serverVersion(client: pg.ClientBase): Promise<string> {

@@ -44,6 +44,9 @@ export type ArchivedStatement = { readonly object: string; readonly statement: s
 /** The following strings are its content, in base64. */
 type ArchivedLargeObject = { readonly largeObject: string };
 
+/** The content of objects under this digest; the following strings are its bytes, in base64. They come after everything else. */
+type ArchivedFile = { readonly file: string };
+
 /** The last line; a file without it is truncated. */
 type ArchiveEnd = { readonly rows: number };
 
@@ -57,6 +60,7 @@ export type ArchiveLine =
   | ArchivedLargeObject
   | string
   | ArchiveSequence
+  | ArchivedFile
   | ArchiveEnd;
 
 /** Streams the lines of a backup file. */
@@ -91,6 +95,7 @@ export type ArchiveSummary = {
   readonly header: ArchiveHeader;
   readonly tables: readonly ArchiveTable[];
   readonly rows: number;
+  readonly files: number;
 };
 
 /** Reads the whole file, so that damage is found before anything is changed. */
@@ -98,10 +103,12 @@ export async function inspectArchive(file: string): Promise<ArchiveSummary> {
   let header: ArchiveHeader | null = null;
   let rows: number | null = null;
   let readRows = 0;
+  let files = 0;
   const tables: ArchiveTable[] = [];
   try {
     for await (const line of readArchive(file)) {
-      if (typeof line === "string") readRows++;
+      if (typeof line === "string") readRows += files > 0 ? 0 : 1;
+      else if ("file" in line) files++;
       else if ("contentService" in line) header = line;
       else if ("table" in line) tables.push(line);
       else if ("rows" in line) rows = line.rows;
@@ -123,5 +130,5 @@ export async function inspectArchive(file: string): Promise<ArchiveSummary> {
     throw new Error(`${file} is not a backup of this service, or was made by a later release.`);
   if (rows !== readRows)
     throw new Error(`${file} is incomplete: it contains only ${readRows} rows. Nothing was changed.`);
-  return { header, tables, rows };
+  return { header, tables, rows, files };
 }

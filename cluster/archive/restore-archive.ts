@@ -1,4 +1,5 @@
 import pg from "pg";
+import type { FileStore } from "#files";
 import {
   committedMigrations,
   explainEarlierBackup,
@@ -23,6 +24,7 @@ import {
   inspectArchive,
   readArchive,
 } from "./archive-format.ts";
+import { FileRestorer } from "./archived-files.ts";
 import { allTables, type ContentTable, setPortableFormats } from "./content-tables.ts";
 import { RowInserter, setSequence } from "./restore-rows.ts";
 import { archiveLines } from "./write-archive.ts";
@@ -36,6 +38,11 @@ const OUT_OF_MEMORY = "53200";
 /** Only superusers may create some of these, and the service works without them. */
 const OPTIONAL_OBJECT = /^(event trigger|publication) /;
 
+type RestoreOptions = {
+  /** Where the contents of objects go. */
+  readonly store?: FileStore;
+};
+
 export type RestoreResult = ArchiveSummary & {
   /** What the role was not permitted to create. */
   readonly warnings: readonly string[];
@@ -45,21 +52,29 @@ export type RestoreResult = ArchiveSummary & {
  * Restores a backup into an empty database, in one transaction, then runs the migrations of this release that are later. Checks
  * as much as possible before it changes anything.
  */
-export async function restoreArchive(file: string, input: MigrateSettings): Promise<RestoreResult> {
+export async function restoreArchive(
+  file: string,
+  input: MigrateSettings,
+  { store }: RestoreOptions = {},
+): Promise<RestoreResult> {
   const settings = { ...input, histories: input.histories ?? releaseHistories() };
-  const result = await restoreAsArchived(file, settings);
+  const result = await restoreAsArchived(file, settings, store);
   // A database that was never migrated is served as it is.
   if (result.header.migrations.length > 0) await runMigrations({ name: "migrate" }, settings);
   return result;
 }
 
 /** The same without later migrations. */
-async function restoreAsArchived(file: string, settings: Required<MigrateSettings>): Promise<RestoreResult> {
+async function restoreAsArchived(
+  file: string,
+  settings: Required<MigrateSettings>,
+  store?: FileStore,
+): Promise<RestoreResult> {
   const archive = await inspectArchive(file);
   await withClient(settings.url, refuseUnlessEmpty);
   await requireKnownMigrations(archive.header, settings.histories);
   const warnings = await withMigrationLock(settings.url, () =>
-    withClient(settings.url, (client) => restoreDatabase(client, file)),
+    withClient(settings.url, (client) => restoreDatabase(client, file, store)),
   );
   return { ...archive, warnings };
 }
@@ -105,21 +120,26 @@ async function requireKnownMigrations(
   );
 }
 
-async function restoreDatabase(client: pg.ClientBase, file: string): Promise<string[]> {
+async function restoreDatabase(client: pg.ClientBase, file: string, store?: FileStore): Promise<string[]> {
   await setPortableFormats(client);
   await client.query("begin");
   const restorer = new DatabaseRestorer(client);
   let rows: RowInserter | null = null;
   let largeObject: { readonly oid: string; offset: number } | null = null;
+  const contents = store ? new FileRestorer(store) : null;
+  let isFile = false;
   for await (const line of readArchive(file)) {
     if (typeof line === "string") {
-      if (largeObject) largeObject.offset += await writeLargeObject(client, largeObject, line);
+      if (isFile) await contents?.add(line);
+      else if (largeObject) largeObject.offset += await writeLargeObject(client, largeObject, line);
       else await rows!.add(line);
       continue;
     }
     await rows?.flush();
     largeObject = null;
-    if ("role" in line) await restorer.createRole(line);
+    isFile = "file" in line;
+    if ("file" in line) await contents?.start(line.file);
+    else if ("role" in line) await restorer.createRole(line);
     else if ("member" in line) await restorer.grantMembership(line);
     else if ("statement" in line) await restorer.run(line);
     else if ("sequence" in line) await setSequence(client, line);
@@ -129,6 +149,7 @@ async function restoreDatabase(client: pg.ClientBase, file: string): Promise<str
       await rows.startTable(line);
     }
   }
+  await contents?.end();
   await client.query("commit");
   await client.query("analyze");
   return restorer.warnings;
@@ -256,7 +277,12 @@ async function* filterLines(
   lines: AsyncIterable<ArchiveLine>,
   isWanted: (line: ArchiveLine) => boolean,
 ): AsyncGenerator<ArchiveLine> {
-  for await (const line of lines) if (isWanted(line)) yield line;
+  let isFile = false;
+  for await (const line of lines) {
+    if (typeof line !== "string") isFile = "file" in line;
+    // Contents are compared with their digests when they are restored.
+    if (!isFile && isWanted(line)) yield line;
+  }
 }
 
 async function compareLines(

@@ -3,7 +3,6 @@ import { access, mkdtemp, readFile, rename, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
-import type { PostgresUrls } from "#cluster";
 import {
   acquireFile,
   chooseAccount,
@@ -13,7 +12,8 @@ import {
   releaseFile,
   spawnAs,
   stagingFolder,
-} from "#cluster/embedded";
+} from "../embedded/index.ts";
+import type { PostgresUrls } from "../index.ts";
 import type { ArchiveSummary } from "./archive-format.ts";
 import { restoreArchive } from "./restore-archive.ts";
 import { writeArchive } from "./write-archive.ts";

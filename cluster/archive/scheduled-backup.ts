@@ -1,6 +1,7 @@
 import { mkdir, readdir, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import type { CronItem, Task, TaskList } from "graphile-worker";
+import type { FileStore } from "#files";
 import { withClient } from "#postgres/client";
 import type { AsOwner } from "#postgres/database";
 import type { Logger } from "#runtime/log";
@@ -39,6 +40,8 @@ type ScheduledBackupOptions = {
   readonly keep: number;
   /** Restores a backup into a temporary database, and throws if that differs; null if backups are not checked. */
   readonly check: ((file: string) => Promise<unknown>) | null;
+  /** Whose contents become part of the backups. */
+  readonly store?: FileStore;
   readonly log: Pick<Logger, "info" | "error">;
 };
 
@@ -112,11 +115,12 @@ export class ScheduledBackup {
   }
 
   async #writeBackup(file: string): Promise<void> {
-    const { url, directory, log } = this.#options;
+    const { url, directory, store, log } = this.#options;
     const begin = performance.now();
     await mkdir(directory, { recursive: true, mode: 0o700 });
     const written = await writeArchive(url, this.#options.check ? `${file}${UNCHECKED_SUFFIX}` : file, {
       signal: this.#stopping.signal,
+      store,
     });
     log.info({ file, ...written, seconds: (performance.now() - begin) / 1_000 }, "a scheduled backup was written");
     await this.#check(file);

@@ -2,13 +2,13 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { restoreArchive } from "../../archive/restore-archive.ts";
-import { writeArchive } from "../../archive/write-archive.ts";
-import { loadCatalog } from "../../catalog/load-catalog.ts";
-import { dumpSchema } from "../../migrate/dump-schema.ts";
-import { withClient } from "../../postgres/client/with-client.ts";
-import { cloneDatabase, urlOf } from "../database.ts";
-import { createHostilePath } from "../hostile-path.ts";
+import { loadCatalog } from "../../../catalog/load-catalog.ts";
+import { restoreArchive } from "../../../cluster/archive/restore-archive.ts";
+import { writeArchive } from "../../../cluster/archive/write-archive.ts";
+import { dumpSchema } from "../../../migrate/dump-schema.ts";
+import { withClient } from "../../../postgres/client/with-client.ts";
+import { cloneDatabase, urlOf } from "../../database.ts";
+import { createHostilePath } from "../../hostile-path.ts";
 
 const OWN = `
   create schema shop;

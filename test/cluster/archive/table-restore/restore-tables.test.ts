@@ -2,12 +2,12 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import { type RestoreTablesOptions, restoreTables } from "../../../archive/table-restore/restore-tables.ts";
-import { openArchiveSource, openDatabaseSource } from "../../../archive/table-restore/table-source.ts";
-import { writeArchive } from "../../../archive/write-archive.ts";
-import { withClient } from "../../../postgres/client/with-client.ts";
-import { cloneDatabase, type TestDatabase } from "../../database.ts";
-import { runCommand } from "../../service/cli/run-command.ts";
+import { type RestoreTablesOptions, restoreTables } from "../../../../cluster/archive/table-restore/restore-tables.ts";
+import { openArchiveSource, openDatabaseSource } from "../../../../cluster/archive/table-restore/table-source.ts";
+import { writeArchive } from "../../../../cluster/archive/write-archive.ts";
+import { withClient } from "../../../../postgres/client/with-client.ts";
+import { cloneDatabase, type TestDatabase } from "../../../database.ts";
+import { runCommand } from "../../../service/cli/run-command.ts";
 
 let database: TestDatabase;
 let folder: string;

@@ -4,11 +4,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { compareRestored } from "../../bench/archives/compare-restored.ts";
-import { randomSchema } from "../../bench/archives/random-schema.ts";
-import { cloneDatabase, urlOf } from "../database.ts";
-import { propertyRuns } from "../property-runs.ts";
-import { wordsOfSql } from "../sql-texts.ts";
+import { compareRestored } from "../../../bench/archives/compare-restored.ts";
+import { randomSchema } from "../../../bench/archives/random-schema.ts";
+import { cloneDatabase, urlOf } from "../../database.ts";
+import { propertyRuns } from "../../property-runs.ts";
+import { wordsOfSql } from "../../sql-texts.ts";
 
 /** `npm run bench -- archives` runs all on each version of Postgres. */
 const RUNS = 500;

@@ -1,0 +1,92 @@
+import { PassThrough, Readable } from "node:stream";
+import { finished } from "node:stream/promises";
+import type pg from "pg";
+import type { DraftFile, FileStore } from "#files";
+import type { ArchiveLine } from "./archive-format.ts";
+
+/** A multiple of three, so that pieces of base64 can be joined. */
+const CHUNK_BYTES = 96 * 1024;
+
+/** Contents that objects name, in the snapshot of the transaction. */
+const NAMED_FILES = `
+  select hash from private.files where exists (select from storage.objects where objects.content = files.hash) order by hash`;
+const HAS_FILES =
+  "select pg_catalog.to_regclass('private.files') is not null and pg_catalog.to_regclass('storage.objects') is not null as has_files";
+
+/** The contents of the database's objects. Bytes stay for a day after their row, so those of the snapshot are still there. */
+export async function* fileLines(client: pg.ClientBase, store: FileStore): AsyncGenerator<ArchiveLine> {
+  const { rows: found } = await client.query<{ has_files: boolean }>(HAS_FILES);
+  if (!found[0]!.has_files) return;
+  const { rows } = await client.query<{ hash: string }>(NAMED_FILES);
+  for (const { hash } of rows) {
+    const file = await store.open(hash);
+    if (!file) {
+      throw new Error(
+        `The content ${hash} of an object is not in the file store. Set STORAGE_DIR to its folder, or leave the files out: --without-files.`,
+      );
+    }
+    yield { file: hash };
+    if (file.bytes === 0) {
+      await file.close();
+      continue;
+    }
+    const content = await file.read({ start: 0, end: file.bytes - 1 });
+    for await (const chunk of evenChunks(Buffer.isBuffer(content) ? Readable.from([content]) : content)) {
+      yield chunk.toString("base64");
+    }
+  }
+}
+
+async function* evenChunks(content: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  let rest: Buffer = Buffer.alloc(0);
+  for await (const piece of content) {
+    rest = rest.length === 0 ? piece : Buffer.concat([rest, piece]);
+    for (; rest.length >= CHUNK_BYTES; rest = rest.subarray(CHUNK_BYTES)) yield rest.subarray(0, CHUNK_BYTES);
+  }
+  if (rest.length > 0) yield rest;
+}
+
+/** Puts the contents of a backup into a file store. */
+export class FileRestorer {
+  readonly #store: FileStore;
+  #current: { readonly hash: string; readonly content: PassThrough; readonly draft: Promise<DraftFile> } | null = null;
+
+  constructor(store: FileStore) {
+    this.#store = store;
+  }
+
+  async start(hash: string): Promise<void> {
+    await this.end();
+    const content = new PassThrough();
+    const draft = this.#store.draft(content, Number.POSITIVE_INFINITY);
+    // Its error is thrown by `end`.
+    draft.catch((error) => content.destroy(error));
+    this.#current = { hash, content, draft };
+  }
+
+  async add(line: string): Promise<void> {
+    const { content } = this.#current!;
+    if (!content.write(Buffer.from(line, "base64"))) await drained(content);
+  }
+
+  /** Call after the last line. */
+  async end(): Promise<void> {
+    if (!this.#current) return;
+    const { hash, content, draft: drafting } = this.#current;
+    this.#current = null;
+    content.end();
+    const draft = await drafting;
+    try {
+      if (draft.hash !== hash) throw new Error(`The content ${hash} is damaged in the backup.`);
+      await draft.publish();
+    } finally {
+      await draft.discard();
+    }
+  }
+}
+
+/** Resolves too when the content has failed. */
+async function drained(content: PassThrough): Promise<void> {
+  const ended = finished(content).catch(() => {});
+  await Promise.race([new Promise((resolve) => content.once("drain", resolve)), ended]);
+}
