@@ -22,6 +22,8 @@ const WEBSOCKET_GRACE_MS = 1_000;
 export type DrainMode = {
   /** Whether other processes keep listening at the same address and take new connections. */
   readonly othersStay?: boolean;
+  /** Called before the process stops listening: processes that stop together do so when no new connections come. */
+  readonly beforeClosing?: () => Promise<void>;
 };
 
 type DrainOptions = DrainMode & {
@@ -63,7 +65,7 @@ export function trackConnections(server: Server): void {
 export async function drain(
   server: Server,
   milliseconds: number,
-  { othersStay = false, refuseRequests = () => {} }: DrainOptions = {},
+  { othersStay = false, beforeClosing, refuseRequests = () => {} }: DrainOptions = {},
 ): Promise<void> {
   if (!server.listening) return;
   const ended = once(server, "close");
@@ -86,6 +88,7 @@ export async function drain(
   if (server.listening) {
     refuseRequests();
     await waitForResponses(server, hasNewConnections ? REFUSING_MS : 0, end);
+    if (beforeClosing) await Promise.race([beforeClosing(), sleep(Math.max(0, end - performance.now()))]);
     await acceptWaiting(server);
     stopListening(server);
   }
@@ -109,12 +112,16 @@ export async function acceptWaiting(server: Server): Promise<void> {
     accepted++;
   };
   server.on("connection", count);
+  await untilNoneAccepted(() => accepted);
+  server.off("connection", count);
+}
+
+export async function untilNoneAccepted(accepted: () => number): Promise<void> {
   let before: number;
   do {
-    before = accepted;
+    before = accepted();
     await turn();
-  } while (accepted > before && accepted < MAX_WAITING);
-  server.off("connection", count);
+  } while (accepted() > before && accepted() < MAX_WAITING);
 }
 
 function isInFlight(server: Server): boolean {

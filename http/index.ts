@@ -8,7 +8,7 @@ export {
   setSessionCookie,
 } from "./credentials.ts";
 export { CSRF_TOKEN_HEADER, type CsrfProtection, csrfTokenOf, makeCsrfProtection } from "./csrf-protection.ts";
-export { type DrainMode, drain } from "./drain.ts";
+export { type DrainMode, drain, untilNoneAccepted } from "./drain.ts";
 export { makeEntryListener, makeExpressApp, type RequestCounter } from "./entry.ts";
 export {
   type ErrorBodyShape,

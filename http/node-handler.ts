@@ -15,7 +15,7 @@ import {
   NO_STAGES,
   toGatewayRequest,
 } from "./request.ts";
-import { discardBody, RequestBodies } from "./request-body.ts";
+import { discardBody, RequestBodies, streamBody } from "./request-body.ts";
 import {
   abortConnection,
   type BaseHeaders,
@@ -35,7 +35,8 @@ type HandleRequest = (request: GatewayRequest) => Promise<GatewayResponse<Respon
 type NodeHandlerSettings = Pick<
   Config,
   "serverTiming" | "maxBodyBytes" | "maxBodyMemory" | "answerMemory" | "errorBody" | "errorVerbosity" | "trustProxy"
->;
+> &
+  Partial<Pick<Config, "requestTimeout">>;
 
 /** The adapter from Node's requests and responses to handlers of plain values. */
 export function toNodeHandler(
@@ -68,9 +69,10 @@ export function toNodeHandler(
       addResponseHeaders: addHeaders,
       whenSent: (callback) => void response.once("close", callback),
       readBody: (bodyLimit) => bodies.read(request, response, bodyLimit),
+      streamBody: () => streamBody(request),
       holdMemory: (bytes) => bodies.hold(request, bytes),
     });
-    const { status, headers: ownHeaders, body, reason } = await handle(gatewayRequest);
+    const { status, headers: ownHeaders, body, bodyLength, reason } = await handle(gatewayRequest);
     const unread = discardBody(request);
     if (serverTiming) extraHeaders["Server-Timing"] = stages.header();
     const { Vary: addedVary } = extraHeaders;
@@ -79,7 +81,7 @@ export function toNodeHandler(
     const headers: GatewayResponse["headers"] = Object.assign(extraHeaders, rateLimitHeaders(), ownHeaders);
     Object.assign(extraHeaders, sharedCacheHeaders(headers, addedVary, commonVary));
     try {
-      if (isBodyStream(body)) await sendStream(response, { status, headers, flow: body }, base);
+      if (isBodyStream(body)) await sendStream(response, { status, headers, bodyLength, flow: body }, base);
       else if (unread && !response.shouldKeepAlive)
         sendResponseAndLinger(response, { status, headers, body, reason }, { base, unread });
       else sendResponse(response, { status, headers, body, reason }, base);

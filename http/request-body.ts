@@ -31,7 +31,8 @@ const CHUNK_OVERHEAD_BYTES = 512;
 const MAX_CHUNKS = 16_384;
 const NO_BYTES = Buffer.alloc(0);
 
-type RequestBodyOptions = Pick<Config, "maxBodyBytes" | "maxBodyMemory"> & { readonly idleMs?: number };
+type RequestBodyOptions = Pick<Config, "maxBodyBytes" | "maxBodyMemory"> &
+  Partial<Pick<Config, "requestTimeout">> & { readonly idleMs?: number };
 
 /**
  * The bodies of all requests in flight: together they take at most `maxBodyMemory`, anonymous callers at most half of
@@ -41,16 +42,18 @@ export class RequestBodies {
   readonly #maxBytes: number;
   readonly #memory: number;
   readonly #idleMs: number;
+  readonly #longestMs: number;
   readonly #all: ResponseBudget;
   readonly #anonymous: ResponseBudget;
   readonly #shares = new WeakMap<IncomingMessage, ResponseBudget>();
 
-  constructor({ maxBodyBytes, maxBodyMemory, idleMs = IDLE_MS }: RequestBodyOptions) {
+  constructor({ maxBodyBytes, maxBodyMemory, requestTimeout, idleMs = IDLE_MS }: RequestBodyOptions) {
     // A single body of the largest size must fit twice: in chunks and joined.
     const max = Math.max(maxBodyMemory, 2 * maxBodyBytes);
     this.#memory = max;
     this.#maxBytes = maxBodyBytes;
     this.#idleMs = idleMs;
+    this.#longestMs = (requestTimeout ?? Number.POSITIVE_INFINITY) * 1000;
     this.#all = new ResponseBudget(max);
     this.#anonymous = new ResponseBudget(max / 2, this.#all, 0);
   }
@@ -68,7 +71,7 @@ export class RequestBodies {
     const share = new ResponseBudget(memory, all, SMALL_BYTES);
     this.#shares.set(request, share);
     response.once("close", () => share.giveAllBack());
-    return collectBody(request, { max, share, idleMs: this.#idleMs });
+    return collectBody(request, { max, share, idleMs: this.#idleMs, longestMs: this.#longestMs });
   }
 
   /** Counts memory for what is parsed from the body. Throws if it does not fit. */
@@ -79,10 +82,16 @@ export class RequestBodies {
   }
 }
 
-type CollectOptions = { readonly max: BodyLimit; readonly share: ResponseBudget; readonly idleMs: number };
+type CollectOptions = {
+  readonly max: BodyLimit;
+  readonly share: ResponseBudget;
+  readonly idleMs: number;
+  readonly longestMs: number;
+};
 
 /** Uses events: async iteration costs several times as much as a small body itself. */
-function collectBody(request: IncomingMessage, { max, share, idleMs }: CollectOptions): Promise<Buffer> {
+function collectBody(request: IncomingMessage, { max, share, idleMs, longestMs }: CollectOptions): Promise<Buffer> {
+  const deadline = performance.now() + longestMs;
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let bytes = 0;
@@ -98,6 +107,7 @@ function collectBody(request: IncomingMessage, { max, share, idleMs }: CollectOp
       if (bytes > max.bytes) refuse(bodyTooLarge(max));
       else if (chunks.push(chunk) > MAX_CHUNKS) refuse(tooManyChunks());
       else if (!share.take(chunk.length + CHUNK_OVERHEAD_BYTES)) refuse(tooManyBodies());
+      else if (performance.now() > deadline) refuse(bodyTooSlow());
       else {
         idle.refresh();
         paceReading(source, chunk.length);
@@ -120,6 +130,24 @@ function collectBody(request: IncomingMessage, { max, share, idleMs }: CollectOp
     });
     request.on("error", (fault) => refuse(clientDisconnected(fault)));
   });
+}
+
+/**
+ * The chunks of a body of any size, no faster than they are used. Who stops reading can still respond. A client that
+ * sends nothing for a while is disconnected.
+ */
+export async function* streamBody(request: IncomingMessage, idleMs = IDLE_MS): AsyncIterableIterator<Buffer> {
+  const idle = setTimeout(() => request.destroy(bodyTooSlow()), idleMs);
+  try {
+    for await (const chunk of request.iterator({ destroyOnReturn: false })) {
+      yield chunk;
+      idle.refresh();
+    }
+  } catch (error) {
+    throw error instanceof HttpError ? error : clientDisconnected(error);
+  } finally {
+    clearTimeout(idle);
+  }
 }
 
 function joinChunks(chunks: readonly Buffer[], bytes: number): Buffer {

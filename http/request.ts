@@ -32,6 +32,8 @@ export type GatewayRequest = {
   addResponseHeaders(headers: Readonly<Record<string, string>>): void;
   /** Reads the body, once. Rejects a body above the limit. */
   readBody(limit: BodyLimit): Promise<Buffer>;
+  /** The chunks of the body, once and instead of `readBody`; the reader bounds its size. */
+  streamBody(): AsyncIterableIterator<Buffer>;
   /** Counts memory that is taken besides the body, to parse it. Throws if it does not fit. */
   holdMemory(bytes: number): void;
   /** Runs the callback when the response is sent or the client has disconnected. */
@@ -48,7 +50,18 @@ type GatewayRequestParts = Omit<GatewayRequest, "method" | "path" | "rawQuery" |
 
 export function toGatewayRequest(
   request: IncomingMessage,
-  { id, stages, signal, connection, admit, addResponseHeaders, readBody, holdMemory, whenSent }: GatewayRequestParts,
+  {
+    id,
+    stages,
+    signal,
+    connection,
+    admit,
+    addResponseHeaders,
+    readBody,
+    streamBody,
+    holdMemory,
+    whenSent,
+  }: GatewayRequestParts,
 ): GatewayRequest {
   const url = request.url ?? "/";
   const mark = url.indexOf("?");
@@ -64,6 +77,7 @@ export function toGatewayRequest(
     admit,
     addResponseHeaders,
     readBody,
+    streamBody,
     holdMemory,
     whenSent,
   };

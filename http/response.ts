@@ -15,6 +15,8 @@ export type GatewayResponse<B extends ResponseBody = string | Buffer> = {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | readonly string[]>>;
   readonly body: B | null;
+  /** The bytes of a stream, if they are known. */
+  readonly bodyLength?: number | undefined;
   /** A reason phrase other than the standard one. */
   readonly reason?: string | undefined;
 };
@@ -107,12 +109,19 @@ function reasonPhrase(status: number, reason: string | undefined): string {
 /** Sends the body as it is produced, no faster than the client reads it. Rejects if producing or sending fails. */
 export async function sendStream(
   response: ServerResponse,
-  { status, headers, flow }: Pick<GatewayResponse, "status" | "headers"> & { readonly flow: BodyStream },
+  {
+    status,
+    headers,
+    bodyLength,
+    flow,
+  }: Pick<GatewayResponse, "status" | "headers" | "bodyLength"> & { readonly flow: BodyStream },
   base = NO_HEADERS,
 ): Promise<void> {
   try {
     if (response.destroyed) return;
-    response.writeHead(status, reasonPhrase(status, undefined), flattenHeaders(headers, base) as OutgoingHttpHeader[]);
+    const head = flattenHeaders(headers, base);
+    if (bodyLength !== undefined) head.push("Content-Length", String(bodyLength));
+    response.writeHead(status, reasonPhrase(status, undefined), head as OutgoingHttpHeader[]);
     if (response.req.method !== "HEAD") await writeStream(flow, response);
     response.end();
   } finally {

@@ -13,7 +13,7 @@ export type MatchedRequestHandler = (
   request: MatchedRequest,
 ) => GatewayResponse<ResponseBody> | Promise<GatewayResponse<ResponseBody>>;
 
-/** Handlers by method and pattern of the path below a prefix: `POST /factors/{factor}/verify`. */
+/** Handlers by method and pattern of the path below a prefix: `POST /factors/{factor}/verify`, `GET /object/{path*}` for several segments. */
 export type PatternRoutes = Readonly<Record<string, MatchedRequestHandler>>;
 
 type FoundRoute = {
@@ -52,11 +52,14 @@ function optionsResponse(allow: string): GatewayResponse {
   return { status: 204, headers: { Allow: allow }, body: null };
 }
 
-/** The values of `{name}` segments; null if the path does not match. */
+/** The values of `{name}` and `{name*}` segments; null if the path does not match. */
 function matchSegments(pattern: readonly string[], segments: readonly string[]): Record<string, string> | null {
-  if (pattern.length !== segments.length) return null;
+  const rest = /^\{(\w+)\*\}$/.exec(pattern.at(-1)!)?.[1];
+  if (rest === undefined ? pattern.length !== segments.length : pattern.length > segments.length) return null;
   const parameters: Record<string, string> = {};
-  for (const [index, expected] of pattern.entries()) {
+  const single = rest === undefined ? pattern : pattern.slice(0, -1);
+  if (rest !== undefined) parameters[rest] = decodeSegment(segments.slice(single.length).join("/"));
+  for (const [index, expected] of single.entries()) {
     const name = /^\{(\w+)\}$/.exec(expected)?.[1];
     const segment = segments[index]!;
     if (name === undefined) {

@@ -34,6 +34,7 @@ const DEFAULT_SETTING_NAMES: AddressSettingNames = { host: "HOST", port: "PORT" 
 const KEEP_ALIVE_MS = 65_000;
 /** How often timeouts are checked; Node's default of 30 seconds would prolong REQUEST_TIMEOUT_SECONDS by that much. */
 const LATE_CHECK_MS = 2_000;
+const LONGEST_UPLOAD_SECONDS = 86_400;
 
 export async function openServer(
   handler: RequestListener,
@@ -54,8 +55,9 @@ export async function openServer(
   server.on("connection", noteAcceptedConnection);
   trackConnections(server);
   server.on("request", rejectSeveralHosts(handler, errorBody));
-  server.requestTimeout = requestTimeout * 1000;
-  server.headersTimeout = Math.min(server.requestTimeout, 60_000);
+  // Who reads a body bounds its time: that of an upload is longer.
+  server.requestTimeout = Math.max(requestTimeout, LONGEST_UPLOAD_SECONDS) * 1000;
+  server.headersTimeout = Math.min(requestTimeout, 60) * 1000;
   server.on("clientError", rejectMalformedRequests(errorBody));
   await bind(server, address);
   return server;

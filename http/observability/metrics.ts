@@ -167,7 +167,7 @@ export type ServiceCounters = {
   /** Error responses, by code. */
   readonly errors: KeyedCounter;
   /** GraphQL operations: `compiled` to one statement, or the reason why not. */
-  readonly operationWays: KeyedCounter;
+  readonly operationOutcomes: KeyedCounter;
   /** Stored responses that were returned for a repeated Idempotency-Key. */
   replays: number;
   /** Cache hits: verified tokens, request shapes, plans, GraphQL operations. */
@@ -182,18 +182,18 @@ const CACHES = ["tokens", "forms", "plans", "operations"] as const;
 export function makeServiceCounters(): ServiceCounters {
   const none = (): CacheHits => ({ found: 0, missed: 0 });
   const caches = { tokens: none(), forms: none(), plans: none(), operations: none() };
-  return { errors: new KeyedCounter(), operationWays: new KeyedCounter(), replays: 0, ...caches };
+  return { errors: new KeyedCounter(), operationOutcomes: new KeyedCounter(), replays: 0, ...caches };
 }
 
 export function metricsOfCounters(counts: ServiceCounters): readonly Metric[] {
   const errors = Object.entries(counts.errors.counts());
-  const ways = Object.entries(counts.operationWays.counts());
+  const outcomes = Object.entries(counts.operationOutcomes.counts());
   return [
     counter("errors_total", "Error responses, by error code.", errors.map(toErrorSample)),
     counter(
       "graphql_operations_total",
       "GraphQL operations, by way: `compiled` to one statement, or why PostGraphile's planner ran them.",
-      ways.map(([way, value]) => ({ labels: { way }, value })),
+      outcomes.map(([way, value]) => ({ labels: { way }, value })),
     ),
     counter("idempotency_replays_total", "Stored responses returned for a repeated Idempotency-Key.", counts.replays),
     counter(

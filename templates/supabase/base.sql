@@ -1,6 +1,6 @@
 -- What every Supabase project has before its first migration, so that the project's migrations run here: roles, schemas, default privileges,
--- and the parts of auth and storage that policies, triggers and foreign keys refer to. Accounts are those of this service, which
--- signs users in; files stay with Supabase or another service.
+-- and the parts of auth that policies, triggers and foreign keys refer to. Accounts are those of this service, which signs users in;
+-- files are in the schema storage of the service.
 do $$
 declare
   v_role text;
@@ -67,42 +67,3 @@ end;
 $$;
 create trigger _050_take_supabase_columns before insert or update on auth.users
   for each row execute function auth.tg_users__take_supabase_columns();
-
-create schema storage;
-grant usage on schema storage to anon, authenticated, service_role;
-create table storage.buckets (
-  id text primary key,
-  name text not null unique,
-  owner uuid,
-  public boolean default false,
-  avif_autodetection boolean default false,
-  file_size_limit bigint,
-  allowed_mime_types text[],
-  owner_id text,
-  created_at timestamptz default now(),
-  updated_at timestamptz default now()
-);
-create table storage.objects (
-  id uuid primary key default gen_random_uuid(),
-  bucket_id text references storage.buckets,
-  name text,
-  owner uuid,
-  owner_id text,
-  metadata jsonb,
-  user_metadata jsonb,
-  version text,
-  path_tokens text[] generated always as (string_to_array(name, '/')) stored,
-  created_at timestamptz default now(),
-  updated_at timestamptz default now(),
-  last_accessed_at timestamptz default now(),
-  unique (bucket_id, name)
-);
-alter table storage.buckets enable row level security;
-alter table storage.objects enable row level security;
-grant all on storage.buckets, storage.objects to anon, authenticated, service_role;
-create function storage.foldername(name text) returns text[] language sql immutable
-  return (string_to_array(name, '/'))[:array_length(string_to_array(name, '/'), 1) - 1];
-create function storage.filename(name text) returns text language sql immutable
-  return (string_to_array(name, '/'))[array_length(string_to_array(name, '/'), 1)];
-create function storage.extension(name text) returns text language sql immutable
-  return reverse(split_part(reverse(storage.filename(name)), '.', 1));

@@ -1,0 +1,34 @@
+import { type AsOwner, inOwnerTransaction } from "#postgres/database";
+import type { FileStore } from "./file-store.ts";
+
+/** How long a content stays after its last object: responses that send it, backups and copies of the database may need it. */
+const GRACE = "1 day";
+const PORTION = 100;
+/** An upload takes no longer. */
+const LONGEST_UPLOAD_MS = 24 * 3_600_000;
+
+/** Deletes contents that no object names any more. Several processes may run it at once. */
+export async function collectFiles(store: FileStore, asOwner: AsOwner, grace = GRACE): Promise<number> {
+  let removed = 0;
+  for (;;) {
+    const count = await inOwnerTransaction(asOwner, async (client) => {
+      const { rows } = await client.query<{ hash: string }>(
+        "select hash::text from private.take_unused_files($1::interval, $2) as hash",
+        [grace, PORTION],
+      );
+      // Before the commit: until then nobody can name these contents again.
+      await store.remove(rows.map(({ hash }) => hash));
+      return rows.length;
+    });
+    removed += count;
+    if (count < PORTION) return removed;
+  }
+}
+
+/** Finds contents that the database does not know, of uploads that ended before their commit, so that they are collected too. */
+export async function noteStrayFiles(store: FileStore, asOwner: AsOwner): Promise<void> {
+  await store.removeDrafts(LONGEST_UPLOAD_MS);
+  for await (const hashes of store.list()) {
+    await asOwner((client) => client.query("select private.note_stray_files($1)", [hashes]));
+  }
+}

@@ -1,0 +1,4 @@
+export { collectFiles, noteStrayFiles } from "./collect-files.ts";
+export { type BytePart, ContentTooLarge, type DraftFile, type FileStore, type StoredFile } from "./file-store.ts";
+export { makeFolderStore } from "./folder-store.ts";
+export { type Files, openFileStore, openFiles } from "./open-files.ts";

@@ -1,0 +1,138 @@
+import { Readable } from "node:stream";
+import parseRange from "range-parser";
+import type { BytePart, FileStore, StoredFile } from "#files";
+import { type BodyStream, type GatewayResponse, type MatchedRequest, matchesTag, type ResponseBody } from "#http";
+import type { ObjectRow } from "./object-rows.ts";
+import { checkSignature } from "./signed-urls.ts";
+import { storageError } from "./storage-error.ts";
+import { addressOf, type StorageHandler, type StorageRoutes, type StorageServices } from "./storage-request.ts";
+
+export function downloadRoutes({ store, keys }: Pick<StorageServices, "store" | "keys">): StorageRoutes {
+  const asCaller: StorageHandler = async (request) => {
+    const address = addressOf(request);
+    const row = await request.rows.find(address).catch((error) => {
+      // Everybody may read what a public bucket has.
+      return request.rows.findAs("public", address).catch(() => {
+        throw error;
+      });
+    });
+    return sendObject(request, row, store, { cache: "private" });
+  };
+  return {
+    "GET /object/public/{bucket}/{path*}": async (request) =>
+      sendObject(request, await request.rows.findAs("public", addressOf(request)), store, { cache: "public" }),
+    "GET /object/authenticated/{bucket}/{path*}": async (request) =>
+      sendObject(request, await request.rows.find(addressOf(request)), store, { cache: "private" }),
+    "GET /object/sign/{bucket}/{path*}": async (request) => {
+      const address = addressOf(request);
+      const { exp } = checkSignature("storage:download", address, request.query.get("token"), keys);
+      return sendObject(request, await request.rows.findAs("signed", address), store, {
+        cache: "private",
+        expires: exp,
+      });
+    },
+    "GET /object/{bucket}/{path*}": asCaller,
+    "GET /render/image/{kind}/{bucket}/{path*}": async () => {
+      throw storageError("FeatureNotEnabled", "Images are not transformed here.");
+    },
+  };
+}
+
+type SendOptions = {
+  /** Whether shared caches may keep it. */
+  readonly cache: "public" | "private";
+  /** When the address ends, in seconds since 1970. */
+  readonly expires?: number;
+};
+
+async function sendObject(
+  request: MatchedRequest,
+  row: ObjectRow,
+  store: FileStore,
+  options: SendOptions,
+): Promise<GatewayResponse<ResponseBody>> {
+  const file = row.content === null ? null : await store.open(row.content);
+  if (!file) throw storageError("NoSuchKey");
+  try {
+    const { status, part, headers } = chooseResponse(request, row, file, options);
+    if (part === null) {
+      await file.close();
+      return { status, headers, body: null };
+    }
+    const bodyLength = part.end - part.start + 1;
+    if (request.method === "HEAD") {
+      await file.close();
+      return { status, headers, bodyLength, body: headOnly() };
+    }
+    const content = await file.read(part);
+    return { status, headers, bodyLength, body: content instanceof Readable ? toBodyStream(content) : content };
+  } catch (error) {
+    await file.close();
+    throw error;
+  }
+}
+
+function chooseResponse(request: MatchedRequest, row: ObjectRow, { bytes }: StoredFile, options: SendOptions) {
+  const { headers } = request;
+  const tag = `"${row.content}"`;
+  const common = { ETag: tag, ...cacheHeaders(row, options) };
+  if (isUnchanged(request, row, tag)) return { status: 304, part: null, headers: common };
+  const described = { ...common, ...contentHeaders(request, row) };
+  const range = headers["if-range"] === undefined || headers["if-range"] === tag ? headers.range : undefined;
+  const parts = range === undefined ? -2 : parseRange(bytes, range);
+  if (parts === -1) {
+    throw storageError("InvalidRange").withHeaders({ "Content-Range": `bytes */${bytes}` });
+  }
+  if (parts === -2 || parts.type !== "bytes" || parts.length !== 1) {
+    const part: BytePart = { start: 0, end: bytes - 1 };
+    return { status: 200, part, headers: described };
+  }
+  const { start, end } = parts[0]!;
+  const contentRange = { "Content-Range": `bytes ${start}-${end}/${bytes}` };
+  return { status: 206, part: { start, end }, headers: { ...described, ...contentRange } };
+}
+
+function isUnchanged({ headers }: MatchedRequest, { updated_at }: ObjectRow, tag: string): boolean {
+  if (headers["if-none-match"] !== undefined) return matchesTag(headers["if-none-match"], tag);
+  const since = Date.parse(headers["if-modified-since"] ?? "");
+  return Math.floor(Date.parse(updated_at) / 1000) * 1000 <= since;
+}
+
+function cacheHeaders({ metadata, updated_at }: ObjectRow, { cache, expires }: SendOptions): Record<string, string> {
+  const own = metadata?.cacheControl ?? "no-cache";
+  const lastModified = { "Last-Modified": new Date(updated_at).toUTCString() };
+  if (expires !== undefined)
+    return { ...lastModified, Expires: new Date(expires * 1000).toUTCString(), "Cache-Control": "private" };
+  return { ...lastModified, "Cache-Control": cache === "public" ? `public, ${own}` : `private, ${own}` };
+}
+
+/** Types whose scripts a browser would run, with the rights of this site. */
+const RUNNABLE = /html|xml|svg|script|ecma/i;
+
+function contentHeaders({ query }: MatchedRequest, { metadata }: ObjectRow): Record<string, string> {
+  const type = metadata?.mimetype ?? "application/octet-stream";
+  const download = query.get("download");
+  return {
+    // As Supabase's service: a page is shown as its source.
+    "Content-Type": /html/i.test(type) ? "text/plain" : type,
+    "Accept-Ranges": "bytes",
+    "X-Content-Type-Options": "nosniff",
+    // Files are shown in pages of other sites.
+    "Cross-Origin-Resource-Policy": "cross-origin",
+    ...(RUNNABLE.test(type) && { "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox" }),
+    ...(download !== null && { "Content-Disposition": dispositionOf(download) }),
+  };
+}
+
+function dispositionOf(name: string): string {
+  if (name === "") return "attachment;";
+  const encoded = encodeURIComponent(name.toWellFormed());
+  return `attachment; filename=${encoded}; filename*=UTF-8''${encoded};`;
+}
+
+async function* toBodyStream(content: Readable): BodyStream {
+  for await (const data of content) yield { data, release() {} };
+}
+
+/** The writer sends the headers, with the length of the whole, and reads nothing. */
+async function* headOnly(): BodyStream {}

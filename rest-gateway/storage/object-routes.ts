@@ -1,0 +1,153 @@
+import { randomUUID } from "node:crypto";
+import { jsonResponse } from "#http";
+import { isJsonObject } from "#runtime/json";
+import {
+  keepFile,
+  type NewObject,
+  nameContent,
+  type ObjectMetadata,
+  type ObjectRow,
+  putObject,
+  REMOVE_OBJECTS,
+} from "./object-rows.ts";
+import { storageError } from "./storage-error.ts";
+import {
+  addressOf,
+  checkName,
+  optionalText,
+  ownerOf,
+  readJsonBody,
+  requiredText,
+  requiredTexts,
+  type StorageRequest,
+  type StorageRoutes,
+} from "./storage-request.ts";
+
+const MOST_NAMES = 1000;
+
+export const objectRoutes: StorageRoutes = {
+  "GET /object/info/public/{bucket}/{path*}": publicInfo,
+  "GET /object/info/authenticated/{bucket}/{path*}": info,
+  "GET /object/info/{bucket}/{path*}": info,
+  "POST /object/move": move,
+  "POST /object/copy": copy,
+  "DELETE /object/{bucket}": removeAll,
+  "DELETE /object/{bucket}/{path*}": removeOne,
+};
+
+async function info(request: StorageRequest) {
+  const address = addressOf(request);
+  const { isPublic } = await request.rows.termsOf(address.bucket).catch(() => ({ isPublic: false }));
+  return shownInfo(isPublic ? await request.rows.findAs("public", address) : await request.rows.find(address));
+}
+
+async function publicInfo(request: StorageRequest) {
+  return shownInfo(await request.rows.findAs("public", addressOf(request)));
+}
+
+function shownInfo({ id, name, version, bucket_id, metadata, user_metadata, updated_at, created_at }: ObjectRow) {
+  return jsonResponse(200, {
+    id,
+    name,
+    version,
+    bucket_id,
+    size: metadata?.size ?? null,
+    content_type: metadata?.mimetype ?? null,
+    cache_control: metadata?.cacheControl ?? null,
+    etag: metadata?.eTag ?? null,
+    metadata: user_metadata,
+    last_modified: updated_at,
+    created_at,
+  });
+}
+
+/** The bytes stay where they are: only the row changes. */
+async function move(request: StorageRequest) {
+  const { from, to } = await readTransfer(request);
+  const [moved] = await request.rows.transact(async (run) => {
+    const text = `select pg_catalog.to_json(object)::text from storage.move_object($1, $2, $3, $4, $5, $6) as object`;
+    const values = [from.bucket, from.name, to.bucket, to.name, ownerOf(request.caller), randomUUID()];
+    return (await run({ text, values })).rows;
+  });
+  if (!moved) throw storageError("NoSuchKey");
+  const { id } = JSON.parse(moved[0]!) as ObjectRow;
+  return jsonResponse(200, { message: "Successfully moved", Id: id, Key: `${to.bucket}/${to.name}` });
+}
+
+async function copy(request: StorageRequest) {
+  const { body, from, to } = await readTransfer(request);
+  const { rows, caller, headers } = request;
+  const source = await rows.find(from);
+  if (!source.content) throw storageError("NoSuchKey");
+  const keepsMetadata = body.copyMetadata !== false;
+  const changed = readMetadata(body.metadata);
+  const metadata: ObjectMetadata = {
+    ...source.metadata,
+    ...(keepsMetadata ? {} : changed),
+    lastModified: new Date().toISOString(),
+  };
+  const object: NewObject = {
+    ...to,
+    owner: ownerOf(caller),
+    metadata,
+    userMetadata: keepsMetadata ? source.user_metadata : null,
+    version: randomUUID(),
+    replaces: headers["x-upsert"] === "true",
+  };
+  const { content } = source;
+  const id = await rows.transact(async (run) => {
+    await putObject(run, object);
+    await keepFile(run, content, metadata.size ?? 0);
+    return nameContent(run, to, content);
+  });
+  return jsonResponse(200, {
+    Id: id,
+    Key: `${to.bucket}/${to.name}`,
+    name: to.name,
+    bucket_id: to.bucket,
+    id,
+    metadata,
+  });
+}
+
+function readMetadata(value: unknown): ObjectMetadata {
+  if (!isJsonObject(value)) return {};
+  const { cacheControl, mimetype } = value;
+  return {
+    ...(typeof cacheControl === "string" && { cacheControl }),
+    ...(typeof mimetype === "string" && { mimetype }),
+  };
+}
+
+async function readTransfer(request: StorageRequest) {
+  const body = await readJsonBody(request);
+  const bucket = requiredText(body, "bucketId");
+  const from = { bucket, name: checkName(requiredText(body, "sourceKey")) };
+  const to = {
+    bucket: optionalText(body, "destinationBucket") ?? bucket,
+    name: checkName(requiredText(body, "destinationKey")),
+  };
+  return { body, from, to };
+}
+
+async function removeOne(request: StorageRequest) {
+  const { bucket, name } = addressOf(request);
+  const [removed] = await request.rows.write<ObjectRow>(REMOVE_OBJECTS, [bucket, JSON.stringify([name])]);
+  if (!removed) throw storageError("NoSuchKey");
+  return jsonResponse(200, { message: "Successfully deleted" });
+}
+
+async function removeAll(request: StorageRequest) {
+  const body = await readJsonBody(request);
+  const names = requiredTexts(body, "prefixes", { max: MOST_NAMES });
+  const removed = await request.rows.write<ObjectRow>(REMOVE_OBJECTS, [
+    request.parameters.bucket!,
+    JSON.stringify(names),
+  ]);
+  return jsonResponse(200, removed.map(shownRow));
+}
+
+/** Without the names of contents, which are nobody's business. */
+export function shownRow({ content: _content, ...row }: ObjectRow) {
+  return row;
+}

@@ -1,0 +1,177 @@
+import type { Caller } from "#accounts/identity";
+import type { GatewayRequest } from "#http";
+import { asLogin, type Database, type RunStatement, type Statement, type StatementContext } from "#postgres/database";
+import { parseJsonExactly } from "#runtime/json";
+import { explainStorageError, storageError } from "./storage-error.ts";
+
+/** The row of an object, as SQL writes it. */
+export type ObjectRow = {
+  readonly id: string;
+  readonly name: string;
+  readonly bucket_id: string;
+  readonly owner: string | null;
+  readonly owner_id: string | null;
+  readonly version: string | null;
+  readonly metadata: ObjectMetadata | null;
+  readonly user_metadata: Readonly<Record<string, unknown>> | null;
+  readonly created_at: string;
+  readonly updated_at: string;
+  readonly last_accessed_at: string;
+  /** Null: a row that was not written by an upload. */
+  readonly content: string | null;
+};
+
+/** What the service knows about a content. Members of rows that others wrote may be missing. */
+export type ObjectMetadata = Readonly<{
+  eTag?: string;
+  size?: number;
+  mimetype?: string;
+  cacheControl?: string;
+  lastModified?: string;
+  contentLength?: number;
+  httpStatusCode?: number;
+}>;
+
+export type ObjectAddress = { readonly bucket: string; readonly name: string };
+
+export type NewObject = ObjectAddress & {
+  readonly owner: string | null;
+  readonly metadata: ObjectMetadata;
+  readonly userMetadata: Readonly<Record<string, unknown>> | null;
+  readonly version: string;
+  readonly replaces: boolean;
+};
+
+export type BucketTerms = {
+  readonly isPublic: boolean;
+  readonly maxBytes: number | null;
+  readonly types: readonly string[] | null;
+};
+
+export type StorageCaller = { readonly request: GatewayRequest; readonly caller: Caller };
+
+/** Statements of one caller on buckets and objects. Policies of the tables decide; refusals are errors of the storage interface. */
+export class StorageRows {
+  readonly #database: Database;
+  readonly #context: StatementContext;
+
+  constructor(database: Database, context: StatementContext) {
+    this.#database = database;
+    this.#context = context;
+  }
+
+  /** Rows of a function, as JSON. */
+  async read<T>(text: string, values: readonly (string | null)[]): Promise<T[]> {
+    try {
+      const { rows } = await this.#database.run(this.#context, { text, values }, { readOnly: true });
+      return rows.map(([cell]) => parseRow<T>(cell));
+    } catch (error) {
+      throw explainStorageError(error);
+    }
+  }
+
+  async write<T>(text: string, values: readonly (string | null)[]): Promise<T[]> {
+    return this.transact(async (run) => {
+      const { rows } = await run({ text, values });
+      return rows.map(([cell]) => parseRow<T>(cell));
+    });
+  }
+
+  async transact<T>(work: (run: RunStatement) => Promise<T>): Promise<T> {
+    try {
+      return await this.#database.transaction(this.#context, (run) => work(run));
+    } catch (error) {
+      throw explainStorageError(error);
+    }
+  }
+
+  /** The object, if the caller may read it. */
+  async find(address: ObjectAddress): Promise<ObjectRow> {
+    const [row] = await this.read<ObjectRow>(FIND_OBJECTS, [address.bucket, JSON.stringify([address.name])]);
+    if (!row) throw storageError("NoSuchKey");
+    return row;
+  }
+
+  findAll(bucket: string, names: readonly string[]): Promise<ObjectRow[]> {
+    return this.read<ObjectRow>(FIND_OBJECTS, [bucket, JSON.stringify(names)]);
+  }
+
+  /** An object of a public bucket, or one whose address was signed: whoever asks. */
+  async findAs(right: "public" | "signed", { bucket, name }: ObjectAddress): Promise<ObjectRow> {
+    const text = right === "public" ? PUBLIC_OBJECT : SIGNED_OBJECT;
+    const [row] = await this.transact(async (run) => {
+      const { rows } = await asLogin(run)({ text, values: [bucket, name] });
+      return rows.map(([cell]) => parseRow<ObjectRow>(cell));
+    });
+    if (!row) throw storageError("NoSuchKey");
+    return row;
+  }
+
+  /** Throws unless the bucket exists. Everybody may know what can be uploaded to it. */
+  async termsOf(bucket: string): Promise<BucketTerms> {
+    const [terms] = await this.transact(async (run) => {
+      const { rows } = await asLogin(run)({ text: BUCKET_TERMS, values: [bucket] });
+      return rows.map(([cell]) => parseRow<BucketTerms>(cell));
+    });
+    if (!terms) throw storageError("NoSuchBucket");
+    return terms;
+  }
+
+  /** Throws unless the caller may add or replace the object. Nothing is changed. */
+  async checkUpload(object: NewObject): Promise<void> {
+    try {
+      await this.#database.run(this.#context, putStatement(object), { rollback: true });
+    } catch (error) {
+      throw explainStorageError(error);
+    }
+  }
+}
+
+/** Adds or replaces the row, as the caller, or as the service for an address that it has signed. */
+export async function putObject(run: RunStatement, object: NewObject, { isSigned = false } = {}): Promise<void> {
+  await (isSigned ? asLogin(run) : run)(putStatement(object, isSigned ? "private.put_signed_object" : undefined));
+}
+
+/** Notes the content, and waits while it is being deleted. Publish it then, before the object names it. */
+export async function keepFile(run: RunStatement, hash: string, bytes: number): Promise<void> {
+  await asLogin(run)({ text: "select private.keep_file($1, $2)", values: [hash, String(bytes)] });
+}
+
+/** Returns the id of the object. */
+export async function nameContent(run: RunStatement, { bucket, name }: ObjectAddress, hash: string): Promise<string> {
+  const text = "select id::text from private.name_content($1, $2, $3) as id";
+  const { rows } = await asLogin(run)({ text, values: [bucket, name, hash] });
+  const id = rows[0]?.[0];
+  if (!id) throw storageError("NoSuchKey");
+  return id;
+}
+
+function putStatement(
+  { bucket, name, owner, metadata, userMetadata, version, replaces }: NewObject,
+  put: "storage.put_object" | "private.put_signed_object" = "storage.put_object",
+): Statement {
+  return {
+    text: `select ${put}($1, $2, $3, $4::jsonb, $5::jsonb, $6, $7)`,
+    values: [
+      bucket,
+      name,
+      owner,
+      JSON.stringify(metadata),
+      userMetadata && JSON.stringify(userMetadata),
+      version,
+      String(replaces),
+    ],
+  };
+}
+
+const NAMES = "array(select pg_catalog.json_array_elements_text($2::json))";
+const FIND_OBJECTS = `select pg_catalog.to_json(object)::text from storage.find_objects($1, ${NAMES}) as object`;
+const PUBLIC_OBJECT = "select pg_catalog.to_json(object)::text from private.public_object($1, $2) as object";
+const SIGNED_OBJECT = "select pg_catalog.to_json(object)::text from private.signed_object($1, $2) as object";
+const BUCKET_TERMS = `select pg_catalog.json_build_object('isPublic', is_public, 'maxBytes', file_size_limit, 'types', allowed_mime_types)::text
+  from private.bucket_terms($1)`;
+export const REMOVE_OBJECTS = `select pg_catalog.to_json(object)::text from storage.remove_objects($1, ${NAMES}) as object`;
+
+function parseRow<T>(cell: string | null | undefined): T {
+  return parseJsonExactly(cell ?? "null") as T;
+}

@@ -1,0 +1,50 @@
+import { jsonResponse } from "#http";
+import { signAddress } from "./signed-urls.ts";
+import { storageError } from "./storage-error.ts";
+import {
+  addressOf,
+  type JsonBody,
+  readJsonBody,
+  requiredTexts,
+  type StorageRoutes,
+  type StorageServices,
+} from "./storage-request.ts";
+
+const MOST_PATHS = 500;
+
+export function signRoutes({ keys }: Pick<StorageServices, "keys">): StorageRoutes {
+  return {
+    "POST /object/sign/{bucket}": async (request) => {
+      const { bucket = "" } = request.parameters;
+      const body = await readJsonBody(request);
+      const seconds = readExpiry(body);
+      const paths = requiredTexts(body, "paths", { max: MOST_PATHS });
+      const found = new Set((await request.rows.findAll(bucket, paths)).map(({ name }) => name));
+      const signed = paths.map((path) => {
+        if (!found.has(path)) {
+          return { error: "Either the object does not exist or you do not have access to it", path, signedURL: null };
+        }
+        const address = { bucket, name: path };
+        const token = signAddress("storage:download", address, seconds, keys);
+        return { error: null, path, signedURL: `/object/sign/${bucket}/${path}?token=${token}` };
+      });
+      return jsonResponse(200, signed);
+    },
+    "POST /object/sign/{bucket}/{path*}": async (request) => {
+      const address = addressOf(request);
+      const body = await readJsonBody(request);
+      if (body.transform !== undefined) throw storageError("FeatureNotEnabled", "Images are not transformed here.");
+      const seconds = readExpiry(body);
+      await request.rows.find(address);
+      const token = signAddress("storage:download", address, seconds, keys);
+      return jsonResponse(200, { signedURL: `/object/sign/${address.bucket}/${address.name}?token=${token}` });
+    },
+  };
+}
+
+function readExpiry({ expiresIn }: JsonBody): number {
+  if (typeof expiresIn !== "number" || !Number.isInteger(expiresIn))
+    throw storageError("InvalidRequest", "body/expiresIn must be integer");
+  if (expiresIn < 1) throw storageError("InvalidRequest", "body/expiresIn must be >= 1");
+  return expiresIn;
+}

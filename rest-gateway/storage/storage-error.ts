@@ -1,0 +1,65 @@
+import pg from "pg";
+import { errorHeaders, type GatewayResponse, HttpError, jsonResponse } from "#http";
+
+/** Names of errors as Supabase's storage service has them, with the status and the message. */
+const KNOWN = {
+  AccessDenied: [403, "Unauthorized", "new row violates row-level security policy"],
+  BucketAlreadyExists: [409, "Duplicate", "The resource already exists"],
+  BucketNotEmpty: [409, "InvalidRequest", "The bucket you tried to delete is not empty"],
+  EntityTooLarge: [413, "Payload too large", "The object exceeded the maximum allowed size"],
+  ExpiredToken: [400, "ExpiredToken", "The provided token has expired."],
+  FeatureNotEnabled: [400, "FeatureNotEnabled", "feature not enabled for this tenant"],
+  InvalidBucketName: [400, "Invalid Input", "Bucket name invalid"],
+  InvalidJWT: [400, "InvalidJWT", "Invalid JWT"],
+  InvalidKey: [400, "InvalidKey", "Invalid key"],
+  InvalidMimeType: [415, "invalid_mime_type", "mime type is not supported"],
+  InvalidRange: [416, "invalid_range", "invalid range provided"],
+  InvalidRequest: [400, "InvalidRequest", "Invalid request"],
+  InvalidSignature: [400, "InvalidSignature", "Invalid signature"],
+  KeyAlreadyExists: [409, "Duplicate", "The resource already exists"],
+  MissingParameter: [400, "MissingParameter", "Missing Required Parameter"],
+  NoSuchBucket: [404, "Bucket not found", "Bucket not found"],
+  NoSuchKey: [404, "not_found", "Object not found"],
+} as const satisfies Record<string, readonly [status: number, error: string, message: string]>;
+
+export type StorageErrorCode = keyof typeof KNOWN;
+
+export function storageError(
+  code: StorageErrorCode,
+  message?: string,
+  options: { cause?: unknown; hint?: string } = {},
+) {
+  const [status, , usual] = KNOWN[code];
+  return new HttpError(status, code, message ?? usual, options);
+}
+
+/** What a rule of the database has refused. */
+export function explainStorageError(thrown: unknown): unknown {
+  if (!(thrown instanceof pg.DatabaseError)) return thrown;
+  switch (thrown.code) {
+    case "42501":
+      return storageError("AccessDenied", undefined, { cause: thrown });
+    case "23505":
+      return storageError("KeyAlreadyExists", undefined, { cause: thrown });
+    case "23503":
+      return storageError(thrown.table === "objects" ? "BucketNotEmpty" : "NoSuchBucket", undefined, { cause: thrown });
+    case "23514":
+      if (thrown.constraint === "object_name_is_valid") return storageError("InvalidKey", undefined, { cause: thrown });
+      if (thrown.constraint === "bucket_name_is_valid")
+        return storageError("InvalidBucketName", undefined, { cause: thrown });
+      return thrown;
+    default:
+      return thrown;
+  }
+}
+
+/** Statuses that clients of HTTP must see; the others are 400, and the body has the status, as Supabase's clients expect. */
+const PLAIN_STATUSES: ReadonlySet<number> = new Set([304, 401, 408, 413, 416, 429, 503, 504]);
+
+export function toStorageErrorResponse(error: HttpError): GatewayResponse {
+  const { status, code, message, hint } = error;
+  const [, name] = code in KNOWN ? KNOWN[code as StorageErrorCode] : [0, code];
+  const shown = status >= 500 || PLAIN_STATUSES.has(status) ? status : 400;
+  const body = { statusCode: String(status), error: name, message, code, ...(hint && { hint }) };
+  return jsonResponse(shown, body, { "Cache-Control": "no-store", ...errorHeaders(error) });
+}

@@ -1,0 +1,115 @@
+import type { Authenticator, Caller, TokenKeys } from "#accounts/identity";
+import type { Catalog } from "#catalog";
+import type { Config } from "#config";
+import type { FileStore } from "#files";
+import type { BodyLimit, GatewayResponse, MatchedRequest, ResponseBody } from "#http";
+import type { Database } from "#postgres/database";
+import { findUnstorableInJson, isJsonObject } from "#runtime/json";
+import type { makeStatementContexts } from "../request/run.ts";
+import { type ObjectAddress, StorageRows } from "./object-rows.ts";
+import { storageError } from "./storage-error.ts";
+
+export const STORAGE_PREFIX = "/storage/v1";
+
+/** What the routes use. */
+export type StorageServices = {
+  readonly store: FileStore;
+  readonly database: Database;
+  readonly catalog: () => Catalog;
+  readonly authenticator: Pick<Authenticator, "anonymous">;
+  readonly authenticate: (request: MatchedRequest) => Caller | Promise<Caller>;
+  readonly contextOf: ReturnType<typeof makeStatementContexts>;
+  readonly keys: TokenKeys;
+  readonly config: Config;
+};
+
+/** A request with its caller, and the statements of that caller. */
+export type StorageRequest = MatchedRequest & { readonly caller: Caller; readonly rows: StorageRows };
+
+export type StorageHandler = (request: StorageRequest) => Promise<GatewayResponse<ResponseBody>>;
+
+/** By method and pattern of the path. */
+export type StorageRoutes = Readonly<Record<string, StorageHandler>>;
+
+export function openRows(
+  request: MatchedRequest,
+  caller: Caller,
+  { database, contextOf, catalog }: Pick<StorageServices, "database" | "contextOf" | "catalog">,
+): StorageRows {
+  const context = contextOf({ request, caller, catalog: catalog(), schema: "storage", timezone: null, plan: null });
+  return new StorageRows(database, context);
+}
+
+/** `{bucket}` and `{path*}` of the route. */
+export function addressOf({ parameters }: MatchedRequest): ObjectAddress {
+  return { bucket: parameters.bucket!, name: checkName(parameters.path ?? "") };
+}
+
+/** The database has this rule too; here it keeps names that no row can have from queries. */
+export function checkName(name: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused
+  const isRefused = name === "" || Buffer.byteLength(name) > 1024 || /[\0-\x1f\x7f]|(^|\/)\.{1,2}(\/|$)|^\//.test(name);
+  if (isRefused || !name.isWellFormed()) throw storageError("InvalidKey", `Invalid key: ${name}`);
+  return name;
+}
+
+/** The subject of the token, which becomes the owner of what is uploaded. */
+export function ownerOf({ claims }: Caller): string | null {
+  return typeof claims.sub === "string" && claims.sub !== "" ? claims.sub : null;
+}
+
+const BODY_LIMIT: BodyLimit = { bytes: 1024 * 1024, isAnonymous: true };
+
+export type JsonBody = Readonly<Record<string, unknown>>;
+
+export async function readJsonBody(request: MatchedRequest): Promise<JsonBody> {
+  const bytes = await request.readBody(BODY_LIMIT);
+  if (bytes.length === 0) return {};
+  const text = bytes.toString("utf8");
+  const body = parseJson(text);
+  if (!isJsonObject(body)) throw storageError("InvalidRequest", "body must be object");
+  if (findUnstorableInJson(text) !== null)
+    throw storageError("InvalidRequest", "body must not contain NUL or lone surrogates");
+  return body;
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw storageError("InvalidRequest", "Body is not valid JSON");
+  }
+}
+
+export function requiredText(body: JsonBody, name: string): string {
+  const value = body[name];
+  if (value === undefined || value === null)
+    throw storageError("InvalidRequest", `body must have required property '${name}'`);
+  if (typeof value !== "string") throw storageError("InvalidRequest", `body/${name} must be string`);
+  return value;
+}
+
+export function optionalText(body: JsonBody, name: string): string | null {
+  return (body[name] ?? null) === null ? null : requiredText(body, name);
+}
+
+export function requiredTexts(body: JsonBody, name: string, { max }: { readonly max: number }): readonly string[] {
+  const value = body[name];
+  if (!Array.isArray(value)) throw storageError("InvalidRequest", `body/${name} must be array`);
+  if (value.length === 0) throw storageError("InvalidRequest", `body/${name} must NOT have fewer than 1 items`);
+  if (value.length > max) throw storageError("InvalidRequest", `body/${name} must NOT have more than ${max} items`);
+  if (value.some((item) => typeof item !== "string"))
+    throw storageError("InvalidRequest", `body/${name}/0 must be string`);
+  return value as string[];
+}
+
+/** A whole number within bounds; the default if it is missing. */
+export function wholeNumber(body: JsonBody, name: string, { least, most, usual }: Bounds): number {
+  const value = body[name] ?? usual;
+  if (typeof value !== "number" || !Number.isInteger(value))
+    throw storageError("InvalidRequest", `body/${name} must be integer`);
+  if (value < least) throw storageError("InvalidRequest", `body/${name} must be >= ${least}`);
+  return Math.min(value, most);
+}
+
+type Bounds = { readonly least: number; readonly most: number; readonly usual?: number };

@@ -1,0 +1,64 @@
+import { type GatewayHandler, jsonResponse, makeRouteFinder, type PatternRoutes } from "#http";
+import { bucketRoutes } from "./bucket-routes.ts";
+import { downloadRoutes } from "./download.ts";
+import { listRoutes } from "./list-routes.ts";
+import { objectRoutes } from "./object-routes.ts";
+import { signRoutes } from "./sign-routes.ts";
+import {
+  openRows,
+  STORAGE_PREFIX,
+  type StorageHandler,
+  type StorageRoutes,
+  type StorageServices,
+} from "./storage-request.ts";
+import { uploadRoutes } from "./upload.ts";
+
+/** `/storage/v1`, as Supabase's clients speak it. */
+export function storageHandler(services: StorageServices): GatewayHandler {
+  const findRoute = makeRouteFinder(storageRoutes(services));
+  return (request) => {
+    const path = request.path.slice(STORAGE_PREFIX.length);
+    const { handle, parameters } = findRoute(request.method, path);
+    return handle({ ...request, parameters, query: new URLSearchParams(request.rawQuery) });
+  };
+}
+
+function storageRoutes(services: StorageServices): PatternRoutes {
+  const routes: StorageRoutes = {
+    ...bucketRoutes,
+    ...objectRoutes,
+    ...listRoutes,
+    ...signRoutes(services),
+    ...downloadRoutes(services),
+    ...uploadRoutes(services),
+    "GET /version": async () => jsonResponse(200, { version: "content-service" }),
+    "GET /status": async () => ({ status: 200, headers: {}, body: null }),
+    "DELETE /cdn/{bucket}/{path*}": async () => jsonResponse(200, { message: "success" }),
+  };
+  const entries = Object.entries(routes).map(([name, handle]) => [name, withCaller(name, handle, services)] as const);
+  // `/object/public/{bucket}/{path*}` before `/object/{bucket}/{path*}`.
+  return Object.fromEntries(entries.toSorted(([one], [other]) => literalSegments(other) - literalSegments(one)));
+}
+
+function literalSegments(name: string): number {
+  return name.split("/").filter((segment) => !segment.startsWith("{")).length;
+}
+
+/** The address itself gives the right, so credentials are not read. */
+const OPEN_ROUTES: ReadonlySet<string> = new Set([
+  "GET /object/public/{bucket}/{path*}",
+  "GET /object/info/public/{bucket}/{path*}",
+  "GET /object/sign/{bucket}/{path*}",
+  "PUT /object/upload/sign/{bucket}/{path*}",
+  "GET /status",
+  "GET /version",
+]);
+
+function withCaller(name: string, handle: StorageHandler, services: StorageServices): PatternRoutes[string] {
+  const isOpen = OPEN_ROUTES.has(name);
+  return async (request) => {
+    const caller = isOpen ? services.authenticator.anonymous : await services.authenticate(request);
+    request.admit(caller);
+    return handle({ ...request, caller, rows: openRows(request, caller, services) });
+  };
+}

@@ -1,0 +1,149 @@
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { Busboy, type BusboyHeaders } from "@fastify/busboy";
+import { ContentTooLarge, type DraftFile, type FileStore } from "#files";
+import type { MatchedRequest } from "#http";
+import { findUnstorableInJson, isJsonObject } from "#runtime/json";
+import type { ObjectMetadata } from "./object-rows.ts";
+import { storageError } from "./storage-error.ts";
+
+/** What an upload may be. */
+export type UploadTerms = {
+  readonly maxBytes: number;
+  /** Null accepts all. */
+  readonly types: readonly string[] | null;
+};
+
+export type ReceivedFile = {
+  readonly draft: DraftFile;
+  readonly metadata: ObjectMetadata;
+  readonly userMetadata: Readonly<Record<string, unknown>> | null;
+};
+
+const NO_CACHE = "no-cache";
+const FORM_TYPE = /^multipart\/form-data\b/i;
+const FORM_LIMITS = { fields: 10, fieldNameSize: 100, fieldSize: 1024 * 1024, files: 1, parts: 12, headerPairs: 50 };
+const MAX_USER_METADATA_BYTES = 1024 * 1024;
+
+/** Writes the body to the file store: a form with one file, or the content itself. */
+export function receiveFile(request: MatchedRequest, terms: UploadTerms, store: FileStore): Promise<ReceivedFile> {
+  return FORM_TYPE.test(request.headers["content-type"] ?? "")
+    ? receiveForm(request, terms, store)
+    : receiveContent(request, terms, store);
+}
+
+async function receiveContent(request: MatchedRequest, terms: UploadTerms, store: FileStore): Promise<ReceivedFile> {
+  const { headers } = request;
+  const type = headers["content-type"] ?? "application/octet-stream";
+  checkType(type, terms);
+  if (Number(headers["content-length"]) > terms.maxBytes) throw storageError("EntityTooLarge");
+  const encoded = headers["x-metadata"];
+  const userMetadata =
+    typeof encoded === "string" ? readUserMetadata(Buffer.from(encoded, "base64").toString("utf8")) : null;
+  const draft = await writeDraft(store, request.streamBody(), terms);
+  return { draft, metadata: describe(draft, type, headers["cache-control"] ?? NO_CACHE), userMetadata };
+}
+
+async function receiveForm(request: MatchedRequest, terms: UploadTerms, store: FileStore): Promise<ReceivedFile> {
+  const fields = new Map<string, string>();
+  const stop = new AbortController();
+  let file: { readonly draft: Promise<DraftFile>; readonly type: string } | null = null;
+  const form = openForm(request.headers["content-type"]!);
+  form.on("field", (name, value) => fields.set(name, value));
+  form.on("file", (_field, content, _name, _encoding, partType) => {
+    const type = fields.get("contentType") ?? partType;
+    const draft = file ? null : receivePart(content, type, terms, store);
+    if (!draft) return void content.resume();
+    file = { draft, type };
+    // The rest of a refused file is not parsed.
+    draft.catch((error) => stop.abort(error));
+  });
+  const parsed = pipeline(Readable.from(request.streamBody()), form, { signal: stop.signal });
+  const failure = await parsed.then(
+    () => null,
+    (error: unknown) => error,
+  );
+  const received = file as { readonly draft: Promise<DraftFile>; readonly type: string } | null;
+  if (!received) throw failure ? invalidForm(failure) : storageError("InvalidRequest", "No content provided");
+  const draft = await received.draft;
+  try {
+    if (failure) throw invalidForm(failure);
+    const seconds = fields.get("cacheControl");
+    const about = fields.get("metadata") ?? fields.get("userMetadata");
+    const cacheControl = seconds ? `max-age=${seconds}` : NO_CACHE;
+    const metadata = describe(draft, fields.get("contentType") ?? received.type, cacheControl);
+    return { draft, metadata, userMetadata: about === undefined ? null : readUserMetadata(about) };
+  } catch (error) {
+    await draft.discard();
+    throw error;
+  }
+}
+
+function openForm(contentType: string) {
+  try {
+    return new Busboy({ headers: { "content-type": contentType } as BusboyHeaders, limits: FORM_LIMITS });
+  } catch (error) {
+    throw invalidForm(error);
+  }
+}
+
+async function receivePart(content: Readable, type: string, terms: UploadTerms, store: FileStore): Promise<DraftFile> {
+  checkType(type, terms);
+  return writeDraft(store, content, terms);
+}
+
+function invalidForm(cause: unknown) {
+  return storageError("InvalidRequest", "The form could not be read", { cause });
+}
+
+async function writeDraft(store: FileStore, content: AsyncIterable<Buffer>, { maxBytes }: UploadTerms) {
+  try {
+    return await store.draft(content, maxBytes);
+  } catch (error) {
+    throw error instanceof ContentTooLarge ? storageError("EntityTooLarge", undefined, { cause: error }) : error;
+  }
+}
+
+/** `image/*` accepts `image/png`. */
+function checkType(type: string, { types }: UploadTerms): void {
+  if (types === null) return;
+  const essence = type.split(";", 1)[0]!.trim().toLowerCase();
+  const [kind] = essence.split("/", 1);
+  const isAccepted = types.some((each) => {
+    const accepted = each.toLowerCase();
+    return accepted === "*/*" || accepted === essence || accepted === `${kind}/*` || each === type;
+  });
+  if (!isAccepted) throw storageError("InvalidMimeType", `mime type ${type} is not supported`);
+}
+
+function describe({ hash, bytes }: DraftFile, mimetype: string, cacheControl: string): ObjectMetadata {
+  return {
+    eTag: `"${hash}"`,
+    size: bytes,
+    mimetype: singleLine(mimetype),
+    cacheControl: singleLine(cacheControl),
+    lastModified: new Date().toISOString(),
+    contentLength: bytes,
+    httpStatusCode: 200,
+  };
+}
+
+/** It becomes a header of responses. */
+function singleLine(text: string): string {
+  if (/^[\x20-\x7e]{1,1000}$/.test(text)) return text;
+  throw storageError("InvalidRequest", "contentType and cacheControl must have printable ASCII characters only");
+}
+
+function readUserMetadata(text: string): Readonly<Record<string, unknown>> | null {
+  if (Buffer.byteLength(text) > MAX_USER_METADATA_BYTES)
+    throw storageError("EntityTooLarge", "The user_metadata exceeded the maximum allowed size");
+  if (findUnstorableInJson(text) !== null)
+    throw storageError("InvalidRequest", "metadata must not contain NUL or lone surrogates");
+  try {
+    const value: unknown = JSON.parse(text);
+    return isJsonObject(value) ? value : null;
+  } catch {
+    // As Supabase's service: what is no JSON is ignored.
+    return null;
+  }
+}

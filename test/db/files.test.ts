@@ -1,0 +1,259 @@
+import type pg from "pg";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { alice, anonymous, bob, service } from "./callers.ts";
+import { useContent } from "./content.ts";
+
+const content = useContent();
+const HASH = "a".repeat(64);
+const OTHER_HASH = "b".repeat(64);
+
+beforeAll(async () => {
+  await content.owner.query(`
+    insert into storage.buckets (id, name, public, file_size_limit, allowed_mime_types)
+      values ('notes', 'notes', false, 10, '{image/*}'), ('open', 'open', true, null, null);
+    create policy own_folder on storage.objects to authenticated
+      using ((storage.foldername(name))[1] = (select auth.uid())::text)
+      with check ((storage.foldername(name))[1] = (select auth.uid())::text);`);
+});
+afterAll(() => content.owner.query("drop policy own_folder on storage.objects"));
+beforeEach(() => content.owner.query("delete from storage.objects; delete from private.files"));
+
+/** Rows of the statements, as the owner; undone if the last one fails. */
+async function rowsOf(statement: string, values: unknown[] = []): Promise<pg.QueryResult["rows"]> {
+  return (await content.owner.query(statement, values)).rows;
+}
+
+/** The same for a value. */
+async function firstValue(statement: string, values: unknown[] = []): Promise<unknown> {
+  const [row] = await rowsOf(statement, values);
+  return row && Object.values(row)[0];
+}
+
+async function addObjects(bucket: string, ...names: string[]): Promise<void> {
+  for (const name of names) {
+    await content.owner.query("select storage.put_object($1, $2, '1', '{\"size\": 3}', null, 'v1', false)", [
+      bucket,
+      name,
+    ]);
+  }
+}
+
+describe("helpers for policies", () => {
+  test("folders, name and extension of a path", async () => {
+    const [row] = await rowsOf(
+      "select storage.foldername(path) as folders, storage.filename(path) as name, storage.extension(path) as extension from (values ('a/b/c.tar.gz')) as t (path)",
+    );
+    expect(row).toEqual({ folders: ["a", "b"], name: "c.tar.gz", extension: "gz" });
+  });
+
+  test("storage.get_size_by_bucket counts what the caller may read", async () => {
+    await addObjects("notes", "1/x", "2/y");
+    expect(await rowsOf("select * from storage.get_size_by_bucket()")).toEqual([{ size: "6", bucket_id: "notes" }]);
+    expect(await content.as(alice, "select * from storage.get_size_by_bucket()")).toEqual([
+      { size: "3", bucket_id: "notes" },
+    ]);
+  });
+});
+
+describe("objects", () => {
+  test("storage.put_object adds for those whom a policy lets, and replaces on request", async () => {
+    const put = "select storage.put_object('notes', '1/x', '1', '{}', null, 'v1', $1)";
+    expect(await content.as(alice, put, [false])).toHaveLength(1);
+    for (const caller of [bob, anonymous])
+      await expect(content.as(caller, put, [false])).rejects.toMatchObject({ code: "42501" });
+    await addObjects("notes", "1/x");
+    await expect(content.as(alice, put, [false])).rejects.toMatchObject({ code: "23505" });
+    expect(await content.as(alice, put, [true])).toHaveLength(1);
+  });
+
+  test("an owner that is a uuid is kept as one too", async () => {
+    const id = "8a6f5b7e-0000-4000-8000-000000000001";
+    await content.owner.query("select storage.put_object('notes', 'x', $1, '{}', null, 'v1', false)", [id]);
+    expect(await rowsOf("select owner, owner_id from storage.objects")).toEqual([{ owner: id, owner_id: id }]);
+  });
+
+  test("storage.find_objects, storage.move_object and storage.remove_objects see what the policies show", async () => {
+    await addObjects("notes", "1/x", "2/y");
+    const find = "select name from storage.find_objects('notes', '{1/x,2/y}')";
+    expect(await content.as(alice, find)).toEqual([{ name: "1/x" }]);
+    const move = "select name from storage.move_object('notes', $1, 'notes', $2, null, 'v2')";
+    expect(await content.as(alice, move, ["1/x", "1/z"])).toEqual([{ name: "1/z" }]);
+    expect(await content.as(alice, move, ["2/y", "1/y"])).toEqual([]);
+    await expect(content.as(alice, move, ["1/x", "2/x"])).rejects.toMatchObject({ code: "42501" });
+    expect(await content.as(alice, "select name from storage.remove_objects('notes', '{1/x,2/y}')")).toEqual([
+      { name: "1/x" },
+    ]);
+  });
+
+  test.each(["", "/x", "a/../b", ".", "a\nb"])("the name %j is refused", async (name) => {
+    const insert = content.owner.query("insert into storage.objects (bucket_id, name) values ('notes', $1)", [name]);
+    await expect(insert).rejects.toMatchObject({ constraint: "object_name_is_valid" });
+  });
+});
+
+describe("lists", () => {
+  const NAMES = ["a/1", "a/deep/2", "a.txt", "a0", "b", "ü/3"];
+
+  test("storage.end_of_prefix is the first text behind all that begin with the prefix", async () => {
+    expect(await firstValue("select storage.end_of_prefix('a/')")).toBe("a0");
+    expect(await firstValue("select storage.end_of_prefix('')")).toBeNull();
+    expect(await firstValue("select storage.end_of_prefix('ü')")).toBeNull();
+  });
+
+  test("storage.list_names goes through one level or all, in both directions, from any entry", async () => {
+    await addObjects("notes", ...NAMES);
+    const listed = async (hasFolders: boolean, isDescending: boolean, prefix = "") => {
+      const entries: string[] = [];
+      for (let after: string | null = null; ; after = entries.at(-1)!) {
+        const values = [prefix, hasFolders, isDescending, after];
+        const page = await rowsOf("select entry from storage.list_names('notes', $1, $2, $3, $4, 2)", values);
+        entries.push(...page.map(({ entry }) => entry));
+        if (page.length < 2) return entries;
+      }
+    };
+    const level = ["a.txt", "a/", "a0", "b", "ü/"];
+    expect(await listed(true, false)).toEqual(level);
+    expect(await listed(true, true)).toEqual(level.toReversed());
+    const all = ["a.txt", "a/1", "a/deep/2", "a0", "b", "ü/3"];
+    expect(await listed(false, false)).toEqual(all);
+    expect(await listed(false, true)).toEqual(all.toReversed());
+    expect(await listed(true, false, "a/")).toEqual(["a/1", "a/deep/"]);
+    expect(await listed(true, true, "a")).toEqual(["a0", "a/", "a.txt"]);
+    expect(await listed(true, false, "ü")).toEqual(["ü/"]);
+  });
+
+  test("storage.list_times orders by a time, folders by that of their objects", async () => {
+    await addObjects("notes", "f/1", "f/2", "g");
+    await content.owner.query(`
+      set session_replication_role = replica;
+      update storage.objects set created_at = case name when 'f/1' then timestamptz '2026-01-01Z' when 'g' then '2026-01-02Z' else '2026-01-03Z' end;
+      reset session_replication_role`);
+    const list = async (isDescending: boolean) =>
+      (
+        await rowsOf("select entry from storage.list_times('notes', '', true, $1, false, null, null, 9)", [
+          isDescending,
+        ])
+      ).map(({ entry }) => entry);
+    expect(await list(false)).toEqual(["f/", "g"]);
+    expect(await list(true)).toEqual(["g", "f/"]);
+  });
+
+  test("storage.search gives the names within a folder", async () => {
+    await addObjects("notes", ...NAMES);
+    const search = "select name from storage.search($1, 'notes', 10, 1, 0, $2, $3)";
+    expect((await rowsOf(search, ["", "", "name"])).map(({ name }) => name)).toEqual(["a.txt", "a", "a0", "b", "ü"]);
+    expect((await rowsOf(search, ["a/", "D", "name"])).map(({ name }) => name)).toEqual(["deep"]);
+    expect(await rowsOf(search, ["", "", "created_at"])).toHaveLength(5);
+  });
+});
+
+describe("buckets", () => {
+  test("storage.put_bucket, storage.change_bucket, storage.find_buckets and storage.remove_bucket are for those whom a policy lets", async () => {
+    await expect(content.as(alice, "select storage.put_bucket('mine', '1', true, null, null)")).rejects.toMatchObject({
+      code: "42501",
+    });
+    expect(await content.as(alice, "select id from storage.find_buckets(null, null, 'name', false, 9, 0)")).toEqual([]);
+    await content.owner.query("select storage.put_bucket('ours', '1', true, 5, '{a/b}')");
+    const changed = "select * from storage.change_bucket('ours', false, null, null, '{allowed_mime_types}')";
+    expect(await content.as(alice, changed)).toEqual([]);
+    expect(await rowsOf(changed)).toEqual([{ change_bucket: "ours" }]);
+    expect(
+      await rowsOf(
+        "select id, public, file_size_limit, allowed_mime_types from storage.find_buckets('ours', null, 'name', false, 9, 0)",
+      ),
+    ).toEqual([{ id: "ours", public: false, file_size_limit: "5", allowed_mime_types: null }]);
+    expect(await content.as(alice, "select * from storage.remove_bucket('ours')")).toEqual([]);
+    expect(await rowsOf("select * from storage.remove_bucket('ours')")).toEqual([{ remove_bucket: "ours" }]);
+  });
+
+  test("storage.empty_bucket removes what the caller may remove", async () => {
+    await addObjects("notes", "1/x", "2/y");
+    expect(await content.as(alice, "select storage.empty_bucket('notes') as count")).toEqual([{ count: "1" }]);
+    expect(await firstValue("select storage.empty_bucket('notes')")).toBe("2");
+  });
+});
+
+describe("the service", () => {
+  const asLogin = (statement: string, values: unknown[] = []) =>
+    content.requests.query(statement, values).then(({ rows }) => rows);
+
+  test("its functions are closed to callers", async () => {
+    const calls = [
+      "bucket_terms('x')",
+      "public_object('x', 'y')",
+      "signed_object('x', 'y')",
+      "name_content('x', 'y', 'z')",
+    ];
+    for (const call of calls) {
+      for (const caller of [anonymous, alice, service]) {
+        await expect(content.as(caller, `select * from private.${call}`)).rejects.toMatchObject({ code: "42501" });
+      }
+    }
+  });
+
+  test("private.bucket_terms are what an upload must keep to", async () => {
+    expect(await asLogin("select * from private.bucket_terms('notes')")).toEqual([
+      { is_public: false, file_size_limit: "10", allowed_mime_types: ["image/*"] },
+    ]);
+    expect(await asLogin("select * from private.bucket_terms('nowhere')")).toEqual([]);
+  });
+
+  test("private.public_object finds those of public buckets only, private.signed_object all", async () => {
+    await addObjects("notes", "x");
+    await addObjects("open", "x");
+    for (const [bucket, isPublic] of [
+      ["notes", 0],
+      ["open", 1],
+    ] as const) {
+      expect(await asLogin("select name from private.public_object($1, 'x')", [bucket])).toHaveLength(isPublic);
+      expect(await asLogin("select name from private.signed_object($1, 'x')", [bucket])).toHaveLength(1);
+    }
+  });
+
+  test("private.put_signed_object writes what the service has allowed", async () => {
+    await asLogin("select private.put_signed_object('notes', '7/x', null, '{}', null, 'v1', false)");
+    expect(await firstValue("select name from storage.objects")).toBe("7/x");
+  });
+
+  test("private.name_content names a content that private.keep_file has noted", async () => {
+    await addObjects("notes", "x");
+    await expect(asLogin("select private.name_content('notes', 'x', $1)", [HASH])).rejects.toMatchObject({
+      code: "23503",
+    });
+    await asLogin("select private.keep_file($1, 3)", [HASH]);
+    expect(await asLogin("select private.name_content('notes', 'x', $1)", [HASH])).toHaveLength(1);
+    expect(await rowsOf("select hash, released_at from private.files")).toEqual([{ hash: HASH, released_at: null }]);
+  });
+
+  test("private.tg_objects__keep_content takes contents from the owner alone, private.tg_objects__release_content notes what is gone", async () => {
+    await content.owner.query("select private.keep_file($1, 3)", [HASH]);
+    const insert =
+      "insert into storage.objects (bucket_id, name, content) values ('notes', '1/x', $1) returning content";
+    expect(await content.as(alice, insert, [HASH])).toEqual([{ content: null }]);
+    expect(await content.as(service, insert, [HASH])).toEqual([{ content: null }]);
+    await addObjects("notes", "1/y");
+    await content.owner.query("select private.name_content('notes', '1/y', $1)", [HASH]);
+    await content.owner.query("delete from storage.objects");
+    expect(await firstValue("select released_at is not null from private.files")).toBe(true);
+  });
+
+  test("private.take_unused_files returns what nobody names, after a while", async () => {
+    await content.owner.query("select private.keep_file($1, 3), private.keep_file($2, 3)", [HASH, OTHER_HASH]);
+    await addObjects("notes", "x");
+    await content.owner.query("select private.name_content('notes', 'x', $1)", [HASH]);
+    const take = "select hash from private.take_unused_files($1::interval, 10) as hash";
+    expect(await rowsOf(take, ["1 hour"])).toEqual([]);
+    expect(await rowsOf(take, ["0"])).toEqual([{ hash: OTHER_HASH }]);
+  });
+
+  test("private.note_stray_files leaves what is known", async () => {
+    await addObjects("notes", "x");
+    await content.owner.query("select private.keep_file($1, 3)", [HASH]);
+    await content.owner.query("select private.name_content('notes', 'x', $1)", [HASH]);
+    await content.owner.query("select private.note_stray_files($1)", [[HASH, OTHER_HASH]]);
+    expect(await rowsOf("select hash, released_at is null as kept from private.files order by hash")).toEqual([
+      { hash: HASH, kept: true },
+      { hash: OTHER_HASH, kept: false },
+    ]);
+  });
+});
