@@ -30,6 +30,11 @@ create schema realtime;
 grant usage on schema realtime to anon, authenticated, authenticator, service_role;
 comment on schema realtime is 'Channels: policies of private ones, and broadcasts from SQL.';
 
+-- schema storage
+create schema storage;
+grant usage on schema storage to anon, authenticated, service_role;
+comment on schema storage is 'Files: buckets, objects and helpers for their policies.';
+
 -- extension pg_trgm
 create extension pg_trgm with schema extensions;
 
@@ -896,6 +901,24 @@ comment on column private.bounds.used is 'How much there was when it was last co
 comment on column private.bounds.used_at is 'When it was last counted.';
 comment on table private.bounds is 'How much callers may make the tables of the service grow. Change a number by an update; it applies at once.';
 
+-- table private.files
+create table private.files (
+  hash text not null,
+  bytes bigint not null,
+  stored_at timestamp with time zone default now() not null,
+  released_at timestamp with time zone,
+  constraint files_pkey PRIMARY KEY (hash),
+  constraint files_bytes_check CHECK ((bytes >= 0)),
+  constraint files_hash_check CHECK ((hash ~ '^[0-9a-f]{64}$'::text))
+);
+CREATE INDEX files_released_at_idx ON private.files USING btree (released_at) WHERE (released_at IS NOT NULL);
+alter table private.files enable row level security;
+comment on column private.files.bytes is 'The size of the content.';
+comment on column private.files.hash is 'The SHA-256 of the content, and its name in the file store.';
+comment on column private.files.released_at is 'When the last object that named it may have gone; null while one names it.';
+comment on column private.files.stored_at is 'When it was stored first.';
+comment on table private.files is 'The contents of objects, in the file store.';
+
 -- table private.kept_answer_counts
 create table private.kept_answer_counts (
   caller_key text not null,
@@ -1005,6 +1028,7 @@ CREATE INDEX tasks_by_turn ON private.tasks USING btree (lane, turn, run_at) WHE
 CREATE INDEX tasks_expires_at_idx ON private.tasks USING btree (expires_at);
 CREATE INDEX tasks_failed ON private.tasks USING btree (finished_at) WHERE (status = 'failed'::text);
 CREATE INDEX tasks_of_caller ON private.tasks USING btree (caller_key) INCLUDE (bytes);
+CREATE INDEX tasks_of_caller_by_turn ON private.tasks USING btree (lane, caller_key, turn) WHERE ((status = 'queued'::text) AND (turn IS NOT NULL));
 CREATE INDEX tasks_owner_idx ON private.tasks USING btree (owner) WHERE (finished_at IS NULL);
 CREATE INDEX tasks_running ON private.tasks USING btree (lane, caller_key) WHERE (status = 'running'::text);
 CREATE INDEX tasks_work_finished_at_idx ON private.tasks USING btree (work, finished_at);
@@ -1346,6 +1370,93 @@ comment on column realtime.messages.updated_at is 'When it was last changed.';
 comment on constraint messages_extension on realtime.messages is 'The extension is broadcast or presence.';
 comment on constraint messages_pkey on realtime.messages is 'A message with this id exists.';
 comment on table realtime.messages is 'Its policies decide who may receive and send in private channels. It holds no rows.';
+
+-- table storage.buckets
+create table storage.buckets (
+  id text not null,
+  name text not null,
+  owner uuid,
+  public boolean default false,
+  avif_autodetection boolean default false,
+  file_size_limit bigint,
+  allowed_mime_types text[],
+  owner_id text,
+  created_at timestamp with time zone default now(),
+  updated_at timestamp with time zone default now(),
+  type text default 'STANDARD'::text not null,
+  constraint buckets_pkey PRIMARY KEY (id),
+  constraint buckets_name_key UNIQUE (name),
+  constraint bucket_name_is_valid CHECK (((id ~ '^[\w!\-.*''() &$@=;:+,?]{1,100}$'::text) AND (name = id))) NOT VALID
+);
+alter table storage.buckets enable row level security;
+alter table storage.buckets replica identity full;
+create policy admin_all on storage.buckets for all to admin using (true) with check (true);
+grant delete, insert, maintain, references, select, trigger, truncate, update on storage.buckets to anon, authenticated, service_role;
+comment on column storage.buckets.allowed_mime_types is 'The accepted content types, such as image/* or image/png; null accepts all.';
+comment on column storage.buckets.avif_autodetection is 'Not used.';
+comment on column storage.buckets.created_at is 'When it was created.';
+comment on column storage.buckets.file_size_limit is 'The largest object in bytes; null is the limit of the deployment.';
+comment on column storage.buckets.id is 'The name of the bucket in addresses.';
+comment on column storage.buckets.name is 'The same as the id.';
+comment on column storage.buckets.owner is 'The user who made it, if users are numbered by uuid.';
+comment on column storage.buckets.owner_id is 'The user who made it.';
+comment on column storage.buckets.public is 'Whether everybody may download its objects by their address.';
+comment on column storage.buckets.type is 'Always STANDARD.';
+comment on column storage.buckets.updated_at is 'When it was changed last.';
+comment on constraint bucket_name_is_valid on storage.buckets is 'A bucket is named by 1 to 100 letters, digits and !-_.*''() &$@=;:+,? and its id and name are equal.';
+comment on constraint buckets_name_key on storage.buckets is 'A bucket has this name already: choose another.';
+comment on constraint buckets_pkey on storage.buckets is 'A bucket has this id already: choose another.';
+comment on table storage.buckets is 'Buckets: folders with a limit of size and of types, public or not.';
+
+-- table storage.objects
+create table storage.objects (
+  id uuid default gen_random_uuid() not null,
+  bucket_id text,
+  name text,
+  owner uuid,
+  owner_id text,
+  metadata jsonb,
+  user_metadata jsonb,
+  version text,
+  path_tokens text[] generated always as (string_to_array(name, '/'::text)) stored,
+  created_at timestamp with time zone default now(),
+  updated_at timestamp with time zone default now(),
+  last_accessed_at timestamp with time zone default now(),
+  content text,
+  constraint objects_pkey PRIMARY KEY (id),
+  constraint object_name_is_valid CHECK (((name <> ''::text) AND (octet_length(name) <= 1024) AND (name !~ '[\x01-\x1f\x7f]'::text) AND (name !~ '(^|/)\.{1,2}(/|$)'::text) AND (name !~ '^/'::text))) NOT VALID,
+  constraint objects_bucket_id_fkey FOREIGN KEY (bucket_id) REFERENCES storage.buckets(id),
+  constraint objects_content_fkey FOREIGN KEY (content) REFERENCES private.files(hash)
+);
+CREATE INDEX objects_by_content ON storage.objects USING btree (content);
+CREATE INDEX objects_by_name ON storage.objects USING btree (bucket_id, name COLLATE "C");
+CREATE UNIQUE INDEX bucketid_objname ON storage.objects USING btree (bucket_id, name);
+CREATE TRIGGER _900_keep_content BEFORE INSERT OR UPDATE ON storage.objects FOR EACH ROW EXECUTE FUNCTION private.tg_objects__keep_content();
+CREATE TRIGGER _900_release_deleted AFTER DELETE ON storage.objects FOR EACH ROW WHEN ((old.content IS NOT NULL)) EXECUTE FUNCTION private.tg_objects__release_content();
+CREATE TRIGGER _900_release_replaced AFTER UPDATE OF content ON storage.objects FOR EACH ROW WHEN (((old.content IS NOT NULL) AND (old.content IS DISTINCT FROM new.content))) EXECUTE FUNCTION private.tg_objects__release_content();
+alter table storage.objects enable row level security;
+alter table storage.objects replica identity full;
+create policy admin_all on storage.objects for all to admin using (true) with check (true);
+grant delete, insert, maintain, references, select, trigger, truncate, update on storage.objects to anon, authenticated, service_role;
+comment on column storage.objects.bucket_id is 'The bucket.';
+comment on column storage.objects.content is 'The digest of the content; set by the service alone. Null: a row without a file.';
+comment on column storage.objects.created_at is 'When it was uploaded first.';
+comment on column storage.objects.id is 'The id.';
+comment on column storage.objects.last_accessed_at is 'Not used.';
+comment on column storage.objects.metadata is 'Size, type, ETag and cache control, as the service has found them.';
+comment on column storage.objects.name is 'The path within the bucket.';
+comment on column storage.objects.owner is 'The user who uploaded it, if users are numbered by uuid.';
+comment on column storage.objects.owner_id is 'The user who uploaded it.';
+comment on column storage.objects.path_tokens is 'The folders and the name.';
+comment on column storage.objects.updated_at is 'When it was changed last.';
+comment on column storage.objects.user_metadata is 'What the uploader says about it.';
+comment on column storage.objects.version is 'Changes with each upload.';
+comment on constraint object_name_is_valid on storage.objects is 'A name has 1 to 1024 bytes, no control characters, no segment . or .. and no slash at its beginning.';
+comment on constraint objects_bucket_id_fkey on storage.objects is 'The bucket does not exist, or has objects: create it, or empty it.';
+comment on constraint objects_content_fkey on storage.objects is 'The content is not stored: upload it.';
+comment on constraint objects_pkey on storage.objects is 'An object has this id already: let the database choose it.';
+comment on index storage.bucketid_objname is 'The bucket has an object of this name already: replace it, or choose another name.';
+comment on table storage.objects is 'Objects: who may do what with a file is decided by the policies of this table.';
 
 -- function api.cancel_task(uuid)
 CREATE OR REPLACE FUNCTION api.cancel_task(id uuid)
@@ -5635,16 +5746,19 @@ begin
     where tasks.lane = begin_task.lane and tasks.status = 'queued' and tasks.turn is null and tasks.run_at <= clock_timestamp()
     order by tasks.run_at limit 1000
     for update skip locked
+  ), latest as materialized (
+    -- One look into the index per caller, however many of its tasks wait.
+    select callers.caller_key, (
+      select max(waiting.turn) from private.tasks as waiting
+      where waiting.lane = begin_task.lane and waiting.caller_key = callers.caller_key and waiting.status = 'queued'
+        and waiting.turn is not null
+    ) as turn
+    from (select distinct due.caller_key from due) as callers
   ), placed as (
     select due.id, greatest(v_turn, latest.turn)
       + row_number() over (partition by due.caller_key order by due.run_at, due.created_at, due.id) as turn
     from due
-    left join (
-      select waiting.caller_key, max(waiting.turn) as turn from private.tasks as waiting
-      where waiting.lane = begin_task.lane and waiting.status = 'queued' and waiting.turn is not null
-        and waiting.caller_key in (select due.caller_key from due)
-      group by 1
-    ) as latest using (caller_key)
+    left join latest using (caller_key)
   )
   update private.tasks set turn = placed.turn from placed where tasks.id = placed.id;
 
@@ -5683,6 +5797,21 @@ CREATE OR REPLACE FUNCTION private.bound(name text)
  STABLE PARALLEL SAFE
 RETURN (SELECT bounds.bound FROM private.bounds WHERE (bounds.name = bound.name));
 comment on function private.bound(text) is 'How much of something may be kept; changed by an update of private.bounds.';
+
+-- function private.bucket_terms(text)
+CREATE OR REPLACE FUNCTION private.bucket_terms(bucket text, OUT is_public boolean, OUT file_size_limit bigint, OUT allowed_mime_types text[])
+ RETURNS SETOF record
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+BEGIN ATOMIC
+ SELECT COALESCE(buckets.public, false) AS "coalesce",
+     buckets.file_size_limit,
+     buckets.allowed_mime_types
+    FROM storage.buckets
+   WHERE (buckets.id = bucket_terms.bucket);
+END;
+grant execute on function private.bucket_terms(text) to authenticator;
+comment on function private.bucket_terms(text) is 'Whether everybody may download from a bucket, and what may be uploaded, whoever asks.';
 
 -- function private.call_statement(text,jsonb)
 CREATE OR REPLACE FUNCTION private.call_statement(function text, arguments jsonb)
@@ -6209,6 +6338,18 @@ CREATE OR REPLACE FUNCTION private.is_served(class pg_class)
 RETURN (((class).relkind = ANY (ARRAY['r'::"char", 'p'::"char"])) AND ((class).relpersistence = 'p'::"char") AND ((class).relnamespace <> ALL (ARRAY[('auth'::regnamespace)::oid, ('api'::regnamespace)::oid, ('extensions'::regnamespace)::oid])) AND has_schema_privilege('authenticated'::name, (class).relnamespace, 'usage'::text));
 comment on function private.is_served(pg_class) is 'Whether this table may be served.';
 
+-- function private.keep_file(text,bigint)
+CREATE OR REPLACE FUNCTION private.keep_file(hash text, bytes bigint)
+ RETURNS void
+ LANGUAGE sql
+ SECURITY DEFINER
+BEGIN ATOMIC
+ INSERT INTO private.files (hash, bytes, released_at)
+   VALUES (keep_file.hash, keep_file.bytes, clock_timestamp()) ON CONFLICT(hash) DO UPDATE SET released_at = clock_timestamp();
+END;
+grant execute on function private.keep_file(text,bigint) to authenticator;
+comment on function private.keep_file(text,bigint) is 'Notes a content that an object is about to name.';
+
 -- function private.keep_writable(regclass)
 CREATE OR REPLACE FUNCTION private.keep_writable("table" regclass)
  RETURNS void
@@ -6407,6 +6548,34 @@ end;
 $function$;
 comment on function private.maintain_webhooks() is 'Follows renamed tables and creates missing triggers; called by the service as the owner.';
 
+-- function private.name_content(text,text,text)
+CREATE OR REPLACE FUNCTION private.name_content(bucket text, name text, hash text)
+ RETURNS SETOF uuid
+ LANGUAGE sql
+ SECURITY DEFINER
+BEGIN ATOMIC
+ UPDATE private.files SET released_at = NULL::timestamp with time zone
+   WHERE (files.hash = name_content.hash);
+ UPDATE storage.objects SET content = name_content.hash
+   WHERE ((objects.bucket_id = name_content.bucket) AND (objects.name = name_content.name))
+   RETURNING objects.id;
+END;
+grant execute on function private.name_content(text,text,text) to authenticator;
+comment on function private.name_content(text,text,text) is 'Gives an object its content.';
+
+-- function private.note_stray_files(text[])
+CREATE OR REPLACE FUNCTION private.note_stray_files(hashes text[])
+ RETURNS void
+ LANGUAGE sql
+ SECURITY DEFINER
+BEGIN ATOMIC
+ INSERT INTO private.files (hash, bytes, released_at)  SELECT unnest.unnest,
+             0,
+             clock_timestamp() AS clock_timestamp
+            FROM unnest(note_stray_files.hashes) unnest(unnest) ON CONFLICT(hash) DO NOTHING;
+END;
+comment on function private.note_stray_files(text[]) is 'Notes contents of the file store without an object, which are deleted after a while.';
+
 -- function private.outlives_session(uuid)
 CREATE OR REPLACE FUNCTION private.outlives_session(id uuid)
  RETURNS boolean
@@ -6419,6 +6588,30 @@ BEGIN ATOMIC
            WHERE ((task.id = outlives_session.id) AND (account.password_changed_at <= task.created_at) AND ((task.caller ->> 'role'::text) = COALESCE(user_roles.role, 'authenticated'::text))))) AS "exists";
 END;
 comment on function private.outlives_session(uuid) is 'Whether the user of a task has kept the password and the role since it was queued; called by the service as the owner.';
+
+-- function private.public_object(text,text)
+CREATE OR REPLACE FUNCTION private.public_object(bucket text, name text)
+ RETURNS SETOF storage.objects
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+  select objects.* from storage.objects join storage.buckets on buckets.id = objects.bucket_id
+  where objects.bucket_id = bucket and objects.name = public_object.name and buckets.public;
+$function$;
+grant execute on function private.public_object(text,text) to authenticator;
+comment on function private.public_object(text,text) is 'An object of a public bucket.';
+
+-- function private.put_signed_object(text,text,text,jsonb,jsonb,text,boolean)
+CREATE OR REPLACE FUNCTION private.put_signed_object(bucket text, name text, owner text, metadata jsonb, user_metadata jsonb, version text, replaces boolean)
+ RETURNS void
+ LANGUAGE sql
+ SECURITY DEFINER
+BEGIN ATOMIC
+ SELECT storage.put_object(bucket, name, owner, metadata, user_metadata, version, replaces) AS put_object;
+END;
+grant execute on function private.put_signed_object(text,text,text,jsonb,jsonb,text,boolean) to authenticator;
+comment on function private.put_signed_object(text,text,text,jsonb,jsonb,text,boolean) is 'Adds or replaces an object for an address that the service has signed.';
 
 -- function private.queue_call(text,jsonb,text,jsonb,timestamp with time zone,text,interval,text,text)
 CREATE OR REPLACE FUNCTION private.queue_call(role text, claims jsonb, function text, arguments jsonb, run_at timestamp with time zone DEFAULT now(), key text DEFAULT NULL::text, time_limit interval DEFAULT NULL::interval, lane text DEFAULT NULL::text, caller_key text DEFAULT NULL::text)
@@ -6575,8 +6768,8 @@ end;
 $function$;
 comment on function private.record_schedule_minutes(timestamp with time zone,jsonb) is 'Queues what is due, records what was missed, and deletes old runs; called by the service as the owner, after begin_schedule_minutes.';
 
--- function private.remove_spent_jobs(text)
-CREATE OR REPLACE FUNCTION private.remove_spent_jobs(lane text)
+-- function private.remove_jobs_of(uuid[])
+CREATE OR REPLACE FUNCTION private.remove_jobs_of(tasks uuid[])
  RETURNS void
  LANGUAGE plpgsql
  SET search_path TO ''
@@ -6584,13 +6777,11 @@ AS $function$
 begin
   perform graphile_worker.complete_jobs(array(
     select job.id from graphile_worker.jobs as job
-    join private.tasks on tasks.id::text = job.key
-    where job.task_identifier = 'perform_' || remove_spent_jobs.lane and job.locked_at is null and tasks.finished_at is not null
-    order by job.id limit 5000
+    where job.key = any (remove_jobs_of.tasks::text[]) and job.locked_at is null
   ));
 end;
 $function$;
-comment on function private.remove_spent_jobs(text) is 'Removes jobs of a lane whose task has ended; called by the service as the owner.';
+comment on function private.remove_jobs_of(uuid[]) is 'Removes the jobs of tasks that have ended; called by the service as the owner.';
 
 -- function private.requeue_task(uuid,interval)
 CREATE OR REPLACE FUNCTION private.requeue_task(id uuid, after interval)
@@ -6661,6 +6852,18 @@ CREATE OR REPLACE FUNCTION private.sees_task(owner text)
  STABLE
 RETURN (auth.is_admin() OR (owner = private.task_owner(auth.role(), auth.jwt())));
 comment on function private.sees_task(text) is 'Whether a task is the caller''s own; administrators see all.';
+
+-- function private.signed_object(text,text)
+CREATE OR REPLACE FUNCTION private.signed_object(bucket text, name text)
+ RETURNS SETOF storage.objects
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+  select objects.* from storage.objects where objects.bucket_id = bucket and objects.name = signed_object.name;
+$function$;
+grant execute on function private.signed_object(text,text) to authenticator;
+comment on function private.signed_object(text,text) is 'An object whose address the service has signed.';
 
 -- function private.start_schedule_run(text,timestamp with time zone)
 CREATE OR REPLACE FUNCTION private.start_schedule_run(schedule text, planned_at timestamp with time zone)
@@ -6758,6 +6961,27 @@ end;
 $function$;
 grant execute on function private.store_response(text,text,integer,text,text,text) to authenticator;
 comment on function private.store_response(text,text,integer,text,text,text) is 'Stores a response at the id that this transaction has claimed.';
+
+-- function private.take_unused_files(interval,integer)
+CREATE OR REPLACE FUNCTION private.take_unused_files(grace interval, max_files integer)
+ RETURNS SETOF text
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+begin
+  update private.files set released_at = null
+    where released_at < clock_timestamp() - grace and exists (select from storage.objects where content = files.hash);
+  return query
+    delete from private.files where hash in (
+      select unused.hash from private.files as unused
+      where unused.released_at < clock_timestamp() - grace
+        and not exists (select from storage.objects where objects.content = unused.hash)
+      order by unused.released_at limit max_files for update skip locked
+    ) returning files.hash;
+end;
+$function$;
+comment on function private.take_unused_files(interval,integer) is 'Forgets contents that no object has named for a while, and returns them to be deleted.';
 
 -- function private.takes_arguments(oid,jsonb)
 CREATE OR REPLACE FUNCTION private.takes_arguments(function oid, arguments jsonb)
@@ -7082,6 +7306,42 @@ begin
 end;
 $function$;
 comment on function private.tg__webhook() is 'Records changes for the webhook whose id is the argument.';
+
+-- function private.tg_objects__keep_content()
+CREATE OR REPLACE FUNCTION private.tg_objects__keep_content()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  if not pg_has_role(current_user, (select relowner from pg_class where oid = TG_RELID), 'usage') then
+    if TG_OP = 'INSERT' then
+      NEW.content := null;
+    else
+      NEW.content := OLD.content;
+    end if;
+  end if;
+  if TG_OP = 'UPDATE' then
+    NEW.updated_at := now();
+  end if;
+  return NEW;
+end;
+$function$;
+comment on function private.tg_objects__keep_content() is 'Lets the owner alone name contents, and notes when an object was changed.';
+
+-- function private.tg_objects__release_content()
+CREATE OR REPLACE FUNCTION private.tg_objects__release_content()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+begin
+  update private.files set released_at = clock_timestamp() where hash = OLD.content;
+  return null;
+end;
+$function$;
+comment on function private.tg_objects__release_content() is 'Notes that a content may be without an object.';
 
 -- function private.tg_webhooks__capture()
 CREATE OR REPLACE FUNCTION private.tg_webhooks__capture()
@@ -7651,6 +7911,334 @@ CREATE OR REPLACE FUNCTION realtime.topic()
 RETURN NULLIF(current_setting('realtime.topic'::text, true), ''::text);
 grant execute on function realtime.topic() to anon, authenticated, service_role;
 comment on function realtime.topic() is 'The private channel that is being checked, for policies on realtime.messages.';
+
+-- function storage.change_bucket(text,boolean,bigint,text[],text[])
+CREATE OR REPLACE FUNCTION storage.change_bucket(id text, public boolean, file_size_limit bigint, allowed_mime_types text[], clears text[])
+ RETURNS SETOF text
+ LANGUAGE sql
+BEGIN ATOMIC
+ UPDATE storage.buckets SET public = COALESCE(change_bucket.public, buckets.public), file_size_limit =
+         CASE
+             WHEN ('file_size_limit'::text = ANY (change_bucket.clears)) THEN NULL::bigint
+             ELSE COALESCE(change_bucket.file_size_limit, buckets.file_size_limit)
+         END, allowed_mime_types =
+         CASE
+             WHEN ('allowed_mime_types'::text = ANY (change_bucket.clears)) THEN NULL::text[]
+             ELSE COALESCE(change_bucket.allowed_mime_types, buckets.allowed_mime_types)
+         END, updated_at = now()
+   WHERE (buckets.id = change_bucket.id)
+   RETURNING buckets.id;
+END;
+grant execute on function storage.change_bucket(text,boolean,bigint,text[],text[]) to anon, authenticated, service_role;
+comment on function storage.change_bucket(text,boolean,bigint,text[],text[]) is 'Changes settings of a bucket.';
+
+-- function storage.empty_bucket(text)
+CREATE OR REPLACE FUNCTION storage.empty_bucket(id text)
+ RETURNS bigint
+ LANGUAGE sql
+BEGIN ATOMIC
+ WITH removed AS (
+          DELETE FROM storage.objects
+           WHERE (objects.bucket_id = empty_bucket.id)
+           RETURNING 1 AS "?column?"
+         )
+  SELECT count(*) AS count
+    FROM removed;
+END;
+grant execute on function storage.empty_bucket(text) to anon, authenticated, service_role;
+comment on function storage.empty_bucket(text) is 'Deletes the objects of a bucket that the caller may delete.';
+
+-- function storage.end_of_prefix(text)
+CREATE OR REPLACE FUNCTION storage.end_of_prefix(prefix text)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN ((prefix <> ''::text) AND (ascii("right"(prefix, 1)) < 127)) THEN ("left"(prefix, '-1'::integer) || chr((ascii("right"(prefix, 1)) + 1))) ELSE NULL::text END;
+grant execute on function storage.end_of_prefix(text) to anon, authenticated, service_role;
+comment on function storage.end_of_prefix(text) is 'The first text that follows all texts with the prefix, in the order of bytes.';
+
+-- function storage.extension(text)
+CREATE OR REPLACE FUNCTION storage.extension(name text)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+RETURN reverse(split_part(reverse(storage.filename(name)), '.'::text, 1));
+grant execute on function storage.extension(text) to anon, authenticated, service_role;
+comment on function storage.extension(text) is 'The extension: png of a/b/c.png.';
+
+-- function storage.filename(text)
+CREATE OR REPLACE FUNCTION storage.filename(name text)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+RETURN (string_to_array(name, '/'::text))[array_length(string_to_array(name, '/'::text), 1)];
+grant execute on function storage.filename(text) to anon, authenticated, service_role;
+comment on function storage.filename(text) is 'The name without folders: c.png of a/b/c.png.';
+
+-- function storage.find_buckets(text,text,text,boolean,integer,integer)
+CREATE OR REPLACE FUNCTION storage.find_buckets(id text, search text, sort_column text, is_descending boolean, max_rows integer, skipped integer)
+ RETURNS SETOF storage.buckets
+ LANGUAGE sql
+ STABLE
+ SET search_path TO ''
+AS $function$
+  select buckets.* from storage.buckets
+  where (find_buckets.id is null or buckets.id = find_buckets.id)
+    and (find_buckets.search is null or strpos(lower(buckets.name), lower(find_buckets.search)) > 0)
+  order by
+    case when not is_descending then case sort_column
+      when 'created_at' then buckets.created_at::text when 'updated_at' then buckets.updated_at::text else buckets.name end end collate "C",
+    case when is_descending then case sort_column
+      when 'created_at' then buckets.created_at::text when 'updated_at' then buckets.updated_at::text else buckets.name end end collate "C" desc
+  limit max_rows offset skipped;
+$function$;
+grant execute on function storage.find_buckets(text,text,text,boolean,integer,integer) to anon, authenticated, service_role;
+comment on function storage.find_buckets(text,text,text,boolean,integer,integer) is 'The buckets that the caller may read.';
+
+-- function storage.find_objects(text,text[])
+CREATE OR REPLACE FUNCTION storage.find_objects(bucket text, names text[])
+ RETURNS SETOF storage.objects
+ LANGUAGE sql
+ STABLE
+ SET search_path TO ''
+AS $function$
+  select objects.* from storage.objects where objects.bucket_id = bucket and objects.name = any (names);
+$function$;
+grant execute on function storage.find_objects(text,text[]) to anon, authenticated, service_role;
+comment on function storage.find_objects(text,text[]) is 'The objects with these names that the caller may read.';
+
+-- function storage.foldername(text)
+CREATE OR REPLACE FUNCTION storage.foldername(name text)
+ RETURNS text[]
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+RETURN (string_to_array(name, '/'::text))[:(array_length(string_to_array(name, '/'::text), 1) - 1)];
+grant execute on function storage.foldername(text) to anon, authenticated, service_role;
+comment on function storage.foldername(text) is 'The folders of an object: {a,b} of a/b/c.png.';
+
+-- function storage.get_size_by_bucket()
+CREATE OR REPLACE FUNCTION storage.get_size_by_bucket()
+ RETURNS TABLE(size bigint, bucket_id text)
+ LANGUAGE sql
+ STABLE
+BEGIN ATOMIC
+ SELECT (sum(((objects.metadata ->> 'size'::text))::bigint))::bigint AS sum,
+     objects.bucket_id
+    FROM storage.objects
+   GROUP BY objects.bucket_id;
+END;
+grant execute on function storage.get_size_by_bucket() to anon, authenticated, service_role;
+comment on function storage.get_size_by_bucket() is 'The size of the objects that the caller may read, by bucket.';
+
+-- function storage.list_names(text,text,boolean,boolean,text,integer)
+CREATE OR REPLACE FUNCTION storage.list_names(bucket text, prefix text, has_folders boolean, is_descending boolean, after_entry text, max_rows integer)
+ RETURNS TABLE(entry text, is_folder boolean, object storage.objects)
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO ''
+AS $function$
+declare
+  v_end text := storage.end_of_prefix(prefix);
+  -- Names have no control characters, so nothing lies between a name and the name followed by one.
+  v_from text := case
+    when after_entry is null then prefix
+    when has_folders and after_entry like '%/' then storage.end_of_prefix(after_entry)
+    else after_entry || chr(1)
+  end;
+  v_before text := coalesce(after_entry, v_end);
+  v_found storage.objects;
+  v_rest text;
+begin
+  for v_count in 1 .. max_rows loop
+    if is_descending then
+      select objects.* into v_found from storage.objects
+        where objects.bucket_id = bucket and starts_with(objects.name, prefix)
+          and objects.name collate "C" >= prefix and (v_before is null or objects.name collate "C" < v_before)
+        order by objects.name collate "C" desc limit 1;
+    else
+      select objects.* into v_found from storage.objects
+        where objects.bucket_id = bucket and starts_with(objects.name, prefix)
+          and objects.name collate "C" >= v_from and (v_end is null or objects.name collate "C" < v_end)
+        order by objects.name collate "C" limit 1;
+    end if;
+    exit when not found;
+    v_rest := substr(v_found.name, length(prefix) + 1);
+    is_folder := has_folders and strpos(v_rest, '/') > 0;
+    entry := case when is_folder then prefix || split_part(v_rest, '/', 1) || '/' else v_found.name end;
+    object := case when not is_folder then v_found end;
+    v_before := entry;
+    v_from := case when is_folder then storage.end_of_prefix(entry) else entry || chr(1) end;
+    return next;
+  end loop;
+end;
+$function$;
+grant execute on function storage.list_names(text,text,boolean,boolean,text,integer) to anon, authenticated, service_role;
+comment on function storage.list_names(text,text,boolean,boolean,text,integer) is 'Objects below a prefix in the order of their names, or the folders and objects of one level, after an entry.';
+
+-- function storage.list_times(text,text,boolean,boolean,boolean,timestamp with time zone,text,integer)
+CREATE OR REPLACE FUNCTION storage.list_times(bucket text, prefix text, has_folders boolean, is_descending boolean, by_update boolean, after_time timestamp with time zone, after_entry text, max_rows integer)
+ RETURNS TABLE(entry text, is_folder boolean, object storage.objects, at timestamp with time zone)
+ LANGUAGE sql
+ STABLE
+ SET search_path TO ''
+AS $function$
+  with named as (
+    select objects as object, case when by_update then objects.updated_at else objects.created_at end as at,
+      has_folders and strpos(substr(objects.name, length(prefix) + 1), '/') > 0 as is_folder,
+      prefix || split_part(substr(objects.name, length(prefix) + 1), '/', 1) || '/' as folder
+    from storage.objects
+    where objects.bucket_id = bucket and starts_with(objects.name, prefix)
+      and (prefix = '' or objects.name collate "C" >= prefix)
+      and (storage.end_of_prefix(prefix) is null or objects.name collate "C" < storage.end_of_prefix(prefix))
+  ),
+  entries as (
+    select named.folder as entry, true as is_folder, null::storage.objects as object,
+      case when by_update then max(named.at) else min(named.at) end as at
+    from named where named.is_folder group by named.folder
+    union all
+    select (named.object).name, false, named.object, named.at from named where not named.is_folder
+  )
+  select entries.entry, entries.is_folder, entries.object, entries.at from entries
+  where after_entry is null
+    or (is_descending and (entries.at, entries.entry) < (after_time, after_entry))
+    or (not is_descending and (entries.at, entries.entry) > (after_time, after_entry))
+  order by
+    case when not is_descending then entries.at end, case when not is_descending then entries.entry end,
+    case when is_descending then entries.at end desc, case when is_descending then entries.entry end desc
+  limit max_rows;
+$function$;
+grant execute on function storage.list_times(text,text,boolean,boolean,boolean,timestamp with time zone,text,integer) to anon, authenticated, service_role;
+comment on function storage.list_times(text,text,boolean,boolean,boolean,timestamp with time zone,text,integer) is 'Objects below a prefix in the order of a time, or the folders and objects of one level, after an entry.';
+
+-- function storage.move_object(text,text,text,text,text,text)
+CREATE OR REPLACE FUNCTION storage.move_object(bucket text, name text, to_bucket text, to_name text, owner text, version text)
+ RETURNS SETOF storage.objects
+ LANGUAGE sql
+ SET search_path TO ''
+AS $function$
+  update storage.objects set
+    bucket_id = to_bucket, name = to_name, version = move_object.version, owner_id = coalesce(move_object.owner, objects.owner_id)
+  where objects.bucket_id = bucket and objects.name = move_object.name
+  returning objects.*;
+$function$;
+grant execute on function storage.move_object(text,text,text,text,text,text) to anon, authenticated, service_role;
+comment on function storage.move_object(text,text,text,text,text,text) is 'Renames an object that the caller may read and update; its content stays.';
+
+-- function storage.put_bucket(text,text,boolean,bigint,text[])
+CREATE OR REPLACE FUNCTION storage.put_bucket(id text, owner text, public boolean, file_size_limit bigint, allowed_mime_types text[])
+ RETURNS void
+ LANGUAGE sql
+BEGIN ATOMIC
+ INSERT INTO storage.buckets (id, name, owner, owner_id, public, file_size_limit, allowed_mime_types)
+   VALUES (put_bucket.id, put_bucket.id,
+         CASE
+             WHEN (put_bucket.owner ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'::text) THEN (put_bucket.owner)::uuid
+             ELSE NULL::uuid
+         END, put_bucket.owner, COALESCE(put_bucket.public, false), put_bucket.file_size_limit, put_bucket.allowed_mime_types);
+END;
+grant execute on function storage.put_bucket(text,text,boolean,bigint,text[]) to anon, authenticated, service_role;
+comment on function storage.put_bucket(text,text,boolean,bigint,text[]) is 'Adds a bucket.';
+
+-- function storage.put_object(text,text,text,jsonb,jsonb,text,boolean)
+CREATE OR REPLACE FUNCTION storage.put_object(bucket text, name text, owner text, metadata jsonb, user_metadata jsonb, version text, replaces boolean)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+#variable_conflict use_column
+declare
+  v_owner uuid := case when put_object.owner ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then cast(put_object.owner as uuid) end;
+begin
+  if replaces then
+    insert into storage.objects as object (bucket_id, name, owner, owner_id, metadata, user_metadata, version)
+      values (bucket, put_object.name, v_owner, put_object.owner, put_object.metadata, put_object.user_metadata, put_object.version)
+      on conflict (bucket_id, name) do update set
+        owner = excluded.owner, owner_id = excluded.owner_id, metadata = excluded.metadata,
+        user_metadata = excluded.user_metadata, version = excluded.version;
+  else
+    insert into storage.objects (bucket_id, name, owner, owner_id, metadata, user_metadata, version)
+      values (bucket, put_object.name, v_owner, put_object.owner, put_object.metadata, put_object.user_metadata, put_object.version);
+  end if;
+end;
+$function$;
+grant execute on function storage.put_object(text,text,text,jsonb,jsonb,text,boolean) to anon, authenticated, service_role;
+comment on function storage.put_object(text,text,text,jsonb,jsonb,text,boolean) is 'Adds the row of an object, or replaces it.';
+
+-- function storage.remove_bucket(text)
+CREATE OR REPLACE FUNCTION storage.remove_bucket(id text)
+ RETURNS SETOF text
+ LANGUAGE sql
+BEGIN ATOMIC
+ DELETE FROM storage.buckets
+   WHERE (buckets.id = remove_bucket.id)
+   RETURNING buckets.id;
+END;
+grant execute on function storage.remove_bucket(text) to anon, authenticated, service_role;
+comment on function storage.remove_bucket(text) is 'Deletes a bucket without objects.';
+
+-- function storage.remove_objects(text,text[])
+CREATE OR REPLACE FUNCTION storage.remove_objects(bucket text, names text[])
+ RETURNS SETOF storage.objects
+ LANGUAGE sql
+ SET search_path TO ''
+AS $function$
+  delete from storage.objects where objects.bucket_id = bucket and objects.name = any (names) returning objects.*;
+$function$;
+grant execute on function storage.remove_objects(text,text[]) to anon, authenticated, service_role;
+comment on function storage.remove_objects(text,text[]) is 'Deletes the objects with these names that the caller may delete.';
+
+-- function storage.search(text,text,integer,integer,integer,text,text,text)
+CREATE OR REPLACE FUNCTION storage.search(prefix text, bucketname text, limits integer DEFAULT 100, levels integer DEFAULT 1, offsets integer DEFAULT 0, search text DEFAULT ''::text, sortcolumn text DEFAULT 'name'::text, sortorder text DEFAULT 'asc'::text)
+ RETURNS TABLE(name text, id uuid, updated_at timestamp with time zone, created_at timestamp with time zone, last_accessed_at timestamp with time zone, metadata jsonb, user_metadata jsonb)
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO ''
+AS $function$
+#variable_conflict use_column
+declare
+  v_is_descending boolean := sortorder ilike 'desc';
+begin
+  if sortcolumn = 'name' and coalesce(search.search, '') = '' then
+    return query
+      select rtrim(substr(listed.entry, length(search.prefix) + 1), '/'), (listed.object).id, (listed.object).updated_at,
+        (listed.object).created_at, (listed.object).last_accessed_at, (listed.object).metadata, (listed.object).user_metadata
+      from storage.list_names(bucketname, search.prefix, true, v_is_descending, null, least(limits, 1500) + offsets) as listed
+      offset offsets;
+    return;
+  end if;
+  return query
+    with named as (
+      select objects.*, split_part(substr(objects.name, length(search.prefix) + 1), '/', 1) as entry,
+        strpos(substr(objects.name, length(search.prefix) + 1), '/') > 0 as is_folder
+      from storage.objects
+      where objects.bucket_id = bucketname and starts_with(objects.name, search.prefix)
+        and starts_with(lower(substr(objects.name, length(search.prefix) + 1)), lower(coalesce(search.search, '')))
+    ),
+    entries as (
+      select distinct named.entry, null::uuid as id, null::timestamptz as updated_at, null::timestamptz as created_at,
+        null::timestamptz as last_accessed_at, null::jsonb as metadata, null::jsonb as user_metadata, 0 as place
+      from named where named.is_folder
+      union all
+      select named.entry, named.id, named.updated_at, named.created_at, named.last_accessed_at, named.metadata, named.user_metadata,
+        case when sortcolumn = 'name' then 0 else 1 end
+      from named where not named.is_folder
+    ),
+    sorted as (
+      select entries.*, case sortcolumn
+        when 'updated_at' then entries.updated_at when 'created_at' then entries.created_at
+        when 'last_accessed_at' then entries.last_accessed_at end as at
+      from entries
+    )
+    select sorted.entry, sorted.id, sorted.updated_at, sorted.created_at, sorted.last_accessed_at, sorted.metadata, sorted.user_metadata
+    from sorted
+    order by sorted.place,
+      case when not v_is_descending then sorted.at end, case when v_is_descending then sorted.at end desc,
+      case when not v_is_descending then sorted.entry collate "C" end, case when v_is_descending then sorted.entry collate "C" end desc
+    limit least(limits, 1500) offset offsets;
+end;
+$function$;
+grant execute on function storage.search(text,text,integer,integer,integer,text,text,text) to anon, authenticated, service_role;
+comment on function storage.search(text,text,integer,integer,integer,text,text,text) is 'One page of the folders and objects of a folder, as Supabase''s function of this name.';
 
 -- event trigger log_whole_rows
 create event trigger log_whole_rows on ddl_command_end when tag in ('CREATE TABLE', 'CREATE TABLE AS', 'SELECT INTO') execute function private.tg__log_whole_rows();

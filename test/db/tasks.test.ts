@@ -28,7 +28,7 @@ describe("a task", () => {
         { status: "failed", error: { code: "XX000" } },
       ]);
       expect(await value(`select private.lock_task('${id}')`)).toBe(false);
-      await rows("select private.remove_spent_jobs('caller')");
+      await rows(`select private.remove_jobs_of(array['${id}']::uuid[])`);
       expect(await rows("select from graphile_worker.jobs")).toEqual([]);
     }));
 
@@ -40,6 +40,25 @@ describe("a task", () => {
       expect(await rows("select status, run_at > now() as later from private.tasks")).toEqual([
         { status: "queued", later: true },
       ]);
+    }));
+
+  test("is begun by reading a few rows, however many of its caller's tasks wait", () =>
+    undone(async ({ value, rows }) => {
+      await rows("update private.bounds set bound = 9999 where name = 'tasks of a caller'");
+      await rows(`
+        insert into private.tasks (owner, work, caller, request, body, caller_key, turn)
+          select 'user 1', 'POST /api/v1/articles', ${CALLER}, '{}', 'body', 'user 1', n from generate_series(1, 3000) as n`);
+      await rows("analyze private.tasks");
+      const readRows = async () =>
+        Number(
+          await value(
+            "select seq_tup_read + idx_tup_fetch from pg_stat_xact_user_tables where relid = 'private.tasks'::regclass",
+          ),
+        );
+      await rows(queue());
+      const before = await readRows();
+      expect(await rows("select from private.begin_task('caller')")).toHaveLength(1);
+      expect((await readRows()) - before).toBeLessThan(100);
     }));
 
   test("is withdrawn by its owner, unless it runs", () =>
