@@ -20,11 +20,12 @@ const NOT_NULL_VIOLATION = "23502";
 const FOREIGN_KEY_VIOLATION = "23503";
 const UNKNOWN = "*";
 
-const paths = new WeakMap<Error, string>();
+/** An error of Postgres with the place in the payload of a nested insert where it occurred. */
+type NestedInsertError = pg.DatabaseError & { nestedPath?: string };
 
-/** Where in the payload of a nested insert an error of Postgres occurred; null for other errors. */
+/** Null for errors of other statements. */
 export function nestedPathOf(error: unknown): string | null {
-  return error instanceof Error ? (paths.get(error) ?? null) : null;
+  return error instanceof pg.DatabaseError ? ((error as NestedInsertError).nestedPath ?? null) : null;
 }
 
 /** The error of a nested insert, of which the statement with the index `failed` (null: the commit) has failed. `nestedPathOf` returns the path of an error of Postgres. */
@@ -37,8 +38,8 @@ export function explainNestedError(error: unknown, inserts: readonly NestedInser
   const guard = NESTED_GUARD.exec(error.message)?.groups;
   if (error.code === "42704" && guard) return guardError(guard, insert);
   const found = findFailed(error, insert);
-  paths.set(error, pathOf(found.rows.length > 0 ? found.rows : insert.rows, found.column));
-  return error;
+  const nestedPath = pathOf(found.rows.length > 0 ? found.rows : insert.rows, found.column);
+  return Object.assign(error, { nestedPath } satisfies Partial<NestedInsertError>);
 }
 
 function guardError({ problem, row, column }: Readonly<Record<string, string>>, insert: NestedInsert): ApiError {

@@ -77,6 +77,7 @@ type PlannedEstimate = {
 
 /** A planned request with the values of one intent, ready to run. */
 export type PreparedRequest = Pick<PlannedRequest, "plan" | "nested"> & {
+  readonly intent: Intent;
   readonly statement: Statement;
   readonly stream: PreparedStream | null;
   readonly estimate: PreparedEstimate | null;
@@ -190,6 +191,7 @@ export function bindRequest(
   return {
     plan,
     nested,
+    intent,
     statement: { text: template.text, values },
     stream: stream && {
       plan: stream.plan,

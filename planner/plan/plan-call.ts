@@ -11,8 +11,14 @@ import {
   withoutRowArgument,
 } from "./find-target.ts";
 import { cursorNotPossible, planCallPage } from "./keyset-page.ts";
-import { type BodyPlan, negotiateFormat } from "./negotiate-format.ts";
-import type { CallPlan, PlanOptions, RowCountGuard, TotalPlan } from "./plan.ts";
+import {
+  type BodyPlan,
+  type CallPlan,
+  negotiateFormat,
+  type PlanOptions,
+  type RowCountGuard,
+  type TotalPlan,
+} from "./plan.ts";
 import { planTotal, selectsAllColumns } from "./plan-read.ts";
 import { effectiveRange, type PlanContext, planConditions, planResultRows, planSelection } from "./plan-selection.ts";
 import { rowScope, type SelectScope, tableRowScope } from "./scope.ts";

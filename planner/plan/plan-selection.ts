@@ -20,27 +20,25 @@ import type { BindParameter } from "./bind-parameters.ts";
 import type { KeptColumns } from "./plan.ts";
 import { findRelationship, isToOne, type JoinedSource, joinRelationship } from "./relationship.ts";
 import {
+  ALL_COLUMNS_ITEM,
   chooseAlias,
   fieldOutputName,
   filterReader,
+  fromSpreadOutput,
   isPlainText,
+  type NamedSelectColumn,
   needsTsvectorConversion,
   operatorSchemaOf,
   planField,
-  type SelectScope,
-  typeOfField,
-  useColumn,
-} from "./scope.ts";
-import {
-  ALL_COLUMNS_ITEM,
-  fromSpreadOutput,
-  type NamedSelectColumn,
   planSelectColumns,
   refuseAggregateName,
   type SelectColumn,
+  type SelectScope,
   toOutput,
   toSpreadOutput,
-} from "./select-columns.ts";
+  typeOfField,
+  useColumn,
+} from "./scope.ts";
 import {
   type EmbedNameRules,
   type EmbedNode,

@@ -2,13 +2,13 @@ import { baseTypeOf, type Catalog, type CatalogColumn, type CatalogTable, type D
 import { ApiError, type ApiErrorOptions } from "#runtime";
 import type { DeleteIntent, InsertIntent, ResponseOptions, RowCondition, UpdateIntent } from "../intent.ts";
 import { findTable } from "./find-target.ts";
-import { negotiateFormat } from "./negotiate-format.ts";
 import {
   type ArrayElementPlan,
   type ChangePlan,
   type ColumnDefaultPlan,
   type JsonReader,
   keyMismatch,
+  negotiateFormat,
   type PlanOptions,
   type RecordColumn,
   type RecordsPlan,

@@ -1,8 +1,8 @@
 import type { ResultRow } from "#postgres/database";
 import type { ApiError } from "#runtime";
 import type { CursorPosition, ResponseFormat } from "../intent.ts";
-import type { BodyPlan } from "../plan/negotiate-format.ts";
 import {
+  type BodyPlan,
   type CallPlan,
   keyMismatch,
   notOneRow,

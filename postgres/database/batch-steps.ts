@@ -87,7 +87,7 @@ export function makeRolledBackSteps(
 }
 
 /** How the sessions of a server or router run the transactions of requests. */
-export type TransactionTraits = {
+export type TransactionCapabilities = {
   /**
    * Whether requests are sent as BEGIN … COMMIT instead of as the implicit transaction of the statements before a Sync,
    * which some routers distribute over several sessions.
@@ -108,11 +108,11 @@ export type StepSequence = {
  * The steps as this server or router requires them. COMMIT shares its Sync with the statement, as each Sync costs a
  * write of the server: after an error the connection rolls back. Statements that failed lately have a Sync of their own.
  */
-export function adaptSteps(batch: StepSequence, traits: TransactionTraits): StepSequence {
-  return traits.isExplicit ? toExplicitSteps(batch, traits) : batch;
+export function adaptSteps(batch: StepSequence, capabilities: TransactionCapabilities): StepSequence {
+  return capabilities.isExplicit ? toExplicitSteps(batch, capabilities) : batch;
 }
 
-function toExplicitSteps(batch: StepSequence, { keepsSettings }: TransactionTraits): StepSequence {
+function toExplicitSteps(batch: StepSequence, { keepsSettings }: TransactionCapabilities): StepSequence {
   const { steps, main, mainCount } = keepsSettings ? batch : withoutResetsWithin(batch);
   const isImplicit = steps[0] === RESET;
   if (!isImplicit && (keepsSettings || steps[1] !== RESET)) return { steps, main, mainCount };

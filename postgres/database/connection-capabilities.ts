@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { makeLoginSteps, makeStatementStep, type TransactionTraits } from "./batch-steps.ts";
+import { makeLoginSteps, makeStatementStep, type TransactionCapabilities } from "./batch-steps.ts";
 import { PostgresConnection } from "./connection.ts";
 import type { BatchOutcome } from "./pipelined-batch.ts";
 import { openPostgresSocket, type PostgresSocket } from "./postgres-socket.ts";
@@ -11,7 +11,7 @@ import { StatementShape } from "./statement-shape.ts";
 export type TransactionMode = "implicit" | "explicit";
 
 /** What connections through a server or router can be used for. */
-export type ConnectionCapabilities = TransactionTraits & {
+export type ConnectionCapabilities = TransactionCapabilities & {
   /** Whether there is a router such as PgBouncer, which changes the session between transactions. */
   readonly isRouted: boolean;
   /** Whether statements can be prepared in one transaction and used in another. */
@@ -49,10 +49,10 @@ const LEAVE = new StatementShape(
   "select pg_catalog.pg_backend_pid()::text,pg_catalog.current_setting('content_service.left',true),pg_catalog.set_config('content_service.left',$1,false),pg_catalog.pg_sleep(0.002)",
 );
 
-const IMPLICIT: TransactionTraits = { isExplicit: false, keepsSettings: true };
-const EXPLICIT: TransactionTraits = { isExplicit: true, keepsSettings: true };
+const IMPLICIT: TransactionCapabilities = { isExplicit: false, keepsSettings: true };
+const EXPLICIT: TransactionCapabilities = { isExplicit: true, keepsSettings: true };
 /** Also for routers that refuse `reset all`. */
-const EXPLICIT_WITHOUT_RESET: TransactionTraits = { isExplicit: true, keepsSettings: false };
+const EXPLICIT_WITHOUT_RESET: TransactionCapabilities = { isExplicit: true, keepsSettings: false };
 
 /**
  * Finds out what connections can be used for. To Postgres itself this is one round trip on the given connection; a
@@ -92,7 +92,7 @@ async function isPostgresItself(socket: PostgresSocket): Promise<boolean> {
   return rows[0]?.[1] === String(socket.processId);
 }
 
-async function chooseTransactions(mode: TransactionMode | null, open: OpenSocket): Promise<TransactionTraits> {
+async function chooseTransactions(mode: TransactionMode | null, open: OpenSocket): Promise<TransactionCapabilities> {
   const isImplicit = mode !== "explicit" && (await withSessions(open, IMPLICIT, keepsAll));
   if (mode === "implicit" && !isImplicit) throw new Error(SPLIT_REQUEST);
   // Some requests need BEGIN in any case, and a Sync before COMMIT, which statements that failed have.
@@ -105,24 +105,24 @@ async function chooseTransactions(mode: TransactionMode | null, open: OpenSocket
   throw new Error(SPLIT_TRANSACTION);
 }
 
-type ProbeTraits = TransactionTraits & { readonly maxPrepared?: number };
+type ProbeCapabilities = TransactionCapabilities & { readonly maxPrepared?: number };
 type ProbeWork<T> = (sessions: readonly ProbeSession[]) => Promise<T>;
 
 /** A session may be lost because of what was tried, or of a failover, for example: tried twice, it is hardly the latter. */
-async function withSessions<T>(open: OpenSocket, traits: ProbeTraits, work: ProbeWork<T>): Promise<T> {
-  const { result, isAnyLost } = await tryWithSessions(open, traits, work);
-  return isAnyLost ? (await tryWithSessions(open, traits, work)).result : result;
+async function withSessions<T>(open: OpenSocket, capabilities: ProbeCapabilities, work: ProbeWork<T>): Promise<T> {
+  const { result, isAnyLost } = await tryWithSessions(open, capabilities, work);
+  return isAnyLost ? (await tryWithSessions(open, capabilities, work)).result : result;
 }
 
 async function tryWithSessions<T>(
   open: OpenSocket,
-  traits: ProbeTraits,
+  capabilities: ProbeCapabilities,
   work: ProbeWork<T>,
 ): Promise<{ readonly result: T; readonly isAnyLost: boolean }> {
   const opened = await Promise.allSettled(Array.from({ length: SESSIONS }, open));
   const sockets = opened.flatMap((result) => (result.status === "fulfilled" ? [result.value] : []));
   if (sockets.length === 0) throw (opened[0] as PromiseRejectedResult).reason;
-  const sessions = sockets.map((socket) => new ProbeSession(socket, traits));
+  const sessions = sockets.map((socket) => new ProbeSession(socket, capabilities));
   try {
     const result = await work(sessions);
     return { result, isAnyLost: sessions.some(({ isLost }) => isLost) };
@@ -175,8 +175,8 @@ class ProbeSession {
   readonly #socket: PostgresSocket;
   readonly #connection: PostgresConnection;
 
-  constructor(socket: PostgresSocket, traits: ProbeTraits) {
-    const { maxPrepared = 0, ...transactions } = traits;
+  constructor(socket: PostgresSocket, capabilities: ProbeCapabilities) {
+    const { maxPrepared = 0, ...transactions } = capabilities;
     this.#socket = socket;
     const events = { ready() {}, lost() {} };
     this.#connection = new PostgresConnection(socket, events, { depth: 1, maxPrepared, transactions });

@@ -56,7 +56,7 @@ export type ConnectionPoolsOptions = SessionSettings & {
   readonly sharedProcessors: number;
 };
 
-type OpenSession = { readonly socket: PostgresSocket; readonly traits: ConnectionCapabilities };
+type OpenSession = { readonly socket: PostgresSocket; readonly capabilities: ConnectionCapabilities };
 
 export type ConnectionPoolState = {
   readonly connections: number;
@@ -69,7 +69,7 @@ export type ConnectionPoolState = {
 
 export type ConnectionPoolsState = DatabaseAvailability & {
   /** Null until the first connection. */
-  readonly traits: ConnectionCapabilities | null;
+  readonly capabilities: ConnectionCapabilities | null;
   readonly pools: Readonly<Record<PoolName, ConnectionPoolState>>;
 };
 
@@ -81,7 +81,7 @@ export class ConnectionPools {
   readonly #connector: ConnectionOpener<OpenSession>;
   readonly #sweeper: NodeJS.Timeout;
   #ticker: NodeJS.Timeout | null = null;
-  #traits: ConnectionCapabilities | null = null;
+  #capabilities: ConnectionCapabilities | null = null;
   #probing: Promise<ConnectionCapabilities> | null = null;
   #sizesAskedAt = Number.NEGATIVE_INFINITY;
   #areSizesKnown = false;
@@ -111,7 +111,7 @@ export class ConnectionPools {
   get state(): ConnectionPoolsState {
     const { read, write, slow, stream } = this.pools;
     const pools = { read: stateOf(read), write: stateOf(write), slow: stateOf(slow), stream: stateOf(stream) };
-    return { ...this.#availability.current, traits: this.#traits, pools };
+    return { ...this.#availability.current, capabilities: this.#capabilities, pools };
   }
 
   async close(): Promise<void> {
@@ -200,7 +200,7 @@ export class ConnectionPools {
 
   /** While there are only reads, nothing else shows that the router leads to a standby. */
   #checkPrimary(now: number): void {
-    if (!this.#traits?.isRouted || now - this.#primaryAskedAt < PRIMARY_CHECK_INTERVAL_MS) return;
+    if (!this.#capabilities?.isRouted || now - this.#primaryAskedAt < PRIMARY_CHECK_INTERVAL_MS) return;
     const connection = this.pools.read.connections.find(({ hasRoom }) => hasRoom);
     if (!connection) return;
     this.#primaryAskedAt = now;
@@ -214,11 +214,11 @@ export class ConnectionPools {
   ): Promise<PostgresConnection | null> {
     const session = await this.#connector.open(isWanted);
     if (!session) return null;
-    const { socket, traits } = session;
+    const { socket, capabilities } = session;
     this.#availability.up();
     void this.#adaptSizes();
-    const maxPrepared = traits.preparesStatements ? MAX_PREPARED_STATEMENTS : 0;
-    return new PostgresConnection(socket, events, { depth, counters, maxPrepared, transactions: traits });
+    const maxPrepared = capabilities.preparesStatements ? MAX_PREPARED_STATEMENTS : 0;
+    return new PostgresConnection(socket, events, { depth, counters, maxPrepared, transactions: capabilities });
   }
 
   async #connect(): Promise<OpenSession> {
@@ -226,7 +226,7 @@ export class ConnectionPools {
     const open = () => openPostgresSocket({ url, applicationName, connectTimeout: CONNECT_TIMEOUT_MS });
     const socket = await open();
     try {
-      return { socket, traits: await this.#traitsOf(socket, open) };
+      return { socket, capabilities: await this.#capabilitiesOf(socket, open) };
     } catch (error) {
       socket.destroy();
       throw error;
@@ -234,17 +234,17 @@ export class ConnectionPools {
   }
 
   /** Found out whenever no connection is open: another server or router may answer now. */
-  async #traitsOf(socket: PostgresSocket, open: () => Promise<PostgresSocket>): Promise<ConnectionCapabilities> {
-    if (this.#traits && this.#connectionCount > 0) return this.#traits;
+  async #capabilitiesOf(socket: PostgresSocket, open: () => Promise<PostgresSocket>): Promise<ConnectionCapabilities> {
+    if (this.#capabilities && this.#connectionCount > 0) return this.#capabilities;
     this.#probing ??= findConnectionCapabilities(socket, this.#options, open).finally(() => {
       this.#probing = null;
     });
-    const traits = await this.#probing;
-    if (traits.isRouted && !isDeepStrictEqual(traits, this.#traits)) {
-      this.#options.log.info(traits, "the database is behind a router");
+    const capabilities = await this.#probing;
+    if (capabilities.isRouted && !isDeepStrictEqual(capabilities, this.#capabilities)) {
+      this.#options.log.info(capabilities, "the database is behind a router");
     }
-    this.#traits = traits;
-    return traits;
+    this.#capabilities = capabilities;
+    return capabilities;
   }
 
   #onConnectFailure(error: Error): void {

@@ -2,11 +2,11 @@ import type { DatabaseError } from "pg";
 import { FifoQueue } from "#runtime/concurrency";
 import * as message from "../client/server-messages.ts";
 import { isFatal, readError, readPair, readTransactionStatus } from "../client/server-messages.ts";
-import { adaptSteps, type BatchStep, type TransactionTraits } from "./batch-steps.ts";
+import { adaptSteps, type BatchStep, type TransactionCapabilities } from "./batch-steps.ts";
 import {
   ContextError,
   PrecedingStatementError,
-  rememberFailedStatement,
+  setFailedStatement,
   unexpectedTransactionState,
 } from "./database-errors.ts";
 import type { ShareHolder } from "./fair-sharing.ts";
@@ -40,8 +40,8 @@ const IN_FAILED_TRANSACTION = "25P02";
 /** PgBouncer sets this parameter for each of its clients, and `reset all` undoes that. No result depends on it. */
 const APPLICATION_NAME = "application_name";
 
-/** The traits of a connection to Postgres itself. */
-const OF_POSTGRES: TransactionTraits = { isExplicit: false, keepsSettings: true };
+/** The capabilities of a connection to Postgres itself. */
+const OF_POSTGRES: TransactionCapabilities = { isExplicit: false, keepsSettings: true };
 
 export type ConnectionEvents = {
   /** The connection may have room for another batch, or has retired. */
@@ -53,7 +53,7 @@ type ConnectionOptions = {
   /** The maximum number of batches in flight, while they are expected to be brief. */
   readonly depth: number;
   readonly maxPrepared: number;
-  readonly transactions?: TransactionTraits;
+  readonly transactions?: TransactionCapabilities;
   readonly counters?: ConnectionCounters;
 };
 
@@ -74,7 +74,7 @@ export class PostgresConnection {
   readonly #events: ConnectionEvents;
   readonly #depth: number;
   readonly #counters: ConnectionCounters;
-  readonly #transactions: TransactionTraits;
+  readonly #transactions: TransactionCapabilities;
   readonly #prepared: PreparedStatements;
   readonly #outbox = new MessageEncoder();
   readonly #inFlight = new FifoQueue<BatchProgress>();
@@ -358,7 +358,7 @@ export class PostgresConnection {
     this.#counters.milliseconds += milliseconds;
     if (error) {
       for (const statement of prepared) if (!statement.ready) this.#prepared.forget(statement);
-      if (progress.failedStatement !== null) rememberFailedStatement(error, progress.failedStatement);
+      if (progress.failedStatement !== null) setFailedStatement(error, progress.failedStatement);
     }
 
     const isUnstarted = error !== null && this.#isUnstarted(progress);

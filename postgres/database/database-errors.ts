@@ -17,16 +17,16 @@ export class ContextError extends pg.DatabaseError {}
 /** Postgres rejected the statement that was to run before the request's own. */
 export class PrecedingStatementError extends pg.DatabaseError {}
 
-/** By the error. */
-const failedStatements = new WeakMap<Error, number>();
+/** The error of a group of statements, of which that with this index has failed. */
+type GroupError = Error & { failedStatement?: number };
 
-export function rememberFailedStatement(error: Error, index: number): void {
-  failedStatements.set(error, index);
+export function setFailedStatement(error: GroupError, index: number): void {
+  error.failedStatement = index;
 }
 
 /** The index of the statement of a group that failed; null if it was not one of them, for example a deferred constraint. */
 export function failedStatementOf(error: unknown): number | null {
-  return error instanceof Error ? (failedStatements.get(error) ?? null) : null;
+  return error instanceof Error ? ((error as GroupError).failedStatement ?? null) : null;
 }
 
 /** Schemas of the service, whose tables hold secrets and personal data, and its table with secrets in a schema that projects use, too. */
@@ -43,6 +43,14 @@ const ROW_VALUE_CODES: ReadonlySet<string | undefined> = new Set(["23502", "2351
  */
 export function clientDetailOf(error: DatabaseError): string | null {
   return ROW_VALUE_CODES.has(error.code) && isServiceTable(error) ? null : (error.detail ?? null);
+}
+
+/** Postgres refuses a value or a privilege by these; by others the statement was cancelled, or the server lacks resources. */
+const REFUSED_CONTEXT = /^(?:22|42)/;
+
+/** Whether Postgres has rejected the caller's role or a setting, and not only failed to set them now. */
+export function isContextRefused({ code = "" }: ContextError): boolean {
+  return REFUSED_CONTEXT.test(code);
 }
 
 /** Whether the role does not exist, or the login is not a member of it. */

@@ -11,6 +11,7 @@ export {
   connectionLost,
   databaseUnreachable,
   failedStatementOf,
+  isContextRefused,
   isLockTimeout,
   isOutcomeUnknown,
   isQueryCanceled,

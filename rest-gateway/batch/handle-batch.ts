@@ -1,8 +1,11 @@
 import { type GatewayRequest, type GatewayResponse, makeBodyLimits, withMembers } from "#http";
 import { isSchemaOutdated, type QueryTogether, ResponseBudget, type RunStatement } from "#postgres/database";
 import { type KeyedRequest, readIdempotencyKey } from "../idempotency/idempotent-runner.ts";
-import { explainError, MAX_ATTEMPTS, type ParsedRequest } from "../pipeline.ts";
-import { requestedIsolation } from "../statement-context.ts";
+import { authenticate } from "../request/authenticate.ts";
+import type { ParsedRequest } from "../request/dialect.ts";
+import { MAX_ATTEMPTS } from "../request/handle-request.ts";
+import { explainError } from "../request/respond.ts";
+import { requestedIsolation } from "../request/run.ts";
 import { prefersAsync } from "../tasks/task-queue.ts";
 import { BatchFailure, invalidBatch, readBatchParts } from "./batch-parts.ts";
 import {
@@ -20,9 +23,7 @@ export async function handleBatch<Parsed extends ParsedRequest>(
   batch: BatchInterface<Parsed>,
 ): Promise<GatewayResponse> {
   const { pipeline, config } = batch;
-  request.stages.enter("authenticate");
-  const caller = await pipeline.authenticate(request);
-  request.admit(caller);
+  const caller = await authenticate(request, pipeline);
   request.stages.enter("parse");
   try {
     if (prefersAsync(request)) throw invalidBatch("A batch cannot be queued.", "Remove Prefer: respond-async.");
@@ -32,9 +33,9 @@ export async function handleBatch<Parsed extends ParsedRequest>(
     return await runRepeatedly({ request, caller, body, parts, batch });
   } catch (thrown) {
     const failure = thrown instanceof BatchFailure ? thrown : new BatchFailure(null, thrown);
-    const failed = failure instanceof PartFailure ? failure : null;
-    const parsed = (failed?.parsed ?? null) as Parsed | null;
-    const error = await explainError(failure.cause, caller, parsed, failed?.request ?? request, pipeline);
+    const known = failure instanceof PartFailure ? failure : { request, parsed: null, failed: null };
+    const parsed = known.parsed as Parsed | null;
+    const error = await explainError(failure.cause, { ...known, parsed, caller, pipeline });
     throw failure.index === null ? error : withMembers(error, { index: failure.index });
   }
 }

@@ -1,7 +1,7 @@
 import type { Caller } from "#accounts/identity";
 import type { Config } from "#config";
 import { bodyTooLarge, type GatewayRequest, type GatewayResponse } from "#http";
-import { explainGroupError, type Intent, type PreparedRequest, readGroupResult, statementsOf } from "#planner";
+import { explainGroupError, type PreparedRequest, readGroupResult, statementsOf } from "#planner";
 import {
   failedStatementOf,
   type QueryTogether,
@@ -11,16 +11,11 @@ import {
   type TransactionEnd,
   withTextCells,
 } from "#postgres/database";
-import {
-  contextOf,
-  type ExecutableRequest,
-  type ParsedRequest,
-  type Pipeline,
-  prepareExecution,
-  type RunIntent,
-  rememberIntent,
-  runFurther,
-} from "../pipeline.ts";
+import type { FailedStatement, ParsedRequest, Pipeline, RequestState, RunIntent } from "../request/dialect.ts";
+import { parse } from "../request/parse.ts";
+import { plan } from "../request/plan.ts";
+import { query } from "../request/query.ts";
+import { contextOf, makeRunFurther } from "../request/run.ts";
 import { BatchFailure, type BatchPart, invalidBatch, parsePartBody, resolveBody, resolvePath } from "./batch-parts.ts";
 
 /** How an interface writes batches; the rest is that of its pipeline. */
@@ -36,7 +31,7 @@ export type BatchInterface<Parsed extends ParsedRequest> = {
   /** The headers of a part, with what it inherits from the batch. */
   headersOf(batch: GatewayRequest["headers"], part: BatchPart): GatewayRequest["headers"];
   /** Whether no response to a result of the request can be an error, so that it may be committed before. */
-  isDecided(parsed: Parsed, intent: Intent, prepared: PreparedRequest): boolean;
+  isDecided(parsed: Parsed, prepared: PreparedRequest): boolean;
   /** Whether the response to a successful request needs further statements. */
   readsFurther(parsed: Parsed): boolean;
   respond(responses: readonly GatewayResponse[]): GatewayResponse;
@@ -60,21 +55,25 @@ export class GroupTooLarge extends Error {}
 export class PartFailure extends BatchFailure {
   readonly request: GatewayRequest;
   readonly parsed: ParsedRequest | null;
+  readonly failed: FailedStatement | null;
 
-  constructor(index: number, cause: unknown, request: GatewayRequest, parsed: ParsedRequest | null) {
+  constructor(index: number, cause: unknown, { request, parsed, failed }: PartProgress) {
     super(index, cause);
     this.request = request;
     this.parsed = parsed;
+    this.failed = failed;
   }
 }
+
+/** What is known of a part while it is parsed and planned. */
+type PartProgress = Pick<PartFailure, "request" | "parsed" | "failed">;
 
 /** A part whose statements are known, and wait for their group. */
 type PendingPart<Parsed extends ParsedRequest> = {
   readonly index: number;
-  readonly executable: ExecutableRequest<Parsed>;
-  readonly intent: Intent;
+  readonly state: RequestState<Parsed>;
   readonly prepared: PreparedRequest;
-  readonly runIntent: RunIntent;
+  readonly runFurther: RunIntent;
   readonly isDecided: boolean;
   /** Headers besides those of the response. */
   readonly addedHeaders: Readonly<Record<string, string>>;
@@ -82,9 +81,6 @@ type PendingPart<Parsed extends ParsedRequest> = {
 
 /** Ends a transaction whose parts have all been run. */
 const NOTHING = { text: "select", values: [] };
-
-/** What is known of a part while it is parsed and planned. */
-type PartProgress = { request: GatewayRequest; parsed: ParsedRequest | null };
 
 /** Largest: a group ends where a result of it is needed. Decided: also after each part whose response can be an error. */
 export type Grouping = "largest" | "decided";
@@ -128,38 +124,38 @@ export class BatchRun<Parsed extends ParsedRequest> {
   }
 
   async #prepare(index: number, part: BatchPart): Promise<void> {
-    const progress: PartProgress = { request: this.#received.request, parsed: null };
+    let progress: PartProgress = { request: this.#received.request, parsed: null, failed: null };
+    const onProgress = (known: PartProgress) => {
+      progress = known;
+    };
     try {
-      await this.#parseAndPlan(index, part, progress);
+      await this.#parseAndPlan(index, part, onProgress);
     } catch (error) {
       // The statements of earlier parts may be what failed.
       if (error instanceof BatchFailure || error instanceof GroupTooLarge) throw error;
       // Otherwise they are run now: the first failure is the one that is reported.
       await this.#flush(null);
-      throw new PartFailure(index, error, progress.request, progress.parsed);
+      throw new PartFailure(index, error, progress);
     }
   }
 
-  async #parseAndPlan(index: number, part: BatchPart, progress: PartProgress): Promise<void> {
+  async #parseAndPlan(index: number, part: BatchPart, onProgress: (known: PartProgress) => void): Promise<void> {
     const { caller, batch } = this.#received;
-    const { pipeline } = batch;
     const addedHeaders: Record<string, string> = {};
     const request = this.#requestOf(index, part, addedHeaders);
-    progress.request = request;
-    request.stages.enter("parse");
-    const found = await pipeline.dialect.parse(request, caller);
-    if (found === null || "response" in found) {
+    onProgress({ request, parsed: null, failed: null });
+    const state = await parse(request, caller, batch.pipeline);
+    if (state === null || "response" in state) {
       throw invalidBatch("A request of a batch reads or changes rows, or calls a function.");
     }
-    progress.parsed = found;
-    const executable: ExecutableRequest<Parsed> = { request, caller, parsed: found, pipeline, context: null };
-    const runIntent: RunIntent = (intent, planKey) =>
-      runFurther(executable, this.#runAlone(executable), intent, planKey);
-    const { intent, prepared } = await prepareExecution(executable, runIntent);
-    const isDecided = batch.isDecided(found, intent, prepared);
-    this.#pending.push({ index, executable, intent, prepared, runIntent, isDecided, addedHeaders });
+    onProgress(state);
+    const runFurther = makeRunFurther(state, this.#runAlone(state));
+    const planned = await plan(state, runFurther);
+    const prepared = await query(state, planned);
+    const isDecided = batch.isDecided(state.parsed, prepared);
+    this.#pending.push({ index, state, prepared, runFurther, isDecided, addedHeaders });
     // Its response reads further rows, which later parts may change.
-    if (batch.readsFurther(found) || (this.#grouping === "decided" && !isDecided)) await this.#flush(null);
+    if (batch.readsFurther(state.parsed) || (this.#grouping === "decided" && !isDecided)) await this.#flush(null);
   }
 
   #requestOf(index: number, part: BatchPart, addedHeaders: Record<string, string>): GatewayRequest {
@@ -192,10 +188,10 @@ export class BatchRun<Parsed extends ParsedRequest> {
   }
 
   /** Runs a statement of a part that is needed before its own, after all statements of earlier parts. */
-  #runAlone(executable: ExecutableRequest<Parsed>): RunStatement {
+  #runAlone(state: RequestState<Parsed>): RunStatement {
     return async (statement) => {
       await this.#flush(null);
-      const context = partContext(executable, null);
+      const context = partContext(state, null);
       const [result] = await this.#queryTogether([{ ...statement, context }], { budget: this.#budget });
       return withTextCells(result!);
     };
@@ -207,8 +203,8 @@ export class BatchRun<Parsed extends ParsedRequest> {
     if (group.length === 0) return;
     const { request, batch } = this.#received;
     if (request.signal.aborted) throw request.signal.reason;
-    const requests = group.map(({ executable, prepared }) => {
-      const context = partContext(executable, prepared);
+    const requests = group.map(({ state, prepared }) => {
+      const context = partContext(state, prepared);
       const [first, ...others] = statementsOf(prepared);
       const { readOnly } = prepared.plan;
       return [{ ...first!, context, before: batch.pipeline.preRequest, readOnly }, ...others];
@@ -229,20 +225,20 @@ export class BatchRun<Parsed extends ParsedRequest> {
   }
 
   async #respond(
-    { index, executable, prepared, runIntent, addedHeaders }: PendingPart<Parsed>,
+    { index, state, prepared, runFurther, addedHeaders }: PendingPart<Parsed>,
     results: Parameters<typeof readGroupResult>[1],
     isLast: boolean,
   ): Promise<GatewayResponse> {
-    const { parsed, pipeline, request } = executable;
+    const { parsed, pipeline } = state;
     try {
       const result = readGroupResult(prepared, results);
-      const runNext: RunIntent = isLast ? runIntent : () => Promise.reject(new GroupTooLarge());
+      const runNext: RunIntent = isLast ? runFurther : () => Promise.reject(new GroupTooLarge());
       const response = await pipeline.dialect.respond(parsed, prepared.plan, result, runNext);
       // In a transaction no result is streamed.
       return { ...(response as GatewayResponse), headers: { ...addedHeaders, ...response.headers } };
     } catch (error) {
       if (error instanceof BatchFailure || error instanceof GroupTooLarge) throw error;
-      throw new PartFailure(index, error, request, parsed);
+      throw new PartFailure(index, error, state);
     }
   }
 }
@@ -255,12 +251,11 @@ function failureOf<Parsed extends ParsedRequest>(
 ): BatchFailure | GroupTooLarge {
   let failed = failedStatementOf(error);
   if (failed === null) return new BatchFailure(null, error);
-  for (const [position, { index, executable, intent, prepared, isDecided }] of group.entries()) {
+  for (const [position, { index, state, prepared, isDecided }] of group.entries()) {
     const { length } = requests[position]!;
     if (failed < length) {
       const explained = explainGroupError(prepared, error, failed);
-      rememberIntent(explained, intent);
-      return new PartFailure(index, explained, executable.request, executable.parsed);
+      return new PartFailure(index, explained, { ...state, failed: { error: explained, intent: prepared.intent } });
     }
     if (!isDecided) return new GroupTooLarge();
     failed -= length;
@@ -275,9 +270,9 @@ const NO_RESPONSE_SETTINGS = [
 ] as const;
 
 function partContext<Parsed extends ParsedRequest>(
-  executable: ExecutableRequest<Parsed>,
+  state: RequestState<Parsed>,
   prepared: PreparedRequest | null,
 ): StatementContext {
-  const context = contextOf(executable, prepared?.plan ?? null);
+  const context = contextOf(state, prepared?.plan ?? null);
   return { ...context, settings: [...context.settings, ...NO_RESPONSE_SETTINGS] };
 }

@@ -35,7 +35,7 @@ import { ApiError } from "#runtime";
 import { collectionsOf } from "./collections.ts";
 import { permissionDenied } from "./errors.ts";
 import { explainError } from "./explain-error.ts";
-import { makeResourcePlanner } from "./intents.ts";
+import { makeResourcePlanner, type PlanIntent } from "./intents.ts";
 import { findTarget, parseAddress, type ResourceAddress, resolveProfile } from "./parse/address.ts";
 import { readParameters } from "./parse/parameters.ts";
 import { readList, readRow } from "./read.ts";
@@ -88,13 +88,10 @@ type ParsedResourceRequest = ParsedRequest & {
 /** `/users` and `/api/v<N>/<collection>` */
 export function makeResourceInterface(dependencies: ResourceDependencies): ResourceInterface {
   const { config, database, catchUp, queueTask = null, counts = makeServiceCounters() } = dependencies;
-  const dialect = new ResourceDialect(dependencies);
-  const planIntent = makeResourcePlanner(config, counts.plans);
+  const dialect = new ResourceDialect(dependencies, makeResourcePlanner(config, counts.plans));
   const pipeline: Pipeline<ParsedResourceRequest> = {
     name: "resource",
     dialect,
-    authenticate: (request) => dialect.authenticate(request),
-    plan: ({ catalog }, caller, intent, planKey) => planIntent(catalog, caller, intent, planKey),
     database,
     contextOf: makeStatementContexts(config, { interfaceName: "resource", pathPrefix: "", hoistedSettings: [] }),
     choosesIsolation: false,
@@ -125,13 +122,18 @@ class ResourceDialect implements Dialect<ParsedResourceRequest> {
   readonly #versions: ReadVersions;
   readonly #bodyLimits: ResourceBodyLimits;
   readonly #limitCreatedUsers: LimitCreatedUsers | null;
+  readonly #plan: PlanIntent;
 
-  constructor({ config, authenticator, csrf, catalog, versions, limitCreatedUsers = null }: ResourceDependencies) {
+  constructor(
+    { config, authenticator, csrf, catalog, versions, limitCreatedUsers = null }: ResourceDependencies,
+    plan: PlanIntent,
+  ) {
     this.#config = config;
     this.#authentication = { authenticator, csrf };
     this.#catalog = catalog;
     this.#versions = versions;
     this.#limitCreatedUsers = limitCreatedUsers;
+    this.#plan = plan;
     this.#bodyLimits = { rows: makeBodyLimits(config), row: makeBodyLimits(config, config.maxRowBytes) };
   }
 
@@ -168,6 +170,10 @@ class ResourceDialect implements Dialect<ParsedResourceRequest> {
       : this.#parse(request, caller, versions);
   }
 
+  plan({ catalog }: ParsedResourceRequest, caller: Caller, intent: Intent, planKey: object | undefined) {
+    return this.#plan(catalog, caller, intent, planKey);
+  }
+
   respond({ operation }: ParsedResourceRequest, _plan: Plan, result: RunResult, run: RunIntent) {
     return operation.respond(toResourceRows(result), toRunRows(run));
   }
@@ -184,7 +190,7 @@ class ResourceDialect implements Dialect<ParsedResourceRequest> {
       catalog,
       version: collections.version,
       collection: target.collection,
-      sent: () => (intent ? requestValues(intent, parsed.resource) : []),
+      sent: () => (intent ? requestValues(intent, parsed.resource, parsed.operation.sent?.() ?? []) : []),
     });
   }
 

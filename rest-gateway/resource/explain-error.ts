@@ -12,6 +12,7 @@ import { HttpError, toHttpError, withBearerChallenge } from "#http";
 import {
   ANONYMOUS_NOT_SERVED,
   ContextError,
+  isContextRefused,
   isRoleRefused,
   isSchemaOutdated,
   SCHEMA_CHANGED_MESSAGE,
@@ -38,7 +39,7 @@ export function explainError(thrown: unknown, context: ErrorContext): HttpError 
 }
 
 function toResourceError(thrown: unknown, context: ErrorContext): HttpError {
-  if (thrown instanceof ContextError) {
+  if (thrown instanceof ContextError && isContextRefused(thrown)) {
     if (context.anonymous && isRoleRefused(thrown)) {
       return new HttpError(401, "AUTH_REQUIRED", ANONYMOUS_NOT_SERVED, { cause: thrown });
     }

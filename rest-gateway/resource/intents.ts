@@ -119,7 +119,7 @@ export function equalsCondition(name: string, value: string): RowCondition {
   return { kind: "filter", field: { name, path: [] }, negated: false, operation };
 }
 
-type PlanIntent = (
+export type PlanIntent = (
   catalog: Catalog,
   caller: Pick<Caller, "role">,
   intent: Intent,

@@ -1,11 +1,11 @@
 import type { DatabaseError } from "pg";
 import type { DataType } from "#catalog";
-import type { CallArgument, Intent, RowPayload } from "#planner";
+import type { Intent, RowPayload } from "#planner";
 import type { Collection, RowAction } from "./collections.ts";
 import type { ResourceTarget } from "./parse/address.ts";
 import { filterFieldOf } from "./parse/parameters.ts";
 import { isCheckedByPostgres } from "./parse/values.ts";
-import type { ResourceRequest } from "./request.ts";
+import type { ResourceRequest, SentMembers } from "./request.ts";
 
 /** Out-of-range numbers, dates and times, unknown time zones, bounds of ranges, lengths of bit strings, XML. */
 const VALUE_ERROR_CODES: readonly string[] = "22000 22003 22007 22008 22009 22015 22023 22026 2200M 2200N 22P02".split(
@@ -24,18 +24,23 @@ const CLOSING_QUOTE = /^\s?["'«»„“”‘’「」『』]/;
 /** A value of a request with the client's name for it; null for a value in the path. */
 export type RequestValue = { readonly field: string | null; readonly type: DataType; readonly value: unknown };
 
-export function requestValues(intent: Intent, parsed: ResourceRequest): readonly RequestValue[] {
-  return [...valuesOfKeys(parsed.target), ...namedValues(intent, parsed)];
+/** The values of a statement. `sent` is what the body of its request has. */
+export function requestValues(
+  intent: Intent,
+  parsed: ResourceRequest,
+  sent: readonly SentMembers[],
+): readonly RequestValue[] {
+  return [...valuesOfKeys(parsed.target), ...namedValues(intent, parsed, sent)];
 }
 
-function namedValues(intent: Intent, parsed: ResourceRequest): readonly RequestValue[] {
+function namedValues(intent: Intent, parsed: ResourceRequest, sent: readonly SentMembers[]): readonly RequestValue[] {
   const { collection, action } = parsed.target;
   switch (intent.kind) {
     case "insert":
     case "update":
-      return valuesOfPayload(intent.payload, collection);
+      return valuesOfPayload(intent.payload, collection, sent);
     case "call":
-      return action ? valuesOfArguments(intent.argument, action) : [];
+      return action ? valuesOfArguments(action, sent) : [];
     default:
       return valuesOfFilters(parsed);
   }
@@ -56,19 +61,12 @@ function valuesOfFilters({ parameters, target }: ResourceRequest): readonly Requ
   });
 }
 
-/** Parsed values of a body by column or argument name; JSON values are not parsed. */
-type SentMembers = ReadonlyMap<string, { readonly value?: unknown }>;
-
-const rememberedRows = new WeakMap<RowPayload | CallArgument, readonly SentMembers[]>();
-
-/** Remembered as long as the payload, to find the value that Postgres rejects. */
-export function rememberRows(sent: RowPayload | CallArgument, rows: readonly SentMembers[]): void {
-  rememberedRows.set(sent, rows);
-}
-
 /** The field of the second row of a list is `1.title`. */
-function valuesOfPayload(payload: RowPayload, { fields }: Collection): readonly RequestValue[] {
-  const rows = rememberedRows.get(payload) ?? [];
+function valuesOfPayload(
+  payload: RowPayload,
+  { fields }: Collection,
+  rows: readonly SentMembers[],
+): readonly RequestValue[] {
   return rows.flatMap((row, index) =>
     fields.flatMap(({ name, column }) => {
       const sent = row.get(column.name);
@@ -78,8 +76,7 @@ function valuesOfPayload(payload: RowPayload, { fields }: Collection): readonly 
   );
 }
 
-function valuesOfArguments(argument: CallArgument, action: RowAction): readonly RequestValue[] {
-  const [members] = rememberedRows.get(argument) ?? [];
+function valuesOfArguments(action: RowAction, [members]: readonly SentMembers[]): readonly RequestValue[] {
   return action.arguments.flatMap(({ name, argument: { name: inSql, type } }) => {
     const sent = members?.get(inSql!);
     return sent === undefined || !("value" in sent) ? [] : [{ field: name, type, value: sent.value }];

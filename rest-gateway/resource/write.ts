@@ -1,5 +1,5 @@
 import { type GatewayResponse, HttpError, publicBasePath } from "#http";
-import type { CallIntent, Intent, RowCondition, SelectItem } from "#planner";
+import type { CallIntent, Intent, RowCondition, RowPayload, SelectItem } from "#planner";
 import type { FieldError } from "#runtime";
 import { runStepwise } from "#runtime/concurrency";
 import { type JsonMember, type JsonRecord, NO_RECORD_LIMITS, readJsonRecords, toAddressText } from "#runtime/json";
@@ -27,7 +27,14 @@ import {
 import { formatKey, type ResourceTarget } from "./parse/address.ts";
 import { selectEveryField } from "./parse/fields.ts";
 import { parseRowParameters } from "./parse/parameters.ts";
-import { type BodyRecords, type PayloadRules, parsePayload, readBodyRecords, toJsonObject } from "./parse/payload.ts";
+import {
+  type BodyRecords,
+  type ParsedPayload,
+  type PayloadRules,
+  parsePayload,
+  readBodyRecords,
+  toJsonObject,
+} from "./parse/payload.ts";
 import { readMember, type SentMember } from "./parse/values.ts";
 import { onlyRow, parameterContext, readParent } from "./read.ts";
 import {
@@ -36,8 +43,8 @@ import {
   type ResourceRows,
   type RunRows,
   readResourceBody,
+  type SentMembers,
 } from "./request.ts";
-import { rememberRows } from "./request-values.ts";
 import { respondWithRow, withLinks } from "./respond.ts";
 
 const UPDATED_COLUMN = "updated_at";
@@ -48,12 +55,16 @@ type RequestedRow = { readonly select: readonly SelectItem[]; readonly links: bo
 export function changeRow(resource: ResourceRequest, requirePrivilege: () => void): ResourceOperation {
   const { collection } = resource.target;
   let requested: RequestedRow;
+  let sent: readonly SentMembers[] = [];
   return {
-    intent: (run) => {
+    intent: async (run) => {
       requirePrivilege();
       requested = parseRowParameters(resource.parameters, parameterContext(resource));
-      return makeChangeIntent(resource, requested.select, run);
+      const { payload, rows } = await parseChange(resource);
+      sent = rows;
+      return makeChangeIntent(resource, payload, requested.select, run);
     },
+    sent: () => sent,
     respond: async (rows, run) => {
       const { select, links } = requested;
       if (rows.count === 0) throw await explainNothingWritten(resource, select, run);
@@ -64,24 +75,33 @@ export function changeRow(resource: ResourceRequest, requirePrivilege: () => voi
   };
 }
 
-async function makeChangeIntent(
-  resource: ResourceRequest,
-  select: readonly SelectItem[],
-  run: RunRows,
-): Promise<Intent> {
-  const { request, target, collections, settings } = resource;
+function verbOf({ request, settings }: ResourceRequest): "replace" | "merge" {
+  return request.method === "PUT" && settings.putSemantics === "replace" ? "replace" : "merge";
+}
+
+async function parseChange(resource: ResourceRequest): Promise<ParsedPayload> {
+  const { request, target, collections } = resource;
   const { collection } = target;
   if (request.headers["content-range"] !== undefined) throw partialRowError();
   const records = await readBodyRecords(resource);
-  const verb = request.method === "PUT" && settings.putSemantics === "replace" ? "replace" : "merge";
+  const verb = verbOf(resource);
   const addressed = addressedColumns(target);
   const rules = { collection, version: collections.version, verb, fixed: new Map(), addressed } as const;
-  const payload = await runStepwise(parsePayload(records, rules), request.signal);
+  return runStepwise(parsePayload(records, rules), request.signal);
+}
+
+async function makeChangeIntent(
+  resource: ResourceRequest,
+  payload: RowPayload,
+  select: readonly SelectItem[],
+  run: RunRows,
+): Promise<Intent> {
+  const { collection } = resource.target;
   const query = { select, conditions: await writeConditions(resource, run) };
   // Where nothing is to be changed, the row of a view may be one that cannot be locked.
   const isRead = payload.columns.length === 0 && collection.table.kind.endsWith("view");
   if (isRead) return makeReadIntent(collection, query);
-  return makeUpdateIntent(collection, query, { payload, missingAsDefault: verb === "replace" });
+  return makeUpdateIntent(collection, query, { payload, missingAsDefault: verbOf(resource) === "replace" });
 }
 
 /** A part taken for the whole row would lose the rest (RFC 9110, section 14.5). */
@@ -167,20 +187,25 @@ function isNull(name: string): RowCondition {
 export function createRows(resource: ResourceRequest, requirePrivilege: () => void): ResourceOperation {
   const { target, parameters } = resource;
   let requested: { readonly links: boolean };
-  let sent: BodyRecords;
+  let isList: boolean;
+  let sent: readonly SentMembers[] = [];
   let parent: ParentValues = NO_PARENT;
   return {
     intent: async (run) => {
       requirePrivilege();
       requested = parseRowParameters(parameters, parameterContext(resource), { choosing: false });
-      sent = await readBodyRecords(resource);
-      await countSignUps(resource, sent.records.length);
+      const body = await readBodyRecords(resource);
+      ({ isList } = body);
+      await countSignUps(resource, body.records.length);
       if (target.nested !== null) parent = toParentValues(await readParent(resource, run), resource);
-      return toInsertIntent(sent, resource, parent.inserted);
+      const { payload, rows } = await parseNewRows(body, resource, parent.inserted);
+      sent = rows;
+      return makeInsertIntent(target.collection, { select: selectEveryField(target.collection) }, payload);
     },
+    sent: () => sent,
     respond: async (rows, run) => {
       await requireParent(rows, parent, resource);
-      return respondWithCreated(rows, { isList: sent.isList, links: requested.links, resource, run });
+      return respondWithCreated(rows, { isList, links: requested.links, resource, run });
     },
   };
 }
@@ -251,16 +276,14 @@ async function respondWithCreated(
   return respondWithRow(resource, { status: 201, text, collection, select, linked, headers });
 }
 
-async function toInsertIntent(
-  sent: BodyRecords,
-  { request, target, collections }: ResourceRequest,
+async function parseNewRows(
+  body: BodyRecords,
+  { request, target: { collection }, collections }: ResourceRequest,
   fixed: PayloadRules["fixed"],
-) {
-  const { collection } = target;
+): Promise<ParsedPayload> {
   const { version } = collections;
   const rules = { collection, version, verb: "create", fixed, addressed: new Set<string>() } as const;
-  const payload = await runStepwise(parsePayload(sent, rules), request.signal);
-  return makeInsertIntent(collection, { select: selectEveryField(collection) }, payload);
+  return runStepwise(parsePayload(body, rules), request.signal);
 }
 
 /** `/users/7`, below the address that it was sent to. */
@@ -288,11 +311,14 @@ export function callAction(resource: ResourceRequest): ResourceOperation {
   const { returns } = action!.routine;
   const returnsRow = returnsRowOf(collection, action!.routine);
   let requested: { readonly links: boolean };
+  let sent: SentArguments = new Map();
   return {
-    intent: () => {
+    intent: async () => {
       requested = parseRowParameters(resource.parameters, parameterContext(resource), { choosing: false });
-      return makeCallIntent(resource, returnsRow);
+      sent = parseArguments(await readArguments(resource), action!, resource.collections.version);
+      return makeCallIntent(resource, sent, returnsRow);
     },
+    sent: () => [sent],
     // A set may be empty although the row exists. Otherwise an empty result shows that there is no such row.
     precheck: returns.set || hasPreconditions(resource) ? (run) => checkPreconditions(resource, run) : undefined,
     respond: async ({ text, count }, run) => {
@@ -321,15 +347,15 @@ async function checkPreconditions(parsed: ResourceRequest, run: RunRows): Promis
   if (count === 0) throw await explainNothingWritten(parsed, select, run);
 }
 
-async function makeCallIntent(parsed: ResourceRequest, returnsRow: boolean): Promise<CallIntent> {
-  const { collection, key, action, nested, parents } = parsed.target;
-  const members = parseArguments(await readArguments(parsed), action!, parsed.collections.version);
+type SentArguments = ReturnType<typeof parseArguments>;
+
+function makeCallIntent({ target }: ResourceRequest, members: SentArguments, returnsRow: boolean): CallIntent {
+  const { collection, key, action, nested, parents } = target;
   const argument = {
     kind: "json",
     body: Buffer.from(toJsonObject(members)),
     names: [...members.keys()].sort(),
   } as const;
-  rememberRows(argument, [members]);
   return {
     kind: "call",
     target: targetOf(action!.routine),

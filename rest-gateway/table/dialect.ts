@@ -56,6 +56,10 @@ type TableDependencies = {
   readonly counts?: ServiceCounters;
 };
 
+type DialectDependencies = Pick<TableDependencies, "config" | "authenticator" | "catalog"> & {
+  readonly counts: ServiceCounters;
+};
+
 type TableInterface = TaskHandler & { readonly handle: GatewayHandler };
 
 type ParsedTableRequest = ParsedRequest & {
@@ -73,23 +77,10 @@ const SHAPING_HEADERS = ["content-type", "content-profile", "accept", "prefer"] 
 export function makeTableInterface(dependencies: TableDependencies): TableInterface {
   const { config, authenticator, database, catalog, queueTask = null } = dependencies;
   const { counts = makeServiceCounters() } = dependencies;
-  const shapeCache = new RequestShapeCache(counts.forms, config.anonRole);
-  const dialect = new TableDialect(config, catalog, shapeCache);
-  const planTableRequest = makeTablePlanner(config, counts.plans);
-
-  const plan = (parsed: ParsedTableRequest, { role }: Caller, intent: Intent): PlannedRequest => {
-    if (parsed.planned) return parsed.planned;
-    const planned = planTableRequest(intent, responseOptions(parsed.table), parsed.catalog, role);
-    const { shape, table: request } = parsed;
-    if (shape) shapeCache.add(shape, shape.rawQuery, role, { request, intent, planned });
-    return planned;
-  };
-
+  const dialect = new TableDialect({ config, authenticator, catalog, counts });
   const pipeline: Pipeline<ParsedTableRequest> = {
     name: "table",
     dialect,
-    authenticate: (request) => authenticateTableCaller(request, authenticator, config.requireApiKey),
-    plan,
     database,
     contextOf: makeStatementContexts(config, {
       interfaceName: "table",
@@ -121,24 +112,40 @@ export function makeTableInterface(dependencies: TableDependencies): TableInterf
 /** PostgREST's grammar and responses. */
 class TableDialect implements Dialect<ParsedTableRequest> {
   readonly #config: Config;
+  readonly #authenticator: Authenticator;
   readonly #catalog: () => Catalog;
   readonly #shapeCache: RequestShapeCache;
+  readonly #plan: PlanRequest;
   readonly #settings: Omit<TableParseSettings, "timeZones">;
   readonly #bodyLimitOf: FindBodyLimit;
   readonly #describe: ReturnType<typeof makeRootDescription>;
 
-  constructor(config: Config, catalog: () => Catalog, shapeCache: RequestShapeCache) {
+  constructor({ config, authenticator, catalog, counts }: DialectDependencies) {
     this.#config = config;
+    this.#authenticator = authenticator;
     this.#catalog = catalog;
-    this.#shapeCache = shapeCache;
+    this.#shapeCache = new RequestShapeCache(counts.forms, config.anonRole);
+    this.#plan = makeTablePlanner(config, counts.plans);
     this.#settings = tableParseSettings(config);
     this.#bodyLimitOf = makeBodyLimits(config);
     this.#describe = makeRootDescription(config);
   }
 
+  authenticate(request: GatewayRequest) {
+    return authenticateTableCaller(request, this.#authenticator, this.#config.requireApiKey);
+  }
+
   parse(request: GatewayRequest, caller: Caller) {
     if (!hasRequestBody(request.method)) return this.#parse(request, caller, NO_BODY);
     return this.#readBody(request, caller).then((content) => this.#parse(request, caller, content));
+  }
+
+  plan(parsed: ParsedTableRequest, { role }: Caller, intent: Intent) {
+    if (parsed.planned) return parsed.planned;
+    const planned = this.#plan(intent, responseOptions(parsed.table), parsed.catalog, role);
+    const { shape, table: request } = parsed;
+    if (shape) this.#shapeCache.add(shape, shape.rawQuery, role, { request, intent, planned });
+    return planned;
   }
 
   respond({ table }: ParsedTableRequest, plan: Plan, result: RunResult) {

@@ -2,7 +2,7 @@ import pg from "pg";
 import type { Catalog } from "#catalog";
 import { HttpError, statusOf, toHttpError, withBearerChallenge } from "#http";
 import { nestedPathOf } from "#planner";
-import { ContextError, clientDetailOf, isRoleRefused } from "#postgres/database";
+import { ContextError, clientDetailOf, isContextRefused, isRoleRefused } from "#postgres/database";
 import { CREDENTIALS_REQUIRED } from "#runtime";
 import { canonicalHeaderName, isValidHeader } from "./respond/sql-headers.ts";
 
@@ -24,7 +24,7 @@ const MISSING_COLUMN_ROUTINE = "errorMissingColumn";
 export function toTableError(thrown: unknown, audience: ErrorAudience): HttpError {
   const { anonymous } = audience;
   // The token names a role that Postgres does not know, or that the login may not become.
-  if (thrown instanceof ContextError) {
+  if (thrown instanceof ContextError && isContextRefused(thrown)) {
     if (anonymous && isRoleRefused(thrown)) return anonymousDisabled(thrown);
     return new HttpError(401, thrown.code ?? "22023", thrown.message, {
       challenge: CREDENTIALS_REQUIRED,

@@ -1,7 +1,7 @@
 import type { Catalog } from "#catalog";
 import type { Config } from "#config";
 import { type GatewayRequest, isPathUnder, TABLE_PREFIX } from "#http";
-import type { Intent, PreparedRequest } from "#planner";
+import type { PreparedRequest } from "#planner";
 import {
   BATCH_TYPE,
   type BatchInterface,
@@ -70,7 +70,7 @@ function headersOf(batch: GatewayRequest["headers"], part: BatchPart): GatewayRe
 }
 
 /** The statements of writes refuse what has to be refused themselves; what a read returns is known when it has run. */
-function isDecided(_parsed: ParsedRequest, { count }: Intent, { plan }: PreparedRequest): boolean {
+function isDecided(_parsed: ParsedRequest, { plan, intent: { count } }: PreparedRequest): boolean {
   if (plan.kind === "write") return true;
   return plan.kind === "call" && !plan.readOnly && count === null && plan.format.kind !== "object";
 }

@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from "node:http";
+import { Readable } from "node:stream";
 import { CREDENTIAL_HEADERS, CSRF_TOKEN_HEADER, type GatewayRequest, NO_STAGES } from "#http";
 import { LightAbortSignal } from "#runtime/concurrency";
 
@@ -34,6 +35,7 @@ export function toGatewayRequest({ headers, address = null, ...kept }: StoredReq
     addResponseHeaders: () => {},
     // The body's size was checked when the request arrived.
     readBody: () => Promise.resolve(body),
+    streamBody: () => Readable.from([body])[Symbol.asyncIterator](),
     holdMemory: () => {},
     whenSent: () => {},
   };

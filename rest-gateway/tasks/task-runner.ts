@@ -168,13 +168,13 @@ export function makeTaskRunner(options: TaskRunnerOptions): TaskRunner {
   const runDueTasks: TaskRunner["runDueTasks"] = async (lane) => {
     const end = performance.now() + JOB_MS;
     const mayBegin = () => !isCancelled && performance.now() <= end;
-    let ran = 0;
+    const ran: string[] = [];
     for (let task = await beginTask(lane); task; task = mayBegin() ? await beginTask(lane) : undefined) {
       await runTask(task);
-      ran++;
+      ran.push(task.id);
     }
     // The job that runs is that of one task; those of the others have nothing to do any more.
-    if (ran > 1) await asOwner((client) => client.query("select private.remove_spent_jobs($1)", [lane]));
+    if (ran.length > 1) await asOwner((client) => client.query("select private.remove_jobs_of($1)", [ran]));
   };
 
   const cancelRunning = async (): Promise<void> => {

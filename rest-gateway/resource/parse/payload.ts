@@ -7,7 +7,6 @@ import type { Collection } from "../collections.ts";
 import { errorCodesOf, suggestName, validationError } from "../errors.ts";
 import type { CollectionField } from "../fields.ts";
 import { type ResourceRequest, readResourceBody } from "../request.ts";
-import { rememberRows } from "../request-values.ts";
 import { passThrough, readMember, type SentMember, valueLengthFault } from "./values.ts";
 
 /** The column limit of a Postgres table, and a nesting depth beyond any real document. */
@@ -31,8 +30,10 @@ export type PayloadRules = {
 /** Members by column. */
 type SentRow = ReadonlyMap<string, SentMember>;
 
+export type ParsedPayload = { readonly payload: RowPayload; readonly rows: readonly SentRow[] };
+
 /** Validates the rows of a body and reports all errors together. Fields that no role may write are dropped. */
-export function* parsePayload({ isList, records }: BodyRecords, rules: PayloadRules): Stepwise<RowPayload> {
+export function* parsePayload({ isList, records }: BodyRecords, rules: PayloadRules): Stepwise<ParsedPayload> {
   const faults = new PayloadFaults();
   const fields = new Map(rules.collection.fields.map((field) => [field.name, field]));
   const rows: SentRow[] = [];
@@ -43,8 +44,7 @@ export function* parsePayload({ isList, records }: BodyRecords, rules: PayloadRu
   }
   faults.refuse(errorCodesOf(rules.version).missingField);
   const payload = { json: yield* toJson(rows, isList), columns: columnsOf(rows, rules), isArray: isList };
-  rememberRows(payload, rows);
-  return payload;
+  return { payload, rows };
 }
 
 function readRow(

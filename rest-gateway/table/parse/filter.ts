@@ -6,9 +6,8 @@ import type {
   RowCondition,
   SearchOperator,
 } from "#planner";
-import { takeField, takeName, unescaped } from "./field.ts";
 import { maskApiKey } from "./query-string.ts";
-import { Scanner } from "./scanner.ts";
+import { Scanner, takeField, takeName, unescaped } from "./scanner.ts";
 
 const LOGIC_OPERATOR = /and|or/y;
 const LOGIC_GROUP = /(?:not\.)?(?:and|or)[ \t]*\(/y;

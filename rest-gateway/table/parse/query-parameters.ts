@@ -1,9 +1,18 @@
-import type { CursorPage, OrderTerm, RowCondition, SelectItem, WithEmbedPath } from "#planner";
+import { crc32 } from "node:zlib";
+import { HttpError } from "#http";
+import type {
+  CursorPage,
+  CursorPosition,
+  OrderTerm,
+  RowCondition,
+  RowRange,
+  SelectItem,
+  WithEmbedPath,
+} from "#planner";
 import { memoizeRecent } from "#runtime";
-import { parseColumns, parseLogicPath, parsePath } from "./field.ts";
 import { parseFilter, parseLogic } from "./filter.ts";
 import type { UrlParameter } from "./query-string.ts";
-import { isCursor, parseBound, parseCursor, type RangeBounds } from "./row-range.ts";
+import { parseColumns, parseLogicPath, parsePath } from "./scanner.ts";
 import { parseOrder, parseSelect, SELECT_ALL } from "./select.ts";
 
 export type QueryParameters = {
@@ -113,4 +122,111 @@ class ParameterSorter {
 /** Where `author.order` and the like belong. */
 function embedPathOf(name: string): readonly string[] {
   return name.includes(".") ? parsePath(name).path : [];
+}
+
+/** The values of limit and offset; the last of each counts. */
+export type RangeBounds = {
+  readonly path: readonly string[];
+  readonly limit: number | null;
+  readonly offset: number | null;
+};
+
+/** Null if the text is not an integer; the parameter is then ignored. */
+export function parseBound(text: string): number | null {
+  if (!/^\s*-?\d+\s*$/.test(text)) return null;
+  return Math.min(Number(text), Number.MAX_SAFE_INTEGER);
+}
+
+type RangeRequest = { readonly method: string; readonly range: string | undefined };
+
+/** The requested range at each path; paths without one are omitted. */
+export function parseRanges(
+  bounds: Iterable<RangeBounds>,
+  { method, range }: RangeRequest,
+): readonly WithEmbedPath<RowRange>[] {
+  const ranges: WithEmbedPath<RowRange>[] = [];
+  let top: RowRange = { offset: 0, limit: null };
+  for (const { path, limit, offset } of bounds) {
+    if (path.length === 0) top = toTopRange(limit, offset ?? 0);
+    // Postgres reports negative numbers.
+    else ranges.push({ path, value: { limit, offset: offset ?? 0 } });
+  }
+  if (method === "GET" && range !== undefined) top = intersectRangeHeader(top, range);
+  const isWhole = top.limit === null && top.offset === 0;
+  if (method === "PUT" && !isWhole) {
+    throw new HttpError(400, "PGRST114", "limit/offset querystring parameters are not allowed for PUT");
+  }
+  return isWhole ? ranges : [{ path: [], value: top }, ...ranges];
+}
+
+/** Numbers of rows, from 0; the last one belongs to it. */
+type RowNumbers = { readonly first: number; readonly last: number };
+
+function toTopRange(limit: number | null, offset: number): RowRange {
+  if (limit === null) return { limit, offset: Math.max(offset, 0) };
+  if (limit === 0 && offset === 0) return { limit, offset };
+  return toRowRange({ first: Math.max(offset, 0), last: offset + limit - 1 });
+}
+
+/** The header narrows the range of the parameters. An invalid header is ignored (RFC 9110 §14.2). */
+function intersectRangeHeader(range: RowRange, header: string): RowRange {
+  const match = /^(\d+)-(\d*)$/.exec(header);
+  if (match === null || range.limit === 0) return range;
+  const first = parseBound(match[1]!)!;
+  const last = parseBound(match[2]!) ?? Number.POSITIVE_INFINITY;
+  if (first > last) {
+    throw rangeNotSatisfiable(
+      "The lower boundary must be lower than or equal to the upper boundary in the Range header.",
+    );
+  }
+  const end = range.limit === null ? Number.POSITIVE_INFINITY : range.offset + range.limit - 1;
+  return toRowRange({ first: Math.max(first, range.offset), last: Math.min(last, end) });
+}
+
+function toRowRange({ first, last }: RowNumbers): RowRange {
+  if (first > last) throw rangeNotSatisfiable("Limit should be greater than or equal to zero.");
+  return { offset: first, limit: last === Number.POSITIVE_INFINITY ? null : last - first + 1 };
+}
+
+function rangeNotSatisfiable(details: string): HttpError {
+  return new HttpError(416, "PGRST103", "Requested range not satisfiable", { details });
+}
+
+const CHECKSUM_BYTES = 4;
+
+/** A filter names an operator before a dot, and no cursor has one: so a column may be called cursor. */
+export function isCursor(value: string): boolean {
+  return !value.includes(".");
+}
+
+/** `cursor=` is the first page. */
+export function parseCursor(text: string): CursorPage {
+  if (text === "") return { kind: "first" };
+  const position = readPosition(Buffer.from(text, "base64url").subarray(CHECKSUM_BYTES));
+  // A position has exactly one encoding, so any other text was truncated or changed.
+  return position && formatCursor(position) === text ? { kind: "after", position } : { kind: "unreadable" };
+}
+
+/** Neither signed nor secret: it contains only values that the caller has seen or may request. */
+export function formatCursor({ order, values }: CursorPosition): string {
+  const content = Buffer.from(JSON.stringify([order, ...values]));
+  const checksum = Buffer.alloc(CHECKSUM_BYTES);
+  checksum.writeUInt32BE(crc32(content));
+  return Buffer.concat([checksum, content]).toString("base64url");
+}
+
+function readPosition(content: Buffer): CursorPosition | null {
+  try {
+    const parts: unknown = JSON.parse(content.toString("utf8"));
+    if (!Array.isArray(parts) || !parts.every(isPositionValue)) return null;
+    const [order, ...values] = parts;
+    return typeof order === "string" ? { order, values } : null;
+  } catch {
+    return null;
+  }
+}
+
+/** Postgres takes a zero byte for the end of a text. */
+function isPositionValue(part: unknown): part is string | null {
+  return part === null || (typeof part === "string" && !part.includes("\0"));
 }

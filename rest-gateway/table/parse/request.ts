@@ -12,9 +12,8 @@ import {
 import { memoizeRecent } from "#runtime";
 import { EMPTY_PAYLOAD, type ParsedBody, parseArgument, parseNestedRows, parseRows } from "./body.ts";
 import { type PreferenceRules, type Preferences, parseAccept, parsePreferences } from "./headers.ts";
-import { parseQueryParameters, type QueryParameters } from "./query-parameters.ts";
+import { parseQueryParameters, parseRanges, type QueryParameters } from "./query-parameters.ts";
 import { decodePercent, parseQueryString, readTableApiKey, type UrlParameter, withoutApiKey } from "./query-string.ts";
-import { parseRanges } from "./row-range.ts";
 
 const METHODS_BY_RESOURCE: Readonly<Record<TableResource["kind"], readonly string[]>> = {
   root: ["OPTIONS", "GET", "HEAD"],

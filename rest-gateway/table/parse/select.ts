@@ -6,8 +6,7 @@ import {
   type SelectedRelation,
   type SelectItem,
 } from "#planner";
-import { readField, readIdentifier, readName, takeField, takeName } from "./field.ts";
-import { Scanner } from "./scanner.ts";
+import { readField, readIdentifier, readName, Scanner, takeField, takeName } from "./scanner.ts";
 
 const STAR_ITEM: SelectedColumn = {
   kind: "column",

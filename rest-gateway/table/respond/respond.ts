@@ -13,9 +13,9 @@ import {
   type WritePlan,
 } from "#planner";
 import type { Preferences } from "../parse/headers.ts";
+import { formatCursor, isCursor } from "../parse/query-parameters.ts";
 import { canonicalQueryString, type UrlParameter } from "../parse/query-string.ts";
 import type { TableRequest } from "../parse/request.ts";
-import { formatCursor, isCursor } from "../parse/row-range.ts";
 import { parseSqlHeaders, parseSqlStatus } from "./sql-headers.ts";
 
 /** In PostgREST's order. */

@@ -8,10 +8,70 @@ import {
 } from "#accounts/identity";
 import type { Catalog } from "#catalog";
 import type { Config } from "#config";
-import { type GatewayRequest, makeReadYourWrites } from "#http";
+import { makeReadYourWrites } from "#http";
 import { requestInfoOf } from "#http/request-info";
-import type { Plan } from "#planner";
-import type { IsolationLevel, StatementContext } from "#postgres/database";
+import { bindRequest, type Plan, type PreparedRequest, type RunResult, runInTransaction, runRequest } from "#planner";
+import type { IsolationLevel, RunStatement, StatementContext } from "#postgres/database";
+import type { ParsedRequest, RequestState, RunIntent, StatementContexts } from "./dialect.ts";
+import { planIntent } from "./plan.ts";
+
+/** SQL → result: in the transaction that was begun, or else in one round trip. */
+export async function run<Parsed extends ParsedRequest>(
+  state: RequestState<Parsed>,
+  prepared: PreparedRequest,
+  transaction: RunStatement | null,
+): Promise<RunResult> {
+  state.request.stages.enter("run");
+  try {
+    return await (transaction ? runInTransaction(transaction, prepared) : runAlone(state, prepared));
+  } catch (error) {
+    state.failed = { error, intent: prepared.intent };
+    throw error;
+  }
+}
+
+function runAlone<Parsed extends ParsedRequest>(
+  state: RequestState<Parsed>,
+  prepared: PreparedRequest,
+): Promise<RunResult> {
+  const { request, parsed, pipeline } = state;
+  const { plan } = prepared;
+  return runRequest(prepared, contextOf(state, plan), pipeline.database, {
+    rollback: parsed.rollback,
+    isolation: isolationOf(state, plan),
+    before: pipeline.preRequest,
+    signal: request.signal,
+  });
+}
+
+/** Runs statements besides the request's own, such as one that reads the row above in the address. */
+export function makeRunFurther<Parsed extends ParsedRequest>(
+  state: RequestState<Parsed>,
+  transaction: RunStatement | null,
+): RunIntent {
+  return async (intent, planKey) => {
+    const { planned } = planIntent(state, intent, planKey);
+    state.request.stages.enter("query");
+    return run(state, bindRequest(planned, intent), transaction);
+  };
+}
+
+export function contextOf<Parsed extends ParsedRequest>(
+  state: RequestState<Parsed>,
+  plan: Plan | null,
+): StatementContext {
+  const { request, caller, parsed, pipeline } = state;
+  const { catalog, schema, timezone } = parsed;
+  state.context ??= pipeline.contextOf({ request, caller, catalog, schema, timezone, plan });
+  return state.context;
+}
+
+export function isolationOf<Parsed extends ParsedRequest>(
+  { caller, parsed, pipeline }: RequestState<Parsed>,
+  plan: Plan | null,
+): IsolationLevel | null {
+  return pipeline.choosesIsolation ? requestedIsolation(caller, parsed.catalog, plan) : null;
+}
 
 type SqlSetting = StatementContext["settings"][number];
 type ContextConfig = Pick<Config, "usersAccess" | "appSettings" | "extraSearchPath" | "readDatabaseUrls">;
@@ -22,18 +82,6 @@ type ContextOptions = {
   /** The settings of a function that apply to the whole transaction that calls it. */
   readonly hoistedSettings: readonly string[];
 };
-
-type ContextRequest = {
-  readonly request: GatewayRequest;
-  readonly caller: Caller;
-  readonly catalog: Catalog;
-  readonly schema: string;
-  readonly timezone: string | null;
-  /** Null: not planned yet, and no function whose settings matter. */
-  readonly plan: Plan | null;
-};
-
-export type StatementContexts = (request: ContextRequest) => StatementContext;
 
 /** The role and the settings that a request's transaction has: the role's own, then those of the request, which win. */
 export function makeStatementContexts(

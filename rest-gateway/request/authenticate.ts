@@ -17,6 +17,7 @@ import {
   toHttpError,
 } from "#http";
 import { ApiError, CREDENTIALS_REQUIRED } from "#runtime";
+import type { ParsedRequest, Pipeline } from "./dialect.ts";
 
 const BASIC_CHALLENGE = { "WWW-Authenticate": 'Basic realm="content-service", charset="UTF-8"' };
 export const LOOPBACK_ADDRESS = /^(127\.|::1$|::ffff:127\.)/;
@@ -24,6 +25,18 @@ export const LOOPBACK_ADDRESS = /^(127\.|::1$|::ffff:127\.)/;
 type AuthenticationDependencies = { readonly authenticator: Authenticator; readonly csrf: CsrfProtection };
 
 type AuthenticatedUser = { readonly userId: string; readonly caller: Caller };
+
+/** Credential → caller, or 401. Each dialect reads its own headers. */
+export async function authenticate<Parsed extends ParsedRequest>(
+  request: GatewayRequest,
+  { dialect }: Pipeline<Parsed>,
+): Promise<Caller> {
+  request.stages.enter("authenticate");
+  const authenticated = dialect.authenticate(request);
+  const caller = authenticated instanceof Promise ? await authenticated : authenticated;
+  request.admit(caller);
+  return caller;
+}
 
 /**
  * Identifies the caller by any credential of the resource interface. Browsers send cookies and Basic credentials

@@ -1,0 +1,65 @@
+import type { Caller } from "#accounts/identity";
+import { type GatewayRequest, type GatewayResponse, notFound, type ResponseBody } from "#http";
+import { isSchemaOutdated, type RunStatement } from "#postgres/database";
+import type { PreparedTask } from "../tasks/task-runner.ts";
+import { authenticate } from "./authenticate.ts";
+import type { ParsedRequest, Pipeline, RequestState } from "./dialect.ts";
+import { beginTransaction, execute } from "./execution.ts";
+import { parse, withRereadableBody } from "./parse.ts";
+import { plan } from "./plan.ts";
+import { query } from "./query.ts";
+import { explainError, respond, respondToOptions } from "./respond.ts";
+import { makeRunFurther, run } from "./run.ts";
+
+/** While the schema changes, a request is tried with at most so many catalogues. */
+export const MAX_ATTEMPTS = 4;
+
+/** A queued request, run later: its caller is known, and its transaction was begun by the task runner. */
+type ResumedRequest = { readonly caller: Caller; readonly transaction: RunStatement };
+
+/** A request to `/rest/v1`, `/users` or `/api/v<N>`: authenticate → parse → plan → query → run → respond. */
+export async function handleRequest<Parsed extends ParsedRequest>(
+  received: GatewayRequest,
+  pipeline: Pipeline<Parsed>,
+  resumed: ResumedRequest | null = null,
+): Promise<GatewayResponse<ResponseBody>> {
+  const caller = resumed?.caller ?? (await authenticate(received, pipeline));
+  const refreshCatalog = resumed ? null : pipeline.refreshCatalog;
+  const request = refreshCatalog ? withRereadableBody(received) : received;
+  for (let attempt = 1; ; attempt++) {
+    let state: RequestState<Parsed> | null = null;
+    try {
+      const parsed = await parse(request, caller, pipeline);
+      if (parsed === null) return await respondToOptions(request, caller, pipeline);
+      if ("response" in parsed) return await parsed.response;
+      state = parsed;
+      return await execute(parsed, resumed?.transaction ?? null, async (transaction) => {
+        const runFurther = makeRunFurther(parsed, transaction);
+        const planned = await plan(parsed, runFurther);
+        const prepared = await query(parsed, planned);
+        const result = await run(parsed, prepared, transaction);
+        return respond(parsed, prepared.plan, result, runFurther);
+      });
+    } catch (thrown) {
+      // A statement that names what was dropped has changed nothing.
+      const mayRetry = state && refreshCatalog && attempt < MAX_ATTEMPTS && isSchemaOutdated(thrown);
+      if (mayRetry && (await refreshCatalog(state!.parsed.catalog))) continue;
+      throw await explainError(thrown, state ?? { request, caller, pipeline, parsed: null, failed: null });
+    }
+  }
+}
+
+/** A queued request is parsed for the settings of its transaction, which the task runner begins. */
+export async function prepareTask<Parsed extends ParsedRequest>(
+  request: GatewayRequest,
+  caller: Caller,
+  pipeline: Pipeline<Parsed>,
+): Promise<PreparedTask> {
+  const state = await parse(request, caller, pipeline);
+  if (state === null || "response" in state || !state.parsed.isQueueable) throw notFound();
+  return {
+    transact: beginTransaction(state),
+    // In a transaction the result is never streamed.
+    execute: (transaction) => handleRequest(request, pipeline, { caller, transaction }) as Promise<GatewayResponse>,
+  };
+}

@@ -1,0 +1,17 @@
+import { bindRequest, bindRequestInSteps, type PreparedRequest } from "#planner";
+import { runStepwise } from "#runtime/concurrency";
+import type { Awaitable, ParsedRequest, RequestState } from "./dialect.ts";
+import type { PlannedIntent } from "./plan.ts";
+
+/** The values of a larger body are bound in steps, between which other requests are served. */
+const LARGE_BODY_BYTES = 64 * 1024;
+
+/** Plan → SQL text and parameters; cannot fail. The plan has the text, the intent the values. */
+export function query<Parsed extends ParsedRequest>(
+  { request, parsed: { body } }: RequestState<Parsed>,
+  { planned, intent }: PlannedIntent,
+): Awaitable<PreparedRequest> {
+  request.stages.enter("query");
+  const isLarge = typeof body !== "function" && body.length > LARGE_BODY_BYTES;
+  return isLarge ? runStepwise(bindRequestInSteps(planned, intent), request.signal) : bindRequest(planned, intent);
+}
