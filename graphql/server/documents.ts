@@ -39,7 +39,7 @@ const MAX_PLAN_WEIGHT = 5_000;
 type DocumentVariables = Readonly<Record<string, unknown>>;
 
 /** A document that may be executed. */
-type CheckedDocument = {
+export type CheckedDocument = {
   readonly document: DocumentNode;
   /** The number of fields with subselections in its largest operation, without introspection. */
   readonly plannedFields: number;

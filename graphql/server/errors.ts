@@ -11,6 +11,7 @@ import {
   ANONYMOUS_NOT_SERVED,
   ContextError,
   clientDetailOf,
+  isContextRefused,
   isRoleRefused,
   isSchemaOutdated,
   SCHEMA_CHANGED_MESSAGE,
@@ -126,7 +127,7 @@ const PARAMETER_CONTEXT = /^(unnamed portal|portal ".*") parameter /m;
 type ErrorViewer = { readonly anonymous: boolean; readonly catalog: Catalog };
 
 function meaningOfDatabaseError(error: pg.DatabaseError, { anonymous, catalog }: ErrorViewer): ErrorMeaning | null {
-  if (error instanceof ContextError) {
+  if (error instanceof ContextError && isContextRefused(error)) {
     if (anonymous && isRoleRefused(error)) return { message: ANONYMOUS_NOT_SERVED, code: "AUTH_REQUIRED" };
     return { message: "This token's role is not allowed here.", code: "PERMISSION_DENIED" };
   }

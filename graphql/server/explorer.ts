@@ -16,7 +16,7 @@ import {
 import { type CompressedContent, compressContent, compressedResponse, methodNotAllowed, notFound } from "#http";
 import { type RolePrivileges, visibilityRuleOf } from "#plugins";
 import { memoize } from "#runtime";
-import type { GraphqlHttpRequest, GraphqlHttpResponse } from "./http-handler.ts";
+import type { GraphqlHttpRequest, GraphqlHttpResponse } from "./request/http-messages.ts";
 
 const EXPLORER_METHODS = "GET, HEAD, OPTIONS";
 

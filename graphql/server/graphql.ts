@@ -23,18 +23,15 @@ import { type ExplainError, makeErrorExplainer } from "./errors.ts";
 import { makeLeaseQueries } from "./event-lease.ts";
 import { makeReadIssuedNumbers, RowEventHub } from "./events.ts";
 import { makeExplorer, sampleQuery, sampleTablesQuery } from "./explorer.ts";
-import { type GraphqlHttpRequest, type GraphqlHttpResponse, makeGraphqlHandler } from "./http-handler.ts";
 import { makeIntrospectionAccess } from "./introspection-access.ts";
 import { makeNestedInserts } from "./nested-writes.ts";
-import {
-  makePrepareOperation,
-  type OperationRequestInfo,
-  type PreparedOperation,
-  type PrepareOperation,
-} from "./operation.ts";
-import { readCredentials } from "./parse-request.ts";
 import { makeFindDocument } from "./persisted-operations.ts";
 import { makePgService } from "./pg-client.ts";
+import { readCredentials } from "./request/authenticate.ts";
+import { makeGraphqlHandler } from "./request/handle-request.ts";
+import type { GraphqlHttpRequest, GraphqlHttpResponse } from "./request/http-messages.ts";
+import type { OperationRequestInfo, OperationStages, PreparedOperation } from "./request/operation.ts";
+import { makeOperationStages } from "./request/operation-stages.ts";
 import { privilegesOf } from "./role-schemas.ts";
 import { SchemaKeeper } from "./schema-keeper.ts";
 import { GraphqlSockets } from "./socket/sockets.ts";
@@ -197,6 +194,7 @@ function makeSchemaKeeper(
         maxPageSize: config.maxPageSize,
         aggregates: config.aggregates,
         catalog: catalog.current(),
+        nodes: config.graphqlNode,
       }),
     catalog: () => catalog.current(),
     catchUp: makeCatalogRefresh(catalog),
@@ -223,11 +221,11 @@ function openRowEvents(dependencies: GraphqlDependencies): RowEventHub {
   return new RowEventHub({ listener, readIssuedNumbers, leaseQueries, supervisor, log });
 }
 
-/** How HTTP and sockets prepare an operation, and how they explain its errors. */
+/** The stages of operations over HTTP and WebSocket, and how their errors are explained. */
 function makeExecution(
   { config, authenticator, catalog, database, limitCreatedUsers = null, tracing = null, log }: GraphqlDependencies,
   { keeper, events, counts }: { keeper: SchemaKeeper; events: RowEventHub; counts: ServiceCounters },
-): { readonly explain: ExplainError; readonly prepare: PrepareOperation } {
+): { readonly explain: ExplainError; readonly stages: OperationStages } {
   const introspection = makeIntrospectionAccess(config);
   return {
     explain: makeErrorExplainer({
@@ -238,7 +236,7 @@ function makeExecution(
       log,
       errors: counts.errors,
     }),
-    prepare: makePrepareOperation({
+    stages: makeOperationStages({
       schemaOf: (role) => keeper.current(role),
       introspection,
       database,
@@ -258,7 +256,7 @@ function makeExecution(
       },
       limitCreatedUsers,
       tracing,
-      compilation: { isOn: config.graphqlCompile === "on", ways: counts.operationWays, log },
+      compilation: { isOn: config.graphqlCompile === "on", outcomes: counts.operationOutcomes, log },
     }),
   };
 }

@@ -4,7 +4,7 @@ import { GraphQLError } from "grafast/graphql";
 import { HttpError } from "#http";
 import { RecentMap } from "#runtime";
 import { GraphqlRefusal } from "./documents.ts";
-import type { GraphqlRequest } from "./parse-request.ts";
+import type { GraphqlRequest } from "./request/parse.ts";
 
 /** Finds the document of a request. */
 export type FindDocument = (request: GraphqlRequest) => string | Promise<string>;

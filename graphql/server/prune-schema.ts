@@ -33,6 +33,7 @@ import type { OwnValue } from "#catalog";
 import {
   fallbackTypeOf,
   IS_EMPTY_FIELD,
+  isLosableInterface,
   ownValueSql,
   type RolePrivileges,
   sourceOf,
@@ -106,7 +107,7 @@ function referencesOf(type: GraphQLNamedType, schema: GraphQLSchema, hidden: Hid
     getNamedType(outputTypeOrFallback(field, hidden)),
     ...withoutHidden(field.args, hidden).map((argument) => getNamedType(argument.type)),
   ]);
-  return [...type.getInterfaces(), ...implementations.objects, ...implementations.interfaces, ...ofFields];
+  return [...keptInterfaces(type, hidden), ...implementations.objects, ...implementations.interfaces, ...ofFields];
 }
 
 /** Types that lose an element or have a withheld one, and types that refer to a changed type. */
@@ -126,7 +127,9 @@ function losesElement(type: GraphQLNamedType, hidden: HiddenElements): boolean {
   if (!isComposite(type)) return false;
   const losesPart = (field: SchemaField) =>
     hidden.has(field) || hidden.has(getNamedType(field.type)) || field.args.some((argument) => hidden.has(argument));
-  return type.getInterfaces().some((other) => hidden.has(other)) || Object.values(type.getFields()).some(losesPart);
+  return (
+    keptInterfaces(type, hidden).length < type.getInterfaces().length || Object.values(type.getFields()).some(losesPart)
+  );
 }
 
 function pruneType(type: GraphQLNamedType, pruning: SchemaPruning, prunedTypeOf: PrunedTypeOf): GraphQLNamedType {
@@ -154,7 +157,7 @@ function pruneInput(
 
 function pruneFields(type: OutputCompositeType, { hidden, withheld }: SchemaPruning, prunedTypeOf: PrunedTypeOf) {
   const config = type.toConfig();
-  const interfaces = type.getInterfaces().filter((other) => !hidden.has(other));
+  const interfaces = keptInterfaces(type, hidden);
   const fieldOf = (field: SchemaField): GraphQLFieldConfig<unknown, unknown> => {
     const own = config.fields[field.name]!;
     const args = withTypes(withoutHidden(field.args, hidden), own.args!, prunedTypeOf);
@@ -168,6 +171,14 @@ function pruneFields(type: OutputCompositeType, { hidden, withheld }: SchemaPrun
     fields: (): GraphQLFieldConfigMap<unknown, unknown> =>
       Object.fromEntries(withoutHidden(type.getFields(), hidden).map((field) => [field.name, fieldOf(field)])),
   };
+}
+
+function keptInterfaces(type: OutputCompositeType, hidden: HiddenElements): readonly GraphQLInterfaceType[] {
+  const lacksField = (other: GraphQLInterfaceType) =>
+    Object.keys(other.getFields()).some((name) => hidden.has(type.getFields()[name]!));
+  return type
+    .getInterfaces()
+    .filter((other) => !hidden.has(other) && !(isLosableInterface(other) && lacksField(other)));
 }
 
 function toWithheldField(config: GraphQLFieldConfig<unknown, unknown>): GraphQLFieldConfig<unknown, unknown> {
@@ -267,8 +278,12 @@ function forbiddenElements(type: GraphQLNamedType, schema: GraphQLSchema, role: 
   const isForbidden = (element: Exclude<SchemaElement, GraphQLNamedType>) =>
     visibilityRuleOf(element)?.(role) === false;
   if (isInputObjectType(type)) return Object.values(type.getFields()).filter(isForbidden);
+  const isForbiddenField = (field: OutputField) => {
+    const fields = implementationsOf(field, type, schema);
+    return isLosableInterface(type) ? fields.slice(1).every(isForbidden) : fields.some(isForbidden);
+  };
   return outputFieldsOf(type).flatMap((field): SchemaElement[] =>
-    implementationsOf(field, type, schema).some(isForbidden) ? [field] : field.args.filter(isForbidden),
+    isForbiddenField(field) ? [field] : field.args.filter(isForbidden),
   );
 }
 

@@ -21,8 +21,15 @@ import type { Stepwise } from "#runtime/concurrency";
 /** A placeholder for core's check whether a type has fields. */
 const PLACEHOLDER_FIELDS: ObjectFields = { some: {} as ObjectFields[string] };
 
-/** Pure inflectors, which a schema build calls with the same few words over and over. */
+/** Pure inflectors, which depend on no option of a preset. Builds call them with the same few words over and over. */
 const PURE_INFLECTORS = ["camelCase", "upperCamelCase", "coerceToGraphQLName", "pluralize", "singularize"] as const;
+const MAX_INFLECTED_WORDS = 100_000;
+
+/** Of all builds: a change of the database leaves most names as they are. */
+const inflectedWords = Object.fromEntries(PURE_INFLECTORS.map((name) => [name, new Map<string, string>()])) as Record<
+  (typeof PURE_INFLECTORS)[number],
+  Map<string, string>
+>;
 
 type YieldToLoop = () => Promise<void>;
 
@@ -270,11 +277,12 @@ class DeferredFields {
 function memoizeInflection(inflection: GraphileBuild.Inflection): GraphileBuild.Inflection {
   for (const name of PURE_INFLECTORS) {
     const inflect = inflection[name] as (text: string) => string;
-    const cache = new Map<string, string>();
+    const cache = inflectedWords[name];
     inflection[name] = (text: string) => {
       const cached = cache.get(text);
       if (cached !== undefined) return cached;
       const inflected = inflect(text);
+      if (cache.size >= MAX_INFLECTED_WORDS) cache.clear();
       cache.set(text, inflected);
       return inflected;
     };

@@ -18,17 +18,19 @@ import { type ByteQuota, heapSize, Reservation, SharedBytes, type Shortage } fro
 import { parseJsonExactly } from "#runtime/json";
 import { GraphqlRefusal } from "../documents.ts";
 import { type ExplainError, responseExtensions, toGraphQLError } from "../errors.ts";
-import type { OperationRequestInfo, PreparedOperation, PrepareOperation } from "../operation.ts";
-import { parseParameters, readConnectionCredentials, readCredentials } from "../parse-request.ts";
 import type { FindDocument } from "../persisted-operations.ts";
-import type { OperationResult } from "../run-compiled.ts";
+import { readConnectionCredentials, readCredentials } from "../request/authenticate.ts";
+import type { OperationRequestInfo, OperationStages, PreparedOperation } from "../request/operation.ts";
+import { prepareOperation } from "../request/operation-stages.ts";
+import { parseParameters } from "../request/parse.ts";
+import type { OperationResult } from "../request/run-compiled.ts";
 
 export type GraphqlSocketDependencies = {
   readonly path: string;
   readonly authenticator: () => Authenticator;
   readonly csrf: CsrfProtection;
   readonly findDocument: FindDocument;
-  readonly prepare: PrepareOperation;
+  readonly stages: OperationStages;
   readonly explain: ExplainError;
   /** The maximum number of open operations per socket. */
   readonly maxOperations: number;
@@ -137,7 +139,7 @@ export class SocketConnection {
 
   /** Throws if the operation is rejected. `message` is the text of the whole message. */
   async prepare(id: string, payload: unknown, message: string): Promise<PreparedOperation> {
-    const { findDocument, prepare, maxOperations } = this.#services;
+    const { findDocument, stages, maxOperations } = this.#services;
     if (this.#isLeaving) throw refusal("The service is shutting down: connect again.", "SERVICE_UNAVAILABLE");
     if (this.#open.size >= maxOperations) {
       throw refusal(`This connection has ${maxOperations} operations open already.`, "RATE_LIMITED");
@@ -147,7 +149,11 @@ export class SocketConnection {
     try {
       refuseShortage(open.sent.resize(BASE_OPERATION_BYTES + heapSize([id, payload])), this.#quota);
       const sent = parseParameters(payload, () => (parseJsonExactly(message) as { readonly payload: unknown }).payload);
-      const operation = await prepare({ ...sent, query: await findDocument(sent) }, this.#circumstances());
+      const operation = await prepareOperation(
+        stages,
+        { ...sent, query: await findDocument(sent) },
+        this.#circumstances(),
+      );
       if (this.#open.get(id) === open) this.#holdDocument(open, operation);
       if (operation.kind !== "subscription") this.#underway.set(id, operation);
       return operation;

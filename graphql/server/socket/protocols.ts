@@ -2,7 +2,7 @@ import type { ExecutionArgs, ExecutionResult } from "grafast/graphql";
 import { makeServer, type Server } from "graphql-ws";
 import { GraphqlRefusal } from "../documents.ts";
 import { toGraphQLError } from "../errors.ts";
-import type { PreparedOperation } from "../operation.ts";
+import type { PreparedOperation } from "../request/operation.ts";
 import type { SocketChannel, SocketConnection } from "./connection.ts";
 
 /** https://github.com/enisdenjo/graphql-ws/blob/master/PROTOCOL.md */

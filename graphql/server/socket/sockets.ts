@@ -13,7 +13,7 @@ import {
 import { ByteQuota } from "#runtime";
 import { type PausableSource, runStepwise, waitForLargeWorkSlot } from "#runtime/concurrency";
 import type { Logger } from "#runtime/log";
-import { LARGE_BODY_BYTES, scanBody } from "../parse-request.ts";
+import { LARGE_BODY_BYTES, scanBody } from "../request/parse.ts";
 import { type GraphqlSocketDependencies, type SocketChannel, SocketConnection } from "./connection.ts";
 import {
   KEEP_ALIVE,

@@ -8,7 +8,7 @@ import {
   type Comparison,
   compareAnswers,
   compiledShare,
-  operationWays,
+  operationOutcomes,
   type ServicePair,
   servePair,
 } from "./oracle.ts";
@@ -54,11 +54,11 @@ describe("the service's own schema", () => {
   test("is compiled for at least 95 % of these operations", async () => {
     expect(comparisons).toHaveLength(CALLERS.length);
     expect(await compiledShare(services.compiling, comparisons)).toBeGreaterThanOrEqual(0.95);
-    expect((await operationWays(services.plain)).compiled).toBeUndefined();
+    expect((await operationOutcomes(services.plain)).compiled).toBeUndefined();
   });
 
   test("leaves nested lists to Grafast whose limits allow more than ten million rows", async () => {
-    const runsBySize = async () => (await operationWays(services.compiling)).size ?? 0;
+    const runsBySize = async () => (await operationOutcomes(services.compiling)).size ?? 0;
     const nested = (limit: number) => ({
       query: `query ($limit: Int) { user(id: 1) { articles(limit: $limit) { author { articles(limit: $limit) { author { articles(limit: $limit) { id } } } } } } }`,
       variables: { limit },

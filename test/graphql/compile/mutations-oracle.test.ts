@@ -6,7 +6,7 @@ import { connect, SEED } from "../../db/callers.ts";
 import { tokenFor } from "../../graphql.ts";
 import { propertyRuns } from "../../property-runs.ts";
 import { serve } from "../../serve.ts";
-import { compareMutations, operationWays } from "./oracle.ts";
+import { compareMutations, operationOutcomes } from "./oracle.ts";
 import { CALLERS_OF_TABLES, stateOf, TABLES } from "./written-tables.ts";
 
 const WITH_RELATED_ROWS = `${TABLES}
@@ -53,7 +53,7 @@ describe("mutations have the same answers and effects, compiled and not", () => 
       });
       expect(await stateOf(compiling.owner)).toEqual(await stateOf(plain.owner));
     }
-    const { compiled = 0, introspection: _, refused = 0, ...others } = await operationWays(compiling.service);
+    const { compiled = 0, introspection: _, refused = 0, ...others } = await operationOutcomes(compiling.service);
     const all = Object.values(others).reduce((sum, count) => sum + count, compiled);
     expect((compiled - refused) / all).toBeGreaterThanOrEqual(share);
   });

@@ -171,7 +171,7 @@ function collectCursors(
 }
 
 /** How many operations ran each way. */
-export async function operationWays(service: Service): Promise<Readonly<Record<string, number>>> {
+export async function operationOutcomes(service: Service): Promise<Readonly<Record<string, number>>> {
   const text = await formatExposition(await service.operations.measure());
   const samples = text.matchAll(/graphql_operations_total\{way="([^"]+)"\} (\d+)/g);
   return Object.fromEntries([...samples].map(([, way, count]) => [way!, Number(count)]));
@@ -179,7 +179,7 @@ export async function operationWays(service: Service): Promise<Readonly<Record<s
 
 /** The share of operations that ran as one statement. Those with errors run by Grafast too, which assigns the errors to fields. */
 export async function compiledShare(service: Service, comparisons: readonly Comparison[]): Promise<number> {
-  const { compiled: _, introspection: __, ...others } = await operationWays(service);
+  const { compiled: _, introspection: __, ...others } = await operationOutcomes(service);
   const sum = (numbers: readonly number[]) => numbers.reduce((total, number) => total + number, 0);
   const operations = sum(comparisons.map((comparison) => comparison.operations));
   const withErrors = sum(comparisons.map((comparison) => comparison.withErrors));

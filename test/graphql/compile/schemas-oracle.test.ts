@@ -9,7 +9,7 @@ import { propertyRuns } from "../../property-runs.ts";
 import { PUBLIC_SCHEMAS } from "../../schemas/public-schemas.ts";
 import { serveSchema } from "../../schemas/served.ts";
 import { serve } from "../../serve.ts";
-import { answerOf, type Comparison, compareAnswers, compiledShare, operationWays, servePair } from "./oracle.ts";
+import { answerOf, type Comparison, compareAnswers, compiledShare, operationOutcomes, servePair } from "./oracle.ts";
 
 const sqlOf = (file: string) => readFileSync(join(import.meta.dirname, "../../plugins", file), "utf8");
 
@@ -180,7 +180,7 @@ describe("answers are the same compiled and not", () => {
     expect(streets[3]).toMatchObject({ region: null, land: null, town: null });
     const hidden = ({ region, land }: Street) => region !== null && land === null;
     expect(streets.filter(hidden).length).toBeGreaterThan(0);
-    expect(await operationWays(services.compiling)).toEqual({ compiled: 1 });
+    expect(await operationOutcomes(services.compiling)).toEqual({ compiled: 1 });
   });
 
   test("of random values of the types that are objects in GraphQL", async () => {
@@ -211,8 +211,8 @@ describe("answers are the same compiled and not", () => {
     expect(differences.slice(0, 10)).toEqual([]);
     expect(rows).toHaveLength(propertyRuns(3_000));
     expect(byGrafast).toHaveLength(rows.length);
-    expect(await operationWays(services.compiling)).toEqual({ compiled: 1 });
-    expect(await operationWays(services.plain)).toEqual({});
+    expect(await operationOutcomes(services.compiling)).toEqual({ compiled: 1 });
+    expect(await operationOutcomes(services.plain)).toEqual({});
   });
 
   test.each(["backstage", "logto", "medusa"] as const)("over the schema %s", async (name) => {

@@ -33,6 +33,8 @@ function fieldByField({ query, variables }: GeneratedOperation, schema: GraphQLS
   const values = new OperationValues(variables, new Set());
   const selections = new SelectionReader(schema, document, values);
   const fields = [...selections.fieldsOf(schema.getMutationType()!, [operation.selectionSet])];
+  // All may be left out by `@include(if: false)`; an operation without fields cannot be written.
+  if (fields.length === 0) return [];
   return oneFieldEach(fields).map((own) => {
     const [single] = Object.values(separateOperations(withFields(document, operation, own)));
     const used = new Set<string>();

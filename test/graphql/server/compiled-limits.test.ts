@@ -10,7 +10,7 @@ import { startCollector } from "../../http/observability/collector.ts";
 import { serve } from "../../serve.ts";
 import { type Pair, startPair } from "../../standby.ts";
 import { until } from "../../until.ts";
-import { operationWays } from "../compile/oracle.ts";
+import { operationOutcomes } from "../compile/oracle.ts";
 
 const SCHEMA = `
   create role anon; create role authenticated; create role service_role bypassrls;
@@ -99,7 +99,7 @@ const WAYS = [
 ] as const;
 
 async function expectWay(service: Service, compile: "on" | "off") {
-  const { compiled = 0, refused = 0, off = 0 } = await operationWays(service);
+  const { compiled = 0, refused = 0, off = 0 } = await operationOutcomes(service);
   expect({ isCompiled: compiled > 0, refused }).toEqual({ isCompiled: compile === "on", refused: 0 });
   expect(off).toBe(0);
 }

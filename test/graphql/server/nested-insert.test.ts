@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { type GraphQLService, serveGraphQL, tokenFor } from "../../graphql.ts";
-import { operationWays } from "../compile/oracle.ts";
+import { operationOutcomes } from "../compile/oracle.ts";
 
 const TABLES = `
   create schema hidden;
@@ -278,14 +278,14 @@ describe.each(["on", "off"])("a creation with related rows, with GRAPHQL_COMPILE
   });
 
   test("is one compiled operation, unless compilation is off", async () => {
-    const { compiled: before = 0 } = await operationWays(served.service);
+    const { compiled: before = 0 } = await operationOutcomes(served.service);
     const query = "mutation ($input: CreateOrderInput!) { createOrder(input: $input) { lines { place } } }";
     for (const count of [0, 1, 2, 3]) {
       const lines = Array.from({ length: count }, (_, place) => ({ place, unitPrice: 1 }));
       const { errors } = await served.ask(query, { ...user, variables: { input: { code: String(count), lines } } });
       expect(errors).toBeUndefined();
     }
-    const { compiled = 0, mutation = 0 } = await operationWays(served.service);
+    const { compiled = 0, mutation = 0 } = await operationOutcomes(served.service);
     expect(compiled - before).toBe(compile === "on" ? 4 : 0);
     expect(mutation).toBe(0);
   });

@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { createClient } from "graphql-ws";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import WebSocket from "ws";
-import { type GraphQLService, serveGraphQL, tokenFor } from "../../graphql.ts";
-import { operationWays } from "../compile/oracle.ts";
+import { type GraphQLService, serveGraphQL, tokenFor } from "../../../graphql.ts";
+import { operationOutcomes } from "../../compile/oracle.ts";
 
 const TABLES = `
   insert into public.users (name, email) values ('Ann', 'ann@example.org'), ('Bob', 'bob@example.org');
@@ -329,12 +329,12 @@ describe.each([
 
 describe("@transaction", () => {
   test("leaves a mutation compiled", async () => {
-    const before = await operationWays(compiling.service);
+    const before = await operationOutcomes(compiling.service);
     await compiling.ask(
       "mutation @transaction { a: createRun(input: { id: 1, success: true }) { id } b: createRun(input: { id: 2, success: true }) { id } }",
       { token },
     );
-    const after = await operationWays(compiling.service);
+    const after = await operationOutcomes(compiling.service);
     expect((after.compiled ?? 0) - (before.compiled ?? 0)).toBe(1);
     expect({ ...after, compiled: 0 }).toEqual({ ...before, compiled: 0 });
   });

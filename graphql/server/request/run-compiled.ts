@@ -12,11 +12,11 @@ import {
 import { ApiError } from "#runtime";
 import { type AbortLike, runStepwise } from "#runtime/concurrency";
 import { normalizeJson, parseJsonExactly } from "#runtime/json";
-import type { CompiledStep } from "../compile/compile-operation.ts";
-import { NotCompiled } from "../compile/not-compiled.ts";
-import type { RootField } from "../compile/operation-compiler.ts";
-import type { BoundOperation, BoundStep } from "../compile/operation-plans.ts";
-import { type CallerDatabase, checkSuccess, type InsertNested } from "./pg-client.ts";
+import type { CompiledStep } from "../../compile/compile-operation.ts";
+import { NotCompiled } from "../../compile/not-compiled.ts";
+import type { RootField } from "../../compile/operation-compiler.ts";
+import type { BoundOperation, BoundStep } from "../../compile/operation-plans.ts";
+import { type CallerDatabase, checkSuccess, type InsertNested } from "../pg-client.ts";
 
 export type CompiledRunOptions = {
   readonly database: CallerDatabase;

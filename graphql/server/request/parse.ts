@@ -1,9 +1,9 @@
-import type { IncomingHttpHeaders } from "node:http";
-import type { Credentials } from "#accounts/identity";
-import { HttpError } from "#http";
+import { type Caller, callerKey } from "#accounts/identity";
+import { type BodyLimit, HttpError, methodNotAllowed } from "#http";
 import { type AbortLike, runStepwise, type Stepwise, waitForLargeWorkSlot } from "#runtime/concurrency";
 import { isJsonObject, parseJsonExactly, scanJson } from "#runtime/json";
-import type { OperationVariables } from "./exact-numbers.ts";
+import type { OperationVariables } from "../exact-numbers.ts";
+import type { GraphqlHttpRequest } from "./http-messages.ts";
 
 /** A parsed request: GraphQL over HTTP, section 5. */
 export type GraphqlRequest = {
@@ -16,6 +16,29 @@ export type GraphqlRequest = {
   /** The id of a persisted operation. */
   readonly documentId: string | null;
 };
+
+export const GRAPHQL_METHODS = "GET, HEAD, OPTIONS, POST";
+
+/** Method, URL and body → the text of a document, the name of an operation, and variables. */
+export async function parse(
+  request: GraphqlHttpRequest,
+  { claims }: Caller,
+  bodyLimit: BodyLimit,
+): Promise<GraphqlRequest> {
+  switch (request.method) {
+    case "GET":
+    case "HEAD":
+      return parseQueryString(request.rawQuery);
+    case "POST":
+      checkContentType(request.headers["content-type"]);
+      return parseBody(await request.readBody(bodyLimit), {
+        owner: () => callerKey(claims, () => request.connection().address),
+        signal: request.signal,
+      });
+    default:
+      throw methodNotAllowed(request.method, GRAPHQL_METHODS);
+  }
+}
 
 /** Bounds for parsing a body quickly. Query strings are short and have no such limits. */
 const MAX_BODY_VALUES = 50_000;
@@ -40,7 +63,7 @@ const SCAN_MESSAGES = {
 } as const;
 
 /** Parses the body of a POST request. A large one waits for its client's turn. */
-export async function parseBody(
+async function parseBody(
   body: Buffer,
   { owner, signal }: { readonly owner: () => string; readonly signal: AbortLike },
 ): Promise<GraphqlRequest> {
@@ -55,7 +78,7 @@ export async function parseBody(
 }
 
 /** `query=%7Bme%7Bid%7D%7D&variables=%7B%7D` */
-export function parseQueryString(rawQuery: string): GraphqlRequest {
+function parseQueryString(rawQuery: string): GraphqlRequest {
   const parameters = new URLSearchParams(rawQuery);
   const parseParameter = (name: string) => {
     const text = parameters.get(name);
@@ -99,7 +122,7 @@ function parseExactAgain(parseAgain: () => unknown): OperationVariables {
  * Refuses other types: any site can make a browser send forms and plain text with the user's cookies without a CORS preflight (simple
  * requests).
  */
-export function checkContentType(contentType: string | undefined): void {
+function checkContentType(contentType: string | undefined): void {
   const [type = "", ...parameters] = (contentType ?? "").toLowerCase().replaceAll(/[\s"]/g, "").split(";");
   const charset = parameters.find((parameter) => parameter.startsWith("charset="));
   if (type === "application/json" && (charset === undefined || /^charset=utf-?8$/.test(charset))) return;
@@ -130,31 +153,4 @@ function objectIn(body: Readonly<Record<string, unknown>>, name: string): Readon
 
 function malformedRequest(message: string, cause?: unknown): HttpError {
   return new HttpError(400, "VALIDATION_ERROR", message, { cause });
-}
-
-type CredentialSource = { readonly headers: IncomingHttpHeaders; readonly rawQuery: string };
-
-/** `Authorization: Bearer …`, `X-API-Key: …`, `?api_key=…` */
-export function readCredentials({ headers, rawQuery }: CredentialSource): Credentials {
-  const { authorization = null, "x-api-key": header, apikey } = headers;
-  const inHeader = [header, apikey].find((value) => typeof value === "string" && value !== "") as string | undefined;
-  const inQuery = rawQuery.includes("api_key=") ? new URLSearchParams(rawQuery).get("api_key") : null;
-  return { authorization, apiKey: inHeader ?? inQuery };
-}
-
-/** Credentials in a socket's init message, since browsers cannot set headers: names in any case, at the top level or in `headers`. */
-export function readConnectionCredentials(parameters: unknown): Credentials | null {
-  const lowerCased = withLowerCaseKeys(parameters);
-  return credentialsAmong(lowerCased) ?? credentialsAmong(withLowerCaseKeys(lowerCased.headers));
-}
-
-function credentialsAmong(entries: Readonly<Record<string, unknown>>): Credentials | null {
-  const texts = Object.entries(entries).filter((entry): entry is [string, string] => typeof entry[1] === "string");
-  const credentials = readCredentials({ headers: Object.fromEntries(texts), rawQuery: "" });
-  return credentials.authorization === null && credentials.apiKey === null ? null : credentials;
-}
-
-function withLowerCaseKeys(value: unknown): Readonly<Record<string, unknown>> {
-  if (typeof value !== "object" || value === null) return {};
-  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name.toLowerCase(), member]));
 }

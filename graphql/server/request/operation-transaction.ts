@@ -8,9 +8,9 @@ import {
   type StatementContext,
   withTextCells,
 } from "#postgres/database";
-import { NotCompiled } from "../compile/not-compiled.ts";
-import { toGraphQLError } from "./errors.ts";
-import type { CallerDatabase } from "./pg-client.ts";
+import { NotCompiled } from "../../compile/not-compiled.ts";
+import { toGraphQLError } from "../errors.ts";
+import type { CallerDatabase } from "../pg-client.ts";
 import type { OperationResult } from "./run-compiled.ts";
 
 type OperationTransaction = {

@@ -1,8 +1,8 @@
 import jwt from "jsonwebtoken";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type GraphQLService, serveGraphQL } from "../../graphql.ts";
-import { SECRET } from "../../secret.ts";
-import { Wire } from "./socket/wire.ts";
+import { type GraphQLService, serveGraphQL } from "../../../graphql.ts";
+import { SECRET } from "../../../secret.ts";
+import { Wire } from "../socket/wire.ts";
 
 /** An answer may have a quarter of it, one for an anonymous caller an eighth. */
 const MOST_ANSWER_BYTES = 1_048_576;

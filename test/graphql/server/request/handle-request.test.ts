@@ -1,8 +1,8 @@
 import { serverAudits } from "graphql-http";
 import jwt from "jsonwebtoken";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type GraphQLService, serveGraphQL, tokenFor } from "../../graphql.ts";
-import { SECRET } from "../../secret.ts";
+import { type GraphQLService, serveGraphQL, tokenFor } from "../../../graphql.ts";
+import { SECRET } from "../../../secret.ts";
 
 let graphql: GraphQLService;
 beforeAll(async () => {

@@ -2,13 +2,13 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { createClient } from "graphql-ws";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import WebSocket from "ws";
-import { REQUESTS_AFTER_LIMIT } from "../../../graphql/compile/operation-plans.ts";
-import { collectGarbage } from "../../collect-garbage.ts";
-import { cloneDatabase, type TestDatabase } from "../../database.ts";
-import { type GraphQLService, serveGraphQL } from "../../graphql.ts";
-import { propertyRuns } from "../../property-runs.ts";
-import { until } from "../../until.ts";
-import { operationWays } from "../compile/oracle.ts";
+import { REQUESTS_AFTER_LIMIT } from "../../../../graphql/compile/operation-plans.ts";
+import { collectGarbage } from "../../../collect-garbage.ts";
+import { cloneDatabase, type TestDatabase } from "../../../database.ts";
+import { type GraphQLService, serveGraphQL } from "../../../graphql.ts";
+import { propertyRuns } from "../../../property-runs.ts";
+import { until } from "../../../until.ts";
+import { operationOutcomes } from "../../compile/oracle.ts";
 
 const ROWS = `
   create table public.things (id int primary key, name text not null, extra text, wide text);
@@ -68,9 +68,9 @@ afterAll(async () => {
 
 /** By which ways the operations ran since. */
 async function waysOf(work: () => Promise<unknown>): Promise<Readonly<Record<string, number>>> {
-  const before = await operationWays(compiling.service);
+  const before = await operationOutcomes(compiling.service);
   await work();
-  const after = await operationWays(compiling.service);
+  const after = await operationOutcomes(compiling.service);
   const added = Object.entries(after).map(([way, count]) => [way, count - (before[way] ?? 0)] as const);
   return Object.fromEntries(added.filter(([, count]) => count > 0));
 }

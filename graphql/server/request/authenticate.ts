@@ -1,0 +1,48 @@
+import type { IncomingHttpHeaders } from "node:http";
+import type { AuthenticationResult, Authenticator, Credentials } from "#accounts/identity";
+import { type CsrfProtection, readSessionCookie, setSessionCookie } from "#http";
+import type { GraphqlHttpRequest } from "./http-messages.ts";
+
+type AuthenticationDependencies = { readonly authenticator: () => Authenticator; readonly csrf: CsrfProtection };
+
+/** Credential → caller. One that is rejected makes the caller anonymous, and the response says so. */
+export async function authenticate(
+  request: GraphqlHttpRequest,
+  { authenticator, csrf }: AuthenticationDependencies,
+): Promise<AuthenticationResult> {
+  const session = readSessionCookie(request.headers);
+  const authentication = await authenticator().authenticateOrAnonymous({ ...readCredentials(request), session });
+  if (authentication.caller.kind === "session") {
+    csrf.checkRequest(request, session);
+    request.addResponseHeaders(setSessionCookie(session!));
+  }
+  request.admit(authentication.caller);
+  return authentication;
+}
+
+type CredentialSource = { readonly headers: IncomingHttpHeaders; readonly rawQuery: string };
+
+/** `Authorization: Bearer …`, `X-API-Key: …`, `?api_key=…` */
+export function readCredentials({ headers, rawQuery }: CredentialSource): Credentials {
+  const { authorization = null, "x-api-key": header, apikey } = headers;
+  const inHeader = [header, apikey].find((value) => typeof value === "string" && value !== "") as string | undefined;
+  const inQuery = rawQuery.includes("api_key=") ? new URLSearchParams(rawQuery).get("api_key") : null;
+  return { authorization, apiKey: inHeader ?? inQuery };
+}
+
+/** Credentials in a socket's init message, since browsers cannot set headers: names in any case, at the top level or in `headers`. */
+export function readConnectionCredentials(parameters: unknown): Credentials | null {
+  const lowerCased = withLowerCaseKeys(parameters);
+  return credentialsAmong(lowerCased) ?? credentialsAmong(withLowerCaseKeys(lowerCased.headers));
+}
+
+function credentialsAmong(entries: Readonly<Record<string, unknown>>): Credentials | null {
+  const texts = Object.entries(entries).filter((entry): entry is [string, string] => typeof entry[1] === "string");
+  const credentials = readCredentials({ headers: Object.fromEntries(texts), rawQuery: "" });
+  return credentials.authorization === null && credentials.apiKey === null ? null : credentials;
+}
+
+function withLowerCaseKeys(value: unknown): Readonly<Record<string, unknown>> {
+  if (typeof value !== "object" || value === null) return {};
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name.toLowerCase(), member]));
+}

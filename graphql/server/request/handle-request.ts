@@ -1,0 +1,117 @@
+import { GraphQLError } from "grafast/graphql";
+import type { AuthenticationResult, Authenticator } from "#accounts/identity";
+import { type CsrfProtection, type FindBodyLimit, HttpError, notFound } from "#http";
+import { isSchemaOutdated } from "#postgres/database";
+import { GraphqlRefusal } from "../documents.ts";
+import type { ExplainError } from "../errors.ts";
+import type { FindDocument } from "../persisted-operations.ts";
+import type { SchemaKeeper } from "../schema-keeper.ts";
+import { authenticate } from "./authenticate.ts";
+import type { GraphqlHttpRequest, GraphqlHttpResponse } from "./http-messages.ts";
+import type { OperationOutcome, OperationRequestInfo, OperationStages, PlannedOperation } from "./operation.ts";
+import { GRAPHQL_METHODS, parse } from "./parse.ts";
+import { negotiateMediaType, respond, toErrorResult } from "./respond.ts";
+import type { OperationResult } from "./run-compiled.ts";
+
+type GraphqlHandlerDependencies = {
+  readonly path: string;
+  readonly authenticator: () => Authenticator;
+  readonly csrf: CsrfProtection;
+  readonly findDocument: FindDocument;
+  readonly stages: OperationStages;
+  readonly explain: ExplainError;
+  readonly internalErrorStatus: number;
+  readonly bodyLimitOf: FindBodyLimit;
+  readonly schema: Pick<SchemaKeeper, "version" | "isNewerThan">;
+};
+
+type HandleGraphql = (request: GraphqlHttpRequest) => Promise<GraphqlHttpResponse>;
+
+/** How often a query is run while the database changes, each time with a newer schema. */
+const MAX_SCHEMA_ATTEMPTS = 10;
+
+/**
+ * GraphQL over HTTP: authenticate → parse → plan → query → run → respond. Throws for requests that cannot be parsed; all other errors
+ * are in the response.
+ */
+export function makeGraphqlHandler(dependencies: GraphqlHandlerDependencies): HandleGraphql {
+  const { path, stages, findDocument, schema, bodyLimitOf } = dependencies;
+  return async (request) => {
+    if (request.path !== path) throw notFound();
+    if (request.method === "OPTIONS") return { status: 204, headers: { Allow: GRAPHQL_METHODS }, body: null };
+    const mediaType = negotiateMediaType(request.headers.accept);
+    request.stages.enter("authenticate");
+    const authentication = await authenticate(request, dependencies);
+    request.stages.enter("parse");
+    // The body limit depends on the caller.
+    const parsed = await parse(request, authentication.caller, bodyLimitOf(authentication.caller));
+    const result = await retryWithNewerSchema(schema, async () => {
+      request.stages.enter("plan");
+      const query = await findDocument(parsed);
+      const planned = await stages.plan({ ...parsed, query }, requestInfoOf(request, authentication));
+      request.stages.enter("query");
+      const bound = await stages.query(planned);
+      checkMethod(planned, request.method);
+      request.stages.enter("run");
+      request.whenSent(() => planned.memory.release());
+      return { planned, result: resultOf(await stages.run(planned, bound)) };
+    }).catch(toErrorResult);
+    request.stages.enter("respond");
+    return respond(result, { request, authentication, mediaType }, dependencies);
+  };
+}
+
+type Attempt = { readonly planned: PlannedOperation; readonly result: OperationResult };
+
+/** Runs a query again whose statements name what no longer exists. */
+async function retryWithNewerSchema(
+  schema: GraphqlHandlerDependencies["schema"],
+  runOnce: () => Promise<Attempt>,
+): Promise<OperationResult> {
+  for (let attempts = 1; ; attempts++) {
+    const { version } = schema;
+    const { planned, result } = await runOnce();
+    const mayRetry = planned.kind === "query" && attempts < MAX_SCHEMA_ATTEMPTS && usesOutdatedSchema(result);
+    if (!mayRetry || !(await schema.isNewerThan(version))) return result;
+    planned.memory.release();
+  }
+}
+
+/** Whether a statement failed because it names an object that no longer exists. */
+function usesOutdatedSchema({ errors }: OperationResult): boolean {
+  return errors?.some(({ originalError }) => isSchemaOutdated(originalError)) ?? false;
+}
+
+function requestInfoOf(
+  { id, method, path, headers, signal, addResponseHeaders, connection }: GraphqlHttpRequest,
+  authentication: AuthenticationResult,
+): OperationRequestInfo {
+  return {
+    authentication,
+    requestId: id,
+    method,
+    path,
+    headers,
+    address: () => connection().address,
+    signal,
+    addResponseHeaders,
+    asText: true,
+  };
+}
+
+function checkMethod({ kind }: PlannedOperation, method: string): void {
+  if (kind === "subscription") throw new GraphqlRefusal([SUBSCRIPTION_OVER_HTTP]);
+  // A link must not change data.
+  if (kind === "mutation" && method !== "POST") {
+    throw new HttpError(405, "METHOD_NOT_ALLOWED", "Send mutations by POST.", { headers: { Allow: "POST" } });
+  }
+}
+
+const SUBSCRIPTION_OVER_HTTP = new GraphQLError("Subscriptions need a WebSocket connection to this path.", {
+  extensions: { code: "VALIDATION_ERROR" },
+});
+
+function resultOf(outcome: OperationOutcome): OperationResult {
+  if (outcome.kind === "stream") throw new TypeError("A stream of results cannot be one answer");
+  return outcome.result;
+}

@@ -1,0 +1,71 @@
+import { callerKey } from "#accounts/identity";
+import { ResponseBudget } from "#postgres/database";
+import { runLongWork, runToCompletion, type Stepwise } from "#runtime/concurrency";
+import type {
+  OperationDependencies,
+  OperationParameters,
+  OperationRequestInfo,
+  OperationStages,
+  PreparedOperation,
+} from "./operation.ts";
+import type { SharedBudgets } from "./operation-memory.ts";
+import { plan } from "./plan.ts";
+import { query } from "./query.ts";
+import { run } from "./run.ts";
+
+/** The stages of operations over HTTP and WebSocket, with what all of them share. */
+export function makeOperationStages(dependencies: OperationDependencies): OperationStages {
+  const { schemaOf, byteLimits } = dependencies;
+  const shared: SharedBudgets = {
+    rows: new ResponseBudget(byteLimits.together),
+    responses: new ResponseBudget(byteLimits.answers),
+  };
+  return {
+    plan(parameters, requestInfo) {
+      const isLong = isLongDocument(parameters);
+      const served = schemaOf(requestInfo.authentication.caller.role);
+      if (served instanceof Promise) {
+        return served.then((built) =>
+          take(plan(dependencies, shared, built, parameters, requestInfo, isLong), isLong, requestInfo),
+        );
+      }
+      return take(plan(dependencies, shared, served, parameters, requestInfo, isLong), isLong, requestInfo);
+    },
+    query: (planned) => take(query(dependencies.compilation, planned), planned.isLong, planned.requestInfo),
+    run: (planned, bound) => run(dependencies, planned, bound),
+  };
+}
+
+/** Documents up to this length are parsed and compiled in a few milliseconds. */
+const SHORT_DOCUMENT_LENGTH = 1_000;
+
+function isLongDocument({ query }: OperationParameters): boolean {
+  return query.length > SHORT_DOCUMENT_LENGTH;
+}
+
+function take<T>(steps: Stepwise<T>, isLong: boolean, requestInfo: OperationRequestInfo): T | Promise<T> {
+  return isLong ? runLongWork(ownerOf(requestInfo), steps, requestInfo.signal) : runToCompletion(steps);
+}
+
+/** The caller that large work is counted for. */
+function ownerOf({ authentication, address }: OperationRequestInfo): string {
+  return callerKey(authentication.caller.claims, address);
+}
+
+/** Plan and query of an operation that a protocol runs later. */
+export async function prepareOperation(
+  stages: OperationStages,
+  parameters: OperationParameters,
+  requestInfo: OperationRequestInfo,
+): Promise<PreparedOperation> {
+  const planned = await stages.plan(parameters, requestInfo);
+  const bound = await stages.query(planned);
+  const { kind, args, checked, memory } = planned;
+  return {
+    ...args,
+    kind,
+    documentBytes: checked.bytes,
+    run: () => stages.run(planned, bound),
+    release: () => memory.release(),
+  };
+}
