@@ -1,5 +1,5 @@
 import type {} from "graphile-build-pg";
-import { functionsAtRoot, functionsOfType } from "./FunctionsFirstPlugin.ts";
+import { functionsAtRoot, functionsOfType } from "./FunctionPrecedencePlugin.ts";
 import { type FieldSource, functionArgumentsOf, toPagePart, withSource } from "./field-sources.ts";
 import { requestedOrder } from "./PaginationPlugin.ts";
 import { type FieldScope, isTable, keyOf, type PgRelation, type PgTable, type SchemaResource } from "./table.ts";

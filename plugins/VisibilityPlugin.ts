@@ -2,7 +2,7 @@ import { constant, type GrafastFieldConfig, type Step } from "grafast";
 import { GraphQLBoolean, GraphQLNonNull, type GraphQLOutputType } from "grafast/graphql";
 import type { OwnValue } from "#catalog";
 import { memoizePerObject } from "#runtime";
-import { functionsAtRoot, functionsOfType } from "./FunctionsFirstPlugin.ts";
+import { functionsAtRoot, functionsOfType } from "./FunctionPrecedencePlugin.ts";
 import {
   type Codec,
   type FieldScope,

@@ -5,7 +5,7 @@ import type {} from "graphile-build-pg";
 import { memoizePerObject } from "#runtime";
 import { dimensionsOf, itemCodecOf } from "./ArrayDimensionsPlugin.ts";
 import { baseCodecOf } from "./codecs.ts";
-import { functionsOfType } from "./FunctionsFirstPlugin.ts";
+import { functionsOfType } from "./FunctionPrecedencePlugin.ts";
 import { withNonNullItems } from "./graphql-types.ts";
 import { assignUniqueNames, freeTypeName } from "./name-claims.ts";
 import { columnsShownAsRelations } from "./relation-names.ts";

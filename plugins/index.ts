@@ -25,6 +25,7 @@ export {
 export { pgServiceOf } from "./gather-query.ts";
 export { isIdScalar, takesExactNumbers } from "./graphql-types.ts";
 export { isIdCodec, toOriginalCodec } from "./IdScalarPlugin.ts";
+export { isLosableInterface } from "./NodePlugins.ts";
 export { hasNestedFields, isNestedValue, type RowInput, readRowInput } from "./nested-inputs.ts";
 export { isInsertedRow, RowInsertion } from "./nested-insert.ts";
 export { orderTypeOf } from "./OrderByPlugin.ts";

@@ -22,10 +22,11 @@ import { FiltersPlugin } from "./FiltersPlugin.ts";
 import { ForeignKeysPlugin } from "./ForeignKeysPlugin.ts";
 import { FunctionArgumentsPlugin } from "./FunctionArgumentsPlugin.ts";
 import { FunctionMutationsPlugin } from "./FunctionMutationsPlugin.ts";
-import { FunctionsFirstPlugin } from "./FunctionsFirstPlugin.ts";
+import { FunctionPrecedencePlugin } from "./FunctionPrecedencePlugin.ts";
 import { IdScalarPlugin } from "./IdScalarPlugin.ts";
 import { NameClashesPlugin, NamesPlugin } from "./NamePlugins.ts";
 import { NestedInsertPlugin } from "./NestedInsertPlugin.ts";
+import { CORE_NODE_PLUGINS, NodeIdsPlugin, TableNodesPlugin } from "./NodePlugins.ts";
 import { NonNullPlugin } from "./NonNullPlugin.ts";
 import { OrderByPlugin } from "./OrderByPlugin.ts";
 import { PaginationPlugin } from "./PaginationPlugin.ts";
@@ -55,6 +56,8 @@ export type PresetOptions = {
   readonly aggregates?: boolean;
   /** Knows which views are updatable. Absent: Postgres is asked. */
   readonly catalog?: Catalog;
+  /** Whether rows are a `Node` of Relay, with global ids. */
+  readonly nodes?: boolean;
 };
 
 declare global {
@@ -85,6 +88,7 @@ export function makePreset({
   maxPageSize,
   aggregates = false,
   catalog,
+  nodes = false,
 }: PresetOptions): GraphileConfig.Preset {
   return {
     extends: [PLUGINS_IN_ORDER, graphileBuildPreset, graphileBuildPgPreset],
@@ -108,7 +112,7 @@ export function makePreset({
       NameClashesPlugin,
       CollectionsPlugin,
       ForeignKeysPlugin,
-      FunctionsFirstPlugin,
+      FunctionPrecedencePlugin,
       PaginationPlugin,
       ConnectionShapePlugin,
       FiltersPlugin,
@@ -131,33 +135,40 @@ export function makePreset({
       VisibilityPlugin,
       FieldSourcesPlugin,
       TypesInOrderPlugin,
+      ...(nodes ? [TableNodesPlugin, NodeIdsPlugin] : []),
     ],
-    disablePlugins: DISABLED_PLUGINS,
+    disablePlugins: [...DISABLED_PLUGINS, ...(nodes ? [] : CORE_NODE_PLUGINS.map(({ name }) => name))] as PluginName[],
     pgServices: [pgService],
-    // It warns of several foreign keys over the same columns, which are one relation here.
+    // It warns of several foreign keys over the same columns, which are one relation here, and of unknown global ids.
     gather: {
       pgStrictFunctions: true,
       installWatchFixtures: false,
       muteWarnings: true,
       ...(catalog && { viewEvents: (schema, name) => updatableEvents(catalog.findTable({ schema, name })) }),
     },
-    schema: { pgForbidSetofFunctionsToReturnNull: true, defaultBehavior: "list connection", maxPageSize, aggregates },
+    schema: {
+      pgForbidSetofFunctionsToReturnNull: true,
+      defaultBehavior: "list connection",
+      muteWarnings: true,
+      maxPageSize,
+      aggregates,
+    },
   };
 }
 
-const DISABLED_PLUGINS: (keyof GraphileConfig.Plugins)[] = [
+type PluginName = keyof GraphileConfig.Plugins;
+
+const DISABLED_PLUGINS: readonly PluginName[] = [
   // Replaced by QuickIntrospectionPlugin, QuickPolymorphismPlugin and QuickTablesPlugin.
   "PgIntrospectionPlugin",
   "PgPolymorphismPlugin",
   "PgTablesPlugin",
   // Replaced by TypesInOrderPlugin, which does not recurse per type.
   "CollectReferencedTypesPlugin",
-  "NodePlugin",
-  "AddNodeInterfaceToSuitableTypesPlugin",
-  "NodeIdCodecBase64JSONPlugin",
   "NodeIdCodecPipeStringPlugin",
   "RegisterQueryNodePlugin",
   "NodeAccessorPlugin",
+  // Replaced by TableNodesPlugin.
   "PgTableNodePlugin",
   "PgNodeIdAttributesPlugin",
   "MutationPayloadQueryPlugin",

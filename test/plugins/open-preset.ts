@@ -11,6 +11,7 @@ export type PresetOptions = {
   readonly sql?: string;
   readonly maxPageSize?: number;
   readonly aggregates?: boolean;
+  readonly nodes?: boolean;
   readonly schemas?: readonly string[];
 };
 
@@ -27,6 +28,7 @@ export async function openPreset({
   sql = "",
   maxPageSize = 1000,
   aggregates = false,
+  nodes = false,
   schemas = ["public"],
 }: PresetOptions): Promise<OpenedPreset> {
   await using opened = new AsyncDisposableStack();
@@ -43,7 +45,7 @@ export async function openPreset({
     database,
     owner,
     engine,
-    preset: makePreset({ pgService, maxPageSize, aggregates }),
+    preset: makePreset({ pgService, maxPageSize, aggregates, nodes }),
     [Symbol.asyncDispose]: () => kept.disposeAsync(),
   };
 }

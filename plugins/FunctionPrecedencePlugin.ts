@@ -4,18 +4,18 @@ import type { Codec, PgRelation, SchemaResource } from "./table.ts";
 declare global {
   namespace GraphileConfig {
     interface Plugins {
-      FunctionsFirstPlugin: true;
+      FunctionPrecedencePlugin: true;
     }
     interface Provides {
-      functionsFirst: true;
+      functionPrecedence: true;
     }
   }
 }
 
-const inferredPhase = { after: ["inferred"], provides: ["functionsFirst"] };
+const inferredPhase = { after: ["inferred"], provides: ["functionPrecedence"] };
 
-export const FunctionsFirstPlugin: GraphileConfig.Plugin = {
-  name: "FunctionsFirstPlugin",
+export const FunctionPrecedencePlugin: GraphileConfig.Plugin = {
+  name: "FunctionPrecedencePlugin",
   description: "A function replaces a generated field of the same name",
   schema: {
     entityBehavior: {

@@ -1,0 +1,91 @@
+import { type GraphQLFieldConfigMap, isInterfaceType } from "grafast/graphql";
+import { AddNodeInterfaceToSuitableTypesPlugin, NodeIdCodecBase64JSONPlugin, NodePlugin } from "graphile-build";
+import { PgTableNodePlugin } from "graphile-build-pg";
+import { isTable, type SchemaResource } from "./table.ts";
+import { maySelectKey, withVisibility } from "./VisibilityPlugin.ts";
+
+declare global {
+  namespace GraphileConfig {
+    interface Plugins {
+      NodeIdsPlugin: true;
+      TableNodesPlugin: true;
+    }
+  }
+}
+
+const NODE_TYPE = "Node";
+const NODE_FIELD = "node";
+const NODE_ID = "nodeId";
+
+/** Core's plugins for `Node`, `node(nodeId)` and global ids. Its accessors by global id would have the names of our fields. */
+export const CORE_NODE_PLUGINS: readonly GraphileConfig.Plugin[] = [
+  NodePlugin,
+  AddNodeInterfaceToSuitableTypesPlugin,
+  NodeIdCodecBase64JSONPlugin,
+];
+
+/** Core's plugin, whose place is after core's plugin of tables, which is replaced. */
+export const TableNodesPlugin: GraphileConfig.Plugin = {
+  ...PgTableNodePlugin,
+  name: "TableNodesPlugin",
+  after: ["QuickTablesPlugin", "QuickPolymorphismPlugin"],
+  schema: {
+    ...PgTableNodePlugin.schema,
+    hooks: {
+      init: {
+        after: ["QuickTablesPlugin", "PgCodecs", "default"],
+        callback: PgTableNodePlugin.schema!.hooks!.init as never,
+      },
+    },
+  },
+};
+
+/** GRAPHQL_NODE. Objects of the database that have the names of Relay's get others. */
+export const NodeIdsPlugin: GraphileConfig.Plugin = {
+  name: "NodeIdsPlugin",
+  description: "Rows have a global id, nodeId, beside their own, for roles that may select their key",
+  after: ["NamesPlugin", "NameClashesPlugin", "NodePlugin"],
+  inflection: {
+    replace: {
+      nodeIdFieldName: () => NODE_ID,
+      _singularizedResourceName: (previous, _preset, resource) => {
+        const name = previous!(resource);
+        return name.toLowerCase() === NODE_FIELD ? `${name}_record` : name;
+      },
+      customQueryField: (previous, _preset, details) => renamed(previous!(details), NODE_FIELD),
+      attribute: (previous, _preset, details) => renamed(previous!(details), NODE_ID),
+      computedAttributeField: (previous, _preset, details) => renamed(previous!(details), NODE_ID),
+    },
+  },
+  schema: {
+    hooks: {
+      GraphQLInterfaceType: (config) =>
+        config.name === NODE_TYPE ? { ...config, extensions: { ...config.extensions, ...LOSABLE } } : config,
+      GraphQLObjectType_fields: {
+        after: ["AddNodeInterfaceToSuitableTypesPlugin"],
+        callback(fields, build, { Self, scope }) {
+          const field = fields[NODE_ID];
+          if (!field || !build.getNodeIdHandler!(Self.name) || !scope.pgCodec) return fields;
+          const table = build.pgTableResource(scope.pgCodec as never) as SchemaResource | null;
+          if (!table || !isTable(table)) return fields;
+          const changed: GraphQLFieldConfigMap<unknown, unknown> = {
+            ...fields,
+            [NODE_ID]: withVisibility(field, maySelectKey(table)),
+          };
+          return changed as typeof fields;
+        },
+      },
+    },
+  },
+};
+
+const LOSABLE = { isLosable: true } as const;
+
+/** Whether a type of a role's schema, which lacks a field of the interface, has the interface no more. */
+export function isLosableInterface(type: object): boolean {
+  return isInterfaceType(type) && Boolean((type.extensions as Partial<typeof LOSABLE>).isLosable);
+}
+
+function renamed(name: string, taken: string): string {
+  return name === taken ? `${name}_` : name;
+}
