@@ -3,6 +3,7 @@ import type { AsOwner } from "#postgres/database";
 import { type AccountLinks, makeAccountLinks } from "./account-links.ts";
 import { Administration } from "./administration.ts";
 import { type ApiKeys, makeApiKeys } from "./api-keys.ts";
+import { type AuthSessions, makeAuthSessions } from "./auth-sessions.ts";
 import { makeClaimsHook } from "./claims-hook.ts";
 import { type CodeEmailSettings, type CodeEmails, countMessage, makeCodeEmails } from "./code-emails.ts";
 import { type ChangePassword, type ConfirmPassword, makePasswordConfirmation } from "./confirm-password.ts";
@@ -63,6 +64,7 @@ export type Accounts = Registration & {
   administrationBy(clientInfo: ClientInfo): Administration;
   readonly links: AccountLinks;
   readonly tokens: TokenPairs;
+  readonly authSessions: AuthSessions;
   /** Tokens for clients of Supabase Auth. */
   readonly sessionTokens: TokenPairs<SessionTokens>;
   readonly sessions: Sessions;
@@ -115,6 +117,9 @@ export function makeAccounts(options: AccountsOptions): Accounts {
   const codeSettings = options.codeEmails ?? null;
   const claimsHook = config.claimsHook ? makeClaimsHook(config.claimsHook) : null;
   const sessions = makeSessions(asOwner);
+  const own = makeOwnAccount(asOwner);
+  const kind = issuer.sessionTokens;
+  const sessionTokens = makeTokenPairs({ asOwner, issuer, kind, claimsHook, hasReuseWindow: true });
   const codeEmails =
     emailQueue && codeSettings
       ? makeCodeEmails({ ...codeSettings, asOwner, codes, flows, emailQueue, serviceUrl: siteUrl })
@@ -127,7 +132,8 @@ export function makeAccounts(options: AccountsOptions): Accounts {
     passwordLogin: makePasswordLogin(loginSteps),
     mfaLogin: makeMfaLogin(loginSteps, keys),
     ...makePasswordConfirmation({ asOwner, passwords, attempts, policy }),
-    own: makeOwnAccount(asOwner),
+    own,
+    authSessions: makeAuthSessions({ sessionTokens, readUser: own.readJson, autoConfirm: config.autoConfirm }),
     updateUser: makeUpdateUser({
       asOwner,
       passwords,
@@ -138,7 +144,7 @@ export function makeAccounts(options: AccountsOptions): Accounts {
       requiresCode: config.passwordReauthentication,
     }),
     tokens: makeTokenPairs({ asOwner, issuer, kind: issuer.pairs, claimsHook, hasReuseWindow: false }),
-    sessionTokens: makeTokenPairs({ asOwner, issuer, kind: issuer.sessionTokens, claimsHook, hasReuseWindow: true }),
+    sessionTokens,
     administrationBy: (clientInfo) => new Administration({ asOwner, policy, passwords, clientInfo }),
     links: makeAccountLinks({
       ...{ asOwner, passwords, policy, codes, codeEmails },

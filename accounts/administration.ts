@@ -46,14 +46,16 @@ const ADMINISTRATOR = "Administrator";
 /** Of a session's cookie, in hex. */
 const DIGEST_PATTERN = /^[\da-f]{64}$/;
 
-const MATCHES_FILTER = `($1 = '' or account.email ilike '%' || $1 || '%' or account.raw_user_meta_data ->> 'full_name' ilike '%' || $1 || '%')`;
+/** $1: a part of the address or the name. $2: the same as it was entered, which may be an id as a whole. */
+const MATCHES_FILTER = `($1 = '' or account.email ilike '%' || $1 || '%' or account.raw_user_meta_data ->> 'full_name' ilike '%' || $1 || '%'
+  or account.user_id::text = $2 or account.id::text = pg_catalog.lower($2))`;
 const LIST_USERS = `
   select (select pg_catalog.count(*)::integer from auth.users as account where ${MATCHES_FILTER}) as total,
     (
       select coalesce(pg_catalog.jsonb_agg(auth.user_json(page.user_id) order by page.created_at desc, page.user_id desc), '[]')
       from (
         select account.user_id, account.created_at from auth.users as account where ${MATCHES_FILTER}
-        order by account.created_at desc, account.user_id desc limit $2 offset $3
+        order by account.created_at desc, account.user_id desc limit $3 offset $4
       ) as page
     ) as users`;
 
@@ -111,9 +113,22 @@ export class Administration {
   /** The newest first. */
   async list({ page, perPage, filter }: UserPageRequest): Promise<UserPage> {
     const { rows } = await this.#asOwner((client) =>
-      client.query<UserPage>(LIST_USERS, [filter.replace(/[\\%_]/g, "\\$&"), perPage, (page - 1) * perPage]),
+      client.query<UserPage>(LIST_USERS, [
+        filter.replace(/[\\%_]/g, "\\$&"),
+        filter.trim(),
+        perPage,
+        (page - 1) * perPage,
+      ]),
     );
     return rows[0]!;
+  }
+
+  /** The keys of these users, which policies and rows know them by: `{"<uuid>": "7"}`. */
+  async findKeys(ids: readonly string[]): Promise<Readonly<Record<string, string>>> {
+    const { rows } = await this.#asOwner((client) =>
+      client.query<{ id: string; user_id: string }>("select id, user_id from auth.users where id = any ($1)", [ids]),
+    );
+    return Object.fromEntries(rows.map(({ id, user_id: key }) => [id, String(key)]));
   }
 
   /** The key of the user with that uuid; null if there is none. */

@@ -7,6 +7,10 @@ export function wrongCredentials(): ApiError {
   });
 }
 
+export function confirmationRequired(): ApiError {
+  return new ApiError("forbidden", "EMAIL_NOT_CONFIRMED", "Confirm the e-mail address or the phone number first.");
+}
+
 export function codeRequired(): ApiError {
   return new ApiError("unauthenticated", "MFA_REQUIRED", "Two-factor code required.", {
     hint: "Send the code of the authenticator app, or an unused backup code, as code.",

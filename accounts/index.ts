@@ -11,17 +11,16 @@ export {
 export { type IssuedToken, makeAdministratorTokens } from "./administrator-tokens.ts";
 export { type AuditLogFilter, readAuditLog } from "./audit-log.ts";
 export { signInAgain } from "./auth-errors.ts";
+export type { AuthSession } from "./auth-sessions.ts";
 export { CLAIMS_HOOK_ROLE } from "./claims-hook.ts";
 export type { CodeEmails, CodeRequest } from "./code-emails.ts";
 export { type AccountEmails, EMAIL_LINK_PATHS, FORGOTTEN_PASSWORD_PATH } from "./email-links.ts";
 export type { FactorEnrolment } from "./factors.ts";
 export { type CodeChallenge, PKCE_PREFIX } from "./flow-states.ts";
 export { readAccountRows } from "./import-accounts.ts";
-export type { OpenSignIn } from "./login.ts";
 export type { CodePurpose, CodeResult } from "./one-time-codes.ts";
 export {
   type AccountSummary,
-  awaitsConfirmation,
   type LinkedProvider,
   readUserJson,
   type SignIn,

@@ -69,7 +69,7 @@ export type SecondFactors = {
     factorId: string,
     response: FactorResponse,
     clientInfo: ClientInfo,
-    open: (client: pg.ClientBase) => Promise<T>,
+    continueSignIn: (client: pg.ClientBase, signIn: TokenSignIn, clientInfo: ClientInfo) => Promise<T>,
   ): Promise<FactorVerificationResult<T>>;
   remove(signIn: TokenSignIn, factorId: string, clientInfo: ClientInfo): Promise<"removed" | "missing" | "level">;
 };
@@ -177,7 +177,8 @@ export function makeSecondFactors({ asOwner, attempts, webAuthn }: SecondFactors
       return added && { ...added, factorType: factor.factorType, keyRequest };
     },
 
-    async verify({ userId, sessionId }, factorId, response, clientInfo, open) {
+    async verify(signIn, factorId, response, clientInfo, continueSignIn) {
+      const { userId, sessionId } = signIn;
       const { challengeId } = response;
       if (!isUuid(factorId)) return { outcome: "missing" };
       if (!isUuid(challengeId)) return { outcome: "challenge" };
@@ -193,7 +194,8 @@ export function makeSecondFactors({ asOwner, attempts, webAuthn }: SecondFactors
         }
         return inOwnerTransaction(asOwner, async (client) => {
           const outcome = await passFactor(client, attempt, { sessionId, factorId, challengeId, proof });
-          return outcome === "passed" ? { outcome, opened: await open(client) } : { outcome };
+          if (outcome !== "passed") return { outcome };
+          return { outcome, opened: await continueSignIn(client, signIn, clientInfo) };
         });
       });
     },

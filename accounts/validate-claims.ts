@@ -96,7 +96,7 @@ function rejectSession(rejection: CredentialError | null, isEnded: true | null):
   return isEnded && (rejection === null || rejection.reason === "accountChanged") ? sessionEnded() : rejection;
 }
 
-function sessionEnded(): CredentialError {
+export function sessionEnded(): CredentialError {
   return new CredentialError("sessionEnded", "The session has ended; sign in again.", "The session has ended");
 }
 

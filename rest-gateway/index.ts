@@ -1,3 +1,12 @@
+export { type BatchPart, invalidBatch } from "./batch/batch-parts.ts";
+export { handleBatch } from "./batch/handle-batch.ts";
+export { BATCH_TYPE, hasBatchType, inheritHeaders, listResponses } from "./batch/part-messages.ts";
+export type { BatchInterface, BatchScope } from "./batch/run-batch.ts";
+export { guideFolder } from "./guide/guide-routes.ts";
+export { makeIdempotentRunner, readIdempotencyKey } from "./idempotency/idempotent-runner.ts";
+export { errorReferenceRoutes, makeErrorPage } from "./pages/error-page.ts";
+export { Html, html, makeRenderPage, type PageContent, type RenderPage, seeOther } from "./pages/page.ts";
+export { startPageLinks, startPageRoutes } from "./pages/start-page.ts";
 export {
   type AuthDependencies,
   authenticateCaller,
@@ -9,26 +18,13 @@ export {
   LOOPBACK_ADDRESS,
   queryWithoutApiKey,
   type RequestSession,
-} from "./authenticate.ts";
-export { type BatchPart, invalidBatch } from "./batch/batch-parts.ts";
-export { handleBatch } from "./batch/handle-batch.ts";
-export { BATCH_TYPE, hasBatchType, inheritHeaders, listResponses } from "./batch/part-messages.ts";
-export type { BatchInterface, BatchScope } from "./batch/run-batch.ts";
-export { guideFolder } from "./guide/guide-routes.ts";
-export { makeIdempotentRunner, readIdempotencyKey } from "./idempotency/idempotent-runner.ts";
-export { errorReferenceRoutes, makeErrorPage } from "./pages/error-page.ts";
-export { Html, html, makeRenderPage, type PageContent, type RenderPage, seeOther } from "./pages/page.ts";
-export { startPageLinks, startPageRoutes } from "./pages/start-page.ts";
-export {
-  type Dialect,
-  handleRequest,
-  type ParsedRequest,
-  type Pipeline,
-  prepareTask,
-  type ReadyResponse,
-  type RunIntent,
-} from "./pipeline.ts";
-export { makeStatementContexts } from "./statement-context.ts";
+} from "./request/authenticate.ts";
+export type { Dialect, ParsedRequest, Pipeline, ReadyResponse, RunIntent } from "./request/dialect.ts";
+export { handleRequest, prepareTask } from "./request/handle-request.ts";
+export { makeStatementContexts } from "./request/run.ts";
+export { toStorageErrorResponse } from "./storage/storage-error.ts";
+export { STORAGE_PREFIX } from "./storage/storage-request.ts";
+export { storageHandler } from "./storage/storage-routes.ts";
 export { studioFolder } from "./studio/studio-folder.ts";
 export { makePrepareCall } from "./tasks/function-calls.ts";
 export { makeQueueTask, type QueueTask } from "./tasks/task-queue.ts";

@@ -27,7 +27,7 @@ const NO_SETTINGS: readonly (readonly [name: string, value: string])[] = [];
 
 /** The interface that received the request, the queue of function calls, or the sending of webhooks; policies may check it. */
 export type InterfaceName = (typeof INTERFACE_NAMES)[number];
-export const INTERFACE_NAMES = ["table", "resource", "graphql", "realtime", "queue", "webhooks"] as const;
+export const INTERFACE_NAMES = ["table", "resource", "graphql", "realtime", "queue", "webhooks", "storage"] as const;
 
 export type RequestInfo = {
   readonly interface: InterfaceName;

@@ -24,4 +24,4 @@ export { makeDatabaseClock } from "./database-clock.ts";
 export { LIFETIMES } from "./lifetimes.ts";
 export { RemoteKeySet } from "./remote-key-set.ts";
 export { canIssueTokens, loadDeploymentKeys, makeTokenKeys, requireIssuingKeys, type TokenKeys } from "./token-keys.ts";
-export { makeRoleKey, signToken } from "./tokens.ts";
+export { makeRoleKey, signToken, TokenError, verifySignature } from "./tokens.ts";

@@ -15,7 +15,7 @@ import {
   toTableBody,
 } from "#http";
 import { fieldErrorsOf } from "#runtime";
-import { queryWithoutApiKey } from "../authenticate.ts";
+import { queryWithoutApiKey } from "../request/authenticate.ts";
 import { type Html, html, makeRenderPage } from "./page.ts";
 
 type ErrorPageOptions = {

@@ -307,7 +307,7 @@ describe("the list of ways to create users", () => {
 /** Where each setting applies. A new one needs a row, and tests for every interface that it concerns. */
 const SETTINGS_BY_RULE: Readonly<Record<string, string>> = {
   signUps: "all of SIGN_UPS, SIGNED_IN and SILENT",
-  passwordPolicy: "all with a password",
+  passwordPolicy: "all with a password; changes of one: test/rest-gateway/sign-in/password-changes.test.ts",
   autoConfirm: "sign-ups by /auth/v1 and /auth: test/rest-gateway/sign-in/auth-v1/accounts.test.ts",
   anonymousSignIns: "POST /auth/v1/signup without credentials: test/rest-gateway/sign-in/auth-v1/accounts.test.ts",
   usersAccess: "test/journeys/security-matrix.test.ts",

@@ -143,6 +143,7 @@ const TRANSLATIONS: Readonly<Record<string, ErrorTranslation>> = {
   INVALID_CREDENTIALS: [400, "invalid_credentials", "Invalid login credentials"],
   ACCOUNT_DISABLED: [400, "user_banned", "User is banned"],
   MFA_REQUIRED: [403, "insufficient_aal"],
+  EMAIL_NOT_CONFIRMED: [400, "email_not_confirmed", "Email not confirmed"],
   PASSKEY_CHALLENGE_EXPIRED: [400, "webauthn_challenge_expired", "Challenge has expired"],
   PASSKEY_CHALLENGE_NOT_FOUND: [400, "webauthn_challenge_not_found", "Challenge not found or already used"],
   PASSKEY_EXISTS: [422, "webauthn_credential_exists", "This credential is already registered"],

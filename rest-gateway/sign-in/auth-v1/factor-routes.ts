@@ -1,11 +1,4 @@
-import {
-  type Accounts,
-  type FactorChallenge,
-  type FactorEnrolmentResult,
-  type FactorRefusal,
-  type FactorType,
-  readUserJson,
-} from "#accounts";
+import type { FactorChallenge, FactorEnrolmentResult, FactorRefusal, FactorType } from "#accounts";
 import { clientInfoOf, jsonResponse } from "#http";
 import type { ApiError } from "#runtime";
 import {
@@ -56,7 +49,7 @@ export function factorRoutes(services: AuthV1Services): AuthV1Routes {
 }
 
 function verifyFactor(services: AuthV1Services): AuthV1Routes[string] {
-  const { secondFactors, sessionTokens }: Accounts = services.accounts;
+  const { secondFactors, authSessions } = services.accounts;
   return async (request) => {
     const { userId, sessionId } = await authenticateUser(request, services);
     const body = await readJsonBody(request);
@@ -65,14 +58,10 @@ function verifyFactor(services: AuthV1Services): AuthV1Routes[string] {
     if (webauthn === null && code === "") throw validationFailed("Code needs to be non-empty");
     const response = { challengeId: readText(body, "challenge_id"), code, credential: webauthn?.credential_response };
     const signIn = { userId, sessionId };
-    const clientInfo = clientInfoOf(request);
-    const result = await secondFactors.verify(signIn, readFactorId(request), response, clientInfo, async (client) => {
-      const tokens = await sessionTokens.continueSignIn(client, signIn, clientInfo);
-      // Rolls back: the sign-in was ended meanwhile.
-      if (!tokens) throw refusals.session();
-      return toSessionJson({ tokens, user: await readUserJson(client, userId) });
-    });
-    if (result.outcome === "passed") return jsonResponse(200, result.opened);
+    const { continueSignIn } = authSessions;
+    const factorId = readFactorId(request);
+    const result = await secondFactors.verify(signIn, factorId, response, clientInfoOf(request), continueSignIn);
+    if (result.outcome === "passed") return jsonResponse(200, toSessionJson(result.opened));
     throw result.outcome === "code" && webauthn !== null ? keyRefused() : refusals[result.outcome]();
   };
 }

@@ -1,4 +1,4 @@
-import { type CodePurpose, type CodeResult, PKCE_PREFIX } from "#accounts";
+import { type AuthSession, type CodePurpose, type CodeResult, PKCE_PREFIX } from "#accounts";
 import { clientInfoOf, type GatewayResponse, jsonResponse } from "#http";
 import {
   type AuthRequest,
@@ -20,7 +20,7 @@ import {
   requirePhones,
 } from "./code-request.ts";
 import { authError, validationFailed } from "./errors.ts";
-import { type AuthSession, makeOpenAuthSession, toSessionJson } from "./session-json.ts";
+import { toSessionJson } from "./session-json.ts";
 
 const ACCEPTED = jsonResponse(200, {});
 const HALF_CONFIRMED = "Confirmation link accepted. Please proceed to confirm link sent to the other email";
@@ -143,7 +143,7 @@ function purposesOf(type: string): readonly CodePurpose[] {
 
 /** Codes that a user enters, and links of templates that lead to a page of the application. */
 function codeHandler({ accounts }: AuthV1Services): AuthRouteHandler {
-  const open = makeOpenAuthSession(accounts);
+  const { open } = accounts.authSessions;
   const verify = (request: AuthRequest, body: JsonBody): Promise<CodeResult<AuthSession>> => {
     const [code, tokenHash, email, phone] = ["token", "token_hash", "email", "phone"].map((name) =>
       readText(body, name),
@@ -174,7 +174,7 @@ function codeHandler({ accounts }: AuthV1Services): AuthRouteHandler {
 /** Links that browsers open: the session, or a code for it (PKCE), is in the URL that they are redirected to. */
 function linkHandler(services: AuthV1Services): AuthRouteHandler {
   const { accounts } = services;
-  const open = makeOpenAuthSession(accounts);
+  const { open } = accounts.authSessions;
   const verify = async (request: AuthRequest, target: URL, token: string): Promise<URL> => {
     const type = request.query.get("type") ?? "";
     const purposes = purposesOf(type);
@@ -222,7 +222,7 @@ function refusalOf(result: Exclude<CodeResult<unknown>, { kind: "opened" | "half
 
 /** Exchanges the code of a sign-in for a session (PKCE). */
 export function pkceGrant({ accounts, federation }: AuthV1Services): AuthRouteHandler {
-  const open = makeOpenAuthSession(accounts);
+  const { open } = accounts.authSessions;
   return async (request) => {
     const body = await readJsonBody(request);
     const [code, verifier] = [readText(body, "auth_code"), readText(body, "code_verifier")];

@@ -12,12 +12,11 @@ import {
   type SignedInUser,
 } from "./auth-v1-request.ts";
 import { readShortText } from "./factor-routes.ts";
-import { makeOpenAuthSession, toSessionJson } from "./session-json.ts";
+import { toSessionJson } from "./session-json.ts";
 
 /** Passkeys, which users sign in with. */
 export function passkeyRoutes(services: AuthV1Services): AuthV1Routes {
-  const { passkeys } = services.accounts;
-  const openSession = makeOpenAuthSession(services.accounts);
+  const { passkeys, authSessions } = services.accounts;
   return {
     "POST /passkeys/registration/options": async (request) => {
       const { userId } = await authenticateFully(request, services);
@@ -36,7 +35,7 @@ export function passkeyRoutes(services: AuthV1Services): AuthV1Routes {
       const response = readResponse(await readJsonBody(request));
       return jsonResponse(
         200,
-        toSessionJson(await passkeys.finishSignIn(response, clientInfoOf(request), openSession)),
+        toSessionJson(await passkeys.finishSignIn(response, clientInfoOf(request), authSessions.open)),
       );
     },
     "GET /passkeys": async (request) => {

@@ -16,7 +16,7 @@ import {
 import { errorParameters, redirect, redirectToClient, withFragment, withQuery } from "./client-redirect.ts";
 import { readCodeChallenge, readRedirect } from "./code-request.ts";
 import { authError, validationFailed } from "./errors.ts";
-import { makeOpenAuthSession, toSessionJson } from "./session-json.ts";
+import { toSessionJson } from "./session-json.ts";
 
 /** Parameters that clients may pass on to the provider. */
 const HINTS = ["access_type", "acr_values", "domain_hint", "hd", "login_hint", "prompt", "ui_locales"];
@@ -128,7 +128,7 @@ async function beginSso(request: AuthRequest, services: AuthV1Services): Promise
 /** Exchanges an ID token that the application has received from a provider for a session. */
 export function idTokenGrant(services: AuthV1Services): AuthRouteHandler {
   const { accounts, federation } = services;
-  const open = makeOpenAuthSession(accounts);
+  const { open } = accounts.authSessions;
   return async (request) => {
     const body = await readJsonBody(request);
     const [idToken, provider] = [readText(body, "id_token"), readText(body, "provider")];

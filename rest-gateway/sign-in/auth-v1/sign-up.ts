@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { type CodeRequest, type NewAccount, type OpenSignIn, type Registration, readUserJson } from "#accounts";
+import { type CodeRequest, type NewAccount, type Registration, readUserJson } from "#accounts";
 import { clientInfoOf, type GatewayResponse, jsonResponse } from "#http";
 import {
   type AuthRequest,
@@ -12,7 +12,7 @@ import {
 } from "./auth-v1-request.ts";
 import { readCodeRequest, readPhone, requireCodeEmails, requirePhones } from "./code-request.ts";
 import { authError, validationFailed } from "./errors.ts";
-import { type AuthSession, makeOpenAuthSession, toSessionJson } from "./session-json.ts";
+import { toSessionJson } from "./session-json.ts";
 
 /** Creates accounts: with an e-mail address and a password, or anonymous ones without both. */
 export function signUpHandler(services: AuthV1Services): AuthRouteHandler {
@@ -53,13 +53,11 @@ export function signUpHandler(services: AuthV1Services): AuthRouteHandler {
 const ANONYMOUS_DOMAIN = "anonymous.invalid";
 
 function anonymousSignUp({ accounts }: AuthV1Services) {
-  const openSession = makeOpenAuthSession(accounts);
-  const open: OpenSignIn<AuthSession> = (client, userId, clientInfo) =>
-    openSession(client, userId, clientInfo, { methods: ["anonymous"], aal: 1 });
+  const { openAnonymous } = accounts.authSessions;
   return async (request: AuthRequest, data: JsonBody): Promise<GatewayResponse> => {
     const email = `${randomUUID()}@${ANONYMOUS_DOMAIN}`;
     const account = { name: "Anonymous", email, password: null, metadata: data, isAnonymous: true };
-    const { opened } = await accounts.createAccount(account, clientInfoOf(request), open);
+    const { opened } = await accounts.createAccount(account, clientInfoOf(request), openAnonymous);
     return jsonResponse(200, toSessionJson(opened));
   };
 }
@@ -73,13 +71,13 @@ type EmailSignUp = {
 
 function emailSignUp(services: AuthV1Services) {
   const { accounts, config } = services;
-  const openSession = makeOpenAuthSession(accounts);
+  const { open } = accounts.authSessions;
 
   return async (request: AuthRequest, signUp: EmailSignUp): Promise<GatewayResponse> => {
     const { email, data, codeRequest } = signUp;
     const account = await chooseName(accounts.findRegistrationFaults, signUp);
     if (config.autoConfirm) {
-      const { registered } = await accounts.signUp(account, clientInfoOf(request), openSession);
+      const { registered } = await accounts.signUp(account, clientInfoOf(request), open);
       if (!registered) throw authError(422, "user_already_exists", "User already registered");
       return jsonResponse(200, toSessionJson(registered.opened));
     }
@@ -101,13 +99,13 @@ type PhoneSignUp = {
 };
 
 function phoneSignUp({ accounts, config, limitExpensive }: AuthV1Services) {
-  const openSession = makeOpenAuthSession(accounts);
+  const { open } = accounts.authSessions;
   return async (request: AuthRequest, { phone, channel, password, data }: PhoneSignUp): Promise<GatewayResponse> => {
     const phones = requirePhones(accounts, channel);
     await limitExpensive(request);
     const account = { phone, password, metadata: data, isConfirmed: config.autoConfirm };
     if (config.autoConfirm) {
-      const { opened } = await phones.create(account, clientInfoOf(request), openSession);
+      const { opened } = await phones.create(account, clientInfoOf(request), open);
       if (!opened) throw authError(422, "user_already_exists", "User already registered");
       return jsonResponse(200, toSessionJson(opened));
     }

@@ -1,5 +1,4 @@
-import type pg from "pg";
-import { awaitsConfirmation, type OpenSignIn, readUserJson, type SessionTokens } from "#accounts";
+import type { AuthSession } from "#accounts";
 import { CredentialError } from "#accounts/identity";
 import { clientInfoOf, HttpError, jsonResponse } from "#http";
 import { ApiError } from "#runtime";
@@ -16,7 +15,7 @@ import { readPhone } from "./code-request.ts";
 import { authError, credentialRejected, validationFailed } from "./errors.ts";
 import { pkceGrant } from "./mail-routes.ts";
 import { idTokenGrant } from "./provider-routes.ts";
-import { type AuthSession, makeOpenAuthSession, toSessionJson } from "./session-json.ts";
+import { toSessionJson } from "./session-json.ts";
 
 /** Exchanges what proves a sign-in for a session. */
 export function tokenRoutes(services: AuthV1Services): AuthV1Routes {
@@ -39,13 +38,8 @@ export function tokenRoutes(services: AuthV1Services): AuthV1Routes {
   };
 }
 
-function passwordGrant({ accounts, config }: AuthV1Services): AuthRouteHandler {
-  const openSession = makeOpenAuthSession(accounts);
-  /** Null for an address that is not confirmed. */
-  const openConfirmed: OpenSignIn<AuthSession | null> = async (client, userId, ...signIn) => {
-    const isRefused = !config.autoConfirm && awaitsConfirmation(await readUserJson(client, userId));
-    return isRefused ? null : openSession(client, userId, ...signIn);
-  };
+function passwordGrant({ accounts }: AuthV1Services): AuthRouteHandler {
+  const { openConfirmed } = accounts.authSessions;
   return async (request) => {
     const body = await readJsonBody(request);
     const [email, phone, password] = [readText(body, "email"), readText(body, "phone"), readText(body, "password")];
@@ -71,14 +65,10 @@ function emailNotConfirmed() {
   return authError(400, "email_not_confirmed", "Email not confirmed");
 }
 
-function refreshGrant({ accounts: { sessionTokens, own }, config }: AuthV1Services): AuthRouteHandler {
-  // The tokens of a registration at /auth may be exchanged here.
-  const check = async (client: pg.ClientBase, userId: string): Promise<void> => {
-    if (!config.autoConfirm && awaitsConfirmation(await readUserJson(client, userId))) throw emailNotConfirmed();
-  };
-  const refresh = async (request: AuthRequest, refreshToken: string): Promise<SessionTokens> => {
+function refreshGrant({ accounts: { authSessions } }: AuthV1Services): AuthRouteHandler {
+  const refresh = async (request: AuthRequest, refreshToken: string): Promise<AuthSession> => {
     try {
-      return await sessionTokens.refresh(refreshToken, clientInfoOf(request), { check });
+      return await authSessions.refresh(refreshToken, clientInfoOf(request));
     } catch (error) {
       throw error instanceof ApiError && !(error instanceof HttpError) ? refreshError(error) : error;
     }
@@ -86,8 +76,7 @@ function refreshGrant({ accounts: { sessionTokens, own }, config }: AuthV1Servic
   return async (request) => {
     const refreshToken = readText(await readJsonBody(request), "refresh_token");
     if (refreshToken === "") throw validationFailed("refresh_token required");
-    const tokens = await refresh(request, refreshToken);
-    return jsonResponse(200, toSessionJson({ tokens, user: await own.readJson(tokens.userId) }));
+    return jsonResponse(200, toSessionJson(await refresh(request, refreshToken)));
   };
 }
 

@@ -170,6 +170,12 @@ describeInBrowser("the guide in a browser", () => {
   test.each([390, 1400])("is accessible and does not scroll sideways at %i px, light and dark", async (width) => {
     for (const path of ["", "/readme", "/settings", "/front-end-guide", "/search?q=timeout"]) {
       const page = await open(GUIDE + path, { viewport: { width, height: 850 } });
+      const lines = await page.evaluate(`(() => {
+        const range = document.createRange();
+        range.selectNodeContents(document.querySelector("form[role=search] button"));
+        return range.getClientRects().length;
+      })()`);
+      expect(lines, "lines of the search button's text").toBe(1);
       for (const colorScheme of ["light", "dark"] as const) {
         await page.emulateMedia({ colorScheme });
         await expectAccessible(page);

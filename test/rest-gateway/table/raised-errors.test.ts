@@ -72,6 +72,13 @@ describe("a role that does not exist", () => {
   });
 });
 
+test("a timeout while the role is set is no error of the token", () => {
+  const fields = { code: "57014", message: "canceling statement due to statement timeout" };
+  const thrown = Object.assign(new ContextError(fields.message, 0, "error"), fields);
+  for (const anonymous of [false, true])
+    expect(toTableError(thrown, { anonymous, columnHint: () => null })).toMatchObject({ status: 500, ...fields });
+});
+
 describe("an error of Postgres", () => {
   test("is returned in Postgres's words, syntax errors too", () => {
     const message = "more than one row returned by a subquery used as an expression";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { parseColumns } from "../../../../rest-gateway/table/parse/field.ts";
+import { parseColumns } from "../../../../rest-gateway/table/parse/scanner.ts";
 import { parseErrorOf } from "./parse-error.ts";
 
 describe("lists of columns", () => {

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import pg from "pg";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { formatCursor, isCursor, parseCursor } from "../../../../rest-gateway/table/parse/row-range.ts";
+import { formatCursor, isCursor, parseCursor } from "../../../../rest-gateway/table/parse/query-parameters.ts";
 import type { Service } from "../../../../service/service.ts";
 import { cloneDatabase, type TestDatabase } from "../../../database.ts";
 import { propertyRuns } from "../../../property-runs.ts";

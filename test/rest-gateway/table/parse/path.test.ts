@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { parseLogicPath, parsePath } from "../../../../rest-gateway/table/parse/field.ts";
+import { parseLogicPath, parsePath } from "../../../../rest-gateway/table/parse/scanner.ts";
 import { parseErrorOf } from "./parse-error.ts";
 
 describe("names of parameters", () => {

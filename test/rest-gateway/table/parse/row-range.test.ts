@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { RowRange } from "../../../../planner/intent.ts";
-import { parseBound, parseRanges } from "../../../../rest-gateway/table/parse/row-range.ts";
+import { parseBound, parseRanges } from "../../../../rest-gateway/table/parse/query-parameters.ts";
 import { parseErrorOf } from "./parse-error.ts";
 
 type TestRequest = { limit?: number; offset?: number; range?: string; method?: string };
