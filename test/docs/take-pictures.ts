@@ -56,7 +56,7 @@ try {
     const values = `(1, '${title}', '${content}', 'PUBLISHED')`;
     await terminal.run(`npm run sql -- "insert into articles (author_id, title, content, status) values ${values}"`);
   }
-  const key = (await terminal.run("npm run --silent keys | sed -n 2p")).output.trim();
+  const key = (await terminal.run("npm run --silent keys -- --anon")).output.trim();
 
   await takeStartPage(browser);
   await takeStudio(browser);
