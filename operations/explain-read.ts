@@ -98,6 +98,11 @@ async function bodyOf(client: pg.ClientBase, { text, values }: Statement): Promi
   return rows[0]![0];
 }
 
+/** The keys of the first of the requested rows, in the order of the keys, as the role of the connection sees them. */
+export async function readKeys(client: pg.ClientBase, { table, keys }: RequestedRows, limit: number) {
+  return toKeys(await bodyOf(client, keys(limit).statement), table.primaryKey.length);
+}
+
 function toKeys(body: string | object, columns: number): unknown[][] {
   const rows = (typeof body === "string" ? JSON.parse(body) : body) as Record<string, unknown>[];
   return rows.map((row) => Array.from({ length: columns }, (_, index) => row[`${KEY_ALIAS}${index}`]));

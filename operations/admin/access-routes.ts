@@ -6,6 +6,7 @@ import { type BodyField, OPTIONAL_TEXT, readFields, TEXT } from "#rest-gateway/s
 import { isJsonObject } from "#runtime/json";
 import { collectFindings } from "../doctor/collect-findings.ts";
 import { explainRead, explainRefusal, parseReadAddress, type ReadExplanation } from "../explain-read.ts";
+import { explainWrite, type RequestedWrite, WRITE_COMMANDS, type WriteExplanation } from "../explain-write.ts";
 import { makeAssumedContexts } from "../inspect/assumed-contexts.ts";
 import { describePolicy } from "../inspect/describe-policy.ts";
 import { findMissingTableGrants, withInspectionClients } from "../inspect/explain.ts";
@@ -31,18 +32,33 @@ const JSON_OBJECT: BodyField<Readonly<Record<string, unknown>>> = {
   message: 'Send {"role": …, "claims": …} or {"user": …}.',
 };
 
+/** Null or `select` explains a read. */
+const OPTIONAL_COMMAND: BodyField<RequestedWrite["command"] | "select" | null> = {
+  isRequired: false,
+  accepts: (value): value is RequestedWrite["command"] | "select" =>
+    value === "select" || WRITE_COMMANDS.some((command) => command === value),
+  message: "The command is select, insert, update or delete.",
+};
+const OPTIONAL_VALUES: BodyField<Readonly<Record<string, unknown>> | null> = {
+  isRequired: false,
+  accepts: isJsonObject,
+  message: "The values are an object with the written columns.",
+};
+
 /** Who may do what, and why: `npm run why`, `npm run policies` and `npm run doctor` for administrators. */
 export function accessRoutes(services: AdminServices): AdminRoutes {
   const limited = limitRunning(MAX_RUNNING, "explanations of policies");
   return {
     "POST /why": async (admin) => {
-      const { path, schema, as } = await readFields(admin.request, {
+      const { as, ...explained } = await readFields(admin.request, {
         path: TEXT,
         schema: OPTIONAL_TEXT,
+        command: OPTIONAL_COMMAND,
+        values: OPTIONAL_VALUES,
         as: JSON_OBJECT,
       });
       const caller = await readCaller(as, admin, services);
-      return jsonResponse(200, await limited(() => explain({ path, schema }, caller, admin.request, services)));
+      return jsonResponse(200, await limited(() => explain(explained, caller, admin.request, services)));
     },
     "GET /policies": async (admin) => {
       const callers = await readCallers(admin, services);
@@ -77,14 +93,16 @@ async function readCaller(
   return { role, user: null, claims };
 }
 
-type ExplainedPath = {
+type ExplainedRequest = {
   readonly path: string;
   /** Of a path below /rest/v1; null: the first exposed one. */
   readonly schema: string | null;
+  readonly command: RequestedWrite["command"] | "select" | null;
+  readonly values: RequestedWrite["values"];
 };
 
 async function explain(
-  { path, schema }: ExplainedPath,
+  { path, schema, command: named, values }: ExplainedRequest,
   caller: TriedCaller,
   request: GatewayRequest,
   services: AdminServices,
@@ -92,6 +110,7 @@ async function explain(
   const { config, postgres } = services;
   const catalog = services.catalog();
   const { role } = caller;
+  const command = named ?? "select";
   const addressed = parseReadAddress(path, schema);
   const context = withTimeout(makeAssumedContexts(catalog, config)(caller, addressed));
   const about = { role, user: caller.user, interface: addressed.interfaceName };
@@ -100,9 +119,12 @@ async function explain(
     const explanation = await withInspectionClients(
       postgres,
       { timeoutMs: TIMEOUT_MS, signal: request.signal },
-      (clients) => explainRead(rows, { ...clients, catalog, context, maxRows: MAX_ROWS }),
+      async (clients) =>
+        command === "select"
+          ? toJson(await explainRead(rows, { ...clients, catalog, context, maxRows: MAX_ROWS }), role, catalog)
+          : writeToJson(await explainWrite(rows, { command, values }, { ...clients, catalog, context })),
     );
-    return { ...about, refusal: null, ...toJson(explanation, role, catalog) };
+    return { ...about, command, refusal: null, ...explanation };
   } catch (error) {
     if (request.signal.aborted) throw clientDisconnected(error);
     const { missingGrants, ...refusal } = explainRefusal(error, { catalog, config, role });
@@ -131,6 +153,25 @@ function toJson(explanation: ReadExplanation, role: string, catalog: Catalog): o
     unreadable_columns: unreadableColumns,
     missing_grants: [],
     plan,
+  };
+}
+
+function writeToJson(explanation: WriteExplanation): object {
+  const { table, missingGrants, bypassesPolicies, policies, rows, isPartial } = explanation;
+  const { schema, name, rowSecurity } = table;
+  return {
+    table: { schema, name, row_security: rowSecurity, bypasses_policies: bypassesPolicies },
+    missing_grants: missingGrants,
+    policies: policies.map(policyToJson),
+    rows: rows.map(({ key, checks }) => ({
+      key: Object.fromEntries(key.map((value, index) => [table.primaryKey[index]!, value])),
+      is_allowed: checks.every(({ passes }) => passes),
+      checks: checks.map(({ results, ...check }) => ({
+        ...check,
+        policies: results.map(({ policy, passes }) => ({ name: policy.name, passes })),
+      })),
+    })),
+    is_partial: isPartial,
   };
 }
 

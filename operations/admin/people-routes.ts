@@ -17,6 +17,10 @@ export function peopleRoutes(services: AdminServices): AdminRoutes {
 
 function sessionRoutes(services: AdminServices): AdminRoutes {
   return {
+    "GET /user-keys": async ({ request, userId }) => {
+      const ids = request.query.getAll("user").filter(isUuid).slice(0, MAX_PAGE_SIZE);
+      return jsonResponse(200, { keys: await administrationBy(services, { request, userId }).findKeys(ids) });
+    },
     "GET /sessions": async ({ request, userId }) => {
       const administration = administrationBy(services, { request, userId });
       const user = request.query.get("user");

@@ -9,13 +9,11 @@ import {
   hasAnyColumnPrivilege,
 } from "#catalog";
 import { quotedName } from "#postgres/client";
+import { lacksAdministratorPolicy } from "../inspect/administrator-access.ts";
 import type { DoctorFacts, DoctorFinding } from "./facts.ts";
 
 /** A call that is evaluated once per row unless it is in a sub-select. */
 const CALLER_FUNCTIONS = /\b(?:auth\.\w+|current_setting)\(/g;
-
-/** A condition that administrators pass. */
-const ADMIN_CONDITION = /\bis_admin\(|'admin'/;
 
 const STRUCTURED_TYPES = new Set(["json", "jsonb", "xml"]);
 const TEXT_TYPES = new Set(["text", "varchar", "bpchar", "citext", "bytea", ...STRUCTURED_TYPES]);
@@ -93,15 +91,12 @@ export function policyFindings({ catalog }: DoctorFacts): DoctorFinding[] {
 
 /** Tables in which administrators see and change only what policies for others allow, in Studio too. */
 export function administratorFindings({ catalog, clients }: DoctorFacts): DoctorFinding[] {
-  if (!catalog.roles.has(ADMIN_ROLE)) return [];
-  const tables = exposedTables(catalog)
-    .filter(({ kind }) => kind === "table" || kind === "partitioned table")
-    .filter(
-      (table) =>
-        table.policies.length > 0 &&
-        clients.some((role) => hasAnyColumnPrivilege(catalog, role, "select", table)) &&
-        lacksAdministrators(table, catalog),
-    );
+  const tables = exposedTables(catalog).filter(
+    (table) =>
+      table.policies.length > 0 &&
+      clients.some((role) => hasAnyColumnPrivilege(catalog, role, "select", table)) &&
+      lacksAdministratorPolicy(catalog, table),
+  );
   if (tables.length === 0) return [];
   const names = tables.map((table) => qualifiedNameOf(table));
   const fixes = names.map(
@@ -111,17 +106,6 @@ export function administratorFindings({ catalog, clients }: DoctorFacts): Doctor
   );
   const problem = `Administrators see and change only what policies for others allow: no policy is for ${ADMIN_ROLE} on ${names.join(", ")}.`;
   return [{ kind: "advice", problem, fix: fixes.join("\n") }];
-}
-
-function lacksAdministrators(table: CatalogTable, catalog: DoctorFacts["catalog"]): boolean {
-  const policies = applicablePolicies(catalog, table, ADMIN_ROLE, "select");
-  return (
-    policies !== null &&
-    !policies.some(
-      ({ permissive, roles, using }) =>
-        permissive && (roles.includes(ADMIN_ROLE) || using === "true" || ADMIN_CONDITION.test(using ?? "")),
-    )
-  );
 }
 
 function isEvaluatedPerRow(expression: string | null): boolean {

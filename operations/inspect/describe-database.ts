@@ -26,6 +26,7 @@ import { REALTIME_PUBLICATION } from "#live";
 import { isLockTimeout } from "#postgres/database";
 import { unavailable } from "#runtime";
 import { forEachInSlices } from "#runtime/concurrency";
+import { lacksAdministratorPolicy } from "./administrator-access.ts";
 import { readDescriptionRows, readSchemaNames, type TableDetails } from "./description-queries.ts";
 
 /** Schemas of the service and of its tools, unless they are exposed. */
@@ -99,7 +100,7 @@ async function toDescription(
     extensions: details.extensions,
     publications: details.publications.map((row) => ({ ...row, realtime: row.name === REALTIME_PUBLICATION })),
     types: schemas.flatMap(({ types }) => [...types.values()].flatMap((type) => toType(type) ?? [])),
-    tables: await toTables(catalog, details, exposed),
+    tables: await toTables(catalog, details, served, exposed),
     functions: details.functions.map(({ acl, callable, ...row }) => ({
       ...row,
       exposed: callable && exposed.has(row.schema),
@@ -112,6 +113,7 @@ async function toDescription(
 async function toTables(
   catalog: Catalog,
   details: DescriptionRows,
+  served: Catalog,
   exposed: ReadonlySet<string>,
 ): Promise<DescribedTable[]> {
   const detailsOf = new Map(details.tables.map((row) => [row.oid, row]));
@@ -135,6 +137,7 @@ async function toTables(
     const collations = new Map(ofTable(parts.collations).map(({ column, collation }) => [column, collation]));
     described.push({
       ...toOwnProperties(table, found),
+      lacks_administrator_policy: lacksAdministratorPolicy(served, table),
       exposed: exposed.has(table.schema) && !table.isPartition && table.extension === null,
       columns: [...table.columns.values()].map((column) =>
         toColumn(column, collations.get(column.name) ?? null, catalog),
@@ -151,7 +154,14 @@ async function toTables(
 
 type OwnProperties = Omit<
   DescribedTable,
-  "exposed" | "columns" | "constraints" | "indexes" | "triggers" | "dependents" | "published"
+  | "exposed"
+  | "lacks_administrator_policy"
+  | "columns"
+  | "constraints"
+  | "indexes"
+  | "triggers"
+  | "dependents"
+  | "published"
 >;
 
 function toOwnProperties(table: CatalogTable, details: TableDetails): OwnProperties {

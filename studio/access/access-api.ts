@@ -73,6 +73,25 @@ export type Explanation = {
   readonly plan?: string;
 };
 
+export type WriteCommand = "insert" | "update" | "delete";
+
+type WriteCheck = {
+  readonly command: string;
+  readonly on: "existing" | "new";
+  readonly passes: boolean;
+  readonly policies: readonly { readonly name: string; readonly passes: boolean | null }[];
+};
+
+/** The response for a write. */
+export type WriteExplanation = Pick<Explanation, "role" | "refusal" | "missing_grants" | "table" | "is_partial"> & {
+  readonly policies?: readonly PolicyInWords[];
+  readonly rows?: readonly {
+    readonly key: Readonly<Record<string, string>>;
+    readonly is_allowed: boolean;
+    readonly checks: readonly WriteCheck[];
+  }[];
+};
+
 export type Finding = {
   readonly kind: "danger" | "advice" | "slow";
   readonly problem: string;
@@ -98,13 +117,35 @@ export function explainRequest(body: WhyRequest, signal: AbortSignal): Promise<E
   return adminCall<Explanation>("POST /why", { body, signal });
 }
 
+export type WhyWriteRequest = WhyRequest & { readonly command: WriteCommand; readonly values: object | null };
+
+export function explainWrite(body: WhyWriteRequest, signal: AbortSignal): Promise<WriteExplanation> {
+  return adminCall<WriteExplanation>("POST /why", { body, signal });
+}
+
 export async function readFindings(comparesMigrations: boolean, signal: AbortSignal): Promise<readonly Finding[]> {
   const query = comparesMigrations ? "?migrations=true" : "";
   return (await adminCall<{ findings: readonly Finding[] }>(`GET /doctor${query}`, { signal })).findings;
 }
 
-/** The page that explains a request for rows: whyLink("/rest/v1/films?id=eq.7"). */
-export function whyLink(path: string, schema: string | null = null): string {
-  const query = new URLSearchParams({ tab: "why", path, ...(schema !== null && schema !== "public" && { schema }) });
+/** Longer values do not fit into an address: the page then explains what can be said without them. */
+const MAX_VALUES_LENGTH = 2_000;
+
+export type LinkedWrite = {
+  readonly command: WriteCommand;
+  /** The written columns as a JSON object. */
+  readonly values?: string;
+};
+
+/** The page that explains a request for rows, or a write of them: whyLink("/rest/v1/films?id=eq.7"). */
+export function whyLink(path: string, schema: string | null = null, write: LinkedWrite | null = null): string {
+  const { command, values = "" } = write ?? {};
+  const query = new URLSearchParams({
+    tab: "why",
+    path,
+    ...(schema !== null && schema !== "public" && { schema }),
+    ...(command && { command }),
+    ...(values !== "" && values.length <= MAX_VALUES_LENGTH && { values }),
+  });
   return `${pathTo("access")}?${query}`;
 }

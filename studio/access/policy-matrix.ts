@@ -33,13 +33,23 @@ export function PolicyMatrix() {
       ${users.map((user) => html`<span key=${user.id} class="badge">${userName(user)}</span>`)}
     </div>
     ${error && html`<${Notice} kind="error" error=${error} />`}
-    ${matrix && html`<p role="status" class="quiet">${words.progress(matrix.tables.length, matrix.table_count)}</p>`}
+    ${(matrix || isRunning) && html`<${MatrixProgress} matrix=${matrix} isRunning=${isRunning} />`}
     ${matrix && html`<${MatrixTable} matrix=${matrix} onChoose=${setCell} />`}
     ${cell && html`<${OutcomeDialog} cell=${cell} onClose=${() => setCell(null)} />`}
     ${
       isChoosing &&
       html`<${Dialog} title=${words.addUser} onClose=${() => setChoosing(false)}><${UserSearch} onChoose=${chooseUser} /><//>`
     }
+  `;
+}
+
+function MatrixProgress({ matrix, isRunning }: { readonly matrix: Matrix | null; readonly isRunning: boolean }) {
+  const text = matrix ? words.progress(matrix.tables.length, matrix.table_count) : words.started;
+  return html`
+    <div class="row">
+      ${isRunning && html`<progress max=${matrix?.table_count} value=${matrix?.tables.length} aria-label=${words.run}></progress>`}
+      <p role="status" class="quiet">${text}</p>
+    </div>
   `;
 }
 

@@ -16,6 +16,7 @@ import { useStore } from "../store.ts";
 import { texts } from "../texts.ts";
 import { type Explanation, explainRequest, type TriedAs } from "./access-api.ts";
 import { MissingGrants, PolicyList } from "./outcome-dialog.ts";
+import { ExplainedWrite, PolicyResult, parseWriteCommand, parseWrittenValues } from "./why-write.ts";
 
 const words = texts.access.why;
 /** The caller of "View as", as a choice beside the roles. */
@@ -26,6 +27,9 @@ export function Why() {
   const [path, setPath] = useSearchParameter("path");
   const [schema] = useSearchParameter("schema");
   const [role, setRole] = useSearchParameter("role");
+  const [commandText, setCommand] = useSearchParameter("command");
+  const [valuesText, setValues] = useSearchParameter("values");
+  const command = parseWriteCommand(commandText);
   const { roles, viewed, as } = useCaller(role);
   const [text, setText] = useState(path ?? "");
   useEffect(() => setText(path ?? ""), [path]);
@@ -33,15 +37,22 @@ export function Why() {
     event.preventDefault();
     setPath(text.trim() === "" ? null : text.trim());
   };
+  const chooseCommand = (chosen: string) => {
+    setValues(null, { replace: true });
+    setCommand(parseWriteCommand(chosen));
+  };
+  const request = path !== null && as && { path, schema, as };
   const options = [...(viewed ? [{ value: VIEWED, label: viewed }] : []), ...roles];
   return html`
     <p>${words.intro}</p>
     <form class="access-request" onSubmit=${submit}>
       <${TextField} label=${words.request} placeholder="/rest/v1/…" value=${text} onInput=${setText} />
+      <${Select} label=${words.command} value=${command ?? "select"} options=${words.commands} onChange=${chooseCommand} />
       <${Select} label=${words.as} value=${role ?? (viewed ? VIEWED : (roles[0] ?? ""))} options=${options} onChange=${setRole} />
       <${Button} type="submit" kind="primary">${words.explain}<//>
     </form>
-    ${path !== null && as && html`<${ExplainedRequest} path=${path} schema=${schema} as=${as} />`}
+    ${request && command === null && html`<${ExplainedRequest} ...${request} />`}
+    ${request && command !== null && html`<${ExplainedWrite} ...${request} command=${command} values=${parseWrittenValues(valuesText)} />`}
   `;
 }
 
@@ -106,23 +117,11 @@ function HiddenRows({ explanation: { hidden = [], policies = [] } }: { explanati
         .join(", "),
       results.length === 0
         ? words.noPolicyAllows
-        : html`<ul class="access-results">${results.map((result) => resultItem(result, policies))}</ul>`,
+        : html`<ul class="access-results">${results.map((result) => html`<${PolicyResult} key=${result.name} ...${result} policies=${policies} />`)}</ul>`,
     ],
   }));
   return html`
     <h2>${words.hidden}</h2>
     <${PlainTable} label=${words.hidden} heads=${[words.row, words.results]} rows=${rows} />
-  `;
-}
-
-type PolicyResult = { readonly name: string; readonly passes: boolean | null };
-
-function resultItem({ name, passes }: PolicyResult, policies: NonNullable<Explanation["policies"]>) {
-  const policy = policies.find((each) => each.name === name);
-  return html`
-    <li key=${name}>
-      <span class=${passes ? "badge good" : "badge danger"}>${passes === null ? words.unknown : passes ? words.passes : words.fails}</span>
-      ${" "}${name}: ${policy?.words ?? ""}
-    </li>
   `;
 }

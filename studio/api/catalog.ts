@@ -124,3 +124,18 @@ export function requestRoles({ roles }: Pick<DatabaseDescription, "roles">): rea
     .filter(({ settable, login, name }) => settable && !login && !name.startsWith("pg_"))
     .map(({ name }) => name);
 }
+
+const NATURAL_ORDER = new Intl.Collator("en", { numeric: true });
+
+/** Lists show t2 before t10. */
+export function inNaturalOrder(catalog: DatabaseDescription): DatabaseDescription {
+  const compare = (one: DescribedName, other: DescribedName) =>
+    NATURAL_ORDER.compare(one.schema, other.schema) || NATURAL_ORDER.compare(one.name, other.name);
+  const { tables, functions, types } = catalog;
+  return {
+    ...catalog,
+    tables: tables.toSorted(compare),
+    functions: functions.toSorted(compare),
+    types: types.toSorted(compare),
+  };
+}

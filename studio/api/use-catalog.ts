@@ -1,7 +1,7 @@
 import { useEffect } from "preact/hooks";
 import type { Loaded } from "../components/use-loaded.ts";
 import { makeStore, useStore } from "../store.ts";
-import type { DatabaseDescription } from "./catalog.ts";
+import { type DatabaseDescription, inNaturalOrder } from "./catalog.ts";
 import { request } from "./client.ts";
 import { ServiceError } from "./http.ts";
 
@@ -34,7 +34,7 @@ async function load(): Promise<void> {
   try {
     const headers: Record<string, string> = before.tag === null ? {} : { "If-None-Match": before.tag };
     const response = await request("/admin/v1/catalog", { headers });
-    const value = (await response.json()) as DatabaseDescription;
+    const value = inNaturalOrder((await response.json()) as DatabaseDescription);
     state.set({ value, error: null, isLoading: false, tag: response.headers.get("ETag") });
   } catch (error) {
     // The page keeps the catalogue that it has.

@@ -1,5 +1,6 @@
 import { html } from "../html.ts";
 import { texts } from "../texts.ts";
+import { formatDuration } from "./format.ts";
 import { linearScale, roundUp } from "./scales.ts";
 import { useWidth } from "./use-width.ts";
 
@@ -39,7 +40,7 @@ export function TimeChart({ title, series, from, to, format }: TimeChartProps) {
     <figure class="chart">
       <figcaption>
         <span class="chart-title">${title}</span>
-        <span class="quiet">${texts.components.chartTop(format(top))}</span>
+        <span class="quiet">${texts.components.chartTop(formatDuration(to - from), format(top))}</span>
       </figcaption>
       <div ref=${element} class="chart-plot">
         <svg width=${width} height=${HEIGHT} role="img" aria-label=${`${title}. ${summary}`}>

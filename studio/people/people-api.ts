@@ -43,6 +43,16 @@ export async function listUsers(page: number, filter: string, signal: AbortSigna
   return { users, total: Number(response.headers.get("X-Total-Count") ?? users.length) };
 }
 
+/** By what rows and policies know the users: `auth.uid()`, by the ids of the users. */
+export async function readUserKeys(
+  ids: readonly string[],
+  signal: AbortSignal,
+): Promise<Readonly<Record<string, string>>> {
+  if (ids.length === 0) return {};
+  const query = new URLSearchParams(ids.map((id) => ["user", id]));
+  return (await adminCall<{ keys: Readonly<Record<string, string>> }>(`GET /user-keys?${query}`, { signal })).keys;
+}
+
 export function readUser(id: string, signal: AbortSignal): Promise<User> {
   return requestJson<User>(userPath(id), { signal });
 }

@@ -16,6 +16,7 @@ import {
   listFactors,
   listSessions,
   readUser,
+  readUserKeys,
   removeFactor,
   type User,
 } from "./people-api.ts";
@@ -66,10 +67,12 @@ export function UserView({ id }: UserProps) {
 }
 
 function Facts({ user }: { readonly user: User }) {
+  const { value: keys = null } = useLoaded((signal) => readUserKeys([user.id], signal), [user.id]);
   const { facts } = texts.people;
   const time = (value: string | undefined) => (value ? formatTime(value) : texts.people.never);
   const rows: readonly (readonly [string, unknown])[] = [
     [facts.id, html`<code>${user.id}</code>`],
+    [facts.key, html`<code>${keys?.[user.id] ?? ""}</code>`],
     [facts.role, user.role],
     [facts.phone, user.phone || "–"],
     [facts.created, time(user.created_at)],

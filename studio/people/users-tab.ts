@@ -11,7 +11,7 @@ import { useLoaded } from "../components/use-loaded.ts";
 import { navigate, pathTo, useSearchParameter } from "../frame/router.ts";
 import { html } from "../html.ts";
 import { texts } from "../texts.ts";
-import { createUser, inviteUser, listUsers, PAGE_SIZE, type User } from "./people-api.ts";
+import { createUser, inviteUser, listUsers, PAGE_SIZE, readUserKeys, type User } from "./people-api.ts";
 
 export function UsersTab() {
   const [filter, setFilter] = useSearchParameter("q");
@@ -19,7 +19,11 @@ export function UsersTab() {
   const [dialog, setDialog] = useState<"create" | "invite" | null>(null);
   const page = Math.max(1, Number(pageText) || 1);
   const { value, error, isLoading, reload } = useLoaded(
-    (signal) => listUsers(page, filter ?? "", signal),
+    async (signal) => {
+      const found = await listUsers(page, filter ?? "", signal);
+      const ids = found.users.map(({ id }) => id);
+      return { ...found, keys: await readUserKeys(ids, signal) };
+    },
     [page, filter],
   );
   const search = (text: string) => {
@@ -36,22 +40,25 @@ export function UsersTab() {
     </div>
     ${error && html`<${Notice} kind="error" error=${error} onRetry=${reload} />`}
     ${!value && isLoading && html`<${Loading} />`}
-    ${value && html`<${UserTable} users=${value.users} isFiltered=${filter !== null} />`}
+    ${value && html`<${UserTable} users=${value.users} keys=${value.keys} isFiltered=${filter !== null} />`}
     ${value && html`<${Pager} page=${page} total=${value.total} onChange=${(next: number) => setPage(String(next))} />`}
     ${dialog === "create" && html`<${CreateDialog} onClose=${() => setDialog(null)} />`}
     ${dialog === "invite" && html`<${InviteDialog} onClose=${() => setDialog(null)} />`}
   `;
 }
 
-type UserTableProps = { readonly users: readonly User[]; readonly isFiltered: boolean };
+type UserTableProps = { readonly users: readonly User[]; readonly keys: UserKeys; readonly isFiltered: boolean };
+/** By what rows know users. */
+type UserKeys = Readonly<Record<string, string>>;
 
-function UserTable({ users, isFiltered }: UserTableProps) {
+function UserTable({ users, keys, isFiltered }: UserTableProps) {
   if (users.length === 0) return html`<${Empty}>${isFiltered ? texts.people.noUsers : texts.people.noUsersYet}<//>`;
-  const { user, name, role, created, lastSignIn, state } = texts.people.columns;
+  const { id, user, name, role, created, lastSignIn, state } = texts.people.columns;
   const rows = users.map((each) => ({
     key: each.id,
     cells: [
       html`<a href=${pathTo("people", "users", each.id)}>${labelOf(each)}</a>`,
+      html`<code>${keys[each.id] ?? ""}</code>`,
       String(each.user_metadata.full_name ?? each.user_metadata.name ?? ""),
       each.role,
       formatTime(each.created_at),
@@ -59,7 +66,7 @@ function UserTable({ users, isFiltered }: UserTableProps) {
       html`<${UserBadges} user=${each} />`,
     ],
   }));
-  const heads = [user, name, role, created, lastSignIn, state];
+  const heads = [user, id, name, role, created, lastSignIn, state];
   return html`<${PlainTable} label=${texts.people.tabs.users} heads=${heads} rows=${rows} />`;
 }
 

@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import { explainRequest } from "../access/access-api.ts";
-import type { DescribedPolicy, DescribedTable } from "../api/catalog.ts";
+import type { DescribedTable } from "../api/catalog.ts";
 import { tablePath } from "../api/rest-query.ts";
 import { Button } from "../components/button.ts";
 import { Notice } from "../components/notice.ts";
@@ -10,24 +10,9 @@ import { ADMINISTRATOR, allowAdministrators } from "../schema/forms/policy-sql.t
 import { texts } from "../texts.ts";
 import { GrantDialog, WhyLink } from "./table-errors.ts";
 
-/** Policies that allow everything, or that are made for administrators. */
-function isForAdministrators({ permissive, roles, using, check }: DescribedPolicy): boolean {
-  const allowsAll = (using ?? check) === "true" && (check ?? "true") === "true";
-  return permissive && (roles.includes(ADMINISTRATOR) || (roles.includes("public") && allowsAll));
-}
-
-/** Whether the rows that administrators see and change depend on policies that were written for others. */
-export function lacksAdministratorPolicy(
-  { kind, row_security: security, policies }: DescribedTable,
-  role: string,
-): boolean {
-  const isTable = kind === "table" || kind === "partitioned table";
-  if (role !== ADMINISTRATOR || !isTable || security === "off") return false;
-  const own = policies.filter(isForAdministrators).map(({ command }) => command);
-  return (
-    !own.includes("all") &&
-    !["select", "insert", "update", "delete"].every((each) => own.some((command) => command === each))
-  );
+/** Whether the rows that an administrator sees and changes here depend on policies that were written for others. */
+export function isHiddenFromAdministrator(table: DescribedTable, role: string): boolean {
+  return role === ADMINISTRATOR && table.lacks_administrator_policy;
 }
 
 type AdministratorNoticeProps = { readonly table: DescribedTable; readonly onGranted: () => void };

@@ -76,6 +76,11 @@ export function filtersAfter(order: readonly OrderTerm[], position: RowPosition)
   return first.nullable && !first.nullsFirst ? [amongValues, [[field, "is.null"]]] : [amongValues];
 }
 
+/** Selects the row at the position. */
+export function filterAt(order: readonly OrderTerm[], position: RowPosition): QueryParameter {
+  return ["and", `(${order.map((term, index) => formatEquality(term, position[index]!)).join(",")})`];
+}
+
 /** Null if no row comes after the position. */
 function conditionAfter(order: readonly OrderTerm[], position: RowPosition): QueryParameter | null {
   const alternatives = order.flatMap((term, index) => {

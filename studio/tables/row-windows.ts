@@ -1,6 +1,6 @@
 import type { QueryParameter, RowBatch, TableRow } from "../api/rest-query.ts";
 import type { GridRows } from "../components/grid-rows.ts";
-import { filtersAfter, isAddressable, type OrderTerm, type RowPosition, reverseOrder } from "./keyset.ts";
+import { filterAt, filtersAfter, isAddressable, type OrderTerm, type RowPosition, reverseOrder } from "./keyset.ts";
 
 export type RowRequest = {
   readonly order: readonly OrderTerm[];
@@ -16,7 +16,7 @@ export type RowWindowOptions = {
   readonly rowCount: number;
   readonly read: (request: RowRequest, signal: AbortSignal) => Promise<RowBatch>;
   /** The exact number of rows, wanted when a page shows that the number is wrong. */
-  readonly count: (signal: AbortSignal) => Promise<number>;
+  readonly count: (signal: AbortSignal, filters?: readonly QueryParameter[]) => Promise<number>;
   readonly pageSize?: number;
   readonly maxPages?: number;
   readonly maxSize?: number;
@@ -123,6 +123,17 @@ export class RowWindows implements GridRows<TableRow> {
       if (place >= 0) return number * this.#pageSize + place;
     }
     return -1;
+  }
+
+  /** The place of a row in the order; null if the filters hide it, or if there is no order by which to find it. */
+  async findPlace(row: TableRow): Promise<number | null> {
+    const { order, isTotalOrder, count } = this.#options;
+    const position = this.#positionOf(row);
+    if (!isTotalOrder || !isAddressable(position)) return null;
+    const { signal } = this.#counting;
+    if ((await count(signal, [filterAt(order, position)])) === 0) return null;
+    const counts = filtersAfter(reverseOrder(order), position).map((filters) => count(signal, filters));
+    return (await Promise.all(counts)).reduce((sum, each) => sum + each, 0);
   }
 
   /** Counts the rows; a failure leaves the estimate. */

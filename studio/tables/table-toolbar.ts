@@ -28,9 +28,9 @@ export function TableToolbar(props: TableToolbarProps) {
   return html`
     <${PageHeader} title=${html`<span class="table-schema">${table.schema}.</span>${table.name}`}>
       <${RowCount} windows=${windows} />
-      ${first && html`<${Button} kind="quiet" icon="filter" onClick=${() => onAddFilter(first.name)}>${texts.tables.filter}<//>`}
-      <${Button} kind="quiet" icon="column" onClick=${() => setChoosesColumns(true)}>${texts.tables.columns(columns.shown.length, columns.all.length)}<//>
-      <${Button} kind="quiet" icon="eye" pressed=${showsDetails} onClick=${onDetails}>${texts.tables.details}<//>
+      ${first && html`<${Button} kind="quiet" class="compact" icon="filter" onClick=${() => onAddFilter(first.name)}><span>${texts.tables.filter}</span><//>`}
+      <${Button} kind="quiet" class="compact" icon="column" onClick=${() => setChoosesColumns(true)}><span>${texts.tables.columns(columns.shown.length, columns.all.length)}</span><//>
+      <${Button} kind="quiet" class="compact" icon="eye" pressed=${showsDetails} onClick=${onDetails}><span>${texts.tables.details}</span><//>
       <${IconButton} icon="refresh" label=${texts.tables.refresh} onClick=${() => refresh(windows)} />
       ${children}
     <//>

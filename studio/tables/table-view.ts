@@ -10,7 +10,7 @@ import { location, navigate } from "../frame/router.ts";
 import { type Children, html } from "../html.ts";
 import { useStore } from "../store.ts";
 import { texts } from "../texts.ts";
-import { AdministratorNotice, lacksAdministratorPolicy } from "./administrator-notice.ts";
+import { AdministratorNotice, isHiddenFromAdministrator } from "./administrator-notice.ts";
 import { cellContent } from "./cell-content.ts";
 import { ColumnMenu } from "./column-menu.ts";
 import { EditingToolbar, useEditingView } from "./edit/editing-view.ts";
@@ -52,7 +52,7 @@ export function TableView({ catalog, role, table, caller, onGranted }: TableView
   const changeState = (next: RowsState) => navigate(addressWith(next));
   const toggleDetails = () => setShowsDetails((before) => !before);
   const { draft, setDraft, addFilter } = useFilterDraft(columns);
-  const isUnseen = lacksAdministratorPolicy(table, role);
+  const isUnseen = isHiddenFromAdministrator(table, role);
   const showAll = () => {
     onGranted();
     editing.session.refresh();

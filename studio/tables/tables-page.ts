@@ -1,5 +1,5 @@
 import { adminCall } from "../api/admin.ts";
-import { type DatabaseDescription, findTable } from "../api/catalog.ts";
+import { type DatabaseDescription, findTable, inNaturalOrder } from "../api/catalog.ts";
 import { sessionState, viewedCaller } from "../api/session.ts";
 import { Notice } from "../components/notice.ts";
 import { Empty, Loading, PageHeader } from "../components/page.ts";
@@ -14,7 +14,10 @@ import { TableList } from "./table-list.ts";
 import { TableView } from "./table-view.ts";
 
 export function TablesPage() {
-  const catalog = useLoaded((signal) => adminCall<DatabaseDescription>("GET /catalog", { signal }), []);
+  const catalog = useLoaded(
+    async (signal) => inNaturalOrder(await adminCall<DatabaseDescription>("GET /catalog", { signal })),
+    [],
+  );
   const state = useStore(sessionState);
   const [, schema, name] = useSegments();
   if (state.status !== "signed-in") return null;

@@ -84,8 +84,8 @@ const WIDTHS: Readonly<Record<string, number>> = {
   text: 220,
   jsonb: 260,
   json: 260,
-  "timestamp with time zone": 220,
-  "timestamp without time zone": 190,
+  "timestamp with time zone": 270,
+  "timestamp without time zone": 240,
 };
 const CHARACTER_WIDTH = 8;
 

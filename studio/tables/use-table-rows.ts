@@ -63,6 +63,6 @@ function openWindows(catalog: DatabaseDescription, role: string, table: Describe
         },
         signal,
       ),
-    count: (signal) => countRows({ ...source, filters: conditions }, "exact", signal),
+    count: (signal, filters = []) => countRows({ ...source, filters: [...conditions, ...filters] }, "exact", signal),
   });
 }

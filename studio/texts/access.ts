@@ -12,6 +12,7 @@ export const accessTexts = {
       addUser: "Add a user",
       table: "Table",
       command: "Command",
+      started: "The first tables are tried.",
       progress: (done: number, of: number) => `${done} of ${of} tables.`,
       cell: (caller: string, command: string, table: string, outcome: string) =>
         `${outcome}: ${caller}, ${command}, ${table}`,
@@ -40,8 +41,30 @@ export const accessTexts = {
     },
     why: {
       intro:
-        "Explains which rows of a request a caller does not see, and which policies hide them. Nothing is changed.",
+        "Explains which rows of a request a caller does not see, or may not write, and which policies refuse them. Nothing is changed.",
       request: "Request: a path below /rest/v1, /api/v1 or /users",
+      command: "Command",
+      commands: [
+        { value: "select", label: "Read" },
+        { value: "insert", label: "Insert" },
+        { value: "update", label: "Update" },
+        { value: "delete", label: "Delete" },
+      ],
+      lacksPrivilege: (role: string, command: string) => `${role} lacks a privilege to ${command} here.`,
+      writeRefused: (role: string, command: string, refused: number, of: number) =>
+        of === 1
+          ? `Policies do not let ${role} ${command} this row.`
+          : `Policies do not let ${role} ${command} ${refused} of ${of} rows.`,
+      writeAllowed: (role: string, command: string) => `Privileges and policies let ${role} ${command} this.`,
+      otherRefusals: "If it was refused, a trigger, a constraint, or a policy of another table has refused it.",
+      written: "Written values",
+      newRow: "the new row",
+      checks: "What decides",
+      checked: "Policies for",
+      result: "Result",
+      check: (command: string, on: "existing" | "new") =>
+        `${command}, ${on === "new" ? "of the row as written" : "of the row as it is"}`,
+      refuses: "refuses",
       as: "As",
       explain: "Explain",
       refused: (role: string, status: number, code: string) => `${role} gets ${status} ${code}`,

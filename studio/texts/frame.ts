@@ -60,7 +60,7 @@ export const frameTexts = {
     close: "Close",
     cancel: "Cancel",
     retry: "Try again",
-    chartTop: (value: string) => `up to ${value}`,
+    chartTop: (span: string, value: string) => `last ${span}, up to ${value}`,
     chartSummary: (name: string, last: string, highest: string) => `${name}: ${last} now, ${highest} at most.`,
     errorCode: (code: string) => `Error code ${code}`,
   },

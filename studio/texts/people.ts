@@ -2,7 +2,7 @@ export const peopleTexts = {
   people: {
     title: "People",
     tabs: { users: "Users", keys: "API keys", providers: "Providers", emails: "Sent e-mails", audit: "Audit log" },
-    search: "Search by address or name",
+    search: "Search by address, name or id",
     invite: "Invite a user",
     inviteHint: "The user receives an e-mail with a link to accept the invitation.",
     sendInvitation: "Send the invitation",
@@ -29,7 +29,7 @@ export const peopleTexts = {
     },
     facts: {
       ...{ id: "Id", role: "Role", phone: "Phone number", created: "Created", confirmed: "Address confirmed" },
-      lastSignIn: "Last sign-in",
+      ...{ lastSignIn: "Last sign-in", key: "Id in rows: auth.uid()" },
     },
     actions: {
       ...{ confirm: "Confirm the address", resetLink: "Link to set a password", setPassword: "Set a password" },
@@ -92,7 +92,15 @@ export const peopleTexts = {
       deletedUser: (key: string) => `user ${key}, deleted`,
     },
     columns: {
-      ...{ user: "User", name: "Name", role: "Role", created: "Created", lastSignIn: "Last sign-in", state: "State" },
+      ...{
+        user: "User",
+        id: "Id",
+        name: "Name",
+        role: "Role",
+        created: "Created",
+        lastSignIn: "Last sign-in",
+        state: "State",
+      },
       ...{ kind: "Kind", signedIn: "Signed in", lastUsed: "Last used", address: "Address", client: "Client" },
       ...{ type: "Type", provider: "Provider", subject: "Subject", key: "Key", expires: "Expires", issuer: "Issuer" },
       ...{ signUps: "Sign-ups", identities: "Users", time: "Time", event: "Event", by: "By", details: "Details" },

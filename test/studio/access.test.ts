@@ -38,6 +38,21 @@ describeInBrowser("the part Access of Studio", () => {
     await page.close();
   });
 
+  test("shows how far the trial of all commands is from its start", async () => {
+    const page = await studio.open("/studio/access");
+    const answered = Promise.withResolvers<void>();
+    await page.route("**/admin/v1/policies*", async (route) => {
+      await answered.promise;
+      await route.continue();
+    });
+    await page.getByRole("button", { name: "Try all commands" }).click();
+    await page.getByRole("progressbar", { name: "Try all commands" }).waitFor();
+    await page.getByText("The first tables are tried.").waitFor();
+    answered.resolve();
+    await page.getByRole("progressbar").waitFor({ state: "detached" });
+    await page.close();
+  });
+
   test("explains which rows of a request are hidden", async () => {
     const page = await studio.open("/studio/access?tab=why&path=/rest/v1/notes&role=authenticated");
     await page.getByText("authenticated sees 0 of 3 rows.").waitFor();

@@ -91,7 +91,9 @@ describeInBrowser("the frame of Studio", () => {
 
   test("keeps its navigation when a page cannot be shown, and shows the page when it can", async () => {
     const page = await studio.open("/studio");
-    await page.route("**/admin/v1/catalog", (route) => route.fulfill({ json: { schemas: null } }));
+    await page.route("**/admin/v1/catalog", (route) =>
+      route.fulfill({ json: { schemas: null, tables: [], functions: [], types: [] } }),
+    );
     await page.goto(`${studio.service.url}/studio/schema`);
     await page.getByText("This page could not be shown.").waitFor();
     await page.getByRole("link", { name: "People" }).click();

@@ -63,6 +63,11 @@ describeInBrowser("the page of people", () => {
     await search.fill("anna@");
     await found.waitFor();
     expect(new URL(page.url()).searchParams.get("q")).toBe("anna@");
+    const [{ key }] = (await studio.sql<{ key: string }>(
+      `select user_id::text as key from auth.users where email = '${ANNA}'`,
+    )) as [{ key: string }];
+    await search.fill(key);
+    await page.getByRole("row").filter({ has: found }).getByRole("cell", { name: key, exact: true }).waitFor();
     await search.fill("");
   });
 

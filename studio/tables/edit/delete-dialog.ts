@@ -8,10 +8,13 @@ import { useLoaded } from "../../components/use-loaded.ts";
 import { html } from "../../html.ts";
 import { texts } from "../../texts.ts";
 import { type CascadeStep, countAffected, isRestricted } from "./cascade.ts";
+import { isForbidden } from "./row-changes.ts";
 
 export type DeleteDialogProps = {
   readonly table: string;
   readonly rows: readonly TableRow[];
+  /** The page that explains what privileges and policies refuse. */
+  readonly why: string;
   readonly findCascade: () => Promise<readonly CascadeStep[]>;
   /** `alsoChanged`: rows of other tables that are deleted or changed together with these. */
   readonly onDelete: (alsoChanged: number) => Promise<void>;
@@ -19,7 +22,7 @@ export type DeleteDialogProps = {
 };
 
 /** Says before the delete what happens to rows that refer to the deleted ones. */
-export function DeleteDialog({ table, rows, findCascade, onDelete, onClose }: DeleteDialogProps) {
+export function DeleteDialog({ table, rows, why, findCascade, onDelete, onClose }: DeleteDialogProps) {
   const cascade = useLoaded(findCascade, []);
   const [error, setError] = useState<Error | null>(null);
   const [isDeleting, setDeleting] = useState(false);
@@ -41,7 +44,7 @@ export function DeleteDialog({ table, rows, findCascade, onDelete, onClose }: De
       ${cascade.value && steps.length === 0 && html`<p>${texts.editing.nothingRefers}</p>`}
       ${steps.length > 0 && html`<p>${texts.editing.concerned}</p><${CascadeList} steps=${steps} />`}
       ${isRestricted(steps) && html`<${Notice} kind="warning">${texts.editing.restricted}<//>`}
-      ${error && html`<${Notice} kind="error" error=${error} />`}
+      ${error && html`<${Notice} kind="error" error=${error}>${isForbidden(error) && html`<a href=${why}>${texts.editing.why}</a>`}<//>`}
     <//>
   `;
 }

@@ -1,7 +1,8 @@
-import { whyLink } from "../../access/access-api.ts";
+import { type WriteCommand, whyLink } from "../../access/access-api.ts";
 import { formatQuery, type QueryParameter, type TableRow, tablePath } from "../../api/rest-query.ts";
 import type { GridCell } from "../../components/grid-keys.ts";
 import { showToast } from "../../components/toast.ts";
+import { navigate } from "../../frame/router.ts";
 import { makeStore } from "../../store.ts";
 import { texts } from "../../texts.ts";
 import type { RowWindows } from "../row-windows.ts";
@@ -10,17 +11,15 @@ import { type CascadeStep, countAffected, findCascade } from "./cascade.ts";
 import type { CellMove } from "./cell-editor.ts";
 import { columnOf, type EditedColumn, type EditedTable, isWritable, keyText } from "./edited-table.ts";
 import { deleteRows, insertRow, isForbidden, type RowChanger, updateRow } from "./row-changes.ts";
-import { keyFilters, type RowValues } from "./row-requests.ts";
+import { encodeRow, keyFilters, type RowValues } from "./row-requests.ts";
 import { type RowChangeRecord, undoChange, undoObstacle } from "./undo.ts";
 import { findValueProblem } from "./value-kind.ts";
 import { errorText, problemText } from "./value-texts.ts";
 
-export type TableChange = "insert" | "update" | "delete";
-
 /** What the caller may change. */
 export type EditingRights = {
   /** Why nobody can change rows in this way; null: it is a matter of privileges. */
-  readonly obstacle: (command: TableChange) => string | null;
+  readonly obstacle: (command: WriteCommand) => string | null;
   readonly canInsert: boolean;
   readonly canDelete: boolean;
   readonly canWrite: (column: string, command: "insert" | "update") => boolean;
@@ -180,8 +179,18 @@ export class EditingSession {
         showToast({ text: texts.editing.inserted, action: this.#undoAction(change) });
       } else showToast({ text: texts.editing.insertedUnseen });
       this.refresh();
+      if (inserted) void this.#moveToInserted(inserted);
     }
     this.#set({ dialog: null });
+  }
+
+  /** A row that is not found stays where it is: its message says that it was inserted. */
+  async #moveToInserted(row: TableRow): Promise<void> {
+    const { windows, moveTo } = this.context;
+    const place = await windows.findPlace(row).catch(() => null);
+    if (place === null || windows !== this.context.windows) return;
+    await windows.countRows();
+    moveTo({ row: place, column: 0 });
   }
 
   /** Saves the values over those of somebody else, unless they are changed once more. */
@@ -230,7 +239,14 @@ export class EditingSession {
     const change = { kind: "delete", rows: deleted, alsoChanged } as const;
     if (deleted.length > 0) this.#remember(change);
     const missing = rows.length - deleted.length;
-    if (missing > 0) showToast({ kind: "error", text: texts.editing.notDeleted(missing) });
+    if (missing > 0) {
+      const onSelect = () => navigate(this.whyAddress("delete", rows));
+      showToast({
+        kind: "error",
+        text: texts.editing.notDeleted(missing),
+        action: { label: texts.editing.why, onSelect },
+      });
+    }
     const canUndo = deleted.length > 0 && undoObstacle(this.context.changer, change) === null;
     const action = canUndo && { action: this.#undoAction(change) };
     if (deleted.length > 0) showToast({ text: texts.editing.deleted(deleted.length), ...action });
@@ -307,11 +323,12 @@ export class EditingSession {
     this.showRow(result.row, before);
   }
 
-  /** The page that says who may read the row, and by which policies. */
-  whyAddress(row: TableRow | null): string {
+  /** The page that says which privileges and policies refuse to insert the values, to update a row to them, or to delete rows. */
+  whyAddress(command: WriteCommand, rows: readonly TableRow[], values: RowValues | null = null): string {
     const { table, key } = this.context.changer;
-    const [filter] = row ? keyFilters(key, [row]) : [];
-    return whyLink(tablePath(table.name) + (filter ? `?${formatQuery([filter])}` : ""), table.schema);
+    const [filter] = rows.length > 0 && key.length > 0 ? keyFilters(key, rows) : [];
+    const path = tablePath(table.name) + (filter ? `?${formatQuery([filter])}` : "");
+    return whyLink(path, table.schema, { command, ...(values && { values: encodeRow(table, values) }) });
   }
 
   /** Says what the caller may not do, and offers to grant it. */

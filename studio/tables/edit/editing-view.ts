@@ -38,8 +38,8 @@ export function EditingToolbar({ editing }: { readonly editing: Editing }) {
         ${texts.editing.delete} ${texts.editing.rows(selected.size)}
       <//>`
     }
-    <${Button} kind="quiet" icon="undo" disabled=${!last} title=${last ? undoText(last) : texts.editing.nothingToUndo} onClick=${() => session.undo()}>
-      ${texts.editing.undo}
+    <${Button} kind="quiet" class="compact" icon="undo" disabled=${!last} title=${last ? undoText(last) : texts.editing.nothingToUndo} onClick=${() => session.undo()}>
+      <span>${texts.editing.undo}</span>
     <//>
     <${Menu}
       label=${`${texts.transfer.export}, ${texts.transfer.import}`}
@@ -55,7 +55,7 @@ export function EditingToolbar({ editing }: { readonly editing: Editing }) {
     />
     ${
       rights.canInsert &&
-      html`<${Button} kind="primary" icon="plus" onClick=${() => session.askInsert()}>${texts.editing.insertRow}<//>`
+      html`<${Button} kind="primary" class="compact" icon="plus" onClick=${() => session.askInsert()}><span>${texts.editing.insertRow}</span><//>`
     }
   `;
 }
@@ -132,7 +132,7 @@ function cellEditorOf(editing: Editing, openPicker: (picker: PickerState | null)
     column=${cell.column}
     value=${cell.value}
     error=${cell.error}
-    why=${cell.isForbidden ? session.whyAddress(cell.row) : null}
+    why=${cell.isForbidden ? session.whyAddress("update", [cell.row], { [cell.column.name]: cell.value }) : null}
     isSaving=${cell.isSaving}
     onCommit=${(value: string | null, move: CellMove) => session.commitCell(value, move)}
     onCancel=${() => session.cancelCell()}
@@ -193,7 +193,7 @@ function OpenDialog({ editing, openPicker }: OpenDialogProps) {
       row=${dialog.row}
       canWrite=${(column: string) => rights.canWrite(column, dialog.row ? "update" : "insert")}
       pickerOf=${(column: string) => pickerOf(editing, column, openPicker)}
-      why=${session.whyAddress(dialog.row)}
+      whyAddress=${(values: RowValues) => (dialog.row ? session.whyAddress("update", [dialog.row], values) : session.whyAddress("insert", [], values))}
       onSave=${(values: RowValues) => session.saveForm(dialog.row, values)}
       onClose=${close}
     />`;
@@ -203,6 +203,7 @@ function OpenDialog({ editing, openPicker }: OpenDialogProps) {
     return html`<${DeleteDialog}
       table=${shortName(changer.table)}
       rows=${rows}
+      why=${session.whyAddress("delete", rows)}
       findCascade=${() => session.findCascade(rows)}
       onDelete=${(alsoChanged: number) => session.deleteRows(rows, alsoChanged)}
       onClose=${close}

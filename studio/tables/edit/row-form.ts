@@ -23,7 +23,7 @@ export type RowFormProps = {
   /** Opens the picker of the table that the column refers to; null where it refers to none. */
   readonly pickerOf: (column: string) => ((onPick: (values: RowValues) => void) => void) | null;
   /** The page that explains what privileges and policies refuse. */
-  readonly why: string;
+  readonly whyAddress: (values: RowValues) => string;
   /** Sends the values. An error of the service is shown at its field. */
   readonly onSave: (values: RowValues) => Promise<void>;
   readonly onClose: () => void;
@@ -43,7 +43,7 @@ export function RowForm(props: RowFormProps) {
   const title = row ? texts.editing.editRowOf(table.name) : texts.editing.insertInto(table.name);
   return html`
     <${Dialog} title=${title} size="drawer" onClose=${onClose} actions=${actions}>
-      ${errors.general && html`<${Notice} kind="error" error=${errors.general}>${isForbidden(errors.general) && html`<a href=${props.why}>${texts.editing.why}</a>`}<//>`}
+      ${errors.general && html`<${Notice} kind="error" error=${errors.general}>${isForbidden(errors.general) && html`<a href=${props.whyAddress(changedValues(table, row, values))}>${texts.editing.why}</a>`}<//>`}
       <form class="stack" ref=${form} onSubmit=${save} novalidate>
         ${table.columns.map(
           (column) => html`

@@ -1,4 +1,5 @@
 import { useEffect, useMemo, useRef } from "preact/hooks";
+import type { WriteCommand } from "../../access/access-api.ts";
 import { type DatabaseDescription, type DescribedTable, hasPrivilege, hasPrivilegeOnAny } from "../../api/catalog.ts";
 import { request } from "../../api/client.ts";
 import type { TableRow } from "../../api/rest-query.ts";
@@ -12,7 +13,7 @@ import type { RowWindows } from "../row-windows.ts";
 import { findRowKey, grantStatements, readableColumns } from "../table-access.ts";
 import type { TableColumns } from "../use-columns.ts";
 import { columnOf, type EditedTable, keyText } from "./edited-table.ts";
-import { type EditingRights, EditingSession, type EditingState, type TableChange } from "./editing-session.ts";
+import { type EditingRights, EditingSession, type EditingState } from "./editing-session.ts";
 import type { RowChanger } from "./row-changes.ts";
 import { type LiveRows, useLiveRows } from "./use-live-rows.ts";
 
@@ -142,7 +143,7 @@ function findRights(
   table: DescribedTable,
   key: readonly string[],
 ): EditingRights {
-  const canChange = (command: TableChange) => table.changes.includes(command);
+  const canChange = (command: WriteCommand) => table.changes.includes(command);
   return {
     obstacle: (command) => {
       if (!canChange(command)) return texts.editing.notUpdatable;

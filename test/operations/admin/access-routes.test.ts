@@ -32,6 +32,13 @@ beforeAll(async () => {
 });
 afterAll(() => operated.close());
 
+type WhyBody = {
+  readonly rows: readonly {
+    readonly is_allowed: boolean;
+    readonly checks: readonly { readonly command: string; readonly on: string; readonly passes: boolean }[];
+  }[];
+};
+
 const why = (body: object) => operated.send("/admin/v1/why", { token: operated.tokens.admin, body });
 const policies = (query: string) => operated.send(`/admin/v1/policies?${query}`, { token: operated.tokens.admin });
 
@@ -83,6 +90,59 @@ describe("POST /admin/v1/why", () => {
     const as = { role: "authenticated", claims: { sub: operated.userId } };
     expect((await why({ path: "notes?id=eq.3", as })).body).toMatchObject({ visible: 0, total: 1 });
     expect((await why({ path: "/api/v1/notes/1", as })).body).toMatchObject({ interface: "resource", visible: 1 });
+  });
+
+  describe("of a write", () => {
+    const explain = (command: string, path: string, values?: object, as: object = { role: "writer" }) =>
+      why({ command, path, values, as });
+    const checksOf = ({ body }: { body: WhyBody }) =>
+      body.rows.map(({ is_allowed: isAllowed, checks }) => [
+        isAllowed,
+        ...checks.filter(({ passes }) => !passes).map(({ command, on }) => `${command} ${on}`),
+      ]);
+    beforeAll(async () => {
+      await operated.owner.query(`
+        create role writer; grant writer to authenticator; grant usage on schema public to writer;
+        create table drafts (id bigint primary key, owner text default current_setting('test.owner', true), body text, locked bool not null default false);
+        alter table drafts enable row level security;
+        grant select, insert, update (body, locked) on drafts to writer;
+        create policy reading on drafts for select to writer using (body <> 'hidden');
+        create policy adding on drafts for insert to writer with check (owner = 'me' and body <> 'forbidden');
+        create policy changing on drafts for update to writer using (not locked);
+        insert into drafts values (1, 'me', 'open', false), (2, 'me', 'closed', true), (3, 'me', 'hidden', false);
+        alter role writer set test.owner = 'me'`);
+      await until(async () => (await explain("update", "drafts?id=eq.1")).body.refusal === null);
+    });
+    afterAll(() => operated.owner.query("drop table drafts; drop owned by writer; drop role writer"));
+
+    test("says which policy refuses the row as it is, or as it would be", async () => {
+      expect(checksOf(await explain("update", "/rest/v1/drafts?order=id", { body: "x" }))).toEqual([
+        [true],
+        [false, "update existing", "update new"],
+        [false, "select existing"],
+      ]);
+      expect(checksOf(await explain("update", "drafts?id=eq.1", { locked: true }))).toEqual([[false, "update new"]]);
+      expect(checksOf(await explain("update", "drafts?id=eq.1", { body: "hidden" }))).toEqual([[false, "select new"]]);
+      expect(checksOf(await explain("insert", "drafts", { id: 7, owner: "me", body: "forbidden" }))).toEqual([
+        [false, "insert new"],
+      ]);
+      expect(checksOf(await explain("insert", "drafts", { id: 7, owner: "me", body: "x" }))).toEqual([[true]]);
+    });
+
+    test("names the privilege that is missing, of columns too", async () => {
+      const missing = async (...of: Parameters<typeof explain>) => (await explain(...of)).body.missing_grants;
+      expect(await missing("update", "drafts?id=eq.1", { owner: "you" })).toEqual([
+        'grant update ("owner") on "public"."drafts" to "writer";',
+      ]);
+      expect(await missing("delete", "drafts?id=eq.1")).toEqual(['grant delete on "public"."drafts" to "writer";']);
+      expect(await missing("insert", "drafts", { body: "x" })).toEqual([]);
+    });
+
+    test("changes nothing, and is no other command", async () => {
+      const { rows } = await operated.owner.query("select id::int from drafts where body <> 'x' order by id");
+      expect(rows).toEqual([{ id: 1 }, { id: 2 }, { id: 3 }]);
+      expect((await explain("truncate", "drafts")).status).toBe(400);
+    });
   });
 
   test("names the grants without which a role is refused", async () => {

@@ -178,6 +178,7 @@ describe("GET /admin/v1/catalog", () => {
       },
     ]);
     expect(table.row_security).toBe("enabled");
+    expect(table.lacks_administrator_policy).toBe(true);
     expect(table.published).toBe(true);
     expect(table.triggers).toMatchObject([
       { name: "touch it", enabled: "disabled", function: { schema: "odd", name: "touch" } },

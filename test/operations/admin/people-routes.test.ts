@@ -93,6 +93,7 @@ const ROUTES = [
   ["GET", "/admin/v1/sessions"],
   ["DELETE", `/admin/v1/sessions?user=${ABSENT_ID}`],
   ["DELETE", `/admin/v1/sessions/${ABSENT_ID}`],
+  ["GET", "/admin/v1/user-keys"],
   ["GET", "/admin/v1/audit-log"],
   ["GET", "/admin/v1/mails"],
   ["GET", "/admin/v1/providers"],
@@ -172,6 +173,18 @@ describe("the sessions of a user", () => {
     expect((await send("DELETE", `/admin/v1/sessions?user=${account.id}`)).status).toBe(204);
     expect((await send("GET", `/admin/v1/sessions?user=${account.id}`)).body).toEqual({ sessions: [] });
     expect((await send("DELETE", "/admin/v1/sessions")).status).toBe(404);
+  });
+});
+
+describe("the keys of users", () => {
+  test("are those by which rows know them, and users are found by either", async () => {
+    const { body } = await send("GET", `/admin/v1/user-keys?user=${user.id}&user=${ABSENT_ID}&user=none`);
+    const [row] = (await owner.query("select user_id::text from auth.users where id = $1", [user.id])).rows;
+    expect(body).toEqual({ keys: { [user.id]: row.user_id } });
+    for (const filter of [row.user_id, user.id.toUpperCase(), ` ${row.user_id} `]) {
+      const found = await send("GET", `/auth/v1/admin/users?filter=${encodeURIComponent(filter)}`);
+      expect(found.body.users.map(({ id }: { id: string }) => id)).toContain(user.id);
+    }
   });
 });
 

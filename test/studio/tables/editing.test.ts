@@ -107,6 +107,19 @@ describeInBrowser("editing rows", () => {
     expect(await stored("price")).toBe("12345678901234567890.10");
   });
 
+  test("a row inserted into a long table is shown, wherever the order puts it", async () => {
+    await studio.sql("insert into films (title) select 'Film ' || n from generate_series(1, 700) as n");
+    await open("films");
+    await page.getByRole("button", { name: "Insert row" }).click();
+    await page
+      .getByRole("dialog")
+      .getByLabel(/^title/)
+      .fill("The last one");
+    await page.getByRole("dialog").getByRole("button", { name: "Insert", exact: true }).click();
+    await page.locator(".grid-row").getByText("The last one", { exact: true }).waitFor();
+    await shows(703, "title", "The last one");
+  });
+
   test("booleans have three states, and enums their labels", async () => {
     for (const [column, choice, shown] of [
       ["seen", "false", "false"],
@@ -182,6 +195,29 @@ describeInBrowser("editing rows", () => {
     expect(await refusal.getByRole("link", { name: "Why?" }).getAttribute("href")).toMatch(/^\/studio\/access\?/);
     await page.keyboard.press("Escape");
     expect(await stored("title", 3)).toBe("Locked");
+  });
+
+  test("why a write was refused explains the write, not a read of the row", async () => {
+    await goTo(2, "title");
+    await page.keyboard.press("F2");
+    await page.getByLabel("Value of title").fill("Unlocked");
+    await page.keyboard.press("Enter");
+    await page.getByRole("alert").getByRole("link", { name: "Why?" }).click();
+    await page.getByRole("alert").getByText("Policies do not let admin update this row.").waitFor();
+    await page.getByRole("row", { name: /update, of the row as it is.*refuses/ }).waitFor();
+    expect(await page.getByLabel("Command").inputValue()).toBe("update");
+    await expectAccessible(page);
+
+    await open("films");
+    await page.getByRole("button", { name: "Insert row" }).click();
+    await page
+      .getByRole("dialog")
+      .getByLabel(/^title/)
+      .fill("forbidden");
+    await page.getByRole("dialog").getByRole("button", { name: "Insert", exact: true }).click();
+    await page.getByRole("dialog").getByRole("link", { name: "Why?" }).click();
+    await page.getByRole("alert").getByText("Policies do not let admin insert this row.").waitFor();
+    await page.getByRole("row", { name: /insert, of the row as written.*refuses.*add/ }).waitFor();
   });
 
   test("another caller can change what that caller's privileges allow, and gets a message about the rest", async () => {

@@ -1,0 +1,109 @@
+import { CodeBlock } from "../components/code-block.ts";
+import { Notice } from "../components/notice.ts";
+import { Loading } from "../components/page.ts";
+import { PlainTable } from "../components/plain-table.ts";
+import { useLoaded } from "../components/use-loaded.ts";
+import { html } from "../html.ts";
+import { texts } from "../texts.ts";
+import {
+  explainWrite,
+  type PolicyInWords,
+  type WhyWriteRequest,
+  type WriteCommand,
+  type WriteExplanation,
+} from "./access-api.ts";
+import { MissingGrants, PolicyList } from "./outcome-dialog.ts";
+
+const words = texts.access.why;
+
+/** Null: a read. */
+export function parseWriteCommand(text: string | null): WriteCommand | null {
+  return text === "insert" || text === "update" || text === "delete" ? text : null;
+}
+
+/** The written columns in the address of the page; null if there are none, or if somebody has changed them. */
+export function parseWrittenValues(text: string | null): object | null {
+  try {
+    const value: unknown = JSON.parse(text ?? "null");
+    return typeof value === "object" && !Array.isArray(value) ? value : null;
+  } catch {
+    return null;
+  }
+}
+
+/** Which privileges and policies let a caller write rows, or refuse it. */
+export function ExplainedWrite(request: WhyWriteRequest) {
+  const { value, error, isLoading } = useLoaded((signal) => explainWrite(request, signal), [JSON.stringify(request)]);
+  if (error) return html`<${Notice} kind="error" error=${error} />`;
+  if (!value) return isLoading && html`<${Loading} />`;
+  return html`<div class="stack" aria-busy=${isLoading}><${WriteDetails} explanation=${value} request=${request} /></div>`;
+}
+
+type WriteDetailsProps = { readonly explanation: WriteExplanation; readonly request: WhyWriteRequest };
+
+function WriteDetails({ explanation, request: { command, values } }: WriteDetailsProps) {
+  const { role, refusal, missing_grants: grants, table, policies = [], rows = [] } = explanation;
+  if (refusal) {
+    return html`<${Notice} kind="error" title=${words.refused(role, refusal.status, refusal.code)}><p>${refusal.message}</p><//>`;
+  }
+  const refused = rows.filter((row) => !row.is_allowed).length;
+  const isAllowed = grants.length === 0 && refused === 0;
+  const title =
+    grants.length > 0
+      ? words.lacksPrivilege(role, command)
+      : refused > 0
+        ? words.writeRefused(role, command, refused, rows.length)
+        : words.writeAllowed(role, command);
+  return html`
+    <${Notice} kind=${isAllowed ? "success" : "error"} title=${title}>
+      ${isAllowed && html`<p>${words.otherRefusals}</p>`}
+      ${explanation.is_partial && html`<p>${words.partial(rows.length)}</p>`}
+      ${table!.row_security === "off" && html`<p>${words.noRowSecurity}</p>`}
+      ${table!.bypasses_policies && table!.row_security !== "off" && html`<p>${words.bypasses}</p>`}
+    <//>
+    <${MissingGrants} grants=${grants} />
+    ${values && html`<${CodeBlock} label=${words.written} text=${JSON.stringify(values, null, 2)} wrap />`}
+    <${CheckedRows} explanation=${explanation} />
+    <h2>${words.policies}</h2>
+    ${policies.length === 0 ? html`<p class="quiet">${words.noPolicies}</p>` : html`<${PolicyList} policies=${policies} />`}
+  `;
+}
+
+/** Each check that decides about each row, with its policies. */
+function CheckedRows({ explanation: { rows = [], policies = [] } }: { readonly explanation: WriteExplanation }) {
+  const checked = rows.flatMap(({ key, checks }) => {
+    const name = Object.entries(key).map(([column, value]) => `${column} = ${value}`);
+    return checks.map((check) => ({
+      key: JSON.stringify([key, check.command, check.on]),
+      cells: [
+        name.join(", ") || words.newRow,
+        words.check(check.command, check.on),
+        html`<span class=${check.passes ? "badge good" : "badge danger"}>${check.passes ? words.passes : words.refuses}</span>`,
+        check.policies.length === 0
+          ? words.noPolicyAllows
+          : html`<ul class="access-results">${check.policies.map((each) => html`<${PolicyResult} key=${each.name} ...${each} policies=${policies} />`)}</ul>`,
+      ],
+    }));
+  });
+  if (checked.length === 0) return null;
+  return html`
+    <h2>${words.checks}</h2>
+    <${PlainTable} label=${words.checks} heads=${[words.row, words.checked, words.result, words.results]} rows=${checked} />
+  `;
+}
+
+type PolicyResultProps = {
+  readonly name: string;
+  readonly passes: boolean | null;
+  readonly policies: readonly PolicyInWords[];
+};
+
+export function PolicyResult({ name, passes, policies }: PolicyResultProps) {
+  const policy = policies.find((each) => each.name === name);
+  return html`
+    <li>
+      <span class=${passes ? "badge good" : "badge danger"}>${passes === null ? words.unknown : passes ? words.passes : words.fails}</span>
+      ${" "}${name}: ${policy?.words ?? ""}
+    </li>
+  `;
+}
