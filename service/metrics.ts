@@ -1,5 +1,5 @@
-import type { BackupState, ScheduledBackup } from "#archive";
 import type { CatalogKeeper } from "#catalog";
+import type { BackupState, ScheduledBackup } from "#cluster/archive";
 import type { WalArchiveState } from "#cluster/wal-archive";
 import type { GraphqlInterface } from "#graphql";
 import type { HttpTraffic, RequestMetrics } from "#http";

@@ -4,6 +4,7 @@ import { canIssueTokens, makeRoleKey } from "#accounts/identity";
 import { type Catalog, type CatalogKeeper, type CatalogRefresh, makeCatalogRefresh } from "#catalog";
 import type { ServedPostgres } from "#cluster";
 import type { Config } from "#config";
+import type { FileStore } from "#files";
 import type { GraphqlInterface } from "#graphql";
 import {
   type CsrfProtection,
@@ -38,13 +39,17 @@ import {
   guideFolder,
   makeErrorPage,
   makePrepareCall,
+  makeStatementContexts,
   makeTaskRoutes,
   type PrepareCall,
   type QueueTask,
+  STORAGE_PREFIX,
   startPageLinks,
   startPageRoutes,
+  storageHandler,
   studioFolder,
   type TaskHandler,
+  toStorageErrorResponse,
 } from "#rest-gateway";
 import { apiReferenceRoutes, OPENAPI_PATH, openApiRoutes } from "#rest-gateway/openapi";
 import { makeResourceInterface, negotiateVersion, parseAddress, type ReadVersions } from "#rest-gateway/resource";
@@ -57,7 +62,7 @@ import {
   SIGN_IN_PATH,
   toAuthErrorResponse,
 } from "#rest-gateway/sign-in";
-import { makeTableInterface } from "#rest-gateway/table";
+import { authenticateTableCaller, makeTableInterface } from "#rest-gateway/table";
 import type { Logger } from "#runtime/log";
 import type { SignInServices } from "./sign-in-services.ts";
 
@@ -76,6 +81,8 @@ type RequestHandlerDependencies = {
   readonly graphql: GraphqlInterface;
   readonly realtime: Realtime;
   readonly health: HealthState;
+  /** Null: the database has no tables for files. */
+  readonly fileStore: FileStore | null;
   /** Null: requests are not limited. */
   readonly limit: RequestLimit | null;
   readonly limitSignUps: LimitSignUps;
@@ -163,6 +170,7 @@ function buildHandlers(shared: SharedParts, config: Config, signIn: SignInServic
   };
   const folders = {
     [TABLE_PREFIX]: table.handle,
+    ...storageFolder(shared, config, signIn),
     ...adminFolder(shared, config, { ...signIn, csrf }),
     ...signInFolders,
     ...graphql.folders,
@@ -176,7 +184,7 @@ function buildHandlers(shared: SharedParts, config: Config, signIn: SignInServic
     fallback: queueTask ? withTaskRoutes(resource, shared, config, authenticate) : resource.handle,
     errorBody: config.errorBody,
     errorVerbosity: config.errorVerbosity,
-    errorFormats: { [AUTH_V1_PREFIX]: toAuthErrorResponse },
+    errorFormats: { [AUTH_V1_PREFIX]: toAuthErrorResponse, [STORAGE_PREFIX]: toStorageErrorResponse },
     negotiateErrorPage: makeErrorPage({ ...config, signInPath: accounts ? SIGN_IN_PATH : null }),
     log: shared.log,
     errors: counts.errors,
@@ -204,6 +212,33 @@ function buildSignInRoutes(
   return {
     signInFolders: { ...authPathPrefixes(options), [AUTH_V1_PREFIX]: authV1Handler({ ...options, keySet }) },
     signInRoutes: { ...keySet, ...authRoutes(options) },
+  };
+}
+
+function storageFolder(
+  { database, currentCatalog: catalog, fileStore: store }: SharedParts,
+  config: Config,
+  { authenticator, keys }: SignInServices,
+) {
+  if (!store) return {};
+  const contextOf = makeStatementContexts(config, {
+    interfaceName: "storage",
+    pathPrefix: STORAGE_PREFIX,
+    hoistedSettings: [],
+  });
+  const authenticate = (request: GatewayRequest) =>
+    authenticateTableCaller(request, authenticator, config.requireApiKey);
+  return {
+    [STORAGE_PREFIX]: storageHandler({
+      store,
+      database,
+      catalog,
+      authenticator,
+      authenticate,
+      contextOf,
+      keys,
+      config,
+    }),
   };
 }
 

@@ -12,10 +12,11 @@ import {
   RecentEmails,
   readMailTemplates,
 } from "#accounts/mail";
-import { checkInScratch, ScheduledBackup } from "#archive";
 import { checkNamedFunctions, makeCatalogRefresh } from "#catalog";
 import type { PostgresUrls } from "#cluster";
+import { checkInScratch, ScheduledBackup } from "#cluster/archive";
 import type { Config } from "#config";
+import { type Files, openFileStore, openFiles } from "#files";
 import { GRAPHQL_PATH, type GraphqlInterface, openGraphql } from "#graphql";
 import {
   type AdmissionForUpgrade,
@@ -119,6 +120,7 @@ export async function startService(environmentConfig: Config, options: ServiceOp
   const queueTask = canQueueTasks ? makeTaskQueue(core, versions) : null;
   const webhooks = await startWebhooks(core);
   opened.defer(() => webhooks?.close(0));
+  const files = await openFiles(config, asOwner, log);
   const requests = new RequestMetrics({ isWatched: config.adminPort !== null });
   const traffic = new HttpTraffic();
   const operations = openOperations({
@@ -133,6 +135,7 @@ export async function startService(environmentConfig: Config, options: ServiceOp
     health,
     versions,
     queueTask,
+    fileStore: files?.store ?? null,
     migrationWatch: options.migrationWatch ?? (() => null),
     siteUrl: () => state.siteUrl!,
     acceptsRequests: () => state.acceptsRequests,
@@ -142,7 +145,7 @@ export async function startService(environmentConfig: Config, options: ServiceOp
   });
   state.handlers = makeHandlers(config, state.identification);
   await followSettings(core, state, { makeIdentification, makeHandlers }, opened);
-  const jobs = canQueueTasks || backups ? await openJobs(core, state, jobKinds, opened) : null;
+  const jobs = canQueueTasks || backups ? await openJobs(core, state, { ...jobKinds, files }, opened) : null;
 
   const server = await openHttpServer(core, state, limits, interfaces);
   if (config.adminPort !== null) traffic.follow(server);
@@ -367,7 +370,16 @@ function makeScheduledBackup({ postgres, config, asOwner, log }: ServiceCore): S
   const { backupSchedule: schedule, backupDir: directory, backupKeep: keep } = config;
   if (schedule === null) return null;
   const check = config.checksBackups ? (file: string) => checkInScratch(file, postgres.migrate) : null;
-  return new ScheduledBackup({ url: postgres.directUrl, asOwner, schedule, directory, keep, check, log });
+  return new ScheduledBackup({
+    url: postgres.directUrl,
+    asOwner,
+    schedule,
+    directory,
+    keep,
+    check,
+    store: openFileStore(config),
+    log,
+  });
 }
 
 /** A backup may take hours, and the clock of the schedules must not wait for one. */
@@ -399,7 +411,7 @@ type JobKinds = Pick<MetricsDependencies, "hasTasks" | "schedules" | "backups">;
 async function openJobs(
   { postgres, config, asOwner, catalog, supervisor, log }: ServiceCore,
   state: ServiceState,
-  { hasTasks, schedules, backups }: JobKinds,
+  { hasTasks, schedules, backups, files }: JobKinds & { readonly files: Files | null },
   opened: AsyncDisposableStack,
 ): Promise<JobRunner> {
   const { errorVerbosity } = config;
@@ -418,7 +430,12 @@ async function openJobs(
     lanes: jobLanes(config, { schedules, backups }, (lane) => (hasTasks ? makeTaskList(taskRunner, lane) : {})),
     maintain: async () => {
       // One that fails does not keep the others from running.
-      const parts = [hasTasks ? maintainTasks(asOwner) : null, schedules?.processLate(), backups?.refresh()];
+      const parts = [
+        hasTasks ? maintainTasks(asOwner) : null,
+        schedules?.processLate(),
+        backups?.refresh(),
+        files?.tend(),
+      ];
       const failed = (await Promise.allSettled(parts)).find(({ status }) => status === "rejected");
       if (failed?.status === "rejected") throw failed.reason;
     },

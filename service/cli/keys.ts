@@ -32,10 +32,14 @@ const ACTIONS: Readonly<Record<string, KeysAction>> = {
   },
 };
 
-async function printDeploymentKeys(baseConfig: Config): Promise<void> {
+async function printDeploymentKeys(baseConfig: Config, options: KeysOptions): Promise<void> {
   const { config } = withDatabaseSettings(baseConfig, await tryReadDatabaseSettings(baseConfig));
   const keys = requireIssuingKeys(await loadDeploymentKeys(config, readSecrets));
   const keyOf = (role: string) => makeRoleKey(role, keys, config);
+  const { anon, "service-role": service } = options;
+  if (anon && service) throw new UsageError("Give --anon or --service-role.");
+  if (anon) return console.log(keyOf(config.anonRole));
+  if (service) return console.log(keyOf("service_role"));
   console.log(`anon key (public, restricted by row-level security):
 ${keyOf(config.anonRole)}
 
@@ -61,8 +65,8 @@ function parseExpiry(text: string): Date {
 }
 
 await runCommand({
-  usage: `${commandLine("keys")}
-  Prints the deployment's anon and service_role keys.
+  usage: `${commandLine("keys", "[--anon | --service-role]")}
+  Prints the deployment's anon and service_role keys, or one of them, alone.
 ${commandLine("keys", "create --role R [--owner ID] [--expires DATE] [--name N]")}
   Creates an API key and prints it, once.
 ${commandLine("keys", "list")}
@@ -71,16 +75,19 @@ ${commandLine("keys", "revoke ID")}
   Revokes an API key.
 
 Examples:
-  ANON_KEY=$(${commandLine("keys", "", { silent: true })} | sed -n 2p)
+  ANON_KEY=$(${commandLine("keys", "--anon", { silent: true })})
   ${commandLine("keys", "create --role service_role --name backup --expires 2027-12-31")}`,
   options: {
+    anon: { type: "boolean" },
+    "service-role": { type: "boolean" },
     role: { type: "string" },
     owner: { type: "string" },
     expires: { type: "string" },
     name: { type: "string" },
   },
   async run(config, [action, ...args], options) {
-    if (action === undefined) return printDeploymentKeys(config);
+    if (action === undefined) return printDeploymentKeys(config, options);
+    if (options.anon || options["service-role"]) throw new UsageError("--anon and --service-role stand alone.");
     const act = findAction(ACTIONS, "keys", action);
     await withOwner(config, (asOwner) => act(makeApiKeys(asOwner), args, options));
   },

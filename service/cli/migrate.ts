@@ -42,7 +42,7 @@ const ACTIONS: Readonly<Record<string, MigrateAction>> = {
     if (!message) {
       throw new UsageError(`commit requires a message: ${commandLine("migrate", 'commit "add tags"')}`);
     }
-    printFiles(await runMigrations({ name: "commit", message, history }, migrate));
+    printFiles(await runMigrations({ name: "commit", message, history, report: console.log }, migrate));
   },
   async uncommit({ migrate }, { history }) {
     printFiles(await runMigrations({ name: "uncommit", history }, migrate));

@@ -5,6 +5,11 @@ type ConnectionMessage = { readonly cmd?: unknown; readonly act?: unknown; reado
 type Acknowledgement = { readonly ack?: unknown };
 type PassedHandle = { close(): void };
 
+export type PassedConnections = {
+  /** Those that the worker has not taken yet. */
+  count(): number;
+};
+
 /**
  * More than a worker is passed before it acknowledges the first one: with so many, a later Node acknowledges them in another
  * way. They are no longer followed then, which is what Node does without this module.
@@ -21,7 +26,7 @@ const OWN_MESSAGE = "NODE_CLUSTER";
  * Node documents no way to do so, so this reads its own messages between the processes. A message of another form is
  * passed on as it is. test/service/processes/passed-connections.test.ts fails if a Node changes them.
  */
-export function rescueConnections({ process: child }: Worker): void {
+export function rescueConnections({ process: child }: Worker): PassedConnections {
   const unacknowledged = new Map<unknown, PassedHandle>();
   const { send } = child;
   child.send = (message: ConnectionMessage, handle?: unknown, ...others: unknown[]) => {
@@ -45,6 +50,7 @@ export function rescueConnections({ process: child }: Worker): void {
   child.once("exit", rescue);
   // It is not emitted while a connection is being passed.
   child.once("disconnect", rescue);
+  return { count: () => unacknowledged.size };
 }
 
 function isPassedHandle(handle: unknown): handle is PassedHandle {

@@ -14,8 +14,9 @@ import { type PeerTopic, retryDelay } from "#runtime/concurrency";
 import type { Logger } from "#runtime/log";
 import type { WorkersState } from "../operations.ts";
 import type { RunningService, ServiceOptions } from "../service.ts";
-import { rescueConnections } from "./passed-connections.ts";
+import { type PassedConnections, rescueConnections } from "./passed-connections.ts";
 import { CLOSE_TIMEOUT_MS } from "./process-lifecycle.ts";
+import { followSharedListener } from "./shared-listener.ts";
 
 const MIN_RESTART_DELAY_MS = 250;
 const MAX_RESTART_DELAY_MS = 30_000;
@@ -23,6 +24,7 @@ const MAX_RESTART_DELAY_MS = 30_000;
 const REPLACEMENT_OPTIONS: Pick<WorkerOptions, "schemaPatienceMs"> = { schemaPatienceMs: 600_000 };
 /** When a worker exits after having served this long, the restart delay starts at its minimum again. */
 const STABLE_AFTER_MS = 60_000;
+const PASSING_POLL_MS = 5;
 
 /**
  * Runs the service in several processes at one address. The primary starts Postgres, migrates it and supervises the
@@ -112,6 +114,7 @@ export class WorkerCluster {
   /** Workers that start for the first time and are not missing yet. */
   readonly #initial = new Set<ManagedWorker>();
   readonly #stopping = new AbortController();
+  readonly #listener = followSharedListener();
   /** The counters of workers that have exited. */
   #endedCounters: ProcessMetrics = [];
   #postgres: PostgresAccess | null = null;
@@ -168,7 +171,13 @@ export class WorkerCluster {
 
   async stop(): Promise<void> {
     this.#stopping.abort();
-    await Promise.all([...this.#waiting, ...this.#workers].map((worker) => worker.stop({})));
+    const workers = [...this.#workers];
+    const stopped = [...this.#waiting, ...workers].map((worker) => worker.stop({}));
+    await Promise.all(workers.map(({ readyToClose }) => readyToClose));
+    await this.#listener.close();
+    while (workers.some((worker) => worker.isPassedConnections)) await sleep(PASSING_POLL_MS);
+    for (const worker of workers) worker.send({ kind: "close server" });
+    await Promise.all(stopped);
     await this.#replacement?.catch(() => {});
   }
 
@@ -286,12 +295,16 @@ export class ManagedWorker {
   readonly serving: Promise<string>;
   /** Resolves with the exit code or signal. */
   readonly ended: Promise<string>;
+  /** Resolves when it needs no new connections, because it stops, or has exited. */
+  readonly readyToClose: Promise<void>;
   /** As it has reported them last. */
   metrics: ProcessMetrics = [];
   isServing = false;
   isStopping = false;
   readonly #worker: Worker;
   readonly #events: WorkerEvents;
+  readonly #passed: PassedConnections;
+  readonly #whenReadyToClose = Promise.withResolvers<void>();
   readonly #whenServing = Promise.withResolvers<string>();
   readonly #pendingReplies = new Map<number, (answer: unknown) => void>();
   #nextRequestId = 0;
@@ -302,7 +315,7 @@ export class ManagedWorker {
     const execArgv = [...process.execArgv, "--disable-sigusr1"];
     cluster.setupPrimary({ exec: WORKER_PROGRAM, execArgv, args: [], serialization: "advanced" });
     this.#worker = cluster.fork();
-    rescueConnections(this.#worker);
+    this.#passed = rescueConnections(this.#worker);
     this.#events = events;
     this.#stopTimeoutMs = drainTimeout * 1000 + CLOSE_TIMEOUT_MS + KILL_GRACE_MS;
     this.#worker.on("message", (message: unknown) => {
@@ -312,12 +325,18 @@ export class ManagedWorker {
     this.ended = once(this.#worker, "exit").then(([code, signal]) =>
       signal ? `signal ${signal}` : `exit code ${code}`,
     );
+    this.readyToClose = Promise.race([this.#whenReadyToClose.promise, this.ended.then(() => {})]);
     this.serving = Promise.race([this.#whenServing.promise, this.ended.then(throwEndedEarly)]);
     this.serving.catch(() => {});
   }
 
   get id(): number {
     return this.#worker.id;
+  }
+
+  /** Whether it has yet to take connections. */
+  get isPassedConnections(): boolean {
+    return this.#passed.count() > 0;
   }
 
   serve(options: WorkerOptions): void {
@@ -372,6 +391,9 @@ export class ManagedWorker {
         this.isServing = true;
         this.#whenServing.resolve(message.url);
         break;
+      case "ready to close":
+        this.#whenReadyToClose.resolve();
+        break;
       case "step":
         this.#events.onStep(message.step);
         break;
@@ -419,7 +441,9 @@ export type WorkerMessage =
   | { readonly kind: "published"; readonly id: number }
   /** The answers of all workers to a query of this one. */
   | { readonly kind: "answers"; readonly id: number; readonly answers: readonly unknown[] }
-  | { readonly kind: "stop"; readonly departure: DrainMode };
+  | { readonly kind: "stop"; readonly departure: DrainMode }
+  /** No new connections come. */
+  | { readonly kind: "close server" };
 
 /** How a worker is started. */
 export type WorkerOptions = {
@@ -439,6 +463,8 @@ export type WorkerQuery = keyof ServiceOperations;
 export type WorkerReport =
   /** The worker serves at this address. */
   | { readonly kind: "serving"; readonly url: string }
+  /** It stops, and needs no new connections. */
+  | { readonly kind: "ready to close" }
   /** A step of its start. */
   | { readonly kind: "step"; readonly step: string }
   /** The answer to a query; undefined if it failed. */
@@ -452,6 +478,7 @@ export type WorkerReport =
 
 const REPORT_KINDS: readonly unknown[] = [
   "serving",
+  "ready to close",
   "step",
   "reply",
   "publish",

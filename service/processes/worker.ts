@@ -34,6 +34,7 @@ const peers: PeerWorkers = {
 };
 
 /** What all workers know, through the primary. */
+const noConnectionsCome = Promise.withResolvers<void>();
 const unanswered = new Map<number, (answers: readonly never[]) => void>();
 const queryAll =
   (name: keyof SharedActivity) =>
@@ -74,7 +75,10 @@ process.on("message", (message: WorkerMessage) => {
       unanswered.delete(message.id);
       break;
     case "stop":
-      void stop(message.departure);
+      void stop({ ...message.departure, beforeClosing: untilNoConnectionsCome });
+      break;
+    case "close server":
+      noConnectionsCome.resolve();
   }
 });
 // Ctrl-C reaches all processes of the terminal; the primary tells the workers when to stop.
@@ -116,6 +120,11 @@ async function answerQuery({ id, name }: WorkerMessage & { kind: "query" }): Pro
 /** An error is ignored: the primary may have exited. */
 function report(message: WorkerReport): void {
   process.send!(message, undefined, undefined, () => {});
+}
+
+function untilNoConnectionsCome(): Promise<void> {
+  report({ kind: "ready to close" });
+  return noConnectionsCome.promise;
 }
 
 async function stop(departure: DrainMode): Promise<void> {

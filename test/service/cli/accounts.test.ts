@@ -114,7 +114,15 @@ describe("npm run keys", () => {
     expect((await run("keys list")).stdout).toContain("revoked");
   });
 
+  test("prints one key alone, as both are printed with their names", async () => {
+    const both = (await run("keys")).stdout.split("\n");
+    expect((await run("keys --anon")).stdout).toBe(`${both[1]}\n`);
+    expect((await run("keys --service-role")).stdout).toBe(`${both[4]}\n`);
+  });
+
   test.each([
+    ["keys --anon --service-role", 2, "--anon or --service-role"],
+    ["keys list --anon", 2, "stand alone"],
     ["keys create", 2, "--role"],
     ["keys create --role postgres", 1, "no role of that name"],
     ["keys create --role anon --owner x", 2, '"x" is not an id'],

@@ -2,11 +2,11 @@ import { chmod, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { allTables, setPortableFormats } from "../../../archive/content-tables.ts";
-import { restoreArchive } from "../../../archive/restore-archive.ts";
-import { insertRows } from "../../../archive/restore-rows.ts";
-import { withOldCluster } from "../../../archive/upgrade-cluster.ts";
-import { writeArchive } from "../../../archive/write-archive.ts";
+import { allTables, setPortableFormats } from "../../../cluster/archive/content-tables.ts";
+import { restoreArchive } from "../../../cluster/archive/restore-archive.ts";
+import { insertRows } from "../../../cluster/archive/restore-rows.ts";
+import { withOldCluster } from "../../../cluster/archive/upgrade-cluster.ts";
+import { writeArchive } from "../../../cluster/archive/write-archive.ts";
 import { runMigrations } from "../../../migrate/migrate.ts";
 import { withClient } from "../../../postgres/client/with-client.ts";
 import { cloneDatabase, type TestDatabase, urlOf } from "../../database.ts";
@@ -189,7 +189,7 @@ describe("an embedded database", () => {
       const dataDir = join(folder, "data");
       const old = join(dataDir, "postgres");
       await makeOldCluster(old);
-      const objects = await readFile(new URL("../../archive/own-objects.sql", import.meta.url), "utf8");
+      const objects = await readFile(new URL("../../cluster/archive/own-objects.sql", import.meta.url), "utf8");
       const before = await withOldCluster(old, OLD_BINARIES, async (url) => {
         await withClient(url("postgres"), (client) => client.query("create database content"));
         const settings = { url: url("content"), shadowUrl: url("shadow"), rootUrl: url("postgres") };

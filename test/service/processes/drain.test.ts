@@ -118,6 +118,30 @@ describe.each([
     expect((await ended)[0]).toBe(0);
   });
 
+  test("refuses connections at the end, and resets none of clients and sockets that connect again at once", async () => {
+    await start({ WEB_CONCURRENCY: workers, LOG_LEVEL: "silent", RATE_LIMIT: "0" });
+    const ended = once(program.child, "close");
+    let answered = 0;
+    const request = () => ask(`${program.url}/rest/v1/gate`, { headers: { apikey: anonKey } });
+    const address = `${program.url.replace("http", "ws")}/realtime/v1/websocket?vsn=2.0.0&apikey=${anonKey}`;
+    const connectSocket = () => once(new WebSocket(address), "close");
+    const lastErrors = [...Array(32).fill(request), ...Array(24).fill(connectSocket)].map(async (attempt) => {
+      for (;;) {
+        const error = await attempt().then(
+          () => null,
+          (thrown: NodeJS.ErrnoException) => thrown,
+        );
+        answered++;
+        // As upgrades are refused: with an HTTP status.
+        if (error && !error.message.startsWith("Unexpected server response")) return error.code;
+      }
+    });
+    await until(() => answered > 500);
+    program.child.kill("SIGTERM");
+    expect(new Set(await Promise.all(lastErrors))).toEqual(new Set(["ECONNREFUSED"]));
+    expect((await ended)[0]).toBe(0);
+  });
+
   test("serves requests and keeps sockets for DRAIN_DELAY_SECONDS, during which it is not ready", async () => {
     await start({ WEB_CONCURRENCY: workers, DRAIN_DELAY_SECONDS: "300" });
     const channel = await socketAt(`/realtime/v1/websocket?vsn=2.0.0&apikey=${anonKey}`);
