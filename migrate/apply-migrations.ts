@@ -16,6 +16,7 @@ import {
   type MigrationHistory,
 } from "./committed-migrations.ts";
 import { upgradeEarlier } from "./earlier-histories.ts";
+import { keepRows, type ReportLine, restoreKeptRows } from "./kept-rows.ts";
 import { createRecord, explainDivergence, readMigrationState } from "./migration-state.ts";
 import { splitStatements, toUtf16Offset } from "./split-statements.ts";
 
@@ -229,8 +230,6 @@ export const NO_TRANSACTION = /^--![ \t]*no-transaction[ \t]*$/;
 const INCLUDE = /^--![ \t]*include[ \t]+(\S.*\.sql)[ \t]*$/;
 const INCLUDED = /^--![ \t]*(?:End)?Included?\b/;
 
-export type ReportLine = (line: string) => void;
-
 /**
  * Applies the files in `current/` that have changed since they were last applied to this database, and all later files, each in
  * its own transaction.
@@ -253,7 +252,7 @@ export async function applyCurrent(
     ]);
     for (const file of changed) {
       const begun = performance.now();
-      await onPathOf({ name: file.history }, client, () => applyFile(client, file));
+      await onPathOf({ name: file.history }, client, () => applyFile(client, file, report));
       report(`${displayPath(file.file)}: applied in ${Math.round(performance.now() - begun)} ms`);
     }
     if (changed.length > 0) report(`  When it is right: ${commandLine("migrate", 'commit "what it does"')}`);
@@ -261,11 +260,13 @@ export async function applyCurrent(
   });
 }
 
-async function applyFile(client: pg.ClientBase, file: CurrentFile): Promise<void> {
+async function applyFile(client: pg.ClientBase, file: CurrentFile, report: ReportLine): Promise<void> {
   const sql = await fillPlaceholders(client, file.sql);
   try {
     if (file.transaction) await client.query("begin");
+    const kept = file.transaction ? await keepRows(client, file, report) : [];
     await client.query(sql);
+    await restoreKeptRows(client, kept, report);
     await client.query("insert into graphile_migrate.current (filename, content) values ($1, $2)", [
       recordKeyOf(file),
       file.sql,

@@ -11,6 +11,7 @@ import {
   writeMigration,
 } from "./committed-migrations.ts";
 import { dumpSchema } from "./dump-schema.ts";
+import { type ReportLine, withKeptRows } from "./kept-rows.ts";
 import { withScratchDatabase } from "./scratch-database.ts";
 
 type WrittenMigration = Pick<CommittedMigration, "file" | "hash">;
@@ -26,6 +27,7 @@ export async function commitCurrent(
   history: MigrationHistory,
   message: string,
   settings: CommitSettings,
+  report: ReportLine = () => {},
 ): Promise<string[]> {
   if (/\p{Cc}/u.test(message) || message.length > 200)
     throw new Error("The message is one line of at most 200 characters.");
@@ -35,7 +37,9 @@ export async function commitCurrent(
   const changed = written.map(({ file }) => displayPath(file));
   try {
     const schemas = await makeSchemaTexts(settings, settings.histories, schemaScopeOf(history.name));
-    await applyCommitted(settings.url, settings.rootUrl, settings.histories);
+    await withKeptRows(settings.url, files, report, () =>
+      applyCommitted(settings.url, settings.rootUrl, settings.histories),
+    );
     changed.push(...(await writeSchemaFiles(schemas)));
   } catch (error) {
     await removeMigrations(history, written, settings.url);

@@ -16,6 +16,7 @@ import {
   releaseHistories,
 } from "./committed-migrations.ts";
 import { requireUpgradable } from "./earlier-histories.ts";
+import type { ReportLine } from "./kept-rows.ts";
 import { explainDivergence, type MigrationState, readMigrationState, singleHistoryError } from "./migration-state.ts";
 import { recreateDatabase } from "./scratch-database.ts";
 
@@ -23,7 +24,12 @@ export type MigrateCommand =
   | { readonly name: "migrate" }
   /** Applies the files in `current/` once. */
   | { readonly name: "current" }
-  | { readonly name: "commit"; readonly message: string; readonly history: MigrationHistory["name"] }
+  | {
+      readonly name: "commit";
+      readonly message: string;
+      readonly history: MigrationHistory["name"];
+      readonly report?: ReportLine;
+    }
   | { readonly name: "uncommit"; readonly history: MigrationHistory["name"] }
   | { readonly name: "dump" }
   /** Runs the project's seed.sql. */
@@ -64,7 +70,7 @@ async function runCommand(command: MigrateCommand, settings: Required<MigrateSet
       await applyCurrent(settings, () => {});
       return [];
     case "commit":
-      return commitCurrent(findHistory(settings.histories, command.history), command.message, settings);
+      return commitCurrent(findHistory(settings.histories, command.history), command.message, settings, command.report);
     case "uncommit":
       return uncommitLast(findHistory(settings.histories, command.history), settings);
     case "seed":

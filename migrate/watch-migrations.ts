@@ -1,8 +1,9 @@
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { applyCommitted, applyCurrent, MigrationError, type ReportLine, readCurrentFiles } from "./apply-migrations.ts";
+import { applyCommitted, applyCurrent, MigrationError, readCurrentFiles } from "./apply-migrations.ts";
 import { slugOf } from "./commit.ts";
 import { displayPath, listFiles, type MigrateSettings, type MigrationHistory } from "./committed-migrations.ts";
+import type { ReportLine } from "./kept-rows.ts";
 import { requireStatement, SqlScriptError } from "./sql-transaction.ts";
 
 /** Files are polled, because file watchers miss changes in containers and on network drives. */

@@ -45,6 +45,64 @@ describe("the files of current/", () => {
     expect(await own.rows("select * from public.texts")).toEqual([{ text: "kept" }]);
   });
 
+  test("say how many rows a drop takes, before it does, on a save and in a commit", async () => {
+    await using own = await ownHistories(["platform"]);
+    await own.write("project", "0010-notes.sql", NOTES);
+    await runMigrations({ name: "current" }, own.settings);
+    await own.rows("insert into public.notes values (1, 'lost'), (2, 'lost')");
+    const lines: string[] = [];
+    await runMigrations({ ...commit, report: (line) => lines.push(line) }, own.settings);
+    expect(lines).toEqual([
+      expect.stringMatching(/0010-notes\.sql: drops "public"\."notes" and its 2 rows\.$/),
+      expect.stringContaining('"--! keep-rows"'),
+    ]);
+    expect(await own.rows("select * from public.notes")).toEqual([]);
+  });
+
+  test("keep the rows of tables that come back with the same columns, if they say so", async () => {
+    await using own = await ownHistories(["platform"]);
+    const migration = (more: string) => `--! keep-rows
+      drop function if exists public.refuse cascade;
+      drop table if exists public.words, public."The Notes"; drop type if exists public.mood;
+      create type public.mood as enum ('glad', 'sad');
+      create table public."The Notes" (id int generated always as identity primary key, mood public.mood, at timestamptz, twice int generated always as (id * 2) stored${more});
+      create table public.words (note int references public."The Notes", word text);
+      create function public.refuse() returns trigger language plpgsql as $$ begin raise 'not again'; end $$;
+      create trigger refuse before insert on public.words for each row execute function public.refuse();`;
+    await own.write("project", "0010-notes.sql", migration(""));
+    const lines: string[] = [];
+    const watched = watchMigrations(own.settings, (line) => lines.push(line));
+    const applied = (times: number) =>
+      until(() => lines.filter((line) => line.includes("applied in")).length === times);
+    await applied(1);
+    await own.rows(`insert into public."The Notes" (mood, at) values ('sad', '2026-11-22 12:00:00.123456+00')`);
+    await own.rows("alter table public.words disable trigger all; insert into public.words values (1, 'x')");
+    await own.write("project", "0010-notes.sql", migration(", stars int default 5"));
+    await applied(2);
+    await watched.stop();
+    await runMigrations(commit, own.settings);
+    expect(
+      await own.rows(
+        `select id, mood::text, twice, stars, word from public."The Notes" join public.words on note = id`,
+      ),
+    ).toEqual([{ id: 1, mood: "sad", twice: 2, stars: 5, word: "x" }]);
+    await expect(own.rows("insert into public.words values (1, 'y')")).rejects.toThrow("not again");
+    expect(await own.rows(`insert into public."The Notes" default values returning id`)).toEqual([{ id: 2 }]);
+    expect(await own.rows("select tablename from pg_tables where tablename like 'rows_of_%'")).toEqual([]);
+  });
+
+  test("leave a copy of kept rows whose table has other columns", async () => {
+    await using own = await ownHistories(["platform"]);
+    await own.write("project", "0010-notes.sql", NOTES);
+    await runMigrations({ name: "current" }, own.settings);
+    await own.rows("insert into public.notes values (1, 'kept')");
+    await own.write("project", "0010-notes.sql", `--! keep-rows\n${NOTES.replace("text text", "title text")}`);
+    const lines: string[] = [];
+    await runMigrations({ ...commit, report: (line) => lines.push(line) }, own.settings);
+    const copy = /They are in (\S+), as texts/.exec(lines.join("\n"))?.[1];
+    expect(await own.rows(`select * from ${copy}`)).toEqual([{ id: "1", text: "kept" }]);
+  });
+
   test("include functions in files of their own", async () => {
     await using own = await ownHistories(["platform"]);
     const functions = join(own.history("project").folder, "functions");
