@@ -13,10 +13,10 @@ COPY db db
 COPY README.md CHANGELOG.md CONTRIBUTING.md ./
 COPY docs docs
 COPY accounts accounts
-COPY archive archive
 COPY catalog catalog
 COPY cluster cluster
 COPY config config
+COPY files files
 COPY graphql graphql
 COPY http http
 COPY jobs jobs

@@ -102,6 +102,8 @@ export type DescribedTable = DescribedName & {
   readonly dependents: readonly DescribedDependent[];
   readonly policies: readonly DescribedPolicy[];
   readonly row_security: "off" | "enabled" | "forced";
+  /** Whether administrators see and change only the rows that policies for others allow. */
+  readonly lacks_administrator_policy: boolean;
   /** Of a view: privileges and policies are those of the caller. */
   readonly security_invoker: boolean;
   readonly replica_identity: "default" | "nothing" | "full" | "index";

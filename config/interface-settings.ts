@@ -379,6 +379,12 @@ export const GRAPHQL_SETTINGS = {
     "Who may introspect the schema: `all`, `authenticated` (not anonymous callers) or `off` (nobody). Each role sees what it may use.",
   ),
   graphqlExplorer: withDefault("GRAPHQL_EXPLORER", flag, "true", "Whether GraphiQL is served at /graphiql."),
+  graphqlNode: withDefault(
+    "GRAPHQL_NODE",
+    flag,
+    "false",
+    "Whether rows implement Relay's `Node`, with a global id `nodeId` beside their own, and `node(nodeId)` reads one.",
+  ),
   graphqlCompile: withDefault(
     "GRAPHQL_COMPILE",
     oneOf("on", "off"),

@@ -99,6 +99,17 @@ export const POSTGRES_SETTINGS = {
     "Maximum lag of a replica in seconds. A replica with more lag is not used until it has caught up.",
   ),
   dataDir: withDefault("DATA_DIR", text, ".data", "Folder of the embedded Postgres and of its secrets."),
+  storageDir: optional(
+    "STORAGE_DIR",
+    text,
+    "Folder of the contents of files. Several gateways share it. Default: the folder `files` of DATA_DIR.",
+  ),
+  storageFileBytes: withDefault(
+    "STORAGE_FILE_BYTES",
+    integer(0),
+    "52428800",
+    "Largest file that `/storage/v1` accepts, in bytes. A bucket may have a lower limit.",
+  ),
   embeddedPort: optional(
     "EMBEDDED_PORT",
     integer(1, 65_535),

@@ -6,6 +6,7 @@ import type { TestProject } from "vitest/node";
 import { releaseHistories } from "../migrate/committed-migrations.ts";
 import { runMigrations, setUsersAccess } from "../migrate/migrate.ts";
 import { withClient } from "../postgres/client/with-client.ts";
+import { watchLeftProcesses } from "./left-processes.ts";
 import { COMPILE_CACHE } from "./program.ts";
 import { socketAddressOf, startRouter } from "./routers/router.ts";
 import { useRouter } from "./routers/through-router.ts";
@@ -25,6 +26,7 @@ const CLUSTER_SETTINGS = { max_connections: "300", fsync: "off", full_page_write
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   // For the workers and the programs that tests start: with it, to load the service takes half the processor time.
   process.env.NODE_COMPILE_CACHE ??= COMPILE_CACHE;
+  const leftProcesses = watchLeftProcesses();
   const dataDir = await mkdtemp(join(tmpdir(), "content-service-test-"));
   const cluster = await startServer({ dataDir, port: null, settings: CLUSTER_SETTINGS });
   const urlOf = (database: string) => cluster.url("postgres", database);
@@ -47,6 +49,9 @@ export default async function setup(project: TestProject): Promise<() => Promise
     await router?.close();
     await cluster.stop();
     await rm(dataDir, { recursive: true, force: true });
+    const left = await leftProcesses.end();
+    if (left.length > 0)
+      console.log(`Tests had not stopped these processes, which have been ended:\n${left.join("\n")}`);
   };
 }
 

@@ -97,7 +97,7 @@ const WITHOUT_PROTOCOL = [
   "postgres",
   "cluster",
   "migrate",
-  "archive",
+  "files",
   "catalog",
   "accounts",
   "planner",

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
+import { endWithParent } from "../cluster/embedded/processes.ts";
 import type { TestDatabase } from "./database.ts";
 import { NO_PROJECT, REPOSITORY } from "./repository.ts";
 import { settingsOf } from "./routers/through-router.ts";
@@ -26,7 +27,10 @@ export type RunOptions = {
   readonly output?: number;
 };
 
-/** A program of ours with this environment and no other; the service is one process unless it says otherwise. */
+/**
+ * A program of ours with this environment and no other; the service is one process unless it says otherwise. It ends with the
+ * tests, even if Ctrl-C ends them: a service that drains may take minutes.
+ */
 export function run(
   file: string,
   environment: NodeJS.ProcessEnv,
@@ -46,6 +50,7 @@ export function run(
     },
     stdio: ["ignore", output ?? "pipe", output ?? "pipe"],
   });
+  endWithParent(child, "SIGKILL");
   const streams = { printed: "", logged: "" };
   child.stdout?.on("data", (chunk) => (streams.printed += chunk));
   child.stderr?.on("data", (chunk) => (streams.logged += chunk));

@@ -59,7 +59,7 @@ test("the SQL of the migrations' functions writes a whole row as `alias.*`", () 
 
 /** Their statements run with a search path on which nothing but Postgres's objects is: `setPortableFormats`, the catalogue's snapshot, `readStatements`. */
 const ON_SAFE_PATH =
-  /^(archive\/(?!scheduled)|catalog\/(constraints|locked-relations|roles|routines|schemas|tables|types|view-columns)\.ts|migrate\/dump-schema\.ts)/;
+  /^(cluster\/archive\/(?!scheduled)|catalog\/(constraints|locked-relations|roles|routines|schemas|tables|types|view-columns)\.ts|migrate\/dump-schema\.ts)/;
 
 /** What is not looked up on the search path. */
 const SYNTAX =

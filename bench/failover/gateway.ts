@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { createWriteStream } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { endWithParent } from "#cluster/embedded";
 import { JWT_SECRET } from "../comparison/sign-claims.ts";
 import type { Settings } from "./patroni-cluster.ts";
 
@@ -40,6 +41,7 @@ export async function startGateway(
     },
     stdio: ["ignore", "ignore", "pipe"],
   });
+  endWithParent(child, "SIGKILL");
   child.stderr.pipe(createWriteStream(logFile, { flags: "a" }));
   const ended = once(child, "exit");
   const url = `http://${HOST}:${port}`;

@@ -1,4 +1,4 @@
-import { spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { chmod, mkdtemp, readdir, readFile, rm } from "node:fs/promises";
@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
-import { processesIn, signal } from "#cluster/embedded";
+import { endWithParent, processesIn, signal } from "#cluster/embedded";
 
 const START = join(import.meta.dirname, "../../deploy/ha/start.sh");
 const PROGRAMS = ["/usr/bin/patroni", "/usr/bin/etcd", "/usr/sbin/haproxy", "/usr/lib/postgresql/15/bin/postgres"];
@@ -17,6 +17,7 @@ const RESTART_SECONDS = 8;
 /** Longer than a standby needs to follow a new leader. */
 const REPAIR_SECONDS = 15;
 const LOOK_MS = 50;
+const LONGEST_STOP_MS = 30_000;
 const NODES = ["a", "b", "c"];
 const REWINDING = "running pg_rewind from";
 
@@ -78,10 +79,12 @@ export async function startPatroniCluster(): Promise<PatroniCluster> {
     },
     stdio: ["ignore", "pipe", "pipe"],
   });
+  endWithParent(script, "SIGTERM");
   const ended = once(script, "exit");
   const stop = async () => {
     script.kill("SIGTERM");
-    if (script.exitCode === null && script.signalCode === null) await ended;
+    if (script.exitCode === null && script.signalCode === null) await Promise.race([ended, sleep(LONGEST_STOP_MS)]);
+    await killRest(folder, script);
     await rm(folder, { recursive: true, force: true });
   };
   let said = "";
@@ -92,7 +95,12 @@ export async function startPatroniCluster(): Promise<PatroniCluster> {
   const failed = ended.then(() => {
     throw new Error(`${START} ended before it was ready:\n${said}`);
   });
-  await Promise.race([ready, failed]);
+  try {
+    await Promise.race([ready, failed]);
+  } catch (error) {
+    await stop();
+    throw error;
+  }
   failed.catch(() => {});
   const password = await readFile(join(folder, "password"), "utf8");
   const url = (node: string, database = "content") =>
@@ -107,6 +115,17 @@ export async function startPatroniCluster(): Promise<PatroniCluster> {
     ...operations(folder, url, (node) => `http://${network}.${NODES.indexOf(node) + 1}:8008`),
     [Symbol.asyncDispose]: stop,
   };
+}
+
+/** A script that was killed, or a Patroni that cannot stop its Postgres, leaves processes behind. */
+async function killRest(folder: string, script: ChildProcess): Promise<void> {
+  script.kill("SIGKILL");
+  const folders = [folder, ...NODES.flatMap((node) => [join(folder, node), join(folder, node, "data")])];
+  const working = async () => (await Promise.all(folders.map(processesIn))).flat();
+  for (let left = await working(); left.length > 0; left = await working()) {
+    for (const pid of left) signal(pid, "SIGKILL");
+    await sleep(LOOK_MS);
+  }
 }
 
 type AddressOf = (node: string) => string;

@@ -1,7 +1,6 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { mkdir, readFile } from "node:fs/promises";
-import type { Socket } from "node:net";
 import { release as kernelRelease, totalmem } from "node:os";
 import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
@@ -18,11 +17,11 @@ import {
 import { type Binaries, checkCluster, createCluster, findBinaries, finishUpgrade } from "./create-cluster.ts";
 import {
   chooseAccount,
+  endWithParent,
   parentOf,
   processesIn,
   readPid,
   removeStaleLock,
-  signal,
   spawnAs,
   stopOrphans,
 } from "./processes.ts";
@@ -117,7 +116,7 @@ async function startClaimed(
     `${name}=${value}`,
   ]);
   const server = await spawnAs(binaries.postgres, ["-D", folders.data, ...flags], account, folders.data);
-  endWithParent(server);
+  endWithParent(server, "SIGINT");
   const { ended } = await becomeReady(server, tell).catch((error: Error) => {
     throw port !== null && error.message.includes("could not create any TCP/IP sockets")
       ? portInUse(port, error)
@@ -233,23 +232,6 @@ async function becomeReady(server: ChildProcess, tell: (step: string) => void): 
     }),
   ]);
   return { ended };
-}
-
-/**
- * A shell waits on a pipe whose other end this process holds. The pipe closes when this process ends, even by kill -9, and
- * then the shell stops Postgres cleanly. The shell ends with the server, because the process id may be reused afterwards.
- */
-function endWithParent(server: ChildProcess): void {
-  if (server.pid === undefined) return;
-  const watcher = spawn("/bin/sh", ["-c", `cat >/dev/null; kill -INT ${server.pid}`], {
-    detached: true,
-    stdio: ["pipe", "ignore", "ignore"],
-  });
-  watcher.unref();
-  (watcher.stdin as Socket).unref();
-  server.once("exit", () => {
-    if (watcher.pid !== undefined && watcher.exitCode === null) signal(-watcher.pid, "SIGKILL");
-  });
 }
 
 /** A server that exits sooner than this counts as a failed start, for example because the disk is full. */

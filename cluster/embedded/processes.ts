@@ -1,6 +1,7 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { accessSync, constants, existsSync } from "node:fs";
 import { chown, readdir, readFile, readlink, realpath, rm, stat } from "node:fs/promises";
+import type { Socket } from "node:net";
 import { dirname, join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
@@ -100,6 +101,23 @@ export async function removeDraft(draft: string): Promise<void> {
     await sleep(20);
   }
   await rm(draft, { recursive: true, force: true });
+}
+
+/**
+ * Signals the child when this process ends, even by kill -9. A shell waits on a pipe whose other end this process holds. The
+ * shell ends with the child, because the process id may be reused afterwards.
+ */
+export function endWithParent(child: ChildProcess, name: "SIGINT" | "SIGTERM" | "SIGKILL"): void {
+  if (child.pid === undefined) return;
+  const watcher = spawn("/bin/sh", ["-c", `cat >/dev/null; kill -${name.slice(3)} ${child.pid}`], {
+    detached: true,
+    stdio: ["pipe", "ignore", "ignore"],
+  });
+  watcher.unref();
+  (watcher.stdin as Socket).unref();
+  child.once("exit", () => {
+    if (watcher.pid !== undefined && watcher.exitCode === null) signal(-watcher.pid, "SIGKILL");
+  });
 }
 
 const SETPRIV = ["/usr/bin/setpriv", "/bin/setpriv"].find((path) => existsSync(path));

@@ -148,7 +148,7 @@ export async function untried(owner: pg.ClientBase): Promise<string[]> {
   const { rows } = await owner.query<{ needed: string }>(`
     select distinct verb || ' ' || nspname || '.' || relname as needed
     from pg_class as class
-    join pg_namespace on pg_namespace.oid = relnamespace and nspname !~ '^pg_|^information_schema$'
+    join pg_namespace on pg_namespace.oid = relnamespace and nspname !~ '^pg_|^information_schema$|^storage$'
     cross join unnest('{anon,authenticated,admin,service_role}'::text[]) as role
     cross join unnest('{select,insert,update,delete}'::text[]) as verb
     where relkind in ('r', 'p', 'v', 'm', 'f') and (

@@ -23,10 +23,10 @@ async function publishedBy(...statements: string[]): Promise<string[]> {
 describe("the publication", () => {
   test("has the changes of served tables, and of no others", async () => {
     const { rows } = await content.owner.query(
-      `select oid::regclass::text as name from pg_class
-       where relkind in ('r', 'p') and relnamespace = 'public'::regnamespace order by 1`,
+      `select relnamespace::regnamespace || '.' || relname as name from pg_class
+       where relkind in ('r', 'p') and relnamespace in ('public'::regnamespace, 'storage'::regnamespace) order by 1`,
     );
-    const served = rows.map(({ name }) => `public.${name}`);
+    const served = rows.map(({ name }) => name);
     expect(served).toContain("public.articles");
     expect(await published()).toEqual(served);
   });

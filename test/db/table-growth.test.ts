@@ -41,7 +41,7 @@ describe("the list of tables", () => {
   test("names each table of the service once: as growing by requests of strangers, or with the reason why it does not", async () => {
     const { rows } = await owner.query(`
       select nspname || '.' || relname as name from pg_class join pg_namespace on pg_namespace.oid = relnamespace
-      where relkind in ('r', 'p') and nspname in ('auth', 'api', 'private', 'realtime', 'graphile_worker')`);
+      where relkind in ('r', 'p') and nspname in ('auth', 'api', 'private', 'realtime', 'storage', 'graphile_worker')`);
     const listed = [...GROWING.map(({ table }) => table), ...Object.keys(NOT_GROWING)];
     expect(listed.sort()).toEqual(rows.map(({ name }) => name).sort());
   });
@@ -71,10 +71,12 @@ const SHOWN_ELSEWHERE: Readonly<Record<string, string>> = {
   "auth.token_sessions": "below: the sessions of a user",
   "auth.users": "test/rest-gateway/sign-ups.test.ts",
   "graphile_worker._private_jobs": "test/db/queue.test.ts",
+  "private.files": "test/rest-gateway/storage/storage-js.test.ts",
   "private.kept_answer_counts": "test/db/stored_responses.test.ts",
   "private.kept_answers": "test/rest-gateway/idempotency/quota.test.ts",
   "private.tasks": "test/db/queue.test.ts",
   "private.webhook_deliveries": "below: dead deliveries of a webhook",
+  "storage.objects": "test/rest-gateway/storage/storage-js.test.ts",
 };
 
 const HASH = "sha256(convert_to(n::text, 'UTF8'))";

@@ -99,6 +99,12 @@ export const GROWING: readonly Growth[] = [
   },
   { table: "graphile_worker._private_jobs", by: "tasks", bound: "`tasks of a caller`", kept: "until run" },
   {
+    table: "private.files",
+    by: "uploads",
+    bound: "the policies of `storage.objects`",
+    kept: "a day after its last object",
+  },
+  {
     table: "private.kept_answer_counts",
     by: "requests with an Idempotency-Key",
     bound: "one per caller with 256 keys",
@@ -123,10 +129,12 @@ export const GROWING: readonly Growth[] = [
     bound: "`dead deliveries of a webhook`; pending ones by the writes",
     kept: "until delivered, replayed or discarded",
   },
+  { table: "storage.objects", by: "uploads", bound: "your policies", kept: "until deleted" },
 ];
 
 /** Why requests of strangers add no rows to the other tables. */
 export const NOT_GROWING: Readonly<Record<string, string>> = {
+  "storage.buckets": "written by those whom a policy lets: at first administrators alone",
   "api.schedule_runs": "written by the clock of the schedules",
   "api.schedules": "written by the owner and roles of operators",
   "api.versions": "written by the owner",

@@ -1,6 +1,7 @@
 /** Routes, mutations and functions that neither create, prove, change nor end an address. Whoever adds one decides whether it does. */
 export const OTHER_ROUTES: readonly string[] = [
   // Reads, and the pages of forms.
+  "GET /admin/v1/user-keys",
   "GET /api/auth/me",
   "GET /api/v1/users",
   "GET /api/v1/users/{id}",

@@ -90,8 +90,8 @@ describe.runIf(existsSync(PGBOUNCER))("connections through PgBouncer", () => {
 
   test("have something to reset in explicit transactions too", async () => {
     const url = await startUrl(startPgBouncer(socketAddressOf(database.ownerUrl)));
-    const traits = await find(url, { ...UNSET, transactionMode: "explicit" });
-    expect(traits).toMatchObject({ isExplicit: true, keepsSettings: true, isRouted: true });
+    const capabilities = await find(url, { ...UNSET, transactionMode: "explicit" });
+    expect(capabilities).toMatchObject({ isExplicit: true, keepsSettings: true, isRouted: true });
   });
 
   test("are refused in statement mode", async () => {

@@ -139,13 +139,15 @@ test("a switchover is followed, by both hosts and by a relay, and no acknowledge
   const ofDirect = new Writer(direct, "direct");
   const ofRelayed = new Writer(relayed, "relayed");
   const writers = [ofDirect, ofRelayed];
+  for (const writer of writers) closing.defer(() => writer.stop());
   await Promise.all(writers.map((writer) => writer.succeeds()));
 
   await pair.stopPrimary();
   await lacksPrimary(direct);
   await pair.promoteStandby();
   await ofDirect.succeeds();
-  expect((await healthOf(direct)).reason).toBeUndefined();
+  // What listens is started again a moment later.
+  await until(async () => (await healthOf(direct)).reason === undefined);
 
   // The relay still leads to the former primary.
   await pair.startFormerPrimary();

@@ -46,7 +46,7 @@ describe("through a router that gives each statement outside of BEGIN another se
         message: "the database is behind a router",
       }),
     );
-    expect(database.state().traits).toMatchObject({ isExplicit: true, isRouted: true });
+    expect(database.state().capabilities).toMatchObject({ isExplicit: true, isRouted: true });
   });
 
   test("each of many concurrent requests runs as its own caller, reads, writes and failures", async () => {
