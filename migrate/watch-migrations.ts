@@ -12,6 +12,8 @@ const POLL_MS = 250;
 const NUMBER_STEP = 10;
 
 export type MigrationWatch = {
+  /** Resolves when the files that were there at first are applied, or have failed. */
+  readonly begun: Promise<void>;
   /**
    * Adds a file to the project's `current/`, and resolves with its path when it is applied. If that fails, the file is removed, and the
    * error has the place in the SQL. Other files are never changed, because one that is applied again may drop the rows of its tables.
@@ -23,6 +25,7 @@ export type MigrationWatch = {
 /** Applies the files in `current/` whenever they change, until stopped. */
 export function watchMigrations(settings: Required<MigrateSettings>, report: ReportLine): MigrationWatch {
   const current = new WatchedFiles(settings, report);
+  const begun = Promise.withResolvers<void>();
   const stopped = Promise.withResolvers<void>();
   let isStopped = false;
   const polling = (async () => {
@@ -35,10 +38,12 @@ export function watchMigrations(settings: Required<MigrateSettings>, report: Rep
           lastError = error.message;
         },
       );
+      begun.resolve();
       await Promise.race([new Promise((done) => setTimeout(done, POLL_MS)), stopped.promise]);
     }
   })();
   return {
+    begun: begun.promise,
     add: (sql, subject) => current.add(sql, subject),
     async stop() {
       isStopped = true;

@@ -23,6 +23,8 @@ export type CoreOptions = {
   readonly report: (step: string) => void;
   /** Called when the service cannot continue. */
   readonly onFatalError: (reason: Error) => void;
+  /** Called when the committed migrations are applied, before anything is read from the database. */
+  readonly onMigrated?: (settings: ServedPostgres["migrate"]) => Promise<void>;
   /** The database, if another process has started it. */
   readonly postgres?: ServedPostgres;
   readonly peers?: PeerWorkers;
@@ -61,6 +63,7 @@ export async function openCore(
   opened.defer(() => close());
   const { migrate, requestUrl, directUrl, loginRole } = postgres;
   await bringUpToDate({ settings: migrate, requestUrl, isOwnDatabase: isEmbedded(environmentConfig), report });
+  await options.onMigrated?.(migrate);
   // Another process that has started Postgres archives it too.
   const archiver = options.postgres ? null : await openWalArchive({ config: environmentConfig, postgres, log });
   if (archiver) close = () => archiver.closeWith(() => postgres.close());

@@ -4,7 +4,7 @@ import { checkMailFolder, readMailTemplates } from "#accounts/mail";
 import { deleteStaleDrafts } from "#cluster/embedded";
 import { isEmbedded, type LoadedConfig, readConfig } from "#config";
 import { type AdminServer, openAdminServer } from "#http/admin";
-import { displayPath, type MigrationWatch, readUsersAccess, watchMigrations } from "#migrate";
+import { displayPath, type MigrateSettings, type MigrationWatch, readUsersAccess, watchMigrations } from "#migrate";
 import { withClient } from "#postgres/client";
 import { commandLine } from "#runtime";
 import { makeLogger, standardOutput } from "#runtime/log";
@@ -66,14 +66,22 @@ try {
     admin = await openAdminServer({ config, log, service: () => service?.operations ?? null });
   }
   const onFatalError = (reason: Error) => void shutDown(1, reason.message);
-  service = await start(config, { log, report, onFatalError, migrationWatch: () => migrationWatch });
+  service = await start(config, {
+    ...{ log, report, onFatalError },
+    ...(isDevelopment && { onMigrated: applyCurrentMigrations, migrationWatch: () => migrationWatch }),
+  });
   await printBanner(service);
-  if (isDevelopment) migrationWatch = watchMigrations(service.postgres.migrate, print);
 } catch (error) {
   reportFailure(error);
   await admin?.close();
   // Exits even if handles are open, so that the supervisor can restart the process.
   process.exit();
+}
+
+/** As long as the service runs. The first requests find what the files describe. */
+async function applyCurrentMigrations(settings: Required<MigrateSettings>): Promise<void> {
+  migrationWatch = watchMigrations(settings, print);
+  await migrationWatch.begun;
 }
 
 function readConfigOrExit(): LoadedConfig {

@@ -126,7 +126,7 @@ export function makeDocumentReader({ schema, limits, memory, hits, onInvalid }: 
       plannedFields: planned,
       isIntrospection: hasIntrospection(document),
       bytes: weight * BYTES_PER_WEIGHT,
-      operation: memoizeOperations(document),
+      operation: memoizeOperations(document, schema),
       amplification: memoizeAmplification(document),
       plans: memoizePerObject((operation) => new OperationPlans({ schema, document, operation, reserve })),
       restoreDigits: memoizePerObject((operation) => {
@@ -212,7 +212,7 @@ function hasIntrospection(document: DocumentNode): boolean {
   return isFound;
 }
 
-function memoizeOperations(document: DocumentNode): CheckedDocument["operation"] {
+function memoizeOperations(document: DocumentNode, schema: GraphQLSchema): CheckedDocument["operation"] {
   const cache = new Map<string | null, OperationDefinitionNode>();
   return (name) => {
     const operation = cache.get(name) ?? getOperationAST(document, name);
@@ -222,6 +222,13 @@ function memoizeOperations(document: DocumentNode): CheckedDocument["operation"]
           ? "The document has several operations: select one with operationName."
           : `The document has no operation named "${name}".`;
       throw new GraphqlRefusal([withCode(new GraphQLError(message), "GRAPHQL_VALIDATION_FAILED")]);
+    }
+    // Validation passes over the fields of a type that does not exist.
+    if (!schema.getRootType(operation.operation)) {
+      const error = new GraphQLError(`The schema has no ${operation.operation} that you may use.`, {
+        nodes: operation,
+      });
+      throw new GraphqlRefusal([withCode(error, "GRAPHQL_VALIDATION_FAILED")]);
     }
     cache.set(name, operation);
     return operation;

@@ -2,7 +2,6 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { until } from "../until.ts";
 import { ADDRESS } from "./five-minutes.ts";
 import { linesUntil } from "./lines-until.ts";
 import { openTerminal } from "./terminal.ts";
@@ -43,9 +42,7 @@ export async function followTutorial(page: string, { folder, environment, instal
           stdio: ["ignore", "pipe", "inherit"],
         });
         const lines = await linesUntil(service, /ready in/);
-        // Under dev, the service is ready before the table of the current migration is served.
         url = /address +(\S+)/.exec(lines.join("\n"))![1]!;
-        await until(async () => (await fetch(`${url}/api/v1/todos`)).status !== 404);
         await terminal.run(`URL=${url}`);
       } else {
         const { output } = await terminal.run(install(text!).replaceAll(ADDRESS, url));

@@ -135,6 +135,20 @@ describe("the schema of a caller", () => {
     expect(Object.keys(schema.getTypeMap())).toContain("Grade");
   });
 
+  test("refuses a kind of operation of which it has no field", async () => {
+    const own = await serveGraphQL({
+      template: "empty",
+      before: "create table public.pages (id integer primary key); grant select on public.pages to anon",
+    });
+    try {
+      const { data, errors } = await own.ask("mutation { createPage(input: { id: 1 }) { id } }");
+      const message = "The schema has no mutation that you may use.";
+      expect({ data, faults: toFaults(errors) }).toEqual({ faults: [["GRAPHQL_VALIDATION_FAILED", message]] });
+    } finally {
+      await own.stop();
+    }
+  });
+
   test("reveals no more by name than by list", async () => {
     const ask = `{ hidden: __type(name: "Audit") { name } shown: __type(name: "Shop") { name } }`;
     expect(await faults(ask)).toEqual({ data: { hidden: null, shown: { name: "Shop" } }, faults: [] });

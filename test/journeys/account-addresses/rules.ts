@@ -21,9 +21,12 @@ const MAILED: Readonly<Record<string, readonly State[]>> = {
   recovery: ["row", "unconfirmed", "confirmed"],
   reset: ["row", "unconfirmed", "confirmed"],
   invitation: ["none", "row", "unconfirmed"],
-  // A change to an address that somebody has is refused.
+  // A change to an address that an account has is refused.
+  // The pages refuse a row without an account too.
   begin: ["none"],
   move: ["none"],
+  beginByCode: ["none", "row"],
+  moveByCode: ["none", "row"],
 };
 
 /** Without a message: a provider vouches for the address, or an administrator has the link. */

@@ -73,8 +73,8 @@ change of address        | begin  | @me FORM /auth/account/address csrf={csrf}&e
 sign-up                  | signUp | POST /auth/v1/signup {"email": "{v}", "password": "{stranger}"} > MAIL
 one-time code            | signIn | POST /auth/v1/otp {"email": "{v}"} > MAIL
 magic link               | signIn | POST /auth/v1/magiclink {"email": "{v}"} > MAIL
-anonymous account        | begin  | POST /auth/v1/signup {} > @session PUT /auth/v1/user {"email": "{v}"} > MAIL
-change of address        | begin  | @me PUT /auth/v1/user {"email": "{v}"} > MAIL
+anonymous account        | beginByCode | POST /auth/v1/signup {} > @session PUT /auth/v1/user {"email": "{v}"} > MAIL
+change of address        | beginByCode | @me PUT /auth/v1/user {"email": "{v}"} > MAIL
 number                   | signUp | POST /auth/v1/signup {"phone": "{v}", "password": "{stranger}"} > MAIL
 one-time code to number  | none   | POST /auth/v1/otp {}
 change of number         | none   | @me PUT /auth/v1/user {}
@@ -116,9 +116,9 @@ pages
 change of address        | move | @me FORM /auth/account/address csrf={csrf}&email={v}&password={stranger} > MAIL > FORM /auth/change-address token={token}
 
 /auth/v1
-change of address        | move | @me PUT /auth/v1/user {"email": "{v}"} > MAIL > GET {link} > MAIL OWN > GET {link}
-repeated change          | move | @me PUT /auth/v1/user {"email": "{v}"} > MAIL > POST /auth/v1/resend {"type": "email_change", "email": "{own}"} > MAIL > POST /auth/v1/verify {"type": "email_change", "email": "{v}", "token": "{code}"} > MAIL OWN > POST /auth/v1/verify {"type": "email_change", "email": "{own}", "token": "{code}"}
-anonymous account        | move | POST /auth/v1/signup {} > @session PUT /auth/v1/user {"email": "{v}"} > MAIL > POST /auth/v1/verify {"type": "email_change", "email": "{v}", "token": "{code}"}
+change of address        | moveByCode | @me PUT /auth/v1/user {"email": "{v}"} > MAIL > GET {link} > MAIL OWN > GET {link}
+repeated change          | moveByCode | @me PUT /auth/v1/user {"email": "{v}"} > MAIL > POST /auth/v1/resend {"type": "email_change", "email": "{own}"} > MAIL > POST /auth/v1/verify {"type": "email_change", "email": "{v}", "token": "{code}"} > MAIL OWN > POST /auth/v1/verify {"type": "email_change", "email": "{own}", "token": "{code}"}
+anonymous account        | moveByCode | POST /auth/v1/signup {} > @session PUT /auth/v1/user {"email": "{v}"} > MAIL > POST /auth/v1/verify {"type": "email_change", "email": "{v}", "token": "{code}"}
 generated change         | move | @admin POST /auth/v1/admin/generate_link {"type": "email_change_new", "email": "{own}", "new_email": "{v}"} > POST /auth/v1/verify {"type": "email_change", "token_hash": "{hashed_token}"} > @admin POST /auth/v1/admin/generate_link {"type": "email_change_current", "email": "{own}", "new_email": "{v}"} > POST /auth/v1/verify {"type": "email_change", "token_hash": "{hashed_token}"}
 `);
 
