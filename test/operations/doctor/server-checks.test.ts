@@ -17,6 +17,7 @@ import { REPOSITORY } from "../../repository.ts";
 import { SECRET } from "../../secret.ts";
 import { serverBinaries } from "../../server-binaries.ts";
 import { startPair } from "../../standby.ts";
+import { until } from "../../until.ts";
 
 const SERVER: DoctorFacts["server"] = {
   release: "18.6",
@@ -157,6 +158,9 @@ test("the standbys of a primary are counted, and a standby is recognised", async
       return readServerFacts(owner, { catalog, clients: [], searched: [], claimsHook: null, login: "postgres" });
     });
   try {
+    await withClient(pair.primary("postgres", "postgres"), (owner) =>
+      until(async () => (await owner.query("select from pg_stat_replication")).rowCount === 1),
+    );
     expect(await read(pair.primary("postgres", "postgres"))).toMatchObject({ isStandby: false, standbys: 1 });
     const standby = pair.standby("postgres", "postgres");
     expect(await read(standby)).toMatchObject({ isStandby: true, standbys: 0 });

@@ -128,12 +128,13 @@ describe("each way to set the password of an account", () => {
     // Before: one of the settings closes sign-ups for all gateways.
     const people = new Map<string, Person>();
     for (const name of Object.keys(WAYS)) people.set(name, await newPerson(gateways));
-    const found = await withSettings(settings, async (url) => {
-      const all: Record<string, unknown> = {};
-      for (const [name, way] of Object.entries(WAYS))
-        all[name] = await tryWay(way, { url, password, person: people.get(name)! });
-      return all;
-    });
-    expect(found).toEqual(Object.fromEntries(Object.keys(WAYS).map((name) => [name, outcome])));
+    const found = await withSettings(settings, (url) =>
+      Promise.all(
+        Object.entries(WAYS).map(async ([name, way]) => {
+          return [name, await tryWay(way, { url, password, person: people.get(name)! })];
+        }),
+      ),
+    );
+    expect(Object.fromEntries(found)).toEqual(Object.fromEntries(Object.keys(WAYS).map((name) => [name, outcome])));
   });
 });
