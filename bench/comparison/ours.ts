@@ -37,6 +37,8 @@ export async function startOurs(
       RATE_LIMIT: "1000000000",
       // All clients have one address, and saturate the processors on purpose.
       LOAD_SHEDDING: "false",
+      // The peers select all columns of users, for callers who may see all of them.
+      USERS_ACCESS: "open",
       WEB_CONCURRENCY: String(workers),
       ...env,
     }),
