@@ -26,13 +26,19 @@ export const bench: Bench = async ({ rounds, seconds: each, only, print }) => {
     print(`    ${row(`${kind}, quiet`, result.quiet[kind])}`);
     print(`    ${row(`${kind}, hostile`, result.hostile[kind])}`);
   }
-  print(`\n  memory ${result.peak.toFixed(0)} MiB at most, ${result.held?.toFixed(0) ?? "none"} MiB afterwards`);
+  print(
+    `\n  memory ${mebibytes(result.before)} before, ${mebibytes(result.peak)} at most, ${mebibytes(result.held)} afterwards`,
+  );
   print(`  event loop held for ${result.quietHold.toFixed(0)} ms at most while it was quiet`);
   print("\n  statements");
   const statements = statementsOf(result);
   for (const { what, isMet, target } of statements) print(verdict(what, isMet, target));
   return { ...result, statements, isMissed: statements.some(({ isMet }) => !isMet) };
 };
+
+function mebibytes(held: number | null): string {
+  return held === null ? "unknown" : `${held.toFixed(0)} MiB`;
+}
 
 function row(name: string, { count, failures, p50, p99 }: HonestResult[keyof HonestResult]): string {
   const failed = Object.values(failures).reduce((sum, times) => sum + times, 0);

@@ -9,6 +9,8 @@ export type Victim = { readonly url: string; readonly pid: number };
 export type Target = {
   /** Of the service that honest callers use. */
   readonly url: string;
+  /** Of the database that the service serves, as a superuser. */
+  readonly ownerUrl: string;
   readonly victims: readonly Victim[];
   /** When to stop, by `Date.now()`. */
   readonly until: number;

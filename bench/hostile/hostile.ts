@@ -22,7 +22,8 @@ export type HostileResult = {
   readonly attacks: Readonly<Partial<Record<AttackName, AttackResult>>>;
   /** Rows that came to another tenant than the one who wrote them. */
   readonly misplaced: number;
-  /** Mebibytes: at most, and after the attacks. */
+  /** Mebibytes: before the attacks, at most, and after them. */
+  readonly before: number | null;
   readonly peak: number;
   readonly held: number | null;
   /** Milliseconds for which the event loop was held. */
@@ -68,10 +69,11 @@ export async function openHostile(): Promise<Hostile> {
       const quiet = await callers.run(service.url, seconds);
       const quietHold = await service.longestHold(quietSince);
 
+      const before = await service.resident();
       const since = Date.now();
       const until = since + seconds * 1_000;
       const attack = async ({ name, attacker, victims }: Ready, until: number) =>
-        [name, await attacker.run({ url: service.url, victims, until })] as const;
+        [name, await attacker.run({ url: service.url, ownerUrl: scratch.url("postgres"), victims, until })] as const;
       const together = attackers.filter(({ name }) => !isApart(name));
       const attacking = together.map((ready) => attack(ready, until));
       const [hostile, ...results] = await Promise.all([callers.run(service.url, seconds), ...attacking]);
@@ -86,6 +88,7 @@ export async function openHostile(): Promise<Hostile> {
         hostile,
         attacks: Object.fromEntries(results),
         misplaced: await countMisplaced(scratch),
+        before,
         peak: service.peak(),
         held: await service.resident(),
         quietHold,

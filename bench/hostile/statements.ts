@@ -1,19 +1,22 @@
 import type { Statement } from "./attack.ts";
-import { ATTACK_NAMES, type AttackName } from "./attacks/attacks.ts";
+import { ATTACK_NAMES, type AttackName, isApart } from "./attacks/attacks.ts";
 import { HONEST_KINDS } from "./honest.ts";
 import type { HostileResult } from "./hostile.ts";
 
-const MOST_TIMES = 5;
+/** How much longer an honest caller may wait beside one attack, and beside several at once. */
+const MOST_TIMES = { alone: 5, together: 10 };
 const MOST_MEBIBYTES = 700;
 const LONGEST_HOLD_MS = 50;
 
 /** What must hold while the service is attacked, and whether it did. */
 export function statementsOf(result: HostileResult): Statement[] {
   const { quiet, hostile, misplaced, peak, longestHold, ending } = result;
+  const isAlone = ATTACK_NAMES.filter((name) => result.attacks[name] && !isApart(name)).length <= 1;
+  const mostTimes = isAlone ? MOST_TIMES.alone : MOST_TIMES.together;
   const honest = HONEST_KINDS.map((kind) => {
     const times = hostile[kind].p99 / quiet[kind].p99;
     const what = `${kind}: p99 ${spell(hostile[kind].p99)}, ${spell(times, "times")} its quiet ${spell(quiet[kind].p99)}`;
-    return { what, isMet: times < MOST_TIMES, target: `below ${MOST_TIMES}` };
+    return { what, isMet: times < mostTimes, target: `below ${mostTimes}` };
   });
   return [
     ...honest,

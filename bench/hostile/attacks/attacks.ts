@@ -25,6 +25,8 @@ export const ATTACKS = {
   reads: { what: "12 anonymous readers with a regular expression without an end" },
   answers: { what: "40 GraphQL answers at once, of 45 MB and of 3.5 MB" },
   documents: { what: "GraphQL documents of 900 fields and variables of 1 MB, new each time, by HTTP and on sockets" },
+  shapes: { what: "20 anonymous readers of /rest/v1 with a new query shape each time" },
+  ddl: { what: "about nine changes of the schema a second" },
   "sign-ins": { what: "60 sockets of one address that sign in without end, right and wrong" },
   connections: { what: "1,000 idle connections, and others that come and go" },
   kills: {

@@ -13,6 +13,7 @@ const GOOD: HostileResult = {
   hostile: honest(49),
   attacks: { bodies: { outcomes: { "413": 7 }, faults: [] } },
   misplaced: 0,
+  before: 200,
   peak: 699,
   held: 300,
   quietHold: 10,
@@ -28,6 +29,16 @@ const missed = (result: HostileResult) =>
 describe("the requirements during an attack", () => {
   test("are met if honest callers are hardly affected, and nothing else happens", () => {
     expect(missed(GOOD)).toEqual([]);
+  });
+
+  test("let honest callers wait ten times as long if there are several attacks at once, five times for one alone", () => {
+    const attack = { outcomes: {}, faults: [] };
+    const slower = (p99: number, attacks: HostileResult["attacks"]) =>
+      missed({ ...GOOD, hostile: { ...honest(10), read: honest(p99).read }, attacks });
+    expect(slower(99, { shapes: attack, ddl: attack })).toEqual([]);
+    expect(slower(100, { shapes: attack, ddl: attack })[0]).toMatch(/^read: /);
+    expect(slower(49, { ddl: attack, kills: attack })).toEqual([]);
+    expect(slower(50, { ddl: attack, kills: attack })[0]).toMatch(/^read: /);
   });
 
   test.each<[string, Partial<HostileResult>, RegExp]>([
