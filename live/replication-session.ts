@@ -28,6 +28,10 @@ export type ReplicationHandler = WalHandler & {
   passed(next: Lsn): HandlerResult;
   /** The position from which the WAL must be read again after a reconnect. */
   next(): Lsn;
+  /** Postgres does not answer for a while. The connection stays open for now. */
+  stalled(reason: string): void;
+  /** Reading continues after that. */
+  continued(): void;
 };
 
 type OpenedConnection = {
@@ -42,6 +46,13 @@ type OpenedConnection = {
 const STATUS_DELAY_MS = 1_000;
 
 const CONNECT_TIMEOUT_MS = 10_000;
+/** For statements that wait for nothing. */
+const ANSWER_TIMEOUT_MS = 15_000;
+const SILENT = "Postgres does not answer";
+/** How often progress is checked while patience lasts. */
+const CHECKS = 5;
+/** After how many checks without progress a request for an answer is late. */
+const LATE_CHECKS = 2;
 /** How long reading pauses before the server is watched. */
 const WATCH_DELAY_MS = 1_000;
 const ADVICE: Readonly<Record<string, string>> = {
@@ -67,7 +78,8 @@ export class ReplicationSession {
   #progressTimer: NodeJS.Timeout | undefined;
   #framesRead = 0;
   #framesSeen = 0;
-  #isAnswerAwaited = false;
+  /** Checks in a row without progress. */
+  #silentChecks = 0;
   #reported: Lsn = 0n;
   /** Messages that arrived while the reader was busy: those of one read from the socket. */
   #held: Buffer[] | null = null;
@@ -86,12 +98,7 @@ export class ReplicationSession {
     const destroy = () => current?.connection.stream.destroy();
     return untilAbandoned(abandoned, destroy, async () => {
       const { client } = await findServer(options.url).connect(makeClient, CONNECT_TIMEOUT_MS);
-      await client.query(OUTPUT_SETTINGS);
-      const history = await readStreamHistory(client);
-      const types = await client.query<{ oid: number; typname: string }>(
-        "select oid::int4, typname from pg_catalog.pg_type where oid < 10000",
-      );
-      const builtIn = new Map(types.rows.map(({ oid, typname }) => [oid, typname]));
+      const { history, builtIn } = await answered(client.connection.stream, () => prepareSession(client));
       return new ReplicationSession({ client, server: currentServer!, history, builtIn }, options);
     });
   }
@@ -131,8 +138,9 @@ export class ReplicationSession {
     });
     // A failure before the start is reported by the race below.
     ended.catch(() => this.close());
-    await Promise.race([once(this.#client.connection, "replicationStart"), ended]);
-    this.#progressTimer = setInterval(() => this.#checkProgress(), this.#options.patienceMs);
+    const started = once(this.#client.connection, "replicationStart");
+    await answered(this.#socket, () => Promise.race([started, ended]));
+    this.#progressTimer = setInterval(() => this.#checkProgress(), this.#options.patienceMs / CHECKS);
     return { ended };
   }
 
@@ -214,19 +222,20 @@ export class ReplicationSession {
       this.#stopWatching = null;
     }
     if (goesOn) {
-      this.#isAnswerAwaited = false;
+      if (this.#silentChecks >= LATE_CHECKS) this.#handler?.continued();
+      this.#silentChecks = 0;
       // Keepalive requests are not read while the socket is paused, so Postgres would time out.
       if (this.#held) this.#sendStatus();
-    } else if (this.#held) {
+      return;
+    }
+    this.#silentChecks++;
+    if (this.#held) {
       // Postgres cannot terminate a connection that blocks on a write, and checkpoints would wait for that once the slot has fallen too far
       // behind.
-      this.#socket.destroy(new Error("What follows the changes does not go on"));
-    } else if (this.#isAnswerAwaited) {
-      this.#socket.destroy(new Error("Postgres does not answer"));
-    } else {
-      this.#isAnswerAwaited = true;
-      this.#sendStatus("answer");
-    }
+      if (this.#silentChecks >= CHECKS) this.#socket.destroy(new Error("What follows the changes does not go on"));
+    } else if (this.#silentChecks === 1) this.#sendStatus("answer");
+    else if (this.#silentChecks === LATE_CHECKS) this.#handler?.stalled(SILENT);
+    else if (this.#silentChecks > CHECKS) this.#socket.destroy(new Error(SILENT));
   }
 
   #statusLater(): void {
@@ -240,6 +249,26 @@ export class ReplicationSession {
     if (!this.#handler) return;
     this.#reported = this.#handler.next();
     this.#socket.write(standbyStatus(this.#reported, this.#reported, wanted));
+  }
+}
+
+async function prepareSession(client: pg.Client): Promise<Pick<OpenedConnection, "history" | "builtIn">> {
+  await client.query(OUTPUT_SETTINGS);
+  const history = await readStreamHistory(client);
+  const types = await client.query<{ oid: number; typname: string }>(
+    "select oid::int4, typname from pg_catalog.pg_type where oid < 10000",
+  );
+  return { history, builtIn: new Map(types.rows.map(({ oid, typname }) => [oid, typname])) };
+}
+
+/** Closes the connection if the server does not answer, as one that is frozen or has vanished from the network. */
+async function answered<Result>(socket: Duplex, work: () => Promise<Result>): Promise<Result> {
+  const late = () => socket.destroy(new Error(SILENT));
+  const timer = setTimeout(late, ANSWER_TIMEOUT_MS);
+  try {
+    return await work();
+  } finally {
+    clearTimeout(timer);
   }
 }
 

@@ -30,6 +30,8 @@ export type WalReaderOptions = {
 };
 
 const UNDEFINED_FILE = "58P01";
+/** Opening waits for all writing transactions if there is no slot to copy: it takes too long from then on. */
+const OPENING_MS = 5_000;
 /** A change that Postgres fails to decode this many times in a row is skipped. */
 const MAX_REFUSALS = 5;
 
@@ -176,6 +178,14 @@ export class WalReader implements ReplicationHandler {
     return this.#next;
   }
 
+  stalled(reason: string): void {
+    this.#options.report.fails(new Error(reason));
+  }
+
+  continued(): void {
+    this.#options.report.runs();
+  }
+
   #handle(handled: HandlerResult): HandlerResult {
     this.#handling = handled;
     return handled;
@@ -183,6 +193,7 @@ export class WalReader implements ReplicationHandler {
 
   /** Resolves with the reason for its end. */
   async #readUntilLost(): Promise<unknown> {
+    const late = setTimeout(() => this.stalled("Postgres does not open the stream"), OPENING_MS).unref();
     try {
       const { signal } = this.#closed;
       const session = await ReplicationSession.open(this.#options.session, signal);
@@ -198,12 +209,14 @@ export class WalReader implements ReplicationHandler {
       this.#history = session.history;
       this.#unreadable = null;
       const { ended } = await session.start(this);
+      clearTimeout(late);
       this.#begin();
       return await ended;
     } catch (error) {
       if (isFileGone(error)) this.#goneFrom = this.slot?.restart ?? null;
       return error;
     } finally {
+      clearTimeout(late);
       this.#session?.close();
       this.#session = null;
     }

@@ -13,6 +13,11 @@ import type { ChangeSubscriber, StreamPosition } from "./subscriber.ts";
 
 /** A change that is to be delivered. */
 export type PendingChange = { readonly change: RowChange; readonly transaction: CommittedTransaction };
+/** Run in order with the changes: after everything that the stream delivered before it. */
+type FeedStep = { readonly kind: "step"; readonly run: () => void };
+/** The end of a transaction. */
+type FeedCommit = { readonly kind: "commit"; readonly position: StreamPosition };
+export type FeedEntry = PendingChange | FeedStep | FeedCommit;
 
 /** Rows that are checked together, and at which positions are a change's old and new row. */
 type RowCheck = {
@@ -277,4 +282,8 @@ export function changePosition({ transaction, change }: PendingChange): StreamPo
 /** The size of its values. */
 export function changeBytes({ change }: PendingChange): number {
   return [...(change.new ?? []), ...(change.old ?? [])].reduce((sum, cell) => sum + (cell?.length ?? 0), 0);
+}
+
+export function isStep(entry: FeedEntry): entry is FeedStep {
+  return "kind" in entry && entry.kind === "step";
 }

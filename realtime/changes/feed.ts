@@ -12,7 +12,7 @@ import type {
 } from "#live";
 import type { Lsn } from "#postgres/database";
 import { unavailable } from "#runtime";
-import { batchLookups, type Supervisor } from "#runtime/concurrency";
+import { batchLookups, type Supervisor, type WorkReport } from "#runtime/concurrency";
 import type { Logger } from "#runtime/log";
 import { type Outbox, Pacer } from "../protocol/outbox.ts";
 import {
@@ -22,7 +22,7 @@ import {
   matchesTable,
   PublicationWatch,
 } from "./audience.ts";
-import { ChangeDelivery, changeBytes, changePosition, type PendingChange } from "./delivery.ts";
+import { ChangeDelivery, changeBytes, changePosition, type FeedEntry, isStep, type PendingChange } from "./delivery.ts";
 import { FilterBacklogs, type FilterEvaluator } from "./filter-evaluation.ts";
 import type { AwaitVisible, CheckRowVisibility } from "./row-visibility.ts";
 import {
@@ -52,12 +52,6 @@ type ChangeFeedOptions = FeedDependencies & {
   readonly onGap?: () => void;
 };
 
-/** Run in order with the changes: after everything that the stream delivered before it. */
-type FeedStep = { readonly kind: "step"; readonly run: () => void };
-/** The end of a transaction. */
-type FeedCommit = { readonly kind: "commit"; readonly position: StreamPosition };
-type FeedEntry = PendingChange | FeedStep | FeedCommit;
-
 type DeliveriesByRelation = ReadonlyMap<ReplicatedRelation, ChangeDelivery>;
 /** Changes that are delivered together: all, those not delivered before, and the position after them. */
 type DeliveryRound = {
@@ -81,6 +75,8 @@ const MAX_BATCH_DELIVERIES = 50_000;
 /** How much may be queued before the stream is paused. */
 const MAX_QUEUED_CHANGES = 2_000;
 const MAX_QUEUED_BYTES = 8 * 2 ** 20;
+/** Policies are checked, and commits become visible, in less. */
+const LATE_MS = 6_000;
 const ABANDONED = "the database was promoted without changes that may have been sent";
 const MARKER_PREFIX = "realtime:mark";
 /** The prefix of the message that the database writes to the stream ahead of the changes made under a new schema. */
@@ -99,6 +95,7 @@ export class ChangeFeed {
   readonly #active = new Set<ChangeSubscriber>();
   readonly #findAudience: FindAudience;
   readonly #publicationWatch: PublicationWatch;
+  readonly #report: WorkReport;
   #entries: FeedEntry[] = [];
   #bytes = 0;
   #capacity: PromiseWithResolvers<void> | null = null;
@@ -121,6 +118,7 @@ export class ChangeFeed {
     this.#options = options;
     this.#findAudience = makeFindAudience(options);
     this.#publicationWatch = new PublicationWatch({ ...options, subscribers: this.#subscribers });
+    this.#report = options.supervisor.report("delivery of changes");
     this.#deliveredTo = options.since?.position ?? endOfTransaction(0n);
     this.#awaitMarkerTogether = batchLookups(() => this.#awaitMarker());
     this.#following = options.changes.follow(this.#follower(), options.since ? replayStart(options.since) : undefined);
@@ -235,6 +233,7 @@ export class ChangeFeed {
     this.#isClosed = true;
     this.#following.close();
     this.#publicationWatch.close();
+    this.#report.close();
     const entries = this.#entries;
     this.#entries = [];
     // A step that never runs would leave its caller waiting.
@@ -391,7 +390,8 @@ export class ChangeFeed {
     const gaps = this.#gaps;
     this.#abandonedFrom = null;
     const changes = entries.filter((entry): entry is PendingChange => !("kind" in entry));
-    const deliveries = changes.length > 0 ? await this.#check(changes) : NO_DELIVERIES;
+    const deliveries =
+      changes.length > 0 ? await this.#report.expect(() => this.#check(changes), LATE_MS) : NO_DELIVERIES;
     const delivered: PendingChange[] = [];
     const end = Promise.withResolvers<StreamPosition>();
     const delayed = this.#startFilters(deliveries, { changes, delivered, end: end.promise });
@@ -493,8 +493,4 @@ export class ChangeFeed {
     this.#options.log.error({ err: error }, "changes could not be delivered");
     for (const subscriber of [...this.#active]) subscriber.reportGap("they could not be delivered");
   }
-}
-
-function isStep(entry: FeedEntry): entry is FeedStep {
-  return "kind" in entry && entry.kind === "step";
 }

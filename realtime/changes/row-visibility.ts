@@ -168,6 +168,8 @@ export function isUnalteredColumn(table: CatalogTable, { name, typeOid }: Replic
 /** Resolves when new snapshots include these transactions. */
 export type AwaitVisible = (xids: ReadonlySet<number>) => Promise<void>;
 
+/** A connection without an answer, as to a server that has vanished, is not waited for. */
+const ANSWER_TIMEOUT_MS = 5_000;
 const MIN_PAUSE_MS = 1;
 const MAX_PAUSE_MS = 200;
 /** A transaction that is still invisible then waits for a synchronous standby that is away; subscribers cannot read its rows yet. */
@@ -194,13 +196,19 @@ export function makeAwaitVisible(asOwner: AsOwner, streamTimeline: () => number 
     const end = performance.now() + MAX_OUTAGE_MS;
     let waitedMs = 0;
     for (let pause = MIN_PAUSE_MS; waitedMs < MAX_WAIT_MS; pause = Math.min(2 * pause, MAX_PAUSE_MS)) {
-      const current = await read().catch(() => null);
+      const current = await nullWhenLate(read().catch(() => null));
       if (current && [...xids].every((xid) => isTransactionVisible(xid, current.snapshot))) return;
       if (current) waitedMs += pause;
       else if (performance.now() > end) return;
       await sleep(pause);
     }
   };
+}
+
+async function nullWhenLate<Result>(answer: Promise<Result>): Promise<Result | null> {
+  const late = Promise.withResolvers<null>();
+  const timer = setTimeout(() => late.resolve(null), ANSWER_TIMEOUT_MS);
+  return Promise.race([answer, late.promise]).finally(() => clearTimeout(timer));
 }
 
 /** `3201:3208:3203,3205`: transactions below the second number are complete, except those listed. */

@@ -141,6 +141,18 @@ export class WorkReport {
     }
   }
 
+  /** Does work that is waited for however long it takes. It counts as stopped while it takes longer than that. */
+  async expect<Result>(work: () => Promise<Result>, withinMs: number): Promise<Result> {
+    const late = () => this.fails(new Error(`It makes no progress for ${withinMs} ms`));
+    const timer = setTimeout(late, withinMs).unref();
+    try {
+      return await work();
+    } finally {
+      clearTimeout(timer);
+      this.runs();
+    }
+  }
+
   /** The time until the next attempt after the last failure, in milliseconds. */
   get retryMs(): number {
     return retryDelay(this.#failures);

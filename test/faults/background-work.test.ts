@@ -12,6 +12,7 @@ import { until } from "../until.ts";
 const WORK = [
   "catalogue watch",
   "change stream",
+  "delivery of changes",
   "events of subscriptions",
   "notifications",
   "queue maintenance",

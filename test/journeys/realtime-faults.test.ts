@@ -62,6 +62,10 @@ async function query(text: string): Promise<pg.QueryResult> {
   }
 }
 
+async function readHealth(): Promise<{ readonly status: string; readonly reason?: string }> {
+  return (await fetch(`${gateway.url}/health`)).json() as never;
+}
+
 async function killPostgres(): Promise<void> {
   process.kill(await postmasterOf(dataDir), "SIGKILL");
   await cluster.ended;
@@ -173,8 +177,11 @@ test("a commit that waits for a standby is sent, and checked, when other session
 
   const member = await commitsSlowly("insert into members values (1); insert into letters values (1, 1)");
   await until(isAsked(new Date(0)));
+  // Longer than usual, which operators are told.
+  await until(async () => (await readHealth()).reason?.includes("delivery of changes") ?? false);
   await setStandby("");
   await member.committed;
+  await until(async () => (await readHealth()).status === "ok");
   await query("insert into letters values (2, 1)");
 
   const SCHEMA_CHANGED = "select pg_logical_emit_message(true, 'schema', '')";

@@ -7,10 +7,11 @@ import { promisify } from "node:util";
 import pg from "pg";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Cluster } from "../../cluster/embedded/cluster.ts";
+import { Supervisor } from "../../runtime/concurrency/supervisor.ts";
 import { postmasterOf } from "../postmaster.ts";
 import { startServer } from "../server-binaries.ts";
 import { until } from "../until.ts";
-import { changesOf, Followed, since } from "./followed.ts";
+import { changesOf, Followed, QUIET, since } from "./followed.ts";
 
 const ROWS = 50_000;
 
@@ -128,6 +129,58 @@ test.each([
   expect(followed.gaps).toEqual([]);
   await changes.close();
   await query("truncate items");
+});
+
+const makeSupervisor = () => new Supervisor({ log: QUIET });
+const pidsOf = async (condition: string): Promise<number[]> =>
+  (await query(`select pid from pg_stat_activity where ${condition}`)).rows.map(({ pid }) => pid);
+
+test("a sender that hangs is reported while the connection still stands, and replaced without a gap", async () => {
+  const supervisor = makeSupervisor();
+  const changes = changesOf(url, { supervisor, patienceMs: 1_000 });
+  const followed = new Followed();
+  await changes.follow(followed).from;
+  const [sender] = await pidsOf("backend_type = 'walsender'");
+  process.kill(sender!, "SIGSTOP");
+  await query("insert into items values (200001)");
+  await until(() => supervisor.stopped().includes("change stream"));
+  expect(changes.state().status).toBe("streaming");
+  await until(() => followed.values().includes("200001"));
+  expect(supervisor.stopped()).toEqual([]);
+  expect(followed.gaps).toEqual([]);
+  process.kill(sender!, "SIGCONT");
+  await changes.close();
+  await query("truncate items");
+});
+
+test("a sender that hangs for a moment is reported, and continues on the same connection", async () => {
+  const supervisor = makeSupervisor();
+  const changes = changesOf(url, { supervisor, patienceMs: 4_000 });
+  const followed = new Followed();
+  await changes.follow(followed).from;
+  const [sender] = await pidsOf("backend_type = 'walsender'");
+  process.kill(sender!, "SIGSTOP");
+  await until(() => supervisor.stopped().includes("change stream"));
+  process.kill(sender!, "SIGCONT");
+  await until(() => supervisor.stopped().length === 0);
+  expect(await pidsOf("backend_type = 'walsender'")).toEqual([sender]);
+  await changes.close();
+});
+
+test("a stream that waits for a transaction before it can begin is reported", async () => {
+  const writer = new pg.Client({ connectionString: url });
+  await writer.connect();
+  await writer.query("begin; insert into items values (200002)");
+  const supervisor = makeSupervisor();
+  const changes = changesOf(url, { supervisor, keep: "never" });
+  const { from } = changes.follow(new Followed());
+  await until(() => supervisor.stopped().includes("change stream"));
+  expect(changes.state().status).toBe("opening");
+  await writer.query("rollback");
+  await writer.end();
+  await from;
+  expect(supervisor.stopped()).toEqual([]);
+  await changes.close();
 });
 
 test("a replica that was promoted without the last changes is followed from where it was promoted, after a gap", async () => {

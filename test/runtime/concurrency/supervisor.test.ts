@@ -73,6 +73,20 @@ test("repeated work goes on after a failure, and after a run that makes no progr
   await work.close();
 });
 
+test("work that takes too long is named until it ends, and is waited for", async () => {
+  const { supervisor } = supervised();
+  const report = supervisor.report("delivery");
+  const run = unsettled();
+  const result = report.expect(() => run.promise, 1);
+  await until(() => supervisor.stopped().includes("delivery"));
+  run.resolve("delivered");
+  expect(await result).toBe("delivered");
+  expect(supervisor.stopped()).toEqual([]);
+  expect(supervisor.restarts()).toEqual({ delivery: 1 });
+  await expect(report.expect(() => Promise.reject(new Error("no")), 1_000)).rejects.toThrow("no");
+  expect(supervisor.stopped()).toEqual([]);
+});
+
 test("repeated work that is requested during a run runs again at once", async () => {
   const { supervisor } = supervised();
   let runs = 0;
