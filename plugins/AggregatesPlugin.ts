@@ -76,7 +76,7 @@ export const AggregatesPlugin: GraphileConfig.Plugin = {
     hooks: {
       init: {
         // Types of the database keep their names.
-        after: ["PgCodecs", "QuickTablesPlugin", "FiltersPlugin", "WherePlugin", "OrderByPlugin"],
+        after: ["PgCodecs", "IndexedTablesPlugin", "FiltersPlugin", "WherePlugin", "OrderByPlugin"],
         callback(_, build) {
           if (!build.options.aggregates) return _;
           for (const table of Object.values(build.pgResources).filter(isTable)) registerAggregateTypes(build, table);

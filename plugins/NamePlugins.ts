@@ -239,7 +239,7 @@ export const NameClashesPlugin: GraphileConfig.Plugin = {
       init: {
         // Types that do not come from the database are registered by then and keep their names.
         after: ["pg-standard-types", "TimeScalarPlugin"],
-        before: ["PgCodecs", "QuickTablesPlugin"],
+        before: ["PgCodecs", "IndexedTablesPlugin"],
         callback(_, build) {
           for (const claims of functionFieldClaims(build, resourceNames)) assignUniqueNames(claims);
           assignUniqueNames(rowNameClaims(build, resourceNames));

@@ -31,7 +31,7 @@ export const NestedInsertPlugin: GraphileConfig.Plugin = {
         // Other types keep their names.
         after: [
           "PgCodecs",
-          "QuickTablesPlugin",
+          "IndexedTablesPlugin",
           "FiltersPlugin",
           "TableMutationsPlugin",
           "WherePlugin",

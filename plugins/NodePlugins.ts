@@ -28,12 +28,12 @@ export const CORE_NODE_PLUGINS: readonly GraphileConfig.Plugin[] = [
 export const TableNodesPlugin: GraphileConfig.Plugin = {
   ...PgTableNodePlugin,
   name: "TableNodesPlugin",
-  after: ["QuickTablesPlugin", "QuickPolymorphismPlugin"],
+  after: ["IndexedTablesPlugin", "IndexedPolymorphismPlugin"],
   schema: {
     ...PgTableNodePlugin.schema,
     hooks: {
       init: {
-        after: ["QuickTablesPlugin", "PgCodecs", "default"],
+        after: ["IndexedTablesPlugin", "PgCodecs", "default"],
         callback: PgTableNodePlugin.schema!.hooks!.init as never,
       },
     },

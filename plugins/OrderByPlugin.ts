@@ -47,7 +47,7 @@ export const OrderByPlugin: GraphileConfig.Plugin = {
   schema: {
     hooks: {
       init: {
-        after: ["PgCodecs", "QuickTablesPlugin", "FiltersPlugin", "WherePlugin"],
+        after: ["PgCodecs", "IndexedTablesPlugin", "FiltersPlugin", "WherePlugin"],
         callback(_, build) {
           const direction = freeTypeName(build, "SortDirection");
           orderTypeNamesOf(build).set(null, direction);

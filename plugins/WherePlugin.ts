@@ -72,7 +72,7 @@ export const WherePlugin: GraphileConfig.Plugin = {
     hooks: {
       init: {
         // Types of the database keep their names.
-        after: ["PgCodecs", "QuickTablesPlugin", "FiltersPlugin"],
+        after: ["PgCodecs", "IndexedTablesPlugin", "FiltersPlugin"],
         callback(_, build) {
           registerOperatorTypes(build);
           for (const table of Object.values(build.pgResources).filter(isTable)) registerWhereTypes(build, table);

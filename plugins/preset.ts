@@ -24,19 +24,19 @@ import { FunctionArgumentsPlugin } from "./FunctionArgumentsPlugin.ts";
 import { FunctionMutationsPlugin } from "./FunctionMutationsPlugin.ts";
 import { FunctionPrecedencePlugin } from "./FunctionPrecedencePlugin.ts";
 import { IdScalarPlugin } from "./IdScalarPlugin.ts";
+import {
+  IndexedIntrospectionPlugin,
+  IndexedLookupsPlugin,
+  IndexedPolymorphismPlugin,
+  IndexedTablesPlugin,
+  MemoizedBehaviorsPlugin,
+} from "./LinearTimePlugins.ts";
 import { NameClashesPlugin, NamesPlugin } from "./NamePlugins.ts";
 import { NestedInsertPlugin } from "./NestedInsertPlugin.ts";
 import { CORE_NODE_PLUGINS, NodeIdsPlugin, TableNodesPlugin } from "./NodePlugins.ts";
 import { NonNullPlugin } from "./NonNullPlugin.ts";
 import { OrderByPlugin } from "./OrderByPlugin.ts";
 import { PaginationPlugin } from "./PaginationPlugin.ts";
-import {
-  QuickBehaviorsPlugin,
-  QuickIntrospectionPlugin,
-  QuickLookupsPlugin,
-  QuickPolymorphismPlugin,
-  QuickTablesPlugin,
-} from "./QuickBuildPlugins.ts";
 import { RowPresencePlugin } from "./RowPresencePlugin.ts";
 import { JsonScalarPlugin, ScalarInputPlugin, StrictScalarsPlugin, TimeScalarPlugin } from "./ScalarPlugins.ts";
 import { SharedContextPlugin } from "./SharedContextPlugin.ts";
@@ -93,11 +93,11 @@ export function makePreset({
   return {
     extends: [PLUGINS_IN_ORDER, graphileBuildPreset, graphileBuildPgPreset],
     plugins: [
-      QuickBehaviorsPlugin,
-      QuickIntrospectionPlugin,
-      QuickLookupsPlugin,
-      QuickPolymorphismPlugin,
-      QuickTablesPlugin,
+      MemoizedBehaviorsPlugin,
+      IndexedIntrospectionPlugin,
+      IndexedLookupsPlugin,
+      IndexedPolymorphismPlugin,
+      IndexedTablesPlugin,
       SharedContextPlugin,
       ClientRolesPlugin,
       UnloggedTablesPlugin,
@@ -159,7 +159,7 @@ export function makePreset({
 type PluginName = keyof GraphileConfig.Plugins;
 
 const DISABLED_PLUGINS: readonly PluginName[] = [
-  // Replaced by QuickIntrospectionPlugin, QuickPolymorphismPlugin and QuickTablesPlugin.
+  // Replaced by IndexedIntrospectionPlugin, IndexedPolymorphismPlugin and IndexedTablesPlugin.
   "PgIntrospectionPlugin",
   "PgPolymorphismPlugin",
   "PgTablesPlugin",

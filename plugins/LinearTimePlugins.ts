@@ -12,7 +12,7 @@ import { type Codec, resourcesOf } from "./table.ts";
 declare global {
   namespace GraphileConfig {
     interface Plugins {
-      QuickIntrospectionPlugin: true;
+      IndexedIntrospectionPlugin: true;
     }
   }
   namespace GraphileBuild {
@@ -42,9 +42,9 @@ const { name, description } = PgIntrospectionPlugin;
 const coreGather = PgIntrospectionPlugin.gather!;
 
 /** Core scans all entities of a kind for each lookup, and gathers all tables concurrently. */
-export const QuickIntrospectionPlugin: GraphileConfig.Plugin = {
+export const IndexedIntrospectionPlugin: GraphileConfig.Plugin = {
   ...PgIntrospectionPlugin,
-  name: "QuickIntrospectionPlugin",
+  name: "IndexedIntrospectionPlugin",
   description: `${description}, one after the other, in linear time`,
   provides: [name],
   gather: {
@@ -147,15 +147,15 @@ async function introspectServices(
 declare global {
   namespace GraphileConfig {
     interface Plugins {
-      QuickLookupsPlugin: true;
-      QuickTablesPlugin: true;
-      QuickPolymorphismPlugin: true;
+      IndexedLookupsPlugin: true;
+      IndexedTablesPlugin: true;
+      IndexedPolymorphismPlugin: true;
     }
   }
 }
 
-export const QuickLookupsPlugin: GraphileConfig.Plugin = {
-  name: "QuickLookupsPlugin",
+export const IndexedLookupsPlugin: GraphileConfig.Plugin = {
+  name: "IndexedLookupsPlugin",
   description: "Indexes the lookups for which core scans all tables or all columns",
   after: ["PgBasicsPlugin"],
   schema: {
@@ -193,9 +193,9 @@ const { name: tablesPluginName, description: tablesDescription, schema: tablesSc
 const registerTableTypes = tablesSchema!.hooks!.init as GraphileBuild.Hook<object, GraphileBuild.ContextInit>;
 
 /** For each row type, core scans all resources for its table. So the hook gets one row type at a time, with its resources only. */
-export const QuickTablesPlugin: GraphileConfig.Plugin = {
+export const IndexedTablesPlugin: GraphileConfig.Plugin = {
   ...PgTablesPlugin,
-  name: "QuickTablesPlugin",
+  name: "IndexedTablesPlugin",
   description: `${tablesDescription}, in linear time`,
   provides: [tablesPluginName],
   schema: {
@@ -223,9 +223,9 @@ const {
 const addPolymorphicInterfaces = polymorphismSchema!.hooks!.GraphQLObjectType_interfaces as InterfacesHook;
 
 /** For each type, core scans all row types for polymorphic ones, of which most databases have none. */
-export const QuickPolymorphismPlugin: GraphileConfig.Plugin = {
+export const IndexedPolymorphismPlugin: GraphileConfig.Plugin = {
   ...PgPolymorphismPlugin,
-  name: "QuickPolymorphismPlugin",
+  name: "IndexedPolymorphismPlugin",
   description: `${polymorphismDescription ?? polymorphismPluginName}, in linear time`,
   provides: [polymorphismPluginName],
   schema: {
@@ -276,7 +276,7 @@ type PolymorphismRegistry = GraphileBuild.BuildInput["pgRegistry"];
 declare global {
   namespace GraphileConfig {
     interface Plugins {
-      QuickBehaviorsPlugin: true;
+      MemoizedBehaviorsPlugin: true;
     }
   }
 }
@@ -291,8 +291,8 @@ type CoreBehavior = {
   validateBehavior(type: string | null, source: string, text: string): void;
 };
 
-export const QuickBehaviorsPlugin: GraphileConfig.Plugin = {
-  name: "QuickBehaviorsPlugin",
+export const MemoizedBehaviorsPlugin: GraphileConfig.Plugin = {
+  name: "MemoizedBehaviorsPlugin",
   description:
     "Memoizes behavior strings, of which a schema has few, so that each is parsed and compared once and not per column",
   schema: {
