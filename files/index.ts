@@ -2,3 +2,10 @@ export { collectFiles, noteStrayFiles } from "./collect-files.ts";
 export { type BytePart, ContentTooLarge, type DraftFile, type FileStore, type StoredFile } from "./file-store.ts";
 export { makeFolderStore } from "./folder-store.ts";
 export { type Files, openFileStore, openFiles } from "./open-files.ts";
+export {
+  type ImageOptions,
+  loadImageTransformer,
+  type TransformedImage,
+  type TransformImage,
+  UnreadableImage,
+} from "./transform-image.ts";

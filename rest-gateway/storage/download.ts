@@ -32,13 +32,10 @@ export function downloadRoutes({ store, keys }: Pick<StorageServices, "store" | 
       });
     },
     "GET /object/{bucket}/{path*}": asCaller,
-    "GET /render/image/{kind}/{bucket}/{path*}": async () => {
-      throw storageError("FeatureNotEnabled", "Images are not transformed here.");
-    },
   };
 }
 
-type SendOptions = {
+export type SendOptions = {
   /** Whether shared caches may keep it. */
   readonly cache: "public" | "private";
   /** When the address ends, in seconds since 1970. */
@@ -77,7 +74,7 @@ function chooseResponse(request: MatchedRequest, row: ObjectRow, { bytes }: Stor
   const tag = `"${row.content}"`;
   const common = { ETag: tag, ...cacheHeaders(row, options) };
   if (isUnchanged(request, row, tag)) return { status: 304, part: null, headers: common };
-  const described = { ...common, ...contentHeaders(request, row) };
+  const described = { ...common, ...contentHeaders(request, row.metadata?.mimetype ?? "application/octet-stream") };
   const range = headers["if-range"] === undefined || headers["if-range"] === tag ? headers.range : undefined;
   const parts = range === undefined ? -2 : parseRange(bytes, range);
   if (parts === -1) {
@@ -98,7 +95,10 @@ function isUnchanged({ headers }: MatchedRequest, { updated_at }: ObjectRow, tag
   return Math.floor(Date.parse(updated_at) / 1000) * 1000 <= since;
 }
 
-function cacheHeaders({ metadata, updated_at }: ObjectRow, { cache, expires }: SendOptions): Record<string, string> {
+export function cacheHeaders(
+  { metadata, updated_at }: ObjectRow,
+  { cache, expires }: SendOptions,
+): Record<string, string> {
   const own = metadata?.cacheControl ?? "no-cache";
   const lastModified = { "Last-Modified": new Date(updated_at).toUTCString() };
   if (expires !== undefined)
@@ -109,8 +109,7 @@ function cacheHeaders({ metadata, updated_at }: ObjectRow, { cache, expires }: S
 /** Types whose scripts a browser would run, with the rights of this site. */
 const RUNNABLE = /html|xml|svg|script|ecma/i;
 
-function contentHeaders({ query }: MatchedRequest, { metadata }: ObjectRow): Record<string, string> {
-  const type = metadata?.mimetype ?? "application/octet-stream";
+export function contentHeaders({ query }: MatchedRequest, type: string): Record<string, string> {
   const download = query.get("download");
   return {
     // As Supabase's service: a page is shown as its source.
@@ -135,4 +134,4 @@ async function* toBodyStream(content: Readable): BodyStream {
 }
 
 /** The writer sends the headers, with the length of the whole, and reads nothing. */
-async function* headOnly(): BodyStream {}
+export async function* headOnly(): BodyStream {}

@@ -1,4 +1,6 @@
 import { jsonResponse } from "#http";
+import { isJsonObject } from "#runtime/json";
+import { checkImageOptions, type SentImageOptions } from "./image-options.ts";
 import { signAddress } from "./signed-urls.ts";
 import { storageError } from "./storage-error.ts";
 import {
@@ -33,13 +35,24 @@ export function signRoutes({ keys }: Pick<StorageServices, "keys">): StorageRout
     "POST /object/sign/{bucket}/{path*}": async (request) => {
       const address = addressOf(request);
       const body = await readJsonBody(request);
-      if (body.transform !== undefined) throw storageError("FeatureNotEnabled", "Images are not transformed here.");
       const seconds = readExpiry(body);
+      const image = readTransform(body);
       await request.rows.find(address);
+      if (image) {
+        const token = signAddress("storage:image", address, seconds, keys, { transformations: JSON.stringify(image) });
+        return jsonResponse(200, { signedURL: `/render/image/sign/${address.bucket}/${address.name}?token=${token}` });
+      }
       const token = signAddress("storage:download", address, seconds, keys);
       return jsonResponse(200, { signedURL: `/object/sign/${address.bucket}/${address.name}?token=${token}` });
     },
   };
+}
+
+/** Null: the object as it is. */
+function readTransform({ transform }: JsonBody): SentImageOptions | null {
+  if (transform === undefined) return null;
+  if (!isJsonObject(transform)) throw storageError("InvalidRequest", "body/transform must be object");
+  return checkImageOptions(transform);
 }
 
 function readExpiry({ expiresIn }: JsonBody): number {

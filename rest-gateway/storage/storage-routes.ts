@@ -1,6 +1,7 @@
 import { type GatewayHandler, jsonResponse, makeRouteFinder, type PatternRoutes } from "#http";
 import { bucketRoutes } from "./bucket-routes.ts";
 import { downloadRoutes } from "./download.ts";
+import { imageRoutes } from "./image-routes.ts";
 import { listRoutes } from "./list-routes.ts";
 import { objectRoutes } from "./object-routes.ts";
 import { signRoutes } from "./sign-routes.ts";
@@ -30,6 +31,7 @@ function storageRoutes(services: StorageServices): PatternRoutes {
     ...listRoutes,
     ...signRoutes(services),
     ...downloadRoutes(services),
+    ...imageRoutes(services),
     ...uploadRoutes(services),
     "GET /version": async () => jsonResponse(200, { version: "content-service" }),
     "GET /status": async () => ({ status: 200, headers: {}, body: null }),
@@ -49,6 +51,8 @@ const OPEN_ROUTES: ReadonlySet<string> = new Set([
   "GET /object/public/{bucket}/{path*}",
   "GET /object/info/public/{bucket}/{path*}",
   "GET /object/sign/{bucket}/{path*}",
+  "GET /render/image/public/{bucket}/{path*}",
+  "GET /render/image/sign/{bucket}/{path*}",
   "PUT /object/upload/sign/{bucket}/{path*}",
   "GET /status",
   "GET /version",

@@ -1,0 +1,92 @@
+import type sharpModule from "sharp";
+import type { Sharp } from "sharp";
+
+/** As callers ask for it: null keeps what the image has. */
+export type ImageOptions = {
+  readonly width: number | null;
+  readonly height: number | null;
+  readonly resize: "cover" | "contain" | "fill";
+  /** From 1 to 100. */
+  readonly quality: number;
+  readonly format: "origin" | "webp";
+};
+
+export type TransformedImage = { readonly content: Buffer; readonly type: string };
+
+export type TransformImage = (content: Buffer, options: ImageOptions) => Promise<TransformedImage>;
+
+/** No image of a kind that is read here, or one with too many pixels. */
+export class UnreadableImage extends Error {
+  override name = "UnreadableImage";
+}
+
+const MAX_PIXELS = 50_000_000;
+const MAX_SECONDS = 20;
+
+/** By the names of the library. SVG, PDF and the others are parsed by code that follows references, so they are not read. */
+const LOADERS = ["Jpeg", "Png", "Webp", "Nsgif", "Heif", "Tiff"].map((kind) => `VipsForeignLoad${kind}`);
+
+const MEDIA_TYPES: Readonly<Record<string, string>> = {
+  jpeg: "image/jpeg",
+  png: "image/png",
+  webp: "image/webp",
+  gif: "image/gif",
+  avif: "image/avif",
+  tiff: "image/tiff",
+};
+
+/** Null if the package `sharp` is not installed. */
+export async function loadImageTransformer(
+  load: () => Promise<{ default: typeof sharpModule }> = () => import("sharp"),
+): Promise<TransformImage | null> {
+  const sharp = await load().then(
+    (module) => module.default,
+    () => null,
+  );
+  if (!sharp) return null;
+  // Images are transformed side by side, each on one thread, and none is likely to come again.
+  sharp.concurrency(1);
+  sharp.cache(false);
+  sharp.block({ operation: ["VipsForeignLoad"] });
+  sharp.unblock({ operation: LOADERS });
+  return async (content, options) => {
+    try {
+      return await transform(sharp, content, options);
+    } catch (error) {
+      throw new UnreadableImage("The image could not be read", { cause: error });
+    }
+  };
+}
+
+async function transform(sharp: typeof sharpModule, content: Buffer, options: ImageOptions): Promise<TransformedImage> {
+  const { width, height, resize, quality } = options;
+  const image = sharp(content, { limitInputPixels: MAX_PIXELS, failOn: "error", sequentialRead: true });
+  const { format: found } = await image.metadata();
+  const source = found === "heif" ? "avif" : found;
+  const format = options.format === "webp" ? "webp" : source;
+  const resized = image
+    .timeout({ seconds: MAX_SECONDS })
+    .autoOrient()
+    .resize(width, height, { fit: resize === "contain" ? "inside" : resize, withoutEnlargement: true });
+  const { data } = await encode(resized, format, quality).toBuffer({ resolveWithObject: true });
+  return { content: data, type: MEDIA_TYPES[format] ?? "application/octet-stream" };
+}
+
+function encode(image: Sharp, format: string, quality: number): Sharp {
+  switch (format) {
+    case "jpeg":
+      return image.jpeg({ quality });
+    case "webp":
+      return image.webp({ quality });
+    case "avif":
+      return image.avif({ quality, effort: 2 });
+    case "png":
+      return image.png();
+    case "gif":
+      return image.gif();
+    case "tiff":
+      return image.tiff({ quality });
+    default:
+      throw new Error(`Images of the format ${format} are not transformed`);
+  }
+}
