@@ -4,9 +4,12 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { promisify } from "node:util";
+import { createClient } from "@supabase/supabase-js";
+import jwt from "jsonwebtoken";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { anonKey, openRealtimeFixture, type RealtimeFixture } from "../realtime/service.ts";
 import { REPOSITORY } from "../repository.ts";
+import { SECRET } from "../secret.ts";
 import { ADDRESS } from "./five-minutes.ts";
 
 /** A code block with a file name. */
@@ -24,6 +27,7 @@ const STAND_INS = {
     const jar = new Map();
     export const cookies = async () => ({
       get: (name) => jar.has(name) ? { value: jar.get(name) } : undefined,
+      getAll: () => [...jar].map(([name, value]) => ({ name, value })),
       set: (name, value) => jar.set(name, value),
     });`,
   "react-native-url-polyfill/auto.js": "",
@@ -57,7 +61,9 @@ beforeAll(async () => {
   }
   const storage = JSON.stringify({ type: "module", exports: "./index.js" });
   await write("node_modules/@react-native-async-storage/async-storage/package.json", storage);
-  await symlink(join(REPOSITORY, "node_modules/@supabase"), join(folder, "node_modules/@supabase"));
+  for (const name of ["@supabase", "cookie"]) {
+    await symlink(join(REPOSITORY, "node_modules", name), join(folder, "node_modules", name));
+  }
   for (const guide of ["python", "nextjs", "react-native"]) {
     const text = await readFile(join(REPOSITORY, `docs/guides/${guide}.md`), "utf8");
     for (const [, name, code] of text.matchAll(FILE)) {
@@ -117,6 +123,25 @@ describe("the client of the Next.js guide", () => {
     store(await cookies(), pair);
     expect(await writeArticle()).toBe(201);
   });
+});
+
+test("the guide's client of @supabase/ssr keeps the session of supabase.auth in cookies, and reads as the user", async () => {
+  const servers = createClient(fixture.service.url, jwt.sign({ role: "service_role" }, SECRET));
+  const email = "grace@example.org";
+  await servers.auth.admin.createUser({ email, password: PASSWORD, email_confirm: true });
+  const { service } = await load("nextjs/lib/ssr.ts");
+  const first = await service();
+  expect((await first.auth.getUser()).data.user).toBeNull();
+  expect((await first.from("articles").insert({ title: "Cookies", content: "…" })).status).toBe(401);
+  const signedIn = await first.auth.signInWithPassword({ email, password: PASSWORD });
+  expect(signedIn.error).toBeNull();
+
+  // The next request has only the cookies.
+  const next = await service();
+  expect((await next.auth.getUser()).data.user.email).toBe(email);
+  expect((await next.from("articles").insert({ title: "Cookies", content: "…" })).status).toBe(201);
+  expect((await next.auth.signOut()).error).toBeNull();
+  expect((await (await service()).auth.getUser()).data.user).toBeNull();
 });
 
 describe("the client of the React Native guide", () => {
