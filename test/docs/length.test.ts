@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { repositoryFiles } from "../repository.ts";
 
 /** May only fall: a page that grows makes another one shorter. */
-const MOST_WORDS = 95_500;
+const MOST_WORDS = 95_000;
 const LONGEST_CELL = 25;
 /** Pages whose tables still have longer cells, with the longest. May only fall. */
 const LONGER_CELLS: Readonly<Record<string, number>> = {
@@ -22,7 +22,6 @@ const LONGER_CELLS: Readonly<Record<string, number>> = {
   "docs/limits.md": 59,
   "docs/moving.md": 55,
   "docs/observability.md": 28,
-  "docs/performance.md": 42,
   "docs/policy-tests.md": 46,
   "docs/projects.md": 30,
   "docs/realtime.md": 49,
