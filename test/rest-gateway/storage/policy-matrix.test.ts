@@ -1,0 +1,226 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createClient, type SupabaseClient } from "@supabase/supabase-js";
+import jwt from "jsonwebtoken";
+import pg from "pg";
+import sharp from "sharp";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Service } from "../../../service/service.ts";
+import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { SECRET } from "../../secret.ts";
+import { serve } from "../../serve.ts";
+
+// What each caller may do with each method of storage-js, compared with what SQL in the caller's role does.
+
+type Claims = { readonly role: string; readonly sub?: string };
+
+const CALLERS: Readonly<Record<string, Claims>> = {
+  anonymous: { role: "anon" },
+  owner: { role: "authenticated", sub: "1" },
+  "another user": { role: "authenticated", sub: "2" },
+  service: { role: "service_role" },
+  administrator: { role: "admin", sub: "9" },
+};
+
+const OWN = "(storage.foldername(name))[1] = (select auth.uid())::text";
+const POLICIES: Readonly<Record<string, readonly string[]>> = {
+  "no policy": [],
+  "own files may be read": [`on storage.objects for select to authenticated using (${OWN})`],
+  "own files may be added, and are not read": [
+    `on storage.objects for insert to authenticated with check (${OWN})`,
+    "on storage.buckets for select to authenticated using (true)",
+  ],
+  "own files may be read and changed": [
+    `on storage.objects for select to authenticated using (${OWN})`,
+    `on storage.objects for update to authenticated using (${OWN})`,
+  ],
+  "own files may be deleted, and are not read": [`on storage.objects for delete to authenticated using (${OWN})`],
+  "own files are the user's": [
+    `on storage.objects to authenticated using (${OWN}) with check (${OWN})`,
+    "on storage.buckets for select to authenticated using (true)",
+  ],
+  "everybody reads all, and nobody adds to another bucket": [
+    "on storage.objects for select using (true)",
+    `on storage.objects for insert with check (bucket_id = 'main')`,
+    `on storage.objects for update using (true) with check (bucket_id = 'main')`,
+    "on storage.objects for delete using (true)",
+  ],
+  "buckets may be made, changed and deleted by users": ["on storage.buckets to authenticated using (true)"],
+};
+
+const FILE = "1/picture.png";
+const PUT = (name: string) => `insert into storage.objects (bucket_id, name) values ('main', '${name}')`;
+const REPLACE = `${PUT(FILE)} on conflict (bucket_id, name) do update set metadata = excluded.metadata`;
+const READ = `select name from storage.objects where bucket_id = 'main' and name = '${FILE}'`;
+const BUCKET = (id: string) => `select id from storage.buckets where id = '${id}'`;
+
+type Result = { readonly error: unknown };
+type Method = {
+  readonly call: (client: SupabaseClient) => Promise<Result | boolean>;
+  /** The method succeeds if each statement succeeds, and touches a row. */
+  readonly sql: readonly string[];
+};
+
+const main = (client: SupabaseClient) => client.storage.from("main");
+const METHODS: Readonly<Record<string, Method>> = {
+  download: { call: (client) => main(client).download(FILE), sql: [READ] },
+  "download of a transformed image": {
+    call: (client) => main(client).download(FILE, { transform: { width: 2 } }),
+    sql: [READ],
+  },
+  info: { call: (client) => main(client).info(FILE), sql: [READ] },
+  exists: { call: async (client) => (await main(client).exists(FILE)).data, sql: [READ] },
+  list: { call: async (client) => (await main(client).list("1")).data!.length > 0, sql: [READ] },
+  listV2: {
+    call: async (client) => (await main(client).listV2({ prefix: "1/" })).data!.objects.length > 0,
+    sql: [READ],
+  },
+  createSignedUrl: { call: (client) => main(client).createSignedUrl(FILE, 60), sql: [READ] },
+  "createSignedUrl of a transformed image": {
+    call: (client) => main(client).createSignedUrl(FILE, 60, { transform: { width: 2 } }),
+    sql: [READ],
+  },
+  createSignedUrls: {
+    call: async (client) => (await main(client).createSignedUrls([FILE], 60)).data![0]!.error === null,
+    sql: [READ],
+  },
+  upload: { call: (client) => main(client).upload("1/new", "x"), sql: [PUT("1/new")] },
+  "upload with upsert": { call: (client) => main(client).upload(FILE, "x", { upsert: true }), sql: [REPLACE] },
+  update: { call: (client) => main(client).update(FILE, "x"), sql: [REPLACE] },
+  createSignedUploadUrl: { call: (client) => main(client).createSignedUploadUrl("1/new"), sql: [PUT("1/new")] },
+  "createSignedUploadUrl with upsert": {
+    call: (client) => main(client).createSignedUploadUrl(FILE, { upsert: true }),
+    sql: [REPLACE],
+  },
+  move: {
+    call: (client) => main(client).move(FILE, "1/moved"),
+    sql: [READ, `update storage.objects set name = '1/moved' where bucket_id = 'main' and name = '${FILE}'`],
+  },
+  "move to another bucket": {
+    call: (client) => main(client).move(FILE, "1/moved", { destinationBucket: "spare" }),
+    sql: [READ, `update storage.objects set bucket_id = 'spare' where bucket_id = 'main' and name = '${FILE}'`],
+  },
+  copy: { call: (client) => main(client).copy(FILE, "1/copy"), sql: [READ, PUT("1/copy")] },
+  remove: {
+    call: async (client) => ((await main(client).remove([FILE])).data?.length ?? 0) > 0,
+    sql: [`delete from storage.objects where bucket_id = 'main' and name = '${FILE}'`],
+  },
+  getBucket: { call: (client) => client.storage.getBucket("main"), sql: [BUCKET("main")] },
+  listBuckets: {
+    call: async (client) => (await client.storage.listBuckets()).data!.length > 0,
+    sql: ["select from storage.buckets"],
+  },
+  createBucket: {
+    call: (client) => client.storage.createBucket("new"),
+    sql: ["insert into storage.buckets (id, name) values ('new', 'new')"],
+  },
+  updateBucket: {
+    call: (client) => client.storage.updateBucket("main", { public: false }),
+    sql: [BUCKET("main"), "update storage.buckets set public = false where id = 'main'"],
+  },
+  deleteBucket: {
+    call: (client) => client.storage.deleteBucket("spare"),
+    sql: [BUCKET("spare"), "delete from storage.buckets where id = 'spare'"],
+  },
+};
+
+let database: TestDatabase;
+let service: Service;
+let folder: string;
+let owner: pg.Client;
+let operator: SupabaseClient;
+let picture: Buffer;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "matrix-"));
+  database = await cloneDatabase();
+  owner = new pg.Client({ connectionString: database.ownerUrl });
+  await owner.connect();
+  service = await serve(database, { STORAGE_DIR: folder });
+  operator = clientOf({ role: "service_role" });
+  picture = await sharp({ create: { width: 4, height: 4, channels: 3, background: "red" } })
+    .png()
+    .toBuffer();
+});
+
+afterAll(async () => {
+  await service.stop();
+  await owner.end();
+  await database.drop();
+  await rm(folder, { recursive: true });
+});
+
+function clientOf(claims: Claims): SupabaseClient {
+  return createClient(service.url, jwt.sign(claims, SECRET));
+}
+
+/** One file of the first user in one of two buckets. */
+async function prepare(): Promise<void> {
+  await owner.query(`
+    delete from storage.objects;
+    delete from storage.buckets;
+    insert into storage.buckets (id, name) values ('main', 'main'), ('spare', 'spare')`);
+  expect((await main(operator).upload(FILE, picture, { contentType: "image/png" })).error).toBeNull();
+}
+
+async function setPolicies(policies: readonly string[]): Promise<void> {
+  const { rows } = await owner.query(`
+    select format('drop policy %I on storage.%I', policyname, tablename) as text from pg_policies
+    where schemaname = 'storage' and policyname like 'matrix %'`);
+  for (const { text } of rows) await owner.query(text);
+  for (const [index, policy] of policies.entries()) await owner.query(`create policy "matrix ${index}" ${policy}`);
+}
+
+/** Whether the role may run the statements, and they touch a row. Nothing stays. */
+async function allowsInSql({ role, ...claims }: Claims, statements: readonly string[]): Promise<boolean> {
+  await owner.query("begin");
+  try {
+    await owner.query("select set_config('request.jwt.claims', $1, true)", [JSON.stringify({ role, ...claims })]);
+    await owner.query(`set local role ${role}`);
+    for (const text of statements) if ((await owner.query(text)).rowCount === 0) return false;
+    return true;
+  } catch (error) {
+    // 42501: insufficient_privilege, which a policy raises too.
+    if ((error as pg.DatabaseError).code === "42501") return false;
+    throw error;
+  } finally {
+    await owner.query("rollback");
+  }
+}
+
+describe.each(Object.entries(POLICIES))("%s", (_, policies) => {
+  test.each(Object.entries(CALLERS))("%s", async (_name, claims) => {
+    await setPolicies(policies);
+    const client = clientOf(claims);
+    const inSql: Record<string, boolean> = {};
+    const byMethod: Record<string, boolean> = {};
+    for (const [name, { call, sql }] of Object.entries(METHODS)) {
+      await prepare();
+      inSql[name] = await allowsInSql(claims, sql);
+      const result = await call(client);
+      byMethod[name] = typeof result === "boolean" ? result : result.error === null;
+    }
+    expect(byMethod).toEqual(inSql);
+  });
+});
+
+test("a bucket is emptied of what its caller may delete in SQL", async () => {
+  await setPolicies([
+    ...POLICIES["own files are the user's"]!,
+    "on storage.objects for select to authenticated using (true)",
+  ]);
+  for (const claims of Object.values(CALLERS)) {
+    await prepare();
+    await main(operator).upload("2/other", "x");
+    const seesBucket = await allowsInSql(claims, [BUCKET("main")]);
+    const left: string[] = [];
+    for (const name of [FILE, "2/other"]) {
+      const remove = `delete from storage.objects where name = '${name}'`;
+      if (!seesBucket || !(await allowsInSql(claims, [remove]))) left.push(name);
+    }
+    expect((await clientOf(claims).storage.emptyBucket("main")).error === null).toBe(seesBucket);
+    const { rows } = await owner.query('select name from storage.objects order by name collate "C"');
+    expect([claims, rows.map(({ name }) => name)]).toEqual([claims, left]);
+  }
+});
