@@ -5,7 +5,6 @@ import type {
   ChangeSubscription,
   CommittedTransaction,
   LogicalMessage,
-  ReplicatedRelation,
   ReplicationGap,
   ReplicationStream,
   RowChange,
@@ -15,14 +14,9 @@ import { unavailable } from "#runtime";
 import { batchLookups, type Supervisor, type WorkReport } from "#runtime/concurrency";
 import type { Logger } from "#runtime/log";
 import { type Outbox, Pacer } from "../protocol/outbox.ts";
-import {
-  type AudienceDependencies,
-  type FindAudience,
-  makeFindAudience,
-  matchesTable,
-  PublicationWatch,
-} from "./audience.ts";
-import { ChangeDelivery, changeBytes, changePosition, type FeedEntry, isStep, type PendingChange } from "./delivery.ts";
+import { type AudienceDependencies, matchesTable, PublicationWatch } from "./audience.ts";
+import { type CheckChanges, type DeliveriesByRelation, makeCheckChanges } from "./check-changes.ts";
+import { changeBytes, changePosition, type FeedEntry, isStep, type PendingChange } from "./delivery.ts";
 import { FilterBacklogs, type FilterEvaluator } from "./filter-evaluation.ts";
 import type { AwaitVisible, CheckRowVisibility } from "./row-visibility.ts";
 import {
@@ -52,7 +46,6 @@ type ChangeFeedOptions = FeedDependencies & {
   readonly onGap?: () => void;
 };
 
-type DeliveriesByRelation = ReadonlyMap<ReplicatedRelation, ChangeDelivery>;
 /** Changes that are delivered together: all, those not delivered before, and the position after them. */
 type DeliveryRound = {
   readonly changes: readonly PendingChange[];
@@ -93,7 +86,7 @@ export class ChangeFeed {
   /** Subscribers whose tables are decoded, and those of them who are sent changes. */
   readonly #subscribers = new Set<ChangeSubscriber>();
   readonly #active = new Set<ChangeSubscriber>();
-  readonly #findAudience: FindAudience;
+  readonly #checkChanges: CheckChanges;
   readonly #publicationWatch: PublicationWatch;
   readonly #report: WorkReport;
   #entries: FeedEntry[] = [];
@@ -116,7 +109,12 @@ export class ChangeFeed {
 
   constructor(options: ChangeFeedOptions) {
     this.#options = options;
-    this.#findAudience = makeFindAudience(options);
+    this.#checkChanges = makeCheckChanges(options, {
+      subscribers: this.#active,
+      schemaChanges: () => this.#schemaChanges,
+      upToDate: () => this.#upToDate,
+      history: () => this.history,
+    });
     this.#publicationWatch = new PublicationWatch({ ...options, subscribers: this.#subscribers });
     this.#report = options.supervisor.report("delivery of changes");
     this.#deliveredTo = options.since?.position ?? endOfTransaction(0n);
@@ -391,7 +389,7 @@ export class ChangeFeed {
     this.#abandonedFrom = null;
     const changes = entries.filter((entry): entry is PendingChange => !("kind" in entry));
     const deliveries =
-      changes.length > 0 ? await this.#report.expect(() => this.#check(changes), LATE_MS) : NO_DELIVERIES;
+      changes.length > 0 ? await this.#report.expect(() => this.#checkChanges(changes), LATE_MS) : NO_DELIVERIES;
     const delivered: PendingChange[] = [];
     const end = Promise.withResolvers<StreamPosition>();
     const delayed = this.#startFilters(deliveries, { changes, delivered, end: end.promise });
@@ -410,24 +408,6 @@ export class ChangeFeed {
     if (this.#abandonedFrom === null || isStep(entry)) return false;
     const { commitLsn } = "kind" in entry ? entry.position : entry.transaction;
     return commitLsn >= this.#abandonedFrom;
-  }
-
-  /** What each group sees of the changes. Repeated if the schema has changed meanwhile, since policies and groups may have changed too. */
-  async #check(changes: readonly PendingChange[]): Promise<DeliveriesByRelation> {
-    for (;;) {
-      const schemaChanges = this.#schemaChanges;
-      await this.#upToDate;
-      const deliveries = new Map<ReplicatedRelation, ChangeDelivery>();
-      for (const [relation, changesOfTable] of Map.groupBy(changes, ({ change }) => change.relation)) {
-        const audience = await this.#findAudience(this.#active, relation);
-        if (audience) deliveries.set(relation, new ChangeDelivery(changesOfTable, audience, this.history));
-      }
-      const xids = new Set(changes.map(({ transaction }) => transaction.xid));
-      // Before the check, because policies may read rows of other tables that the same transaction has written.
-      if (deliveries.size > 0) await this.#options.awaitVisible(xids);
-      await Promise.all([...deliveries.values()].map((delivery) => delivery.check(this.#options.checkVisibility)));
-      if (schemaChanges === this.#schemaChanges) return deliveries;
-    }
   }
 
   /** Starts to evaluate filters. Returns the subscribers who are sent these changes later: after their filters, and after their backlog. */

@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ChangeFeed } from "../../../realtime/changes/feed.ts";
 import { until } from "../../until.ts";
 import { type Message, RawClient } from "../raw-client.ts";
@@ -137,4 +137,50 @@ test("changes that a promoted standby never had are discarded if they were not d
   expect(listener.lost).toBe("a rewind");
   feed.close();
   await services.catalog.close();
+});
+
+describe("a change that is checked while the schema changes", () => {
+  async function deliver(change: (check: number, stream: StreamByHand) => Promise<void>) {
+    const stream = new StreamByHand();
+    let checks = 0;
+    const awaitVisible = () => change(++checks, stream);
+    const services = await servicesWith(stream, { owner: fixture.owner, awaitVisible });
+    const feed = new ChangeFeed({ ...services, since: null });
+    const listener = new Listener();
+    const subscribed = feed.subscribe(listener);
+    await until(() => stream.underway.length === 1);
+    stream.arrive();
+    await subscribed;
+    stream.insert(1_000n, "41");
+    await until(() => feed.isIdle);
+    listener.outbox.flush();
+    feed.close();
+    await services.catalog.close();
+    return { checks, sent: listener.sent.join() };
+  }
+
+  test("is delivered, though changes of other tables never end", async () => {
+    const { checks, sent } = await deliver(async (_check, stream) => stream.changeSchema());
+    expect(checks).toBe(1);
+    expect(sent).toContain('"record":{"id":41}');
+  });
+
+  test.each([
+    ["gets a column", true, "alter table news add column late integer", "alter table news drop column late"],
+    [
+      "gets a policy",
+      true,
+      "alter table news enable row level security; create policy late on news for select using (id > 0)",
+      "drop policy late on news; alter table news disable row level security",
+    ],
+    ["is revoked", false, "revoke select on news from anon", "grant select on news to anon"],
+  ])("is checked again if its table %s", async (_what, isSent, alter, restore) => {
+    const { checks, sent } = await deliver(async (check, stream) => {
+      if (check > 1) return;
+      await fixture.owner.query(alter);
+      stream.changeSchema();
+    });
+    await fixture.owner.query(restore);
+    expect([checks, sent.includes('"record":{"id":41}')]).toEqual([2, isSent]);
+  });
 });

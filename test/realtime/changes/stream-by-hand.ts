@@ -70,6 +70,12 @@ export class StreamByHand implements ReplicationStream {
     }
   }
 
+  /** The message that the database writes when its schema has changed. */
+  changeSchema(): void {
+    const message = { prefix: "schema", content: Buffer.alloc(0), transaction: null, lsn: 0n, index: 0 };
+    for (const { message: hear } of this.#followers) hear?.(message);
+  }
+
   gap(until: Lsn, reason = "a gap"): void {
     for (const follower of this.#followers) follower.gap({ reason, after: until, until });
   }
