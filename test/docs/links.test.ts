@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
 import { describe, expect, test } from "vitest";
@@ -23,23 +24,44 @@ function anchorsIn(file: string): string[] {
   );
 }
 
+function linksIn(files: readonly string[]): { file: string; target: string }[] {
+  return files.flatMap((file) =>
+    [...readFileSync(file, "utf8").replace(CODE, "").matchAll(LINK)]
+      .map(({ groups }) => groups!.target!)
+      .filter((target) => !EXTERNAL.test(target))
+      .map((target) => ({ file, target })),
+  );
+}
+
+function goalOf(file: string, target: string): string {
+  const [path] = target.split("#") as [string];
+  return path === "" ? file : normalize(join(dirname(file), path)).replace(/\/$/, "");
+}
+
 function isBroken(file: string, target: string): boolean {
-  const [path, anchor] = target.split("#") as [string, string?];
-  const goal = path === "" ? file : normalize(join(dirname(file), path));
+  const [, anchor] = target.split("#");
+  const goal = goalOf(file, target);
   if (!existsSync(goal)) return true;
   return anchor !== undefined && goal.endsWith(".md") && !anchorsIn(goal).includes(anchor);
 }
 
 describe("the documentation", () => {
   test("has no broken links", () => {
-    const links = files.flatMap((file) =>
-      [...readFileSync(file, "utf8").replace(CODE, "").matchAll(LINK)]
-        .map(({ groups }) => groups!.target!)
-        .filter((target) => !EXTERNAL.test(target))
-        .map((target) => ({ file, target })),
-    );
+    const links = linksIn(files);
     expect(links.length).toBeGreaterThan(50);
     expect(links.filter(({ file, target }) => isBroken(file, target))).toEqual([]);
+  });
+
+  test("has no links to what the published package lacks", () => {
+    const words = ["pack", "--dry-run", "--ignore-scripts", "--json"];
+    const [{ files: packed }] = JSON.parse(
+      execFileSync("npm", words, { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] }),
+    );
+    const paths: string[] = packed.map(({ path }: { path: string }) => path);
+    const isPacked = (goal: string) => paths.some((path) => path === goal || path.startsWith(`${goal}/`));
+    const links = linksIn(paths.filter((path) => path.endsWith(".md") && files.includes(path)));
+    expect(links.length).toBeGreaterThan(50);
+    expect(links.filter(({ file, target }) => !isPacked(goalOf(file, target)))).toEqual([]);
   });
 
   test("has small pictures", () => {
