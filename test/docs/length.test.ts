@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { repositoryFiles } from "../repository.ts";
 
 /** May only fall: a page that grows makes another one shorter. */
-const MOST_WORDS = 95_500;
+const MOST_WORDS = 92_700;
 const LONGEST_CELL = 25;
 /** Pages whose tables still have longer cells, with the longest. May only fall. */
 const LONGER_CELLS: Readonly<Record<string, number>> = {
@@ -17,21 +17,20 @@ const LONGER_CELLS: Readonly<Record<string, number>> = {
   "docs/errors.md": 29,
   "docs/faults.md": 37,
   "docs/federation.md": 44,
-  "docs/graphql.md": 50,
   "docs/high-availability.md": 56,
   "docs/limits.md": 59,
   "docs/moving.md": 55,
   "docs/observability.md": 28,
   "docs/policy-tests.md": 46,
   "docs/projects.md": 30,
-  "docs/realtime.md": 49,
+  "docs/realtime.md": 26,
   "docs/replicas.md": 57,
   "docs/rest.md": 33,
   "docs/schedules.md": 27,
   "docs/security.md": 43,
   "docs/settings.md": 72,
   "docs/studio.md": 34,
-  "docs/table-interface.md": 47,
+  "docs/table-interface.md": 26,
   "docs/webhooks.md": 35,
 };
 
