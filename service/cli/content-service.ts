@@ -42,6 +42,7 @@ const COMMANDS: Readonly<Record<string, { readonly about: string; readonly run: 
     about: "restores a backup, a time of the WAL archive, or rows of a table",
     run: () => import("./restore.ts"),
   },
+  storage: { about: "copies files of a Supabase project", run: () => import("./storage.ts") },
   upgrade: {
     about: "brings the database to this version: migrations, and the embedded Postgres from an older major version",
     run: () => import("./upgrade.ts"),
