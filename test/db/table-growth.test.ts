@@ -66,7 +66,7 @@ describe("the list of tables", () => {
 /** The tests of the other bounds. */
 const SHOWN_ELSEWHERE: Readonly<Record<string, string>> = {
   "auth.deleted_accounts": "below: one per account, for a day",
-  "auth.federation_codes": "above: what is past its time, and the rate limit",
+  "auth.federation_codes": "below: the codes of sign-ins by a provider",
   "auth.refresh_tokens": "below: the sessions of a user",
   "auth.token_sessions": "below: the sessions of a user",
   "auth.users": "test/rest-gateway/sign-ups.test.ts",
@@ -146,6 +146,39 @@ describe("what is past its time", () => {
     await owner.query(`update ${table} set ${creation} expires_at = now() - interval '1 day'`);
     await trim();
     expect(await count(table)).toBe(0);
+  });
+});
+
+describe("the codes of sign-ins by a provider", () => {
+  const addCodes = (first: number, last: number) =>
+    owner.query(
+      `select auth.add_federation_code(${HASH}, 1, null, 60) from generate_series($1::integer, $2::integer) as n`,
+      [first, last],
+    );
+
+  test("are deleted when they are past their time by the next ones, ten by each, so that a flood keeps those of a minute", async () => {
+    await addCodes(1, 60);
+    expect(await count("auth.federation_codes")).toBe(60);
+    await owner.query("update auth.federation_codes set expires_at = now() - interval '1 second'");
+    await addCodes(61, 65);
+    expect(await count("auth.federation_codes")).toBe(15);
+    await addCodes(66, 67);
+    expect(await count("auth.federation_codes")).toBe(7);
+    expect(await count("auth.federation_codes", "expires_at < now()")).toBe(0);
+  });
+
+  test("end with their use, right or wrong, and with a new password", async () => {
+    await addCodes(1, 3);
+    const use = (n: number, challenge: string | null) =>
+      owner.query(`select auth.use_federation_code(${HASH.replace("n::text", "$1::text")}, $2, null)`, [
+        String(n),
+        challenge,
+      ]);
+    await use(1, null);
+    await use(2, "wrong");
+    expect(await count("auth.federation_codes")).toBe(1);
+    await owner.query("select auth.set_password(1, '$new', null)");
+    expect(await count("auth.federation_codes")).toBe(0);
   });
 });
 

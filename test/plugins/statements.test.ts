@@ -100,6 +100,29 @@ describe("a query without one statement per row", () => {
   });
 });
 
+describe("createUser", () => {
+  const create = (email: string) =>
+    generated.ask(anonymous, 'mutation ($email: String!) { createUser(input: { name: "X", email: $email }) { id } }', {
+      email,
+    });
+  const taken = async () => (await generated.owner.query("select email from public.users limit 1")).rows[0].email;
+
+  test("does the same work for a taken address, which only the answer tells", async () => {
+    const [one, other] = [await create("new@example.org"), await create(await taken())];
+    expect([one.faults, other.faults.map(({ code }) => code)]).toEqual([[], ["RESOURCE_CONFLICT"]]);
+    expect(other.statements).toEqual(one.statements);
+  });
+
+  test("neither answers nor works differently for a taken address while sign-ups are closed", async () => {
+    const settings = "insert into auth.account_settings (sign_ups) values (false)";
+    await generated.owner.query(settings);
+    const [one, other] = [await create("other@example.org"), await create(await taken())];
+    await generated.owner.query("delete from auth.account_settings");
+    expect(one.faults).toHaveLength(1);
+    expect(other).toEqual(one);
+  });
+});
+
 describe("the text of a statement", () => {
   test.each<[string, (value: number) => [string, Record<string, unknown>]]>([
     ["an id", (value) => ["query ($id: ID!) { article(id: $id) { title author { name } } }", { id: value }]],
