@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import pg from "pg";
-import type { AsOwner } from "#postgres/database";
+import { type AsOwner, isQueryCanceled } from "#postgres/database";
 import type { WorkReport } from "#runtime/concurrency";
 import { queryWithTimeout } from "./catalog-reader.ts";
 
@@ -87,6 +87,8 @@ export class CatalogWatch {
   #dueAt = Number.POSITIVE_INFINITY;
   #notBefore = 0;
   #checking: Promise<void> | null = null;
+  /** How long the database has worked for the last check, without the wait for a connection; 0 if it was away. */
+  #costMs = 0;
   #closed = false;
 
   constructor(options: CatalogWatchOptions) {
@@ -130,14 +132,13 @@ export class CatalogWatch {
     clearTimeout(this.#timer);
     this.#dueAt = performance.now() + pause;
     this.#timer = setTimeout(async () => {
-      const startedAt = performance.now();
       await this.check();
-      const now = performance.now();
-      const cost = now - startedAt;
+      const { report, intervalMs } = this.#options;
       const backoff = 2 ** this.#falseAlarms;
-      const pauseOf = (least: number) => Math.max(Math.min(least * backoff, MAX_PAUSE_MS), cost / MAX_DUTY_CYCLE);
-      this.#notBefore = now + pauseOf(MIN_PAUSE_MS);
-      this.#schedule(pauseOf(this.#options.intervalMs));
+      const rest = this.#costMs / MAX_DUTY_CYCLE;
+      const pauseOf = (least: number) => Math.max(Math.min(least * backoff, MAX_PAUSE_MS), rest);
+      this.#notBefore = performance.now() + pauseOf(MIN_PAUSE_MS);
+      this.#schedule(report.isRunning ? pauseOf(intervalMs) : Math.max(Math.min(report.retryMs, intervalMs), rest));
     }, pause);
     this.#timer.unref();
   }
@@ -146,7 +147,8 @@ export class CatalogWatch {
     const baseline = this.#baseline;
     if (!baseline) return;
     const { asOwner, report } = this.#options;
-    const read = () => asOwner((client) => readFingerprint(client, baseline));
+    const read = () => asOwner((client) => this.#measure(() => readFingerprint(client, baseline)));
+    this.#costMs = 0;
     const current = await report.watch(read, CHECK_TIMEOUT_MS).catch(() => null);
     // A load has finished meanwhile and has set a new baseline.
     if (!current || this.#closed || this.#baseline !== baseline) return;
@@ -157,6 +159,20 @@ export class CatalogWatch {
     this.#baseline = current;
     this.#falseAlarms = 0;
     this.#options.onUnchanged();
+  }
+
+  async #measure<Result>(work: () => Promise<Result>): Promise<Result> {
+    const startedAt = performance.now();
+    let isWork = true;
+    try {
+      return await work();
+    } catch (error) {
+      // An outage, however long, is no reason to look less often afterwards.
+      isWork = isQueryCanceled(error);
+      throw error;
+    } finally {
+      if (isWork) this.#costMs = performance.now() - startedAt;
+    }
   }
 }
 

@@ -75,6 +75,11 @@ const MEANINGS_BY_MESSAGE: Readonly<Record<string, readonly [message: RegExp, me
   "21000": [/requires a WHERE clause$/, [400, "VALIDATION_ERROR"]],
   // The token's role was dropped, or never was.
   "22023": [/^role .* does not exist$/s, [401, "AUTH_REQUIRED"]],
+  // A file of the database, not a privilege: the disk is read-only, or the data folder belongs to somebody else.
+  "42501": [
+    /^could not .* "(base|global|pg_\w+)\/[^"]*".*: (Permission denied|Read-only file system|Operation not permitted)$/,
+    [503, "SERVICE_UNAVAILABLE"],
+  ],
   "42883": [/^function xmlagg\(/, [406, "VALIDATION_ERROR"]],
   // The language of a text search is the number of none.
   XX000: [/^cache lookup failed for text search configuration \d+$/, [400, "VALIDATION_ERROR"]],

@@ -20,6 +20,6 @@ export async function binariesIn(folder: string): Promise<Binaries> {
 }
 
 /** Tests of what the service does with its own embedded Postgres call `startCluster` instead. */
-export async function startServer(options: Omit<ClusterOptions, "binaries" | "tell">): Promise<Cluster> {
-  return startCluster({ ...options, binaries: await serverBinaries(), tell: () => {} });
+export async function startServer(options: Omit<ClusterOptions, "tell">): Promise<Cluster> {
+  return startCluster({ ...options, binaries: options.binaries ?? (await serverBinaries()), tell: () => {} });
 }

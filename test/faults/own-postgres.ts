@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
 import type { Cluster } from "../../cluster/embedded/cluster.ts";
+import type { Binaries } from "../../cluster/embedded/create-cluster.ts";
 import { runMigrations } from "../../migrate/migrate.ts";
 import { postmasterOf } from "../postmaster.ts";
 import { startServer } from "../server-binaries.ts";
@@ -26,13 +27,17 @@ export const MARKS = `
   create policy everybody on public.marks using (true) with check (true);
   grant select, insert (number, note) on public.marks to anon, authenticated`;
 
-type Options = { readonly dataDir?: string; readonly settings?: Readonly<Record<string, string>> };
+type Options = {
+  readonly dataDir?: string;
+  readonly settings?: Readonly<Record<string, string>>;
+  readonly binaries?: Binaries;
+};
 
-export async function startOwnPostgres({ dataDir, settings = {} }: Options = {}): Promise<OwnPostgres> {
+export async function startOwnPostgres({ dataDir, settings = {}, binaries }: Options = {}): Promise<OwnPostgres> {
   const folder = dataDir ?? (await mkdtemp(join(tmpdir(), "content-service-fault-")));
   let cluster: Cluster;
   const start = async () => {
-    cluster = await startServer({ dataDir: folder, port: null, settings });
+    cluster = await startServer({ dataDir: folder, port: null, settings, ...(binaries && { binaries }) });
   };
   const execute = async (sql: string, database = "content") => {
     const client = new pg.Client({ connectionString: cluster.url("postgres", database) });

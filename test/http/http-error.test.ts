@@ -61,6 +61,9 @@ describe("toHttpError", () => {
     ["21000", "more than one row returned by a subquery used as an expression", 500, "INTERNAL_ERROR"],
     ["22023", 'role "ghost" does not exist', 401, "AUTH_REQUIRED"],
     ["22023", "cannot call json_to_record on a scalar", 400, "VALIDATION_ERROR"],
+    ["42501", 'could not open file "base/16384/2601": Permission denied', 503, "SERVICE_UNAVAILABLE"],
+    ["42501", 'could not open file "pg_xact/0001": Read-only file system', 503, "SERVICE_UNAVAILABLE"],
+    ["42501", 'could not open file "/etc/shadow" for reading: Permission denied', 403, "PERMISSION_DENIED"],
     ["42883", "function xmlagg(text) does not exist", 406, "VALIDATION_ERROR"],
     ["42883", "function nothing() does not exist", 404, "RESOURCE_NOT_FOUND"],
   ])("SQLSTATE %s with the message %j becomes status %i and the code %s", (code, message, status, word) => {
