@@ -33,7 +33,7 @@ export const ACCOUNT_SETTINGS = {
   jwtSecret: secret(
     ["JWT_SECRET", "PGRST_JWT_SECRET"],
     jwtSecret,
-    "Secret that signs and verifies tokens (HS256), at least 32 characters; or a JWK or JWKS as JSON, with the keys of other issuers too ([more](sign-in.md#tokens-of-other-issuers)); or `@` and the path of a file that contains it. Generated for the embedded database; with DATABASE_URL, it, JWT_PRIVATE_KEY or JWT_JWKS_URL is required.",
+    "Secret of tokens (HS256), 32 characters or more; or [a JWK or JWKS](sign-in.md#tokens-of-other-issuers); or `@` and a path. Generated for the embedded database.",
   ),
   jwtSecretIsBase64: withDefault(
     "PGRST_JWT_SECRET_IS_BASE64",
@@ -65,12 +65,12 @@ export const ACCOUNT_SETTINGS = {
     "JWT_ISSUER",
     text,
     DEFAULT_JWT_ISSUER,
-    "`iss` claim of issued tokens. Unless it is the default, tokens that are signed with keys of other issuers (public keys of JWT_SECRET, JWT_JWKS_URL) must have it too.",
+    "`iss` claim of issued tokens, and of accepted ones of other issuers unless it is the default.",
   ),
   authSubject: optional(
     "AUTH_SUBJECT",
     oneOf("id", "uuid"),
-    "`sub` of access tokens of /auth/v1: `id`, the number of the account, or `uuid`, with the number in the claim `user_id`. Unset: the type of `auth.uid()` in the database, `uuid` for the schema of a Supabase project, otherwise `id`.",
+    "`sub` of access tokens of /auth/v1: `id` or `uuid`, then with the number in the claim `user_id`. Unset: the type of `auth.uid()`.",
   ),
   jwtAudience: optional(
     ["JWT_AUDIENCE", "PGRST_JWT_AUD"],
@@ -81,7 +81,7 @@ export const ACCOUNT_SETTINGS = {
     "PGRST_JWT_ROLE_CLAIM_KEY",
     claimPath,
     ".role",
-    'Path of the claim with the database role. `.roles[?(@ ^== "app_")]` is the first string of a list with this prefix, `$.roles[?search(@, "^app_")]` the first that matches the pattern, `.roles[0][4:]` the first without four characters.',
+    'Path of the claim with the database role, such as `.roles[0]` or `$.roles[?search(@, "^app_")]`, the first that matches.',
   ),
   jwtCacheEntries: withDefault(
     "PGRST_JWT_CACHE_MAX_ENTRIES",
@@ -104,29 +104,29 @@ export const ACCOUNT_SETTINGS = {
     "PASSWORD_POLICY",
     oneOf("minimal", "standard", "strict"),
     "standard",
-    "`standard`: 8 characters with upper case, lower case and a digit. `strict`: 12 characters, and a special character. `minimal`: any 6 characters, the default of Supabase; passwords that are easy to guess are accepted.",
+    "`standard`: 8 characters with upper case, lower case and a digit. `strict`: 12, and a special character. `minimal`: any 6, Supabase's default.",
   ),
   usersAccess: optional(
     "USERS_ACCESS",
     oneOf("open", "owner"),
-    "`open`: anybody may read users with their e-mail addresses and all drafts, and change and delete users at /users. `owner`: only the user and administrators change a user, signed-in callers read their own address only, anonymous callers no address and no list at /users, and only the author and administrators read a draft. Unset: `open` with the embedded Postgres if `HOST` is a loopback address and `NODE_ENV` is not production, otherwise `owner`.",
+    "`open`: anybody may read and change users and read drafts. `owner`: [only their owners](security.md#users-and-drafts). Unset: `open` on a playground, otherwise `owner`.",
   ),
   signInRedirects: withDefault(
     "SIGN_IN_REDIRECTS",
     redirectTargets,
     "",
-    "URLs, separated by commas, to which a federated sign-in and the links in e-mails of /auth/v1 may redirect, in addition to those of this service and of SITE_URL; `/*` at the end allows all paths below.",
+    "URLs, separated by commas, to which sign-ins and links in e-mails may redirect, besides this service's and SITE_URL's; `/*` allows all below.",
   ),
   signUps: withDefault(
     "AUTH_SIGN_UPS",
     flag,
     "true",
-    "Whether others than administrators may create users, on any interface: sign-ups, `POST /users`, `createUser` and first sign-ins through a provider. The last start decides for all gateways of a database.",
+    "Whether others than administrators may create users, on any interface. The last start decides for all gateways of a database.",
   ),
   autoConfirm: optional(
     "AUTH_AUTOCONFIRM",
     flag,
-    "Whether addresses of new accounts count as proved without an e-mail, so that sign-up at /auth/v1 signs in at once. Unset: true without `SMTP_URL` with the embedded Postgres if `HOST` is a loopback address and `NODE_ENV` is not production, otherwise false.",
+    "Whether addresses of new accounts count as proved without an e-mail. Unset: true on a playground without `SMTP_URL`, otherwise false.",
   ),
   anonymousSignIns: withDefault(
     "AUTH_ANONYMOUS_SIGN_INS",
@@ -137,19 +137,19 @@ export const ACCOUNT_SETTINGS = {
   webauthnRpId: optional(
     "WEBAUTHN_RP_ID",
     domainName,
-    "Domain that passkeys and security keys belong to, such as `example.com` for pages at app.example.com. Changing it makes the registered ones unusable. Unset: the host name of PUBLIC_URL; `localhost` if that is an IP address.",
+    "Domain of passkeys and security keys, such as `example.com`. A change makes registered ones unusable. Unset: the host of PUBLIC_URL, or `localhost`.",
   ),
   webauthnOrigins: withDefault(
     "WEBAUTHN_ORIGINS",
     (value) => originList(value),
     "",
-    "Origins, separated by commas, of the pages that may use passkeys and security keys; all of them at WEBAUTHN_RP_ID or below. Unset: the origins of PUBLIC_URL, SITE_URL, CORS_ORIGINS and SIGN_IN_REDIRECTS, and with the domain `localhost` any port of it.",
+    "Origins, separated by commas, of the pages that may use [passkeys](sign-in.md#passkeys). Unset: those of PUBLIC_URL, SITE_URL, CORS_ORIGINS and SIGN_IN_REDIRECTS.",
   ),
   aal1Access: withDefault(
     "AUTH_AAL1_ACCESS",
     oneOf("auth", "full"),
     "auth",
-    "What the tokens of a sign-in at /auth/v1 may do whose account requires a second factor that was not verified yet. `auth`: only requests to /auth/v1. `full`: everything, as at Supabase, where policies check the claim `aal`.",
+    "What tokens of a sign-in without its second factor may do. `auth`: requests to /auth/v1. `full`: everything, where policies check `aal`.",
   ),
   passwordReauthentication: withDefault(
     "AUTH_PASSWORD_REAUTHENTICATION",
@@ -181,7 +181,7 @@ export const MAIL_SETTINGS = {
   applicationUrl: optional(
     "SITE_URL",
     httpUrl,
-    "URL of the application. Links in e-mails of /auth/v1 and federated sign-ins of /auth/v1 redirect there unless the request names another allowed URL. Unset: that of this service.",
+    "URL of the application, to which links in e-mails and sign-ins of /auth/v1 redirect by default. Unset: that of this service.",
   ),
   mailInterval: withDefault(
     "MAIL_INTERVAL_SECONDS",
@@ -352,7 +352,7 @@ export const GRAPHQL_SETTINGS = {
     "GRAPHQL_MAX_ANONYMOUS_PLANNED_FIELDS",
     integer(1),
     "100",
-    "Maximum number of fields with subfields in an operation of an anonymous caller that is not compiled to one statement. Planning one takes up to half a millisecond.",
+    "Maximum number of fields with subfields in an operation of an anonymous caller that is not compiled to one statement.",
   ),
   graphqlStatementTimeout: withDefault(
     "GRAPHQL_STATEMENT_TIMEOUT_SECONDS",
@@ -445,13 +445,13 @@ export const REALTIME_SETTINGS = {
     "REALTIME_CHECK_TIMEOUT_SECONDS",
     integer(1, 600),
     "2",
-    "Seconds for the policies, or the filters of a subscriber, of a batch of changes. Beyond it the affected channels end because changes may have been missed.",
+    "Seconds for the policies or filters of a batch of changes. Beyond it the affected channels end.",
   ),
   realtimeSlot: withDefault(
     "REALTIME_SLOT",
     oneOf("auto", "always", "never"),
     "auto",
-    "Whether a replication slot keeps the last two minutes of changes, so that subscribers can resume and reconnects lose nothing. `auto`: if the server limits what slots retain (max_slot_wal_keep_size).",
+    "Whether a replication slot keeps two minutes of changes, to resume. `auto`: if the server limits what slots retain (max_slot_wal_keep_size).",
   ),
 } satisfies Record<string, SettingDefinition<unknown>>;
 
@@ -459,7 +459,7 @@ export const WEBHOOK_SETTINGS = {
   webhookNetwork: optional(
     "WEBHOOK_NETWORK",
     oneOf("public", "loopback", "private"),
-    "Addresses that webhooks are sent to. `public`: those of the internet, with HTTPS. `loopback`: also this machine. `private`: also private networks. Plain HTTP is allowed only to this machine and to private networks. Link-local addresses and metadata services of clouds are always refused. Unset: `loopback` with the embedded Postgres if `HOST` is a loopback address, `NODE_ENV` is not production and neither `PUBLIC_URL` nor `TRUST_PROXY` names a proxy, otherwise `public`.",
+    "Addresses that webhooks are sent to. `public`: with HTTPS. `loopback`: also this machine. `private`: also private networks. Unset: `loopback` on a playground, otherwise `public`.",
   ),
 } satisfies Record<string, SettingDefinition<unknown>>;
 
@@ -467,11 +467,11 @@ export const STUDIO_SETTINGS = {
   studio: optional(
     "STUDIO",
     oneOf("open", "administrators", "off"),
-    "Who may use /studio and /admin/v1. `administrators`: signed-in users of the role admin. `open`: browsers on this machine too, without signing in; refused if others could connect (`HOST` or `PUBLIC_URL` is not a loopback address, or `NODE_ENV` is production). `off`: both are 404. Unset: `open` with the embedded Postgres if `HOST` is a loopback address, `NODE_ENV` is not production and neither `PUBLIC_URL` nor `TRUST_PROXY` names a proxy, otherwise `administrators`.",
+    "Who may use /studio. `administrators`; `open`: also browsers on this machine; `off`: 404. Unset: `open` on a playground, otherwise `administrators`.",
   ),
   studioSql: optional(
     "STUDIO_SQL",
     oneOf("on", "off"),
-    "Whether administrators may run SQL in Studio and at POST /admin/v1/sql, also as the owner of the database, view rows as a role that policies do not bind (one that bypasses row-level security, or inherits an owner), and make API keys of one. Unset: `on` where STUDIO is open by default, otherwise `off`.",
+    "Whether administrators may run SQL in Studio and make API keys of roles without policies. Unset: `on` on a playground, otherwise `off`.",
   ),
 } satisfies Record<string, SettingDefinition<unknown>>;

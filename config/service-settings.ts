@@ -42,7 +42,7 @@ export const SERVER_SETTINGS = {
     "WEB_CONCURRENCY",
     workerCount,
     "auto",
-    "Number of worker processes that share the port. `auto`: one for every two cores, but at most one per 768 MiB of memory and per 4 connections of DB_POOL. `npm run dev` is one process.",
+    "Number of worker processes that share the port. `auto`: [one for every two cores](operations.md#several-processes), as memory and DB_POOL allow.",
   ),
   drainTimeout: withDefault(
     "DRAIN_TIMEOUT_SECONDS",
@@ -54,7 +54,7 @@ export const SERVER_SETTINGS = {
     "DRAIN_DELAY_SECONDS",
     integer(0, 3600),
     "0",
-    "Seconds of DRAIN_TIMEOUT_SECONDS in which everything is still served after SIGTERM, except that /health/ready is 503: longer than load balancers take to notice, and at most DRAIN_TIMEOUT_SECONDS.",
+    "Seconds of DRAIN_TIMEOUT_SECONDS in which all but /health/ready is still served after SIGTERM: longer than load balancers take to notice.",
   ),
   httpsCertificate: optional(
     "HTTPS_CERT_FILE",
@@ -75,7 +75,7 @@ export const POSTGRES_SETTINGS = {
   databaseUrl: secret(
     ["DATABASE_URL", "PGRST_DB_URI"],
     postgresUrl,
-    "The Postgres database, with the login for requests. With several hosts (`postgresql://login@a:5432,b:5432/database`), connections go to the primary, or to what `target_session_attrs` says. `@` and a path: the content of that file. Unset: an embedded Postgres in DATA_DIR.",
+    "The Postgres database, with the login for requests; several hosts are possible. `@` and a path: that file. Unset: an embedded Postgres.",
   ),
   ownerDatabaseUrl: secret(
     "OWNER_DATABASE_URL",
@@ -149,7 +149,7 @@ export const POSTGRES_SETTINGS = {
     "DB_PIPELINE_DEPTH",
     integer(1, 1000),
     "64",
-    "Maximum number of reads in flight on one connection. Only statements that are known to be fast share a connection, and their expected total duration is at most 10 ms.",
+    "Maximum number of reads in flight on one connection; only statements known to be fast share one.",
   ),
   preparedStatements: optional(
     ["DB_PREPARED_STATEMENTS", "PGRST_DB_PREPARED_STATEMENTS"],
@@ -159,7 +159,7 @@ export const POSTGRES_SETTINGS = {
   transactionMode: optional(
     "TRANSACTION_MODE",
     oneOf("implicit", "explicit"),
-    "How requests are sent to Postgres, each in one write. `implicit`: statements before one Sync, which Postgres and PgBouncer run as one transaction. `explicit`: between BEGIN and COMMIT, for routers that would run them in several sessions. Unset: found out.",
+    "`implicit`: requests are sent as statements before one Sync. `explicit`: between BEGIN and COMMIT, for [some routers](operations.md#other-routers). Unset: found out.",
   ),
   channel: withDefault("PGRST_DB_CHANNEL", text, "pgrst", "NOTIFY channel for `reload schema` and `reload config`."),
   channelEnabled: withDefault("PGRST_DB_CHANNEL_ENABLED", flag, "true", "Whether to listen on this channel."),
@@ -176,7 +176,7 @@ export const MIGRATION_SETTINGS = {
   baseSchema: optional(
     "BASE_SCHEMA",
     oneOf("content", "platform", "none"),
-    "The release's migrations that are applied before the project's: `platform`; `content`, which adds the example application with users and sign-in; or `none`. Unset: `content` in a clone, `platform` in a package.",
+    "The release's migrations: `platform`; `content`, with the example application; or `none`. Unset: `content` in a clone, `platform` in a package.",
   ),
   migrationsDir: optional(
     "MIGRATIONS_DIR",
@@ -186,7 +186,7 @@ export const MIGRATION_SETTINGS = {
   shadowDatabaseUrl: secret(
     "SHADOW_DATABASE_URL",
     postgresUrl,
-    "Scratch database, which is created and dropped, for `npm run migrate -- commit`, `migrate -- status` and `npm run doctor`. A database with other tables is refused.",
+    "Scratch database for `npm run migrate -- commit`, `migrate -- status` and `npm run doctor`; created and dropped.",
   ),
   rootDatabaseUrl: secret(
     "ROOT_DATABASE_URL",
@@ -211,7 +211,7 @@ export const JOB_SETTINGS = {
   backupSchedule: optional(
     "BACKUP_SCHEDULE",
     cronSchedule,
-    "When to write a backup, in cron's syntax and UTC: `0 3 * * *` for every night at three. Once over all gateways; see [Nightly backup](backup.md#nightly-backup). Unset: no backups.",
+    "When to write a backup, in cron's syntax and UTC: `0 3 * * *` ([nightly backup](backup.md#nightly-backup)). Unset: no backups.",
   ),
   backupDir: withDefault("BACKUP_DIR", text, "backups", "Folder of scheduled backups."),
   backupKeep: withDefault(
@@ -299,13 +299,13 @@ export const LIMIT_SETTINGS = {
     "MAX_BODY_MEMORY_BYTES",
     integer(65_536),
     "67108864",
-    "Memory for the bodies of all open requests, divided among the workers; anonymous callers may use half. Beyond it the response is 503. At least twice MAX_BODY_BYTES per worker.",
+    "Memory for the bodies of all open requests, half of it for anonymous callers; beyond it 503. At least twice MAX_BODY_BYTES per worker.",
   ),
   maxAnswerBytes: withDefault(
     "MAX_ANSWER_BYTES",
     integer(65_536, 1_073_741_823),
     "33554432",
-    "Maximum size of a response that is not streamed, and of one row of a streamed response; larger reads get 400. A GraphQL operation may read a quarter of it and return a quarter (anonymous callers: an eighth), because rows as objects need ten times their size.",
+    "Maximum size of a response that is not streamed, and of one streamed row; a GraphQL operation may read and return a quarter.",
   ),
   maxHeaderBytes: withDefault(
     "MAX_HEADER_BYTES",

@@ -3,35 +3,16 @@ import { describe, expect, test } from "vitest";
 import { repositoryFiles } from "../repository.ts";
 
 /** May only fall: a page that grows makes another one shorter. */
-const MOST_WORDS = 92_700;
+const MOST_WORDS = 90_900;
 const LONGEST_CELL = 25;
 /** Pages whose tables still have longer cells, with the longest. May only fall. */
 const LONGER_CELLS: Readonly<Record<string, number>> = {
-  "docs/admin-interface.md": 66,
-  "docs/architecture.md": 30,
-  "docs/asynchronous.md": 85,
-  "docs/backup.md": 37,
-  "docs/database-guide.md": 65,
-  "docs/deployment.md": 52,
   "docs/engines.md": 56,
   "docs/errors.md": 29,
   "docs/faults.md": 37,
-  "docs/federation.md": 44,
-  "docs/high-availability.md": 56,
+  "docs/federation.md": 30,
   "docs/limits.md": 59,
-  "docs/moving.md": 55,
-  "docs/observability.md": 28,
-  "docs/policy-tests.md": 46,
-  "docs/projects.md": 30,
-  "docs/realtime.md": 26,
-  "docs/replicas.md": 57,
-  "docs/rest.md": 33,
-  "docs/schedules.md": 27,
-  "docs/security.md": 43,
-  "docs/settings.md": 72,
-  "docs/studio.md": 34,
-  "docs/table-interface.md": 26,
-  "docs/webhooks.md": 35,
+  "docs/settings.md": 28,
 };
 
 const PAGES = ["README.md", ...repositoryFiles("docs/*.md")];
