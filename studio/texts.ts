@@ -1,4 +1,5 @@
 import { accessTexts } from "./texts/access.ts";
+import { filesTexts } from "./texts/files.ts";
 import { frameTexts } from "./texts/frame.ts";
 import { peopleTexts } from "./texts/people.ts";
 import { runningTexts } from "./texts/running.ts";
@@ -15,6 +16,7 @@ export const texts = {
   ...schemaTexts,
   ...accessTexts,
   ...tryTexts,
+  ...filesTexts,
   ...peopleTexts,
   ...runningTexts,
 };

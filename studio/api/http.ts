@@ -26,7 +26,7 @@ type ErrorBody = {
 export type HttpRequest = {
   readonly method?: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** An object is sent as JSON; a text as it is. */
+  /** An object is sent as JSON; a text or a file as it is. */
   readonly body?: unknown;
   readonly signal?: AbortSignal;
 };
@@ -39,7 +39,7 @@ export type SentRequest = HttpRequest & {
 };
 
 /** Paths that want the token as an API key too. */
-const KEYED = /^\/(rest|auth|realtime)\/v1\//;
+const KEYED = /^\/(rest|auth|realtime|storage)\/v1\//;
 
 /** Sends a request to this service. Throws ServiceError for a status of 400 or more, and AbortError when aborted. */
 export async function sendRequest(path: string, request: SentRequest): Promise<Response> {
@@ -52,12 +52,12 @@ export async function sendRequest(path: string, request: SentRequest): Promise<R
 export async function fetchResponse(path: string, request: SentRequest): Promise<Response> {
   const { method = "GET", body, signal, token, withCookie = false } = request;
   const headers = new Headers(request.headers);
-  const isText = body === undefined || typeof body === "string";
-  if (!isText && !headers.has("Content-Type")) headers.set("Content-Type", "application/json");
+  const isPlain = body === undefined || typeof body === "string" || body instanceof Blob;
+  if (!isPlain && !headers.has("Content-Type")) headers.set("Content-Type", "application/json");
   if (token !== null && !headers.has("Authorization")) headers.set("Authorization", `Bearer ${token}`);
   if (token !== null && KEYED.test(path) && !headers.has("apikey")) headers.set("apikey", token);
   const options: RequestInit = { method, headers, credentials: withCookie ? "same-origin" : "omit", cache: "no-store" };
-  if (body !== undefined) options.body = isText ? body : JSON.stringify(body);
+  if (body !== undefined) options.body = isPlain ? body : JSON.stringify(body);
   if (signal) options.signal = signal;
   try {
     return await fetch(path, options);

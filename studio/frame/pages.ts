@@ -43,6 +43,12 @@ export const pages: readonly StudioPage[] = [
     load: async () => (await import("../try/try-page.ts")).TryPage,
   },
   {
+    name: "files",
+    title: texts.files.title,
+    icon: "folder",
+    load: async () => (await import("../files/files-page.ts")).FilesPage,
+  },
+  {
     name: "people",
     title: texts.people.title,
     icon: "people",

@@ -9,6 +9,8 @@ const ROWS = `
   insert into public.articles (title, content, status, author_id)
     select 'Article <b>' || i || '</b>', repeat('text ', i * 20), 'PUBLISHED', (select min(id) from public.users)
     from generate_series(1, 40) i;
+  insert into storage.buckets (id, name) values ('pictures', 'pictures');
+  insert into storage.objects (bucket_id, name) values ('pictures', 'a/cat.png'), ('pictures', 'a/b/dog.png');
   insert into public.comments (article_id, author_id, content)
     select id, author_id, 'A comment.' from public.articles limit 5;`;
 
@@ -36,6 +38,8 @@ const VISITS: Readonly<Record<string, Visit>> = {
   "a request with its response": { path: "try/table/public/articles", act: press("Run", ".try-response .badge") },
   "a GraphQL operation": { path: "try/table/public/articles?form=graphql&operation=insert" },
   "watching a table": { path: "try/table/public/articles?operation=watch" },
+  "the buckets": { path: "files" },
+  "the files of a folder": { path: "files/pictures/a" },
   "the users": { path: "people" },
   "the API keys": { path: "people/keys" },
   "the audit log": { path: "people/audit" },

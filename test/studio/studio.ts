@@ -48,11 +48,11 @@ export type OpenStudio = {
 };
 
 /** Interfaces whose paths depend on the schema, or that have a document of their own. */
-const INTERFACES = /^\/(studio|rest\/v1|graphql|realtime\/v1|auth\/v1|users|api\/v\d+)(\/|$)/;
+const INTERFACES = /^\/(studio|rest\/v1|graphql|realtime\/v1|auth\/v1|storage\/v1|users|api\/v\d+)(\/|$)/;
 /** Asked for to find out whether the service has accounts. */
 const CSRF_TOKEN = "GET /csrf-token";
 const ISSUES_TOKENS = /^\/admin\/v1\/(session|view-as)$/;
-const NEEDS_NO_TOKEN = /^\/(studio(\/|$)|csrf-token$|admin\/v1\/session$)/;
+const NEEDS_NO_TOKEN = /^\/(studio(\/|$)|csrf-token$|storage\/v1\/object\/sign\/|admin\/v1\/session$)/;
 /** Browsers report each response with a status of an error, which a page may expect and show. */
 const STATUS_REPORT = /^Failed to load resource: the server responded with a status of/;
 
