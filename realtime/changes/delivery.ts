@@ -14,7 +14,12 @@ import type { ChangeSubscriber, StreamPosition } from "./subscriber.ts";
 /** A change that is to be delivered. */
 export type PendingChange = { readonly change: RowChange; readonly transaction: CommittedTransaction };
 /** Run in order with the changes: after everything that the stream delivered before it. */
-type FeedStep = { readonly kind: "step"; readonly run: () => void };
+type FeedStep = {
+  readonly kind: "step";
+  readonly run: () => void;
+  /** Whether the subscribers are the same after it, so that changes on both sides are checked together. */
+  readonly keepsSubscribers?: true;
+};
 /** The end of a transaction. */
 type FeedCommit = { readonly kind: "commit"; readonly position: StreamPosition };
 export type FeedEntry = PendingChange | FeedStep | FeedCommit;

@@ -329,7 +329,7 @@ export class ChangeFeed {
     }
     this.#schemaChanges++;
     this.#reloadCatalog();
-    this.#push({ kind: "step", run: () => void this.#reportLapsed() });
+    this.#push({ kind: "step", run: () => void this.#reportLapsed(), keepsSubscribers: true });
   }
 
   async #reportLapsed(): Promise<void> {
@@ -373,9 +373,9 @@ export class ChangeFeed {
     this.#isRunning = false;
   }
 
-  /** Whole transactions where that is not too much, and nothing after a step. */
+  /** Whole transactions where that is not too much, and nothing after a step that changes the subscribers. */
   #batchLength(): number {
-    const step = this.#entries.findIndex(isStep);
+    const step = this.#entries.findIndex((entry) => isStep(entry) && !entry.keepsSubscribers);
     const end = step < 0 ? this.#entries.findLastIndex((entry) => "kind" in entry) : step;
     return end < 0 ? this.#batchLimit : Math.min(this.#batchLimit, end + 1);
   }

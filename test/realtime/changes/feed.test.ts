@@ -165,6 +165,18 @@ describe("a change that is checked while the schema changes", () => {
     expect(sent).toContain('"record":{"id":41}');
   });
 
+  test("is checked together with those on the other side of a change of the schema, if they wait", async () => {
+    const { checks, sent } = await deliver(async (check, stream) => {
+      if (check > 1) return;
+      for (const id of [42n, 43n, 44n]) {
+        stream.changeSchema();
+        stream.insert(1_000n * id, String(id));
+      }
+    });
+    expect(checks).toBe(2);
+    expect(sent.match(/"record":\{"id":\d+/g)).toEqual([41, 42, 43, 44].map((id) => `"record":{"id":${id}`));
+  });
+
   test.each([
     ["gets a column", true, "alter table news add column late integer", "alter table news drop column late"],
     [
