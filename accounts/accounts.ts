@@ -176,7 +176,9 @@ function makePhones(
 }
 
 const readClaims: OpenSignIn<string> = async (client, userId) => {
-  const { rows } = await client.query<{ claims: string }>("select auth.claims_of($1)::text as claims", [userId]);
+  const { rows } = await client.query<{ claims: string }>("select auth.claims_of($1)::pg_catalog.text as claims", [
+    userId,
+  ]);
   return rows[0]!.claims;
 };
 

@@ -48,7 +48,7 @@ const DIGEST_PATTERN = /^[\da-f]{64}$/;
 
 /** $1: a part of the address or the name. $2: the same as it was entered, which may be an id as a whole. */
 const MATCHES_FILTER = `($1 = '' or account.email ilike '%' || $1 || '%' or account.raw_user_meta_data ->> 'full_name' ilike '%' || $1 || '%'
-  or account.user_id::text = $2 or account.id::text = pg_catalog.lower($2))`;
+  or account.user_id::pg_catalog.text = $2 or account.id::pg_catalog.text = pg_catalog.lower($2))`;
 const LIST_USERS = `
   select (select pg_catalog.count(*)::integer from auth.users as account where ${MATCHES_FILTER}) as total,
     (
@@ -84,7 +84,7 @@ const LIST_SESSIONS = `
       least(idle_expires_at, expires_at) as expires_at, address, user_agent, null::smallint as aal
     from auth.sessions where least(idle_expires_at, expires_at) > pg_catalog.now() and ($1::bigint is null or user_id = $1)
     union all
-    select token.family_id::text, 'tokens', token.user_id, coalesce(token.signed_in_at, token.issued_at), token.issued_at,
+    select token.family_id::pg_catalog.text, 'tokens', token.user_id, coalesce(token.signed_in_at, token.issued_at), token.issued_at,
       token.expires_at, token.address, token.user_agent, session.aal
     from auth.refresh_tokens as token left join auth.token_sessions as session on session.id = token.family_id
     where token.rotated_at is null and token.revoked_at is null and token.expires_at > pg_catalog.now()
@@ -94,7 +94,7 @@ const LIST_SESSIONS = `
   order by last_used_at desc, sessions.id limit ${MAX_SESSIONS}`;
 const FIND_BROWSER_SESSION = "select user_id from auth.sessions where id_hash = pg_catalog.decode($1, 'hex')";
 const FIND_TOKEN_FAMILY =
-  "select user_id from auth.refresh_tokens where family_id = $1::uuid and revoked_at is null limit 1";
+  "select user_id from auth.refresh_tokens where family_id = $1::pg_catalog.uuid and revoked_at is null limit 1";
 
 /** Account operations for administrators: the operator's commands, and servers with the role service_role. */
 export class Administration {

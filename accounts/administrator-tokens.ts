@@ -33,7 +33,7 @@ type AdministratorTokensOptions = {
 /** The level of assurance is the one that the account's sign-ins must reach. */
 const CLAIMS = `
   select auth.session_claims(account.user_id, null)
-    || pg_catalog.jsonb_build_object('aal', case when auth.has_factor(account.user_id) then 'aal2' else 'aal1' end, 'amr', '[]'::jsonb) as claims
+    || pg_catalog.jsonb_build_object('aal', case when auth.has_factor(account.user_id) then 'aal2' else 'aal1' end, 'amr', '[]'::pg_catalog.jsonb) as claims
   from auth.users as account where account.user_id = $1 and account.deleted_at is null`;
 
 export function makeAdministratorTokens({ asOwner, keys, config }: AdministratorTokensOptions): AdministratorTokens {

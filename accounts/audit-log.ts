@@ -32,16 +32,16 @@ export type AuditLogFilter = {
 /** Rare events of a large log would take longer; a span of time limits the search. */
 const LIMIT_TIME = "set local statement_timeout = '10s'";
 const userOf = (name: string, key: string) =>
-  `case when ${key} is not null then pg_catalog.jsonb_build_object('key', ${key}::text, 'id', ${name}.id, 'email', ${name}.email) end`;
+  `case when ${key} is not null then pg_catalog.jsonb_build_object('key', ${key}::pg_catalog.text, 'id', ${name}.id, 'email', ${name}.email) end`;
 const READ_AUDIT_LOG = `
-  select entry.id::text, pg_catalog.to_jsonb(entry.at) #>> '{}' as at, entry.event, ${userOf("affected", "entry.user_id")} as user,
+  select entry.id::pg_catalog.text, pg_catalog.to_jsonb(entry.at) #>> '{}' as at, entry.event, ${userOf("affected", "entry.user_id")} as user,
     ${userOf("actor", "entry.by")} as by, pg_catalog.host(entry.address) as address, entry.request_id,
     entry.details - 'by' as details
   from (
     select *, case when details ->> 'by' ~ '^[0-9]{1,18}$' then (details ->> 'by')::bigint end as by from auth.audit_log
     where ($1::bigint is null or user_id = $1)
-      and ($2::text is null or event = $2 or pg_catalog.right($2, 1) = '.' and pg_catalog.starts_with(event, $2))
-      and ($3::timestamptz is null or at >= $3) and ($4::timestamptz is null or at < $4)
+      and ($2::pg_catalog.text is null or event = $2 or pg_catalog.right($2, 1) = '.' and pg_catalog.starts_with(event, $2))
+      and ($3::pg_catalog.timestamptz is null or at >= $3) and ($4::pg_catalog.timestamptz is null or at < $4)
       and ($5::bigint is null or id < $5)
     order by id desc limit $6
   ) as entry

@@ -35,12 +35,12 @@ const FIXED: readonly string[] = [
 
 /** What SET and SET LOCAL have changed on the connection, apart from the timeout that is set here. */
 const SESSION_SETTINGS = `(
-  select pg_catalog.jsonb_object_agg(name, setting)::text from pg_catalog.pg_settings
+  select pg_catalog.jsonb_object_agg(name, setting)::pg_catalog.text from pg_catalog.pg_settings
   where source operator(pg_catalog.=) 'session' and name operator(pg_catalog.<>) 'statement_timeout')`;
 const ENTER = `
   select pg_catalog.current_setting('statement_timeout') as timeout, ${SESSION_SETTINGS} as settings,
     pg_catalog.set_config('statement_timeout', '${TIMEOUT_MS}', true)`;
-const CALL = "select auth.call_claims_hook($1, $2::jsonb) as result";
+const CALL = "select auth.call_claims_hook($1, $2::pg_catalog.jsonb) as result";
 const LEAVE = `select ${SESSION_SETTINGS} as settings, pg_catalog.set_config('statement_timeout', $1, true)`;
 
 const KINDS: Readonly<Record<number, ErrorKind>> = {

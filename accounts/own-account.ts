@@ -91,18 +91,18 @@ const READ_ACCOUNT = `
 /** As auth.user_json writes that of a new user: the format of times and the order of keys are those of Postgres. */
 const IMAGINE_USER = `
   select pg_catalog.jsonb_build_object(
-    'id', made.id, 'aud', 'authenticated', 'role', 'authenticated', 'email', $1::text, 'phone', $2::text,
+    'id', made.id, 'aud', 'authenticated', 'role', 'authenticated', 'email', $1::pg_catalog.text, 'phone', $2::pg_catalog.text,
     'created_at', pg_catalog.now(), 'updated_at', pg_catalog.clock_timestamp(), 'is_anonymous', false,
     'app_metadata', pg_catalog.jsonb_strip_nulls(pg_catalog.jsonb_build_object('provider', made.providers -> 0, 'providers', made.providers)),
-    'user_metadata', auth.merge_metadata('{}', $3), 'factors', '[]'::jsonb,
-    'identities', case when $1 = '' then '[]'::jsonb else pg_catalog.jsonb_build_array(pg_catalog.jsonb_build_object(
+    'user_metadata', auth.merge_metadata('{}', $3), 'factors', '[]'::pg_catalog.jsonb,
+    'identities', case when $1 = '' then '[]'::pg_catalog.jsonb else pg_catalog.jsonb_build_array(pg_catalog.jsonb_build_object(
       'identity_id', pg_catalog.gen_random_uuid(), 'id', made.id, 'user_id', made.id,
-      'identity_data', pg_catalog.jsonb_build_object('sub', made.id, 'email', $1::text, 'email_verified', false, 'phone_verified', false),
-      'provider', 'email', 'last_sign_in_at', null, 'created_at', pg_catalog.now(), 'updated_at', pg_catalog.now(), 'email', $1::text
+      'identity_data', pg_catalog.jsonb_build_object('sub', made.id, 'email', $1::pg_catalog.text, 'email_verified', false, 'phone_verified', false),
+      'provider', 'email', 'last_sign_in_at', null, 'created_at', pg_catalog.now(), 'updated_at', pg_catalog.now(), 'email', $1::pg_catalog.text
     )) end
   ) as user
   from (
-    select pg_catalog.gen_random_uuid() as id, case when $1 = '' then '[]'::jsonb else '["email"]' end as providers
+    select pg_catalog.gen_random_uuid() as id, case when $1 = '' then '[]'::pg_catalog.jsonb else '["email"]' end as providers
   ) as made`;
 const LIST_SIGN_INS = `
   select family_id as "familyId", is_current as "isCurrent", signed_in_at as "signedInAt", last_used_at as "lastUsedAt",

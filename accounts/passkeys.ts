@@ -51,7 +51,7 @@ const LIST_PASSKEYS = `
 /** With the user handle that the authenticator stored: it belongs to the same account. The key of a second factor signs nobody in. */
 const FIND_CREDENTIAL = `
   select ${PASSKEY_COLUMNS} from auth.passkeys as passkey join auth.users as account using (user_id)
-  where passkey.credential_id = $1 and passkey.factor_id is null and account.id::text = $2`;
+  where passkey.credential_id = $1 and passkey.factor_id is null and account.id::pg_catalog.text = $2`;
 const ADD_CHALLENGE = `
   select id, expires_at as "expiresAt" from auth.add_passkey_challenge($1, $2, $3, ${LIFETIMES.factorChallenge})`;
 const TAKE_CHALLENGE = `

@@ -38,7 +38,7 @@ type SessionRow = NewSessionRow & { user_id: string; claims_text: string; signed
 /** Other values cannot be session ids, so the database is not queried. */
 const SESSION_ID_PATTERN = /^[\w-]{43}$/;
 const OPEN_SESSION = `select * from auth.open_session($2, $3, ${LIFETIMES.idleSession}, ${LIFETIMES.session}, ${CLIENT_INFO_SQL})`;
-const USE_SESSION = "select *, claims::text as claims_text from auth.use_session($1, $2)";
+const USE_SESSION = "select *, claims::pg_catalog.text as claims_text from auth.use_session($1, $2)";
 
 export function makeSessions(asOwner: AsOwner): Sessions {
   return {

@@ -44,7 +44,7 @@ const FINGERPRINT = `
       from pg_catalog.pg_proc where pronamespace in (select oid from namespace)
     union all select pg_catalog.hash_record_extended(row(oid, xmin), 13) from pg_catalog.pg_cast
     union all select pg_catalog.hash_record_extended(row(objoid, classoid, objsubid, xmin), 14)
-      from pg_catalog.pg_description where objoid >= 16384 or classoid = 'pg_namespace'::regclass
+      from pg_catalog.pg_description where objoid >= 16384 or classoid = 'pg_catalog.pg_namespace'::pg_catalog.regclass
     union all select pg_catalog.hash_record_extended(row(oid, xmin), 15) from pg_catalog.pg_extension
     union all select pg_catalog.hash_record_extended(row(oid, rolname, rolsuper, rolinherit, rolcanlogin, rolbypassrls), 16)
       from pg_catalog.pg_roles
@@ -58,7 +58,7 @@ const FINGERPRINT = `
       from pg_catalog.pg_shdescription c join pg_catalog.pg_database d on d.oid = c.objoid and d.datname = pg_catalog.current_database()
   )
   select now.snapshot, case when now.snapshot is distinct from $1 then (select pg_catalog.concat(pg_catalog.count(*), ' ', pg_catalog.bit_xor(mark)) from marks) end as digest
-  from (select pg_catalog.pg_current_snapshot()::text as snapshot) now`;
+  from (select pg_catalog.pg_current_snapshot()::pg_catalog.text as snapshot) now`;
 
 type CatalogWatchOptions = {
   readonly asOwner: AsOwner;

@@ -24,7 +24,7 @@ const LOGIN_SETTINGS = `
   order by setdatabase <> 0`;
 
 const CURRENT_VALUES =
-  "select name, pg_catalog.current_setting(name, true) as value from pg_catalog.unnest($1::text[]) as name";
+  "select name, pg_catalog.current_setting(name, true) as value from pg_catalog.unnest($1::pg_catalog.text[]) as name";
 
 const FUNCTION_EXISTS = `
   select exists (
@@ -35,7 +35,7 @@ const FUNCTION_EXISTS = `
 const UNUSED_CLAIMS_HOOK = `
   select nspname || '.' || proname as name
   from pg_catalog.pg_proc join pg_catalog.pg_namespace on pg_namespace.oid = pronamespace
-  where proname = 'custom_access_token_hook' and proargtypes::text = 'jsonb'::pg_catalog.regtype::oid::text
+  where proname = 'custom_access_token_hook' and proargtypes::pg_catalog.text = 'pg_catalog.jsonb'::pg_catalog.regtype::pg_catalog.oid::pg_catalog.text
   order by nspname <> 'public', nspname limit 1`;
 
 export type ConfigKeeper = {

@@ -297,7 +297,7 @@ function identityOf(url: string): Promise<DatabaseIdentity> {
 async function clusterOf(client: pg.ClientBase): Promise<string | null> {
   try {
     const { rows } = await client.query<{ id: string }>(
-      "select system_identifier::text as id from pg_catalog.pg_control_system()",
+      "select system_identifier::pg_catalog.text as id from pg_catalog.pg_control_system()",
     );
     return rows[0]!.id;
   } catch (error) {

@@ -13,7 +13,7 @@ export async function collectFiles(store: FileStore, asOwner: AsOwner, grace = G
   for (;;) {
     const count = await inOwnerTransaction(asOwner, async (client) => {
       const { rows } = await client.query<{ hash: string }>(
-        "select hash::text from private.take_unused_files($1::interval, $2) as hash",
+        "select hash::pg_catalog.text from private.take_unused_files($1::interval, $2) as hash",
         [grace, PORTION],
       );
       // Before the commit: until then nobody can name these contents again.

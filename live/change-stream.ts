@@ -354,7 +354,7 @@ async function emitMessages(asOwner: AsOwner, messages: readonly EmittedMessage[
   await asOwner((client) =>
     client.query(
       `select pg_catalog.pg_logical_emit_message(true, prefix, pg_catalog.decode(content, 'base64'))
-       from unnest($1::text[], $2::text[]) with ordinality as message (prefix, content, number) order by number`,
+       from unnest($1::pg_catalog.text[], $2::pg_catalog.text[]) with ordinality as message (prefix, content, number) order by number`,
       [messages.map(({ prefix }) => prefix), messages.map(({ content }) => content)],
     ),
   );

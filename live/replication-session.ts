@@ -256,7 +256,7 @@ async function prepareSession(client: pg.Client): Promise<Pick<OpenedConnection,
   await client.query(OUTPUT_SETTINGS);
   const history = await readStreamHistory(client);
   const types = await client.query<{ oid: number; typname: string }>(
-    "select oid::int4, typname from pg_catalog.pg_type where oid < 10000",
+    "select oid::pg_catalog.int4, typname from pg_catalog.pg_type where oid < 10000",
   );
   return { history, builtIn: new Map(types.rows.map(({ oid, typname }) => [oid, typname])) };
 }

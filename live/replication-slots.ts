@@ -55,7 +55,7 @@ type ServerReplicationSettings = {
 export const KEEPER_SLOT_NAME =
   "'changes_' || (select oid from pg_catalog.pg_database where datname = pg_catalog.current_database())";
 /** Since Postgres 17 standbys with `sync_replication_slots` have a copy of such slots, so that the stream continues after a promotion. */
-const HAS_FAILOVER_SLOTS = "pg_catalog.current_setting('server_version_num')::int4 >= 170000";
+const HAS_FAILOVER_SLOTS = "pg_catalog.current_setting('server_version_num')::pg_catalog.int4 >= 170000";
 const NO_SIZE_LIMIT = -1;
 const ADVANCE_TIMEOUT_MS = 5_000;
 const MAX_KEEPER_LAG_BYTES = 2 ** 30;
@@ -142,7 +142,7 @@ async function readServerSettings(client: pg.Client, publication: string): Promi
   const { rows } = await client.query<ServerReplicationSettings>(
     `select pg_catalog.current_setting('wal_level') as wal_level,
        exists (select from pg_catalog.pg_publication where pubname = ${pg.escapeLiteral(publication)}) as has_publication,
-       (select setting::int4 from pg_catalog.pg_settings where name = 'max_slot_wal_keep_size') as most_megabytes,
+       (select setting::pg_catalog.int4 from pg_catalog.pg_settings where name = 'max_slot_wal_keep_size') as most_megabytes,
        ${KEEPER_SLOT_NAME} as keeper,
        ${HAS_FAILOVER_SLOTS} as has_failover_slots`,
   );

@@ -106,9 +106,9 @@ type TableState = {
 type TableStates = ReadonlyMap<string, TableState>;
 
 const TABLES = `
-  select 'table ' || class.oid::regclass as object, class.oid::int8::int as oid, coalesce(pg_catalog.pg_relation_filenode(class.oid), 0)::int8::int as file,
-    (case when reltuples < 0 then pg_catalog.pg_relation_size(class.oid) / 100 else reltuples end)::float8 as rows,
-    pg_catalog.pg_relation_size(class.oid)::float8 as bytes
+  select 'table ' || class.oid::pg_catalog.regclass as object, class.oid::pg_catalog.int8::int as oid, coalesce(pg_catalog.pg_relation_filenode(class.oid), 0)::pg_catalog.int8::int as file,
+    (case when reltuples < 0 then pg_catalog.pg_relation_size(class.oid) / 100 else reltuples end)::pg_catalog.float8 as rows,
+    pg_catalog.pg_relation_size(class.oid)::pg_catalog.float8 as bytes
   from pg_catalog.pg_class as class
   where relkind = 'r' and relnamespace not in (select oid from pg_catalog.pg_namespace where nspname ~ '^pg_|^information_schema$')`;
 
@@ -154,7 +154,7 @@ type HeldLock = { readonly oid: number; readonly mode: string };
 
 async function readLocks(client: pg.ClientBase): Promise<readonly HeldLock[]> {
   const { rows } = await client.query<HeldLock>(
-    `select relation::int8::int as oid, mode from pg_catalog.pg_locks
+    `select relation::pg_catalog.int8::int as oid, mode from pg_catalog.pg_locks
      where pid = pg_catalog.pg_backend_pid() and locktype = 'relation' and mode = any($1)`,
     [BLOCKING_LOCKS.map(([name]) => name)],
   );

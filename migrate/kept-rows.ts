@@ -90,8 +90,8 @@ async function findDroppedTables(client: pg.ClientBase, sql: string): Promise<Dr
     return list.split(",").map((name) => name.trim());
   });
   const { rows } = await client.query<Omit<DroppedTable, "rows">>(
-    `select distinct on (class.oid) namespace.nspname as schema, class.relname as name, class.oid::int8::int as oid
-     from pg_catalog.unnest($1::text[]) with ordinality as named (name, place)
+    `select distinct on (class.oid) namespace.nspname as schema, class.relname as name, class.oid::pg_catalog.int8::int as oid
+     from pg_catalog.unnest($1::pg_catalog.text[]) with ordinality as named (name, place)
      join pg_catalog.pg_class as class on class.oid = pg_catalog.to_regclass(named.name)
      join pg_catalog.pg_namespace as namespace on namespace.oid = class.relnamespace
      where class.relkind in ('r', 'p') order by class.oid, named.place`,
@@ -122,7 +122,7 @@ function rowCount(rows: number): string {
 async function copyRows(client: pg.ClientBase, table: DroppedTable): Promise<KeptTable> {
   const columns = await readColumns(client, nameOf(table));
   const copy = quotedName(KEEPING_SCHEMA, `rows_of_${table.oid}_${Date.now()}`);
-  const texts = columns.map(({ name }) => `${quotedName(name)}::text as ${quotedName(name)}`);
+  const texts = columns.map(({ name }) => `${quotedName(name)}::pg_catalog.text as ${quotedName(name)}`);
   await client.query(`create table ${copy} as select ${texts.join(", ")} from ${nameOf(table)}`);
   return { ...table, copy, columns };
 }

@@ -238,7 +238,7 @@ async function requireUtf8(client: pg.ClientBase): Promise<void> {
 /** Otherwise Postgres would parse string literals of the service and of functions differently. */
 async function requireStandardStrings(client: pg.ClientBase): Promise<void> {
   const { rows } = await client.query<{ login: string; is_standard: boolean }>(
-    "select session_user as login, pg_catalog.current_setting('standard_conforming_strings')::bool as is_standard",
+    "select session_user as login, pg_catalog.current_setting('standard_conforming_strings')::pg_catalog.bool as is_standard",
   );
   const { login, is_standard: isStandard } = rows[0]!;
   if (isStandard) return;
@@ -251,7 +251,7 @@ async function requireStandardStrings(client: pg.ClientBase): Promise<void> {
 /** The start already writes to the service's schemas: the task queue and rate limits. */
 async function requireWritable(client: pg.ClientBase): Promise<void> {
   const { rows } = await client.query<{ login: string; reads_only: boolean; is_standby: boolean }>(
-    `select session_user as login, pg_catalog.current_setting('transaction_read_only')::bool as reads_only,
+    `select session_user as login, pg_catalog.current_setting('transaction_read_only')::pg_catalog.bool as reads_only,
       pg_catalog.pg_is_in_recovery() as is_standby`,
   );
   const { login, reads_only: readsOnly, is_standby: isStandby } = rows[0]!;

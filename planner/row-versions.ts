@@ -14,7 +14,7 @@ import { compile } from "./query/sql.ts";
  * on rows as they were. `isPresent`: whether all of them have a value for the column.
  */
 export function rowVersionsSql(table: CatalogTable, isPresent: (column: string) => boolean, parameter = "$1"): string {
-  return `from pg_catalog.json_array_elements(${parameter}::json) with ordinality as "$images" ("$image", "$number")
+  return `from pg_catalog.json_array_elements(${parameter}::pg_catalog.json) with ordinality as "$images" ("$image", "$number")
 cross join lateral ${rowVersionSql(table, isPresent)}
 order by "$images"."$number"`;
 }

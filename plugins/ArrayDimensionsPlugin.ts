@@ -93,15 +93,15 @@ function addDimensions(codec: Codec, flat: Codec, dimensions: number): void {
 function castNested(array: SQL, item: Codec, dimensions: number): SQL {
   const json = item.castFromPg
     ? castItems(array, item.castFromPg, dimensions)
-    : sql`pg_catalog.array_to_json(${array}::text[])`;
-  return sql`(case when pg_catalog.array_ndims(${array}) = ${sql.literal(dimensions)} then ${json}::text
-    when ${array} is not null and pg_catalog.array_ndims(${array}) is null then '[]' else ${array}::text end)`;
+    : sql`pg_catalog.array_to_json(${array}::pg_catalog.text[])`;
+  return sql`(case when pg_catalog.array_ndims(${array}) = ${sql.literal(dimensions)} then ${json}::pg_catalog.text
+    when ${array} is not null and pg_catalog.array_ndims(${array}) is null then '[]' else ${array}::pg_catalog.text end)`;
 }
 
 function castItems(array: SQL, cast: (item: SQL) => SQL, dimensions: number, subscripts: readonly SQL[] = []): SQL {
   if (subscripts.length === dimensions) {
     const path = subscripts.map((subscript) => sql`[${subscript}]`);
-    return sql`(${cast(sql`(${array})${sql.join(path, "")}`)})::text`;
+    return sql`(${cast(sql`(${array})${sql.join(path, "")}`)})::pg_catalog.text`;
   }
   const subscript = sql.identifier(Symbol("subscript"));
   const items = castItems(array, cast, dimensions, [...subscripts, subscript]);
@@ -135,7 +135,7 @@ function refuseSeveralDimensions(codec: Codec): void {
   };
   if (castFromPg) {
     codec.castFromPg = (array, isNotNull) =>
-      sql`(case when pg_catalog.array_ndims(${array}) > 1 then ${array}::text else ${castFromPg(array, isNotNull)} end)`;
+      sql`(case when pg_catalog.array_ndims(${array}) > 1 then ${array}::pg_catalog.text else ${castFromPg(array, isNotNull)} end)`;
   }
 }
 

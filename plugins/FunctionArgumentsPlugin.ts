@@ -42,10 +42,10 @@ const READ_DEFAULTS = `
         where other.pronamespace = pg_proc.pronamespace and other.proname = pg_proc.proname and other.oid <> pg_proc.oid
       )
     )
-  )::text as defaults
+  )::pg_catalog.text as defaults
   from pg_catalog.pg_proc
   join pg_catalog.pg_namespace on pg_namespace.oid = pronamespace
-  where nspname = any ($1::text[]) and pronargdefaults > 0`;
+  where nspname = any ($1::pg_catalog.text[]) and pronargdefaults > 0`;
 
 const INTEGER_TYPE = /^int[248]\b/;
 

@@ -26,7 +26,8 @@ export const RowPresencePlugin: GraphileConfig.Plugin = {
       pgCodecs_PgCodec(_info, { pgClass, pgCodec }) {
         const key = pgClass?.getConstraints().find(({ contype }) => contype === "p");
         const column = key?.getAttributes()?.[0]?.attname;
-        if (column) pgCodec.notNullExpression = (row) => sql`(${row}.${sql.identifier(column)} is not null)::text`;
+        if (column)
+          pgCodec.notNullExpression = (row) => sql`(${row}.${sql.identifier(column)} is not null)::pg_catalog.text`;
       },
     },
   },
@@ -65,5 +66,5 @@ function mayBeAllNull({ isUnique, isList, codec }: SchemaResource): boolean {
 
 /** A missing joined row is null as a whole; core checks whether any column is not null. */
 function rowExistsExpression(row: SQL): SQL {
-  return sql`(${wholeRow(row)} is distinct from null)::text`;
+  return sql`(${wholeRow(row)} is distinct from null)::pg_catalog.text`;
 }

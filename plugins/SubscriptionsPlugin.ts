@@ -54,7 +54,7 @@ const CANONICAL_TYPES: ReadonlySet<string> = new Set([
 const RESOLVE_COLUMN_TYPE = `
   with recursive typed as (
     select atttypid as type, atttypmod as modifier from pg_catalog.pg_attribute
-    where attrelid = pg_catalog.to_regclass(pg_catalog.format('%I.%I', $1::text, $2::text)) and attname = $3
+    where attrelid = pg_catalog.to_regclass(pg_catalog.format('%I.%I', $1::pg_catalog.text, $2::pg_catalog.text)) and attname = $3
     union all
     select typbasetype, typtypmod from typed join pg_catalog.pg_type on pg_type.oid = type where typtype = 'd'
   )
@@ -169,7 +169,7 @@ function canonicalTopicValue({ codec: row, executor, extensions }: PgTable, colu
     const { schemaName, name } = extensions!.pg!;
     const type = await queryValue(RESOLVE_COLUMN_TYPE, [schemaName, name, column]);
     if (type === undefined) throw unavailable(SCHEMA_CHANGED_MESSAGE);
-    return (await queryValue(`select pg_catalog.to_jsonb($1::text::${type}) operator(pg_catalog.#>>) '{}'`, [
+    return (await queryValue(`select pg_catalog.to_jsonb($1::pg_catalog.text::${type}) operator(pg_catalog.#>>) '{}'`, [
       codec.toPg(value),
     ]))!;
   });

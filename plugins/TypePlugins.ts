@@ -159,7 +159,7 @@ function listCastOf(cast: (value: SQL) => SQL) {
   return (list: SQL): SQL => {
     const [items, item] = [sql.identifier(Symbol("items")), sql.identifier("item")];
     const each = sql`select ${cast(sql`${items}.${item}`)} from (select pg_catalog.unnest(${list}) as ${item}) as ${items}`;
-    return sql`(case when ${list} is null then null else array(${each})::text end)`;
+    return sql`(case when ${list} is null then null else array(${each})::pg_catalog.text end)`;
   };
 }
 
@@ -207,8 +207,8 @@ const TYPE_TRAITS = `
       where opcdefault and amname in ('btree', 'hash')
       group by opcintype
   )
-  select type.oid::text as oid,
-      pg_catalog.min(casttarget::regtype::text) filter (where casttarget = 'json'::regtype and castmethod = 'f') as "functionCast",
+  select type.oid::pg_catalog.text as oid,
+      pg_catalog.min(casttarget::pg_catalog.regtype::pg_catalog.text) filter (where casttarget = 'pg_catalog.json'::pg_catalog.regtype and castmethod = 'f') as "functionCast",
       case when type.typtype = 'm' or pg_catalog.bool_or("isOrdered") then 'order' when pg_catalog.count(comparison) > 0 then 'equality' end as comparison
     from pg_catalog.pg_type as type
     left join pg_catalog.pg_cast on castsource = type.oid
@@ -263,7 +263,7 @@ export const ExtensionTypesPlugin: GraphileConfig.Plugin = {
           event.pgCodec = { ...TYPES.json, ...JSON_CONVERSIONS, ...identity };
           jsonCodecs.add(event.pgCodec);
         } else if (isShownAsText(pgType)) {
-          event.pgCodec = { ...TYPES.text, castFromPg: (value) => sql`${value}::text`, ...identity };
+          event.pgCodec = { ...TYPES.text, castFromPg: (value) => sql`${value}::pg_catalog.text`, ...identity };
           textCodecs.add(event.pgCodec);
         }
       },
@@ -295,7 +295,7 @@ const JSON_CONVERSIONS = {
 } satisfies Partial<Codec>;
 
 function castToJson(value: SQL): SQL {
-  return sql`(${value}::json)::text`;
+  return sql`(${value}::pg_catalog.json)::pg_catalog.text`;
 }
 
 function isShownAsText(pgType: PgType): boolean {

@@ -31,7 +31,7 @@ export function castToComparable(column: SQL, codec: Codec): readonly [SQL, Code
 export function castListItems(cast: (item: SQL) => SQL): (list: SQL) => SQL {
   return (list) => {
     const item = sql.identifier(Symbol("item"));
-    return sql`(case when ${list} is null then null else array(select ${cast(item)} from pg_catalog.unnest(${list}) as ${item})::text end)`;
+    return sql`(case when ${list} is null then null else array(select ${cast(item)} from pg_catalog.unnest(${list}) as ${item})::pg_catalog.text end)`;
   };
 }
 
@@ -54,7 +54,7 @@ export const TIME_CODECS = {
   // Core adds it to a date, which fails for 24:00.
   time: withTextCast(TYPES.time, (time) => sql`pg_catalog.to_char(${time}::interval, 'HH24:MI:SS.US')`),
   // Core converts it to the session's time zone, which changes the time.
-  timetz: withTextCast(TYPES.timetz, (time) => sql`${time}::text`),
+  timetz: withTextCast(TYPES.timetz, (time) => sql`${time}::pg_catalog.text`),
   interval: { ...TYPES.interval, fromPg: parseInterval } satisfies Codec,
 };
 

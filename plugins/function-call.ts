@@ -68,8 +68,8 @@ export function failureTextOf(resource: SchemaResource): string | null {
   const isReport = isUnique && attributes && !codec.extensions?.isTableLike && fitsInSetting(resource);
   if (!isReport || attributes.success?.codec !== TYPES.boolean) return null;
   const row = sql.identifier(Symbol("result"));
-  const message = attributes.message ? sql`${row}."message"::text` : sql`null`;
-  const faults = attributes.errors ? sql`pg_catalog.to_json(${row}."errors")::text` : sql`null`;
+  const message = attributes.message ? sql`${row}."message"::pg_catalog.text` : sql`null`;
+  const faults = attributes.errors ? sql`pg_catalog.to_json(${row}."errors")::pg_catalog.text` : sql`null`;
   return sql.compile(
     sql`select ${message}, ${faults} from ${resultRows(resource)} as ${row} where ${row}."success" = false`,
   ).text;
@@ -99,14 +99,14 @@ export function countSignUps({ extensions }: SchemaResource): void {
 
 /** A statement that calls the function and keeps its result. */
 export function keepResult(call: SQL): SQL {
-  return sql`select pg_catalog.set_config(${sql.literal(RESULT_SETTING)}, array(select ${call})::text, true)`;
+  return sql`select pg_catalog.set_config(${sql.literal(RESULT_SETTING)}, array(select ${call})::pg_catalog.text, true)`;
 }
 
 /** A statement that writes a row and keeps the texts of its columns. */
 export function keepRow(write: SQL, columns: readonly SQL[]): SQL {
   const written = sql.identifier(Symbol("written"));
-  const texts = columns.map((column) => sql`${column}::text`);
-  return sql`with ${written}("texts") as (${write} returning array[${sql.join(texts, ", ")}]::text)
+  const texts = columns.map((column) => sql`${column}::pg_catalog.text`);
+  return sql`with ${written}("texts") as (${write} returning array[${sql.join(texts, ", ")}]::pg_catalog.text)
     select pg_catalog.set_config(${sql.literal(RESULT_SETTING)}, (select "texts" from ${written}), true)`;
 }
 
@@ -118,7 +118,7 @@ export function keptRow(columns: readonly { readonly name: string; readonly code
       sql`${kept}."texts"[${sql.literal(index + 1)}]::${codec.sqlType} as ${sql.identifier(name)}`,
   );
   return sql`(select ${sql.join(values, ", ")}
-    from (select nullif(pg_catalog.current_setting(${sql.literal(RESULT_SETTING)}), '')::text[] as "texts") as ${kept} where ${kept}."texts" is not null)`;
+    from (select nullif(pg_catalog.current_setting(${sql.literal(RESULT_SETTING)}), '')::pg_catalog.text[] as "texts") as ${kept} where ${kept}."texts" is not null)`;
 }
 
 /** The rows of the kept result. */

@@ -28,7 +28,7 @@ export class RowInsertion {
 export function isInsertedRow(table: PgTable, row: SQL, setting: SQL = sql.literal(RESULT_SETTING)): SQL[] {
   return keyOf(table)!.map((column, index) => {
     const { codec } = table.codec.attributes[column]!;
-    const value = sql`(pg_catalog.current_setting(${setting})::json->>${sql.literal(index)})::${codec.sqlType}`;
+    const value = sql`(pg_catalog.current_setting(${setting})::pg_catalog.json->>${sql.literal(index)})::${codec.sqlType}`;
     return sql`${row}.${sql.identifier(column)} = ${value}`;
   });
 }

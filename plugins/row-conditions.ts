@@ -45,7 +45,7 @@ export const QUANTIFIERS = {
 const MATCHES_ALL = sql`true`;
 const MATCHES_NONE = sql`false`;
 /** A comparison with null: neither the condition nor its negation is met. */
-const UNKNOWN = sql`null::bool`;
+const UNKNOWN = sql`null::pg_catalog.bool`;
 
 /** The condition that a `where` value sets on a row. */
 export function conditionOf(fields: ConditionFields, where: InputObject, row: SQL, bind: BindValue): SQL {

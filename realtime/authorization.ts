@@ -122,7 +122,7 @@ function buildCheck(condition: string, topic: string, extensions: readonly Chann
   }));
   return {
     text: `select coalesce((${condition}), false)
-      from pg_catalog.json_array_elements($1::json) with ordinality as "$messages" ("$message", "$number")
+      from pg_catalog.json_array_elements($1::pg_catalog.json) with ordinality as "$messages" ("$message", "$number")
       cross join lateral pg_catalog.json_populate_record(null::realtime.messages, "$messages"."$message") as messages
       order by "$messages"."$number"`,
     values: [JSON.stringify(messages)],

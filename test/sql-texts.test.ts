@@ -97,3 +97,32 @@ test("the SQL of the sources names functions and relations of Postgres with thei
   const offences = texts.flatMap((text) => unqualifiedNames(text).map((name) => `${text.file}:${text.line} ${name}`));
   expect(offences).toEqual([]);
 });
+
+/** Types that are words of the grammar: no search path is looked at for them. `json` is one since Postgres 17 only. */
+const GRAMMAR_TYPE =
+  /^(int|integer|smallint|bigint|real|float|double|numeric|decimal|boolean|bit|char|character|varchar|interval|time|timestamp)$/;
+
+/** Casts to types of Postgres without a schema, which a domain of a temporary schema replaces: that one comes first on every search path. */
+function unqualifiedTypes({ text }: Pick<SqlText, "text">): string[] {
+  // Regular expressions match what Postgres writes, which has no schema.
+  if (text.includes("(?")) return [];
+  const casts = text.matchAll(/(?<=[\w\s)}\]'"*])::\s*([a-z_]\w*)(?![\w.])/g);
+  const typed = text.matchAll(/(?<![\w.])(jsonb?|text|uuid|timestamptz|date|bytea|regclass|regtype) '/g);
+  const names = [...casts, ...typed].map(([, name]) => name!);
+  const looked = [...text.matchAll(/'([a-z_]\w*)'::pg_catalog\.reg(?:class|type|proc)\b/g)].map(([found]) => found);
+  return [...names.filter((name) => !GRAMMAR_TYPE.test(name)), ...looked];
+}
+
+test("finds types and names of relations of Postgres without their schema", () => {
+  expect(
+    unqualifiedTypes({
+      text: "select $1::text, x::pg_catalog.text, y::bigint, z::double precision, timestamptz '2026-01-01', 'pg_class'::pg_catalog.regclass, 'pg_catalog.pg_class'::pg_catalog.regclass, w::auth.role",
+    }),
+  ).toEqual(["text", "timestamptz", "'pg_class'::pg_catalog.regclass"]);
+});
+
+test("the SQL of the sources names types of Postgres with their schema", () => {
+  const texts = sqlTexts().filter(({ file }) => !ON_SAFE_PATH.test(file));
+  const offences = texts.flatMap((text) => unqualifiedTypes(text).map((name) => `${text.file}:${text.line} ${name}`));
+  expect(offences).toEqual([]);
+});

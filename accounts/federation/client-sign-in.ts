@@ -44,9 +44,9 @@ const LOG_SIGN_IN = `select auth.log_event('federation.signed_in', $2, ${CLIENT_
 const MAX_NAME_LENGTH = 200;
 /** Adds what is missing: the user may have changed the rest. Metadata is part of tokens, so its size is limited. */
 const COMPLETE_METADATA = `
-  update auth.users as account set raw_user_meta_data = $2::jsonb || account.raw_user_meta_data
-  where account.user_id = $1 and not account.raw_user_meta_data ?& array(select pg_catalog.jsonb_object_keys($2::jsonb))
-    and pg_catalog.octet_length(($2::jsonb || account.raw_user_meta_data)::text) <= 8192`;
+  update auth.users as account set raw_user_meta_data = $2::pg_catalog.jsonb || account.raw_user_meta_data
+  where account.user_id = $1 and not account.raw_user_meta_data ?& array(select pg_catalog.jsonb_object_keys($2::pg_catalog.jsonb))
+    and pg_catalog.octet_length(($2::pg_catalog.jsonb || account.raw_user_meta_data)::pg_catalog.text) <= 8192`;
 const UNLINK_IDENTITY = `select auth.unlink_identity($2, $3, ${CLIENT_INFO_SQL}) as outcome`;
 
 /** Starts a sign-in and returns the provider's URL for the browser. */

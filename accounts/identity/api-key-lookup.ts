@@ -20,7 +20,7 @@ const MAX_CACHED = 10_000;
 const API_KEY_PATTERN = /^[!-~]{32,256}$/;
 
 const USE_API_KEYS = `
-  select pg_catalog.encode(key_hash, 'hex') as digest, claims::text, extract(epoch from expires_at)::float8 as expires
+  select pg_catalog.encode(key_hash, 'hex') as digest, claims::pg_catalog.text, extract(epoch from expires_at)::pg_catalog.float8 as expires
   from auth.use_api_keys($1)`;
 
 /** Looks up keys in Postgres, in batches of one query at a time, and caches the results. */

@@ -15,7 +15,9 @@ export function makeDatabaseClock({ asOwner, log }: DatabaseClockOptions): Datab
 
   const queryDifference = async (): Promise<number> => {
     const { rows } = await asOwner((client) =>
-      client.query<{ now: number }>("select extract(epoch from pg_catalog.clock_timestamp())::float8 as now"),
+      client.query<{ now: number }>(
+        "select extract(epoch from pg_catalog.clock_timestamp())::pg_catalog.float8 as now",
+      ),
     );
     const secondsAhead = Math.round(rows[0]!.now - Date.now() / 1000);
     if (Math.abs(secondsAhead) > CLOCK_SKEW_SECONDS) {

@@ -84,7 +84,7 @@ async function identifyCluster(client: pg.Client): Promise<ClusterIdentity> {
 
 async function readSlot(client: pg.Client): Promise<Slot | null> {
   const { rows } = await client.query<Slot>(
-    `select restart_lsn::text as restart, wal_status as status
+    `select restart_lsn::pg_catalog.text as restart, wal_status as status
        from pg_catalog.pg_replication_slots where slot_name = '${WAL_SLOT}'`,
   );
   return rows[0] ?? null;

@@ -28,11 +28,11 @@ async function checkDatabase(client: pg.Client, database: string): Promise<Omit<
     "create schema amcheck_of_restore; create extension if not exists amcheck schema amcheck_of_restore",
   );
   const { rows: places } = await client.query<{ schema: string }>(
-    "select extnamespace::regnamespace::text as schema from pg_catalog.pg_extension where extname = 'amcheck'",
+    "select extnamespace::pg_catalog.regnamespace::pg_catalog.text as schema from pg_catalog.pg_extension where extname = 'amcheck'",
   );
   const schema = places[0]!.schema;
   const { rows: relations } = await client.query<{ oid: number; name: string; kind: "i" | "r" }>(
-    `select c.oid::int8 as oid, c.oid::regclass::text as name, case c.relkind when 'i' then 'i' else 'r' end as kind
+    `select c.oid::pg_catalog.int8 as oid, c.oid::pg_catalog.regclass::pg_catalog.text as name, case c.relkind when 'i' then 'i' else 'r' end as kind
        from pg_catalog.pg_class c left join pg_catalog.pg_am on pg_am.oid = relam left join pg_catalog.pg_index on indexrelid = c.oid
       where relpersistence = 'p'
         and (relkind in ('r', 'm', 't') and amname = 'heap' or relkind = 'i' and amname = 'btree' and indisvalid)`,
@@ -43,8 +43,8 @@ async function checkDatabase(client: pg.Client, database: string): Promise<Omit<
   for (const { oid, name, kind } of relations) {
     const statement =
       kind === "i"
-        ? `select ${schema}.bt_index_check($1::oid::regclass, true)`
-        : `select msg from ${schema}.verify_heapam($1::oid::regclass) limit 1`;
+        ? `select ${schema}.bt_index_check($1::pg_catalog.oid::pg_catalog.regclass, true)`
+        : `select msg from ${schema}.verify_heapam($1::pg_catalog.oid::pg_catalog.regclass) limit 1`;
     const { rows } = await client
       .query<{ msg?: string }>(statement, [oid])
       .catch((error: pg.DatabaseError) => fail(name, error.message));

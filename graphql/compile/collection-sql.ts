@@ -84,7 +84,7 @@ export function reversed<Term extends { readonly direction: "ASC" | "DESC" }>(te
 /** Whether a function's row is not null; so may be the row of a view without a column that is not null. */
 export function presence(resource: SchemaResource, row: SQL): SQL {
   const check = (resource as object as NullCheckedResource).getNullCheckExpression(row);
-  return check ? sql`(${check})::bool` : sql`true`;
+  return check ? sql`(${check})::pg_catalog.bool` : sql`true`;
 }
 
 /** Internal in core's types. */
@@ -111,7 +111,7 @@ const cursorDigestOf = memoizePerObject((order: RowOrder, table: PgTable): strin
 /** The cursor of a row, as a JSON string. */
 export function cursorSql(table: PgTable, order: RowOrder, row: SQL): SQL {
   const values = orderExpressionsOf(row, table, order).map(({ fragment, codec }) => {
-    const text = sql`${codec.castFromPg ? codec.castFromPg(fragment) : fragment}::text`;
+    const text = sql`${codec.castFromPg ? codec.castFromPg(fragment) : fragment}::pg_catalog.text`;
     return codec === TYPES.boolean ? text : sql`coalesce(${spellText(text)}, 'null')`;
   });
   const pieces = values.flatMap((value) => [textLiteral(","), value]);

@@ -87,7 +87,7 @@ function pointsOf(value: SQL): MemberValue {
   const y = sql`${coordinates}."all"[2 * ${index}]`;
   return {
     kind: "objects",
-    from: sql`(select pg_catalog.string_to_array(pg_catalog.translate(${value}::text, '()[]', ''), ',')::float8[] as "all") as ${coordinates},
+    from: sql`(select pg_catalog.string_to_array(pg_catalog.translate(${value}::pg_catalog.text, '()[]', ''), ',')::pg_catalog.float8[] as "all") as ${coordinates},
       pg_catalog.generate_series(1, pg_catalog.npoints(${value})) as ${index}`,
     position: index,
     item: { isNull: null, members: { x: float(x), y: float(y) } },

@@ -336,11 +336,11 @@ export class OperationCompiler {
         case "pageInfo":
           return yield* this.#pageInfo(parts, objectTypeOf(field.type), selectionsOf(nodes));
         case "totalCount": {
-          const count = sql`(${selectRows(rowsOf(table, row, conditions), sql`pg_catalog.count(*)::text`)})`;
+          const count = sql`(${selectRows(rowsOf(table, row, conditions), sql`pg_catalog.count(*)::pg_catalog.text`)})`;
           if (cursor || size === 0) return count;
           countsRead = true;
           // A page that is not full has all rows.
-          return sql`case when ${rows}."count" < ${wholeNumber(size)} then ${rows}."count"::text else ${count} end`;
+          return sql`case when ${rows}."count" < ${wholeNumber(size)} then ${rows}."count"::pg_catalog.text else ${count} end`;
         }
         default:
           throw new NotCompiled("field", `${type.name}.${field.name}`);

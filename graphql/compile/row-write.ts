@@ -72,7 +72,7 @@ export function* compileRowWrite(options: RowWriteOptions): Stepwise<CompiledWri
     const statementOf = (data: SQL) => sql`with ${deleted} as (${statement} returning 1) select ${data}`;
     return {
       write: { before: null, statementOf, nested: null, noRowError: null },
-      value: sql`(exists (select from ${deleted}))::text`,
+      value: sql`(exists (select from ${deleted}))::pg_catalog.text`,
     };
   }
   const { noRowError } = source;

@@ -71,8 +71,10 @@ function spellScalar(value: SQL, codec: Codec, type: GraphQLScalarType): Spelled
   // The column may have another type than when the statement was written, whose text would be no JSON of this one.
   const typed = sql`${value}::${base.sqlType}`;
   if (fromPg === parseJsonExactly) return { text: castToText(typed, codec), holdsJson: true };
-  if (fromPg === TYPES.boolean.fromPg && serialize === GraphQLBoolean.serialize) return { text: sql`${typed}::text` };
-  if (fromPg === TYPES.int.fromPg && INTEGER_SERIALIZERS.has(serialize)) return { text: sql`${typed}::text` };
+  if (fromPg === TYPES.boolean.fromPg && serialize === GraphQLBoolean.serialize)
+    return { text: sql`${typed}::pg_catalog.text` };
+  if (fromPg === TYPES.int.fromPg && INTEGER_SERIALIZERS.has(serialize))
+    return { text: sql`${typed}::pg_catalog.text` };
   if (fromPg === TYPES.float.fromPg && serialize === GraphQLFloat.serialize) return { text: spellFloat(value) };
   if (fromPg === TYPES.bytea.fromPg)
     return { text: quoted(withoutLineBreaks(sql`pg_catalog.encode(${value}, 'base64')`)) };
@@ -82,22 +84,22 @@ function spellScalar(value: SQL, codec: Codec, type: GraphQLScalarType): Spelled
   if (!isText || !(TEXT_SERIALIZERS.has(serialize) || takesExactNumbers(type)))
     throw new NotCompiled("value", `${codec.name} as ${type.name}`);
   if (isAddress) return { text: spellAddress(typed) };
-  if (UNESCAPED_TYPES.has(base.name)) return { text: quoted(sql`${typed}::text`) };
+  if (UNESCAPED_TYPES.has(base.name)) return { text: quoted(sql`${typed}::pg_catalog.text`) };
   return { text: spellText(castToText(value, codec)) };
 }
 
 /** Core omits the mask of a single host. */
 function spellAddress(address: SQL): SQL {
-  return spellText(sql`pg_catalog.regexp_replace(${address}::text, '/(32|128)$', '')`);
+  return spellText(sql`pg_catalog.regexp_replace(${address}::pg_catalog.text, '/(32|128)$', '')`);
 }
 
 /** As core selects it. */
 function castToText(value: SQL, { castFromPg }: Codec): SQL {
-  return sql`${castFromPg ? castFromPg(value) : value}::text`;
+  return sql`${castFromPg ? castFromPg(value) : value}::pg_catalog.text`;
 }
 
 export function spellText(text: SQL): SQL {
-  return sql`pg_catalog.to_json(${text})::text`;
+  return sql`pg_catalog.to_json(${text})::pg_catalog.text`;
 }
 
 /** `encode` breaks lines after 76 characters. */
@@ -108,11 +110,11 @@ export function withoutLineBreaks(base64: SQL): SQL {
 /** The names in the schema may differ from the labels. A label that the schema does not have was added since. */
 function spellEnum(value: SQL, type: GraphQLEnumType): SQL {
   const values = type.getValues();
-  if (values.every(({ name, value: label }) => name === label)) return spellText(sql`${value}::text`);
+  if (values.every(({ name, value: label }) => name === label)) return spellText(sql`${value}::pg_catalog.text`);
   const cases = values.map(
     ({ name, value: label }) => sql`when ${textLiteral(String(label))} then ${textLiteral(`"${name}"`)}`,
   );
-  return sql`(case when ${value} is null then null else case ${value}::text ${sql.join(cases, " ")} else ${REFUSE} end end)`;
+  return sql`(case when ${value} is null then null else case ${value}::pg_catalog.text ${sql.join(cases, " ")} else ${REFUSE} end end)`;
 }
 
 /** Characters of JSON that `sql.literal` would make a parameter of. */
@@ -128,7 +130,7 @@ const CONSTANT_TEXT = /^[-\w@!$ :".{}[\],]*$/;
 
 /** A constant for JSON text of names; a parameter for any other text. Postgres concatenates constants on lines of their own. */
 export function textLiteral(text: string): SQL {
-  if (!CONSTANT_TEXT.test(text)) return sql`${sql.value(text)}::text`;
+  if (!CONSTANT_TEXT.test(text)) return sql`${sql.value(text)}::pg_catalog.text`;
   const parts = text.split(AROUND_PUNCTUATION);
   return sql.join(
     parts.map((part) => PUNCTUATION.get(part) ?? sql.literal(part)),
@@ -138,17 +140,17 @@ export function textLiteral(text: string): SQL {
 
 /** JavaScript writes an exponent from 1e21 and below 1e-6, and Postgres from 1e15 and below 1e-4. JSON has no NaN and no infinity. */
 function spellFloat(value: SQL): SQL {
-  const text = sql`${value}::text`;
-  const number = sql`${text}::float8`;
+  const text = sql`${value}::pg_catalog.text`;
+  const number = sql`${text}::pg_catalog.float8`;
   return sql`(case when ${value} is null then null when ${number} = 0 then '0'
-    when pg_catalog.abs(${number}) >= 1e-4 and pg_catalog.abs(${number}) < 1e15 then ${number}::text
+    when pg_catalog.abs(${number}) >= 1e-4 and pg_catalog.abs(${number}) < 1e15 then ${number}::pg_catalog.text
     when ${number} in ('NaN', 'Infinity', '-Infinity') then ${REFUSE}
-    when pg_catalog.abs(${number}) >= 1e-6 and pg_catalog.abs(${number}) < 1e21 then ${number}::text::numeric::text
-    else pg_catalog.replace(${number}::text, 'e-0', 'e-') end)`;
+    when pg_catalog.abs(${number}) >= 1e-6 and pg_catalog.abs(${number}) < 1e21 then ${number}::pg_catalog.text::numeric::pg_catalog.text
+    else pg_catalog.replace(${number}::pg_catalog.text, 'e-0', 'e-') end)`;
 }
 
-const FIRST_INSTANT = sql`timestamptz '0001-01-01 00:00:00+00'`;
-const LAST_INSTANT = sql`timestamptz '9999-12-31 23:59:59.999999+00'`;
+const FIRST_INSTANT = sql`pg_catalog.timestamptz '0001-01-01 00:00:00+00'`;
+const LAST_INSTANT = sql`pg_catalog.timestamptz '9999-12-31 23:59:59.999999+00'`;
 
 /** As toIsoTime: with milliseconds, or microseconds where there are any. Other years and infinity are left to it. */
 function spellInstant(value: SQL): SQL {
@@ -164,9 +166,9 @@ function spellList(list: SQL, codec: Codec, itemType: GraphQLOutputType): Spelle
   const each = orNull(spelled.text, itemType);
   if (isVerbatimText(codec) && isScalarType(getNullableType(itemType))) {
     const refused = isNonNullType(itemType)
-      ? sql` or pg_catalog.array_position(${list}::text[], null) is not null`
+      ? sql` or pg_catalog.array_position(${list}::pg_catalog.text[], null) is not null`
       : sql.blank;
-    const text = sql`(case when pg_catalog.array_ndims(${list}) > 1${refused} then ${REFUSE} else pg_catalog.array_to_json(${list}::text[])::text end)`;
+    const text = sql`(case when pg_catalog.array_ndims(${list}) > 1${refused} then ${REFUSE} else pg_catalog.array_to_json(${list}::pg_catalog.text[])::pg_catalog.text end)`;
     return { text };
   }
   const all = sql`(select coalesce('[' || pg_catalog.string_agg(${each}, ',' order by ${items}."position") || ']', '[]')
@@ -181,7 +183,7 @@ function spellNestedLists(list: SQL, codec: Codec, itemType: GraphQLNamedType, t
   const isInteger = item.fromPg === TYPES.int.fromPg && itemType === GraphQLInt;
   const isText = isVerbatimText(item) && itemType === GraphQLString;
   if (!(isInteger || isText) || String(type).includes("!")) throw new NotCompiled("value", `${codec.name} as ${type}`);
-  const json = sql`pg_catalog.array_to_json(${list}::${isInteger ? sql`int[]` : sql`text[]`})::text`;
+  const json = sql`pg_catalog.array_to_json(${list}::${isInteger ? sql`int[]` : sql`text[]`})::pg_catalog.text`;
   const dimensions = sql`coalesce(pg_catalog.array_ndims(${list}), ${sql.literal(dimensionsOf(codec))})`;
   return {
     text: sql`(case when ${dimensions} <> ${sql.literal(dimensionsOf(codec))} then ${REFUSE} else ${json} end)`,

@@ -130,7 +130,7 @@ const RENEW_LEASE = 'select was_awaited as "wasAwaited", at, writers from privat
 const READ_STILL_WRITING = `
   select array(
     select virtualtransaction from pg_catalog.pg_locks
-    where locktype = 'relation' and relation = 'private.events_awaited_until'::regclass
+    where locktype = 'relation' and relation = 'private.events_awaited_until'::pg_catalog.regclass
       and database = (select oid from pg_catalog.pg_database where datname = pg_catalog.current_database())
       and virtualtransaction = any ($1)
   ) as writers`;

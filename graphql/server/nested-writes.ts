@@ -85,9 +85,9 @@ async function runNestedWrite(
 /** Keeps the values at these positions of the first saved row, under the name that the next statement reads. */
 function keepKey(setting: string, positions: readonly number[]): Statement {
   const key =
-    "select pg_catalog.json_agg(pg_catalog.current_setting($1)::json->0->>i order by n) from pg_catalog.unnest($2::int[]) with ordinality as u(i, n)";
+    "select pg_catalog.json_agg(pg_catalog.current_setting($1)::pg_catalog.json->0->>i order by n) from pg_catalog.unnest($2::int[]) with ordinality as u(i, n)";
   return {
-    text: `select pg_catalog.set_config('${RESULT_SETTING}', (${key})::text, true)`,
+    text: `select pg_catalog.set_config('${RESULT_SETTING}', (${key})::pg_catalog.text, true)`,
     values: [setting, `{${positions}}`],
   };
 }

@@ -263,7 +263,7 @@ const READ_TASKS = `
       select coalesce(pg_catalog.jsonb_agg(pg_catalog.to_jsonb(recent.*) order by recent.created_at desc), '[]')
       from (
         (
-          select id, work, owner, status, created_at, started_at, finished_at, null::jsonb as error from private.tasks
+          select id, work, owner, status, created_at, started_at, finished_at, null::pg_catalog.jsonb as error from private.tasks
           where finished_at is null order by created_at limit 20
         ) union all (
           select id, work, owner, status, created_at, started_at, finished_at, error from private.tasks

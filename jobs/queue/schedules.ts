@@ -188,7 +188,7 @@ const READ_STATE = `
       ) as counted
     ) as runs,
     (
-      select coalesce(pg_catalog.jsonb_object_agg(name, extract(epoch from planned_at)::float8), '{}') from (
+      select coalesce(pg_catalog.jsonb_object_agg(name, extract(epoch from planned_at)::pg_catalog.float8), '{}') from (
         select name, (
           select planned_at from api.schedule_runs
           where schedule = name and status = 'done' order by planned_at desc limit 1

@@ -86,7 +86,7 @@ const HAS_WEBHOOKS = `
   select from pg_catalog.pg_class
   where relnamespace = (select oid from pg_catalog.pg_namespace where nspname = 'api') and relname = 'webhooks'
     and pg_catalog.has_schema_privilege(relnamespace, 'usage') and pg_catalog.has_table_privilege(oid, 'select, update')
-    and pg_catalog.has_schema_privilege(pg_catalog.to_regnamespace('private')::oid, 'usage') and pg_catalog.has_table_privilege(pg_catalog.to_regclass('private.webhook_deliveries'), 'delete')`;
+    and pg_catalog.has_schema_privilege(pg_catalog.to_regnamespace('private')::pg_catalog.oid, 'usage') and pg_catalog.has_table_privilege(pg_catalog.to_regclass('private.webhook_deliveries'), 'delete')`;
 
 const LEASE = `
   with webhooks as materialized (
@@ -99,7 +99,7 @@ const LEASE = `
     returning webhook_id
   )
   select id, name, url, secret, "where", role, max_attempts as "maxAttempts",
-    (extract(epoch from timeout) operator(pg_catalog.*) 1000)::integer as "timeoutMs", (claims operator(pg_catalog.||) pg_catalog.jsonb_build_object('role', role))::text as "claimsText",
+    (extract(epoch from timeout) operator(pg_catalog.*) 1000)::integer as "timeoutMs", (claims operator(pg_catalog.||) pg_catalog.jsonb_build_object('role', role))::pg_catalog.text as "claimsText",
     (pg_catalog.parse_ident(table_name))[1] as schema, (pg_catalog.parse_ident(table_name))[2] as table, leased.webhook_id is not null as "isLeased"
   from webhooks left join leased on webhook_id = id`;
 
@@ -117,13 +117,13 @@ const READ_DELAYED = `
  */
 const READ_PAGE = `
   with recursive blocked (key) as (
-    select pg_catalog.unnest($3::text[])
+    select pg_catalog.unnest($3::pg_catalog.text[])
     union
     select case when delivery.key = blocked.key then delivery.moved_to else delivery.key end
     from blocked join private.webhook_deliveries as delivery on blocked.key in (delivery.key, delivery.moved_to)
     where delivery.webhook_id = $1 and delivery.moved_to is not null and delivery.state = 'pending'
   ), page as (
-    select *, pg_catalog.sum(coalesce(pg_catalog.octet_length(old::text), 0) operator(pg_catalog.+) coalesce(pg_catalog.octet_length(new::text), 0))
+    select *, pg_catalog.sum(coalesce(pg_catalog.octet_length(old::pg_catalog.text), 0) operator(pg_catalog.+) coalesce(pg_catalog.octet_length(new::pg_catalog.text), 0))
       over (order by id rows between unbounded preceding and 1 preceding) as bytes_before
     from (
       select * from private.webhook_deliveries
@@ -132,12 +132,12 @@ const READ_PAGE = `
       order by id limit $5
     ) as page
   )
-  select id, delivery_id as "deliveryId", type, key, moved_to as "movedTo", attempts, old::text, new::text,
+  select id, delivery_id as "deliveryId", type, key, moved_to as "movedTo", attempts, old::pg_catalog.text, new::pg_catalog.text,
     pg_catalog.to_char(recorded_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "recordedAt",
-    (select pg_catalog.json_object_agg(name, value) from pg_catalog.json_each(case when $4::text[] is not null then old end) as cell (name, value)
-      where name = any ($4))::text as "sentOld",
-    (select pg_catalog.json_object_agg(name, value) from pg_catalog.json_each(case when $4::text[] is not null then new end) as cell (name, value)
-      where name = any ($4))::text as "sentNew"
+    (select pg_catalog.json_object_agg(name, value) from pg_catalog.json_each(case when $4::pg_catalog.text[] is not null then old end) as cell (name, value)
+      where name = any ($4))::pg_catalog.text as "sentOld",
+    (select pg_catalog.json_object_agg(name, value) from pg_catalog.json_each(case when $4::pg_catalog.text[] is not null then new end) as cell (name, value)
+      where name = any ($4))::pg_catalog.text as "sentNew"
   from page where coalesce(bytes_before, 0) < ${PAGE_BYTES} order by id`;
 
 /**
@@ -158,7 +158,7 @@ const COMPLETE = `
     set attempts = failure.attempts, last_error = failure.reason,
       state = case when failure.delay is null then 'dead' else 'pending' end,
       due_at = pg_catalog.clock_timestamp() operator(pg_catalog.+) (failure.delay operator(pg_catalog.*) interval '1 millisecond')
-    from unnest($4::bigint[], $5::integer[], $6::double precision[], $7::text[]) as failure (id, attempts, delay, reason)
+    from unnest($4::bigint[], $5::integer[], $6::double precision[], $7::pg_catalog.text[]) as failure (id, attempts, delay, reason)
     where delivery.id = failure.id and exists (select from lease)
   )
   select from lease`;
@@ -167,7 +167,7 @@ const READ_BACKLOG = `
   select
     (select pg_catalog.count(*)::int from (select from private.webhook_deliveries where state = 'pending' limit 1000000) as pending) as pending,
     (select pg_catalog.count(*)::int from (select from private.webhook_deliveries where state = 'dead' limit 1000000) as dead) as dead,
-    coalesce(extract(epoch from pg_catalog.clock_timestamp() operator(pg_catalog.-) pg_catalog.min(recorded_at)), 0)::float8 as "oldestSeconds"
+    coalesce(extract(epoch from pg_catalog.clock_timestamp() operator(pg_catalog.-) pg_catalog.min(recorded_at)), 0)::pg_catalog.float8 as "oldestSeconds"
   from api.webhooks left join lateral (
     select recorded_at from private.webhook_deliveries
     where webhook_id = webhooks.id and state = 'pending' order by id limit 1

@@ -114,7 +114,7 @@ export type HostFacts = ReplicaFacts & { readonly setting: string };
 const LOGIN_SQL = `
   select rolname as name, rolsuper as superuser, rolbypassrls as "bypassesRowSecurity", rolinherit as inherits,
     exists (
-      select from pg_catalog.pg_class where relowner = pg_roles.oid and relkind in ('r', 'p') and relnamespace = any ($1::text[]::regnamespace[])
+      select from pg_catalog.pg_class where relowner = pg_roles.oid and relkind in ('r', 'p') and relnamespace = any ($1::pg_catalog.text[]::pg_catalog.regnamespace[])
     ) as "ownsTables",
     exists (
       select from pg_catalog.pg_stat_ssl where pid = pg_catalog.pg_backend_pid() and not ssl and pg_catalog.inet_client_addr() is not null
@@ -167,20 +167,20 @@ const CLIENTS = `
   from pg_catalog.pg_roles where rolname = any ($1) order by 1`;
 const SLOTS = `
   select slot_name as name, active as "isActive", wal_status = 'lost' as "isLost", slot_type = 'physical' as "isPhysical",
-    coalesce(pg_catalog.pg_wal_lsn_diff(case when pg_catalog.pg_is_in_recovery() then pg_catalog.pg_last_wal_replay_lsn() else pg_catalog.pg_current_wal_lsn() end, restart_lsn), 0)::float8
+    coalesce(pg_catalog.pg_wal_lsn_diff(case when pg_catalog.pg_is_in_recovery() then pg_catalog.pg_last_wal_replay_lsn() else pg_catalog.pg_current_wal_lsn() end, restart_lsn), 0)::pg_catalog.float8
       as "retainedBytes",
-    (pg_catalog.to_json(slots.*) ->> 'failover')::bool as "isFailover", slot_name = ${KEEPER_SLOT_NAME} as "isKeeper"
+    (pg_catalog.to_json(slots.*) ->> 'failover')::pg_catalog.bool as "isFailover", slot_name = ${KEEPER_SLOT_NAME} as "isKeeper"
   from pg_catalog.pg_replication_slots as slots order by 1`;
 const SPARE_SLOTS = `
   select pg_catalog.current_setting('max_replication_slots')::int - (select pg_catalog.count(*) from pg_catalog.pg_replication_slots)::int as slots,
     pg_catalog.current_setting('max_wal_senders')::int - (select pg_catalog.count(*) from pg_catalog.pg_stat_replication)::int as senders`;
 /** Functions of extensions are left out. */
 const LOOSE_DEFINERS = `
-  select oid::regprocedure::text as signature, pg_catalog.pg_get_userbyid(proowner) as owner
+  select oid::pg_catalog.regprocedure::pg_catalog.text as signature, pg_catalog.pg_get_userbyid(proowner) as owner
   from pg_catalog.pg_proc
   where prosecdef and not exists (select from pg_catalog.unnest(proconfig) setting where pg_catalog.starts_with(setting, 'search_path='))
-    and pronamespace <> all ($1::text[]::regnamespace[]) and pronamespace not in ('pg_catalog'::regnamespace, 'information_schema'::regnamespace)
-    and not exists (select from pg_catalog.pg_depend where classid = 'pg_proc'::regclass and objid = pg_proc.oid and deptype = 'e')
+    and pronamespace <> all ($1::pg_catalog.text[]::pg_catalog.regnamespace[]) and pronamespace not in ('pg_catalog'::pg_catalog.regnamespace, 'information_schema'::pg_catalog.regnamespace)
+    and not exists (select from pg_catalog.pg_depend where classid = 'pg_catalog.pg_proc'::pg_catalog.regclass and objid = pg_proc.oid and deptype = 'e')
   order by 1`;
 
 const CLAIMS_HOOK_SQL = `
@@ -189,13 +189,13 @@ const CLAIMS_HOOK_SQL = `
       as "isExecutable",
     coalesce(pg_catalog.pg_has_role(session_user, hook.oid, 'member'), false) as "isRoleUsable",
     array(
-      select rolname::text from pg_catalog.pg_roles where rolname = any ($3)
+      select rolname::pg_catalog.text from pg_catalog.pg_roles where rolname = any ($3)
         and pg_catalog.has_schema_privilege(pg_roles.oid, function.pronamespace, 'usage') and pg_catalog.has_function_privilege(pg_roles.oid, function.oid, 'execute')
       order by rolname
     ) as callers
   from (values (1)) as one
   left join pg_catalog.pg_roles as hook on hook.rolname = $2
-  left join pg_catalog.pg_proc as function on function.oid = pg_catalog.to_regprocedure($1 || '(jsonb)') and function.prorettype = 'jsonb'::regtype`;
+  left join pg_catalog.pg_proc as function on function.oid = pg_catalog.to_regprocedure($1 || '(jsonb)') and function.prorettype = 'pg_catalog.jsonb'::pg_catalog.regtype`;
 
 const HAS_CALLS = `
   select from pg_catalog.pg_attribute
@@ -257,9 +257,9 @@ async function readClaimsHook(
 }
 
 const REPLICA_SQL = `
-  select pg_catalog.pg_is_in_recovery() as recovers, pg_catalog.current_setting('hot_standby_feedback')::bool as feedback,
+  select pg_catalog.pg_is_in_recovery() as recovers, pg_catalog.current_setting('hot_standby_feedback')::pg_catalog.bool as feedback,
     case when pg_catalog.current_setting('sync_replication_slots', true) is not null then
-      pg_catalog.current_setting('sync_replication_slots')::bool and pg_catalog.current_setting('hot_standby_feedback')::bool
+      pg_catalog.current_setting('sync_replication_slots')::pg_catalog.bool and pg_catalog.current_setting('hot_standby_feedback')::pg_catalog.bool
         and pg_catalog.current_setting('primary_slot_name') <> ''
     end as "copiesSlots"`;
 

@@ -151,7 +151,9 @@ function describeUnbounded(table: CatalogTable, columns: readonly CatalogColumn[
 function lengthOf({ name, type }: CatalogColumn): string {
   const base = baseTypeOf(type);
   const isPlain = base.kind === "base" && !STRUCTURED_TYPES.has(base.name);
-  return isPlain ? `pg_catalog.length(${quotedName(name)})` : `pg_catalog.octet_length(${quotedName(name)}::text)`;
+  return isPlain
+    ? `pg_catalog.length(${quotedName(name)})`
+    : `pg_catalog.octet_length(${quotedName(name)}::pg_catalog.text)`;
 }
 
 function isWritableByClients(

@@ -11,7 +11,7 @@ const READ_WEBHOOKS = `
     disabled_because as "disabledBecause",
     (select pg_catalog.count(*)::int from private.webhook_deliveries where webhook_id = webhooks.id and state = 'dead') as dead,
     coalesce((
-      select extract(epoch from pg_catalog.clock_timestamp() - recorded_at)::float8 from private.webhook_deliveries
+      select extract(epoch from pg_catalog.clock_timestamp() - recorded_at)::pg_catalog.float8 from private.webhook_deliveries
       where webhook_id = webhooks.id and state = 'pending' order by id limit 1
     ), 0) as "waitingSeconds"
   from api.webhooks order by name`;

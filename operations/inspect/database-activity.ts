@@ -59,12 +59,12 @@ const LIST_SESSIONS = `
   )
   select activity.pid, coalesce(nullif(application_name, ''), backend_type, '') as application, usename as role,
     coalesce(state, '') as state, wait_event_type || ': ' || wait_event as wait, pg_catalog.to_jsonb(query_start) #>> '{}' as started_at,
-    greatest(0, extract(epoch from pg_catalog.clock_timestamp() - query_start) * 1000)::float8 as milliseconds,
-    greatest(0, extract(epoch from pg_catalog.clock_timestamp() - xact_start) * 1000)::float8 as transaction_ms,
+    greatest(0, extract(epoch from pg_catalog.clock_timestamp() - query_start) * 1000)::pg_catalog.float8 as milliseconds,
+    greatest(0, extract(epoch from pg_catalog.clock_timestamp() - xact_start) * 1000)::pg_catalog.float8 as transaction_ms,
     case when query not in ('', '<insufficient privilege>') then pg_catalog.left(query, ${MAX_STATEMENT_LENGTH}) end as statement,
     coalesce(waits_for, '{}') as waits_for,
     (
-      select pg_catalog.jsonb_build_object('type', locktype, 'mode', mode, 'relation', relation::regclass::text)
+      select pg_catalog.jsonb_build_object('type', locktype, 'mode', mode, 'relation', relation::pg_catalog.regclass::pg_catalog.text)
       from pg_catalog.pg_locks where pg_locks.pid = activity.pid and not granted limit 1
     ) as lock
   from pg_catalog.pg_stat_activity as activity left join waiting using (pid)
@@ -106,8 +106,8 @@ export async function readStatementStatistics(asOwner: AsOwner): Promise<readonl
     const view = quotedName(rows[0].schema, "pg_stat_statements");
     const statistics = await client.query<StatementStatistics>(`
       select case when query <> '<insufficient privilege>' then pg_catalog.left(query, ${MAX_STATEMENT_LENGTH}) end as statement,
-        pg_catalog.pg_get_userbyid(userid) as role, calls::float8, total_exec_time as total_ms, mean_exec_time as mean_ms,
-        max_exec_time as max_ms, rows::float8
+        pg_catalog.pg_get_userbyid(userid) as role, calls::pg_catalog.float8, total_exec_time as total_ms, mean_exec_time as mean_ms,
+        max_exec_time as max_ms, rows::pg_catalog.float8
       from ${view} where dbid = (select oid from pg_catalog.pg_database where datname = pg_catalog.current_database())
       order by total_exec_time desc limit ${MAX_STATEMENTS}`);
     return statistics.rows;
@@ -126,9 +126,9 @@ export type CancelledStatement = Pick<
 
 const FIND_STATEMENT = `
   select pid, application_name as application, usename as role, state, pg_catalog.to_jsonb(query_start) #>> '{}' as started_at,
-    greatest(0, extract(epoch from pg_catalog.clock_timestamp() - query_start) * 1000)::float8 as milliseconds,
+    greatest(0, extract(epoch from pg_catalog.clock_timestamp() - query_start) * 1000)::pg_catalog.float8 as milliseconds,
     case when query not in ('', '<insufficient privilege>') then pg_catalog.left(query, ${MAX_STATEMENT_LENGTH}) end as statement,
-    ($2::timestamptz is null or query_start = $2) as "isMeant"
+    ($2::pg_catalog.timestamptz is null or query_start = $2) as "isMeant"
   from pg_catalog.pg_stat_activity
   where pid = $1 and datname = pg_catalog.current_database() and pid <> pg_catalog.pg_backend_pid()
     and coalesce(backend_type, 'client backend') = 'client backend'`;

@@ -20,7 +20,7 @@ const BATCH_SIZE = 60;
  */
 const TRY_BLOCK = `do $try$
 declare
-  attempts jsonb := pg_catalog.current_setting('content_service.attempts')::jsonb;
+  attempts jsonb := pg_catalog.current_setting('content_service.attempts')::pg_catalog.jsonb;
   results jsonb := '[]';
   result jsonb;
   attempt jsonb;
@@ -33,7 +33,7 @@ begin
     result := pg_catalog.jsonb_build_object('code', '${INSUFFICIENT_PRIVILEGE}');
     for tried in select value from pg_catalog.jsonb_array_elements(attempt -> 'statements') loop
       begin
-        sample := (tried ->> 'sample')::json;
+        sample := (tried ->> 'sample')::pg_catalog.json;
         for setting in select value from pg_catalog.jsonb_array_elements(attempt -> 'settings') loop
           perform pg_catalog.set_config(setting ->> 0, setting ->> 1, true);
         end loop;
@@ -56,7 +56,7 @@ begin
     end loop;
     results := results || result;
   end loop;
-  perform pg_catalog.set_config('content_service.results', results::text, true);
+  perform pg_catalog.set_config('content_service.results', results::pg_catalog.text, true);
 end $try$`;
 
 export type PolicyMatrixRow = {
@@ -140,8 +140,8 @@ type TableSample = { readonly total: number | null; readonly samples: readonly s
 async function readSamples(name: string, owner: pg.ClientBase): Promise<TableSample> {
   try {
     const { rows } = await owner.query<{ total: number; samples: string[] }>(
-      `select (select pg_catalog.count(*)::float8 from ${name}) as total,
-        array(select pg_catalog.to_json(t.*)::text from ${name} as t limit ${MAX_SAMPLES}) as samples`,
+      `select (select pg_catalog.count(*)::pg_catalog.float8 from ${name}) as total,
+        array(select pg_catalog.to_json(t.*)::pg_catalog.text from ${name} as t limit ${MAX_SAMPLES}) as samples`,
     );
     return rows[0]!;
   } catch (error) {
@@ -215,7 +215,7 @@ async function runBatch(
     await client.query("select pg_catalog.set_config('content_service.attempts', $1, true)", [JSON.stringify(input)]);
     await client.query(TRY_BLOCK);
     const { rows } = await client.query<{ results: AttemptResult[] }>(
-      "select pg_catalog.current_setting('content_service.results')::json as results",
+      "select pg_catalog.current_setting('content_service.results')::pg_catalog.json as results",
     );
     return rows[0]!.results;
   } finally {

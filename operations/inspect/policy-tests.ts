@@ -250,7 +250,7 @@ async function readUserClaims(client: pg.ClientBase, name: string): Promise<Clai
   const isId = INTEGER.test(name) || UUID.test(name);
   if (hasAccounts) {
     const { rows } = await client.query<{ claims: string | null }>(
-      `select auth.claims_of(${userIdExpression(name)})::text as claims`,
+      `select auth.claims_of(${userIdExpression(name)})::pg_catalog.text as claims`,
       [name],
     );
     const claims = parseClaims(rows[0]?.claims ?? "null");
@@ -265,7 +265,9 @@ async function readUserClaims(client: pg.ClientBase, name: string): Promise<Clai
 
 function userIdExpression(name: string): string {
   if (INTEGER.test(name)) return "$1::bigint";
-  return UUID.test(name) ? "(select user_id from auth.users where id = $1::uuid)" : "(auth.find_account($1)).user_id";
+  return UUID.test(name)
+    ? "(select user_id from auth.users where id = $1::pg_catalog.uuid)"
+    : "(auth.find_account($1)).user_id";
 }
 
 async function becomeOwner(client: pg.ClientBase, login: string | null): Promise<void> {
@@ -277,7 +279,7 @@ async function becomeOwner(client: pg.ClientBase, login: string | null): Promise
 
 async function applySettings(client: pg.ClientBase, { settings }: StatementContext): Promise<void> {
   await client.query(
-    "select pg_catalog.set_config(name, value, true) from unnest($1::text[], $2::text[]) as setting (name, value)",
+    "select pg_catalog.set_config(name, value, true) from unnest($1::pg_catalog.text[], $2::pg_catalog.text[]) as setting (name, value)",
     [settings.map(([name]) => name), settings.map(([, value]) => value)],
   );
 }

@@ -33,14 +33,16 @@ export function buildNestedInsert(plan: NestedInsertPlan): StatementTemplate {
   });
   const from = sql`from ${recordsFromItem(records)}${join(joins, "")}`;
   const rows = sql`select${join(values, ",")} ${from} order by ${identifier(records.alias, ordinal)}`;
-  const keys = saved.columns.map(({ name }, index) => sql`${identifier(table.name, name)}::text as ${keyName(index)}`);
+  const keys = saved.columns.map(
+    ({ name }, index) => sql`${identifier(table.name, name)}::pg_catalog.text as ${keyName(index)}`,
+  );
   const returning = keys.length > 0 ? join(keys, ", ") : sql`1`;
   const insert = sql`insert into ${qualifiedIdentifier(table)}${into} ${rows} returning ${returning}`;
   const key = sql`pg_catalog.json_build_array(${join(
     saved.columns.map((_, index) => keyName(index)),
     ", ",
   )})`;
-  const save = sql`pg_catalog.set_config(${literal(saved.setting)}, coalesce(pg_catalog.json_agg(${key}), '[]')::text, true)`;
+  const save = sql`pg_catalog.set_config(${literal(saved.setting)}, coalesce(pg_catalog.json_agg(${key}), '[]')::pg_catalog.text, true)`;
   return compile(
     sql`with ${WRITTEN_CTE} as (${insert}) select pg_catalog.length(${save}), ${guardColumn(plan)} from ${WRITTEN_CTE}`,
   );
@@ -68,10 +70,10 @@ export function buildSavedRows(change: ChangePlan & { kind: "nested insert" }, r
 /** Rows that a trigger has dropped would shift the keys of all that follow, and a missing key would link to no row. */
 function guardColumn({ saved, required }: NestedInsertPlan): Sql {
   const sent = sql`pg_catalog.json_array_length(${PAYLOAD_JSON})`;
-  const dropped = sql`when pg_catalog.count(*) <> ${sent} then pg_catalog.current_setting('engine.nested dropped ' || pg_catalog.count(*)::text)`;
+  const dropped = sql`when pg_catalog.count(*) <> ${sent} then pg_catalog.current_setting('engine.nested dropped ' || pg_catalog.count(*)::pg_catalog.text)`;
   const missing = saved.columns.flatMap(({ name }, index) => {
     if (!required.includes(name)) return [];
-    const problem = sql`'engine.nested null ' || pg_catalog.count(${keyName(index)})::text || ${literal(` ${index}`)}`;
+    const problem = sql`'engine.nested null ' || pg_catalog.count(${keyName(index)})::pg_catalog.text || ${literal(` ${index}`)}`;
     return [
       sql`when pg_catalog.count(${keyName(index)}) <> pg_catalog.count(*) then pg_catalog.current_setting(${problem})`,
     ];
@@ -84,7 +86,7 @@ function savedFromItem({ setting, columns }: SavedRows): Sql {
   const values = columns.map(
     ({ sqlType }, index) => sql`("each"."json"->>${integer(index)})::${catalogSql(sqlType)} as ${keyName(index)}, `,
   );
-  const each = sql`pg_catalog.json_array_elements(pg_catalog.current_setting(${literal(setting)})::json) with ordinality as "each"("json", "row")`;
+  const each = sql`pg_catalog.json_array_elements(pg_catalog.current_setting(${literal(setting)})::pg_catalog.json) with ordinality as "each"("json", "row")`;
   return sql`(select ${join(values, "")}"each"."row" from ${each})`;
 }
 
@@ -108,7 +110,7 @@ function columnValue(column: NestedColumn, index: number, { records, ordinal }: 
   const type = catalogSql(sqlType);
   const values = sources.map((source) => linkedValue(source, type));
   const all = confirmed === null ? values : [...values, identifier(records.alias, confirmed)];
-  const row = sql`'engine.nested differs ' || ${identifier(records.alias, ordinal)}::text || ${literal(` ${index}`)}`;
+  const row = sql`'engine.nested differs ' || ${identifier(records.alias, ordinal)}::pg_catalog.text || ${literal(` ${index}`)}`;
   const checks = all.flatMap((value, at) =>
     all.slice(at + 1).map((other) => {
       const isDifferent = sql`not (${value} ${operatorIn(column.operatorSchema, EQUALS)} ${other})`;

@@ -45,7 +45,7 @@ import {
 const GUARD_MESSAGE = /(?<code>PGRST1\d\d) (?<rows>\d+)/;
 
 /** PostgREST's format: a record's text without its parentheses. */
-const CSV_LINE = sql`pg_catalog.substring((${ROW})::text, 2, pg_catalog.length((${ROW})::text) - 2)`;
+const CSV_LINE = sql`pg_catalog.substring((${ROW})::pg_catalog.text, 2, pg_catalog.length((${ROW})::pg_catalog.text) - 2)`;
 const CSV_LINES = sql`coalesce(pg_catalog.string_agg(${CSV_LINE}, pg_catalog.chr(10)), '')`;
 const CSV_NAMES = sql`select pg_catalog.json_object_keys(pg_catalog.row_to_json("first".*)) as "name" from (select * from "page" limit 1) "first"`;
 const CSV_HEADER = sql`(select coalesce(pg_catalog.string_agg("name", ','), '') from (${CSV_NAMES}) "names")`;
@@ -203,7 +203,7 @@ function guardColumn(guards: readonly RowCountGuard[]): Sql {
   const cases = guards.map(({ code, rows, count }) => {
     const isWrong =
       rows === "exactly" ? sql`pg_catalog.count(*) <> ${integer(count)}` : sql`pg_catalog.count(*) > ${integer(count)}`;
-    return sql`when ${isWrong} then pg_catalog.current_setting(${literal(`${code} `)} || pg_catalog.count(*)::text)`;
+    return sql`when ${isWrong} then pg_catalog.current_setting(${literal(`${code} `)} || pg_catalog.count(*)::pg_catalog.text)`;
   });
   return sql`case ${join(cases, " ")} end`;
 }
@@ -239,7 +239,7 @@ function positionColumn(rows: SelectPlan): Sql {
   const limit = rows.limit!;
   const names = rows.order.map((_, index) => `c${index + 1}`);
   const valuesOf = (row: string) => names.map((name) => identifier(row, name));
-  const texts = valuesOf("last").map((value) => sql`${value}::text`);
+  const texts = valuesOf("last").map((value) => sql`${value}::pg_catalog.text`);
   const isApart = sql`(${join(valuesOf("last"), ", ")}) is distinct from (${join(valuesOf("next"), ", ")})`;
   const position = sql`case when ${isApart} then pg_catalog.json_build_array(${join(texts, ", ")}) else '[]' end`;
   return sql`(select ${position} from (${rowAt(limit - 1)}) "last", (${rowAt(limit)}) "next")`;
@@ -267,7 +267,7 @@ function bodyColumn(body: BodyPlan): Sql {
     case "csv":
       return sql`${CSV_HEADER} || pg_catalog.chr(10) || ${CSV_LINES}`;
     case "geojson": {
-      const feature = sql`${identifier(body.schema, "st_asgeojson")}(${ROW})::json`;
+      const feature = sql`${identifier(body.schema, "st_asgeojson")}(${ROW})::pg_catalog.json`;
       return sql`pg_catalog.json_build_object('type', 'FeatureCollection', 'features', coalesce(pg_catalog.json_agg(${feature}), '[]'))`;
     }
     case "aggregate": {

@@ -246,7 +246,7 @@ function rowDigest(outputs: readonly OutputColumn[]): Sql {
     outputs.map((output) => outputClause(output, "")),
     ", ",
   );
-  const text = sql`(select pg_catalog.row_to_json(${ROW})::text from (select ${columns}) "_")`;
+  const text = sql`(select pg_catalog.row_to_json(${ROW})::pg_catalog.text from (select ${columns}) "_")`;
   return sql`pg_catalog.encode(pg_catalog.sha256(pg_catalog.convert_to(${text}, 'UTF8')), 'hex')`;
 }
 
@@ -292,7 +292,7 @@ function positionOperandSql({ parameter: slot, type }: PositionOperand): Sql {
 function listOperandSql({ parameter: slot, reader: by }: ParameterOperand): Sql {
   return by === null
     ? parameter(slot)
-    : sql`array(select ${catalogSql(by)}(pg_catalog.unnest(${parameter(slot)}::text[])))`;
+    : sql`array(select ${catalogSql(by)}(pg_catalog.unnest(${parameter(slot)}::pg_catalog.text[])))`;
 }
 
 function buildExpression(value: ValueExpression): Sql {
@@ -420,6 +420,6 @@ function argumentRecord({ alias, isArray, parameters }: RoutineCall["arguments"]
   const columns = parameters.map(({ name, sqlType }) => sql`${identifier(name)} ${catalogSql(sqlType)}`);
   const as = sql`as ${identifier(alias)}`;
   const list = join(columns, ", ");
-  if (!isArray) return sql`pg_catalog.json_to_record(${parameter(PAYLOAD_PARAMETER)}::json) ${as}(${list})`;
-  return sql`(select * from pg_catalog.json_to_recordset(${parameter(PAYLOAD_PARAMETER)}::json) ${as}(${list}) limit 1) ${as}`;
+  if (!isArray) return sql`pg_catalog.json_to_record(${parameter(PAYLOAD_PARAMETER)}::pg_catalog.json) ${as}(${list})`;
+  return sql`(select * from pg_catalog.json_to_recordset(${parameter(PAYLOAD_PARAMETER)}::pg_catalog.json) ${as}(${list}) limit 1) ${as}`;
 }

@@ -26,7 +26,7 @@ import {
 
 type TableChange = Exclude<ChangePlan, { readonly kind: "nested insert" }>;
 
-export const PAYLOAD_JSON = sql`${parameter({ kind: "payload" })}::json`;
+export const PAYLOAD_JSON = sql`${parameter({ kind: "payload" })}::pg_catalog.json`;
 
 /** The INSERT, UPDATE or DELETE with the kept columns of the written rows. */
 export function buildChange(change: TableChange, result: KeptColumns): Sql {
@@ -58,8 +58,8 @@ function buildInsert(change: ChangePlan & { kind: "insert" }, result: KeptColumn
  * views, which have no xmax.
  */
 const INSERTED_COUNT = sql`coalesce(nullif(pg_catalog.current_setting('pgrst.inserted', true), '')::int, 0)`;
-const COUNT_UP = sql`pg_catalog.set_config('pgrst.inserted', (${INSERTED_COUNT} + 1)::text, true) <> '0'`;
-const COUNT_DOWN = sql`pg_catalog.set_config('pgrst.inserted', (${INSERTED_COUNT} - 1)::text, true) <> '-1'`;
+const COUNT_UP = sql`pg_catalog.set_config('pgrst.inserted', (${INSERTED_COUNT} + 1)::pg_catalog.text, true) <> '0'`;
+const COUNT_DOWN = sql`pg_catalog.set_config('pgrst.inserted', (${INSERTED_COUNT} - 1)::pg_catalog.text, true) <> '-1'`;
 
 function onConflict({ columns, resolution }: ConflictPlan, records: RecordsPlan): Sql {
   const keys = join(

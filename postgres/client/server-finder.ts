@@ -8,7 +8,8 @@ const SEARCH_TIMEOUT_MS = 3_000;
 const LOGIN_REFUSED = /^(28|3D)/;
 /** pgpool would send it to a standby without the comment. */
 export const IS_IN_RECOVERY = "/*NO LOAD BALANCE*/ select pg_catalog.pg_is_in_recovery() as answer";
-const IS_READ_ONLY = "/*NO LOAD BALANCE*/ select pg_catalog.current_setting('transaction_read_only')::bool as answer";
+const IS_READ_ONLY =
+  "/*NO LOAD BALANCE*/ select pg_catalog.current_setting('transaction_read_only')::pg_catalog.bool as answer";
 
 const FAULTS: Readonly<Record<string, string>> = {
   ECONNREFUSED: "refuses connections",

@@ -41,12 +41,12 @@ const SET = new StatementShape(
   "select pg_catalog.set_config('content_service.probe',$1,true),pg_catalog.set_config('content_service.probe_too',$1,true)",
 );
 const READ = new StatementShape(
-  "select pg_catalog.current_setting('content_service.probe',true),pg_catalog.pg_backend_pid()::text",
+  "select pg_catalog.current_setting('content_service.probe',true),pg_catalog.pg_backend_pid()::pg_catalog.text",
 );
 /** It lasts for long enough that the transactions of all sessions run at the same time. */
 const READ_SLOWLY = new StatementShape(`${READ.text},pg_catalog.pg_sleep(0.002)`);
 const LEAVE = new StatementShape(
-  "select pg_catalog.pg_backend_pid()::text,pg_catalog.current_setting('content_service.left',true),pg_catalog.set_config('content_service.left',$1,false),pg_catalog.pg_sleep(0.002)",
+  "select pg_catalog.pg_backend_pid()::pg_catalog.text,pg_catalog.current_setting('content_service.left',true),pg_catalog.set_config('content_service.left',$1,false),pg_catalog.pg_sleep(0.002)",
 );
 
 const IMPLICIT: TransactionCapabilities = { isExplicit: false, keepsSettings: true };

@@ -18,10 +18,10 @@ import { StatementShape } from "./statement-shape.ts";
 /** The minimum interval between checks of a replica that requests wait for. */
 const MIN_CHECK_INTERVAL_MS = 20;
 
-const SYSTEM_IDENTIFIER = "(select system_identifier::text from pg_catalog.pg_control_system())";
+const SYSTEM_IDENTIFIER = "(select system_identifier::pg_catalog.text from pg_catalog.pg_control_system())";
 
 const askReplica = makeLoginQuery(
-  `select pg_catalog.pg_is_in_recovery(), pg_catalog.pg_last_wal_replay_lsn()::text, ${SYSTEM_IDENTIFIER}`,
+  `select pg_catalog.pg_is_in_recovery(), pg_catalog.pg_last_wal_replay_lsn()::pg_catalog.text, ${SYSTEM_IDENTIFIER}`,
   2_000,
 );
 
@@ -30,7 +30,7 @@ const QUERY_TIMEOUT_MS = 2_000;
 const MAX_SUBJECTS = 100_000;
 
 // The insert position, not the write position: it includes commits with synchronous_commit = off.
-const CURRENT_LSN = "select pg_catalog.pg_current_wal_insert_lsn()::text";
+const CURRENT_LSN = "select pg_catalog.pg_current_wal_insert_lsn()::pg_catalog.text";
 const askPrimaryLsn = makeLoginQuery(CURRENT_LSN, QUERY_TIMEOUT_MS);
 const askSystemIdentifier = makeLoginQuery(`select ${SYSTEM_IDENTIFIER}`, QUERY_TIMEOUT_MS);
 

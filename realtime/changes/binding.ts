@@ -138,9 +138,9 @@ function findReadableTable(
 }
 
 const HAS_SELECT_PRIVILEGE = `
-  select pg_catalog.has_any_column_privilege($1::text, 'select')
-    and coalesce(pg_catalog.bool_and(pg_catalog.has_column_privilege($1::text, name, 'select')), true)
-  from pg_catalog.json_array_elements_text($2::json) as name`;
+  select pg_catalog.has_any_column_privilege($1::pg_catalog.text, 'select')
+    and coalesce(pg_catalog.bool_and(pg_catalog.has_column_privilege($1::pg_catalog.text, name, 'select')), true)
+  from pg_catalog.json_array_elements_text($2::pg_catalog.json) as name`;
 
 /** A table that was created or granted a moment ago may not be in the catalogue yet. */
 async function findNewlyReadableTable(

@@ -230,7 +230,7 @@ function buildFilterQuery(
     const { column, operator } = list[0]!;
     values.push(JSON.stringify(list.map(({ value }) => value)));
     const compared = comparisonSql(quotedName(table.name, column), operator, "value", table.columns.get(column)!);
-    return `(select pg_catalog.json_agg(${compared} order by number) from pg_catalog.json_array_elements_text($${values.length}::json) with ordinality as "$values" (value, number))`;
+    return `(select pg_catalog.json_agg(${compared} order by number) from pg_catalog.json_array_elements_text($${values.length}::pg_catalog.json) with ordinality as "$values" (value, number))`;
   });
   return { text: `select ${columns.join(", ")}\n${fromRowVersions(table, versions)}`, values };
 }

@@ -6,52 +6,52 @@ import { readJsonMembers } from "#runtime/json";
 // Built-in objects are not in pg_depend; they are in the texts. A dependency on a row type does not read its table.
 const DEPENDENCIES = `
   with recursive used (class, object) as (
-    select 'pg_policy'::regclass::oid, oid from pg_catalog.pg_policy where polrelid = $1 and polname = any($2)
+    select 'pg_catalog.pg_policy'::pg_catalog.regclass::pg_catalog.oid, oid from pg_catalog.pg_policy where polrelid = $1 and polname = any($2)
     union
     select next.class, next.object
     from used cross join lateral (
       select d.refclassid, d.refobjid from pg_catalog.pg_depend d
       where d.classid = used.class and d.objid = used.object and case
-        when used.class = 'pg_type'::regclass then d.refclassid = 'pg_type'::regclass
-        else d.refclassid in ('pg_proc'::regclass, 'pg_operator'::regclass, 'pg_type'::regclass)
-          or d.refclassid = 'pg_class'::regclass and d.refobjid <> $1
+        when used.class = 'pg_catalog.pg_type'::pg_catalog.regclass then d.refclassid = 'pg_catalog.pg_type'::pg_catalog.regclass
+        else d.refclassid in ('pg_catalog.pg_proc'::pg_catalog.regclass, 'pg_catalog.pg_operator'::pg_catalog.regclass, 'pg_catalog.pg_type'::pg_catalog.regclass)
+          or d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass and d.refobjid <> $1
       end
       union all
-      select 'pg_constraint'::regclass, c.oid from pg_catalog.pg_constraint c
-      where used.class = 'pg_type'::regclass and c.contypid = used.object
+      select 'pg_catalog.pg_constraint'::pg_catalog.regclass, c.oid from pg_catalog.pg_constraint c
+      where used.class = 'pg_catalog.pg_type'::pg_catalog.regclass and c.contypid = used.object
       union all
-      select 'pg_type'::regclass, a.atttypid
+      select 'pg_catalog.pg_type'::pg_catalog.regclass, a.atttypid
       from pg_catalog.pg_type t join pg_catalog.pg_attribute a on a.attrelid = t.typrelid and a.attnum > 0 and not a.attisdropped
-      where used.class = 'pg_type'::regclass and t.oid = used.object
+      where used.class = 'pg_catalog.pg_type'::pg_catalog.regclass and t.oid = used.object
     ) as next (class, object)
-    where used.class in ('pg_policy'::regclass, 'pg_proc'::regclass, 'pg_operator'::regclass, 'pg_type'::regclass,
-      'pg_constraint'::regclass)
+    where used.class in ('pg_catalog.pg_policy'::pg_catalog.regclass, 'pg_catalog.pg_proc'::pg_catalog.regclass, 'pg_catalog.pg_operator'::pg_catalog.regclass, 'pg_catalog.pg_type'::pg_catalog.regclass,
+      'pg_catalog.pg_constraint'::pg_catalog.regclass)
   )
   select pg_catalog.json_build_object('kind', 'condition', 'text', pg_catalog.pg_get_expr(p.polqual, p.polrelid)) as dependency
-  from used join pg_catalog.pg_policy p on used.class = 'pg_policy'::regclass and p.oid = used.object where p.polqual is not null
+  from used join pg_catalog.pg_policy p on used.class = 'pg_catalog.pg_policy'::pg_catalog.regclass and p.oid = used.object where p.polqual is not null
   union all
   select pg_catalog.json_build_object('kind', 'condition', 'text', pg_catalog.pg_get_expr(c.conbin, 0))
-  from used join pg_catalog.pg_constraint c on used.class = 'pg_constraint'::regclass and c.oid = used.object where c.conbin is not null
+  from used join pg_catalog.pg_constraint c on used.class = 'pg_catalog.pg_constraint'::pg_catalog.regclass and c.oid = used.object where c.conbin is not null
   union all
   select pg_catalog.json_build_object(
     'kind', 'function', 'name', pg_catalog.format('%I.%I', n.nspname, p.proname), 'body', pg_catalog.pg_get_function_sqlbody(p.oid),
     'isImmutableC', l.lanname = 'c' and p.prokind = 'f' and p.provolatile = 'i' and exists (
-      select from pg_catalog.pg_depend d where d.classid = 'pg_proc'::regclass and d.objid = p.oid and d.deptype = 'e'
+      select from pg_catalog.pg_depend d where d.classid = 'pg_catalog.pg_proc'::pg_catalog.regclass and d.objid = p.oid and d.deptype = 'e'
     ),
-    'isPlainJson', p.pronargs = 0 and p.prorettype in ('json'::regtype, 'jsonb'::regtype) and p.proconfig is null
+    'isPlainJson', p.pronargs = 0 and p.prorettype in ('pg_catalog.json'::pg_catalog.regtype, 'pg_catalog.jsonb'::pg_catalog.regtype) and p.proconfig is null
   )
-  from used join pg_catalog.pg_proc p on used.class = 'pg_proc'::regclass and p.oid = used.object
+  from used join pg_catalog.pg_proc p on used.class = 'pg_catalog.pg_proc'::pg_catalog.regclass and p.oid = used.object
     join pg_catalog.pg_namespace n on n.oid = p.pronamespace join pg_catalog.pg_language l on l.oid = p.prolang
   union all
   select pg_catalog.json_build_object('kind', 'relation', 'isSameForAll', c.relkind in ('r', 'p', 'm') and not c.relrowsecurity)
-  from used join pg_catalog.pg_class c on used.class = 'pg_class'::regclass and c.oid = used.object`;
+  from used join pg_catalog.pg_class c on used.class = 'pg_catalog.pg_class'::pg_catalog.regclass and c.oid = used.object`;
 
 // A policy that reads whole rows depends on no single column.
 const POLICY_COLUMNS = `
   select distinct a.attname as column
   from pg_catalog.pg_policy p
-    join pg_catalog.pg_depend d on d.classid = 'pg_policy'::regclass and d.objid = p.oid and d.deptype = 'n'
-      and d.refclassid = 'pg_class'::regclass and d.refobjid = p.polrelid
+    join pg_catalog.pg_depend d on d.classid = 'pg_catalog.pg_policy'::pg_catalog.regclass and d.objid = p.oid and d.deptype = 'n'
+      and d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass and d.refobjid = p.polrelid
     left join pg_catalog.pg_attribute a on a.attrelid = d.refobjid and a.attnum = d.refobjsubid and a.attnum > 0
   where p.polrelid = $1 and p.polcmd in ('*', 'r')`;
 

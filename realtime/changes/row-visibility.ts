@@ -177,7 +177,7 @@ const MAX_WAIT_MS = 30_000;
 /** While the database does not answer, such as during a failover, that time does not pass. */
 const MAX_OUTAGE_MS = 10 * 60_000;
 const HALF_XID_RANGE = 2 ** 31;
-const READ_SNAPSHOT = `select pg_catalog.pg_current_snapshot()::text as snapshot, ${CURRENT_TIMELINE} as timeline`;
+const READ_SNAPSHOT = `select pg_catalog.pg_current_snapshot()::pg_catalog.text as snapshot, ${CURRENT_TIMELINE} as timeline`;
 
 type PrimarySnapshot = { readonly snapshot: string; readonly timeline: number };
 

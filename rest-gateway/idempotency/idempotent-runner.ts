@@ -193,7 +193,7 @@ const ALREADY_STORED_CODES = new Set(["23505", "40001"]);
 /** Returns the stored response. If there is none, locks the key until the transaction ends, unless another one has locked it. */
 async function claimKey(runStatement: RunStatement, storageKey: StorageKey, quota: Quota): Promise<ClaimResult> {
   try {
-    const text = "select is_claimed::text, answer from private.claim_response($1, $2, $3)";
+    const text = "select is_claimed::pg_catalog.text, answer from private.claim_response($1, $2, $3)";
     const { rows } = await runStatement({ text, values: [storageKey.id, quota.key, quota.role] });
     const [isClaimed, stored] = rows[0]!;
     if (stored) return decryptResponse(Buffer.from(stored, "base64"), storageKey);

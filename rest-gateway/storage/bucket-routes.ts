@@ -12,7 +12,7 @@ import {
 
 const MAX_BUCKETS = 10_000;
 const FIND_BUCKETS =
-  "select pg_catalog.to_json(bucket)::text from storage.find_buckets($1, $2, $3, $4, $5, $6) as bucket";
+  "select pg_catalog.to_json(bucket)::pg_catalog.text from storage.find_buckets($1, $2, $3, $4, $5, $6) as bucket";
 
 export const bucketRoutes: StorageRoutes = {
   "GET /bucket": listBuckets,
@@ -66,7 +66,7 @@ async function createBucket(request: StorageRequest) {
   const values = [id, ownerOf(request.caller), terms.isPublic, terms.maxBytes, terms.types];
   try {
     await request.rows.write(
-      `select pg_catalog.to_json(storage.put_bucket($1, $2, $3, $4, ${typesOf("$5")})::text)`,
+      `select pg_catalog.to_json(storage.put_bucket($1, $2, $3, $4, ${typesOf("$5")})::pg_catalog.text)`,
       values,
     );
   } catch (error) {
@@ -139,11 +139,11 @@ function readTypes(types: unknown): readonly string[] {
 
 /** Null for null and for an empty list, which both mean all types. */
 function typesOf(parameter: string): string {
-  return `(select pg_catalog.array_agg(value) from pg_catalog.json_array_elements_text(${parameter}::json) as value)`;
+  return `(select pg_catalog.array_agg(value) from pg_catalog.json_array_elements_text(${parameter}::pg_catalog.json) as value)`;
 }
 
 function textsOf(parameter: string): string {
-  return `array(select pg_catalog.json_array_elements_text(${parameter}::json))`;
+  return `array(select pg_catalog.json_array_elements_text(${parameter}::pg_catalog.json))`;
 }
 
 function hasCode(error: unknown, code: string): boolean {

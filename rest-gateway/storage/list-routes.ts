@@ -32,7 +32,8 @@ async function listFolder(request: StorageRequest) {
     column,
     isDescending ? "desc" : "asc",
   ];
-  const text = "select pg_catalog.to_json(entry)::text from storage.search($1, $2, $3, 1, $4, $5, $6, $7) as entry";
+  const text =
+    "select pg_catalog.to_json(entry)::pg_catalog.text from storage.search($1, $2, $3, 1, $4, $5, $6, $7) as entry";
   return jsonResponse(200, await request.rows.read(text, values));
 }
 
@@ -78,9 +79,10 @@ async function listPage(request: StorageRequest) {
   });
 }
 
-const LIST_NAMES = "select pg_catalog.to_json(listed)::text from storage.list_names($1, $2, $3, $4, $5, $6) as listed";
+const LIST_NAMES =
+  "select pg_catalog.to_json(listed)::pg_catalog.text from storage.list_names($1, $2, $3, $4, $5, $6) as listed";
 const LIST_TIMES =
-  "select pg_catalog.to_json(listed)::text from storage.list_times($1, $2, $3, $4, $5, $6, $7, $8) as listed";
+  "select pg_catalog.to_json(listed)::pg_catalog.text from storage.list_times($1, $2, $3, $4, $5, $6, $7, $8) as listed";
 
 function shownObject({ id, name, updated_at, created_at, last_accessed_at, metadata }: ObjectRow) {
   return { id, key: name, name, updated_at, created_at, last_accessed_at, metadata };

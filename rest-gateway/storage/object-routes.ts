@@ -65,7 +65,7 @@ function shownInfo({ id, name, version, bucket_id, metadata, user_metadata, upda
 async function move(request: StorageRequest) {
   const { from, to } = await readTransfer(request);
   const [moved] = await request.rows.transact(async (run) => {
-    const text = `select pg_catalog.to_json(object)::text from storage.move_object($1, $2, $3, $4, $5, $6) as object`;
+    const text = `select pg_catalog.to_json(object)::pg_catalog.text from storage.move_object($1, $2, $3, $4, $5, $6) as object`;
     const values = [from.bucket, from.name, to.bucket, to.name, ownerOf(request.caller), randomUUID()];
     return (await run({ text, values })).rows;
   });

@@ -139,7 +139,7 @@ export async function keepFile(run: RunStatement, hash: string, bytes: number): 
 
 /** Returns the id of the object. */
 export async function nameContent(run: RunStatement, { bucket, name }: ObjectAddress, hash: string): Promise<string> {
-  const text = "select id::text from private.name_content($1, $2, $3) as id";
+  const text = "select id::pg_catalog.text from private.name_content($1, $2, $3) as id";
   const { rows } = await asLogin(run)({ text, values: [bucket, name, hash] });
   const id = rows[0]?.[0];
   if (!id) throw storageError("NoSuchKey");
@@ -151,7 +151,7 @@ function putStatement(
   put: "storage.put_object" | "private.put_signed_object" = "storage.put_object",
 ): Statement {
   return {
-    text: `select ${put}($1, $2, $3, $4::jsonb, $5::jsonb, $6, $7)`,
+    text: `select ${put}($1, $2, $3, $4::pg_catalog.jsonb, $5::pg_catalog.jsonb, $6, $7)`,
     values: [
       bucket,
       name,
@@ -164,13 +164,13 @@ function putStatement(
   };
 }
 
-const NAMES = "array(select pg_catalog.json_array_elements_text($2::json))";
-const FIND_OBJECTS = `select pg_catalog.to_json(object)::text from storage.find_objects($1, ${NAMES}) as object`;
-const PUBLIC_OBJECT = "select pg_catalog.to_json(object)::text from private.public_object($1, $2) as object";
-const SIGNED_OBJECT = "select pg_catalog.to_json(object)::text from private.signed_object($1, $2) as object";
-const BUCKET_TERMS = `select pg_catalog.json_build_object('isPublic', is_public, 'maxBytes', file_size_limit, 'types', allowed_mime_types)::text
+const NAMES = "array(select pg_catalog.json_array_elements_text($2::pg_catalog.json))";
+const FIND_OBJECTS = `select pg_catalog.to_json(object)::pg_catalog.text from storage.find_objects($1, ${NAMES}) as object`;
+const PUBLIC_OBJECT = "select pg_catalog.to_json(object)::pg_catalog.text from private.public_object($1, $2) as object";
+const SIGNED_OBJECT = "select pg_catalog.to_json(object)::pg_catalog.text from private.signed_object($1, $2) as object";
+const BUCKET_TERMS = `select pg_catalog.json_build_object('isPublic', is_public, 'maxBytes', file_size_limit, 'types', allowed_mime_types)::pg_catalog.text
   from private.bucket_terms($1)`;
-export const REMOVE_OBJECTS = `select pg_catalog.to_json(object)::text from storage.remove_objects($1, ${NAMES}) as object`;
+export const REMOVE_OBJECTS = `select pg_catalog.to_json(object)::pg_catalog.text from storage.remove_objects($1, ${NAMES}) as object`;
 
 function parseRow<T>(cell: string | null | undefined): T {
   return parseJsonExactly(cell ?? "null") as T;

@@ -73,7 +73,7 @@ type StartedRow = Omit<StartedTask, "call"> &
 // The claims and the arguments are read as text, so that large numbers keep all digits.
 const BEGIN_TASK = `
   select id, attempts, caller operator(pg_catalog.->>) 'kind' as kind, caller operator(pg_catalog.->>) 'role' as role, coalesce(caller operator(pg_catalog.->>) 'claims', '') as "claimsText", request, body,
-    function, arguments::text, call_statement as statement,
+    function, arguments::pg_catalog.text, call_statement as statement,
     (extract(epoch from time_limit) * 1000)::double precision as "timeLimitMs"
   from private.begin_task($1)`;
 
@@ -198,7 +198,7 @@ class TaskLockedError extends Error {
 
 /** Locks the task for this attempt; returns the backend's process id. */
 async function lockTask(runStatement: RunStatement, taskId: string): Promise<string> {
-  const text = "select private.lock_task($1)::text, pg_catalog.pg_backend_pid()::text";
+  const text = "select private.lock_task($1)::pg_catalog.text, pg_catalog.pg_backend_pid()::pg_catalog.text";
   const [isLocked, pid] = (await runStatement({ text, values: [taskId] })).rows[0]!;
   if (isLocked !== "true") throw new TaskLockedError("Another attempt at this task is under way, or it is over");
   return pid!;

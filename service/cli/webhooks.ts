@@ -25,7 +25,7 @@ const DEAD = `
   select delivery.delivery_id as id, webhook.name as webhook, delivery.type, delivery.key, delivery.recorded_at as recorded,
     delivery.attempts, delivery.last_error as "last error"
   from private.webhook_deliveries delivery join api.webhooks webhook on webhook.id = delivery.webhook_id
-  where delivery.state = 'dead' and ($1::text is null or webhook.name = $1)
+  where delivery.state = 'dead' and ($1::pg_catalog.text is null or webhook.name = $1)
   order by delivery.id limit ${MAX_LISTED + 1}`;
 const FIND = `
   select id, name, url, secret, max_attempts as "maxAttempts", (1000 * extract(epoch from timeout))::integer as "timeoutMs",
@@ -102,7 +102,7 @@ async function callForDead(
   { client, args, options: { since = "-infinity", until = "infinity" } }: ActionContext,
 ): Promise<string> {
   const webhook = await findWebhook(client, args);
-  const sql = `select api.${name}($1, $2::timestamptz, $3::timestamptz) as count`;
+  const sql = `select api.${name}($1, $2::pg_catalog.timestamptz, $3::pg_catalog.timestamptz) as count`;
   const { rows } = await client.query<{ count: string }>(sql, [webhook.name, since, until]).catch((error) => {
     throw error.code === INVALID_TIME ? new UsageError(`${error.message}.`) : error;
   });

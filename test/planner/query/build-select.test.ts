@@ -20,7 +20,7 @@ beforeAll(async () => {
       as $$ select prefix || $1.title || suffix $$;
     create function api.retitle(api.works, title text) returns api.works language sql volatile
       as $$ update api.works set title = retitle.title where id = $1.id returning * $$;
-    create function api.bits(flags bit(4)) returns text language sql immutable return flags::text;
+    create function api.bits(flags bit(4)) returns text language sql immutable return flags::pg_catalog.text;
   `);
 });
 afterAll(() => museum.drop());
@@ -51,7 +51,7 @@ describe("a function is called", () => {
     const intent = post("add", { a: 1, b: 2 });
     expect(museum.text(intent)).toBe(
       answering(
-        `select "add".* from pg_catalog.json_to_record($1::json) as "arguments"("a" integer, "b" integer), ` +
+        `select "add".* from pg_catalog.json_to_record($1::pg_catalog.json) as "arguments"("a" integer, "b" integer), ` +
           `lateral (select "api"."add"("a" := "arguments"."a", "b" := "arguments"."b") as "pgrst_scalar") as "add"`,
         { body: VALUE },
       ),
@@ -224,7 +224,7 @@ describe("a function that takes a row", () => {
 
   test("gets the row first, and the other arguments by name", async () => {
     expect(museum.text(withRow("labelled", { prefix: ">" }, "1"))).toContain(
-      `from "api"."works" as "row", pg_catalog.json_to_record($1::json) as "arguments"("prefix" text), ` +
+      `from "api"."works" as "row", pg_catalog.json_to_record($1::pg_catalog.json) as "arguments"("prefix" text), ` +
         `lateral (select "api"."labelled"("row".*, "prefix" := "arguments"."prefix") as "pgrst_scalar") as "labelled" ` +
         `where "row"."id" = $2`,
     );

@@ -102,7 +102,7 @@ describe("a condition is compiled", () => {
     expect(text(eq("shade", "#ff0000"))).toContain(`where "colours"."shade" = tools.shade_from_text($1)`);
     const list = filter("shade", { kind: "in", values: ["#ff0000", "#00ff00"] });
     expect(text(list)).toContain(
-      `where "colours"."shade" = any(array(select tools.shade_from_text(pg_catalog.unnest($1::text[]))))`,
+      `where "colours"."shade" = any(array(select tools.shade_from_text(pg_catalog.unnest($1::pg_catalog.text[]))))`,
     );
     expect(await ids("colours", list)).toEqual([1, 2]);
   });
@@ -171,7 +171,7 @@ describe("a row as a whole", () => {
 
   test("is identified by the digest of its selected columns, as in the body", async () => {
     expect(museum.text(withDigest([]))).toContain(
-      `where pg_catalog.encode(pg_catalog.sha256(pg_catalog.convert_to((select pg_catalog.row_to_json("_".*)::text from ` +
+      `where pg_catalog.encode(pg_catalog.sha256(pg_catalog.convert_to((select pg_catalog.row_to_json("_".*)::pg_catalog.text from ` +
         `(select "works"."id", "works"."title" as "name") "_"), 'UTF8')), 'hex') = any($1)`,
     );
     const all = (await museum.rows(read("works", { select }))) as object[];

@@ -59,7 +59,7 @@ const place = (values: readonly string[], order: string, limit: number) => {
     `(select ${values.map((value, index) => `${value} as "c${index + 1}"`).join(", ")} ` +
     `from "result" as "paints" order by ${order} limit 1 offset ${offset})`;
   const tuple = (row: string) => `(${names.map((name) => `"${row}"."${name}"`).join(", ")})`;
-  const texts = names.map((name) => `"last"."${name}"::text`).join(", ");
+  const texts = names.map((name) => `"last"."${name}"::pg_catalog.text`).join(", ");
   return (
     `(select case when ${tuple("last")} is distinct from ${tuple("next")} then pg_catalog.json_build_array(${texts}) else '[]' end ` +
     `from ${rowAt(limit - 1)} "last", ${rowAt(limit)} "next")`

@@ -32,8 +32,8 @@ beforeAll(async () => {
 });
 afterAll(() => museum.drop());
 
-const UP = `pg_catalog.set_config('pgrst.inserted', (coalesce(nullif(pg_catalog.current_setting('pgrst.inserted', true), '')::int, 0) + 1)::text, true) <> '0'`;
-const DOWN = `pg_catalog.set_config('pgrst.inserted', (coalesce(nullif(pg_catalog.current_setting('pgrst.inserted', true), '')::int, 0) - 1)::text, true) <> '-1'`;
+const UP = `pg_catalog.set_config('pgrst.inserted', (coalesce(nullif(pg_catalog.current_setting('pgrst.inserted', true), '')::int, 0) + 1)::pg_catalog.text, true) <> '0'`;
+const DOWN = `pg_catalog.set_config('pgrst.inserted', (coalesce(nullif(pg_catalog.current_setting('pgrst.inserted', true), '')::int, 0) - 1)::pg_catalog.text, true) <> '-1'`;
 const INSERTED = `nullif(pg_catalog.current_setting('pgrst.inserted', true), '')`;
 const OBJECT = { kind: "object", type: "x/object", nulls: "kept" } as const;
 
@@ -47,7 +47,7 @@ describe("an insert", () => {
     expect(museum.text(intent)).toBe(
       answering(`select "items"."name", "items"."quantity", "items"."note" from "result" as "items"`, {
         with:
-          `"result" as (insert into "api"."items" ("name") select "payload"."name" from pg_catalog.json_to_record($1::json) as "payload"("name" text) ` +
+          `"result" as (insert into "api"."items" ("name") select "payload"."name" from pg_catalog.json_to_record($1::pg_catalog.json) as "payload"("name" text) ` +
           `returning "items"."name", "items"."quantity", "items"."note")`,
         more: "null, null",
       }),
@@ -65,7 +65,7 @@ describe("an insert", () => {
       order: [term("id", { direction: "desc" })],
     });
     expect(museum.text(intent)).toContain(
-      `from pg_catalog.json_to_recordset($1::json) as "payload"("id" integer, "title" text, "artist_id" integer)`,
+      `from pg_catalog.json_to_recordset($1::pg_catalog.json) as "payload"("id" integer, "title" text, "artist_id" integer)`,
     );
     expect(await museum.rows(intent)).toEqual([
       { title: "B", artists: null, maker: null },
@@ -102,7 +102,7 @@ describe("an insert", () => {
     const intent = insert("append_only", { id: 1, entry: "x" }, {}, { returned: "nothing" });
     expect(museum.text(intent)).toBe(
       quietly(
-        `insert into "api"."append_only" ("id", "entry") select "payload"."id", "payload"."entry" from pg_catalog.json_to_record($1::json) as "payload"("id" integer, "entry" text) returning 1`,
+        `insert into "api"."append_only" ("id", "entry") select "payload"."id", "payload"."entry" from pg_catalog.json_to_record($1::pg_catalog.json) as "payload"("id" integer, "entry" text) returning 1`,
       ),
     );
     expect(await museum.run(intent)).toMatchObject({ rowCount: 1, body: null });
@@ -114,7 +114,7 @@ describe("an insert", () => {
     expect(museum.text(intent)).toBe(
       quietly(
         `insert into "api"."exhibits" ("exhibition_id", "work_id") select "payload"."exhibition_id", "payload"."work_id" from ` +
-          `pg_catalog.json_to_record($1::json) as "payload"("exhibition_id" integer, "work_id" integer) returning "exhibits"."exhibition_id", "exhibits"."work_id"`,
+          `pg_catalog.json_to_record($1::pg_catalog.json) as "payload"("exhibition_id" integer, "work_id" integer) returning "exhibits"."exhibition_id", "exhibits"."work_id"`,
         `case when pg_catalog.count(*) = 1 then (select pg_catalog.json_build_array(pg_catalog.row_to_json("result".*) operator(pg_catalog.->>) 'exhibition_id', pg_catalog.row_to_json("result".*) operator(pg_catalog.->>) 'work_id') from "result") end, null`,
       ),
     );
@@ -130,7 +130,7 @@ describe("an insert", () => {
   test("of objects without keys inserts rows of defaults, and of an empty array none", async () => {
     expect(museum.text(insert("only_key", [{}], {}, { returned: "nothing" }))).toBe(
       quietly(
-        `insert into "api"."only_key" select from pg_catalog.json_array_elements($1::json) as "payload" returning 1`,
+        `insert into "api"."only_key" select from pg_catalog.json_array_elements($1::pg_catalog.json) as "payload" returning 1`,
       ),
     );
     expect(museum.text(insert("only_key", {}, {}, { returned: "nothing" }))).toBe(
@@ -216,7 +216,7 @@ describe("an insert that conflicts with existing rows", () => {
       answering(`select "keyed".* from "result" as "keyed"`, {
         with:
           `"result" as (insert into "api"."keyed" ("code", "name") select "payload"."code", "payload"."name" from ` +
-          `pg_catalog.json_to_recordset($1::json) as "payload"("code" text, "name" text) where ${UP} on conflict ("code") do update set ` +
+          `pg_catalog.json_to_recordset($1::pg_catalog.json) as "payload"("code" text, "name" text) where ${UP} on conflict ("code") do update set ` +
           `"code" = excluded."code", "name" = excluded."name" where ${DOWN} returning "keyed".*)`,
         more: `null, ${INSERTED}`,
       }),
@@ -271,10 +271,10 @@ describe("PUT", () => {
   test("inserts the row or replaces it", async () => {
     const intent = put({ code: "one", name: "Uno", n: 2 }, "one");
     expect(museum.text(intent)).toContain(
-      `pg_catalog.json_to_record($1::json) as "payload"("code" text, "name" text, "n" integer) where ${UP} and "payload"."code" = $2 on conflict ("code") do update`,
+      `pg_catalog.json_to_record($1::pg_catalog.json) as "payload"("code" text, "name" text, "n" integer) where ${UP} and "payload"."code" = $2 on conflict ("code") do update`,
     );
     expect(museum.text(intent)).toContain(
-      `case when pg_catalog.count(*) <> 1 then pg_catalog.current_setting('PGRST115 ' || pg_catalog.count(*)::text) end`,
+      `case when pg_catalog.count(*) <> 1 then pg_catalog.current_setting('PGRST115 ' || pg_catalog.count(*)::pg_catalog.text) end`,
     );
     expect(await museum.run(intent)).toMatchObject({ rowCount: 1, inserted: 0 });
     expect(await museum.run(put({ code: "new", name: "New" }, "new"))).toMatchObject({ rowCount: 1, inserted: 1 });
@@ -316,7 +316,7 @@ describe("an update", () => {
           `where "artists_1"."id" = "works"."artist_id" and "artists_1"."name" = $3) "_") as "artists" from "result" as "works" order by "works"."title"`,
         {
           with:
-            `"result" as (update "api"."works" set "price" = "payload"."price", "mood" = "payload"."mood" from pg_catalog.json_to_record($1::json) as ` +
+            `"result" as (update "api"."works" set "price" = "payload"."price", "mood" = "payload"."mood" from pg_catalog.json_to_record($1::pg_catalog.json) as ` +
             `"payload"("price" numeric(10,2), "mood" api.mood) where "works"."id" < $2 ` +
             `returning "works"."artist_id", "works"."id", "works"."title", "works"."shouted")`,
           more: "null, null",
