@@ -84,7 +84,7 @@ $$;
 
 | topic | behaviour |
 | --- | --- |
-| when they are read | at startup, and after \`NOTIFY pgrst, 'reload config'\`, \`NOTIFY pgrst, 'reload schema'\` and schema changes. Requests in flight keep the previous settings. \`pgrst.db_prepared_statements\` is read only at startup |
+| when they are read | at startup, and after \`NOTIFY pgrst, 'reload config'\`, \`NOTIFY pgrst, 'reload schema'\` and schema changes. \`pgrst.db_prepared_statements\` only at startup |
 | invalid values | prevent the startup. Later, the log has the error and the previous settings stay in force |
 | the token secret | with \`DATABASE_URL\`, \`JWT_SECRET\` is required in the environment unless \`PGRST_DB_CONFIG=true\` or \`PGRST_DB_PRE_CONFIG\` is set |
 

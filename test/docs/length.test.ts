@@ -3,16 +3,14 @@ import { describe, expect, test } from "vitest";
 import { repositoryFiles } from "../repository.ts";
 
 /** May only fall: a page that grows makes another one shorter. */
-const MOST_WORDS = 91_500;
+const MOST_WORDS = 91_000;
 const LONGEST_CELL = 25;
 /** Pages whose tables still have longer cells, with the longest. May only fall. */
 const LONGER_CELLS: Readonly<Record<string, number>> = {
-  "docs/engines.md": 56,
   "docs/errors.md": 29,
   "docs/faults.md": 37,
   "docs/federation.md": 30,
-  "docs/limits.md": 59,
-  "docs/settings.md": 28,
+  "docs/limits.md": 26,
 };
 
 const PAGES = ["README.md", ...repositoryFiles("docs/*.md")];
