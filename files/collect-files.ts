@@ -28,6 +28,7 @@ export async function collectFiles(store: FileStore, asOwner: AsOwner, grace = G
 /** Finds contents that the database does not know, of uploads that ended before their commit, so that they are collected too. */
 export async function noteStrayFiles(store: FileStore, asOwner: AsOwner): Promise<void> {
   await store.removeDrafts(LONGEST_UPLOAD_MS);
+  await store.uploads().removeOlder(LONGEST_UPLOAD_MS);
   for await (const hashes of store.list()) {
     await asOwner((client) => client.query("select private.note_stray_files($1)", [hashes]));
   }

@@ -1,4 +1,5 @@
 import type { Readable } from "node:stream";
+import type { UnfinishedUploads } from "./unfinished-uploads.ts";
 
 /** Where the contents of objects are. A content is immutable and named by its SHA-256; which ones are needed is decided by the database. */
 export type FileStore = {
@@ -10,6 +11,8 @@ export type FileStore = {
   remove(hashes: readonly string[]): Promise<void>;
   /** All names, in portions. */
   list(): AsyncIterable<readonly string[]>;
+  /** Those that come in several requests. */
+  uploads<About>(): UnfinishedUploads<About>;
   /** Deletes drafts of processes that ended; those that are being written are younger. */
   removeDrafts(olderThanMs: number): Promise<void>;
 };

@@ -3,8 +3,11 @@ import { type FileHandle, mkdir, open, opendir, rename, rm, stat } from "node:fs
 import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { type BytePart, ContentTooLarge, type DraftFile, type FileStore, type StoredFile } from "./file-store.ts";
+import { ifPresent } from "./if-present.ts";
+import { makeUnfinishedUploads } from "./unfinished-uploads.ts";
 
 const DRAFTS = "drafts";
+const UPLOADS = "uploads";
 /** Up to this size a content is read at once. */
 const SMALL_BYTES = 64 * 1024;
 const CHUNK_BYTES = 256 * 1024;
@@ -21,6 +24,7 @@ export function makeFolderStore(folder: string): FileStore {
       for (const hash of hashes) await rm(pathOf(hash), { force: true });
     },
     list: () => listNames(folder),
+    uploads: () => makeUnfinishedUploads(join(folder, UPLOADS), (path, hash) => publish(path, pathOf(hash))),
     removeDrafts: (olderThanMs) => removeDrafts(join(folder, DRAFTS), olderThanMs),
   };
 }
@@ -130,15 +134,5 @@ async function removeDrafts(folder: string, olderThanMs: number): Promise<void> 
     const path = join(folder, name);
     const about = await ifPresent(() => stat(path));
     if (about && about.mtimeMs < Date.now() - olderThanMs) await rm(path, { force: true });
-  }
-}
-
-/** Null if there is no such file. */
-async function ifPresent<T>(work: () => Promise<T>): Promise<T | null> {
-  try {
-    return await work();
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return null;
-    throw error;
   }
 }

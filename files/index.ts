@@ -9,3 +9,4 @@ export {
   type TransformImage,
   UnreadableImage,
 } from "./transform-image.ts";
+export type { UnfinishedUploads } from "./unfinished-uploads.ts";

@@ -226,8 +226,9 @@ function storageFolder(
     pathPrefix: STORAGE_PREFIX,
     hoistedSettings: [],
   });
+  // As at Supabase, a token is enough: clients of TUS send no key.
   const authenticate = (request: GatewayRequest) =>
-    authenticateTableCaller(request, authenticator, config.requireApiKey);
+    authenticateTableCaller(request, authenticator, config.requireApiKey && !request.headers.authorization);
   return {
     [STORAGE_PREFIX]: storageHandler({
       store,

@@ -4,6 +4,7 @@ import { downloadRoutes } from "./download.ts";
 import { imageRoutes } from "./image-routes.ts";
 import { listRoutes } from "./list-routes.ts";
 import { objectRoutes } from "./object-routes.ts";
+import { resumableRoutes, SIGNED_RESUMABLE_ROUTES } from "./resumable-routes.ts";
 import { signRoutes } from "./sign-routes.ts";
 import {
   openRows,
@@ -33,6 +34,7 @@ function storageRoutes(services: StorageServices): PatternRoutes {
     ...downloadRoutes(services),
     ...imageRoutes(services),
     ...uploadRoutes(services),
+    ...resumableRoutes(services),
     "GET /version": async () => jsonResponse(200, { version: "content-service" }),
     "GET /status": async () => ({ status: 200, headers: {}, body: null }),
     "DELETE /cdn/{bucket}/{path*}": async () => jsonResponse(200, { message: "success" }),
@@ -48,6 +50,7 @@ function literalSegments(name: string): number {
 
 /** The address itself gives the right, so credentials are not read. */
 const OPEN_ROUTES: ReadonlySet<string> = new Set([
+  ...SIGNED_RESUMABLE_ROUTES,
   "GET /object/public/{bucket}/{path*}",
   "GET /object/info/public/{bucket}/{path*}",
   "GET /object/sign/{bucket}/{path*}",

@@ -20,7 +20,7 @@ export type ReceivedFile = {
   readonly userMetadata: Readonly<Record<string, unknown>> | null;
 };
 
-const NO_CACHE = "no-cache";
+export const NO_CACHE = "no-cache";
 const FORM_TYPE = /^multipart\/form-data\b/i;
 const FORM_LIMITS = { fields: 10, fieldNameSize: 100, fieldSize: 1024 * 1024, files: 1, parts: 12, headerPairs: 50 };
 const MAX_USER_METADATA_BYTES = 1024 * 1024;
@@ -105,7 +105,7 @@ async function writeDraft(store: FileStore, content: AsyncIterable<Buffer>, { ma
 }
 
 /** `image/*` accepts `image/png`. */
-function checkType(type: string, { types }: UploadTerms): void {
+export function checkType(type: string, { types }: UploadTerms): void {
   if (types === null) return;
   const essence = type.split(";", 1)[0]!.trim().toLowerCase();
   const [kind] = essence.split("/", 1);
@@ -116,7 +116,7 @@ function checkType(type: string, { types }: UploadTerms): void {
   if (!isAccepted) throw storageError("InvalidMimeType", `mime type ${type} is not supported`);
 }
 
-function describe({ hash, bytes }: DraftFile, mimetype: string, cacheControl: string): ObjectMetadata {
+export function describe({ hash, bytes }: DraftFile, mimetype: string, cacheControl: string): ObjectMetadata {
   return {
     eTag: `"${hash}"`,
     size: bytes,
@@ -129,12 +129,12 @@ function describe({ hash, bytes }: DraftFile, mimetype: string, cacheControl: st
 }
 
 /** It becomes a header of responses. */
-function singleLine(text: string): string {
+export function singleLine(text: string): string {
   if (/^[\x20-\x7e]{1,1000}$/.test(text)) return text;
   throw storageError("InvalidRequest", "contentType and cacheControl must have printable ASCII characters only");
 }
 
-function readUserMetadata(text: string): Readonly<Record<string, unknown>> | null {
+export function readUserMetadata(text: string): Readonly<Record<string, unknown>> | null {
   if (Buffer.byteLength(text) > MAX_USER_METADATA_BYTES)
     throw storageError("EntityTooLarge", "The user_metadata exceeded the maximum allowed size");
   if (findUnstorableInJson(text) !== null)

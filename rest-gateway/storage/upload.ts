@@ -1,6 +1,13 @@
 import { randomUUID } from "node:crypto";
 import { jsonResponse } from "#http";
-import { keepFile, type NewObject, nameContent, type ObjectAddress, putObject } from "./object-rows.ts";
+import {
+  keepFile,
+  type NewObject,
+  nameContent,
+  type ObjectAddress,
+  putObject,
+  type StorageRows,
+} from "./object-rows.ts";
 import { checkSignature, signAddress } from "./signed-urls.ts";
 import {
   addressOf,
@@ -9,7 +16,7 @@ import {
   type StorageRoutes,
   type StorageServices,
 } from "./storage-request.ts";
-import { receiveFile } from "./upload-body.ts";
+import { type ReceivedFile, receiveFile, type UploadTerms } from "./upload-body.ts";
 
 /** Supabase's service has this limit too. */
 const SIGNED_UPLOAD_SECONDS = 2 * 3600;
@@ -55,7 +62,7 @@ export function pathOf({ bucket, name }: ObjectAddress): string {
   return [bucket, ...name.split("/")].map(encodeURIComponent).join("/");
 }
 
-type UploadRight = {
+export type UploadRight = {
   readonly owner: string | null;
   readonly replaces: boolean;
   /** Whether the service has checked the right when it signed the address. */
@@ -70,29 +77,43 @@ async function upload(
   { store, config }: Pick<StorageServices, "store" | "config">,
 ): Promise<{ readonly key: string; readonly id: string }> {
   const { rows } = request;
-  const { maxBytes, types } = await rows.termsOf(address.bucket);
-  const limit = Math.min(maxBytes ?? Number.POSITIVE_INFINITY, config.storageFileBytes);
-  const isPlaceholder = address.name.endsWith(FOLDER_PLACEHOLDER);
+  const terms = await termsOf(rows, address, config);
   // Before the body is read: who may not upload fills no disk.
   if (!right.isSigned) await rows.checkUpload(newObject(address, right));
-  const { draft, metadata, userMetadata } = await receiveFile(
-    request,
-    isPlaceholder ? { maxBytes: 0, types: null } : { maxBytes: limit, types },
-    store,
-  );
+  const id = await keepObject(rows, address, right, await receiveFile(request, terms, store));
+  return { key: `${address.bucket}/${address.name}`, id };
+}
+
+/** What may be uploaded there. */
+export async function termsOf(
+  rows: StorageRows,
+  { bucket, name }: ObjectAddress,
+  { storageFileBytes }: Pick<StorageServices["config"], "storageFileBytes">,
+): Promise<UploadTerms> {
+  const { maxBytes, types } = await rows.termsOf(bucket);
+  if (name.endsWith(FOLDER_PLACEHOLDER)) return { maxBytes: 0, types: null };
+  return { maxBytes: Math.min(maxBytes ?? Number.POSITIVE_INFINITY, storageFileBytes), types };
+}
+
+/** Adds or replaces the object, and gives the file its name. Returns the id of the object. */
+export async function keepObject(
+  rows: StorageRows,
+  address: ObjectAddress,
+  right: UploadRight,
+  { draft, metadata, userMetadata }: ReceivedFile,
+): Promise<string> {
   try {
-    const id = await rows.transact(async (run) => {
+    return await rows.transact(async (run) => {
       await putObject(run, { ...newObject(address, right), metadata, userMetadata }, right);
       await keepFile(run, draft.hash, draft.bytes);
       await draft.publish();
       return nameContent(run, address, draft.hash);
     });
-    return { key: `${address.bucket}/${address.name}`, id };
   } finally {
     await draft.discard();
   }
 }
 
-function newObject(address: ObjectAddress, { owner, replaces }: UploadRight): NewObject {
+export function newObject(address: ObjectAddress, { owner, replaces }: UploadRight): NewObject {
   return { ...address, owner, replaces, version: randomUUID(), metadata: {}, userMetadata: null };
 }

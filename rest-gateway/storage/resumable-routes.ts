@@ -1,0 +1,57 @@
+import { MemoryLocker, type Server } from "@tus/server";
+import type { GatewayResponse } from "#http";
+import { openResumableServer, type ResumableServices } from "./resumable-server.ts";
+import { STORAGE_PREFIX, type StorageHandler, type StorageRequest, type StorageRoutes } from "./storage-request.ts";
+
+const PATH = "/upload/resumable";
+const SIGNED_PATH = "/upload/resumable/sign";
+const METHODS = [
+  `POST {base}`,
+  "OPTIONS {base}",
+  "HEAD {base}/{id}",
+  "PATCH {base}/{id}",
+  "DELETE {base}/{id}",
+] as const;
+
+const routesOf = (base: string) => METHODS.map((method) => method.replace("{base}", base));
+
+/** The signature of the address gives the right. */
+export const SIGNED_RESUMABLE_ROUTES = routesOf(SIGNED_PATH);
+
+/** Uploads in several requests, by the protocol TUS 1.0.0. */
+export function resumableRoutes(services: Pick<ResumableServices, "store" | "keys" | "config">): StorageRoutes {
+  // Of requests to this process. Two processes that write to the same upload write the same bytes.
+  const locker = new MemoryLocker();
+  const handle =
+    (base: string): StorageHandler =>
+    async (request) => {
+      const opened = openResumableServer(request, { ...services, locker, path: `${STORAGE_PREFIX}${base}` });
+      const response = await opened.server.handleWeb(toWebRequest(request));
+      if (opened.failure !== null) throw opened.failure;
+      return toGatewayResponse(response);
+    };
+  const entries = [PATH, SIGNED_PATH].flatMap((base) => routesOf(base).map((route) => [route, handle(base)] as const));
+  return Object.fromEntries(entries);
+}
+
+type WebRequest = Parameters<Server["handleWeb"]>[0];
+
+function toWebRequest(request: StorageRequest): WebRequest {
+  const { method, path, headers } = request;
+  const sent = Object.entries(headers).filter(([, value]) => typeof value === "string") as [string, string][];
+  const hasBody = method === "POST" || method === "PATCH";
+  return new Request(`http://localhost${path}`, {
+    method,
+    headers: sent,
+    ...(hasBody && { body: ReadableStream.from(request.streamBody()), duplex: "half" }),
+  });
+}
+
+/** What the gateway says for all interfaces. */
+const OWN_HEADERS: ReadonlySet<string> = new Set(["access-control-allow-origin", "content-length"]);
+
+async function toGatewayResponse(response: Response): Promise<GatewayResponse> {
+  const headers = Object.fromEntries([...response.headers].filter(([name]) => !OWN_HEADERS.has(name)));
+  const text = await response.text();
+  return { status: response.status, headers, body: text === "" ? null : Buffer.from(text) };
+}
