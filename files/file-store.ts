@@ -1,5 +1,4 @@
 import type { Readable } from "node:stream";
-import type { UnfinishedUploads } from "./unfinished-uploads.ts";
 
 /** Where the contents of objects are. A content is immutable and named by its SHA-256; which ones are needed is decided by the database. */
 export type FileStore = {
@@ -36,6 +35,22 @@ export type DraftFile = {
   /** Call in the end in any case. */
   discard(): Promise<void>;
 };
+
+/** Uploads that come in several requests. What was received stays over restarts; several gateways share it as they share the contents. */
+export type UnfinishedUploads<About> = {
+  create(id: string, about: About): Promise<void>;
+  /** Null if there is none of that id. */
+  read(id: string): Promise<UnfinishedUpload<About> | null>;
+  replace(id: string, about: About): Promise<void>;
+  /** Writes from the offset on; what came before an error stays. Returns the number of bytes that there are now. */
+  append(id: string, offset: number, content: AsyncIterable<Buffer>): Promise<number>;
+  /** The whole as a content. Waits until it is safe. */
+  finish(id: string): Promise<DraftFile>;
+  remove(id: string): Promise<void>;
+  removeOlder(ageMs: number): Promise<void>;
+};
+
+export type UnfinishedUpload<About> = { readonly about: About; readonly bytes: number };
 
 export class ContentTooLarge extends Error {
   override name = "ContentTooLarge";

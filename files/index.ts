@@ -1,5 +1,12 @@
 export { collectFiles, noteStrayFiles } from "./collect-files.ts";
-export { type BytePart, ContentTooLarge, type DraftFile, type FileStore, type StoredFile } from "./file-store.ts";
+export {
+  type BytePart,
+  ContentTooLarge,
+  type DraftFile,
+  type FileStore,
+  type StoredFile,
+  type UnfinishedUploads,
+} from "./file-store.ts";
 export { makeFolderStore } from "./folder-store.ts";
 export { type Files, openFileStore, openFiles } from "./open-files.ts";
 export {
@@ -9,4 +16,3 @@ export {
   type TransformImage,
   UnreadableImage,
 } from "./transform-image.ts";
-export type { UnfinishedUploads } from "./unfinished-uploads.ts";

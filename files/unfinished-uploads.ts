@@ -2,26 +2,10 @@ import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { mkdir, open, opendir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { DraftFile } from "./file-store.ts";
+import type { UnfinishedUploads } from "./file-store.ts";
 import { ifPresent } from "./if-present.ts";
 
 const NAME = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
-
-/** Uploads that come in several requests. What was received stays over restarts; several gateways share it as they share the contents. */
-export type UnfinishedUploads<About> = {
-  create(id: string, about: About): Promise<void>;
-  /** Null if there is none of that id. */
-  read(id: string): Promise<UnfinishedUpload<About> | null>;
-  replace(id: string, about: About): Promise<void>;
-  /** Writes from the offset on; what came before an error stays. Returns the number of bytes that there are now. */
-  append(id: string, offset: number, content: AsyncIterable<Buffer>): Promise<number>;
-  /** The whole as a content. Waits until it is safe. */
-  finish(id: string): Promise<DraftFile>;
-  remove(id: string): Promise<void>;
-  removeOlder(ageMs: number): Promise<void>;
-};
-
-export type UnfinishedUpload<About> = { readonly about: About; readonly bytes: number };
 
 /** Publishes a file of this folder as a content. */
 type Publish = (path: string, hash: string) => Promise<void>;

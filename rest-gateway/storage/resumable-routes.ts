@@ -1,3 +1,4 @@
+import { Readable } from "node:stream";
 import { MemoryLocker, type Server } from "@tus/server";
 import type { GatewayResponse } from "#http";
 import { openResumableServer, type ResumableServices } from "./resumable-server.ts";
@@ -43,7 +44,7 @@ function toWebRequest(request: StorageRequest): WebRequest {
   return new Request(`http://localhost${path}`, {
     method,
     headers: sent,
-    ...(hasBody && { body: ReadableStream.from(request.streamBody()), duplex: "half" }),
+    ...(hasBody && { body: Readable.toWeb(Readable.from(request.streamBody())) as ReadableStream, duplex: "half" }),
   });
 }
 
