@@ -1,0 +1,87 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createClient, type SupabaseClient } from "@supabase/supabase-js";
+import jwt from "jsonwebtoken";
+import pg from "pg";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Service } from "../../../service/service.ts";
+import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { SECRET } from "../../secret.ts";
+import { serve } from "../../serve.ts";
+
+const NAMES = ["1/a.txt", "1/b.txt"];
+
+let database: TestDatabase;
+let service: Service;
+let folder: string;
+let ada: SupabaseClient;
+
+const tokenOf = (claims: object) => jwt.sign(claims, SECRET);
+const ADA = tokenOf({ role: "authenticated", sub: "1" });
+const BOB = tokenOf({ role: "authenticated", sub: "2" });
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "exposed-"));
+  database = await cloneDatabase();
+  const owner = new pg.Client({ connectionString: database.ownerUrl });
+  await owner.connect();
+  await owner.query(`
+    insert into storage.buckets (id, name) values ('notes', 'notes');
+    create policy "own folder" on storage.objects to authenticated
+      using ((storage.foldername(name))[1] = (select auth.uid())::text)
+      with check ((storage.foldername(name))[1] = (select auth.uid())::text)`);
+  await owner.end();
+  service = await serve(database, { STORAGE_DIR: folder, PGRST_DB_SCHEMAS: "public,storage" });
+  ada = createClient(service.url, ADA);
+  for (const name of NAMES) expect((await ada.storage.from("notes").upload(name, `of ${name}`)).error).toBeNull();
+});
+
+afterAll(async () => {
+  await service.stop();
+  await database.drop();
+  await rm(folder, { recursive: true });
+});
+
+async function call(path: string, token: string, body?: unknown) {
+  const headers = { Authorization: `Bearer ${token}`, apikey: token, "Content-Type": "application/json" };
+  const init = body === undefined ? { headers } : { method: "POST", headers, body: JSON.stringify(body) };
+  const response = await fetch(service.url + path, init);
+  return (await response.json()) as Record<string, never>;
+}
+
+describe("with the schema storage exposed", () => {
+  test("/rest/v1 reads objects under their policies", async () => {
+    const read = (token: string) =>
+      createClient(service.url, token).schema("storage").from("objects").select("name, bucket_id").order("name");
+    expect((await read(ADA)).data).toEqual(NAMES.map((name) => ({ name, bucket_id: "notes" })));
+    expect((await read(BOB)).data).toEqual([]);
+  });
+
+  test("GraphQL reads objects under their policies", async () => {
+    const query = "{ storageObjects { edges { node { name } } } }";
+    expect(await call("/graphql", ADA, { query })).toMatchObject({
+      data: { storageObjects: { edges: expect.arrayContaining(NAMES.map((name) => ({ node: { name } }))) } },
+    });
+    expect(await call("/graphql", BOB, { query })).toMatchObject({ data: { storageObjects: { edges: [] } } });
+  });
+
+  test("/api/v1 reads objects under their policies", async () => {
+    expect(JSON.stringify(await call("/api/v1/objects", ADA))).toContain("1/a.txt");
+    expect(JSON.stringify(await call("/api/v1/objects", BOB))).not.toContain("1/a.txt");
+  });
+
+  test("a row that is deleted there is no file any more", async () => {
+    await ada.schema("storage").from("objects").delete().eq("name", "1/a.txt");
+    expect((await ada.storage.from("notes").download("1/a.txt")).error).toMatchObject({ message: "Object not found" });
+    expect((await ada.storage.from("notes").download("1/b.txt")).error).toBeNull();
+  });
+
+  test("a row that is written there takes no content of somebody else", async () => {
+    const bob = createClient(service.url, BOB);
+    const [{ content }] = (await ada.schema("storage").from("objects").select("content")).data as [{ content: string }];
+    const row = { bucket_id: "notes", name: "2/thief", content };
+    expect((await bob.schema("storage").from("objects").insert(row)).error).toBeNull();
+    expect((await bob.storage.from("notes").download("2/thief")).error).toMatchObject({ message: "Object not found" });
+  });
+});
