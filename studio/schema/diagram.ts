@@ -4,6 +4,7 @@ import { type DatabaseDescription, type DescribedTable, nameKey, shortName } fro
 import { Button, IconButton } from "../components/button.ts";
 import { Checkbox, TextField } from "../components/field.ts";
 import { Empty } from "../components/page.ts";
+import { saveFile } from "../components/save-file.ts";
 import { Select } from "../components/select.ts";
 import { useSearchParameter } from "../frame/router.ts";
 import { html } from "../html.ts";
@@ -19,7 +20,6 @@ import {
 } from "./diagram-model.ts";
 import { describeLink } from "./diagram-shapes.ts";
 import { DiagramView, type PlaceOf, StaticDiagram } from "./diagram-view.ts";
-import { downloadDiagram } from "./download-diagram.ts";
 import { layOut, type Point } from "./layout.ts";
 import type { PanZoom } from "./pan-zoom.ts";
 
@@ -230,4 +230,34 @@ function savePlaces(database: string, places: ReadonlyMap<string, Point>): void 
 
 function isPoint(value: unknown): value is Point {
   return isJsonObject(value) && Number.isFinite(value.x) && Number.isFinite(value.y);
+}
+
+/** The colours of the light scheme: the file has no other styles. */
+const STYLES = `
+  text { font-family: system-ui, sans-serif; fill: #1a202b }
+  .diagram-title { font-weight: 600 }
+  .diagram-rows { font-size: 12px }
+  .diagram-column.key { font-weight: 600 }
+  .diagram-mark { font-size: 9px; fill: #566072 }
+  .diagram-type { font: 11px ui-monospace, monospace; fill: #566072 }
+  .diagram-box { fill: #fff; stroke: #8b94a3 }
+  .diagram-rule { stroke: #dfe3e9 }
+  .diagram-line { fill: none; stroke: #566072 }
+  .diagram-reach { display: none }`;
+
+function downloadDiagram(model: DiagramModel, placeOf: PlaceOf, name: string): void {
+  saveFile(`${name}.svg`, new Blob([diagramFile(model, placeOf)], { type: "image/svg+xml" }));
+}
+
+/** The diagram as the text of an SVG file, which needs nothing else. */
+function diagramFile(model: DiagramModel, placeOf: PlaceOf): string {
+  const holder = document.createElement("div");
+  render(html`<${StaticDiagram} model=${model} placeOf=${placeOf} />`, holder);
+  const svg = holder.querySelector("svg")!;
+  // Links would lead to pages of this service.
+  for (const link of svg.querySelectorAll("a")) link.removeAttribute("href");
+  const style = document.createElementNS("http://www.w3.org/2000/svg", "style");
+  style.textContent = STYLES;
+  svg.prepend(style);
+  return new XMLSerializer().serializeToString(svg);
 }

@@ -6,7 +6,17 @@ import { formatDuration, formatTime } from "../components/format.ts";
 import { html } from "../html.ts";
 import { useStore } from "../store.ts";
 import { texts } from "../texts.ts";
-import { type HistoryEntry, queryHistory, savedQueries, saveQuery, searchHistory } from "./stored-queries.ts";
+import {
+  addTab,
+  closeTab,
+  type HistoryEntry,
+  openTabs,
+  type QueryTab,
+  queryHistory,
+  savedQueries,
+  saveQuery,
+  searchHistory,
+} from "./stored-queries.ts";
 
 const SHOWN_ENTRIES = 100;
 
@@ -106,4 +116,35 @@ export function SaveDialog({ name: initial, text, onClose, onSaved }: SaveDialog
       </form>
     <//>
   `;
+}
+
+/** The open queries: one is shown. */
+export function QueryTabs() {
+  const open = useStore(openTabs);
+  return html`
+    <nav class="sql-tabs" aria-label=${texts.sql.queries}>
+      <ul>
+        ${open.tabs.map((tab, index) => {
+          const name = tabName(tab, index);
+          return html`
+            <li key=${tab.id} class=${tab.id === open.current ? "current" : ""}>
+              <button
+                type="button"
+                aria-current=${tab.id === open.current ? "true" : undefined}
+                onClick=${() => openTabs.set({ ...open, current: tab.id })}
+              >
+                ${name}
+              </button>
+              <${IconButton} icon="close" size="small" label=${texts.sql.closeQuery(name)} onClick=${() => openTabs.set(closeTab(open, tab.id))} />
+            </li>
+          `;
+        })}
+      </ul>
+      <${IconButton} icon="plus" size="small" label=${texts.sql.newQuery} onClick=${() => openTabs.set(addTab(open))} />
+    </nav>
+  `;
+}
+
+function tabName({ name }: QueryTab, index: number): string {
+  return name || texts.sql.queryName(index + 1);
 }
