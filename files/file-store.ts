@@ -44,8 +44,10 @@ export type UnfinishedUploads<About> = {
   replace(id: string, about: About): Promise<void>;
   /** Writes from the offset on; what came before an error stays. Returns the number of bytes that there are now. */
   append(id: string, offset: number, content: AsyncIterable<Buffer>): Promise<number>;
-  /** The whole as a content. Waits until it is safe. */
+  /** A copy of the whole as a content, which requests that still write to the upload do not change. Waits until it is safe. */
   finish(id: string): Promise<DraftFile>;
+  /** Deletes the bytes, and keeps what is known about the upload. */
+  empty(id: string): Promise<void>;
   remove(id: string): Promise<void>;
   removeOlder(ageMs: number): Promise<void>;
 };

@@ -24,7 +24,10 @@ export function makeFolderStore(folder: string): FileStore {
       for (const hash of hashes) await rm(pathOf(hash), { force: true });
     },
     list: () => listNames(folder),
-    uploads: () => makeUnfinishedUploads(join(folder, UPLOADS), (path, hash) => publish(path, pathOf(hash))),
+    uploads: () =>
+      makeUnfinishedUploads(join(folder, UPLOADS), (content) =>
+        writeDraft(folder, content, Number.POSITIVE_INFINITY, pathOf),
+      ),
     removeDrafts: (olderThanMs) => removeDrafts(join(folder, DRAFTS), olderThanMs),
   };
 }

@@ -1,16 +1,15 @@
-import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { mkdir, open, opendir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { UnfinishedUploads } from "./file-store.ts";
+import type { DraftFile, UnfinishedUploads } from "./file-store.ts";
 import { ifPresent } from "./if-present.ts";
 
+const CHUNK_BYTES = 256 * 1024;
 const NAME = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/** Publishes a file of this folder as a content. */
-type Publish = (path: string, hash: string) => Promise<void>;
+type WriteDraft = (content: AsyncIterable<Buffer>) => Promise<DraftFile>;
 
-export function makeUnfinishedUploads<About>(folder: string, publish: Publish): UnfinishedUploads<About> {
+export function makeUnfinishedUploads<About>(folder: string, draft: WriteDraft): UnfinishedUploads<About> {
   const bytesOf = (id: string) => join(folder, id);
   const aboutOf = (id: string) => join(folder, `${id}.json`);
   const write = async (id: string, about: About) => {
@@ -37,10 +36,8 @@ export function makeUnfinishedUploads<About>(folder: string, publish: Publish): 
     },
     replace: write,
     append: (id, offset, content) => append(bytesOf(id), offset, content),
-    async finish(id) {
-      const { hash, bytes } = await readSafely(bytesOf(id));
-      return { hash, bytes, publish: () => publish(bytesOf(id), hash), discard: async () => {} };
-    },
+    finish: (id) => draft(createReadStream(bytesOf(id), { highWaterMark: CHUNK_BYTES })),
+    empty: (id) => rm(bytesOf(id), { force: true }),
     remove,
     async removeOlder(ageMs) {
       for await (const { name } of (await ifPresent(() => opendir(folder))) ?? []) {
@@ -64,22 +61,7 @@ async function append(path: string, offset: number, content: AsyncIterable<Buffe
     }
     return at;
   } finally {
-    await file.close();
-  }
-}
-
-async function readSafely(path: string): Promise<{ readonly hash: string; readonly bytes: number }> {
-  const file = await open(path, "r");
-  try {
     await file.datasync();
-  } finally {
     await file.close();
   }
-  const digest = createHash("sha256");
-  let bytes = 0;
-  for await (const chunk of createReadStream(path, { highWaterMark: 256 * 1024 })) {
-    digest.update(chunk as Buffer);
-    bytes += (chunk as Buffer).length;
-  }
-  return { hash: digest.digest("hex"), bytes };
 }

@@ -131,6 +131,10 @@ async function finish(
 ): Promise<void> {
   const { address, right, sent } = upload;
   const draft = await uploads.finish(id);
+  if (draft.bytes !== upload.size) {
+    await draft.discard();
+    throw new Error("An upload has other bytes than were received");
+  }
   const cacheControl = /^\d+$/.test(sent.cacheControl ?? "") ? `max-age=${sent.cacheControl}` : NO_CACHE;
   const metadata = describe(draft, typeOf(sent), cacheControl);
   const userMetadata = sent.metadata ? readUserMetadata(sent.metadata) : null;
@@ -143,6 +147,12 @@ async function finish(
   }
   // Clients that have missed the response find it complete.
   await uploads.replace(id, { ...upload, size: draft.bytes, isFinished: true });
+  await uploads.empty(id);
+}
+
+/** Until the object is committed the last byte counts as missing: a client that has sent all takes the upload for complete. */
+function missesLast(received: number, size: number | undefined): number {
+  return size === undefined ? received : Math.min(received, Math.max(size - 1, 0));
 }
 
 class UploadStore extends DataStore {
@@ -173,7 +183,7 @@ class UploadStore extends DataStore {
     const found = await this.#uploads.read(id);
     if (!found) throw ERRORS.FILE_NOT_FOUND;
     const { size, sent, createdAt, isFinished } = found.about;
-    const offset = isFinished ? size! : found.bytes;
+    const offset = isFinished ? size! : missesLast(found.bytes, size);
     return new Upload({ id, offset, metadata: sent, creation_date: createdAt, ...(size !== undefined && { size }) });
   }
 

@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { mkdtemp, readdir, rm, utimes } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { Readable } from "node:stream";
 import { createClient, type SupabaseClient } from "@supabase/supabase-js";
 import jwt from "jsonwebtoken";
 import { type DetailedError, Upload, type UploadOptions } from "tus-js-client";
@@ -198,6 +199,32 @@ describe("tus-js-client", () => {
     expect((await stored("1/signed.bin"))!.equals(CONTENT)).toBe(true);
     expect(statusOf((await send({ ...signed, name: "1/other.bin", options })).error)).toBe(400);
     expect(statusOf((await send({ ...signed, name: "1/signed.bin" })).error)).toBe(400);
+  });
+});
+
+describe("an upload whose bytes have all arrived", () => {
+  test("is not reported complete before its object is, and ends with the object", async () => {
+    const uploadUrl = await begin();
+    const uploads = makeFolderStore(folder).uploads();
+    // As a process does that ends before it commits the row.
+    await uploads.append(uploadUrl.split("/").at(-1)!, CHUNK, Readable.from([CONTENT.subarray(CHUNK)]));
+    expect(Number((await head(uploadUrl)).headers.get("upload-offset"))).toBeLessThan(CONTENT.length);
+    expect((await send({ options: { uploadUrl } })).error).toBeNull();
+    expect((await stored())!.equals(CONTENT)).toBe(true);
+  });
+
+  test("goes on after a commit that failed", async () => {
+    await withClient(database.ownerUrl, (owner) =>
+      owner.query(`
+        create function public.fail() returns trigger language plpgsql as $$ begin raise 'no commit' using errcode = 'XX000'; end $$;
+        create constraint trigger fails after insert on storage.objects deferrable initially deferred
+          for each row execute function public.fail()`),
+    );
+    const { upload, error } = await send({});
+    expect(statusOf(error)).toBe(500);
+    await withClient(database.ownerUrl, (owner) => owner.query("drop function public.fail() cascade"));
+    expect((await send({ options: { uploadUrl: upload.url } })).error).toBeNull();
+    expect((await stored())!.equals(CONTENT)).toBe(true);
   });
 });
 
