@@ -220,7 +220,7 @@ function queryForKeys(rawQuery: string, key: readonly string[], limit: number | 
   const selected = filters.get("select") ?? "*";
   for (const name of ["order", "limit", "offset", "cursor"]) filters.delete(name);
   const columns = key.map((column) => `"${column.replaceAll('"', '\\"')}"`);
-  const keys = columns.map((column, index) => `${KEY_ALIAS}${index}:${column}::pg_catalog.text`);
+  const keys = columns.map((column, index) => `${KEY_ALIAS}${index}:${column}::text`);
   filters.set("select", [...keys, selected].join(","));
   if (limit !== null) {
     if (columns.length > 0) filters.set("order", columns.join(","));
