@@ -101,7 +101,7 @@ type ViewEvents = NonNullable<GraphileBuild.GatherOptions["viewEvents"]>;
  * and the catalogue knows it of views.
  */
 const INTROSPECTION_OF_TABLES = makeIntrospectionQuery().replace(
-  "pg_catalog.pg_relation_is_updatable(oid, true)::bit(8)::pg_catalog.int4",
+  /pg_catalog\.pg_relation_is_updatable\(oid, true\)::bit\(8\)::int4/,
   `case when relkind in ('r', 'p') then ${ALL_EVENTS} end`,
 );
 
