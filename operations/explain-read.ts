@@ -147,6 +147,9 @@ function notARead(): ApiError {
 /** Prefix of aliases for the columns of the key. */
 const KEY_ALIAS = "key_of_row_";
 
+/** A cast in the grammar of `select`, where types have no schema. */
+const TEXT_IN_SELECT = "::text";
+
 const JSON_RESPONSE = {
   formats: [{ kind: "media", type: "application/json" }],
   includesBody: true,
@@ -220,7 +223,7 @@ function queryForKeys(rawQuery: string, key: readonly string[], limit: number | 
   const selected = filters.get("select") ?? "*";
   for (const name of ["order", "limit", "offset", "cursor"]) filters.delete(name);
   const columns = key.map((column) => `"${column.replaceAll('"', '\\"')}"`);
-  const keys = columns.map((column, index) => `${KEY_ALIAS}${index}:${column}::text`);
+  const keys = columns.map((column, index) => `${KEY_ALIAS}${index}:${column}${TEXT_IN_SELECT}`);
   filters.set("select", [...keys, selected].join(","));
   if (limit !== null) {
     if (columns.length > 0) filters.set("order", columns.join(","));
