@@ -15,6 +15,10 @@ const REFUSING_MS = 500;
 
 /** More connections than a listen queue usually holds. */
 const MAX_WAITING = 4_096;
+/** No connection comes for so long when all clients that come again at once wait for an answer. */
+const QUIET_MS = 50;
+/** How long to wait for that: other clients may keep coming. */
+const LONGEST_QUIET_MS = 500;
 
 /** How long WebSockets may outlive HTTP connections, since they send a close message first. */
 const WEBSOCKET_GRACE_MS = 1_000;
@@ -22,8 +26,11 @@ const WEBSOCKET_GRACE_MS = 1_000;
 export type DrainMode = {
   /** Whether other processes keep listening at the same address and take new connections. */
   readonly othersStay?: boolean;
-  /** Called before the process stops listening: processes that stop together do so when no new connections come. */
-  readonly beforeClosing?: () => Promise<void>;
+  /**
+   * Called before the process stops listening: processes that stop together do so when no new connections come, and hold requests
+   * when all of them are ready to stop.
+   */
+  readonly beforeClosing?: (holdRequests: () => void) => Promise<void>;
 };
 
 type DrainOptions = DrainMode & {
@@ -39,6 +46,8 @@ type ServerConnections = {
    * request keeps removed entries alive (V8's scavenger treats its earlier tables as in use).
    */
   readonly latest: Map<Socket, ServerResponse>;
+  /** Resolved when the server no longer listens; null before it begins to close. */
+  closed: Promise<void> | null;
 };
 
 const trackedServers = new WeakMap<Server, ServerConnections>();
@@ -47,7 +56,7 @@ const trackedServers = new WeakMap<Server, ServerConnections>();
 export function trackConnections(server: Server): void {
   const connected = new Set<Socket>();
   const latest = new Map<Socket, ServerResponse>();
-  trackedServers.set(server, { connected, latest });
+  trackedServers.set(server, { connected, latest, closed: null });
   server.on("connection", (socket) => {
     connected.add(socket);
     socket.once("close", () => connected.delete(socket));
@@ -56,6 +65,21 @@ export function trackConnections(server: Server): void {
     socket.once("close", () => latest.delete(socket)),
   );
   server.on("request", (request, response) => latest.set(request.socket, response));
+}
+
+/**
+ * Wraps a listener: what comes while the server closes waits until it no longer listens. A client that comes again after each
+ * refusal then has none to come after, and is refused by the kernel, not reset in its queue.
+ */
+export function holdWhileClosing<Parts extends readonly unknown[]>(
+  server: Server,
+  listener: (...parts: Parts) => void,
+): (...parts: Parts) => void {
+  const tracked = trackedServers.get(server)!;
+  return (...parts) => {
+    if (tracked.closed) void tracked.closed.then(() => listener(...parts));
+    else listener(...parts);
+  };
 }
 
 /**
@@ -88,9 +112,13 @@ export async function drain(
   if (server.listening) {
     refuseRequests();
     await waitForResponses(server, hasNewConnections ? REFUSING_MS : 0, end);
-    if (beforeClosing) await Promise.race([beforeClosing(), sleep(Math.max(0, end - performance.now()))]);
+    const closed = Promise.withResolvers<void>();
+    const hold = () => holdRequests(server, closed.promise);
+    if (beforeClosing) await Promise.race([beforeClosing(hold), sleep(Math.max(0, end - performance.now()))]);
+    hold();
     await acceptWaiting(server);
     stopListening(server);
+    closed.resolve();
   }
   await ended;
   clearInterval(sweep);
@@ -105,6 +133,10 @@ async function waitForResponses(server: Server, leastMilliseconds: number, end: 
   while (!isDue()) await sleep(Math.min(SWEEP_MS, Math.max(1, end - performance.now())));
 }
 
+function holdRequests(server: Server, closed: Promise<void>): void {
+  trackedServers.get(server)!.closed = closed;
+}
+
 /** The kernel would reset connections in the listen queue. Each turn of the event loop accepts one, until none is left. */
 export async function acceptWaiting(server: Server): Promise<void> {
   let accepted = 0;
@@ -117,7 +149,12 @@ export async function acceptWaiting(server: Server): Promise<void> {
 }
 
 export async function untilNoneAccepted(accepted: () => number): Promise<void> {
+  const end = performance.now() + LONGEST_QUIET_MS;
   let before: number;
+  do {
+    before = accepted();
+    await sleep(QUIET_MS);
+  } while (accepted() > before && performance.now() < end);
   do {
     before = accepted();
     await turn();

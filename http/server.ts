@@ -8,7 +8,7 @@ import type { Duplex } from "node:stream";
 import { createSecureContext } from "node:tls";
 import type { Config } from "#config";
 import { NO_PEERS, noteAcceptedConnection, type PeerWorkers } from "#runtime/concurrency";
-import { trackConnections } from "./drain.ts";
+import { holdWhileClosing, trackConnections } from "./drain.ts";
 import { type ErrorBodyShape, toEnvelope } from "./error-bodies.ts";
 import { errorHeaders, HttpError, toHttpError } from "./http-error.ts";
 import type { Admission } from "./limits.ts";
@@ -51,10 +51,11 @@ export async function openServer(
     shouldUpgradeCallback: wantsWebSocket,
   };
   const server = certificate ? createSecureServer({ ...options, ...certificate }) : createServer(options);
-  if (upgrade) server.on("upgrade", rejectUpgradeOfSeveralHosts(upgrade, errorBody));
   server.on("connection", noteAcceptedConnection);
   trackConnections(server);
-  server.on("request", rejectSeveralHosts(handler, errorBody));
+  if (upgrade)
+    server.on("upgrade", guardSocket(holdWhileClosing(server, rejectUpgradeOfSeveralHosts(upgrade, errorBody))));
+  server.on("request", holdWhileClosing(server, rejectSeveralHosts(handler, errorBody)));
   // Who reads a body bounds its time: that of an upload is longer.
   server.requestTimeout = Math.max(requestTimeout, LONGEST_UPLOAD_SECONDS) * 1000;
   server.headersTimeout = Math.min(requestTimeout, 60) * 1000;
@@ -180,9 +181,15 @@ function rejectSeveralHosts(handler: RequestListener, errorBody: ErrorBodyShape)
 function rejectUpgradeOfSeveralHosts(upgrade: UpgradeListener, errorBody: ErrorBodyShape): UpgradeListener {
   return (request, socket, head) => {
     if (!hasSeveralHostHeaders(request)) return upgrade(request, socket, head);
-    // Without a listener, the error of a client that disconnects would end the process.
-    socket.on("error", () => socket.destroy());
     socket.end(toHttpMessage(SEVERAL_HOSTS, errorBody));
+  };
+}
+
+/** Without a listener, the error of a client that disconnects would end the process. */
+function guardSocket(upgrade: UpgradeListener): UpgradeListener {
+  return (request, socket, head) => {
+    socket.on("error", () => socket.destroy());
+    upgrade(request, socket, head);
   };
 }
 
@@ -243,8 +250,6 @@ export function makeUpgradeRouter({
 }: UpgradeOptions): UpgradeListener {
   const sockets = new SocketCount(maxConnections, peers);
   return (request, socket, head) => {
-    // Without a listener, the error of a client that disconnects would end the process.
-    socket.on("error", () => socket.destroy());
     request.url = toOriginForm(request.url ?? "/");
     identifyRequest(request);
     const path = pathOfUrl(request.url);

@@ -174,6 +174,7 @@ export class WorkerCluster {
     const workers = [...this.#workers];
     const stopped = [...this.#waiting, ...workers].map((worker) => worker.stop({}));
     await Promise.all(workers.map(({ readyToClose }) => readyToClose));
+    for (const worker of workers) worker.send({ kind: "hold requests" });
     await this.#listener.close();
     while (workers.some((worker) => worker.isPassedConnections)) await sleep(PASSING_POLL_MS);
     for (const worker of workers) worker.send({ kind: "close server" });
@@ -442,6 +443,8 @@ export type WorkerMessage =
   /** The answers of all workers to a query of this one. */
   | { readonly kind: "answers"; readonly id: number; readonly answers: readonly unknown[] }
   | { readonly kind: "stop"; readonly departure: DrainMode }
+  /** All workers are ready to close. */
+  | { readonly kind: "hold requests" }
   /** No new connections come. */
   | { readonly kind: "close server" };
 

@@ -34,6 +34,7 @@ const peers: PeerWorkers = {
 };
 
 /** What all workers know, through the primary. */
+const allAreReadyToClose = Promise.withResolvers<void>();
 const noConnectionsCome = Promise.withResolvers<void>();
 const unanswered = new Map<number, (answers: readonly never[]) => void>();
 const queryAll =
@@ -76,6 +77,9 @@ process.on("message", (message: WorkerMessage) => {
       break;
     case "stop":
       void stop({ ...message.departure, beforeClosing: untilNoConnectionsCome });
+      break;
+    case "hold requests":
+      allAreReadyToClose.resolve();
       break;
     case "close server":
       noConnectionsCome.resolve();
@@ -122,8 +126,10 @@ function report(message: WorkerReport): void {
   process.send!(message, undefined, undefined, () => {});
 }
 
-function untilNoConnectionsCome(): Promise<void> {
+async function untilNoConnectionsCome(holdRequests: () => void): Promise<void> {
   report({ kind: "ready to close" });
+  await allAreReadyToClose.promise;
+  holdRequests();
   return noConnectionsCome.promise;
 }
 

@@ -2,6 +2,8 @@ import { spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { Agent, get, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
 import { acceptWaiting, drain } from "../../http/drain.ts";
 import { serverUrl } from "../../http/server.ts";
@@ -33,6 +35,33 @@ describe("drain", () => {
     expect(await (await slow).text()).toBe("done");
     await drained;
     await expect(fetch(url)).rejects.toThrow();
+  });
+
+  test("requests that come while it closes are answered when it no longer listens: none comes after them to be reset", async () => {
+    const server = await start((_request, response) => void response.end("away"));
+    const url = serverUrl(server, "127.0.0.1");
+    const closing = Promise.withResolvers<void>();
+    let isClosing = false;
+    let answered = 0;
+    const drained = drain(server, 60_000, {
+      beforeClosing: (hold) => {
+        hold();
+        isClosing = true;
+        return closing.promise;
+      },
+    });
+    await until(() => isClosing);
+    const held = Array.from({ length: 5 }, async () => {
+      const text = await (await fetch(url)).text();
+      answered++;
+      return [text, server.listening];
+    });
+    await until(async () => (await promisify(server.getConnections.bind(server))()) === 5);
+    await sleep(50);
+    expect(answered).toBe(0);
+    closing.resolve();
+    expect(await Promise.all(held)).toEqual(held.map(() => ["away", false]));
+    await drained;
   });
 
   test("clients that keep their connections busy lose no request: each response closes its connection", async () => {
