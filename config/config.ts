@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { availableParallelism, totalmem } from "node:os";
-import { findClosestName } from "#runtime";
+import { ExplainedError, findClosestName } from "#runtime";
 import { isBase64Secret, type SettingDefinition } from "./setting-readers.ts";
 import { IGNORED_SETTINGS, SETTINGS, SETTINGS_IN_DATABASE, toDatabaseName } from "./settings.ts";
 
@@ -43,7 +43,7 @@ export type DatabaseSettings = ReadonlyMap<string, string>;
 
 export type LoadedConfig = { readonly config: Config; readonly warnings: readonly string[] };
 
-export class ConfigError extends Error {
+export class ConfigError extends ExplainedError {
   override name = "ConfigError";
 }
 

@@ -6,7 +6,7 @@ import { basename, extname, join, relative } from "node:path";
 import type pg from "pg";
 import { parseServers } from "#config";
 import { findServer, hintOf, SAFE_SEARCH_PATH, withClient } from "#postgres/client";
-import { commandLine } from "#runtime";
+import { commandLine, ExplainedError } from "#runtime";
 import {
   type CommittedMigration,
   committedMigrations,
@@ -411,7 +411,7 @@ type MigrationSource = { readonly sql: string; readonly origins: readonly Source
 const CONTEXT_LINES = 2;
 
 /** A failed migration. The message has the file, line and an excerpt, like that of a compiler; the cause is the error of Postgres. */
-export class MigrationError extends Error {
+export class MigrationError extends ExplainedError {
   /** Where the error is, counted from 1. */
   readonly place: SourceLine & { readonly column: number };
 

@@ -60,6 +60,14 @@ export class ApiError extends Error {
   }
 }
 
+/** An error for the person who runs a program: its message says all, so it is printed without a stack. */
+export class ExplainedError extends Error {}
+
+/** Other errors are defects. */
+export function isExplained(error: unknown): error is Error {
+  return error instanceof ExplainedError || (error instanceof Error && error.constructor === Error);
+}
+
 export function unavailable(message: string, cause?: unknown): ApiError {
   return new ApiError("unavailable", "PGRST001", message, { retryAfterSeconds: 1, cause });
 }

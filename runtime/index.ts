@@ -8,8 +8,10 @@ export {
   type ApiErrorOptions,
   CREDENTIALS_REQUIRED,
   type ErrorKind,
+  ExplainedError,
   type FieldError,
   fieldErrorsOf,
+  isExplained,
   unavailable,
 } from "./errors.ts";
 export { clientNetwork, clientSite, normalizeAddress } from "./limits/ip-address.ts";

@@ -1,5 +1,6 @@
 import pg from "pg";
 import { type DatabaseServer, parseServers, type SessionAttributes } from "#config";
+import { ExplainedError } from "#runtime";
 import { checkMessages } from "./server-messages.ts";
 
 /** With several servers, one that does not answer must not delay the others for long. */
@@ -33,7 +34,7 @@ const WANTED_SERVER: Readonly<Record<SessionAttributes, string>> = {
 };
 
 /** No server of the connection string is what it asks for. */
-export class NoServerError extends Error {
+export class NoServerError extends ExplainedError {
   override name = "NoServerError";
   /** Why each server cannot be used. */
   readonly faults: readonly Error[];

@@ -1,9 +1,8 @@
 import { parseArgs } from "node:util";
-import { type Config, ConfigError, readConfig } from "#config";
-import { commandLine } from "#runtime";
+import { type Config, readConfig } from "#config";
+import { commandLine, ExplainedError, isExplained } from "#runtime";
 
-/** A usage error: printed as a message, without a stack. */
-export class UsageError extends Error {
+export class UsageError extends ExplainedError {
   override name = "UsageError";
 }
 
@@ -33,7 +32,7 @@ export async function runCommand({ usage, options = {}, passThrough = false, run
     for (const warning of warnings) console.error(`warning: ${warning}`);
     await run(config, positionals, values);
   } catch (error) {
-    console.error(isExpectedError(error) ? messageOf(error) : error);
+    console.error(isExplained(error) ? messageOf(error) : error);
     const isUsageError = error instanceof UsageError;
     if (isUsageError) console.error(`\n${usage}`);
     process.exitCode = isUsageError ? EXIT_USAGE : EXIT_FAILURE;
@@ -72,12 +71,6 @@ function messageOf(error: NodeJS.ErrnoException): string {
   const { code, syscall, path } = error;
   if (!["open", "access"].includes(syscall ?? "") || path === undefined) return error.message;
   return code === "ENOENT" ? `File not found: ${path}.` : `${path} cannot be read: ${code}.`;
-}
-
-/** Errors with a message for users; others are defects, and printed with their stack. */
-function isExpectedError(error: unknown): error is Error {
-  if (!(error instanceof Error)) return false;
-  return [Error, ConfigError, UsageError].some((plain) => error.constructor === plain);
 }
 
 function isOptionError(error: unknown): error is Error {

@@ -1,15 +1,14 @@
 import { inspect } from "node:util";
 import { setFlagsFromString } from "node:v8";
-import { ConfigError } from "#config";
+import { isExplained } from "#runtime";
 import { standardError } from "#runtime/log";
 
 /** How long closing connections may take after the last response. */
 export const CLOSE_TIMEOUT_MS = 5_000;
 
-/** Prints the message of an expected error, and the stack of an unexpected one. */
+/** Prints the message of an explained error, and the stack of a defect. */
 export function reportFailure(error: unknown): void {
-  const isExpected = error instanceof ConfigError || (error instanceof Error && error.constructor === Error);
-  standardError().write(`${isExpected ? error.message : inspect(error)}\n`);
+  standardError().write(`${isExplained(error) ? error.message : inspect(error)}\n`);
   process.exitCode = 1;
 }
 

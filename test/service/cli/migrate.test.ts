@@ -115,3 +115,19 @@ test("status explains why it cannot compare the schema with the migrations", asy
     await migrated.drop();
   }
 });
+
+test("a migration that fails is printed with its place and what to do, without a stack", async () => {
+  const foreign = await cloneDatabase("empty");
+  try {
+    await withClient(foreign.ownerUrl, (client) =>
+      client.query("create schema storage; create table storage.objects (id bigint primary key)"),
+    );
+    const { stderr, code } = await runCommand("migrate", [], foreign);
+    expect(stderr).toMatch(/^db\/platform\/committed\/\d+-files\.sql:\d+:1: the table storage\.objects is not /);
+    expect(stderr).toContain("Hint: Rename it");
+    expect(stderr).not.toMatch(/^ +at |cause/m);
+    expect(code).toBe(1);
+  } finally {
+    await foreign.drop();
+  }
+});
