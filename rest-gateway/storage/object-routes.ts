@@ -22,6 +22,7 @@ import {
   type StorageRequest,
   type StorageRoutes,
 } from "./storage-request.ts";
+import { singleLine } from "./upload-body.ts";
 
 const MOST_NAMES = 1000;
 
@@ -114,8 +115,8 @@ function readMetadata(value: unknown): ObjectMetadata {
   if (!isJsonObject(value)) return {};
   const { cacheControl, mimetype } = value;
   return {
-    ...(typeof cacheControl === "string" && { cacheControl }),
-    ...(typeof mimetype === "string" && { mimetype }),
+    ...(typeof cacheControl === "string" && { cacheControl: singleLine(cacheControl) }),
+    ...(typeof mimetype === "string" && { mimetype: singleLine(mimetype) }),
   };
 }
 

@@ -1,7 +1,7 @@
 import type { Caller } from "#accounts/identity";
 import type { GatewayRequest } from "#http";
 import { asLogin, type Database, type RunStatement, type Statement, type StatementContext } from "#postgres/database";
-import { parseJsonExactly } from "#runtime/json";
+import { isJsonObject, parseJsonExactly } from "#runtime/json";
 import { explainStorageError, storageError } from "./storage-error.ts";
 
 /** The row of an object, as SQL writes it. */
@@ -87,13 +87,14 @@ export class StorageRows {
 
   /** The object, if the caller may read it. */
   async find(address: ObjectAddress): Promise<ObjectRow> {
-    const [row] = await this.read<ObjectRow>(FIND_OBJECTS, [address.bucket, JSON.stringify([address.name])]);
+    const [row] = await this.findAll(address.bucket, [address.name]);
     if (!row) throw storageError("NoSuchKey");
     return row;
   }
 
-  findAll(bucket: string, names: readonly string[]): Promise<ObjectRow[]> {
-    return this.read<ObjectRow>(FIND_OBJECTS, [bucket, JSON.stringify(names)]);
+  async findAll(bucket: string, names: readonly string[]): Promise<ObjectRow[]> {
+    const rows = await this.read<ObjectRow>(FIND_OBJECTS, [bucket, JSON.stringify(names)]);
+    return rows.map(withUsableMetadata);
   }
 
   /** An object of a public bucket, or one whose address was signed: whoever asks. */
@@ -104,7 +105,7 @@ export class StorageRows {
       return rows.map(([cell]) => parseRow<ObjectRow>(cell));
     });
     if (!row) throw storageError("NoSuchKey");
-    return row;
+    return withUsableMetadata(row);
   }
 
   /** Throws unless the bucket exists. Everybody may know what can be uploaded to it. */
@@ -174,4 +175,22 @@ export const REMOVE_OBJECTS = `select pg_catalog.to_json(object)::pg_catalog.tex
 
 function parseRow<T>(cell: string | null | undefined): T {
   return parseJsonExactly(cell ?? "null") as T;
+}
+
+/** Who may write rows writes any metadata: without members that cannot be headers of a response. */
+function withUsableMetadata(row: ObjectRow): ObjectRow {
+  if (!isJsonObject(row.metadata)) return { ...row, metadata: null };
+  const { mimetype, cacheControl, ...rest } = row.metadata as ObjectMetadata;
+  return {
+    ...row,
+    metadata: {
+      ...rest,
+      ...(isHeaderText(mimetype) && { mimetype }),
+      ...(isHeaderText(cacheControl) && { cacheControl }),
+    },
+  };
+}
+
+export function isHeaderText(value: unknown): value is string {
+  return typeof value === "string" && /^[\x20-\x7e]{1,1000}$/.test(value);
 }

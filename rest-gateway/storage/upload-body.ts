@@ -4,7 +4,7 @@ import { Busboy, type BusboyHeaders } from "@fastify/busboy";
 import { ContentTooLarge, type DraftFile, type FileStore } from "#files";
 import type { MatchedRequest } from "#http";
 import { findUnstorableInJson, isJsonObject } from "#runtime/json";
-import type { ObjectMetadata } from "./object-rows.ts";
+import { isHeaderText, type ObjectMetadata } from "./object-rows.ts";
 import { storageError } from "./storage-error.ts";
 
 /** What an upload may be. */
@@ -130,7 +130,7 @@ export function describe({ hash, bytes }: DraftFile, mimetype: string, cacheCont
 
 /** It becomes a header of responses. */
 export function singleLine(text: string): string {
-  if (/^[\x20-\x7e]{1,1000}$/.test(text)) return text;
+  if (isHeaderText(text)) return text;
   throw storageError("InvalidRequest", "contentType and cacheControl must have printable ASCII characters only");
 }
 

@@ -84,4 +84,41 @@ describe("with the schema storage exposed", () => {
     expect((await bob.schema("storage").from("objects").insert(row)).error).toBeNull();
     expect((await bob.storage.from("notes").download("2/thief")).error).toMatchObject({ message: "Object not found" });
   });
+
+  test("metadata that a row's writer made up becomes no header, and fails no download", async () => {
+    const notes = ada.storage.from("notes");
+    await notes.upload("1/described.html", "<b>", { contentType: "text/html", cacheControl: "60" });
+    const describe = (metadata: unknown) =>
+      ada.schema("storage").from("objects").update({ metadata }).eq("name", "1/described.html").throwOnError();
+    const headers = async () => {
+      const response = await fetch(`${service.url}/storage/v1/object/notes/1/described.html`, {
+        headers: { Authorization: `Bearer ${ADA}` },
+      });
+      expect([response.status, await response.text()]).toEqual([200, "<b>"]);
+      return ["content-type", "cache-control", "set-cookie"].map((name) => response.headers.get(name));
+    };
+    expect(await headers()).toEqual(["text/plain", "private, max-age=60", null]);
+    const unusable = [
+      { cacheControl: "x\r\nSet-Cookie: a=b", mimetype: "a/b\nX: y" },
+      { mimetype: {} },
+      [],
+      "text",
+      null,
+    ];
+    for (const metadata of unusable) {
+      await describe(metadata);
+      expect(await headers()).toEqual(["application/octet-stream", "private, no-cache", null]);
+      expect((await notes.info("1/described.html")).error).toBeNull();
+      expect((await notes.list("1")).error).toBeNull();
+    }
+    const copied = await fetch(`${service.url}/storage/v1/object/copy`, {
+      method: "POST",
+      headers: { Authorization: `Bearer ${ADA}`, "Content-Type": "application/json" },
+      body: JSON.stringify({
+        ...{ bucketId: "notes", sourceKey: "1/b.txt", destinationKey: "1/copied.txt", copyMetadata: false },
+        metadata: { cacheControl: "x\r\nSet-Cookie: a=b" },
+      }),
+    });
+    expect([copied.status, await copied.text()]).toEqual([400, expect.stringContaining("printable ASCII")]);
+  });
 });
