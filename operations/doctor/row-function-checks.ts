@@ -18,7 +18,7 @@ const ROW_FUNCTIONS = `
     and exists (
       select from pg_catalog.pg_type as used
       join pg_catalog.pg_class as relation on relation.reltype = used.oid or relation.reltype = used.typelem
-      where relation.relkind in ('r', 'p')
+      where relation.relkind in ('r', 'p') and relation.relnamespace <> all (array['pg_catalog'::pg_catalog.regnamespace, 'information_schema'::pg_catalog.regnamespace])
         and (used.oid = function.prorettype or used.oid = any (coalesce(function.proallargtypes, function.proargtypes::pg_catalog.oid[])))
     )
   order by 1, 2, 3`;

@@ -15,6 +15,7 @@ const FUNCTIONS = `
     update shop.orders set "Buyer" = 'Eve' where id = (changed).id;
     update shop.orders set "Buyer" = 'Bob' where id <> (changed).id;
   end;
+  create function shop.is_table(class pg_class) returns boolean language sql return class.relkind = 'r';
   create function shop.plain(number int) returns int language sql return number + 1;
   create function shop.own(shop.orders) returns int language sql set search_path = '' as 'select $1.id';`;
 
