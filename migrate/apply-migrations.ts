@@ -18,6 +18,7 @@ import {
 import { upgradeEarlier } from "./earlier-histories.ts";
 import { keepRows, type ReportLine, restoreKeptRows } from "./kept-rows.ts";
 import { createRecord, explainDivergence, readMigrationState } from "./migration-state.ts";
+import { upgradeSingleHistory } from "./single-history.ts";
 import { splitStatements, toUtf16Offset } from "./split-statements.ts";
 
 /** The message to the child process. */
@@ -49,6 +50,7 @@ export async function applyCommitted(
       const state = await readMigrationState(client, histories);
       if (state.kind === "diverged") throw new Error(explainDivergence(state));
       if (state.kind === "earlier") await upgradeEarlier(client, state, histories);
+      if (state.kind === "single history") await upgradeSingleHistory(client, state, histories);
       await createRecord(client);
       return { applied: await countApplied(client), searchPath: ofDatabase };
     }),

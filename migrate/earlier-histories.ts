@@ -8,6 +8,7 @@ import {
   releaseHistories,
   UPGRADE_FOLDER,
 } from "./committed-migrations.ts";
+import { recordMigrations } from "./migration-record.ts";
 import { splitStatements } from "./split-statements.ts";
 
 /**
@@ -89,15 +90,25 @@ export async function upgradeEarlier(
 ): Promise<void> {
   const missing = requireUpgradable(state);
   const present = await presentHistories(histories);
+  await inTransaction(client, async () => {
+    await applyMissing(client, missing, (name) =>
+      functionStatements(present.get(name) ?? [], functionsOf(missing, name)),
+    );
+    await recordPresent(client, present);
+  });
+}
+
+/** Continues an upgrade from a state older than the former histories: functions and comments are those of the present histories. */
+export async function continueUpgrade(client: pg.ClientBase, present: PresentHistories): Promise<void> {
+  const statements = [...present.values()].flat().flatMap(({ body }) => splitStatements(body).map(({ sql }) => sql));
+  await applyMissing(client, readUpgradeFile().migrations, (name) => functionStatements(present.get(name) ?? [], null));
+  for (const sql of statements) if (sql.startsWith("comment on ")) await client.query(sql);
+}
+
+export async function inTransaction(client: pg.ClientBase, work: () => Promise<void>): Promise<void> {
   await client.query("begin");
   try {
-    for (const { before } of missing) if (before) await client.query(before);
-    for (const [name, migrations] of present) {
-      const wanted = missing.filter(({ history }) => history === name).flatMap(({ functions }) => functions);
-      for (const statement of functionStatements(migrations, new Set(wanted))) await client.query(statement);
-    }
-    for (const { after } of missing) if (after) await client.query(after);
-    await recordPresent(client, present);
+    await work();
     await client.query("commit");
   } catch (error) {
     await client.query("rollback");
@@ -105,9 +116,23 @@ export async function upgradeEarlier(
   }
 }
 
-async function presentHistories(
-  histories: readonly MigrationHistory[],
-): Promise<ReadonlyMap<ReleaseHistory, readonly CommittedMigration[]>> {
+async function applyMissing(
+  client: pg.ClientBase,
+  missing: readonly FormerMigration[],
+  functionsIn: (history: ReleaseHistory) => Iterable<string>,
+): Promise<void> {
+  for (const { before } of missing) if (before) await client.query(before);
+  for (const name of RELEASE_HISTORIES) for (const statement of functionsIn(name)) await client.query(statement);
+  for (const { after } of missing) if (after) await client.query(after);
+}
+
+function functionsOf(missing: readonly FormerMigration[], name: ReleaseHistory): ReadonlySet<string> {
+  return new Set(missing.filter(({ history }) => history === name).flatMap(({ functions }) => functions));
+}
+
+export type PresentHistories = ReadonlyMap<ReleaseHistory, readonly CommittedMigration[]>;
+
+export async function presentHistories(histories: readonly MigrationHistory[]): Promise<PresentHistories> {
   const present = new Map<ReleaseHistory, readonly CommittedMigration[]>();
   for (const name of RELEASE_HISTORIES) {
     const found = [...histories, ...releaseHistories()].find((history) => history.name === name);
@@ -126,32 +151,27 @@ function upgraded(migrations: readonly CommittedMigration[]): readonly Committed
   return migrations.slice(0, last + 1);
 }
 
-/** The statements that define these functions, grant and describe them, in the order of the histories. */
-function* functionStatements(migrations: readonly CommittedMigration[], names: ReadonlySet<string>): Iterable<string> {
+/** The statements that define these functions (null: all), grant and describe them, in the order of the history. */
+function* functionStatements(
+  migrations: readonly CommittedMigration[],
+  names: ReadonlySet<string> | null,
+): Iterable<string> {
+  const isWanted = (name: string | undefined) => name !== undefined && (names === null || names.has(name));
   for (const { body } of migrations) {
     for (const { sql } of splitStatements(body)) {
       const [, defined] = /^create (?:or replace )?function ([\w.]+)/.exec(sql) ?? [];
       const [, about] = /^(?:grant \w+ on|revoke \w+ on|comment on) function ([\w.]+)/.exec(sql) ?? [];
-      if (defined !== undefined && names.has(defined)) {
+      if (isWanted(defined)) {
         yield sql.replace(/^create (or replace )?/, "create or replace ");
-      } else if (about !== undefined && names.has(about)) yield sql;
+      } else if (isWanted(about)) yield sql;
     }
   }
 }
 
-async function recordPresent(
-  client: pg.ClientBase,
-  present: ReadonlyMap<ReleaseHistory, readonly CommittedMigration[]>,
-): Promise<void> {
+async function recordPresent(client: pg.ClientBase, present: PresentHistories): Promise<void> {
   for (const [name, migrations] of present) {
     const { rowCount } = await client.query("delete from graphile_migrate.histories where history = $1", [name]);
-    if (rowCount === 0) continue;
-    for (const { name: file, hash, previous } of migrations) {
-      await client.query(
-        "insert into graphile_migrate.histories (history, hash, previous_hash, filename) values ($1, $2, $3, $4)",
-        [name, hash, previous, `${file.slice(0, 6)}.sql`],
-      );
-    }
+    if (rowCount !== 0) await recordMigrations(client, name, migrations);
   }
 }
 

@@ -17,8 +17,9 @@ import {
 } from "./committed-migrations.ts";
 import { requireUpgradable } from "./earlier-histories.ts";
 import type { ReportLine } from "./kept-rows.ts";
-import { explainDivergence, type MigrationState, readMigrationState, singleHistoryError } from "./migration-state.ts";
+import { explainDivergence, type MigrationState, readMigrationState } from "./migration-state.ts";
 import { recreateDatabase } from "./scratch-database.ts";
+import { explainSingleHistory, requireUpgradableProject } from "./single-history.ts";
 
 export type MigrateCommand =
   | { readonly name: "migrate" }
@@ -179,7 +180,7 @@ async function migrateIfNeeded(
   { settings, isOwnDatabase, report }: UpToDateOptions,
 ): Promise<MigrationState> {
   if (state.kind === "current") return state;
-  if (state.kind === "single history") throw singleHistoryError(state);
+  if (state.kind === "single history") await requireUpgradableProject(state, settings.histories);
   if (state.kind === "diverged") throw new Error(explainDivergence(state));
   if (state.kind === "earlier") requireUpgradable(state);
   if (state.kind === "ahead") {
@@ -192,6 +193,11 @@ async function migrateIfNeeded(
     report("migrating the database");
     await runMigrations({ name: "migrate" }, settings);
     return readState(settings);
+  }
+  if (state.kind === "single history") {
+    throw new Error(
+      `${explainSingleHistory(state)} Back it up with that version, run ${commandLine("migrate")} of this one against it, then start again.`,
+    );
   }
   if (state.kind === "earlier") {
     throw new Error(

@@ -1,63 +1,15 @@
 import type pg from "pg";
 import { type CommittedMigration, committedMigrations, type MigrationHistory } from "./committed-migrations.ts";
-import { type EarlierState, FORMER, findEarlierState } from "./earlier-histories.ts";
-
-/** The first and the last migration of the single history, and the last commit of this repository that has it. */
-export const SINGLE_HISTORY = {
-  first: "sha1:59e9ed9b1d9c80e11b0952e7224cd99c513936b1",
-  last: "sha1:0ee66714ea76da3b093c4ec20a567b9e324530c4",
-  commit: "c4ab2c85",
-} as const;
-
-/** What to do first with a database that does not have all migrations of the single history. */
-function adviseLastOfSingleHistory(): string {
-  return (
-    `Update it first to commit ${SINGLE_HISTORY.commit}, the last version with that history: git checkout ${SINGLE_HISTORY.commit}, ` +
-    'npm ci, npm run migrate. If that refuses a migration of your own, see "A database of an earlier version" in db/README.md.'
-  );
-}
-
-export function singleHistoryError({ isComplete }: { readonly isComplete: boolean }): Error {
-  const history = "The database was made by a version before 22 November 2026, which had one history of migrations.";
-  const move =
-    `ring it to commit ${FORMER.commit} with that commit: git checkout ${FORMER.commit}, npm ci, npm run backup, then npm run restore ` +
-    "into a new DATA_DIR or an empty database. This version upgrades that one.";
-  return new Error(isComplete ? `${history} B${move}` : `${history} ${adviseLastOfSingleHistory()} Then b${move}`);
-}
-
-/** The setting that selects the history whose migrations graphile-migrate sees. */
-export const HISTORY_SETTING = "content_service.history";
-
-/**
- * graphile-migrate uses one table of migrations. Here it is a view of the history that the connection selects, so that
- * each history is applied and recorded separately.
- */
-const CREATE_RECORD = `
-  create schema if not exists graphile_migrate;
-  create table graphile_migrate.histories (
-    history       text not null default pg_catalog.current_setting('${HISTORY_SETTING}'),
-    hash          text not null,
-    previous_hash text,
-    filename      text not null,
-    date          timestamptz not null default pg_catalog.now(),
-    primary key (history, filename),
-    unique (history, hash)
-  );
-  create view graphile_migrate.migrations as
-    select hash, previous_hash, filename, date from graphile_migrate.histories
-    where history = pg_catalog.current_setting('${HISTORY_SETTING}');
-  create table if not exists graphile_migrate.current (
-    filename text primary key default 'current.sql',
-    content  text not null,
-    date     timestamptz not null default pg_catalog.now()
-  )`;
+import { type EarlierState, findEarlierState } from "./earlier-histories.ts";
+import { createRecordTables } from "./migration-record.ts";
+import { findSingleHistory, SINGLE_HISTORY_START, type SingleHistoryState } from "./single-history.ts";
 
 /** The state of a database relative to the migrations of the release and the project. Names are like `content/000007-tags.sql`. */
 export type MigrationState =
   /** No migration is applied: not a database of the service. */
   | { readonly kind: "foreign" }
   /** Migrated by an early version that had a single history. */
-  | { readonly kind: "single history"; readonly isComplete: boolean }
+  | ({ readonly kind: "single history" } & SingleHistoryState)
   /** Migrated by a version before the histories of the release were written anew. */
   | ({ readonly kind: "earlier" } & EarlierState)
   | { readonly kind: "current"; readonly applied: number }
@@ -75,7 +27,7 @@ export async function readMigrationState(
   const applied = await appliedMigrations(client);
   if (applied.length === 0) return { kind: "foreign" };
   if (applied.some(({ history }) => history === null)) {
-    return { kind: "single history", isComplete: applied.some(({ hash }) => hash === SINGLE_HISTORY.last) };
+    return { kind: "single history", ...findSingleHistory(applied) };
   }
   const earlier = findEarlierState(applied);
   if (earlier && histories.some(({ name }) => name === "platform")) return { kind: "earlier", ...earlier };
@@ -134,15 +86,12 @@ export async function createRecord(client: pg.ClientBase): Promise<void> {
   const { histories, migrations } = await findRecordTables(client);
   if (histories) return;
   if (migrations) {
-    if (await hasMigration(client, SINGLE_HISTORY.first)) {
-      throw singleHistoryError({ isComplete: await hasMigration(client, SINGLE_HISTORY.last) });
-    }
     throw new Error(
       "graphile_migrate.migrations belongs to another application that migrates this database. Nothing was changed. " +
         "Use another database, or serve this one as it is, without migrating it.",
     );
   }
-  await client.query(CREATE_RECORD);
+  await createRecordTables(client);
 }
 
 /** The applied migrations, in the order in which they were applied. */
@@ -155,7 +104,7 @@ export async function appliedMigrations(client: pg.ClientBase): Promise<AppliedM
       );
       return rows;
     }
-    if (!migrations || !(await hasMigration(client, SINGLE_HISTORY.first))) return [];
+    if (!migrations || !(await hasMigration(client, SINGLE_HISTORY_START))) return [];
     const { rows } = await client.query<AppliedMigration>(
       "select null as history, filename as name, hash from graphile_migrate.migrations order by filename",
     );

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { migrate } from "graphile-migrate";
 import type { RunnerError, RunnerJob } from "./apply-migrations.ts";
-import { HISTORY_SETTING } from "./migration-state.ts";
+import { HISTORY_SETTING } from "./migration-record.ts";
 
 const [{ url, rootUrl, histories }] = (await once(process, "message")) as [RunnerJob];
 

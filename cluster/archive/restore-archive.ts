@@ -8,7 +8,6 @@ import {
   type MigrationHistory,
   releaseHistories,
   runMigrations,
-  singleHistoryError,
   withMigrationLock,
   withScratchDatabase,
 } from "#migrate";
@@ -101,7 +100,11 @@ async function requireKnownMigrations(
   { migrations }: ArchiveHeader,
   histories: readonly MigrationHistory[],
 ): Promise<void> {
-  if (migrations.some(({ history }) => history === undefined)) throw singleHistoryError({ isComplete: true });
+  if (migrations.some(({ history }) => history === undefined)) {
+    throw new Error(
+      "The backup was made by a version that had one history of migrations. Restore it with that version, then run migrate of this one.",
+    );
+  }
   const earlier = findEarlierState(migrations);
   if (earlier) {
     if (earlier.missing === null) throw new Error(`${explainEarlierBackup(earlier)} Nothing was changed.`);

@@ -5,11 +5,12 @@ import { joinPostgres, type PostgresUrls, reachPostgres } from "#cluster";
 import { type Config, isEmbedded } from "#config";
 import {
   explainDivergence,
+  explainSingleHistory,
   type MigrationHistory,
   readMigrationState,
   requireUpgradable,
+  requireUpgradableProject,
   runMigrations,
-  singleHistoryError,
 } from "#migrate";
 import { driftFindings, readDrift } from "#operations/inspect";
 import { withClient } from "#postgres/client";
@@ -89,7 +90,9 @@ async function printStatus({ directUrl, migrate }: PostgresUrls): Promise<void> 
       console.log("None of the service's migrations is applied to this database.");
       break;
     case "single history":
-      throw singleHistoryError(state);
+      await requireUpgradableProject(state, migrate.histories);
+      console.log(`${explainSingleHistory(state)} ${commandLine("migrate")} brings it to this one.`);
+      break;
     case "earlier":
       requireUpgradable(state);
       console.log(

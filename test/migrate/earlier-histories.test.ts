@@ -1,43 +1,24 @@
 import { createHash } from "node:crypto";
 import { join } from "node:path";
-import type pg from "pg";
 import { describe, expect, test } from "vitest";
 import { restoreArchive } from "../../cluster/archive/restore-archive.ts";
 import { writeArchive } from "../../cluster/archive/write-archive.ts";
-import { dumpSchema } from "../../migrate/dump-schema.ts";
-import { bringUpToDate, runMigrations, setUsersAccess } from "../../migrate/migrate.ts";
+import { bringUpToDate, runMigrations } from "../../migrate/migrate.ts";
 import { readMigrationState } from "../../migrate/migration-state.ts";
 import { withClient } from "../../postgres/client/with-client.ts";
-import { cloneDatabase } from "../database.ts";
 import { databaseOf, PROJECT, VERSIONS } from "./earlier-databases.ts";
+import { requireSchemaOfNewDatabase, rowsOfAllTables } from "./earlier-rows.ts";
 import { type OwnHistories, ownHistories } from "./own-histories.ts";
 
 const start = ({ settings, requestUrl }: OwnHistories, isOwnDatabase: boolean) =>
   bringUpToDate({ settings, requestUrl, isOwnDatabase, report: () => {} });
-
-/** The rows of all tables but the record of migrations, each as text of its columns at the time. */
-async function allRows(own: OwnHistories, columns?: ReadonlyMap<string, string>): Promise<Map<string, unknown[]>> {
-  const tables = await own.rows(`
-    select oid::regclass::text as name, (
-      select string_agg(quote_ident(attname), ', ' order by attnum) from pg_attribute
-      where attrelid = pg_class.oid and attnum > 0 and not attisdropped
-    ) as columns
-    from pg_class where relkind = 'r' and relnamespace::regnamespace::text in ('public', 'auth', 'api', 'private')`);
-  const rows = new Map<string, unknown[]>();
-  for (const { name, columns: present } of tables as { name: string; columns: string }[]) {
-    if (columns && !columns.has(name)) continue;
-    const list = columns?.get(name) ?? present;
-    rows.set(`${name} (${list})`, await own.rows(`select ${list} from ${name} order by 1, 2`));
-  }
-  return rows;
-}
 
 describe.each(VERSIONS)("a database of commit $commit", (version) => {
   test("is refused by a start that may not migrate it, and loses nothing when it is migrated", async () => {
     await using own = await databaseOf(version);
     const named = `\\(platform/${version.file.slice(9, 15)}\\.sql, content/0000\\d\\d\\.sql\\).+npm run migrate`;
     await expect(start(own, false)).rejects.toThrow(new RegExp(named));
-    const before = await allRows(own);
+    const before = await rowsOfAllTables(own);
     const project = "select * from graphile_migrate.histories where history = 'project'";
     const recorded = await own.rows(project);
     expect(recorded).toMatchObject([{ filename: "000001.sql" }]);
@@ -46,7 +27,7 @@ describe.each(VERSIONS)("a database of commit $commit", (version) => {
     expect(await start(own, false)).toMatchObject({ kind: "current" });
     expect(await own.rows(project)).toEqual(recorded);
     const columns = new Map([...before.keys()].map((key) => key.slice(0, -1).split(" (") as [string, string]));
-    const after = await allRows(own, columns);
+    const after = await rowsOfAllTables(own, columns);
     // Bounds are the release's, not the database's.
     for (const [table, rows] of before)
       if (!table.startsWith("private.bounds")) expect([table, after.get(table)]).toEqual([table, rows]);
@@ -69,32 +50,6 @@ test("a backup of an earlier version is restored, and brought to this one", asyn
   expect(await other.rows(titles)).toEqual(await own.rows(titles));
   expect(await other.rows(titles)).toHaveLength(3);
 });
-
-async function requireSchemaOfNewDatabase(own: OwnHistories): Promise<void> {
-  const database = await cloneDatabase();
-  try {
-    const made = await withClient(database.ownerUrl, async (client) => {
-      await client.query(PROJECT);
-      await setUsersAccess(client, "owner");
-      const { rows } = await client.query(BOUNDS);
-      return { bounds: rows, schema: await schemaOf(client) };
-    });
-    await withClient(own.settings.url, (client) => setUsersAccess(client, "owner"));
-    // The queue's own, of whatever version.
-    await own.rows("drop schema graphile_worker cascade");
-    expect(await own.rows(BOUNDS)).toEqual(made.bounds);
-    expect(await withClient(own.settings.url, schemaOf)).toBe(made.schema);
-  } finally {
-    await database.drop();
-  }
-}
-
-/** pg_dump has written names of columns in standard bodies that nobody had written before. */
-async function schemaOf(client: pg.ClientBase): Promise<string> {
-  return (await dumpSchema(client)).replaceAll(/(::\w+) AS (?:text|int8)\b/g, "$1");
-}
-
-const BOUNDS = `select name, bound from private.bounds union all select name, null from private.task_lanes order by name`;
 
 async function requireWorkingCredentials(own: OwnHistories, key: string): Promise<void> {
   const hash = createHash("sha256").update(key).digest("hex");

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { writeMigration } from "../../migrate/committed-migrations.ts";
 import { bringUpToDate, runMigrations } from "../../migrate/migrate.ts";
-import { readMigrationState, SINGLE_HISTORY } from "../../migrate/migration-state.ts";
+import { readMigrationState } from "../../migrate/migration-state.ts";
 import { withClient } from "../../postgres/client/with-client.ts";
 import { cloneDatabase, urlOf } from "../database.ts";
 import { type OwnHistories, ownHistories } from "./own-histories.ts";
@@ -151,33 +151,6 @@ describe("a deployment without the example application", () => {
     expect(await start(own)).toMatchObject({ kind: "current" });
     const tables = "select tablename from pg_tables where schemaname = 'public'";
     expect(await own.rows(tables)).toEqual([{ tablename: "notes" }]);
-  });
-});
-
-describe("a database of the single history that earlier versions had", () => {
-  const RECORD = `
-    create schema graphile_migrate;
-    create table graphile_migrate.migrations (hash text primary key, previous_hash text, filename text, date timestamptz);
-    insert into graphile_migrate.migrations values ('sha1:59e9ed9b1d9c80e11b0952e7224cd99c513936b1', null, '000001.sql', now())`;
-
-  test("is neither served nor migrated, and the error says how to move it", async () => {
-    await using own = await ownHistories();
-    await own.rows(RECORD);
-    for (const ours of [true, false]) {
-      const { settings, requestUrl } = own;
-      const starting = bringUpToDate({ settings, requestUrl, isOwnDatabase: ours, report: () => {} });
-      await expect(starting).rejects.toThrow(
-        /before 22 November 2026.+git checkout c4ab2c85, npm ci, npm run migrate.+Then .+git checkout 6bd84e18.+npm run backup.+npm run restore/s,
-      );
-    }
-    await own.rows(
-      `insert into graphile_migrate.migrations values ('${SINGLE_HISTORY.last}', null, '000062.sql', now())`,
-    );
-    const migrating = runMigrations({ name: "migrate" }, own.settings);
-    await expect(migrating).rejects.toThrow(
-      /one history of migrations\. Bring it to commit 6bd84e18 with that commit: git checkout 6bd84e18, npm ci, npm run backup/,
-    );
-    expect(await own.rows("select to_regnamespace('auth') as auth")).toEqual([{ auth: null }]);
   });
 });
 
