@@ -29,7 +29,8 @@ export function* plan(
   const variables = checked.restoreDigits(selected)?.(sentVariables, parseExactVariables) ?? sentVariables;
   checked.checkVariables(selected, variables);
 
-  const isAnonymous = caller.role === anonymous.role;
+  // An anonymous account costs nothing, so it brings no more.
+  const isAnonymous = caller.role === anonymous.role || caller.claims.is_anonymous === true;
   const isOneTransaction = isTransaction(selected);
   const memory = new OperationMemory(shared, {
     kind,

@@ -52,11 +52,14 @@ describe("an operation of an anonymous caller that is not compiled", () => {
     `{ ${Array.from({ length: roots }, (_, index) => `a${index}: articles(${page}) { edges { node { id } } }`).join(" ")} }`;
   const notCursor = 'first: 1, after: "no cursor"';
 
-  test("may have fewer fields to plan than one of a signed-in caller", async () => {
+  test("may have fewer fields to plan than one of a signed-in caller, also with an anonymous account", async () => {
     expect((await graphql.ask(documentOf(33, notCursor))).errors[0].message).toContain("cursor");
     const { errors } = await graphql.ask(documentOf(34, notCursor));
     expect(errors[0].extensions.code).toBe("QUERY_TOO_COMPLEX");
     expect(errors[0].message).toContain("102 fields with subselections; 100 are allowed");
+    const unnamed = jwt.sign({ role: "authenticated", sub: "1", is_anonymous: true }, SECRET);
+    const ofAccount = await graphql.ask(documentOf(34, notCursor), { token: unnamed });
+    expect(ofAccount.errors[0].extensions.code).toBe("QUERY_TOO_COMPLEX");
     const signedIn = await graphql.ask(documentOf(34, notCursor), { token: token() });
     expect(signedIn.errors[0].message).toContain("cursor");
     expect((await graphql.ask(documentOf(34))).errors).toBeUndefined();
