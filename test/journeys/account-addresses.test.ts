@@ -12,7 +12,7 @@ import {
   workingFor,
 } from "./account-addresses/holder.ts";
 import { OTHER_ROUTES } from "./account-addresses/other-routes.ts";
-import { listRoutes, takenBy } from "./account-addresses/routes.ts";
+import { listRoutes, listServed, SERVED, takenBy } from "./account-addresses/routes.ts";
 import { isMailed, type Outcome, outcomeOfProof } from "./account-addresses/rules.ts";
 import { newOwnAddress, openSite, type Site } from "./account-addresses/site.ts";
 import { type Actor, claimedBy, csrfOf, newActor, take } from "./account-addresses/steps.ts";
@@ -33,6 +33,10 @@ test("every route and mutation that may concern an address is a part of a way", 
   const routes = await listRoutes(site);
   const taken = takenBy([...PROOFS, ...CLAIMS, ...MOVES, ...APPOINTMENTS, ...CHANGES, ...ENDINGS], routes);
   expect(routes.filter((route) => !taken.has(route))).toEqual([...OTHER_ROUTES].sort());
+});
+
+test("whatever the router serves has its routes in the list, or the reason why none of them concerns an address", async () => {
+  expect(await listServed()).toEqual(Object.keys(SERVED).sort());
 });
 
 let site: Site;

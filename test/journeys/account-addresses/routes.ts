@@ -1,3 +1,5 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
 import { readConfig } from "../../../config/config.ts";
 import type { GatewayRoutes } from "../../../http/router.ts";
 import { administratorRoutes } from "../../../operations/admin/admin-routes.ts";
@@ -6,6 +8,7 @@ import { OPENAPI_PATH } from "../../../rest-gateway/openapi/resource/document.ts
 import { authRoutes } from "../../../rest-gateway/sign-in/auth-routes.ts";
 import { authV1Routes } from "../../../rest-gateway/sign-in/auth-v1/auth-v1-routes.ts";
 import { commonRoutes, signInRoutes, signOutRoutes } from "../../../rest-gateway/sign-in/provider-routes.ts";
+import { REPOSITORY } from "../../repository.ts";
 import { SECRET } from "../../secret.ts";
 import { ask, post } from "./holder.ts";
 import { PUBLIC_URL, type Site } from "./site.ts";
@@ -65,6 +68,36 @@ async function listMutations(site: Site): Promise<string[]> {
   const query = "{ __schema { mutationType { fields { name } } } }";
   const { json } = await post(site, "/graphql", { query }, { Authorization: `Bearer ${site.adminToken}` });
   return json.data.__schema.mutationType.fields.map(({ name }: { name: string }) => `mutation ${name}`);
+}
+
+/** What the router serves, by its source: listed above, or why it concerns no address. */
+export const SERVED: Readonly<Record<string, string>> = {
+  "shared.healthRoutes": "health",
+  signInRoutes: "listed",
+  signInFolders: "listed",
+  documents: "documents in OpenAPI",
+  "shared.referenceRoutes": "pages about the interfaces",
+  startPage: "a page",
+  "[TABLE_PREFIX": "listed",
+  storageFolder: "files: an object has an owner, and no address",
+  adminFolder: "listed",
+  "graphql.folders": "listed",
+  "realtime.handlersByPath": "channels, which write nothing",
+  "shared.guideFolder": "pages",
+  "shared.studioFolder": "pages",
+  withTaskRoutes: "listed; tasks are requests of the others",
+};
+
+/** What is given to the router as routes, folders and the rest. */
+export async function listServed(): Promise<string[]> {
+  const source = await readFile(join(REPOSITORY, "service/request-handlers.ts"), "utf8");
+  const entries = ["const authAndHealthRoutes = {", "  const routes = {", "  const folders = {"].flatMap((start) => {
+    const [, after = ""] = source.split(start);
+    return after.slice(0, after.search(/\};\n/)).split(/\n|, (?=\.\.\.)/);
+  });
+  const [, fallback = ""] = /fallback: queueTask \? (\w+)/.exec(source) ?? [];
+  const names = entries.flatMap((entry) => /^\s*(?:\.\.\.(?:\(.* : )?)?(\[?[\w.]+)/.exec(entry)?.[1] ?? []);
+  return [...new Set([...names, fallback])].filter((name) => name !== "authAndHealthRoutes").sort();
 }
 
 /** The routes that the steps of these ways take. */
