@@ -2,19 +2,22 @@ import { type AsOwner, inOwnerTransaction } from "#postgres/database";
 import type { FileStore } from "./file-store.ts";
 
 /** How long a content stays after its last object: responses that send it, backups and copies of the database may need it. */
-const GRACE = "1 day";
+const GRACE = { plenty: "1 day", scarce: "1 hour" };
 const PORTION = 100;
-/** An upload takes no longer. */
-const LONGEST_UPLOAD_MS = 24 * 3_600_000;
+/** An upload is resumed within this time. */
+const LONGEST_PAUSE_MS = { plenty: 24 * 3_600_000, scarce: 3_600_000 };
+
+const roomOf = async (store: FileStore) => ((await store.isSpaceScarce()) ? "scarce" : "plenty");
 
 /** Deletes contents that no object names any more. Several processes may run it at once. */
-export async function collectFiles(store: FileStore, asOwner: AsOwner, grace = GRACE): Promise<number> {
+export async function collectFiles(store: FileStore, asOwner: AsOwner, grace?: string): Promise<number> {
+  const lasting = grace ?? GRACE[await roomOf(store)];
   let removed = 0;
   for (;;) {
     const count = await inOwnerTransaction(asOwner, async (client) => {
       const { rows } = await client.query<{ hash: string }>(
         "select hash::pg_catalog.text from private.take_unused_files($1::interval, $2) as hash",
-        [grace, PORTION],
+        [lasting, PORTION],
       );
       // Before the commit: until then nobody can name these contents again.
       await store.remove(rows.map(({ hash }) => hash));
@@ -27,8 +30,9 @@ export async function collectFiles(store: FileStore, asOwner: AsOwner, grace = G
 
 /** Finds contents that the database does not know, of uploads that ended before their commit, so that they are collected too. */
 export async function noteStrayFiles(store: FileStore, asOwner: AsOwner): Promise<void> {
-  await store.removeDrafts(LONGEST_UPLOAD_MS);
-  await store.uploads().removeOlder(LONGEST_UPLOAD_MS);
+  const pause = LONGEST_PAUSE_MS[await roomOf(store)];
+  await store.removeDrafts(pause);
+  await store.uploads().removeOlder(pause);
   for await (const hashes of store.list()) {
     await asOwner((client) => client.query("select private.note_stray_files($1)", [hashes]));
   }

@@ -2,7 +2,7 @@ import type { Readable } from "node:stream";
 
 /** Where the contents of objects are. A content is immutable and named by its SHA-256; which ones are needed is decided by the database. */
 export type FileStore = {
-  /** Writes a content and waits until it is safe. It has no name until it is published. Rejects with `ContentTooLarge`. */
+  /** Writes a content and waits until it is safe. It has no name until it is published. Rejects with `ContentTooLarge` or `StoreFull`. */
   draft(content: AsyncIterable<Buffer>, maxBytes: number): Promise<DraftFile>;
   /** Null if the store does not have it. */
   open(hash: string): Promise<StoredFile | null>;
@@ -12,6 +12,8 @@ export type FileStore = {
   list(): AsyncIterable<readonly string[]>;
   /** Those that come in several requests. */
   uploads<About>(): UnfinishedUploads<About>;
+  /** Whether what is not needed any more should go sooner. */
+  isSpaceScarce(): Promise<boolean>;
   /** Deletes drafts of processes that ended; those that are being written are younger. */
   removeDrafts(olderThanMs: number): Promise<void>;
 };
@@ -38,6 +40,9 @@ export type DraftFile = {
 
 /** Uploads that come in several requests. What was received stays over restarts; several gateways share it as they share the contents. */
 export type UnfinishedUploads<About> = {
+  /** Names an upload of a caller, so that nobody else can guess the name. */
+  newId(caller: string): string;
+  /** Rejects with `TooManyUploads` or `StoreFull`. */
   create(id: string, about: About): Promise<void>;
   /** Null if there is none of that id. */
   read(id: string): Promise<UnfinishedUpload<About> | null>;
@@ -53,6 +58,11 @@ export type UnfinishedUploads<About> = {
 };
 
 export type UnfinishedUpload<About> = { readonly about: About; readonly bytes: number };
+
+/** The caller has begun too many that are not complete. */
+export class TooManyUploads extends Error {
+  override name = "TooManyUploads";
+}
 
 export class ContentTooLarge extends Error {
   override name = "ContentTooLarge";

@@ -3,6 +3,7 @@ import { type FileHandle, mkdir, open, opendir, rename, rm, stat } from "node:fs
 import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { type BytePart, ContentTooLarge, type DraftFile, type FileStore, type StoredFile } from "./file-store.ts";
+import { isSpaceScarce, makeSpaceCheck } from "./free-space.ts";
 import { ifPresent } from "./if-present.ts";
 import { makeUnfinishedUploads } from "./unfinished-uploads.ts";
 
@@ -28,6 +29,7 @@ export function makeFolderStore(folder: string): FileStore {
       makeUnfinishedUploads(join(folder, UPLOADS), (content) =>
         writeDraft(folder, content, Number.POSITIVE_INFINITY, pathOf),
       ),
+    isSpaceScarce: () => isSpaceScarce(folder),
     removeDrafts: (olderThanMs) => removeDrafts(join(folder, DRAFTS), olderThanMs),
   };
 }
@@ -42,7 +44,7 @@ async function writeDraft(
   const draft = join(folder, DRAFTS, randomUUID());
   const discard = () => rm(draft, { force: true });
   try {
-    const { hash, bytes } = await writeSafely(draft, content, maxBytes);
+    const { hash, bytes } = await writeSafely(draft, content, maxBytes, makeSpaceCheck(folder));
     return { hash, bytes, publish: () => publish(draft, pathOf(hash)), discard };
   } catch (error) {
     await discard();
@@ -50,7 +52,12 @@ async function writeDraft(
   }
 }
 
-async function writeSafely(path: string, content: AsyncIterable<Buffer>, maxBytes: number) {
+async function writeSafely(
+  path: string,
+  content: AsyncIterable<Buffer>,
+  maxBytes: number,
+  checkSpace: (bytes: number) => Promise<void>,
+) {
   const digest = createHash("sha256");
   let bytes = 0;
   const file = await open(path, "wx", 0o600);
@@ -58,6 +65,7 @@ async function writeSafely(path: string, content: AsyncIterable<Buffer>, maxByte
     for await (const chunk of content) {
       bytes += chunk.length;
       if (bytes > maxBytes) throw new ContentTooLarge(`The content has more than ${maxBytes} bytes`);
+      await checkSpace(chunk.length);
       digest.update(chunk);
       await writeWhole(file, chunk);
     }

@@ -5,9 +5,11 @@ export {
   type DraftFile,
   type FileStore,
   type StoredFile,
+  TooManyUploads,
   type UnfinishedUploads,
 } from "./file-store.ts";
 export { makeFolderStore } from "./folder-store.ts";
+export { StoreFull } from "./free-space.ts";
 export { type Files, openFileStore, openFiles } from "./open-files.ts";
 export {
   type ImageOptions,

@@ -31,14 +31,15 @@ export async function openFiles(config: StoreSettings, asOwner: AsOwner, log: Lo
 }
 
 /** Reading all names takes a while if there are many. */
-const STRAYS_EVERY_MS = 24 * 3_600_000;
+const STRAYS_EVERY_MS = { plenty: 24 * 3_600_000, scarce: 3_600_000 };
 
 function makeTending(store: FileStore, asOwner: AsOwner, log: Logger): () => Promise<void> {
   let straysNoted = Number.NEGATIVE_INFINITY;
   return async () => {
     const removed = await collectFiles(store, asOwner);
     if (removed > 0) log.debug({ removed }, "deleted contents that no object names any more");
-    if (performance.now() - straysNoted < STRAYS_EVERY_MS) return;
+    const every = STRAYS_EVERY_MS[(await store.isSpaceScarce()) ? "scarce" : "plenty"];
+    if (performance.now() - straysNoted < every) return;
     straysNoted = performance.now();
     await noteStrayFiles(store, asOwner);
   };

@@ -1,17 +1,24 @@
+import { createHash, randomUUID } from "node:crypto";
 import { createReadStream } from "node:fs";
-import { mkdir, open, opendir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { mkdir, open, opendir, readdir, readFile, rename, rm, rmdir, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { DraftFile, UnfinishedUploads } from "./file-store.ts";
+import { type DraftFile, TooManyUploads, type UnfinishedUploads } from "./file-store.ts";
+import { makeSpaceCheck } from "./free-space.ts";
 import { ifPresent } from "./if-present.ts";
 
 const CHUNK_BYTES = 256 * 1024;
+/** That a caller has begun and not completed: until then no policy counts them. */
+const MOST_OF_CALLER = 100;
+/** The beginning of an id, which the uploads of a caller share. */
+const CALLER_LENGTH = 13;
 const NAME = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 type WriteDraft = (content: AsyncIterable<Buffer>) => Promise<DraftFile>;
 
 export function makeUnfinishedUploads<About>(folder: string, draft: WriteDraft): UnfinishedUploads<About> {
-  const bytesOf = (id: string) => join(folder, id);
-  const aboutOf = (id: string) => join(folder, `${id}.json`);
+  const folderOf = (id: string) => join(folder, id.slice(0, CALLER_LENGTH));
+  const bytesOf = (id: string) => join(folderOf(id), id);
+  const aboutOf = (id: string) => `${bytesOf(id)}.json`;
   const write = async (id: string, about: About) => {
     // Read by another request at the same time, it is whole.
     await writeFile(`${aboutOf(id)}.new`, JSON.stringify(about), { mode: 0o600 });
@@ -21,9 +28,20 @@ export function makeUnfinishedUploads<About>(folder: string, draft: WriteDraft):
     for (const path of [bytesOf(id), aboutOf(id)]) await rm(path, { force: true });
   };
   return {
+    newId(caller) {
+      const digest = createHash("sha256").update(caller).digest("hex");
+      return `${digest.slice(0, 8)}-${digest.slice(8, 12)}${randomUUID().slice(CALLER_LENGTH)}`;
+    },
     async create(id, about) {
-      await mkdir(folder, { recursive: true });
+      await mkdir(folderOf(id), { recursive: true });
+      await makeSpaceCheck(folder)(0);
       await (await open(bytesOf(id), "wx", 0o600)).close();
+      // Counted with this one, so that of those that begin at once no more than allowed go on.
+      const begun = (await readdir(folderOf(id))).filter((name) => NAME.test(name));
+      if (begun.length > MOST_OF_CALLER) {
+        await rm(bytesOf(id), { force: true });
+        throw new TooManyUploads(`A caller has ${MOST_OF_CALLER} unfinished uploads`);
+      }
       await write(id, about);
     },
     async read(id) {
@@ -35,24 +53,39 @@ export function makeUnfinishedUploads<About>(folder: string, draft: WriteDraft):
       });
     },
     replace: write,
-    append: (id, offset, content) => append(bytesOf(id), offset, content),
+    append: (id, offset, content) => append(bytesOf(id), offset, content, makeSpaceCheck(folder)),
     finish: (id) => draft(createReadStream(bytesOf(id), { highWaterMark: CHUNK_BYTES })),
     empty: (id) => rm(bytesOf(id), { force: true }),
     remove,
     async removeOlder(ageMs) {
+      const isOld = async (path: string) => {
+        const about = await ifPresent(() => stat(path));
+        return about !== null && about.mtimeMs < Date.now() - ageMs;
+      };
       for await (const { name } of (await ifPresent(() => opendir(folder))) ?? []) {
-        const about = await ifPresent(() => stat(join(folder, name)));
-        if (about && about.mtimeMs < Date.now() - ageMs) await rm(join(folder, name), { force: true });
+        const path = join(folder, name);
+        // Its time is that of the last upload that began or ended.
+        const isOldFolder = await isOld(path);
+        const names = (await ifPresent(() => readdir(path))) ?? [];
+        const old = await Array.fromAsync(names, async (each) => ((await isOld(join(path, each))) ? [each] : []));
+        for (const each of old.flat()) await rm(join(path, each), { force: true });
+        if (isOldFolder && old.flat().length === names.length) await rmdir(path).catch(() => {});
       }
     },
   };
 }
 
-async function append(path: string, offset: number, content: AsyncIterable<Buffer>): Promise<number> {
+async function append(
+  path: string,
+  offset: number,
+  content: AsyncIterable<Buffer>,
+  checkSpace: (bytes: number) => Promise<void>,
+): Promise<number> {
   const file = await open(path, "r+");
   let at = offset;
   try {
     for await (const chunk of content) {
+      await checkSpace(chunk.length);
       for (let written = 0; written < chunk.length; ) {
         const { bytesWritten } = await file.write(chunk, written, chunk.length - written, at);
         written += bytesWritten;

@@ -74,7 +74,7 @@ function chooseResponse(request: MatchedRequest, row: ObjectRow, { bytes }: Stor
   const tag = `"${row.content}"`;
   const common = { ETag: tag, ...cacheHeaders(row, options) };
   if (isUnchanged(request, row, tag)) return { status: 304, part: null, headers: common };
-  const described = { ...common, ...contentHeaders(request, row.metadata?.mimetype ?? "application/octet-stream") };
+  const described = { ...common, ...contentHeaders(request, row.metadata?.mimetype ?? OPAQUE_TYPE) };
   const range = headers["if-range"] === undefined || headers["if-range"] === tag ? headers.range : undefined;
   const parts = range === undefined ? -2 : parseRange(bytes, range);
   if (parts === -1) {
@@ -106,21 +106,35 @@ export function cacheHeaders(
   return { ...lastModified, "Cache-Control": cache === "public" ? `public, ${own}` : `private, ${own}` };
 }
 
-/** Types whose scripts a browser would run, with the rights of this site. */
-const RUNNABLE = /html|xml|svg|script|ecma/i;
+/** Types of which no browser runs a script with the rights of this site. */
+const INERT =
+  /^(?:(?:image|audio|video|font)\/(?!.*(?:xml|svg))|text\/(?:plain|csv|css)$|application\/(?:octet-stream|pdf|json|zip|gzip)$)/i;
+/** Types that consist of others. */
+const CONTAINER = /^(?:multipart|message)\//i;
+const OPAQUE_TYPE = "application/octet-stream";
 
-export function contentHeaders({ query }: MatchedRequest, type: string): Record<string, string> {
+export function contentHeaders({ query }: MatchedRequest, sent: string): Record<string, string> {
   const download = query.get("download");
+  const { type, essence } = readMediaType(sent);
   return {
     // As Supabase's service: a page is shown as its source.
-    "Content-Type": /html/i.test(type) ? "text/plain" : type,
+    "Content-Type": /html/i.test(essence) ? "text/plain" : type,
     "Accept-Ranges": "bytes",
     "X-Content-Type-Options": "nosniff",
     // Files are shown in pages of other sites.
     "Cross-Origin-Resource-Policy": "cross-origin",
-    ...(RUNNABLE.test(type) && { "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox" }),
+    ...(!INERT.test(essence) && {
+      "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox",
+    }),
     ...(download !== null && { "Content-Disposition": dispositionOf(download) }),
   };
+}
+
+/** The type of the row, which anybody may have written whom a policy lets. */
+function readMediaType(type: string): { readonly type: string; readonly essence: string } {
+  const [, essence] = /^\s*([a-z]+\/[\w!#$&^.+-]+)\s*(?:;|$)/i.exec(type) ?? [];
+  const isReadable = essence !== undefined && !CONTAINER.test(essence);
+  return isReadable ? { type, essence } : { type: OPAQUE_TYPE, essence: OPAQUE_TYPE };
 }
 
 function dispositionOf(name: string): string {

@@ -5,6 +5,7 @@ import {
   keepFile,
   type NewObject,
   nameContent,
+  type ObjectAddress,
   type ObjectMetadata,
   type ObjectRow,
   putObject,
@@ -22,7 +23,7 @@ import {
   type StorageRequest,
   type StorageRoutes,
 } from "./storage-request.ts";
-import { singleLine } from "./upload-body.ts";
+import { checkType, singleLine } from "./upload-body.ts";
 
 const MOST_NAMES = 1000;
 
@@ -65,6 +66,7 @@ function shownInfo({ id, name, version, bucket_id, metadata, user_metadata, upda
 /** The bytes stay where they are: only the row changes. */
 async function move(request: StorageRequest) {
   const { from, to } = await readTransfer(request);
+  if (to.bucket !== from.bucket) await checkTarget(request, to, (await request.rows.find(from)).metadata ?? {});
   const [moved] = await request.rows.transact(async (run) => {
     const text = `select pg_catalog.to_json(object)::pg_catalog.text from storage.move_object($1, $2, $3, $4, $5, $6) as object`;
     const values = [from.bucket, from.name, to.bucket, to.name, ownerOf(request.caller), randomUUID()];
@@ -87,6 +89,7 @@ async function copy(request: StorageRequest) {
     ...(keepsMetadata ? {} : changed),
     lastModified: new Date().toISOString(),
   };
+  if (to.bucket !== from.bucket || !keepsMetadata) await checkTarget(request, to, metadata);
   const object: NewObject = {
     ...to,
     owner: ownerOf(caller),
@@ -109,6 +112,14 @@ async function copy(request: StorageRequest) {
     id,
     metadata,
   });
+}
+
+/** The types and sizes of a bucket hold for whatever comes into it. */
+async function checkTarget({ rows }: StorageRequest, { bucket }: ObjectAddress, { mimetype, size }: ObjectMetadata) {
+  const { maxBytes, types } = await rows.termsOf(bucket);
+  const terms = { maxBytes: maxBytes ?? Number.POSITIVE_INFINITY, types };
+  checkType(singleLine(String(mimetype ?? "application/octet-stream")), terms);
+  if (Number(size) > terms.maxBytes) throw storageError("EntityTooLarge");
 }
 
 function readMetadata(value: unknown): ObjectMetadata {

@@ -1,10 +1,11 @@
 import type { Readable } from "node:stream";
 import { DataStore, ERRORS, type Locker, Server, Upload } from "@tus/server";
+import { quotaKey } from "#accounts/identity";
 import type { UnfinishedUploads } from "#files";
 import { HttpError } from "#http";
 import type { ObjectAddress } from "./object-rows.ts";
 import { checkSignature } from "./signed-urls.ts";
-import { storageError } from "./storage-error.ts";
+import { explainStoreError, storageError } from "./storage-error.ts";
 import { checkName, ownerOf, type StorageRequest, type StorageServices } from "./storage-request.ts";
 import { keepObject, newObject, termsOf, type UploadRight } from "./upload.ts";
 import { checkType, describe, NO_CACHE, readUserMetadata, singleLine } from "./upload-body.ts";
@@ -50,7 +51,7 @@ export function openResumableServer(request: StorageRequest, services: Resumable
       async namingFunction(_, sent = {}) {
         const upload = await admitUpload(request, sent, services);
         datastore.created = upload;
-        return crypto.randomUUID();
+        return uploads.newId(quotaOf(request, upload));
       },
       async onIncomingRequest(_, id) {
         if (datastore.created === null) await checkAccess(request, await datastore.find(id), services);
@@ -65,7 +66,8 @@ export function openResumableServer(request: StorageRequest, services: Resumable
         if (!upload.isFinished) await finish(request, id, upload, uploads);
         return {};
       },
-      onResponseError(_, error) {
+      onResponseError(_, thrown) {
+        const error = explainStoreError(thrown);
         if (error instanceof HttpError) return { status_code: error.status, body: error.message };
         if (error instanceof Error) opened.failure = error;
         return undefined;
@@ -97,6 +99,12 @@ async function admitUpload(
   singleLine(typeOf(sent));
   if (sent.metadata) readUserMetadata(sent.metadata);
   return { address, right, sent, createdAt: new Date().toISOString() };
+}
+
+/** Whose unfinished uploads are counted together. */
+function quotaOf({ caller, connection }: StorageRequest, { address, right }: ResumableUpload): string {
+  if (right.isSigned) return `signed ${address.bucket}/${address.name}`;
+  return `${caller.role} ${quotaKey(caller, () => connection().address)}`;
 }
 
 /** An upload belongs to the caller who has begun it, and goes on as long as policies let that caller. */

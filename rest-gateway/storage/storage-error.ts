@@ -1,4 +1,5 @@
 import pg from "pg";
+import { ContentTooLarge, StoreFull, TooManyUploads } from "#files";
 import { errorHeaders, type GatewayResponse, HttpError, jsonResponse } from "#http";
 
 /** Names of errors as Supabase's storage service has them, with the status and the message. */
@@ -20,6 +21,8 @@ const KNOWN = {
   MissingParameter: [400, "MissingParameter", "Missing Required Parameter"],
   NoSuchBucket: [404, "Bucket not found", "Bucket not found"],
   NoSuchKey: [404, "not_found", "Object not found"],
+  StorageFull: [507, "StorageFull", "There is no room for more files"],
+  TooManyUploads: [429, "TooManyUploads", "Too many uploads are unfinished"],
 } as const satisfies Record<string, readonly [status: number, error: string, message: string]>;
 
 export type StorageErrorCode = keyof typeof KNOWN;
@@ -52,6 +55,21 @@ export function explainStorageError(thrown: unknown): unknown {
       return thrown;
   }
 }
+
+/** What the file store has refused. */
+export function explainStoreError(thrown: unknown): unknown {
+  if (thrown instanceof ContentTooLarge) return storageError("EntityTooLarge", undefined, { cause: thrown });
+  if (thrown instanceof TooManyUploads) {
+    const hint = "Complete or delete some of them. They end a day after their last part.";
+    return storageError("TooManyUploads", undefined, { cause: thrown, hint });
+  }
+  if (thrown instanceof StoreFull || FULL_DISK.has((thrown as NodeJS.ErrnoException)?.code ?? "")) {
+    return storageError("StorageFull", undefined, { cause: thrown, hint: "Free space on the disk of STORAGE_DIR." });
+  }
+  return thrown;
+}
+
+const FULL_DISK: ReadonlySet<string> = new Set(["ENOSPC", "EDQUOT"]);
 
 /** Statuses that clients of HTTP must see; the others are 400, and the body has the status, as Supabase's clients expect. */
 const PLAIN_STATUSES: ReadonlySet<number> = new Set([304, 401, 408, 413, 416, 429, 503, 504]);

@@ -1,11 +1,11 @@
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { Busboy, type BusboyHeaders } from "@fastify/busboy";
-import { ContentTooLarge, type DraftFile, type FileStore } from "#files";
+import type { DraftFile, FileStore } from "#files";
 import type { MatchedRequest } from "#http";
 import { findUnstorableInJson, isJsonObject } from "#runtime/json";
 import { isHeaderText, type ObjectMetadata } from "./object-rows.ts";
-import { storageError } from "./storage-error.ts";
+import { explainStoreError, storageError } from "./storage-error.ts";
 
 /** What an upload may be. */
 export type UploadTerms = {
@@ -71,7 +71,10 @@ async function receiveForm(request: MatchedRequest, terms: UploadTerms, store: F
     const seconds = fields.get("cacheControl");
     const about = fields.get("metadata") ?? fields.get("userMetadata");
     const cacheControl = seconds ? `max-age=${seconds}` : NO_CACHE;
-    const metadata = describe(draft, fields.get("contentType") ?? received.type, cacheControl);
+    // The field may have come after the file.
+    const type = fields.get("contentType") ?? received.type;
+    checkType(type, terms);
+    const metadata = describe(draft, type, cacheControl);
     return { draft, metadata, userMetadata: about === undefined ? null : readUserMetadata(about) };
   } catch (error) {
     await draft.discard();
@@ -100,7 +103,7 @@ async function writeDraft(store: FileStore, content: AsyncIterable<Buffer>, { ma
   try {
     return await store.draft(content, maxBytes);
   } catch (error) {
-    throw error instanceof ContentTooLarge ? storageError("EntityTooLarge", undefined, { cause: error }) : error;
+    throw explainStoreError(error);
   }
 }
 

@@ -101,8 +101,8 @@ export const GROWING: readonly Growth[] = [
   {
     table: "private.files",
     by: "uploads",
-    bound: "the policies of `storage.objects`",
-    kept: "a day after its last object",
+    bound: "the policies of `storage.objects`; 5 % of the disk stay free",
+    kept: "a day after its last object; an hour on a nearly full disk",
   },
   {
     table: "private.kept_answer_counts",
