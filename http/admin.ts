@@ -52,7 +52,7 @@ export async function openAdminServer({ config, service, log }: AdminOptions): P
     if (request.method !== "GET" && request.method !== "HEAD") return writeResponse(response, { status: 405 });
     respondTo(pathOfUrl(request.url!))
       .catch((error: unknown): AdminResponse => {
-        log.error({ err: error, path: request.url }, "an operator's question could not be answered");
+        log.error({ err: error, path: request.url }, "an operator's request could not be answered");
         return { status: 500 };
       })
       .then((answer) => writeResponse(response, answer));

@@ -200,7 +200,7 @@ declare global {
 }
 
 /** For a cast to json the same rule as to_json: only casts by a function count. */
-const TYPE_TRAITS = `
+const TYPE_CAPABILITIES = `
   with comparison as (
     select opcintype as oid, pg_catalog.bool_or(amname = 'btree') as "isOrdered"
       from pg_catalog.pg_opclass join pg_catalog.pg_am on pg_am.oid = opcmethod
@@ -216,7 +216,7 @@ const TYPE_TRAITS = `
     where type.typtype in ('b', 'm') and type.typcategory <> 'A'
     group by type.oid`;
 
-type TypeTraits = {
+type TypeCapabilities = {
   readonly oid: string;
   readonly functionCast: "json" | null;
   readonly comparison: "order" | "equality" | null;
@@ -226,7 +226,7 @@ type TypeTraits = {
 const TEXT_TYPE_KINDS: ReadonlySet<string | null> = new Set(["b", "m"]);
 
 /** By service, and by the oids of types. */
-type ExtensionTypesState = { readonly traits: Map<string, ReadonlyMap<string, TypeTraits>> };
+type ExtensionTypesState = { readonly capabilities: Map<string, ReadonlyMap<string, TypeCapabilities>> };
 
 const jsonCodecs = new WeakSet<Codec>();
 const textCodecs = new WeakSet<Codec>();
@@ -240,26 +240,26 @@ export const ExtensionTypesPlugin: GraphileConfig.Plugin = {
   gather: gatherConfig({
     namespace: "extensionTypes",
     helpers: {},
-    initialState: (): ExtensionTypesState => ({ traits: new Map() }),
+    initialState: (): ExtensionTypesState => ({ capabilities: new Map() }),
     hooks: {
       async pgIntrospection_introspection({ state, resolvedPreset }, { serviceName }) {
         const pgService = pgServiceOf(resolvedPreset, serviceName);
-        const rows = await queryWhileGathering<TypeTraits>(pgService, TYPE_TRAITS);
-        state.traits.set(serviceName, new Map(rows.map((traits) => [traits.oid, traits])));
+        const rows = await queryWhileGathering<TypeCapabilities>(pgService, TYPE_CAPABILITIES);
+        state.capabilities.set(serviceName, new Map(rows.map((row) => [row.oid, row])));
       },
       pgCodecs_findPgCodec({ state, inflection }, event) {
         const { pgType, serviceName } = event;
         const schemaName = pgType.getNamespace()?.nspname;
         if (event.pgCodec || schemaName === undefined) return;
-        const traits = state.traits.get(serviceName)?.get(pgType._id);
+        const capabilities = state.capabilities.get(serviceName)?.get(pgType._id);
         const identity = {
-          hasNaturalEquality: Boolean(traits?.comparison),
-          hasNaturalOrdering: traits?.comparison === "order",
+          hasNaturalEquality: Boolean(capabilities?.comparison),
+          hasNaturalOrdering: capabilities?.comparison === "order",
           name: inflection.typeCodecName({ pgType, serviceName }),
           sqlType: sql.identifier(schemaName, pgType.typname),
           extensions: { oid: pgType._id, pg: { serviceName, schemaName, name: pgType.typname } },
         };
-        if (traits?.functionCast) {
+        if (capabilities?.functionCast) {
           event.pgCodec = { ...TYPES.json, ...JSON_CONVERSIONS, ...identity };
           jsonCodecs.add(event.pgCodec);
         } else if (isShownAsText(pgType)) {

@@ -41,17 +41,17 @@ export async function compareDepths(scratch: Scratch, { rounds, seconds, print }
     const env = { DB_PIPELINE_DEPTH: String(depth) };
     started.push(await startOurs(scratch, scratch.url("authenticator"), { env }));
   }
-  const means = { scratch, generator };
+  const programs = { scratch, generator };
   const results = [];
   for (const { work, slow, title } of SCENES) {
     for (const connections of CONNECTIONS) {
       const samples: (readonly Sample[])[] = [];
-      for (const server of started) await sampleOf(server, { ...work, connections }, 1, means);
+      for (const server of started) await sampleOf(server, { ...work, connections }, 1, programs);
       for (let round = 0; round < rounds; round++) {
         const each: Sample[] = [];
         for (const server of started) {
           const stop = slow === null ? async () => 0 : keepAsking(server, slow);
-          each.push(await sampleOf(server, { ...work, connections }, seconds, means));
+          each.push(await sampleOf(server, { ...work, connections }, seconds, programs));
           await stop();
         }
         samples.push(each);

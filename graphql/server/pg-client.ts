@@ -28,7 +28,7 @@ type PgClientOptions = {
 };
 
 /**
- * The client through which a plan runs its SQL. The caller is fixed, so the settings that the plan passes are ignored: the engine sends
+ * The client through which a plan runs its SQL. The caller is fixed, so the settings that the plan passes are ignored: the database room sends
  * the caller's with each statement, in one round trip and one transaction.
  */
 export function makeWithPgClient(
@@ -40,7 +40,7 @@ export function makeWithPgClient(
   return async (_settings, work) => work(client);
 }
 
-/** The part of the engine's database that plans use. */
+/** The part of Database that plans use. */
 export type CallerDatabase = Pick<Database, "run" | "runEach" | "transaction"> & {
   /** Sends several statements in one write and one transaction. */
   runTogether(
@@ -180,7 +180,7 @@ type PgServiceOptions = {
   readonly loginRole: string;
 };
 
-/** The engine's database as a PostGraphile service, without a pool of its own. */
+/** Our `Database` as a PostGraphile service, without a pool of its own. */
 export function makePgService({
   database,
   schemas,
@@ -198,7 +198,7 @@ export function makePgService({
       // The types require node-postgres's client, which has one more property that is never used.
       createWithPgClient: () => introspect as WithPgClient<NodePostgresPgClient>,
       makePgService: () => {
-        throw new TypeError("The service uses the engine's database");
+        throw new TypeError("The service uses its own connections");
       },
     },
     pgSettingsKey: "pgSettings",

@@ -291,9 +291,9 @@ async function isReadOnly({ client, reported }: CheckedSession): Promise<boolean
 }
 
 /** In a transaction, which a router sends to the primary, or at least to one server. */
-async function askWhether(client: pg.ClientBase, question: string): Promise<boolean> {
+async function askWhether(client: pg.ClientBase, condition: string): Promise<boolean> {
   await client.query("begin");
-  const { rows } = await client.query<{ answer: boolean }>(question);
+  const { rows } = await client.query<{ answer: boolean }>(condition);
   await client.query("commit");
   return rows[0]!.answer;
 }

@@ -55,11 +55,11 @@ type VersionRequest = {
 function chooseVersion(request: VersionRequest, versions: readonly ApiVersion[]): ApiVersion {
   const { headers, parameters, address, publicUrl, mediaType } = request;
   const requested = new Set<string>();
-  const addVersion = (wish: string | readonly string[] | null | undefined) => {
-    if (wish !== null && wish !== undefined) requested.add(String(wish).trim());
+  const addVersion = (value: string | readonly string[] | null | undefined) => {
+    if (value !== null && value !== undefined) requested.add(String(value).trim());
   };
   addVersion(address.version);
-  for (const wish of parameters.getAll("version")) addVersion(wish);
+  for (const version of parameters.getAll("version")) addVersion(version);
   addVersion(headers["x-api-version"]);
   addVersion(headers["accept-version"]);
   addVersion(mediaType);

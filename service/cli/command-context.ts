@@ -27,7 +27,7 @@ type CatalogCommandContext = {
 /** Migrates the database if it is the service's own, loads the catalogue, and runs the work. */
 export async function withCatalog<T>(
   baseConfig: Config,
-  work: (means: CatalogCommandContext) => Promise<T>,
+  work: (context: CatalogCommandContext) => Promise<T>,
 ): Promise<T> {
   // For commands that import Grafast later, which prints a long warning if the variable is not set.
   process.env.GRAPHILE_ENV ??= "production";
@@ -57,7 +57,7 @@ export async function withCatalog<T>(
 export async function withOwner<T>(config: Config, work: (asOwner: AsOwner) => Promise<T>): Promise<T> {
   const postgres = await reachPostgres(config, (step) => console.error(step));
   try {
-    return await withClient(postgres.directUrl, (client) => work((question) => question(client)));
+    return await withClient(postgres.directUrl, (client) => work((read) => read(client)));
   } catch (error) {
     throw toReadableError(error);
   } finally {

@@ -19,7 +19,7 @@ export type TableOptions = Pick<RestoreTablesOptions, "tables" | "where" | "mode
   readonly at: string | null;
 };
 
-/** Compares the rows of tables with those of a backup or of an earlier time, and restores them on wish. */
+/** Compares the rows of tables with those of a backup or of an earlier time, and restores them on request. */
 export async function restoreRowsOfTables(config: Config, { from, at, ...options }: TableOptions): Promise<void> {
   if (at === null) {
     if (from === null) throw new UsageError("Specify a backup by --from FILE, or a time by --at.");

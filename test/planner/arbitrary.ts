@@ -16,7 +16,7 @@ import type {
 /** Texts that stand for names, JSON keys, types and languages, and those that stand for values. */
 export type Texts = { readonly name: fc.Arbitrary<string>; readonly value: fc.Arbitrary<string> };
 
-/** Intents of every kind for the museum. Tables and relations are real, or there would be nothing but refusals. */
+/** Intents of every kind for the fixture. Tables and relations are real, or there would be nothing but refusals. */
 export function intents(texts: Texts): fc.Arbitrary<Intent> {
   const selection = selections(texts);
   const count = fc.constantFrom(null, "exact", "planned", "estimated");

@@ -4,8 +4,8 @@ import type { InsertIntent } from "../../planner/intent.ts";
 import { explainNestedError, nestedPathOf } from "../../planner/nested-errors.ts";
 import { makeRequestPlanner, type NestedStatements } from "../../planner/prepare.ts";
 import type { JsonObject } from "../../runtime/json/json-values.ts";
+import { JSON_FORMAT } from "./fixture-database.ts";
 import { insert } from "./intents.ts";
-import { JSON_FORMAT } from "./museum.ts";
 import { catalog } from "./planner.ts";
 
 const plan = makeRequestPlanner({

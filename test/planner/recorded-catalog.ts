@@ -5,21 +5,21 @@ import type { Catalog } from "../../catalog/catalog.ts";
 import { type CatalogQuery, queryWithTimeout } from "../../catalog/catalog-reader.ts";
 import { readCatalogRows } from "../../catalog/catalog-rows.ts";
 import { assembleCatalog } from "../../catalog/load-catalog.ts";
-import { type Museum, openMuseum, SCHEMAS } from "./museum.ts";
+import { type FixtureDatabase, openFixture, SCHEMAS } from "./fixture-database.ts";
 
 const FILE = join(import.meta.dirname, "recorded-catalog.jsonl");
 const OPTIONS = { ...SCHEMAS, loginRole: "planning_login" };
 const FIRST_RECORDED_OID = 100_000;
 
-/** The tables of the museum and those beside them. */
-export async function openPlanningDatabase(): Promise<Museum> {
-  return openMuseum(await readFile(join(import.meta.dirname, "planning.sql"), "utf8"));
+/** The tables of the fixture and those beside them. */
+export async function openPlanningDatabase(): Promise<FixtureDatabase> {
+  return openFixture(await readFile(join(import.meta.dirname, "planning.sql"), "utf8"));
 }
 
 /** The rows of one query of the catalogue. */
 type RecordedRows = { readonly subject: string; readonly rows: readonly object[] };
 
-/** The catalogue of the museum and of planning.sql, from the recorded rows: without a database. */
+/** The catalogue of the fixture and of planning.sql, from the recorded rows: without a database. */
 export async function readRecordedCatalog(): Promise<Catalog> {
   const recorded = (await readRecordedRows()).trimEnd().split("\n");
   const queries = Map.groupBy(

@@ -4,8 +4,8 @@ import { statementShapeKey } from "../../planner/prepare.ts";
 import { buildQuery } from "../../planner/query/build-query.ts";
 import { ApiError } from "../../runtime/errors.ts";
 import { intents, manners } from "./arbitrary.ts";
+import { JSON_FORMAT } from "./fixture-database.ts";
 import { column, eq, filter, post, read } from "./intents.ts";
-import { JSON_FORMAT } from "./museum.ts";
 import { planIntent } from "./planner.ts";
 
 const responseOptions = { formats: [JSON_FORMAT], includesBody: true, maxAffected: null };

@@ -1,7 +1,7 @@
 import pg from "pg";
 import { cloneDatabase } from "../database.ts";
 import { AREAS } from "../rest-gateway/table/differential/cases.ts";
-import { openMuseum } from "../rest-gateway/table/differential/fixture.ts";
+import { openFixture } from "../rest-gateway/table/differential/fixture.ts";
 import { SECRET } from "../secret.ts";
 import { serve } from "../serve.ts";
 import { CONTENT_ROWS, CONTENT_TABLES } from "./content.ts";
@@ -31,7 +31,7 @@ export type RecordedArea = {
   requests(service: RecordedService): Promise<readonly RecordedRequest[]>;
 };
 
-const MUSEUM_SETTINGS = {
+const FIXTURE_SETTINGS = {
   PGRST_DB_CONFIG: "false",
   PGRST_DB_SCHEMAS: "api,other",
   PGRST_DB_ANON_ROLE: "anon",
@@ -45,18 +45,18 @@ const MUSEUM_SETTINGS = {
 };
 
 export async function openTables(settings: Settings = {}, prepare: Prepare = async () => {}): Promise<RecordedService> {
-  const museum = await openMuseum();
-  const owner = new pg.Client({ connectionString: museum.ownerUrl });
+  const fixture = await openFixture();
+  const owner = new pg.Client({ connectionString: fixture.ownerUrl });
   await owner.connect();
   await prepare(owner);
-  const service = await serve(museum, { ...MUSEUM_SETTINGS, ...settings });
+  const service = await serve(fixture, { ...FIXTURE_SETTINGS, ...settings });
   return {
     url: service.url,
     rewind: async () => void (await owner.query("select private.rewind()")),
     close: async () => {
       await service.stop();
       await owner.end();
-      await museum.drop();
+      await fixture.drop();
     },
   };
 }

@@ -21,7 +21,7 @@ export type AppliedRows = {
 };
 
 /**
- * Inserts the missing rows of a comparison, and on wish overwrites the different ones. Foreign keys and other constraints are checked, and
+ * Inserts the missing rows of a comparison, and on request overwrites the different ones. Foreign keys and other constraints are checked, and
  * triggers after the change run, as counters and audit logs need. Row triggers before it do not: they would change the rows again, such as
  * the time of the last change.
  */

@@ -16,7 +16,7 @@ const WITH_RELATED_ROWS = `${TABLES}
   comment on constraint owned_shop_id_fkey on public.owned is '@nestedInsert';
 `;
 
-type World = { readonly owner: pg.Client; readonly service: Service };
+type ServedDatabase = { readonly owner: pg.Client; readonly service: Service };
 
 const CALLERS = [
   ["anon", null],
@@ -31,7 +31,7 @@ describe("mutations have the same answers and effects, compiled and not", () => 
     ["tables with inputs of related rows", "empty", WITH_RELATED_ROWS, CALLERS_OF_TABLES, 1_200, 0.5],
   ] as const)("over %s", async (_title, template, sql, callers, runs, share) => {
     await using opened = new AsyncDisposableStack();
-    const open = async (compile: "on" | "off"): Promise<World> => {
+    const open = async (compile: "on" | "off"): Promise<ServedDatabase> => {
       const database = await cloneDatabase(template);
       opened.defer(() => database.drop());
       const owner = await connect(database.ownerUrl);

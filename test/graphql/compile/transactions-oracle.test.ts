@@ -24,7 +24,7 @@ import { type GeneratedOperation, mutationsOf } from "./operations.ts";
 import { type Answer, answerOf, POOL, schemaFor } from "./oracle.ts";
 import { CALLERS_OF_TABLES, stateOf, TABLES } from "./written-tables.ts";
 
-type World = { readonly owner: pg.Client; readonly service: Service };
+type ServedDatabase = { readonly owner: pg.Client; readonly service: Service };
 
 /** The same fields as operations of their own, in order. */
 function fieldByField({ query, variables }: GeneratedOperation, schema: GraphQLSchema): GeneratedOperation[] {
@@ -115,7 +115,7 @@ function joined(answers: readonly Answer[]): string {
 describe("a generated mutation with @transaction", () => {
   test("leaves and answers what its fields do as operations of their own, or changes nothing", async () => {
     await using opened = new AsyncDisposableStack();
-    const open = async (compile: "on" | "off"): Promise<World> => {
+    const open = async (compile: "on" | "off"): Promise<ServedDatabase> => {
       const database = await cloneDatabase("empty");
       opened.defer(() => database.drop());
       const owner = await connect(database.ownerUrl);
@@ -140,8 +140,8 @@ describe("a generated mutation with @transaction", () => {
         const before = await stateOf(separate.owner);
         const answers = await answersOf(separate.service, singles, token);
         const failed = answers.find(({ errors }) => errors !== undefined);
-        for (const world of [compiling, plain]) {
-          const transaction = await answerOf(world.service, asTransaction(operation), token);
+        for (const side of [compiling, plain]) {
+          const transaction = await answerOf(side.service, asTransaction(operation), token);
           if (transaction.data === null) expect(failed).toBeDefined();
           else if (failed) expectFailure(transaction, failed);
           else expect(transaction).toEqual({ data: joined(answers), errors: undefined });

@@ -2,14 +2,14 @@ import { describe, expect, test } from "vitest";
 import type { CursorPage, Intent, OrderTerm } from "../../../planner/intent.ts";
 import { MAX_BUFFERED_ROWS } from "../../../planner/plan/plan.ts";
 import type { ApiError } from "../../../runtime/errors.ts";
+import type { FixtureOptions } from "../fixture-database.ts";
 import { aggregate, call, columns, field, read, relation, term } from "../intents.ts";
-import type { Wishes } from "../museum.ts";
 import { planIntent } from "../planner.ts";
 
 const first: CursorPage = { kind: "first" };
 const window = { offset: 0, limit: 2 };
 
-function refusal(intent: Intent, options?: Wishes): Pick<ApiError, "kind" | "code" | "details"> {
+function refusal(intent: Intent, options?: FixtureOptions): Pick<ApiError, "kind" | "code" | "details"> {
   try {
     planIntent(intent, options);
   } catch (error) {
@@ -20,7 +20,7 @@ function refusal(intent: Intent, options?: Wishes): Pick<ApiError, "kind" | "cod
 }
 
 /** What the rows of a page are ordered by. */
-function orderOf(name: string, order: readonly OrderTerm[], options?: Wishes): unknown[] {
+function orderOf(name: string, order: readonly OrderTerm[], options?: FixtureOptions): unknown[] {
   const { rows } = planIntent(read(name, { order, window }, { page: first }), options);
   return rows.order.map(({ value, direction }) => [value.kind === "column" && value.name, direction]);
 }
@@ -113,7 +113,7 @@ describe("a page is refused", () => {
     position: { order: "elsewhere", values },
   });
 
-  test.each<[string, Intent, string, Wishes?]>([
+  test.each<[string, Intent, string, FixtureOptions?]>([
     ["without a limit", paged("hammers", {}), "PGRST192"],
     ["of no rows", paged("hammers", { window: { offset: 0, limit: 0 } }), "PGRST192"],
     ["that begins in two places", paged("hammers", { window: { offset: 1, limit: 2 } }), "PGRST192"],

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Intent, ResponseFormat } from "../../../planner/intent.ts";
 import type { ApiError, ErrorKind } from "../../../runtime/errors.ts";
+import type { FixtureOptions } from "../fixture-database.ts";
 import {
   aggregate,
   at,
@@ -20,13 +21,12 @@ import {
   term,
   update,
 } from "../intents.ts";
-import type { Wishes } from "../museum.ts";
 import { planIntent } from "../planner.ts";
 
 const OBJECT: ResponseFormat = { kind: "object", type: "application/vnd.pgrst.object+json", nulls: "kept" };
 const csv: ResponseFormat = { kind: "media", type: "text/csv" };
 
-function refusal(intent: Intent, options?: Wishes): ApiError {
+function refusal(intent: Intent, options?: FixtureOptions): ApiError {
   try {
     planIntent(intent, options);
   } catch (error) {
@@ -40,7 +40,7 @@ describe("a request is refused", () => {
   const put = (parts: Parameters<typeof insert>[2], row: object = { code: "one", name: "x" }) =>
     insert("keyed", row, parts, { single: true, upsert: merge });
 
-  test.each<[string, Intent, ErrorKind, string, Wishes?]>([
+  test.each<[string, Intent, ErrorKind, string, FixtureOptions?]>([
     ["a table that there is not", read("workz"), "notFound", "PGRST205"],
     ["a table of a schema that is not served", read("vault", {}, { schema: "private" }), "notFound", "PGRST205"],
     ["a partition", read("visits_2024"), "notFound", "PGRST205"],
@@ -202,7 +202,8 @@ describe("a plan contains", () => {
   });
 
   test("the checks that roll it back", () => {
-    const guards = (intent: Intent, options: Wishes) => planIntent(intent, options).guards.map(({ code }) => code);
+    const guards = (intent: Intent, options: FixtureOptions) =>
+      planIntent(intent, options).guards.map(({ code }) => code);
     const one = { formats: [OBJECT] };
     expect(guards(update("works", { year: 1 }, { where: [eq("id", "1")] }), one)).toEqual(["PGRST116"]);
     expect(guards(remove("works", { where: [eq("id", "1")] }), { ...one, maxAffected: 3 })).toEqual([

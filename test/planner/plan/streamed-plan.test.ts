@@ -1,18 +1,18 @@
 import { describe, expect, test } from "vitest";
 import type { Intent, ResponseFormat } from "../../../planner/intent.ts";
 import { MAX_BUFFERED_ROWS, toProbePlan, toStreamedPlan } from "../../../planner/plan/plan.ts";
+import { type FixtureOptions, JSON_FORMAT } from "../fixture-database.ts";
 import { call, column, everyColumn, insert, post, read } from "../intents.ts";
-import { JSON_FORMAT, type Wishes } from "../museum.ts";
 import { catalog, planIntent } from "../planner.ts";
 
-const longPlanOf = (intent: Intent, options?: Wishes) => toStreamedPlan(planIntent(intent, options));
-const as = (format: ResponseFormat): Wishes => ({ formats: [format] });
+const longPlanOf = (intent: Intent, options?: FixtureOptions) => toStreamedPlan(planIntent(intent, options));
+const as = (format: ResponseFormat): FixtureOptions => ({ formats: [format] });
 const CSV: ResponseFormat = { kind: "media", type: "text/csv" };
 const EXPLAINED: ResponseFormat = { kind: "plan", type: "x/plan", of: JSON_FORMAT, as: "text", options: [] };
 const OBJECT: ResponseFormat = { kind: "object", type: "x/object", nulls: "kept" };
 
 describe("a response that can be streamed", () => {
-  test.each<[string, Intent, Wishes]>([
+  test.each<[string, Intent, FixtureOptions]>([
     ["rows as JSON", read("works"), {}],
     ["less what is null", read("works"), as({ kind: "array", type: "x/array", nulls: "stripped" })],
     ["rows as CSV", read("works"), as(CSV)],
@@ -39,7 +39,7 @@ describe("a response that can be streamed", () => {
 });
 
 describe("a response that cannot be streamed", () => {
-  test.each<[string, Intent, Wishes]>([
+  test.each<[string, Intent, FixtureOptions]>([
     ["nothing but a head", read("works"), { includesBody: false }],
     ["one row", read("works"), as(OBJECT)],
     ["an explanation", read("works"), as(EXPLAINED)],

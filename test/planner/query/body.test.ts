@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Intent, ResponseFormat } from "../../../planner/intent.ts";
 import { answering } from "../expected.ts";
+import { type FixtureDatabase, openFixture } from "../fixture-database.ts";
 import { call, column, columns, compare, eq, read, relation, update } from "../intents.ts";
-import { type Museum, openMuseum } from "../museum.ts";
 
-let museum: Museum;
+let fixture: FixtureDatabase;
 beforeAll(async () => {
-  museum = await openMuseum(`
+  fixture = await openFixture(`
     create domain api."application/x-bytes" as bytea;
     create function private.bytes_step(state api."application/x-bytes", anyelement) returns api."application/x-bytes"
       language sql immutable as $$ select (state || '\\x01')::api."application/x-bytes" $$;
@@ -16,11 +16,11 @@ beforeAll(async () => {
     end $$;
   `);
 });
-afterAll(() => museum.drop());
+afterAll(() => fixture.drop());
 
 const media = (type: string): { formats: ResponseFormat[] } => ({ formats: [{ kind: "media", type }] });
 const object = (nulls: "kept" | "stripped") => ({ formats: [{ kind: "object", type: "x/object", nulls } as const] });
-const bodyOf = async (intent: Intent, options: object) => (await museum.run(intent, options)).body;
+const bodyOf = async (intent: Intent, options: object) => (await fixture.run(intent, options)).body;
 const ids = (where = compare("id", "lt", "3")) => read("works", { select: columns("id", "mood"), where: [where] });
 
 describe("a response body is", () => {
@@ -31,7 +31,7 @@ describe("a response body is", () => {
 
   test("one object", async () => {
     const intent = ids(eq("id", "5"));
-    expect(museum.text(intent, object("kept"))).toContain(
+    expect(fixture.text(intent, object("kept"))).toContain(
       `select coalesce(pg_catalog.json_agg("_".*)->0, 'null'), pg_catalog.count(*)`,
     );
     expect(await bodyOf(intent, object("kept"))).toBe('{"id":5,"mood":null}');
@@ -47,13 +47,13 @@ describe("a response body is", () => {
 
   test("empty if only the counts are requested", async () => {
     const intent = read("works", { select: [column("id"), relation("artists", columns("name"))] }, { count: "exact" });
-    expect(museum.text(intent, { includesBody: false })).toMatch(/^select null, pg_catalog\.count\(\*\), null, /);
-    expect(await museum.run(intent, { includesBody: false })).toMatchObject({ body: null, rowCount: 7, total: 7 });
+    expect(fixture.text(intent, { includesBody: false })).toMatch(/^select null, pg_catalog\.count\(\*\), null, /);
+    expect(await fixture.run(intent, { includesBody: false })).toMatchObject({ body: null, rowCount: 7, total: 7 });
   });
 
   test("CSV, with the names in the first line", async () => {
     const intent = read("works", { select: columns("id", "title"), where: [compare("id", "lt", "3")] });
-    expect(museum.text(intent, media("text/csv"))).toBe(
+    expect(fixture.text(intent, media("text/csv"))).toBe(
       answering("", {
         with: `"page" as (select "works"."id", "works"."title" from "api"."works" as "works" where "works"."id" < $1)`,
         body:
@@ -70,7 +70,7 @@ describe("a response body is", () => {
   test("the result of an aggregate of the table", async () => {
     const intent = read("works", { where: [compare("id", "lt", "3")] });
     const label = media("application/vnd.museum.label");
-    expect(museum.text(intent, label)).toMatch(
+    expect(fixture.text(intent, label)).toMatch(
       /^select "api"."works_label"\(\("_"\.\*\)::"api"."works"\), pg_catalog\.count/,
     );
     expect(await bodyOf(intent, label)).toBe("labels:Water Lilies;Impression, Sunrise;");
@@ -84,13 +84,13 @@ describe("a response body is", () => {
 
   test("the result of a function, if it has that type", async () => {
     expect(await bodyOf(call("page"), media("text/html"))).toBe("<h1>Museum</h1>");
-    expect(museum.text(call("page"), media("text/html"))).toContain(
+    expect(fixture.text(call("page"), media("text/html"))).toContain(
       `select (pg_catalog.array_agg("_"."pgrst_scalar"))[1], pg_catalog.count(*)`,
     );
   });
 
   test("bytes in hex, with any setting of the role", async () => {
-    expect(museum.plan(call("picture"), media("image/png")).body).toEqual({ kind: "value", isBinary: true });
+    expect(fixture.plan(call("picture"), media("image/png")).body).toEqual({ kind: "value", isBinary: true });
     expect(await bodyOf(call("picture"), media("image/png"))).toBe("89504e470d0a1a0a");
     expect(await bodyOf(ids(), media("application/x-bytes"))).toBe("000101");
     expect(await bodyOf(call("anything_plain"), media("image/jpeg"))).toBe("706c61696e");

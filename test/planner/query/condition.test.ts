@@ -2,12 +2,12 @@ import { createHash } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { RowCondition } from "../../../planner/intent.ts";
 import { answering } from "../expected.ts";
+import { type FixtureDatabase, openFixture } from "../fixture-database.ts";
 import { column, columns, compare, eq, field, filter, isNull, read } from "../intents.ts";
-import { type Museum, openMuseum } from "../museum.ts";
 
-let museum: Museum;
+let fixture: FixtureDatabase;
 beforeAll(async () => {
-  museum = await openMuseum(`
+  fixture = await openFixture(`
     create extension citext schema tools;
     create table api.loose (id int primary key, name tools.citext, flags bit(4));
     insert into api.loose values (1, 'Claude', b'0001'), (2, 'VINCENT', b'0010');
@@ -16,11 +16,11 @@ beforeAll(async () => {
       as $$ select * from api.works where title ilike '%' || topic || '%' $$;
   `);
 });
-afterAll(() => museum.drop());
+afterAll(() => fixture.drop());
 
 const chosen = (where: RowCondition) => read("works", { select: columns("id"), where: [where] });
 async function ids(table: string, where: RowCondition): Promise<number[]> {
-  const rows = (await museum.rows(read(table, { select: columns("id"), where: [where] }))) as { id: number }[];
+  const rows = (await fixture.rows(read(table, { select: columns("id"), where: [where] }))) as { id: number }[];
   return rows.map(({ id }) => id);
 }
 
@@ -85,20 +85,20 @@ describe("a condition is compiled", () => {
       `not ("works"."id" = $1 or ("works"."id" = $2 and "works"."year" is null))`,
     ],
   ])("%j", (where, text) => {
-    expect(museum.text(chosen(where))).toBe(
+    expect(fixture.text(chosen(where))).toBe(
       answering(`select "works"."id" from "api"."works" as "works" where ${text}`),
     );
   });
 
   test("on a tsvector without a conversion", () => {
     const where = filter("search", { kind: "search", operator: "fts", language: "english", value: "cat" });
-    expect(museum.text(read("documents", { select: columns("id"), where: [where] }))).toContain(
+    expect(fixture.text(read("documents", { select: columns("id"), where: [where] }))).toContain(
       `where "documents"."search" @@ pg_catalog.to_tsquery('english', $1)`,
     );
   });
 
   test("on a domain with its own cast from text, one by one in a list", async () => {
-    const text = (where: RowCondition) => museum.text(read("colours", { select: columns("id"), where: [where] }));
+    const text = (where: RowCondition) => fixture.text(read("colours", { select: columns("id"), where: [where] }));
     expect(text(eq("shade", "#ff0000"))).toContain(`where "colours"."shade" = tools.shade_from_text($1)`);
     const list = filter("shade", { kind: "in", values: ["#ff0000", "#00ff00"] });
     expect(text(list)).toContain(
@@ -151,14 +151,14 @@ describe("a value is cast by Postgres to the type of its column", () => {
     ["types", eq("nothing", "1"), "42703"],
     ["types", filter("words", { kind: "search", operator: "fts", language: "klingon", value: "x" }), "42704"],
   ])("and is refused by Postgres: %s %j", async (table, where, code) => {
-    await expect(museum.rows(read(table, { select: columns("id"), where: [where] }))).rejects.toMatchObject({ code });
+    await expect(fixture.rows(read(table, { select: columns("id"), where: [where] }))).rejects.toMatchObject({ code });
   });
 
   test("a text is compared as it is", async () => {
     const odd = `'; "drop" -- \\ $1 %`;
-    await museum.owner.query("insert into api.empty values (1, $1)", [odd]);
+    await fixture.owner.query("insert into api.empty values (1, $1)", [odd]);
     const where = eq("name", odd);
-    expect(await museum.rows(read("empty", { select: [column("name")], where: [where] }))).toEqual([{ name: odd }]);
+    expect(await fixture.rows(read("empty", { select: [column("name")], where: [where] }))).toEqual([{ name: odd }]);
     expect(await ids("empty", filter("name", { kind: "in", values: [odd, "x"] }))).toEqual([1]);
   });
 });
@@ -170,16 +170,16 @@ describe("a row as a whole", () => {
   const digestOf = (text: string) => createHash("sha256").update(text).digest("hex");
 
   test("is identified by the digest of its selected columns, as in the body", async () => {
-    expect(museum.text(withDigest([]))).toContain(
+    expect(fixture.text(withDigest([]))).toContain(
       `where pg_catalog.encode(pg_catalog.sha256(pg_catalog.convert_to((select pg_catalog.row_to_json("_".*)::pg_catalog.text from ` +
         `(select "works"."id", "works"."title" as "name") "_"), 'UTF8')), 'hex') = any($1)`,
     );
-    const all = (await museum.rows(read("works", { select }))) as object[];
+    const all = (await fixture.rows(read("works", { select }))) as object[];
     const [first, second] = all.map((row) => digestOf(JSON.stringify(row)));
-    expect(await museum.rows(withDigest([first!, "other"]))).toEqual([all[0]]);
-    expect(await museum.rows(withDigest([first!, second!]))).toEqual(all.slice(0, 2));
-    expect(await museum.rows(withDigest([first!], true))).toEqual(all.slice(1));
-    expect(await museum.rows(withDigest([]))).toEqual([]);
+    expect(await fixture.rows(withDigest([first!, "other"]))).toEqual([all[0]]);
+    expect(await fixture.rows(withDigest([first!, second!]))).toEqual(all.slice(0, 2));
+    expect(await fixture.rows(withDigest([first!], true))).toEqual(all.slice(1));
+    expect(await fixture.rows(withDigest([]))).toEqual([]);
   });
 
   test("is found by a function", async () => {
@@ -189,7 +189,7 @@ describe("a row as a whole", () => {
       negated,
       operation: { kind: "found", by, value },
     });
-    expect(museum.text(chosen(found("lilies")))).toContain(
+    expect(fixture.text(chosen(found("lilies")))).toContain(
       `where "works"."id" in (select "found"."id" from "api"."works_about"($1) as "found")`,
     );
     const [some, others] = [await ids("works", found("lilies")), await ids("works", found("lilies", true))];

@@ -6,13 +6,13 @@ import { buildQuery } from "../../../planner/query/build-query.ts";
 import { ApiError } from "../../../runtime/errors.ts";
 import { propertyRuns } from "../../property-runs.ts";
 import { intents, manners } from "../arbitrary.ts";
-import { type Museum, openMuseum } from "../museum.ts";
+import { type FixtureDatabase, openFixture } from "../fixture-database.ts";
 
-let museum: Museum;
+let fixture: FixtureDatabase;
 beforeAll(async () => {
-  museum = await openMuseum();
+  fixture = await openFixture();
 });
-afterAll(() => museum.drop());
+afterAll(() => fixture.drop());
 
 const HOSTILE = [
   `"; drop table api.works; --`,
@@ -55,7 +55,7 @@ function skeleton(text: string): string {
 
 function statement(intent: Intent, responseOptions: ResponseOptions): { text: string; values: unknown[] } | ApiError {
   try {
-    const { text, parameters: slots } = buildQuery(museum.plan(intent, { ...responseOptions, safeWrites: false }));
+    const { text, parameters: slots } = buildQuery(fixture.plan(intent, { ...responseOptions, safeWrites: false }));
     return { text, values: bindValues(slots, intent) };
   } catch (error) {
     if (error instanceof ApiError) return error;
@@ -94,8 +94,8 @@ describe("hostile text in any part of an intent", () => {
     for (const [intent, responseOptions] of fc.sample(request, 400)) {
       const ours = statement(intent, responseOptions);
       if (ours instanceof ApiError) continue;
-      const query = buildQuery(museum.plan(intent, { ...responseOptions, safeWrites: false }));
-      await museum.lines(query, intent).catch((error: { code?: string; message: string }) => {
+      const query = buildQuery(fixture.plan(intent, { ...responseOptions, safeWrites: false }));
+      await fixture.lines(query, intent).catch((error: { code?: string; message: string }) => {
         codes.add(error.code ?? error.message);
         // A value's own syntax has the same code as a statement's.
         if (/^(syntax error in tsquery|there is no escaped character)/.test(error.message)) return;
@@ -103,7 +103,7 @@ describe("hostile text in any part of an intent", () => {
       });
     }
     expect(codes).toContain("42703");
-    const { rows } = await museum.owner.query("select pg_catalog.count(*)::int as rows from api.works");
+    const { rows } = await fixture.owner.query("select pg_catalog.count(*)::int as rows from api.works");
     expect(rows).toEqual([{ rows: 7 }]);
   });
 });

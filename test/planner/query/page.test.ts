@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { CallIntent, CursorPosition, FieldReference, OrderTerm, ReadIntent } from "../../../planner/intent.ts";
 import { answering } from "../expected.ts";
+import { type FixtureDatabase, type FixtureOptions, openFixture } from "../fixture-database.ts";
 import { call, column, columns, compare, everyColumn, field, read, relation, term } from "../intents.ts";
-import { type Museum, openMuseum, type Wishes } from "../museum.ts";
 
-let museum: Museum;
+let fixture: FixtureDatabase;
 beforeAll(async () => {
-  museum = await openMuseum(`
+  fixture = await openFixture(`
     create table api.paints (id int primary key, hue text not null, price numeric, year int not null);
     insert into api.paints
       select i, pg_catalog.chr(97 + i % 5), case when i % 4 > 0 then i % 3 + 0.5 end, 2000 + i % 7 from pg_catalog.generate_series(1, 40) i;
@@ -18,24 +18,24 @@ beforeAll(async () => {
     grant select on all tables in schema api to anon;
   `);
 });
-afterAll(() => museum.drop());
+afterAll(() => fixture.drop());
 
 type Paged = ReadIntent | CallIntent;
 
 /** The page behind a row that was ordered by these values. */
 function behind<T extends Paged>(intent: T, values: CursorPosition["values"]): T {
-  const { order } = museum.plan({ ...intent, page: { kind: "first" } }).keyset!;
+  const { order } = fixture.plan({ ...intent, page: { kind: "first" } }).keyset!;
   return { ...intent, page: { kind: "after", position: { order, values } } };
 }
 
 type Row = Record<string, unknown>;
 
 /** The rows of all pages, from the first one on. */
-async function walk(intent: Paged, options?: Wishes): Promise<Row[]> {
+async function walk(intent: Paged, options?: FixtureOptions): Promise<Row[]> {
   const rows: Row[] = [];
   let request: Paged = { ...intent, page: { kind: "first" } };
   for (;;) {
-    const { body, rowCount: page, position: place } = await museum.run(request, options);
+    const { body, rowCount: page, position: place } = await fixture.run(request, options);
     rows.push(...(JSON.parse(body!) as Row[]));
     if (!place) return rows;
     expect(place, JSON.stringify(request)).not.toEqual([]);
@@ -46,7 +46,7 @@ async function walk(intent: Paged, options?: Wishes): Promise<Row[]> {
 
 /** In one piece, without pages. */
 async function whole(intent: Paged): Promise<Row[]> {
-  return (await museum.rows({ ...intent, selection: { ...intent.selection, ranges: [] } })) as Row[];
+  return (await fixture.rows({ ...intent, selection: { ...intent.selection, ranges: [] } })) as Row[];
 }
 
 const two = { offset: 0, limit: 2 };
@@ -73,16 +73,16 @@ describe("a page by cursor", () => {
     const first = { ...byYear, page: { kind: "first" } } as const;
     const order = `"paints"."year", "paints"."id"`;
     const kept = `select "paints"."hue", "paints"."year", "paints"."id" from "api"."paints" as "paints" order by ${order} limit 3`;
-    expect(museum.text(first)).toBe(
+    expect(fixture.text(first)).toBe(
       answering(`select "paints"."hue" from "result" as "paints" order by ${order} limit 2`, {
         with: `"result" as (${kept})`,
         more: place([`"paints"."year"`, `"paints"."id"`], order, 2),
       }),
     );
-    expect(await museum.run(first)).toMatchObject({ rowCount: 2, position: ["2000", "14"] });
+    expect(await fixture.run(first)).toMatchObject({ rowCount: 2, position: ["2000", "14"] });
   });
 
-  const searched = (intent: Paged) => /"result" as \((.*?)\) select coalesce/s.exec(museum.text(intent))![1];
+  const searched = (intent: Paged) => /"result" as \((.*?)\) select coalesce/s.exec(fixture.text(intent))![1];
   const rowsWhere = (condition: string, order: string) =>
     `select "paints"."id" from "api"."paints" as "paints" where ${condition} order by ${order} limit 3`;
   const paints = (order: readonly OrderTerm[]) => read("paints", { select: columns("id"), order, window: two });
@@ -131,14 +131,14 @@ describe("a page by cursor", () => {
     expect(searched(behind(intent, ["7"]))).toBe(
       `select "paints".* from "api"."paints" as "paints" where ${year} > $1 and ${id} > $2 order by ${id} limit 3`,
     );
-    expect(museum.text(behind(intent, ["7"]))).toContain(
+    expect(fixture.text(behind(intent, ["7"]))).toContain(
       `(select pg_catalog.count(*) from "api"."paints" as "paints" where ${year} > $1), `,
     );
-    expect(await museum.run(behind(intent, ["7"]))).toMatchObject({ rowCount: 2, total: 17 });
+    expect(await fixture.run(behind(intent, ["7"]))).toMatchObject({ rowCount: 2, total: 17 });
   });
 
   test("has one statement for all start positions", () => {
-    const texts = ["7", "8"].map((value) => museum.text(behind(paints([]), [value])));
+    const texts = ["7", "8"].map((value) => fixture.text(behind(paints([]), [value])));
     expect(texts[0]).toBe(texts[1]);
   });
 });
@@ -167,7 +167,7 @@ describe("a walk through pages returns each row once and in order", () => {
 
   test("of all types with an order", async () => {
     const unordered = new Set(["json", "point", "xml"]);
-    const { columns: known } = museum.catalog.findTable({ schema: "api", name: "types" })!;
+    const { columns: known } = fixture.catalog.findTable({ schema: "api", name: "types" })!;
     const names = [...known.values()].filter(({ type }) => !unordered.has(type.name)).map(({ name }) => name);
     expect(names.length).toBeGreaterThan(35);
     for (const name of names) {
@@ -180,11 +180,11 @@ describe("a walk through pages returns each row once and in order", () => {
   });
 
   test("by reg types, which are numbers inside", async () => {
-    await museum.owner.query(`
+    await fixture.owner.query(`
       create table api.things (thing regclass primary key);
       insert into api.things values ('api.works'), ('api.artists'), ('pg_class'), ('pg_type');
       grant select on api.things to anon`);
-    await museum.reload();
+    await fixture.reload();
     const intent = read("things", { window: { offset: 0, limit: 1 } });
     expect(await walk(intent)).toHaveLength(4);
   });
@@ -231,9 +231,9 @@ describe("a walk through pages returns each row once and in order", () => {
     const intent = call("paints_since", { since: "2003" }, { order: [down("hue")], window: three });
     const completed = call("paints_since", { since: "2003" }, { order: [down("hue"), down("id")] });
     expect(await walk(intent)).toEqual(await whole(completed));
-    const text = museum.text(behind({ ...intent, count: "exact" }, ["c", "7"]));
+    const text = fixture.text(behind({ ...intent, count: "exact" }, ["c", "7"]));
     expect(text.split(`"paints_since"(`)).toHaveLength(2);
-    const { total } = await museum.run(behind({ ...intent, count: "exact" }, ["c", "7"]));
+    const { total } = await fixture.run(behind({ ...intent, count: "exact" }, ["c", "7"]));
     expect(total).toBe((await whole(completed)).length);
   });
 
@@ -244,9 +244,9 @@ describe("a walk through pages returns each row once and in order", () => {
 
   test("as CSV, and for HEAD", async () => {
     const first = { ...read("paints", { select: columns("id"), window: two }), page: { kind: "first" } } as const;
-    const csv = await museum.run(first, { formats: [{ kind: "media", type: "text/csv" }] });
+    const csv = await fixture.run(first, { formats: [{ kind: "media", type: "text/csv" }] });
     expect(csv).toMatchObject({ body: "id\n1\n2", position: ["2"] });
-    expect(await museum.run(first, { includesBody: false })).toMatchObject({
+    expect(await fixture.run(first, { includesBody: false })).toMatchObject({
       body: null,
       rowCount: 2,
       position: ["2"],
@@ -255,12 +255,12 @@ describe("a walk through pages returns each row once and in order", () => {
 });
 
 test("and distinguishes rows in the same position from others that are only spelled alike", async () => {
-  await museum.owner.query(`
+  await fixture.owner.query(`
     create view api.amounts as select n from (values (1.0), (1.00), (2.0), (null), (null)) v (n);
     grant select on api.amounts to anon`);
-  await museum.reload();
+  await fixture.reload();
   const intent = read("amounts", { order: [term("n")], window: { offset: 0, limit: 1 } });
-  expect(await museum.run({ ...intent, page: { kind: "first" } })).toMatchObject({ position: [] });
-  expect(await museum.run(behind(intent, ["1.0"]))).toMatchObject({ body: '[{"n":2.0}]', position: ["2.0"] });
-  expect(await museum.run(behind(intent, ["2"]))).toMatchObject({ position: [] });
+  expect(await fixture.run({ ...intent, page: { kind: "first" } })).toMatchObject({ position: [] });
+  expect(await fixture.run(behind(intent, ["1.0"]))).toMatchObject({ body: '[{"n":2.0}]', position: ["2.0"] });
+  expect(await fixture.run(behind(intent, ["2"]))).toMatchObject({ position: [] });
 });

@@ -10,6 +10,7 @@ import {
   readResponseRow,
 } from "../../../planner/query/build-query.ts";
 import { answering } from "../expected.ts";
+import { type FixtureDatabase, type FixtureOptions, openFixture } from "../fixture-database.ts";
 import {
   aggregate,
   call,
@@ -23,16 +24,15 @@ import {
   remove,
   term,
 } from "../intents.ts";
-import { type Museum, openMuseum, type Wishes } from "../museum.ts";
 
-let museum: Museum;
+let fixture: FixtureDatabase;
 beforeAll(async () => {
-  museum = await openMuseum();
+  fixture = await openFixture();
 });
-afterAll(() => museum.drop());
+afterAll(() => fixture.drop());
 
-const planOf = (intent: ReadIntent, options?: Parameters<Museum["plan"]>[1]) =>
-  museum.plan(intent, options) as ReadPlan;
+const planOf = (intent: ReadIntent, options?: Parameters<FixtureDatabase["plan"]>[1]) =>
+  fixture.plan(intent, options) as ReadPlan;
 
 describe("a total", () => {
   const window = { offset: 1, limit: 2 };
@@ -49,28 +49,28 @@ describe("a total", () => {
       { count: "exact" },
     );
     const where = `where "works"."year" > $1 and exists (select 1 from "api"."artists" as "artists_1" where "artists_1"."id" = "works"."artist_id")`;
-    expect(museum.text(intent)).toContain(
+    expect(fixture.text(intent)).toContain(
       `pg_catalog.count(*), (select pg_catalog.count(*) from "api"."works" as "works" ${where}), nullif(`,
     );
-    expect(await museum.run(intent)).toMatchObject({ rowCount: 2, total: 5 });
+    expect(await fixture.run(intent)).toMatchObject({ rowCount: 2, total: 5 });
   });
 
   test("equals the page's own count if no rows are excluded", async () => {
-    expect(await museum.run(read("works", {}, { count: "exact" }))).toMatchObject({ rowCount: 7, total: 7 });
-    expect(await museum.run(read("works"))).toMatchObject({ rowCount: 7, total: null });
+    expect(await fixture.run(read("works", {}, { count: "exact" }))).toMatchObject({ rowCount: 7, total: 7 });
+    expect(await fixture.run(read("works"))).toMatchObject({ rowCount: 7, total: null });
   });
 
   test("is counted no further than an estimate needs", async () => {
     const intent = read("numbers", { select: columns("n") }, { count: "estimated" });
-    expect(museum.text(intent, { maxRows: 10 })).toContain(
+    expect(fixture.text(intent, { maxRows: 10 })).toContain(
       `(select pg_catalog.count(*) from (select 1 from "api"."numbers" as "numbers" limit 11) "_")`,
     );
-    expect(await museum.run(intent, { maxRows: 10 })).toMatchObject({ rowCount: 10, total: 11 });
+    expect(await fixture.run(intent, { maxRows: 10 })).toMatchObject({ rowCount: 10, total: 11 });
   });
 
   test("counts groups if rows are grouped", async () => {
     const intent = read("works", { select: [column("artist_id"), aggregate("count")], window }, { count: "exact" });
-    expect(await museum.run(intent)).toMatchObject({ rowCount: 2, total: 5 });
+    expect(await fixture.run(intent)).toMatchObject({ rowCount: 2, total: 5 });
   });
 
   test("is estimated from Postgres's plan of the same rows", async () => {
@@ -81,7 +81,7 @@ describe("a total", () => {
     expect(query.text).toBe(
       `explain (format json) select 1 from "api"."numbers" as "numbers" where "numbers"."n" < $1`,
     );
-    const [[text]] = (await museum.lines(query, intent)) as [[string]];
+    const [[text]] = (await fixture.lines(query, intent)) as [[string]];
     expect(JSON.parse(text)[0].Plan["Plan Rows"]).toBeGreaterThan(40);
   });
 });
@@ -89,7 +89,7 @@ describe("a total", () => {
 describe("streamed rows", () => {
   const CSV = { formats: [{ kind: "media", type: "text/csv" }] } as const;
   const STRIPPED = { formats: [{ kind: "array", type: "x/array", nulls: "stripped" }] } as const;
-  const longPlanOf = (intent: Intent, options?: Wishes) => toStreamedPlan(museum.plan(intent, options))!;
+  const longPlanOf = (intent: Intent, options?: FixtureOptions) => toStreamedPlan(fixture.plan(intent, options))!;
   const some = read("works", {
     select: columns("id", "title"),
     where: [compare("id", "lt", "3")],
@@ -103,13 +103,13 @@ describe("streamed rows", () => {
         "(select nullif(pg_catalog.current_setting('response.headers', true), '')), (select nullif(pg_catalog.current_setting('response.status', true), '')) " +
         `from (select "works"."id", "works"."title" from "api"."works" as "works" where "works"."id" < $1 order by "works"."id") "_"`,
     );
-    expect(await museum.lines(query, some)).toEqual([
+    expect(await fixture.lines(query, some)).toEqual([
       ['{"id":1,"title":"Water Lilies"}', "2", null, null],
       ['{"id":2,"title":"Impression, Sunrise"}', "2", null, null],
     ]);
   });
 
-  test.each<[string, Intent, Wishes]>([
+  test.each<[string, Intent, FixtureOptions]>([
     ["some", some, {}],
     ["all", read("works", { order: [term("id")] }), {}],
     ["without what is null", read("works", { order: [term("id")] }), STRIPPED],
@@ -125,24 +125,24 @@ describe("streamed rows", () => {
     ["of a function, counted", call("all_works", {}, { window: { offset: 1, limit: 2 } }, { count: "exact" }), {}],
   ])("concatenate to the body that Postgres makes: %s", async (_name, intent, options) => {
     const plan = longPlanOf(intent, options);
-    const lines = await museum.lines(buildRowsQuery(plan), intent);
+    const lines = await fixture.lines(buildRowsQuery(plan), intent);
     const { opening, separator, closing } = bodyFrame(plan);
-    const whole = await museum.run(intent, options);
+    const whole = await fixture.run(intent, options);
     expect(lines.length).toBeGreaterThan(0);
     expect(opening + lines.map(([line]) => line).join(separator) + closing).toBe(whole.body);
     expect(readResponseRow([whole.body, String(whole.rowCount), ...lines[0]!.slice(1)], plan)).toEqual(whole);
   });
 
   test("have the headers that a function sets with the first row", async () => {
-    await museum.owner.query(`
+    await fixture.owner.query(`
       create function api.speaking() returns setof api.works language plpgsql stable as $$ begin
         perform pg_catalog.set_config('response.status', '299', true);
         return query select * from api.works;
       end $$;
       grant execute on function api.speaking to anon`);
-    await museum.reload();
+    await fixture.reload();
     const intent = call("speaking");
-    const [first] = await museum.lines(buildRowsQuery(longPlanOf(intent)), intent);
+    const [first] = await fixture.lines(buildRowsQuery(longPlanOf(intent)), intent);
     expect(first!.slice(1)).toEqual([null, null, "299"]);
   });
 });
@@ -153,31 +153,31 @@ describe("an explained statement", () => {
   test("is the same one, and returns Postgres's plan", async () => {
     const formats = [{ kind: "plan", type: "x/plan", of: json, as: "json", options: ["verbose", "settings"] } as const];
     const intent = read("works", { where: [eq("id", "1")] });
-    const query = buildQuery(museum.plan(intent, { formats }));
+    const query = buildQuery(fixture.plan(intent, { formats }));
     expect(query.text).toBe(
       `explain (format json, verbose, settings) ${answering(`select "works".* from "api"."works" as "works" where "works"."id" = $1`)}`,
     );
-    const [[text]] = (await museum.lines(query, intent)) as [[string]];
+    const [[text]] = (await fixture.lines(query, intent)) as [[string]];
     expect(JSON.parse(text)[0].Plan["Node Type"]).toBe("Aggregate");
   });
 
   test("may be a text of several lines", async () => {
     const formats = [{ kind: "plan", type: "x/plan", of: json, as: "text", options: [] } as const];
     const intent = remove("works", { where: [eq("id", "1")] });
-    const lines = await museum.lines(buildQuery(museum.plan(intent, { formats })), intent);
+    const lines = await fixture.lines(buildQuery(fixture.plan(intent, { formats })), intent);
     expect(lines.length).toBeGreaterThan(2);
-    expect(await museum.rows(read("works", { select: columns("id"), where: [eq("id", "1")] }))).toEqual([{ id: 1 }]);
+    expect(await fixture.rows(read("works", { select: columns("id"), where: [eq("id", "1")] }))).toEqual([{ id: 1 }]);
   });
 });
 
 test("is the same for all values, and stays valid after a change of the table", async () => {
-  const texts = ["1", "2"].map((id) => museum.text(read("countries", { where: [eq("code", id)] })));
+  const texts = ["1", "2"].map((id) => fixture.text(read("countries", { where: [eq("code", id)] })));
   expect(texts[0]).toBe(texts[1]);
   const intent = read("countries", { where: [eq("code", "FR")] });
-  await museum.owner.query("alter table api.countries add column hymn text default 'la'");
-  expect(await museum.rows(intent)).toEqual([{ code: "FR", name: "France", hymn: "la" }]);
-  await museum.owner.query("alter table api.countries drop column hymn");
-  expect(await museum.rows(intent)).toEqual([{ code: "FR", name: "France" }]);
+  await fixture.owner.query("alter table api.countries add column hymn text default 'la'");
+  expect(await fixture.rows(intent)).toEqual([{ code: "FR", name: "France", hymn: "la" }]);
+  await fixture.owner.query("alter table api.countries drop column hymn");
+  expect(await fixture.rows(intent)).toEqual([{ code: "FR", name: "France" }]);
 });
 
 test("an error of Postgres itself is not an API error", () => {

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { answering } from "../expected.ts";
+import { type FixtureDatabase, openFixture } from "../fixture-database.ts";
 import {
   aggregate,
   at,
@@ -15,11 +16,10 @@ import {
   relation,
   term,
 } from "../intents.ts";
-import { type Museum, openMuseum } from "../museum.ts";
 
-let museum: Museum;
+let fixture: FixtureDatabase;
 beforeAll(async () => {
-  museum = await openMuseum(`
+  fixture = await openFixture(`
     create table api."_" ("_" int primary key, "result" text, "page" text);
     insert into api."_" values (1, 'r', 'p');
     create view api.doubled_artists as select a.id, a.name from api.artists a, pg_catalog.generate_series(1, 2);
@@ -28,17 +28,17 @@ beforeAll(async () => {
     grant select on all tables in schema api to anon;
   `);
 });
-afterAll(() => museum.drop());
+afterAll(() => fixture.drop());
 
 describe("a SELECT statement", () => {
   test("of all columns leaves them to Postgres, so that new columns appear", async () => {
     const intent = read("countries", { order: [term("code", { direction: "desc" })], window: { offset: 1, limit: 2 } });
-    expect(museum.text(intent)).toBe(
+    expect(fixture.text(intent)).toBe(
       answering(
         `select "countries".* from "api"."countries" as "countries" order by "countries"."code" desc limit 2 offset 1`,
       ),
     );
-    expect(await museum.rows(intent)).toEqual([
+    expect(await fixture.rows(intent)).toEqual([
       { code: "NL", name: "Netherlands" },
       { code: "JP", name: "Japan" },
     ]);
@@ -55,26 +55,26 @@ describe("a SELECT statement", () => {
       ],
       where: [eq("id", "1")],
     });
-    expect(museum.text(intent)).toBe(
+    expect(fixture.text(intent)).toBe(
       answering(
         `select "works"."id", "works"."shouted", cast("works"."year" as "text") as "when", ` +
           `"works"."details" operator(pg_catalog.->) 'size' operator(pg_catalog.->>)  E'it''s \\\\' as "it's \\", pg_catalog.to_jsonb("works"."tags")->0 as "tags", ` +
           `"works"."details" operator(pg_catalog.->) 'media'->0->>-1 as "media" from "api"."works" as "works" where "works"."id" = $1`,
       ),
     );
-    expect(await museum.rows(intent)).toEqual([
+    expect(await fixture.rows(intent)).toEqual([
       { id: 1, shouted: "WATER LILIES", when: "1906", "it's \\": null, tags: "water", media: "oil" },
     ]);
   });
 
   test("of no columns returns an empty object for each row", async () => {
     const intent = read("works", { select: [relation("artists", [])], where: [eq("id", "1")] });
-    expect(museum.text(intent)).toBe(answering(`select from "api"."works" as "works" where "works"."id" = $1`));
-    expect(await museum.rows(intent)).toEqual([{}]);
+    expect(fixture.text(intent)).toBe(answering(`select from "api"."works" as "works" where "works"."id" = $1`));
+    expect(await fixture.rows(intent)).toEqual([{}]);
   });
 
   test("lists each column if one has a data representation", () => {
-    expect(museum.text(read("colours"))).toBe(
+    expect(fixture.text(read("colours"))).toBe(
       answering(
         `select "colours"."id", "colours"."name", tools.shade_to_json("colours"."shade") as "shade" from "api"."colours" as "colours"`,
       ),
@@ -82,7 +82,7 @@ describe("a SELECT statement", () => {
   });
 
   test("returns columns with the names that statements use internally", async () => {
-    expect(await museum.rows(read("_"))).toEqual([{ _: 1, result: "r", page: "p" }]);
+    expect(await fixture.rows(read("_"))).toEqual([{ _: 1, result: "r", page: "p" }]);
   });
 });
 
@@ -93,7 +93,7 @@ describe("an embedded relation", () => {
       where: [compare("id", "gt", "5")],
       order: [term("id")],
     });
-    expect(museum.text(intent)).toBe(
+    expect(fixture.text(intent)).toBe(
       answering(
         `select "works"."title", (select pg_catalog.row_to_json("_".*) from (select "artists_1"."name", ` +
           `(select pg_catalog.row_to_json("_".*) from (select "countries_2"."name" from "api"."countries" as "countries_2" ` +
@@ -102,7 +102,7 @@ describe("an embedded relation", () => {
           `where "works"."id" > $1 order by "works"."id"`,
       ),
     );
-    expect(await museum.rows(intent)).toEqual([
+    expect(await fixture.rows(intent)).toEqual([
       { title: "The Great Wave", artists: { name: "Hokusai", countries: { name: "Japan" } } },
       { title: "Fragment", artists: null },
     ]);
@@ -116,14 +116,14 @@ describe("an embedded relation", () => {
       orders: [at("late", [term("year", { direction: "desc", nulls: "last" })])],
       ranges: [at("late", { offset: 0, limit: 1 })],
     });
-    expect(museum.text(intent)).toBe(
+    expect(fixture.text(intent)).toBe(
       answering(
         `select "artists"."name", (select coalesce(pg_catalog.json_agg("_".*), '[]') from (select "works_1"."title" from "api"."works" as "works_1" ` +
           `where "works_1"."artist_id" = "artists"."id" and "works_1"."year" > $1 order by "works_1"."year" desc nulls last limit 1) "_") ` +
           `as "late" from "api"."artists" as "artists" where "artists"."id" < $2`,
       ),
     );
-    expect(await museum.rows(intent)).toEqual([
+    expect(await fixture.rows(intent)).toEqual([
       { name: "Claude", late: [{ title: "Water Lilies" }] },
       { name: "Vincent", late: [{ title: "The Starry Night" }] },
     ]);
@@ -134,14 +134,14 @@ describe("an embedded relation", () => {
       select: [column("id"), relation("works", columns("id"))],
       where: [eq("id", "2")],
     });
-    expect(museum.text(intent)).toBe(
+    expect(fixture.text(intent)).toBe(
       answering(
         `select "exhibitions"."id", (select coalesce(pg_catalog.json_agg("_".*), '[]') from (select "works"."id" from "api"."works" as "works" ` +
           `join "api"."exhibits" as "exhibits" on "exhibits"."work_id" = "works"."id" where "exhibits"."exhibition_id" = "exhibitions"."id") "_") ` +
           `as "works" from "api"."exhibitions" as "exhibitions" where "exhibitions"."id" = $1`,
       ),
     );
-    expect(await museum.rows(intent)).toEqual([{ id: 2, works: [{ id: 3 }, { id: 5 }] }]);
+    expect(await fixture.rows(intent)).toEqual([{ id: 2, works: [{ id: 3 }, { id: 5 }] }]);
   });
 
   test("may be a function of the row", async () => {
@@ -149,14 +149,14 @@ describe("an embedded relation", () => {
       select: [relation("masterpiece", columns("title")), relation("shown_works", columns("id"))],
       where: [eq("id", "2")],
     });
-    expect(museum.text(intent)).toBe(
+    expect(fixture.text(intent)).toBe(
       answering(
         `select (select pg_catalog.row_to_json("_".*) from (select "works_1"."title" from "api"."masterpiece"("artists".*) as "works_1" limit 1) "_") as "masterpiece", ` +
           `(select coalesce(pg_catalog.json_agg("_".*), '[]') from (select "works_1"."id" from "api"."shown_works"("artists".*) as "works_1") "_") as "shown_works" ` +
           `from "api"."artists" as "artists" where "artists"."id" = $1`,
       ),
     );
-    expect(await museum.rows(intent)).toEqual([
+    expect(await fixture.rows(intent)).toEqual([
       { masterpiece: { title: "The Starry Night" }, shown_works: [{ id: 3 }] },
     ]);
   });
@@ -170,20 +170,20 @@ describe("an embedded relation", () => {
       ],
       where: [eq("id", "2")],
     });
-    expect(await museum.rows(intent)).toEqual([{ id: 2, team: [{ id: 4 }], boss: { id: 1 } }]);
+    expect(await fixture.rows(intent)).toEqual([{ id: 2, team: [{ id: 4 }], boss: { id: 1 } }]);
   });
 
   test("has an alias that no outer table has", async () => {
     const inner = relation("works", [relation("artists", [relation("works", columns("id"))])], { hint: "works_1" });
     const intent = read("deep_works", { select: [inner] });
-    expect(museum.text(intent)).toContain(`"api"."works" as "works_1" where "works_1"."id" = "deep_works"."works_1"`);
-    expect(await museum.rows(intent)).toEqual([{ works: { artists: { works: [{ id: 1 }, { id: 2 }] } } }]);
+    expect(fixture.text(intent)).toContain(`"api"."works" as "works_1" where "works_1"."id" = "deep_works"."works_1"`);
+    expect(await fixture.rows(intent)).toEqual([{ works: { artists: { works: [{ id: 1 }, { id: 2 }] } } }]);
   });
 
   test("to one row stays one row if a view has several", async () => {
     const intent = read("works", { select: [relation("doubled_artists", columns("name"))], where: [eq("id", "1")] });
-    expect(museum.text(intent)).toContain(`= "works"."artist_id" limit 1) "_") as "doubled_artists"`);
-    expect(await museum.rows(intent)).toEqual([{ doubled_artists: { name: "Claude" } }]);
+    expect(fixture.text(intent)).toContain(`= "works"."artist_id" limit 1) "_") as "doubled_artists"`);
+    expect(await fixture.rows(intent)).toEqual([{ doubled_artists: { name: "Claude" } }]);
   });
 
   test("excludes rows without it if it is inner, at any depth", async () => {
@@ -192,7 +192,7 @@ describe("an embedded relation", () => {
       select: [column("id"), relation("artists", [column("name"), countries], { join: "inner" })],
       conditions: [at("artists.countries", eq("code", "JP"))],
     });
-    expect(museum.text(intent)).toBe(
+    expect(fixture.text(intent)).toBe(
       answering(
         `select "works"."id", (select pg_catalog.row_to_json("_".*) from (select "artists_1"."name", (select pg_catalog.row_to_json("_".*) from ` +
           `(select "countries_2"."name" from "api"."countries" as "countries_2" where "countries_2"."code" = "artists_1"."country" and "countries_2"."code" = $1) "_") as "countries" ` +
@@ -202,18 +202,18 @@ describe("an embedded relation", () => {
           `where "countries_2"."code" = "artists_1"."country" and "countries_2"."code" = $1))`,
       ),
     );
-    expect(await museum.rows(intent)).toEqual([{ id: 6, artists: { name: "Hokusai", countries: { name: "Japan" } } }]);
+    expect(await fixture.rows(intent)).toEqual([{ id: 6, artists: { name: "Hokusai", countries: { name: "Japan" } } }]);
   });
 
   test("counts its rows by a column with the name count, as older clients do", async () => {
     const intent = read("artists", { select: [relation("works", columns("count"))], where: [eq("id", "1")] });
-    expect(await museum.rows(intent, { aggregates: false })).toEqual([{ works: [{ count: 2 }] }]);
+    expect(await fixture.rows(intent, { aggregates: false })).toEqual([{ works: [{ count: 2 }] }]);
   });
 });
 
 describe("conditions on relations", () => {
   const ids = async (intent: ReturnType<typeof read>) =>
-    ((await museum.rows(intent)) as { id: number }[]).map(({ id }) => id);
+    ((await fixture.rows(intent)) as { id: number }[]).map(({ id }) => id);
 
   test("filter rows by the existence of related rows", async () => {
     const select = [column("id"), relation("works", [])];
@@ -228,7 +228,7 @@ describe("conditions on relations", () => {
       where: [{ kind: "or", negated: false, conditions: [isNull("artists", true), isNull("labels", true)] }],
       order: [term("id")],
     });
-    expect(museum.text(intent)).toContain(
+    expect(fixture.text(intent)).toContain(
       `where (exists (select 1 from "api"."artists" as "artists_1" where "artists_1"."id" = "works"."artist_id" and "artists_1"."name" = $1) or exists `,
     );
     expect(await ids(intent)).toEqual([3, 4, 6]);
@@ -241,7 +241,7 @@ describe("conditions on relations", () => {
       where: [{ kind: "or", negated: false, conditions: [related, eq("id", "7")] }],
       order: [term("id")],
     });
-    expect(museum.text(intent)).toBe(
+    expect(fixture.text(intent)).toBe(
       answering(
         `select "works"."id" from "api"."works" as "works" where (exists (select 1 from "api"."artists" as "artists_1" ` +
           `where "artists_1"."id" = "works"."artist_id" and "artists_1"."name" = $1) or "works"."id" = $2) order by "works"."id"`,
@@ -282,10 +282,10 @@ describe("the order by a relation's column", () => {
       select: [column("id"), relation("artists", columns("name"))],
       order: [term("born", { relation: "artists", nulls: "first" }), term("id", { direction: "desc" })],
     });
-    expect(museum.text(intent)).toContain(
+    expect(fixture.text(intent)).toContain(
       `order by (select "artists_1"."born" from "api"."artists" as "artists_1" where "artists_1"."id" = "works"."artist_id" limit 1) nulls first, "works"."id" desc`,
     );
-    expect(((await museum.rows(intent)) as { id: number }[]).map(({ id }) => id)).toEqual([7, 5, 6, 2, 1, 4, 3]);
+    expect(((await fixture.rows(intent)) as { id: number }[]).map(({ id }) => id)).toEqual([7, 5, 6, 2, 1, 4, 3]);
   });
 });
 
@@ -299,7 +299,7 @@ describe("a spread relation", () => {
       ],
       where: [compare("id", "gt", "5")],
     });
-    expect(museum.text(intent)).toBe(
+    expect(fixture.text(intent)).toBe(
       answering(
         `select "works"."id", "spread_1"."c1" as "name", "spread_1"."c2" as "land", "spread_1"."c3" as "works" from "api"."works" as "works" ` +
           `left join lateral (select "artists_1"."name" as "c1", "spread_2"."c1" as "c2", (select coalesce(pg_catalog.json_agg("_".*), '[]') from ` +
@@ -309,7 +309,7 @@ describe("a spread relation", () => {
           `where "works"."id" > $1`,
       ),
     );
-    expect(await museum.rows(intent)).toEqual([
+    expect(await fixture.rows(intent)).toEqual([
       { id: 6, name: "Hokusai", land: "Japan", works: [{ id: 6 }] },
       { id: 7, name: null, land: null, works: null },
     ]);
@@ -320,7 +320,7 @@ describe("a spread relation", () => {
       select: [relation("works", [everyColumn()], { spread: true })],
       where: [eq("work_id", "6")],
     });
-    const [row] = (await museum.rows(intent)) as object[];
+    const [row] = (await fixture.rows(intent)) as object[];
     expect(Object.keys(row!)).toEqual([
       "id",
       "artist_id",
@@ -340,10 +340,10 @@ describe("a spread relation", () => {
       where: [{ kind: "or", negated: false, conditions: [eq("id", "1"), eq("id", "5")] }],
       orders: [at("works", [term("year")])],
     });
-    expect(museum.text(intent)).toContain(
+    expect(fixture.text(intent)).toContain(
       `left join lateral (select coalesce(pg_catalog.json_agg("_"."c1"), '[]') as "c1", coalesce(pg_catalog.json_agg("_"."c2"), '[]') as "c2" from (select "works_1"."title" as "c1"`,
     );
-    expect(await museum.rows(intent)).toEqual([
+    expect(await fixture.rows(intent)).toEqual([
       { id: 1, title: ["Impression, Sunrise", "Water Lilies"], year: [1872, 1906] },
       { id: 5, title: [], year: [] },
     ]);
@@ -357,7 +357,7 @@ describe("a spread relation", () => {
       ],
       where: [eq("id", "1")],
     });
-    expect(await museum.rows(intent)).toEqual([{ curator: "Ada", deputy: "Ben" }]);
+    expect(await fixture.rows(intent)).toEqual([{ curator: "Ada", deputy: "Ben" }]);
   });
 });
 
@@ -372,17 +372,17 @@ describe("aggregates", () => {
       order: [term("artist_id", { nulls: "last" })],
       window: { offset: 0, limit: 2 },
     });
-    expect(museum.text(intent)).toBe(
+    expect(fixture.text(intent)).toBe(
       answering(
         `select "works"."artist_id" as "by", pg_catalog.count(*) as "count", cast(pg_catalog.sum("works"."price") as "text") as "sum" ` +
           `from "api"."works" as "works" group by 1 order by "works"."artist_id" nulls last limit 2`,
       ),
     );
-    expect(await museum.rows(intent)).toEqual([
+    expect(await fixture.rows(intent)).toEqual([
       { by: 1, count: 2, sum: "179.50" },
       { by: 2, count: 2, sum: "100.00" },
     ]);
-    expect(await museum.rows(read("works", { select: [aggregate("max", "year", { alias: "last" })] }))).toEqual([
+    expect(await fixture.rows(read("works", { select: [aggregate("max", "year", { alias: "last" })] }))).toEqual([
       { last: 1906 },
     ]);
   });
@@ -396,10 +396,10 @@ describe("aggregates", () => {
       ],
       where: [compare("artist_id", "gt", "3")],
     });
-    expect(museum.text(intent)).toContain(
+    expect(fixture.text(intent)).toContain(
       `as "jsonb") as "artists" from "api"."works" as "works" where "works"."artist_id" > $1 group by 1, 3`,
     );
-    expect(await museum.rows(intent)).toEqual([{ copies: "100", count: 1, artists: { name: "Hokusai" } }]);
+    expect(await fixture.rows(intent)).toEqual([{ copies: "100", count: 1, artists: { name: "Hokusai" } }]);
   });
 
   test("of a spread relation are grouped by the outer rows", async () => {
@@ -414,14 +414,14 @@ describe("aggregates", () => {
       ],
       order: [term("country", { relation: "artists", nulls: "last" })],
     });
-    expect(museum.text(intent)).toBe(
+    expect(fixture.text(intent)).toBe(
       answering(
         `select pg_catalog.count(*) as "count", "spread_1"."c1" as "country", pg_catalog.min("spread_1"."c2") as "min", pg_catalog.count("spread_1"."c3") as "artists" ` +
           `from "api"."works" as "works" left join lateral (select "artists_1"."country" as "c1", "artists_1"."born" as "c2", 1 as "c3" ` +
           `from "api"."artists" as "artists_1" where "artists_1"."id" = "works"."artist_id") as "spread_1" on true group by 2 order by "spread_1"."c1" nulls last`,
       ),
     );
-    expect(await museum.rows(intent)).toEqual([
+    expect(await fixture.rows(intent)).toEqual([
       { count: 2, country: "FR", min: 1840, artists: 2 },
       { count: 1, country: "JP", min: 1760, artists: 1 },
       { count: 3, country: "NL", min: 1606, artists: 3 },
@@ -431,12 +431,12 @@ describe("aggregates", () => {
 
   test("work in embedded relations, and beside all columns", async () => {
     const inner = read("artists", { select: [relation("works", [aggregate("sum", "price")])], where: [eq("id", "5")] });
-    expect(await museum.rows(inner)).toEqual([{ works: [{ sum: null }] }]);
+    expect(await fixture.rows(inner)).toEqual([{ works: [{ sum: null }] }]);
     const whole = read("countries", { select: [everyColumn(), aggregate("count")], where: [eq("code", "FR")] });
-    expect(await museum.rows(whole)).toEqual([{ code: "FR", name: "France", count: 1 }]);
+    expect(await fixture.rows(whole)).toEqual([{ code: "FR", name: "France", count: 1 }]);
   });
 
   test("work on the rows of a function", async () => {
-    expect(await museum.rows(call("all_works", {}, { select: [aggregate("max", "id")] }))).toEqual([{ max: 7 }]);
+    expect(await fixture.rows(call("all_works", {}, { select: [aggregate("max", "id")] }))).toEqual([{ max: 7 }]);
   });
 });

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { guardError } from "../../../planner/query/build-query.ts";
 import { answering } from "../expected.ts";
+import { type FixtureDatabase, openFixture } from "../fixture-database.ts";
 import {
   at,
   column,
@@ -15,12 +16,11 @@ import {
   term,
   update,
 } from "../intents.ts";
-import { type Museum, openMuseum } from "../museum.ts";
 import { payloadOf } from "../payload.ts";
 
-let museum: Museum;
+let fixture: FixtureDatabase;
 beforeAll(async () => {
-  museum = await openMuseum(`
+  fixture = await openFixture(`
     create table api.payload (id int primary key, note text);
     create table api.result (id int primary key, note text);
     insert into api.payload values (1, 'a');
@@ -30,7 +30,7 @@ beforeAll(async () => {
     select private.rewind();
   `);
 });
-afterAll(() => museum.drop());
+afterAll(() => fixture.drop());
 
 const UP = `pg_catalog.set_config('pgrst.inserted', (coalesce(nullif(pg_catalog.current_setting('pgrst.inserted', true), '')::int, 0) + 1)::pg_catalog.text, true) <> '0'`;
 const DOWN = `pg_catalog.set_config('pgrst.inserted', (coalesce(nullif(pg_catalog.current_setting('pgrst.inserted', true), '')::int, 0) - 1)::pg_catalog.text, true) <> '-1'`;
@@ -44,7 +44,7 @@ const quietly = (change: string, more = "null, null") =>
 describe("an insert", () => {
   test("of one row names its columns only, so that the others have their defaults", async () => {
     const intent = insert("items", { name: "glue" }, { select: columns("name", "quantity", "note") });
-    expect(museum.text(intent)).toBe(
+    expect(fixture.text(intent)).toBe(
       answering(`select "items"."name", "items"."quantity", "items"."note" from "result" as "items"`, {
         with:
           `"result" as (insert into "api"."items" ("name") select "payload"."name" from pg_catalog.json_to_record($1::pg_catalog.json) as "payload"("name" text) ` +
@@ -52,7 +52,7 @@ describe("an insert", () => {
         more: "null, null",
       }),
     );
-    expect(await museum.rows(intent)).toEqual([{ name: "glue", quantity: 1, note: "none" }]);
+    expect(await fixture.rows(intent)).toEqual([{ name: "glue", quantity: 1, note: "none" }]);
   });
 
   test("of many rows returns them with embedded rows", async () => {
@@ -64,10 +64,10 @@ describe("an insert", () => {
       select: [column("title"), relation("artists", columns("name")), relation("maker", columns("id"))],
       order: [term("id", { direction: "desc" })],
     });
-    expect(museum.text(intent)).toContain(
+    expect(fixture.text(intent)).toContain(
       `from pg_catalog.json_to_recordset($1::pg_catalog.json) as "payload"("id" integer, "title" text, "artist_id" integer)`,
     );
-    expect(await museum.rows(intent)).toEqual([
+    expect(await fixture.rows(intent)).toEqual([
       { title: "B", artists: null, maker: null },
       { title: "A", artists: { name: "Claude" }, maker: { id: 1 } },
     ]);
@@ -77,9 +77,9 @@ describe("an insert", () => {
     const payload = payloadOf('[{"year":1906,"title":"A","id":50},{"year":null,"title":"B","id":51}]');
     const intent = { ...insert("works", []), payload };
     const from = `from unnest($1::integer[], $2::text[], $3::integer[]) as "payload"("id", "title", "year")`;
-    expect(museum.text(intent)).toContain(from);
-    expect(museum.text({ ...intent, missingAsDefault: true })).toContain(from);
-    expect(await museum.rows(intent)).toMatchObject([
+    expect(fixture.text(intent)).toContain(from);
+    expect(fixture.text({ ...intent, missingAsDefault: true })).toContain(from);
+    expect(await fixture.rows(intent)).toMatchObject([
       { id: 50, title: "A", year: 1906 },
       { id: 51, title: "B", year: null },
     ]);
@@ -88,11 +88,11 @@ describe("an insert", () => {
   test("of rows with JSON values reads them row by row", async () => {
     const payload = payloadOf('[{"each":1,"said":{"a":1.0}},{"each":2,"said":null}]');
     const intent = { ...insert("sheets", []), payload };
-    expect(museum.text(intent)).toContain(
+    expect(fixture.text(intent)).toContain(
       `select "payload"."each", "payload"."said" from (select "each", "said"::jsonb from unnest($1::integer[], $2::text[]) ` +
         `as "each"("each", "said")) as "payload"("each", "said")`,
     );
-    expect(await museum.rows(intent)).toEqual([
+    expect(await fixture.rows(intent)).toEqual([
       { each: 1, said: { a: 1 } },
       { each: 2, said: null },
     ]);
@@ -100,58 +100,58 @@ describe("an insert", () => {
 
   test("returns nothing if no rows are requested, and so requires no SELECT privilege", async () => {
     const intent = insert("append_only", { id: 1, entry: "x" }, {}, { returned: "nothing" });
-    expect(museum.text(intent)).toBe(
+    expect(fixture.text(intent)).toBe(
       quietly(
         `insert into "api"."append_only" ("id", "entry") select "payload"."id", "payload"."entry" from pg_catalog.json_to_record($1::pg_catalog.json) as "payload"("id" integer, "entry" text) returning 1`,
       ),
     );
-    expect(await museum.run(intent)).toMatchObject({ rowCount: 1, body: null });
-    await expect(museum.run({ ...intent, returned: "headers" })).rejects.toMatchObject({ code: "42501" });
+    expect(await fixture.run(intent)).toMatchObject({ rowCount: 1, body: null });
+    await expect(fixture.run({ ...intent, returned: "headers" })).rejects.toMatchObject({ code: "42501" });
   });
 
   test("returns the location of the one new row, with its key in JSON", async () => {
     const intent = insert("exhibits", { exhibition_id: 3, work_id: 7 }, {}, { returned: "headers" });
-    expect(museum.text(intent)).toBe(
+    expect(fixture.text(intent)).toBe(
       quietly(
         `insert into "api"."exhibits" ("exhibition_id", "work_id") select "payload"."exhibition_id", "payload"."work_id" from ` +
           `pg_catalog.json_to_record($1::pg_catalog.json) as "payload"("exhibition_id" integer, "work_id" integer) returning "exhibits"."exhibition_id", "exhibits"."work_id"`,
         `case when pg_catalog.count(*) = 1 then (select pg_catalog.json_build_array(pg_catalog.row_to_json("result".*) operator(pg_catalog.->>) 'exhibition_id', pg_catalog.row_to_json("result".*) operator(pg_catalog.->>) 'work_id') from "result") end, null`,
       ),
     );
-    expect((await museum.run(intent)).location).toEqual(["3", "7"]);
+    expect((await fixture.run(intent)).location).toEqual(["3", "7"]);
     expect(
-      (await museum.run(insert("visits", { on_day: "2024-07-01", person_id: 1 }, {}, { returned: "headers" })))
+      (await fixture.run(insert("visits", { on_day: "2024-07-01", person_id: 1 }, {}, { returned: "headers" })))
         .location,
     ).toEqual(["2024-07-01", "1"]);
-    expect((await museum.run(insert("only_key", [{}, {}], {}, { returned: "headers" }))).location).toBeNull();
-    expect((await museum.run(insert("keyless", { a: 1 }, {}, { returned: "headers" }))).location).toBeNull();
+    expect((await fixture.run(insert("only_key", [{}, {}], {}, { returned: "headers" }))).location).toBeNull();
+    expect((await fixture.run(insert("keyless", { a: 1 }, {}, { returned: "headers" }))).location).toBeNull();
   });
 
   test("of objects without keys inserts rows of defaults, and of an empty array none", async () => {
-    expect(museum.text(insert("only_key", [{}], {}, { returned: "nothing" }))).toBe(
+    expect(fixture.text(insert("only_key", [{}], {}, { returned: "nothing" }))).toBe(
       quietly(
         `insert into "api"."only_key" select from pg_catalog.json_array_elements($1::pg_catalog.json) as "payload" returning 1`,
       ),
     );
-    expect(museum.text(insert("only_key", {}, {}, { returned: "nothing" }))).toBe(
+    expect(fixture.text(insert("only_key", {}, {}, { returned: "nothing" }))).toBe(
       quietly(`insert into "api"."only_key" select from (values (1)) as "payload" returning 1`),
     );
-    expect(await museum.run(insert("only_key", [{}, {}]))).toMatchObject({ rowCount: 2 });
-    expect(await museum.run(insert("only_key", {}))).toMatchObject({ rowCount: 1 });
-    expect(await museum.run(insert("only_key", []))).toMatchObject({ rowCount: 0, body: "[]" });
+    expect(await fixture.run(insert("only_key", [{}, {}]))).toMatchObject({ rowCount: 2 });
+    expect(await fixture.run(insert("only_key", {}))).toMatchObject({ rowCount: 1 });
+    expect(await fixture.run(insert("only_key", []))).toMatchObject({ rowCount: 0, body: "[]" });
   });
 
   test("sets missing keys to their default if preferred, and null values to null", async () => {
     const rows = [{ id: 90, a: 5, b: null, c: "sad", d: 1, e: "x" }, { id: 91 }];
     const intent = insert("defaults", rows, { order: [term("id")] }, { missingAsDefault: true });
-    expect(museum.text(intent)).toContain(
+    expect(fixture.text(intent)).toContain(
       `from (select case when "each"."json" operator(pg_catalog.->) 'id' is null then "each"."default_1" else "row"."id" end as "id", ` +
         `case when "each"."json" operator(pg_catalog.->) 'a' is null then "each"."default_2" else "row"."a" end as "a", `,
     );
-    expect(museum.text(intent)).toContain(
+    expect(fixture.text(intent)).toContain(
       `(select "json", pg_catalog.nextval(pg_catalog.pg_get_serial_sequence('"api"."defaults"', 'id'))::integer as "default_1", ((1 + 1))::integer as "default_2", `,
     );
-    expect(await museum.rows(intent)).toEqual([
+    expect(await fixture.rows(intent)).toEqual([
       { id: 90, a: 5, b: null, c: "sad", d: 1, e: "x" },
       { id: 91, a: 2, b: "b", c: "calm", d: 3, e: null },
     ]);
@@ -163,14 +163,14 @@ describe("an insert", () => {
     );
     const { payload } = one;
     const withAll = { ...one, payload: { ...payload, columns: ["id", "a", "b"] } };
-    expect(await museum.rows(withAll)).toEqual([{ id: expect.any(Number), a: null, b: "x" }]);
+    expect(await fixture.rows(withAll)).toEqual([{ id: expect.any(Number), a: null, b: "x" }]);
   });
 
   test("advances the sequence for every record with missing=default, as in PostgREST", async () => {
     const numbers = async (rows: object[]) => {
       const intent = insert("defaults", rows, { select: columns("id") }, { missingAsDefault: true });
       const payload = { ...intent.payload, columns: ["id", "a"] };
-      const inserted = (await museum.rows({ ...intent, payload })) as { id: number }[];
+      const inserted = (await fixture.rows({ ...intent, payload })) as { id: number }[];
       return inserted.map(({ id }) => id);
     };
     const [before] = await numbers([{ a: 1 }]);
@@ -182,22 +182,22 @@ describe("an insert", () => {
       { id: 8, name: "blue", shade: "#0000ff" },
       { id: 9, name: "none", shade: null },
     ]);
-    expect(museum.text(intent)).toContain(`tools.shade_from_json("row"."shade") as "shade"`);
-    expect(await museum.rows(intent)).toEqual([
+    expect(fixture.text(intent)).toContain(`tools.shade_from_json("row"."shade") as "shade"`);
+    expect(await fixture.rows(intent)).toEqual([
       { id: 8, name: "blue", shade: "#0000ff" },
       { id: 9, name: "none", shade: null },
     ]);
   });
 
   test("through a trigger returns the headers that the trigger sets", async () => {
-    const { headers, status } = await museum.run(insert("watched", { id: 2, name: "told" }));
+    const { headers, status } = await fixture.run(insert("watched", { id: 2, name: "told" }));
     expect([headers, status]).toEqual(['[{"X-Fixture": "told"}]', "299"]);
   });
 
   test("writes columns with names that the statement uses internally", async () => {
     for (const table of ["payload", "result"]) {
-      expect(await museum.rows(insert(table, { id: 2, note: "b" }))).toEqual([{ id: 2, note: "b" }]);
-      expect(await museum.rows(update(table, { note: "c" }, { where: [eq("id", "1")] }))).toEqual([
+      expect(await fixture.rows(insert(table, { id: 2, note: "b" }))).toEqual([{ id: 2, note: "b" }]);
+      expect(await fixture.rows(update(table, { note: "c" }, { where: [eq("id", "1")] }))).toEqual([
         { id: 1, note: "c" },
       ]);
     }
@@ -212,7 +212,7 @@ describe("an insert that conflicts with existing rows", () => {
 
   test("updates them, and counts the new ones", async () => {
     const intent = insert("keyed", rows, {}, { upsert: { resolution: "merge", onConflict: null } });
-    expect(museum.text(intent)).toBe(
+    expect(fixture.text(intent)).toBe(
       answering(`select "keyed".* from "result" as "keyed"`, {
         with:
           `"result" as (insert into "api"."keyed" ("code", "name") select "payload"."code", "payload"."name" from ` +
@@ -221,7 +221,7 @@ describe("an insert that conflicts with existing rows", () => {
         more: `null, ${INSERTED}`,
       }),
     );
-    const answer = await museum.run(intent);
+    const answer = await fixture.run(intent);
     expect(answer.inserted).toBe(1);
     expect(JSON.parse(answer.body!)).toEqual([
       { code: "one", name: "Uno", n: 1 },
@@ -229,7 +229,7 @@ describe("an insert that conflicts with existing rows", () => {
     ]);
     expect(
       (
-        await museum.run({
+        await fixture.run({
           ...intent,
           payload: { ...intent.payload, json: Buffer.from('[{"code":"one","name":"x"}]') },
         })
@@ -239,10 +239,10 @@ describe("an insert that conflicts with existing rows", () => {
 
   test("ignores them", async () => {
     const intent = insert("keyed", rows, {}, { upsert: { resolution: "ignore", onConflict: null } });
-    expect(museum.text(intent)).toContain(
+    expect(fixture.text(intent)).toContain(
       `as "payload"("code" text, "name" text) on conflict ("code") do nothing returning`,
     );
-    expect(await museum.rows(intent)).toEqual([{ code: "nine", name: "Nine", n: 7 }]);
+    expect(await fixture.rows(intent)).toEqual([{ code: "nine", name: "Nine", n: 7 }]);
   });
 
   test("by the columns that the client names", async () => {
@@ -252,10 +252,10 @@ describe("an insert that conflicts with existing rows", () => {
       {},
       { upsert: { resolution: "merge", onConflict: ["name"] } },
     );
-    expect(await museum.rows(named)).toEqual([{ code: "new", name: "One", n: 1 }]);
+    expect(await fixture.rows(named)).toEqual([{ code: "new", name: "One", n: 1 }]);
     const odd = insert("keyed", rows, {}, { upsert: { resolution: "ignore", onConflict: ['no"such', "column"] } });
-    expect(museum.text(odd)).toContain(`on conflict ("no""such", "column") do nothing`);
-    await expect(museum.run(odd)).rejects.toMatchObject({ code: "42703" });
+    expect(fixture.text(odd)).toContain(`on conflict ("no""such", "column") do nothing`);
+    await expect(fixture.run(odd)).rejects.toMatchObject({ code: "42703" });
   });
 });
 
@@ -270,19 +270,19 @@ describe("PUT", () => {
 
   test("inserts the row or replaces it", async () => {
     const intent = put({ code: "one", name: "Uno", n: 2 }, "one");
-    expect(museum.text(intent)).toContain(
+    expect(fixture.text(intent)).toContain(
       `pg_catalog.json_to_record($1::pg_catalog.json) as "payload"("code" text, "name" text, "n" integer) where ${UP} and "payload"."code" = $2 on conflict ("code") do update`,
     );
-    expect(museum.text(intent)).toContain(
+    expect(fixture.text(intent)).toContain(
       `case when pg_catalog.count(*) <> 1 then pg_catalog.current_setting('PGRST115 ' || pg_catalog.count(*)::pg_catalog.text) end`,
     );
-    expect(await museum.run(intent)).toMatchObject({ rowCount: 1, inserted: 0 });
-    expect(await museum.run(put({ code: "new", name: "New" }, "new"))).toMatchObject({ rowCount: 1, inserted: 1 });
+    expect(await fixture.run(intent)).toMatchObject({ rowCount: 1, inserted: 0 });
+    expect(await fixture.run(put({ code: "new", name: "New" }, "new"))).toMatchObject({ rowCount: 1, inserted: 1 });
   });
 
   test("writes nothing if the payload has another row, or several", async () => {
     const refused = async (row: object, code: string) => {
-      const error = await museum.run(put(row, code)).catch((reason: unknown) => reason);
+      const error = await fixture.run(put(row, code)).catch((reason: unknown) => reason);
       return guardError(error);
     };
     expect(await refused({ code: "one", name: "x" }, "two")).toMatchObject({ kind: "invalid", code: "PGRST115" });
@@ -310,7 +310,7 @@ describe("an update", () => {
         order: [term("title")],
       },
     );
-    expect(museum.text(intent)).toBe(
+    expect(fixture.text(intent)).toBe(
       answering(
         `select "works"."id", "works"."shouted", (select pg_catalog.row_to_json("_".*) from (select "artists_1"."name" from "api"."artists" as "artists_1" ` +
           `where "artists_1"."id" = "works"."artist_id" and "artists_1"."name" = $3) "_") as "artists" from "result" as "works" order by "works"."title"`,
@@ -323,7 +323,7 @@ describe("an update", () => {
         },
       ),
     );
-    expect(await museum.rows(intent)).toEqual([
+    expect(await fixture.rows(intent)).toEqual([
       { id: 2, shouted: "IMPRESSION, SUNRISE", artists: null },
       { id: 1, shouted: "WATER LILIES", artists: null },
     ]);
@@ -331,9 +331,9 @@ describe("an update", () => {
 
   test("without columns changes no rows", async () => {
     const intent = update("works", {}, { where: [eq("id", "1")] });
-    expect(museum.text(intent)).toContain(`"result" as (select "works".* from "api"."works" where false)`);
-    expect(await museum.run(intent)).toMatchObject({ rowCount: 0, body: "[]" });
-    expect(await museum.run({ ...intent, returned: "nothing" })).toMatchObject({ rowCount: 0 });
+    expect(fixture.text(intent)).toContain(`"result" as (select "works".* from "api"."works" where false)`);
+    expect(await fixture.run(intent)).toMatchObject({ rowCount: 0, body: "[]" });
+    expect(await fixture.run({ ...intent, returned: "nothing" })).toMatchObject({ rowCount: 0 });
   });
 
   test("returns all columns beside a computed one, and computed relations of the new row", async () => {
@@ -345,11 +345,11 @@ describe("an update", () => {
         where: [eq("id", "1")],
       },
     );
-    expect(museum.text(intent)).toContain(`returning "artists".*, "artists"."shouted")`);
-    expect(museum.text(intent)).toContain(
+    expect(fixture.text(intent)).toContain(`returning "artists".*, "artists"."shouted")`);
+    expect(fixture.text(intent)).toContain(
       `from "api"."masterpiece"(row("artists"."id", "artists"."name", "artists"."born", "artists"."died", "artists"."country")::"api"."artists") as "works_1"`,
     );
-    expect(await museum.rows(intent)).toEqual([
+    expect(await fixture.rows(intent)).toEqual([
       {
         id: 1,
         name: "C.",
@@ -368,26 +368,26 @@ describe("an update", () => {
       { died: 0 },
       { select: [column("id"), relation("works", [])], where: [isNull("works")] },
     );
-    expect(await museum.rows(intent)).toEqual([{ id: 5 }]);
+    expect(await fixture.rows(intent)).toEqual([{ id: 5 }]);
   });
 
   test("is rolled back if it changes more than the one requested row", async () => {
     const intent = update("works", { price: 1 }, { where: [compare("id", "lt", "3")] });
-    const error = await museum.run(intent, { formats: [OBJECT] }).catch((reason: unknown) => reason);
+    const error = await fixture.run(intent, { formats: [OBJECT] }).catch((reason: unknown) => reason);
     expect(guardError(error)).toMatchObject({
       kind: "notAcceptable",
       code: "PGRST116",
       details: "The result contains 2 rows",
     });
     const one = update("works", { price: 1 }, { select: columns("id"), where: [eq("id", "3")] });
-    expect((await museum.run(one, { formats: [OBJECT] })).body).toBe('{"id":3}');
+    expect((await fixture.run(one, { formats: [OBJECT] })).body).toBe('{"id":3}');
   });
 });
 
 describe("a delete", () => {
   test("returns the deleted rows", async () => {
     const intent = remove("labels", { select: [relation("works", columns("title"))], where: [eq("work_id", "1")] });
-    expect(museum.text(intent)).toBe(
+    expect(fixture.text(intent)).toBe(
       answering(
         `select (select pg_catalog.row_to_json("_".*) from (select "works_1"."title" from "api"."works" as "works_1" where "works_1"."id" = "labels"."work_id") "_") as "works" from "result" as "labels"`,
         {
@@ -396,20 +396,20 @@ describe("a delete", () => {
         },
       ),
     );
-    expect(await museum.rows(intent)).toEqual([{ works: { title: "Water Lilies" } }]);
+    expect(await fixture.rows(intent)).toEqual([{ works: { title: "Water Lilies" } }]);
   });
 
   test("is rolled back if it has more rows than are allowed", async () => {
     const intent = remove("exhibits", { where: [eq("work_id", "1")] }, { returned: "nothing" });
-    const error = await museum.run(intent, { maxAffected: 1 }).catch((reason: unknown) => reason);
+    const error = await fixture.run(intent, { maxAffected: 1 }).catch((reason: unknown) => reason);
     expect(guardError(error)).toMatchObject({ kind: "invalid", code: "PGRST124", details: "The query affects 2 rows" });
-    expect(await museum.run(intent, { maxAffected: 2 })).toMatchObject({ rowCount: 2 });
+    expect(await fixture.run(intent, { maxAffected: 2 })).toMatchObject({ rowCount: 2 });
   });
 });
 
 test("row-level policies apply to the written and to the returned rows", async () => {
   const mine = insert("notes", { owner: "ben", body: "x" });
-  await expect(museum.run(mine, { role: "authenticated" })).rejects.toMatchObject({ code: "42501" });
-  await expect(museum.run(mine, { role: "anon" })).rejects.toMatchObject({ code: "42501" });
-  expect(await museum.run(mine, { role: "service_role" })).toMatchObject({ rowCount: 1 });
+  await expect(fixture.run(mine, { role: "authenticated" })).rejects.toMatchObject({ code: "42501" });
+  await expect(fixture.run(mine, { role: "anon" })).rejects.toMatchObject({ code: "42501" });
+  expect(await fixture.run(mine, { role: "service_role" })).toMatchObject({ rowCount: 1 });
 });

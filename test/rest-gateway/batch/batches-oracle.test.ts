@@ -242,10 +242,10 @@ function lookUp({ $ref }: Reference, steps: readonly Step[], results: readonly (
   return value as unknown as number;
 }
 
-type World = { readonly owner: pg.Client; readonly service: Service };
+type ServedDatabase = { readonly owner: pg.Client; readonly service: Service };
 
-let batching: World;
-let separate: World;
+let batching: ServedDatabase;
+let separate: ServedDatabase;
 let plain: pg.Client;
 let restoreFirstRows: () => Promise<void>;
 const opened = new AsyncDisposableStack();
@@ -258,15 +258,15 @@ beforeAll(async () => {
     await owner.query(TABLES);
     return { database, owner };
   };
-  const openWorld = async (): Promise<World> => {
+  const openSide = async (): Promise<ServedDatabase> => {
     const { database, owner } = await openDatabase();
     const service = await serve(database, { ADMIN_PORT: "0", REST_REQUIRE_APIKEY: "false" });
     opened.defer(() => service.stop());
     return { owner, service };
   };
-  batching = await openWorld();
+  batching = await openSide();
   restoreFirstRows = await keepRows(batching.owner);
-  separate = await openWorld();
+  separate = await openSide();
   plain = (await openDatabase()).owner;
 });
 afterAll(() => opened.disposeAsync());

@@ -6,10 +6,10 @@ import type { TestDatabase } from "../../database.ts";
 import { serve } from "../../serve.ts";
 import { until } from "../../until.ts";
 import { type Client, openClient, type TestRequest, type TestResponse } from "./client.ts";
-import { openMuseum } from "./differential/fixture.ts";
+import { openFixture } from "./differential/fixture.ts";
 import { like, post, REFUSALS, type Refusal } from "./refusals.ts";
 
-/** What can go wrong that the museum has no occasion for. */
+/** What can go wrong that the fixture has no occasion for. */
 const MISHAPS = `
   create table api.bookings (id int primary key, during int4range, constraint bookings_during_excl exclude using gist (during with &&));
   insert into api.bookings values (1, '[1,5)');
@@ -36,7 +36,7 @@ const MISHAPS = `
   grant select (id, name) on api.half_open to anon;
 `;
 
-const MUSEUM = {
+const FIXTURE_SETTINGS = {
   PGRST_DB_SCHEMAS: "api,other",
   PGRST_DB_EXTRA_SEARCH_PATH: "public,tools",
   PGRST_DB_AGGREGATES_ENABLED: "true",
@@ -44,20 +44,20 @@ const MUSEUM = {
   MAX_BODY_BYTES: "100000",
 };
 
-let museum: TestDatabase;
+let fixture: TestDatabase;
 let owner: pg.Client;
 const running: { service: Service; client: Client }[] = [];
 /** By the name under which the cases ask for it. */
 const clients = {} as Record<NonNullable<Refusal["by"]>, Client>;
 
 beforeAll(async () => {
-  museum = await openMuseum();
-  owner = new pg.Client({ connectionString: museum.ownerUrl });
+  fixture = await openFixture();
+  owner = new pg.Client({ connectionString: fixture.ownerUrl });
   await owner.connect();
   await owner.query(MISHAPS);
-  clients.usual = await open(MUSEUM);
+  clients.usual = await open(FIXTURE_SETTINGS);
   clients.austere = await open({
-    ...MUSEUM,
+    ...FIXTURE_SETTINGS,
     PGRST_DB_AGGREGATES_ENABLED: "false",
     PGRST_OPENAPI_MODE: "disabled",
     PGRST_URL_USE_LEGACY_TARGET_NAMES: "false",
@@ -70,11 +70,11 @@ afterAll(async () => {
     await service.stop();
   }
   await owner.end();
-  await museum.drop();
+  await fixture.drop();
 });
 
 async function open(settings: Record<string, string>): Promise<Client> {
-  const service = await serve(museum, settings);
+  const service = await serve(fixture, settings);
   const client = openClient(service.url, { connections: 64 });
   running.push({ service, client });
   return client;
@@ -201,8 +201,8 @@ describe("concurrent requests that conflict", () => {
   let watcher: pg.Client;
   let other: pg.Client;
   beforeAll(async () => {
-    watcher = new pg.Client({ connectionString: museum.ownerUrl });
-    other = new pg.Client({ connectionString: museum.ownerUrl });
+    watcher = new pg.Client({ connectionString: fixture.ownerUrl });
+    other = new pg.Client({ connectionString: fixture.ownerUrl });
     await Promise.all([watcher.connect(), other.connect()]);
   });
   afterAll(() => Promise.all([watcher.end(), other.end()]));
@@ -246,13 +246,13 @@ describe("an unavailable database", () => {
 
   // A router accepts connections although Postgres does not.
   test.skipIf(process.env.ROUTER)("PGRST000: it is unavailable, and the service recovers by itself", async () => {
-    const name = pg.escapeIdentifier(museum.name);
-    const maintenance = new pg.Client({ connectionString: museum.ownerUrl.replace(museum.name, "postgres") });
+    const name = pg.escapeIdentifier(fixture.name);
+    const maintenance = new pg.Client({ connectionString: fixture.ownerUrl.replace(fixture.name, "postgres") });
     await maintenance.connect();
     await maintenance.query(`alter database ${name} allow_connections false`);
     await maintenance.query(
       "select pg_terminate_backend(pid) from pg_stat_activity where datname = $1 and usename = 'authenticator'",
-      [museum.name],
+      [fixture.name],
     );
     for (;;) {
       const result = await clients.usual.ask("/works?limit=1");
@@ -298,7 +298,7 @@ describe("an unavailable database", () => {
   });
 
   test("PGRST003: no connection is available in time", async () => {
-    const busy = await open({ ...MUSEUM, DB_POOL: "4", DB_ACQUIRE_TIMEOUT_SECONDS: "1" });
+    const busy = await open({ ...FIXTURE_SETTINGS, DB_POOL: "4", DB_ACQUIRE_TIMEOUT_SECONDS: "1" });
     const answers = await Promise.all(Array.from({ length: 40 }, () => busy.ask("/rpc/slow", post({ seconds: 2 }))));
     const late = answers.find(({ status }) => status === 504)!;
     expect(late).toMatchObject({

@@ -10,18 +10,18 @@ import { ask, type Case } from "./differential/case.ts";
 import { calling } from "./differential/cases/generated/calls.ts";
 import { mutilated, reading } from "./differential/cases/generated/reads.ts";
 import { deleting, inserting, updating, upserting } from "./differential/cases/generated/writes.ts";
-import { openMuseum } from "./differential/fixture.ts";
+import { openFixture } from "./differential/fixture.ts";
 
-let museum: TestDatabase;
+let fixture: TestDatabase;
 let owner: pg.Client;
 let service: Service;
 let client: Client;
 
 beforeAll(async () => {
-  museum = await openMuseum();
-  owner = new pg.Client({ connectionString: museum.ownerUrl });
+  fixture = await openFixture();
+  owner = new pg.Client({ connectionString: fixture.ownerUrl });
   await owner.connect();
-  service = await serve(museum, {
+  service = await serve(fixture, {
     PGRST_DB_SCHEMAS: "api,other",
     PGRST_DB_EXTRA_SEARCH_PATH: "tools",
     PGRST_DB_AGGREGATES_ENABLED: "true",
@@ -34,7 +34,7 @@ afterAll(async () => {
   client.close();
   await service.stop();
   await owner.end();
-  await museum.drop();
+  await fixture.drop();
 });
 
 const valid = fc.oneof(
@@ -237,7 +237,7 @@ describe("every request gets a response or an error", () => {
     ));
 
   test("and nothing has changed", async () => {
-    const fresh = await openMuseum();
+    const fresh = await openFixture();
     const other = new pg.Client({ connectionString: fresh.ownerUrl });
     await other.connect();
     const content =

@@ -6,7 +6,7 @@ import type { TestDatabase } from "../../database.ts";
 import { propertyRuns } from "../../property-runs.ts";
 import { serve } from "../../serve.ts";
 import { type Client, openClient, type TestRequest, type TestResponse, tokenOf } from "./client.ts";
-import { openMuseum } from "./differential/fixture.ts";
+import { openFixture } from "./differential/fixture.ts";
 import { type StatementTap, tapStatements } from "./statement-tap.ts";
 
 /** What must stay as it is, and a place for what clients may write. */
@@ -40,7 +40,7 @@ const STATE = `
   ))
 `;
 
-let museum: TestDatabase;
+let fixture: TestDatabase;
 let owner: pg.Client;
 let tap: StatementTap;
 let service: Service;
@@ -48,13 +48,13 @@ let client: Client;
 let before: unknown;
 
 beforeAll(async () => {
-  museum = await openMuseum();
-  owner = new pg.Client({ connectionString: museum.ownerUrl });
+  fixture = await openFixture();
+  owner = new pg.Client({ connectionString: fixture.ownerUrl });
   await owner.connect();
   await owner.query(CANARIES);
-  tap = await tapStatements(museum.url);
+  tap = await tapStatements(fixture.url);
   service = await serve(
-    { ...museum, url: tap.url },
+    { ...fixture, url: tap.url },
     {
       PGRST_DB_SCHEMAS: "api,other",
       PGRST_DB_EXTRA_SEARCH_PATH: "tools",
@@ -70,7 +70,7 @@ afterAll(async () => {
   await service.stop();
   await tap.stop();
   await owner.end();
-  await museum.drop();
+  await fixture.drop();
 });
 
 /** By this a text is found again, wherever it has got to. */

@@ -3,7 +3,7 @@ import type { Service } from "../../../service/service.ts";
 import type { TestDatabase } from "../../database.ts";
 import { serve } from "../../serve.ts";
 import { type Client, openClient } from "./client.ts";
-import { openMuseum } from "./differential/fixture.ts";
+import { openFixture } from "./differential/fixture.ts";
 
 /** The ids of the rows that a filter chooses, and of those that its negation chooses; what is null is in neither. */
 type Case = readonly [filter: string, chosen: readonly number[], others: readonly number[]];
@@ -105,13 +105,13 @@ const OPERATORS =
 const QUANTIFIABLE = "eq gt gte lt lte like ilike match imatch";
 const STATES = "null not_null true false unknown";
 
-let museum: TestDatabase;
+let fixture: TestDatabase;
 let service: Service;
 let client: Client;
 
 beforeAll(async () => {
-  museum = await openMuseum();
-  service = await serve(museum, {
+  fixture = await openFixture();
+  service = await serve(fixture, {
     PGRST_DB_SCHEMAS: "api",
     PGRST_DB_EXTRA_SEARCH_PATH: "tools",
     PGRST_DB_TX_END: "rollback",
@@ -121,7 +121,7 @@ beforeAll(async () => {
 afterAll(async () => {
   client.close();
   await service.stop();
-  await museum.drop();
+  await fixture.drop();
 });
 
 async function ids(path: string, { method = "GET", body = null as object | null } = {}): Promise<number[]> {

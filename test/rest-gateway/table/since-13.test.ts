@@ -8,20 +8,20 @@ import { SECRET } from "../../secret.ts";
 import { serve } from "../../serve.ts";
 import { until } from "../../until.ts";
 import { type Client, openClient, type TestRequest, tokenOf } from "./client.ts";
-import { openMuseum } from "./differential/fixture.ts";
+import { openFixture } from "./differential/fixture.ts";
 
 // What PostgREST answers since release 13, of which the 12.0.2 that ours is compared with knows nothing.
 
-let museum: TestDatabase;
+let fixture: TestDatabase;
 let owner: pg.Client;
 let service: Service;
 let client: Client;
 
 beforeAll(async () => {
-  museum = await openMuseum();
-  owner = new pg.Client({ connectionString: museum.ownerUrl });
+  fixture = await openFixture();
+  owner = new pg.Client({ connectionString: fixture.ownerUrl });
   await owner.connect();
-  service = await serve(museum, {
+  service = await serve(fixture, {
     PGRST_DB_SCHEMAS: "api,other",
     PGRST_DB_EXTRA_SEARCH_PATH: "public,tools",
     PGRST_DB_AGGREGATES_ENABLED: "true",
@@ -34,7 +34,7 @@ afterAll(async () => {
   client.close();
   await service.stop();
   await owner.end();
-  await museum.drop();
+  await fixture.drop();
 });
 
 type Example = readonly [path: string, body: unknown, asked?: TestRequest, headers?: Readonly<Record<string, unknown>>];
@@ -143,7 +143,7 @@ describe("16: a relation with an alias", () => {
 
 describe("16: errors with fewer details", () => {
   test("have only a code and a message, and the same status and headers", async () => {
-    const minimal = await serve(museum, { PGRST_DB_SCHEMAS: "api,other", PGRST_CLIENT_ERROR_VERBOSITY: "minimal" });
+    const minimal = await serve(fixture, { PGRST_DB_SCHEMAS: "api,other", PGRST_CLIENT_ERROR_VERBOSITY: "minimal" });
     onTestFinished(() => minimal.stop());
     const reader = openClient(minimal.url);
     onTestFinished(() => reader.close());

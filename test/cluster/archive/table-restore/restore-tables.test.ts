@@ -59,7 +59,7 @@ test("a preview tells which rows are missing, different and only here, and chang
   expect(await run("select * from public.notes order by id")).toEqual(before);
 });
 
-test("missing rows are inserted, different ones only overwritten on wish, and none is deleted", async () => {
+test("missing rows are inserted, different ones only overwritten on request, and none is deleted", async () => {
   await run(`create table public.notes (id int primary key, body text);
     insert into public.notes select n, 'note ' || n from generate_series(1, 9) as n`);
   await backUp();

@@ -8,7 +8,7 @@ import { type Answer, answerTo } from "./answer.ts";
 import type { Area, Case } from "./case.ts";
 import { AREAS } from "./cases.ts";
 import { comparedPart, expectationOf, outcomeOf } from "./compare.ts";
-import { openMuseum } from "./fixture.ts";
+import { openFixture } from "./fixture.ts";
 import { INTENDED, type IntendedDifference } from "./intended-differences.ts";
 
 /** Understood by both. Every transaction is rolled back, unless a case prefers otherwise. */
@@ -26,7 +26,7 @@ const SETTINGS = {
 const OWN_SETTINGS = { REST_REQUIRE_APIKEY: "false", REST_SAFE_WRITES: "false" };
 
 type Program = { readonly url: string; stop(): Promise<void> };
-type StartProgram = (museum: TestDatabase, settings: Readonly<Record<string, string>>) => Promise<Program>;
+type StartProgram = (fixture: TestDatabase, settings: Readonly<Record<string, string>>) => Promise<Program>;
 
 /** One of the two programs, with a database of its own. */
 type Side = {
@@ -37,13 +37,13 @@ type Side = {
 };
 
 async function openSide(startProgram: StartProgram, path: string): Promise<Side> {
-  const museum = await openMuseum();
-  const owner = new pg.Client({ connectionString: museum.ownerUrl });
+  const fixture = await openFixture();
+  const owner = new pg.Client({ connectionString: fixture.ownerUrl });
   await owner.connect();
   let program: Program;
   return {
     start: async (settings) => {
-      program = await startProgram(museum, { ...SETTINGS, ...settings });
+      program = await startProgram(fixture, { ...SETTINGS, ...settings });
     },
     ask: async (request) => {
       // Sequences take no part in a rollback: each write finds them as they were.
@@ -53,7 +53,7 @@ async function openSide(startProgram: StartProgram, path: string): Promise<Side>
     stop: () => program.stop(),
     close: async () => {
       await owner.end();
-      await museum.drop();
+      await fixture.drop();
     },
   };
 }
@@ -72,7 +72,7 @@ describe.skipIf(!isPostgrestInstalled)("beside PostgREST 12.0.2", () => {
 
   beforeAll(async () => {
     postgrest = await openSide(({ url }, settings) => startPostgrest(url, settings), "");
-    service = await openSide((museum, settings) => serve(museum, { ...settings, ...OWN_SETTINGS }), "/rest/v1");
+    service = await openSide((fixture, settings) => serve(fixture, { ...settings, ...OWN_SETTINGS }), "/rest/v1");
   });
   afterAll(async () => {
     await service.close();

@@ -3,8 +3,8 @@ import pg from "pg";
 import { cloneDatabase, type TestDatabase } from "../../../database.ts";
 import { serverBinaries } from "../../../server-binaries.ts";
 
-/** A database that holds the museum of fixture.sql. */
-export async function openMuseum(): Promise<TestDatabase> {
+/** A database that holds the fixture of fixture.sql. */
+export async function openFixture(): Promise<TestDatabase> {
   const database = await cloneDatabase("empty");
   const owner = new pg.Client({ connectionString: database.ownerUrl });
   await owner.connect();

@@ -11,21 +11,21 @@ import type { StatementTemplate } from "../../planner/query/sql.ts";
 import { cloneDatabase } from "../database.ts";
 
 /** The fixture of the differential tests, with a plain client that asks as a role. */
-export type Museum = {
+export type FixtureDatabase = {
   readonly owner: pg.Client;
   catalog: Catalog;
   reload(): Promise<void>;
-  plan(intent: Intent, options?: Wishes): Plan;
-  text(intent: Intent, options?: Wishes): string;
+  plan(intent: Intent, options?: FixtureOptions): Plan;
+  text(intent: Intent, options?: FixtureOptions): string;
   /** What the statement answers; whatever it does is undone. */
-  run(intent: Intent, options?: Wishes): Promise<ResponseRow>;
+  run(intent: Intent, options?: FixtureOptions): Promise<ResponseRow>;
   /** The body of the answer, as it is read from JSON. */
-  rows(intent: Intent, options?: Wishes): Promise<unknown>;
+  rows(intent: Intent, options?: FixtureOptions): Promise<unknown>;
   /** The rows of any query for the intent. */
   lines(query: StatementTemplate, intent: Intent, role?: string): Promise<(string | null)[][]>;
   drop(): Promise<void>;
 };
-export type Wishes = Partial<ResponseOptions & PlanOptions>;
+export type FixtureOptions = Partial<ResponseOptions & PlanOptions>;
 
 export const JSON_FORMAT = { kind: "media", type: "application/json" } as const;
 const USUAL: ResponseOptions & PlanOptions = {
@@ -43,37 +43,37 @@ const USUAL: ResponseOptions & PlanOptions = {
 export const SCHEMAS = { schemas: ["api", "other"], extraSearchPath: ["tools"] };
 const OPTIONS = { ...SCHEMAS, loginRole: "authenticator" };
 
-export function planOver(catalog: Catalog, intent: Intent, options: Wishes = {}): Plan {
+export function planOver(catalog: Catalog, intent: Intent, options: FixtureOptions = {}): Plan {
   const all = { ...USUAL, ...options };
   return makeRequestPlanner(all)(intent, all, catalog, all.role).plan;
 }
 
-export async function openMuseum(more = ""): Promise<Museum> {
+export async function openFixture(more = ""): Promise<FixtureDatabase> {
   const database = await cloneDatabase("empty");
   const owner = new pg.Client({ connectionString: database.ownerUrl });
   await owner.connect();
-  const fixture = new URL("../rest-gateway/table/differential/fixture.sql", import.meta.url);
-  await owner.query((await readFile(fixture, "utf8")) + more);
+  const tables = new URL("../rest-gateway/table/differential/fixture.sql", import.meta.url);
+  await owner.query((await readFile(tables, "utf8")) + more);
   const client = new pg.Client({
     connectionString: database.url,
     types: { getTypeParser: () => (text: string) => text },
   });
   await client.connect();
 
-  const museum: Museum = {
+  const fixture: FixtureDatabase = {
     owner,
     catalog: (await loadCatalog(owner, OPTIONS)).catalog,
     async reload() {
-      museum.catalog = (await loadCatalog(owner, OPTIONS)).catalog;
+      fixture.catalog = (await loadCatalog(owner, OPTIONS)).catalog;
     },
-    plan: (intent, options) => planOver(museum.catalog, intent, options),
-    text: (intent, options) => buildQuery(museum.plan(intent, options)).text,
+    plan: (intent, options) => planOver(fixture.catalog, intent, options),
+    text: (intent, options) => buildQuery(fixture.plan(intent, options)).text,
     async run(intent, options = {}) {
-      const plan = museum.plan(intent, options);
-      const [row] = await museum.lines(buildQuery(plan), intent, options.role);
+      const plan = fixture.plan(intent, options);
+      const [row] = await fixture.lines(buildQuery(plan), intent, options.role);
       return readResponseRow(row!, plan);
     },
-    rows: async (intent, options) => JSON.parse((await museum.run(intent, options)).body!),
+    rows: async (intent, options) => JSON.parse((await fixture.run(intent, options)).body!),
     async lines({ text, parameters: slots }, intent, role = "anon") {
       await client.query("begin");
       try {
@@ -97,5 +97,5 @@ export async function openMuseum(more = ""): Promise<Museum> {
       await database.drop();
     },
   };
-  return museum;
+  return fixture;
 }
