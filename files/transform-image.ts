@@ -1,5 +1,5 @@
 import type sharpModule from "sharp";
-import type { Sharp } from "sharp";
+import type { Metadata, Sharp } from "sharp";
 
 /** As callers ask for it: null keeps what the image has. */
 export type ImageOptions = {
@@ -21,6 +21,10 @@ export class UnreadableImage extends Error {
 }
 
 const MAX_PIXELS = 50_000_000;
+/** Images of many kinds are decoded as a whole, and take up to one and a half times as much memory. */
+const MAX_DECODED_BYTES = 150_000_000;
+/** Above this size, one is transformed at a time. */
+const LARGE_DECODED_BYTES = 50_000_000;
 const MAX_SECONDS = 20;
 
 /** By the names of the library. SVG, PDF and the others are parsed by code that follows references, so they are not read. */
@@ -49,28 +53,63 @@ export async function loadImageTransformer(
   sharp.cache(false);
   sharp.block({ operation: ["VipsForeignLoad"] });
   sharp.unblock({ operation: LOADERS });
+  const inTurn = makeTurns();
   return async (content, options) => {
     try {
-      return await transform(sharp, content, options);
+      return await transform(sharp, content, options, inTurn);
     } catch (error) {
       throw new UnreadableImage("The image could not be read", { cause: error });
     }
   };
 }
 
-async function transform(sharp: typeof sharpModule, content: Buffer, options: ImageOptions): Promise<TransformedImage> {
+type InTurn = <T>(work: () => Promise<T>) => Promise<T>;
+
+function makeTurns(): InTurn {
+  let last: Promise<unknown> = Promise.resolve();
+  return (work) => {
+    const result = last.then(work);
+    last = result.catch(() => {});
+    return result;
+  };
+}
+
+async function transform(
+  sharp: typeof sharpModule,
+  content: Buffer,
+  options: ImageOptions,
+  inTurn: InTurn,
+): Promise<TransformedImage> {
   const { width, height, resize, quality } = options;
   const image = sharp(content, { limitInputPixels: MAX_PIXELS, failOn: "error", sequentialRead: true });
-  const { format: found } = await image.metadata();
+  const about = await image.metadata();
+  const bytes = decodedBytes(about);
+  if (bytes > MAX_DECODED_BYTES) throw new Error(`The image has ${bytes} bytes when it is decoded`);
+  const { format: found } = about;
   const source = found === "heif" ? "avif" : found;
   const format = options.format === "webp" ? "webp" : source;
   const resized = image
     .timeout({ seconds: MAX_SECONDS })
     .autoOrient()
     .resize(width, height, { fit: resize === "contain" ? "inside" : resize, withoutEnlargement: true });
-  const { data } = await encode(resized, format, quality).toBuffer({ resolveWithObject: true });
+  const run = async () => encode(resized, format, quality).toBuffer();
+  const data = await (bytes > LARGE_DECODED_BYTES ? inTurn(run) : run());
   return { content: data, type: MEDIA_TYPES[format] ?? "application/octet-stream" };
 }
+
+function decodedBytes({ width, height, channels, depth }: Metadata): number {
+  return width * height * channels * (BYTES_OF_SAMPLE[depth] ?? 8);
+}
+
+const BYTES_OF_SAMPLE: Readonly<Record<string, number>> = {
+  uchar: 1,
+  char: 1,
+  ushort: 2,
+  short: 2,
+  uint: 4,
+  int: 4,
+  float: 4,
+};
 
 function encode(image: Sharp, format: string, quality: number): Sharp {
   switch (format) {
