@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import type { Config } from "#config";
 import type { AsOwner } from "#postgres/database";
+import type { RepeatedWork, Supervisor } from "#runtime/concurrency";
 import type { Logger } from "#runtime/log";
 import { collectFiles, noteStrayFiles } from "./collect-files.ts";
 import type { FileStore } from "./file-store.ts";
@@ -11,9 +12,14 @@ const HAS_FILES = `select from pg_catalog.pg_attribute
 
 export type Files = {
   readonly store: FileStore;
-  /** Deletes what is not needed any more; called regularly. */
-  tend(): Promise<void>;
+  /** Deletes what is not needed any more, again and again. */
+  keepCollected(supervisor: Supervisor): RepeatedWork;
 };
+
+const COLLECTION_PAUSE_MS = 10_000;
+/** Reading all names takes a while if there are many. */
+const COLLECTION_TIMEOUT_MS = 2 * 60_000;
+const STRAYS_EVERY_MS = { plenty: 24 * 3_600_000, scarce: 3_600_000 };
 
 type StoreSettings = Pick<Config, "storageDir" | "dataDir">;
 
@@ -27,20 +33,30 @@ export async function openFiles(config: StoreSettings, asOwner: AsOwner, log: Lo
   const { rowCount } = await asOwner((client) => client.query(HAS_FILES));
   if (rowCount !== 1) return null;
   const store = openFileStore(config);
-  return { store, tend: makeTending(store, asOwner, log) };
+  const collect = oneAtATime(makeCollection(store, asOwner, log));
+  const pauses = { pauseMs: COLLECTION_PAUSE_MS, timeoutMs: COLLECTION_TIMEOUT_MS };
+  return { store, keepCollected: (supervisor) => supervisor.repeat("collection of files", collect, pauses) };
 }
 
-/** Reading all names takes a while if there are many. */
-const STRAYS_EVERY_MS = { plenty: 24 * 3_600_000, scarce: 3_600_000 };
-
-function makeTending(store: FileStore, asOwner: AsOwner, log: Logger): () => Promise<void> {
+function makeCollection(store: FileStore, asOwner: AsOwner, log: Logger): () => Promise<undefined> {
   let straysNoted = Number.NEGATIVE_INFINITY;
   return async () => {
     const removed = await collectFiles(store, asOwner);
     if (removed > 0) log.debug({ removed }, "deleted contents that no object names any more");
     const every = STRAYS_EVERY_MS[(await store.isSpaceScarce()) ? "scarce" : "plenty"];
     if (performance.now() - straysNoted < every) return;
-    straysNoted = performance.now();
     await noteStrayFiles(store, asOwner);
+    straysNoted = performance.now();
+  };
+}
+
+/** Each run on a file system that does not answer would hold one of the few threads that all file operations share. */
+function oneAtATime<Result>(work: () => Promise<Result>): () => Promise<Result> {
+  let running: Promise<Result> | null = null;
+  return () => {
+    running ??= work().finally(() => {
+      running = null;
+    });
+    return running;
   };
 }

@@ -16,7 +16,7 @@ import { checkNamedFunctions, makeCatalogRefresh } from "#catalog";
 import type { PostgresUrls } from "#cluster";
 import { checkInScratch, ScheduledBackup } from "#cluster/archive";
 import type { Config } from "#config";
-import { type Files, openFileStore, openFiles } from "#files";
+import { openFileStore, openFiles } from "#files";
 import { GRAPHQL_PATH, type GraphqlInterface, openGraphql } from "#graphql";
 import {
   type AdmissionForUpgrade,
@@ -121,6 +121,8 @@ export async function startService(environmentConfig: Config, options: ServiceOp
   const webhooks = await startWebhooks(core);
   opened.defer(() => webhooks?.close(0));
   const files = await openFiles(config, asOwner, log);
+  const collection = files?.keepCollected(core.supervisor);
+  opened.defer(() => collection?.close());
   const requests = new RequestMetrics({ isWatched: config.adminPort !== null });
   const traffic = new HttpTraffic();
   const operations = openOperations({
@@ -145,7 +147,7 @@ export async function startService(environmentConfig: Config, options: ServiceOp
   });
   state.handlers = makeHandlers(config, state.identification);
   await followSettings(core, state, { makeIdentification, makeHandlers }, opened);
-  const jobs = canQueueTasks || backups ? await openJobs(core, state, { ...jobKinds, files }, opened) : null;
+  const jobs = canQueueTasks || backups ? await openJobs(core, state, jobKinds, opened) : null;
 
   const server = await openHttpServer(core, state, limits, interfaces);
   if (config.adminPort !== null) traffic.follow(server);
@@ -411,7 +413,7 @@ type JobKinds = Pick<MetricsDependencies, "hasTasks" | "schedules" | "backups">;
 async function openJobs(
   { postgres, config, asOwner, catalog, supervisor, log }: ServiceCore,
   state: ServiceState,
-  { hasTasks, schedules, backups, files }: JobKinds & { readonly files: Files | null },
+  { hasTasks, schedules, backups }: JobKinds,
   opened: AsyncDisposableStack,
 ): Promise<JobRunner> {
   const { errorVerbosity } = config;
@@ -430,12 +432,7 @@ async function openJobs(
     lanes: jobLanes(config, { schedules, backups }, (lane) => (hasTasks ? makeTaskList(taskRunner, lane) : {})),
     maintain: async () => {
       // One that fails does not keep the others from running.
-      const parts = [
-        hasTasks ? maintainTasks(asOwner) : null,
-        schedules?.processLate(),
-        backups?.refresh(),
-        files?.tend(),
-      ];
+      const parts = [hasTasks ? maintainTasks(asOwner) : null, schedules?.processLate(), backups?.refresh()];
       const failed = (await Promise.allSettled(parts)).find(({ status }) => status === "rejected");
       if (failed?.status === "rejected") throw failed.reason;
     },
