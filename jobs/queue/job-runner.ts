@@ -162,7 +162,7 @@ const END_EVENTS = [
 ];
 
 /**
- * Rejects when the runner has ended, although it may not say so: a worker that has nothing to do asks for a job every few seconds, and gets an
+ * Rejects when the runner has ended or gets errors instead of jobs, although it may not say so: a worker that has nothing to do asks for a job every few seconds, and gets an
  * answer, also that there is none.
  */
 function watchProgress(events: EventEmitter, concurrency: number): ProgressWatch {
@@ -177,8 +177,10 @@ function watchProgress(events: EventEmitter, concurrency: number): ProgressWatch
     busy.delete(worker);
     unanswered.set(worker, lastAskedAt);
   });
-  for (const answer of ["worker:getJob:empty", "worker:getJob:error", "job:start"])
+  for (const answer of ["worker:getJob:empty", "job:start"])
     events.on(answer, ({ worker }) => unanswered.delete(worker));
+  // It would ask again for ever, each time after the poll interval, and say nothing.
+  events.on("worker:getJob:error", ({ error }) => ended.reject(error));
   events.on("job:start", ({ worker }) => busy.add(worker));
   for (const end of END_EVENTS)
     events.on(end, () => {

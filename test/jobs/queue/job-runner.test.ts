@@ -28,8 +28,8 @@ test("a job runner that fails to start leaves no worker that keeps the process a
     const attempt = startJobRunner({
       url: database.ownerUrl,
       lanes: [
-        { name: "first", tasks: {}, concurrency: 4 },
-        { name: "second", tasks: {}, concurrency: 1 },
+        { name: "first", tasks: { first: () => {} }, concurrency: 4 },
+        { name: "second", tasks: { second: () => {} }, concurrency: 1 },
       ],
       maintain: tend,
       cancelRunning: async () => {},
@@ -130,3 +130,29 @@ test.each(Object.entries(REFUSALS))(
     }
   },
 );
+
+test("a runner that gets errors instead of tasks is named, and goes on when it gets tasks again", async () => {
+  const database = await cloneDatabase("content");
+  const log = makeLogger(readConfig({ LOG_LEVEL: "silent" }).config);
+  const supervisor = new Supervisor({ log });
+  const done: unknown[] = [];
+  const jobs = await startJobRunner({
+    url: database.ownerUrl,
+    lanes: [{ name: "first", tasks: { first: async (payload) => void done.push(payload) }, concurrency: 1 }],
+    maintain: async () => {},
+    cancelRunning: async () => {},
+    supervisor,
+    log,
+  });
+  const query = (sql: string) => withClient(database.ownerUrl, (client) => client.query(sql));
+  try {
+    await query("alter table graphile_worker._private_jobs rename column run_at to due_at");
+    await until(() => supervisor.stopped().includes("first"));
+    await query("alter table graphile_worker._private_jobs rename column due_at to run_at");
+    await query("select graphile_worker.add_job('first', '{\"number\": 1}')");
+    await until(() => done.length === 1 && supervisor.stopped().length === 0);
+  } finally {
+    await jobs.close(0);
+    await database.drop();
+  }
+});
