@@ -28,7 +28,9 @@ export async function startWebhooks(dependencies: WebhookDependencies): Promise<
 }
 
 const CHANNEL = "webhooks";
-const RENEWAL_MS = 5_000;
+const RENEWAL_MS = 3_000;
+/** Behind the end of a lease, so that it has ended. */
+const EXPIRY_MARGIN_MS = 20;
 /** How often webhooks are read while none is enabled. Changes of webhooks are notified; this finds those whose notification was lost. */
 const IDLE_MS = 60_000;
 const MAINTENANCE_MS = 60_000;
@@ -97,10 +99,11 @@ export class WebhookDispatcher {
   /** Resolves with the pause until the next renewal. */
   async #renew(): Promise<number> {
     const leaseEnds = performance.now() + LEASE_MS - LEASE_MARGIN_MS;
-    const { enabled, webhooks } = await this.#store.lease();
+    const { enabled, webhooks, nextExpiryMs } = await this.#store.lease();
     this.#assign(webhooks, leaseEnds);
     // While it closes, its workers need their leases.
-    return enabled === 0 && !this.#closing ? IDLE_MS : RENEWAL_MS;
+    if (enabled === 0 && !this.#closing) return IDLE_MS;
+    return Math.min(RENEWAL_MS, Math.max(0, nextExpiryMs) + EXPIRY_MARGIN_MS);
   }
 
   async #maintain(): Promise<undefined> {

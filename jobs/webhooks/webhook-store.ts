@@ -76,8 +76,22 @@ type DeliveryResults = {
   readonly failed: readonly FailedDelivery[];
 };
 
+type LeaseRow = LeasedWebhook & {
+  readonly isLeased: boolean;
+  /** Of a lease that another process holds. */
+  readonly expiresInMs: number | null;
+};
+
+type Lease = {
+  /** How many webhooks there are. */
+  readonly enabled: number;
+  readonly webhooks: readonly LeasedWebhook[];
+  /** Milliseconds until the first lease of another process ends, unless that process renews it. */
+  readonly nextExpiryMs: number;
+};
+
 /** Milliseconds from the call until another process may take the webhooks over. */
-export const LEASE_MS = 15_000;
+export const LEASE_MS = 10_000;
 const PAGE_BYTES = 4 * 2 ** 20;
 const MAX_REASON_LENGTH = 1_000;
 
@@ -100,8 +114,13 @@ const LEASE = `
   )
   select id, name, url, secret, "where", role, max_attempts as "maxAttempts",
     (extract(epoch from timeout) operator(pg_catalog.*) 1000)::integer as "timeoutMs", (claims operator(pg_catalog.||) pg_catalog.jsonb_build_object('role', role))::pg_catalog.text as "claimsText",
-    (pg_catalog.parse_ident(table_name))[1] as schema, (pg_catalog.parse_ident(table_name))[2] as table, leased.webhook_id is not null as "isLeased"
-  from webhooks left join leased on webhook_id = id`;
+    (pg_catalog.parse_ident(table_name))[1] as schema, (pg_catalog.parse_ident(table_name))[2] as table, leased.webhook_id is not null as "isLeased",
+    case when pg_catalog.isfinite(other.expires_at)
+      then (extract(epoch from other.expires_at operator(pg_catalog.-) pg_catalog.clock_timestamp()) operator(pg_catalog.*) 1000)::pg_catalog.float8
+    end as "expiresInMs"
+  from webhooks
+    left join leased on leased.webhook_id = webhooks.id
+    left join private.webhook_leases as other on other.webhook_id = webhooks.id and leased.webhook_id is null`;
 
 const RELEASE = `
   update private.webhook_leases set holder = null, expires_at = '-infinity'
@@ -233,9 +252,13 @@ export class WebhookStore {
   }
 
   /** Leases the enabled webhooks that no other process has, or renews their leases. `enabled` counts those of all processes. */
-  async lease(): Promise<{ readonly enabled: number; readonly webhooks: readonly LeasedWebhook[] }> {
-    const { rows } = await this.#query<LeasedWebhook & { readonly isLeased: boolean }>(LEASE, [this.#holder]);
-    return { enabled: rows.length, webhooks: rows.filter(({ isLeased }) => isLeased) };
+  async lease(): Promise<Lease> {
+    const { rows } = await this.#query<LeaseRow>(LEASE, [this.#holder]);
+    return {
+      enabled: rows.length,
+      webhooks: rows.filter(({ isLeased }) => isLeased).map(({ isLeased, expiresInMs, ...webhook }) => webhook),
+      nextExpiryMs: Math.min(...rows.map(({ expiresInMs }) => expiresInMs ?? Number.POSITIVE_INFINITY)),
+    };
   }
 
   /** Lets another process take over at once: one webhook, or all. */

@@ -1,6 +1,6 @@
 import pg from "pg";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { WebhookStore } from "../../../jobs/webhooks/webhook-store.ts";
+import { LEASE_MS, WebhookStore } from "../../../jobs/webhooks/webhook-store.ts";
 import { cloneDatabase, type TestDatabase } from "../../database.ts";
 
 let database: TestDatabase;
@@ -34,4 +34,15 @@ test("a page of changes is bounded by their text, however well that is compresse
     loadedIds.push(...page.map(({ id }) => id));
   }
   expect(sizes).toEqual([5, 5, 5, 5]);
+});
+
+test("a process knows when the lease of another one ends, and takes over then", async () => {
+  const [first, second] = [new WebhookStore((work) => work(owner)), new WebhookStore((work) => work(owner))];
+  expect(await first.lease()).toMatchObject({ webhooks: [{ name: "notes" }], nextExpiryMs: Number.POSITIVE_INFINITY });
+  const { webhooks, nextExpiryMs } = await second.lease();
+  expect(webhooks).toEqual([]);
+  expect(nextExpiryMs).toBeGreaterThan(0);
+  expect(nextExpiryMs).toBeLessThanOrEqual(LEASE_MS);
+  await owner.query("update private.webhook_leases set expires_at = clock_timestamp()");
+  expect((await second.lease()).webhooks).toHaveLength(1);
 });
