@@ -35,6 +35,8 @@ type CatalogState = {
   readonly confirmedAt: Date;
   /** Duration of the last load, in milliseconds by subject. */
   readonly timings: Readonly<Record<string, number>>;
+  /** For how long a reload has been due, in milliseconds; 0 if none is. */
+  readonly lateMs: number;
 };
 
 export type CatalogKeeperOptions = CatalogOptions & {
@@ -131,6 +133,7 @@ class DatabaseCatalogKeeper implements CatalogKeeper {
       version: catalog.version,
       confirmedAt: this.#confirmedAt,
       timings,
+      lateMs: this.#reloads.lateMs,
     };
   }
 

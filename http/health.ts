@@ -9,6 +9,8 @@ const DATABASE_TIMEOUT_MS = 2_000;
 export type HealthState = {
   /** Why the database is known to be unreachable, without a query; null if it is reachable. */
   databaseFault(): string | null;
+  /** Whether requests wait for connections that the database refuses. */
+  lacksConnections(): boolean;
   /** Whether database servers answer, and all of them are standbys. */
   lacksPrimary(): boolean;
   /** Runs a query; rejects if the database does not answer. */
@@ -52,6 +54,7 @@ const CACHE_MS = 250;
 /** A service is ready without its first GraphQL schema after this time. */
 const MAX_SCHEMA_WAIT_MS = 60_000;
 const SCHEMA_AWAITED = "The GraphQL schema is still being built.";
+const CONNECTIONS_LACK = "Requests wait for connections, because the database accepts no more.";
 const BACKUP_FAILED = "The last scheduled backup failed.";
 const BACKUP_REJECTED = "The last scheduled backup could not be restored.";
 
@@ -81,6 +84,7 @@ export function healthRoutes(state: HealthState): GatewayRoutes {
         const reason =
           schemaReason(state) ??
           workers?.fault ??
+          (state.lacksConnections() ? CONNECTIONS_LACK : null) ??
           stoppedReason(state.stoppedWork()) ??
           leftOutReason(leftOut.length) ??
           walArchive?.fault ??
@@ -194,6 +198,7 @@ export function makeHealthState({ database, ...others }: HealthDependencies): He
       return status === "up" ? null : (reason ?? "not connected yet");
     },
     lacksPrimary: () => database.state().lacksPrimary,
+    lacksConnections: () => database.state().isShort,
     async pingDatabase() {
       const answer = database.asOwner((client) => client.query("select"));
       const timeout = sleep(DATABASE_TIMEOUT_MS, undefined, { ref: false }).then(() => {

@@ -18,11 +18,18 @@ type ServiceHealthOptions = Pick<
   readonly acceptsWork: () => boolean;
 };
 
+/** A change of the schema is served sooner, unless Postgres or the process is busy with others. GraphQL follows when its schema is built. */
+const LATE_CATALOG_MS = 10_000;
+
+function lateCatalog({ lateMs }: ReturnType<ServiceHealthOptions["catalog"]["state"]>): string | null {
+  return lateMs > LATE_CATALOG_MS ? `the database was changed ${Math.round(lateMs / 1_000)} s ago` : null;
+}
+
 export function makeServiceHealth(dependencies: ServiceHealthOptions): HealthState {
   const { database, catalog, graphql, backups, walArchive, workers, acceptsWork, supervisor } = dependencies;
   return makeHealthState({
     database,
-    schemaFault: () => catalog.state().reason ?? graphql.state().fault,
+    schemaFault: () => catalog.state().reason ?? graphql.state().fault ?? lateCatalog(catalog.state()),
     isSchemaAwaited: () => graphql.state().isBuildingFirst,
     leftOut: () => graphql.state().leftOut,
     backups: () => backups?.state ?? null,

@@ -48,6 +48,7 @@ export class ConnectionPool {
   readonly counters: ConnectionCounters;
   readonly #connections: PostgresConnection[] = [];
   readonly #waiting = new FairQueue<ConnectionRequest>();
+  readonly #waitingSince = new WeakMap<ConnectionRequest, number>();
   readonly #shares: ConnectionShares | null;
   #maxConnections = 0;
   #opening = 0;
@@ -90,9 +91,23 @@ export class ConnectionPool {
       // Requests in the queue cannot start on any connection that has room, so they are not overtaken.
       const connection = this.#chooseConnection(request);
       if (connection && this.#mayStart(request)) this.#start(request, connection);
-      else this.#waiting.push(request);
+      else this.#wait(request);
       this.#openMissing();
     }
+  }
+
+  #wait(request: ConnectionRequest): void {
+    this.#waitingSince.set(request, performance.now());
+    this.#waiting.push(request);
+  }
+
+  /** Whether a request has waited so long, in milliseconds, for a connection that the pool lacks. */
+  isShort(waitMs: number): boolean {
+    if (this.#connections.length >= this.#maxConnections) return false;
+    const latest = performance.now() - waitMs;
+    const isLate = (request: ConnectionRequest) =>
+      this.#waitingSince.get(request)! <= latest && this.#mayStart(request);
+    return this.#waiting.find(isLate) !== null;
   }
 
   /** Whether a request would not wait for others. */

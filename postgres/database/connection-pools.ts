@@ -1,7 +1,6 @@
 import { availableParallelism } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
-import pg from "pg";
 import type { ApiError } from "#runtime";
 import { awaitedRetryDelay, retryDelay } from "#runtime/concurrency";
 import { findServer, NoServerError, type ServerFinder } from "../client/server-finder.ts";
@@ -14,6 +13,7 @@ import {
 import { ConnectionPool } from "./connection-pool.ts";
 import { acquireTimeout, databaseUnreachable, noPrimary } from "./database-errors.ts";
 import { type ShareLimits, sharesForReads, sharesForStreams, sharesForWrites } from "./fair-sharing.ts";
+import { countFreeConnections, divideConnections, idealSizes, type PoolName } from "./pool-sizes.ts";
 import { openPostgresSocket, type PostgresSocket } from "./postgres-socket.ts";
 import { type ConnectionCounters, makeConnectionCounters } from "./prepared-statements.ts";
 import { isOnStandby } from "./standby-check.ts";
@@ -25,6 +25,9 @@ const SIZE_QUERY_INTERVAL_MS = 5_000;
 const CONNECT_TIMEOUT_MS = 5_000;
 /** The number of connections until the server has reported how many it can spare. */
 const INITIAL_CONNECTIONS = 8;
+/** Requests that wait for so long are reported, and a refusal counts for so long: while requests wait, the next attempt follows sooner. */
+const SHORT_AFTER_MS = 1_000;
+const REFUSAL_HOLDS_MS = 2_000;
 const MAX_PREPARED_STATEMENTS = 250;
 
 /** How often long reads are looked for while statements run. */
@@ -70,6 +73,8 @@ export type ConnectionPoolState = {
 export type ConnectionPoolsState = DatabaseAvailability & {
   /** Null until the first connection. */
   readonly capabilities: ConnectionCapabilities | null;
+  /** Whether requests wait for connections that the server refuses. */
+  readonly isShort: boolean;
   readonly pools: Readonly<Record<PoolName, ConnectionPoolState>>;
 };
 
@@ -85,6 +90,8 @@ export class ConnectionPools {
   #probing: Promise<ConnectionCapabilities> | null = null;
   #sizesAskedAt = Number.NEGATIVE_INFINITY;
   #areSizesKnown = false;
+  /** When another connection was refused. */
+  #refusedAt = Number.NEGATIVE_INFINITY;
   readonly #finder: ServerFinder;
   #primaryAskedAt = Number.NEGATIVE_INFINITY;
 
@@ -111,7 +118,12 @@ export class ConnectionPools {
   get state(): ConnectionPoolsState {
     const { read, write, slow, stream } = this.pools;
     const pools = { read: stateOf(read), write: stateOf(write), slow: stateOf(slow), stream: stateOf(stream) };
-    return { ...this.#availability.current, capabilities: this.#capabilities, pools };
+    return { ...this.#availability.current, capabilities: this.#capabilities, isShort: this.#isShort, pools };
+  }
+
+  get #isShort(): boolean {
+    const isRefused = performance.now() - this.#refusedAt < REFUSAL_HOLDS_MS;
+    return isRefused && this.#allPools.some((pool) => pool.isShort(SHORT_AFTER_MS));
   }
 
   async close(): Promise<void> {
@@ -248,8 +260,10 @@ export class ConnectionPools {
   }
 
   #onConnectFailure(error: Error): void {
-    if (this.#connectionCount > 0) this.#availability.exhausted(error);
-    else {
+    if (this.#connectionCount > 0) {
+      this.#refusedAt = performance.now();
+      this.#availability.exhausted(error);
+    } else {
       this.#areSizesKnown = false;
       this.#sizesAskedAt = Number.NEGATIVE_INFINITY;
       this.#availability.down(error);
@@ -424,69 +438,4 @@ export class AvailabilityMonitor {
     this.#current = availability;
     this.#onChange(availability);
   }
-}
-
-export type PoolName = "read" | "write" | "slow" | "stream";
-
-type PoolSizes = Readonly<Record<PoolName, number>>;
-
-/** The number of connections that this role can still open to this database, without the reserved ones. */
-const FREE_CONNECTIONS = `
-  select least(
-    pg_catalog.current_setting('max_connections')::int
-      - pg_catalog.current_setting('superuser_reserved_connections')::int
-      - coalesce(pg_catalog.current_setting('reserved_connections', true), '0')::int
-      - (select coalesce(pg_catalog.sum(numbackends), 0) from pg_catalog.pg_stat_database),
-    (select nullif(datconnlimit, -1) - numbackends
-       from pg_catalog.pg_database join pg_catalog.pg_stat_database on datid = pg_database.oid
-      where pg_database.datname = pg_catalog.current_database()),
-    (select nullif(rolconnlimit, -1) - (select pg_catalog.count(*) from pg_catalog.pg_stat_activity where usename = current_user)
-       from pg_catalog.pg_roles
-      where rolname = current_user)
-  )::int as free`;
-
-export async function countFreeConnections(url: string): Promise<number> {
-  const { client } = await findServer(url).connect(
-    (server) => new pg.Client(server).on("error", () => {}),
-    CONNECT_TIMEOUT_MS,
-  );
-  try {
-    const { rows } = await client.query<{ free: number }>(FREE_CONNECTIONS);
-    return rows[0]!.free;
-  } finally {
-    await client.end();
-  }
-}
-
-/**
- * Reads share few connections, since each backend competes for the processors. Writes wait for the disk, which commits
- * many at once, so they get many.
- */
-export function idealSizes(processors: number): PoolSizes {
-  return { read: Math.min(16, 2 * Math.max(2, processors)), write: 16, slow: 6, stream: 3 };
-}
-
-/** From this total on the slow pool has two connections, so that one long statement leaves one free. */
-const MIN_FOR_TWO_SLOW = 6;
-/** From this total on one long response leaves a connection to others. */
-const MIN_FOR_TWO_STREAMS = 12;
-
-/** The ideal sizes if they fit; else each pool's proportional part of the total, at least one connection each. */
-export function divideConnections(total: number, ideal: PoolSizes): PoolSizes {
-  const wanted = ideal.read + ideal.write + ideal.slow + ideal.stream;
-  // A larger total is meant for writers.
-  if (total >= wanted) return { ...ideal, write: ideal.write + Math.floor(total - wanted) };
-  const minimum = {
-    read: 1,
-    write: 1,
-    slow: total < MIN_FOR_TWO_SLOW ? 1 : 2,
-    stream: total < MIN_FOR_TWO_STREAMS ? 1 : 2,
-  };
-  const names = Object.keys(ideal) as PoolName[];
-  const shares = names.map((name) => ({ name, exact: (ideal[name] * total) / wanted }));
-  const sizes = { ...minimum };
-  for (const { name, exact } of shares) sizes[name] = Math.max(minimum[name], Math.floor(exact));
-  let remaining = Math.floor(total) - names.reduce((sum, name) => sum + sizes[name], 0);
-  for (const { name } of shares.toSorted((a, b) => (b.exact % 1) - (a.exact % 1))) if (remaining-- > 0) sizes[name]++;
-  return sizes;
 }

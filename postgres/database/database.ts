@@ -11,7 +11,7 @@ import {
   type StatementLimits,
 } from "./batch-steps.ts";
 import type { RunningStatement } from "./connection.ts";
-import { ConnectionPools, type ConnectionPoolsState, type PoolName } from "./connection-pools.ts";
+import { ConnectionPools, type ConnectionPoolsState } from "./connection-pools.ts";
 import {
   type BlockedStatement,
   describeLock,
@@ -34,6 +34,7 @@ import { callerKeyOf } from "./fair-sharing.ts";
 import { StatementObservation, type StatementObserver } from "./observe-statements.ts";
 import { OwnerPool } from "./owner-pool.ts";
 import { responseTimeoutFor, shorterLimit } from "./pipelined-batch.ts";
+import type { PoolName } from "./pool-sizes.ts";
 import { type ReplicaState, Replicas } from "./replicas.ts";
 import { allowRowsOf, ResponseBudget, UNLIMITED } from "./response-budget.ts";
 import { CollectedResults, CollectedRows, type RowChunk, RowStream } from "./result-collectors.ts";

@@ -1,7 +1,7 @@
 export { type IsolationLevel, makeOpeningSteps, type TransactionEnd } from "./batch-steps.ts";
 export type { RunningStatement } from "./connection.ts";
 export { type ConnectionCapabilities, probeSessions } from "./connection-capabilities.ts";
-export type { ConnectionPoolState, ConnectionPoolsState, PoolName } from "./connection-pools.ts";
+export type { ConnectionPoolState, ConnectionPoolsState } from "./connection-pools.ts";
 export { Database, openDatabase } from "./database.ts";
 export {
   ANONYMOUS_NOT_SERVED,
@@ -36,6 +36,7 @@ export {
 } from "./observe-statements.ts";
 export { type AsOwner, inOwnerTransaction, makeOwnerFunction } from "./owner-pool.ts";
 export { shorterLimit } from "./pipelined-batch.ts";
+export type { PoolName } from "./pool-sizes.ts";
 export { openPostgresSocket, type PostgresSocket } from "./postgres-socket.ts";
 export type { ConnectionCounters } from "./prepared-statements.ts";
 export { MessageEncoder } from "./protocol-messages.ts";

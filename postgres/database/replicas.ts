@@ -6,9 +6,9 @@ import {
   type ConnectionPoolsOptions,
   type DatabaseAvailability,
   type DatabaseLog,
-  type PoolName,
 } from "./connection-pools.ts";
 import { type Lsn, LsnFloors, parseLsn, type ReadYourWrites, type WalPosition } from "./lsn.ts";
+import type { PoolName } from "./pool-sizes.ts";
 import { UNLIMITED } from "./response-budget.ts";
 import { CollectedRows } from "./result-collectors.ts";
 import type { ResultRow } from "./statement.ts";

@@ -4,8 +4,9 @@ const MAX_PAUSE_FACTOR = 4;
 
 /**
  * Runs a task soon after it is requested, one run at a time. Requests during a run share one further run; after a
- * failure it retries by itself. It pauses between runs for as long as the last run took, and up to four times as long while
- * requests keep coming, so that a storm of them takes at most a fifth of the time.
+ * failure it retries by itself. It pauses between runs for as long as the shorter of the last two took, and up to four times as
+ * long while requests keep coming, so that a storm of them takes at most a fifth of the time. One run that waited for a lock, or
+ * for a process that was stopped, says nothing about what the next one costs.
  */
 export class Coalescer {
   readonly #work: () => Promise<void>;
@@ -16,10 +17,15 @@ export class Coalescer {
   #timer: NodeJS.Timeout | undefined;
   #dueAt = Number.POSITIVE_INFINITY;
   #restUntil = 0;
-  /** How long the last run took, in milliseconds, and how many times as long the pause after it is. */
-  #lastDuration = 0;
+  /** Of the last run, in milliseconds. */
+  #lastDuration = Number.POSITIVE_INFINITY;
+  /** What a run costs, in milliseconds, and how many times as long the pause after it is. */
+  #cost = 0;
   #pauseFactor = 1;
   #failures = 0;
+  #waitingSince = 0;
+  /** Since when something has been requested that no run has done. */
+  #lateSince: number | null = null;
   #closed = false;
 
   constructor(work: () => Promise<void>, debounceMs: number) {
@@ -32,10 +38,19 @@ export class Coalescer {
     return this.#running !== null || this.#dueAt !== Number.POSITIVE_INFINITY;
   }
 
+  /** How long the oldest request has waited for the end of its run, in milliseconds. */
+  get lateMs(): number {
+    return this.#lateSince === null ? 0 : performance.now() - this.#lateSince;
+  }
+
   /** Settles with the first run that begins after the call. */
   request(delay: number = this.#debounceMs): Promise<void> {
     if (this.#closed) return Promise.reject(closedError());
-    this.#waiting ??= Promise.withResolvers();
+    if (!this.#waiting) {
+      this.#waiting = Promise.withResolvers();
+      this.#waitingSince = performance.now();
+      this.#lateSince ??= this.#waitingSince;
+    }
     // Most callers do not await the promise; failures are reported separately.
     this.#waiting.promise.catch(() => {});
     this.#schedule(delay);
@@ -68,7 +83,7 @@ export class Coalescer {
     this.#waiting = null;
     this.#dueAt = Number.POSITIVE_INFINITY;
     const startedAt = performance.now();
-    const isStorm = startedAt - this.#restUntil < this.#lastDuration;
+    const isStorm = startedAt - this.#restUntil < this.#cost;
     this.#pauseFactor = isStorm ? Math.min(MAX_PAUSE_FACTOR, 2 * this.#pauseFactor) : 1;
     const fault = await this.#work().then(
       () => null,
@@ -76,8 +91,10 @@ export class Coalescer {
     );
     this.#running = null;
     const endedAt = performance.now();
+    this.#cost = Math.min(this.#lastDuration, endedAt - startedAt);
     this.#lastDuration = endedAt - startedAt;
-    this.#restUntil = endedAt + this.#pauseFactor * this.#lastDuration;
+    this.#restUntil = endedAt + this.#pauseFactor * this.#cost;
+    if (!fault) this.#lateSince = this.#waiting ? this.#waitingSince : null;
     this.#failures = fault ? this.#failures + 1 : 0;
     if (this.#waiting) this.#schedule(this.#debounceMs);
     else if (fault) this.#schedule(retryDelay(this.#failures));

@@ -5,6 +5,7 @@ import type { GatewayRequest } from "../../http/request.ts";
 const WELL: HealthState = {
   databaseFault: () => null,
   lacksPrimary: () => false,
+  lacksConnections: () => false,
   pingDatabase: async () => {},
   replicas: () => [],
   schemaFault: () => null,
@@ -74,6 +75,15 @@ test("parts that are missing in the GraphQL schema are reported as degraded", as
     },
   ]);
   expect(await probe({ leftOut: () => leftOut })()).toEqual([200, 200, 200]);
+});
+
+test("requests that wait for connections that the database refuses are reported", async () => {
+  const routes = healthRoutes({ ...WELL, lacksConnections: () => true });
+  const { status, body } = await routes["/health"]!.GET!({} as GatewayRequest);
+  expect([status, JSON.parse(String(body))]).toEqual([
+    200,
+    { status: "degraded", reason: "Requests wait for connections, because the database accepts no more." },
+  ]);
 });
 
 test("a schema that could not be reloaded is degraded, and still served", async () => {

@@ -214,12 +214,16 @@ describe("when the server has no free connection", () => {
     await read();
     const clients = await occupyAll();
     expect((await read()).rows).toEqual([["read"]]);
-    await expect(database.run(anon, PID)).rejects.toMatchObject({ kind: "timeout", code: "PGRST003" });
+    const refused = database.run(anon, PID);
+    refused.catch(() => {});
+    await until(() => database.state().isShort);
+    await expect(refused).rejects.toMatchObject({ kind: "timeout", code: "PGRST003" });
     expect(logged).toEqual(["cannot open another database connection; going on with those that are open"]);
     expect(status()).toBe("up");
     const waiting = database.run(anon, PID);
     await Promise.all(clients.map((client) => client.end()));
     expect((await waiting).rows).toHaveLength(1);
+    expect(database.state().isShort).toBe(false);
   });
 
   test("the engine takes at most half of the free connections", async () => {

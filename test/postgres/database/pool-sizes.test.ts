@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { countFreeConnections, divideConnections, idealSizes } from "../../../postgres/database/connection-pools.ts";
+import { countFreeConnections, divideConnections, idealSizes } from "../../../postgres/database/pool-sizes.ts";
 import { cloneDatabase } from "../../database.ts";
 
 describe("pool sizes", () => {

@@ -89,6 +89,39 @@ describe("coalesced requests", () => {
     expect(performance.now() - endedAt).toBeGreaterThan(80);
   });
 
+  test("do not wait longer because one run was slow", async () => {
+    const { work, begun } = gatedWork();
+    const coalescer = new Coalescer(work, 1);
+    coalescer.request();
+    (await begun(1)).resolve();
+    await until(() => !coalescer.isBusy);
+    coalescer.request();
+    const slow = await begun(2);
+    await sleep(2_000);
+    coalescer.request();
+    slow.resolve();
+    const endedAt = performance.now();
+    (await begun(3)).resolve();
+    expect(performance.now() - endedAt).toBeLessThan(1_000);
+  });
+
+  test("are late from the first one that no run has done", async () => {
+    const { work, begun } = gatedWork();
+    const coalescer = new Coalescer(work, 1);
+    expect(coalescer.lateMs).toBe(0);
+    const requestedAt = performance.now();
+    coalescer.request();
+    const first = await begun(1);
+    await sleep(50);
+    coalescer.request();
+    expect(coalescer.lateMs).toBeGreaterThan(49);
+    first.resolve();
+    const second = await begun(2);
+    expect(coalescer.lateMs).toBeLessThan(performance.now() - requestedAt - 49);
+    second.resolve();
+    await until(() => coalescer.lateMs === 0);
+  });
+
   test("start no run after closing, which waits for the current run", async () => {
     const { runs, work, begun } = gatedWork();
     const coalescer = new Coalescer(work, 1);

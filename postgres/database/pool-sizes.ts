@@ -1,0 +1,69 @@
+import pg from "pg";
+import { findServer } from "../client/server-finder.ts";
+
+const CONNECT_TIMEOUT_MS = 5_000;
+
+export type PoolName = "read" | "write" | "slow" | "stream";
+
+type PoolSizes = Readonly<Record<PoolName, number>>;
+
+/** The number of connections that this role can still open to this database, without the reserved ones. */
+const FREE_CONNECTIONS = `
+  select least(
+    pg_catalog.current_setting('max_connections')::int
+      - pg_catalog.current_setting('superuser_reserved_connections')::int
+      - coalesce(pg_catalog.current_setting('reserved_connections', true), '0')::int
+      - (select coalesce(pg_catalog.sum(numbackends), 0) from pg_catalog.pg_stat_database),
+    (select nullif(datconnlimit, -1) - numbackends
+       from pg_catalog.pg_database join pg_catalog.pg_stat_database on datid = pg_database.oid
+      where pg_database.datname = pg_catalog.current_database()),
+    (select nullif(rolconnlimit, -1) - (select pg_catalog.count(*) from pg_catalog.pg_stat_activity where usename = current_user)
+       from pg_catalog.pg_roles
+      where rolname = current_user)
+  )::int as free`;
+
+export async function countFreeConnections(url: string): Promise<number> {
+  const { client } = await findServer(url).connect(
+    (server) => new pg.Client(server).on("error", () => {}),
+    CONNECT_TIMEOUT_MS,
+  );
+  try {
+    const { rows } = await client.query<{ free: number }>(FREE_CONNECTIONS);
+    return rows[0]!.free;
+  } finally {
+    await client.end();
+  }
+}
+
+/**
+ * Reads share few connections, since each backend competes for the processors. Writes wait for the disk, which commits
+ * many at once, so they get many.
+ */
+export function idealSizes(processors: number): PoolSizes {
+  return { read: Math.min(16, 2 * Math.max(2, processors)), write: 16, slow: 6, stream: 3 };
+}
+
+/** From this total on the slow pool has two connections, so that one long statement leaves one free. */
+const MIN_FOR_TWO_SLOW = 6;
+/** From this total on one long response leaves a connection to others. */
+const MIN_FOR_TWO_STREAMS = 12;
+
+/** The ideal sizes if they fit; else each pool's proportional part of the total, at least one connection each. */
+export function divideConnections(total: number, ideal: PoolSizes): PoolSizes {
+  const wanted = ideal.read + ideal.write + ideal.slow + ideal.stream;
+  // A larger total is meant for writers.
+  if (total >= wanted) return { ...ideal, write: ideal.write + Math.floor(total - wanted) };
+  const minimum = {
+    read: 1,
+    write: 1,
+    slow: total < MIN_FOR_TWO_SLOW ? 1 : 2,
+    stream: total < MIN_FOR_TWO_STREAMS ? 1 : 2,
+  };
+  const names = Object.keys(ideal) as PoolName[];
+  const shares = names.map((name) => ({ name, exact: (ideal[name] * total) / wanted }));
+  const sizes = { ...minimum };
+  for (const { name, exact } of shares) sizes[name] = Math.max(minimum[name], Math.floor(exact));
+  let remaining = Math.floor(total) - names.reduce((sum, name) => sum + sizes[name], 0);
+  for (const { name } of shares.toSorted((a, b) => (b.exact % 1) - (a.exact % 1))) if (remaining-- > 0) sizes[name]++;
+  return sizes;
+}
