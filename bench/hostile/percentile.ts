@@ -1,5 +1,5 @@
-/** The nearest rank; 0 of nothing. */
+/** The nearest rank; infinite of nothing, so that what was not measured meets no target. */
 export function percentile(values: readonly number[], share: number): number {
   const sorted = values.toSorted((a, b) => a - b);
-  return sorted[Math.floor(share * (sorted.length - 1))] ?? 0;
+  return sorted[Math.floor(share * (sorted.length - 1))] ?? Number.POSITIVE_INFINITY;
 }

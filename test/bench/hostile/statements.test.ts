@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { HONEST_KINDS, type HonestResult } from "../../../bench/hostile/honest.ts";
 import type { HostileResult } from "../../../bench/hostile/hostile.ts";
+import { percentile } from "../../../bench/hostile/percentile.ts";
 import { statementsOf } from "../../../bench/hostile/statements.ts";
 
 function honest(p99: number): HonestResult {
@@ -25,6 +26,11 @@ const missed = (result: HostileResult) =>
   statementsOf(result)
     .filter(({ isMet }) => !isMet)
     .map(({ what }) => what);
+
+test("nothing measured is no time, but for ever", () => {
+  expect(percentile([], 0.99)).toBe(Number.POSITIVE_INFINITY);
+  expect(percentile([3, 1, 2], 0.5)).toBe(2);
+});
 
 describe("the requirements during an attack", () => {
   test("are met if honest callers are hardly affected, and nothing else happens", () => {
@@ -53,6 +59,11 @@ describe("the requirements during an attack", () => {
       /^write: p99 for ever/,
     ],
     ["there was nothing to compare with", { quiet: honest(Infinity), hostile: honest(Infinity) }, /^read: /],
+    [
+      "nothing was measured",
+      { hostile: { ...honest(10), read: { ...honest(percentile([], 0.99)).read, count: 0 } } },
+      /^read: p99 for ever/,
+    ],
     ["it takes too much memory", { peak: 700 }, /^memory: 700 MiB/],
     ["the event loop is held for too long", { longestHold: 51 }, /^event loop: held for 51 ms/],
     ["it ends", { ending: "SIGKILL" }, /^no crash: it ended by SIGKILL/],
