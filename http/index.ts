@@ -8,18 +8,14 @@ export {
   setSessionCookie,
 } from "./credentials.ts";
 export { CSRF_TOKEN_HEADER, type CsrfProtection, csrfTokenOf, makeCsrfProtection } from "./csrf-protection.ts";
-export { type DrainMode, drain, untilNoneAccepted } from "./drain.ts";
-export { makeEntryListener, makeExpressApp, type RequestCounter } from "./entry.ts";
 export {
   type ErrorBodyShape,
   type ErrorVerbosity,
   remarksOf,
   toChannelReason,
-  toGraphQLBody,
   toTableBody,
 } from "./error-bodies.ts";
 export { type ErrorPageRequest, type NegotiateErrorPage, toErrorResponse } from "./errors.ts";
-export { type HealthState, healthRoutes, isReady, makeHealthState } from "./health.ts";
 export {
   errorCodeOf,
   errorHeaders,
@@ -30,21 +26,7 @@ export {
   withBearerChallenge,
   withMembers,
 } from "./http-error.ts";
-export {
-  type LimitExpensiveRequest,
-  makeAdmission,
-  makeExpensiveRequestLimit,
-  openRateLimits,
-  type RateLimits,
-} from "./limits.ts";
-export { toNodeHandler } from "./node-handler.ts";
-export {
-  type FindRouteTemplate,
-  HttpTraffic,
-  makeRouteTemplateFinder,
-  RequestMetrics,
-  traceRequests,
-} from "./observe-requests.ts";
+export type { LimitExpensiveRequest } from "./limits.ts";
 export { makeReadYourWrites } from "./read-your-writes.ts";
 export {
   clientDisconnected,
@@ -53,7 +35,6 @@ export {
   type GatewayHandler,
   type GatewayRequest,
   isPathUnder,
-  makeClientConnectionReader,
   NO_STAGES,
   prefersHtml,
   profileHeader,
@@ -78,15 +59,7 @@ export {
   makeRouteFinder,
   type PatternRoutes,
 } from "./route-patterns.ts";
-export { dispatchMethod, type GatewayRoutes, makeRouter } from "./router.ts";
-export {
-  type AdmissionForUpgrade,
-  checkListenAddress,
-  makeUpgradeRouter,
-  openServer,
-  reloadCertificate,
-  serverUrl,
-} from "./server.ts";
+export { dispatchMethod, type GatewayRoutes } from "./router.ts";
 export { type AcceptedSocket, rejectUpgrade, SequentialReader, SocketHost, type SocketSession } from "./socket-host.ts";
 export { SocketMemory } from "./socket-memory.ts";
 export { statusOf } from "./sqlstates.ts";

@@ -1,7 +1,6 @@
 export { readCurrentState } from "./apply-migrations.ts";
 export {
   allHistories,
-  type CommittedMigration,
   committedMigrations,
   displayPath,
   type MigrateSettings,

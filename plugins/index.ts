@@ -68,7 +68,6 @@ export {
   fallbackTypeOf,
   IS_EMPTY_FIELD,
   type RolePrivileges,
-  type TableAction,
   visibilityRuleOf,
   withheldValueOf,
 } from "./VisibilityPlugin.ts";

@@ -2,7 +2,6 @@ import type { CatalogKeeper } from "#catalog";
 import type { BackupState, ScheduledBackup } from "#cluster/archive";
 import type { WalArchiveState } from "#cluster/wal-archive";
 import type { GraphqlInterface } from "#graphql";
-import type { HttpTraffic, RequestMetrics } from "#http";
 import {
   counter,
   gauge,
@@ -13,6 +12,7 @@ import {
   metricsOfCounters,
   type ServiceCounters,
 } from "#http/observability";
+import type { HttpTraffic, RequestMetrics } from "#http/serving";
 import { countTasks, type Schedules, type SchedulesState } from "#jobs/queue";
 import type { WebhookBacklog } from "#jobs/webhook-store";
 import type { WebhookCounters, WebhookDispatcher } from "#jobs/webhooks";

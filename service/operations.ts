@@ -1,8 +1,8 @@
 import type { RecentEmails } from "#accounts/mail";
 import type { Config } from "#config";
-import { type HealthState, isReady, makeHealthState } from "#http";
 import type { ServiceOperations } from "#http/admin";
 import { makeMetricsReader, type ProcessActivity, RequestHistory } from "#http/observability";
+import { type HealthState, isReady, makeHealthState } from "#http/serving";
 import type { SlowStatements } from "#postgres/database";
 import { type MetricsDependencies, serviceMetrics } from "./metrics.ts";
 

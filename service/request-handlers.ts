@@ -8,14 +8,18 @@ import type { FileStore } from "#files";
 import type { GraphqlInterface } from "#graphql";
 import {
   type CsrfProtection,
-  type FindRouteTemplate,
   type GatewayRequest,
   type GatewayRoutes,
+  isPathUnder,
+  makeCsrfProtection,
+  TABLE_PREFIX,
+} from "#http";
+import type { ServiceCounters, SharedActivity, Tracing } from "#http/observability";
+import {
+  type FindRouteTemplate,
   type HealthState,
   healthRoutes,
-  isPathUnder,
   makeClientConnectionReader,
-  makeCsrfProtection,
   makeEntryListener,
   makeExpensiveRequestLimit,
   makeExpressApp,
@@ -23,11 +27,9 @@ import {
   makeRouteTemplateFinder,
   type RequestCounter,
   type RequestMetrics,
-  TABLE_PREFIX,
   toNodeHandler,
   traceRequests,
-} from "#http";
-import type { ServiceCounters, SharedActivity, Tracing } from "#http/observability";
+} from "#http/serving";
 import { type MigrationWatch, makeSchemaChanges } from "#migrate";
 import { ADMIN_PREFIX, adminHandler } from "#operations/admin";
 import type { AsOwner, Database } from "#postgres/database";

@@ -18,6 +18,9 @@ import { checkInScratch, ScheduledBackup } from "#cluster/archive";
 import type { Config } from "#config";
 import { openFileStore, openFiles } from "#files";
 import { GRAPHQL_PATH, type GraphqlInterface, openGraphql } from "#graphql";
+import { makeCsrfProtection, SocketMemory } from "#http";
+import type { ServiceOperations } from "#http/admin";
+import { makeServiceCounters, type SharedActivity } from "#http/observability";
 import {
   type AdmissionForUpgrade,
   checkListenAddress,
@@ -26,18 +29,14 @@ import {
   HttpTraffic,
   makeAdmission,
   makeClientConnectionReader,
-  makeCsrfProtection,
   makeUpgradeRouter,
   openRateLimits,
   openServer,
   type RateLimits,
   RequestMetrics,
   reloadCertificate,
-  SocketMemory,
   serverUrl,
-} from "#http";
-import type { ServiceOperations } from "#http/admin";
-import { makeServiceCounters, type SharedActivity } from "#http/observability";
+} from "#http/serving";
 import { hasTasks, type JobLane, type JobRunner, openSchedules, startJobRunner } from "#jobs/queue";
 import { startWebhooks, type WebhookDispatcher } from "#jobs/webhooks";
 import { openReplication, REALTIME_PUBLICATION, type ReplicationStream } from "#live";

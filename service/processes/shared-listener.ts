@@ -1,6 +1,6 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import type { Server } from "node:net";
-import { untilNoneAccepted } from "#http";
+import { untilNoneAccepted } from "#http/serving";
 
 /** Node's listening socket, as far as it is used here. */
 type ListeningHandle = { onconnection(...parts: unknown[]): unknown; close(): void };

@@ -1,6 +1,6 @@
 import type { WalArchiveState } from "#cluster/wal-archive";
-import type { DrainMode } from "#http";
 import type { SharedActivity } from "#http/observability";
+import type { DrainMode } from "#http/serving";
 import { setPackageProgram } from "#runtime";
 import type { HandlePeerMessage, PeerTopic, PeerWorkers } from "#runtime/concurrency";
 import { makeLogger } from "#runtime/log";
