@@ -1,9 +1,8 @@
 import { setImmediate } from "node:timers/promises";
-import { type GraphQLError, GraphQLObjectType, type GraphQLSchema, validateSchema } from "grafast/graphql";
+import { type GraphQLError, type GraphQLSchema, validateSchema } from "grafast/graphql";
 import { buildInflection, gather, getBuilder, type SchemaBuilder } from "graphile-build";
 import type { Introspection } from "graphile-build-pg/pg-introspection";
 import {
-  type Codec,
   collectTypesInOrder,
   findFunctionsWithoutField,
   type GraphqlTableNames,
@@ -11,15 +10,11 @@ import {
   listGraphqlTableNames,
   mutationsOfTable,
   type OmittedObject,
-  orderTypeOf,
   outputTypeOf,
   type PgTable,
-  whereTypeOf,
 } from "#plugins";
 import type { Stepwise } from "#runtime/concurrency";
-
-/** A placeholder for core's check whether a type has fields. */
-const PLACEHOLDER_FIELDS: ObjectFields = { some: {} as ObjectFields[string] };
+import { DeferredFields } from "./deferred-fields.ts";
 
 /** Pure inflectors, which depend on no option of a preset. Builds call them with the same few words over and over. */
 const PURE_INFLECTORS = ["camelCase", "upperCamelCase", "coerceToGraphQLName", "pluralize", "singularize"] as const;
@@ -163,43 +158,14 @@ async function findMutationsInSteps(build: GraphileBuild.Build, yieldToLoop: Yie
 /** Returns false when a deferred type turned out to have no fields. Yields between the types. */
 function* makeTypes(build: GraphileBuild.Build, deferred: DeferredFields): Stepwise<boolean> {
   for (const table of tablesOf(build)) {
-    if (!build.behavior.pgResourceMatches(table, "resource:select")) continue;
-    const isShown = outputTypeOf(build, table.codec) !== null;
-    if (!(yield* deferred.settle())) return false;
-    if (!isShown) continue;
-    for (const name of relatedTypeNames(table, build)) {
-      build.getTypeByName(name);
-      if (!(yield* deferred.settle())) return false;
-    }
-    if (!isCollection(table, build)) continue;
-    whereTypeOf(build, table);
-    yield;
-    orderTypeOf(build, table);
+    if (build.behavior.pgResourceMatches(table, "resource:select")) outputTypeOf(build, table.codec);
     yield;
   }
-  for (const root of ROOT_TYPES) {
-    build.getTypeByName(build.inflection.builtin(root));
-    if (!(yield* deferred.settle())) return false;
-  }
-  // Evaluates the fields of all types in steps, before the schema's constructor does at once.
   const roots = ROOT_TYPES.map((root) => build.getTypeByName(build.inflection.builtin(root)));
+  if (!(yield* deferred.settleRoots())) return false;
+  // Evaluates the fields of all other types in steps, before the schema's constructor does at once.
   yield* collectTypesInOrder(roots.filter((type) => type != null));
-  return true;
-}
-
-/** Names of types that the root fields of the table refer to. */
-function relatedTypeNames(table: PgTable, build: GraphileBuild.Build): string[] {
-  const { behavior, inflection } = build;
-  const inputs = mutationsOfTable(table, build).filter(({ columns }) => columns.length > 0);
-  const isConnected = behavior.pgResourceMatches(table, "query:resource:connection");
-  return [
-    ...(isConnected ? [inflection.filterType(table), inflection.tableConnectionType(table.codec)] : []),
-    ...inputs.map((mutation) => inflection.tableMutationInput(mutation)),
-  ];
-}
-
-function isCollection(table: PgTable, { behavior }: GraphileBuild.Build): boolean {
-  return (["connection", "list"] as const).some((kind) => behavior.pgResourceMatches(table, `query:resource:${kind}`));
+  return yield* deferred.settle();
 }
 
 /** validateSchema in steps; `assumeValid` keeps core from calling it. */
@@ -220,57 +186,6 @@ async function validateInSteps(schema: GraphQLSchema, yieldToLoop: YieldToLoop):
 
 function tablesOf({ pgResources }: GraphileBuild.Build): PgTable[] {
   return Object.values(pgResources).filter(isTable);
-}
-
-type TypeScope = { readonly pgCodec?: Codec };
-type ObjectFields = ReturnType<GraphQLObjectType["getFields"]>;
-
-/**
- * Core evaluates the fields of each type as soon as it is made, which makes the types of these fields recursively, so a long path of
- * foreign keys exceeds the stack. This defers the fields of row types; other types refer to few types that are not row types.
- */
-class DeferredFields {
-  readonly #waiting: GraphQLObjectType[] = [];
-  /** Names of types that turned out to have no fields: these are not deferred, so that core omits them. */
-  readonly #withoutFields: Set<string>;
-
-  constructor(builder: SchemaBuilder, withoutFields: Set<string>) {
-    this.#withoutFields = withoutFields;
-    const { newWithHooks } = builder;
-    builder.newWithHooks = (build, Type, spec, scope) => {
-      const type = newWithHooks(build, Type, spec, scope);
-      if (type instanceof GraphQLObjectType && this.#isDeferrable(type, scope as TypeScope, build)) this.#defer(type);
-      return type;
-    };
-  }
-
-  /** Evaluates the deferred types; returns false at the first one without fields. Yields once per type. */
-  *settle(): Stepwise<boolean> {
-    for (let type = this.#waiting.pop(); type; type = this.#waiting.pop()) {
-      if (Object.keys(type.getFields()).length === 0) {
-        this.#withoutFields.add(type.name);
-        return false;
-      }
-      yield;
-    }
-    return true;
-  }
-
-  #isDeferrable({ name }: GraphQLObjectType, { pgCodec }: TypeScope, { behavior }: GraphileBuild.Build): boolean {
-    if (!pgCodec?.attributes || this.#withoutFields.has(name)) return false;
-    return Object.keys(pgCodec.attributes).some((column) =>
-      behavior.pgCodecAttributeMatches([pgCodec as never, column], "attribute:select"),
-    );
-  }
-
-  #defer(type: GraphQLObjectType): void {
-    // Core's first call after making a type only checks whether it has fields.
-    type.getFields = () => {
-      Reflect.deleteProperty(type, "getFields");
-      return PLACEHOLDER_FIELDS;
-    };
-    this.#waiting.push(type);
-  }
 }
 
 /** Memoizes the pure inflectors, in place. */
