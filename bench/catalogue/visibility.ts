@@ -1,6 +1,6 @@
 import { TOKENS } from "../comparison/tokens.ts";
 
-export const INTERFACES = ["/rest/v1", "/api/v1", "/graphql", "OpenAPI"] as const;
+export const INTERFACES = ["/rest/v1", "/api/v1", "/graphql", "introspection", "OpenAPI"] as const;
 export type InterfaceName = (typeof INTERFACES)[number];
 
 /** Whether the interface knows the table. */
@@ -19,13 +19,13 @@ const PROBES: Readonly<Record<InterfaceName, (url: string, table: string) => Pro
   "/api/v1": async (url, table) =>
     (await read(`${url}/api/v1/${table.replaceAll("_", "-")}?limit=1`, { Authorization })).ok,
   "/graphql": async (url, table) => {
-    const type = table.replace(/s$/, "").replace(/(?:^|_)(\w)/g, (_, letter: string) => letter.toUpperCase());
-    const answer = await fetch(`${url}/graphql`, {
-      method: "POST",
-      headers: { "Content-Type": "application/json", Authorization },
-      body: JSON.stringify({ query: `{ __type(name: "${type}") { name } }` }),
-    });
-    return (await answer.text()).includes(`"${type}"`);
+    const answer = await askGraphql(url, `{ ${fieldOf(table)}(id: 1) { id } }`);
+    return answer.includes(`{"data":`);
+  },
+  introspection: async (url, table) => {
+    const field = fieldOf(table);
+    const type = `${field.slice(0, 1).toUpperCase()}${field.slice(1)}`;
+    return (await askGraphql(url, `{ __type(name: "${type}") { name } }`)).includes(`"${type}"`);
   },
   // A document of thousands of tables is no small thing to ask for in vain.
   OpenAPI: async (url, table) => {
@@ -38,6 +38,17 @@ const PROBES: Readonly<Record<InterfaceName, (url: string, table: string) => Pro
     return answer.text.includes(`"/${table}"`);
   },
 };
+
+/** The field for one row of the table. */
+function fieldOf(table: string): string {
+  return table.replace(/s$/, "").replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
+}
+
+async function askGraphql(url: string, query: string): Promise<string> {
+  const headers = { "Content-Type": "application/json", Authorization };
+  const answer = await fetch(`${url}/graphql`, { method: "POST", headers, body: JSON.stringify({ query }) });
+  return answer.text();
+}
 
 async function read(url: string, headers: Readonly<Record<string, string>>) {
   const answer = await fetch(url, { headers });

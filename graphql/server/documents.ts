@@ -32,6 +32,7 @@ import {
 } from "./document-size.ts";
 import { keepLiteralDigits, makeRestoreDigits, type RestoreDigits } from "./exact-numbers.ts";
 import { validateInSteps } from "./stepwise-validation.ts";
+import { UnfinishedSchema } from "./unfinished-schema.ts";
 
 /** 200 MB, in units of 40 kB. */
 const MAX_PLAN_WEIGHT = 5_000;
@@ -104,7 +105,7 @@ export type DocumentReader = {
 /** Parses and validates documents against one schema and caches them; refused ones are not cached. */
 export function makeDocumentReader({ schema, limits, memory, hits, onInvalid }: DocumentReaderOptions): DocumentReader {
   const cache = new RecentMap<string, CheckedDocument>(MAX_CACHED_DOCUMENTS, undefined, hits);
-  const hasPrototypeNames = hasPrototypeFieldNames(schema);
+  const hasPrototypeNames = schema instanceof UnfinishedSchema || hasPrototypeFieldNames(schema);
   memory.onFull(() => cache.clear());
   const reserve = (characters: number) => memory.reserve(characters / STATEMENT_CHARACTERS_PER_WEIGHT);
   function* read(text: string): Stepwise<CheckedDocument> {

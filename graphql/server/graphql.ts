@@ -238,6 +238,7 @@ function makeExecution(
     }),
     stages: makeOperationStages({
       schemaOf: (role) => keeper.current(role),
+      upcomingSchemaOf: (role) => keeper.upcoming(role),
       introspection,
       database,
       events,

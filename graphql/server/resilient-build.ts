@@ -2,7 +2,7 @@ import pg from "pg";
 import { type OmittedObject, pgServiceOf } from "#plugins";
 import { ApiError } from "#runtime";
 import { listSchemaParts, type SchemaPart } from "./removable-parts.ts";
-import { type BuiltSchema, buildSchemaInSteps } from "./stepwise-build.ts";
+import { type BuiltSchema, buildSchemaInSteps, type OnUnfinished } from "./stepwise-build.ts";
 
 /** Error texts of earlier builds, and the object that each led to. */
 export type KnownBuildFaults = Map<string, string>;
@@ -22,8 +22,10 @@ export async function buildServableSchema(
   preset: GraphileConfig.Preset,
   signal: AbortSignal,
   knownFaults: KnownBuildFaults = new Map(),
+  onUnfinished?: OnUnfinished,
 ): Promise<BuiltSchema> {
-  const attempt: TryBuild = (isRemoved) => attemptBuild(preset, signal, isRemoved);
+  const attempt: TryBuild = (isRemoved) =>
+    attemptBuild(preset, signal, isRemoved, isRemoved ? undefined : onUnfinished);
   const faulty = new Map<string, FaultyPart>();
   let last = await attempt(null);
   while ("error" in last) {
@@ -139,12 +141,14 @@ async function attemptBuild(
   preset: GraphileConfig.Preset,
   signal: AbortSignal,
   isRemoved: IsRemoved | null,
+  onUnfinished: OnUnfinished | undefined,
 ): Promise<BuildAttempt> {
   const { plugin, parts } = makePartRemoval(isRemoved);
   try {
-    return { built: await buildSchemaInSteps({ extends: [preset], plugins: [plugin] }, signal) };
+    return { built: await buildSchemaInSteps({ extends: [preset], plugins: [plugin] }, signal, onUnfinished) };
   } catch (error) {
     if (signal.aborted || isConnectionError(error)) throw error;
+    onUnfinished?.(null);
     return { error: error as Error, parts: parts() };
   }
 }

@@ -71,7 +71,7 @@ export class RoleSchemas {
     if (existing) return existing;
     const { catalog, anonRole } = this.#options;
     if (!catalog.roles.has(role) && role !== anonRole) return this.schemaOf(anonRole);
-    const served = runStepwise(this.#makeSchema(role === anonRole ? [role, SIGNED_IN_ROLE] : [role]));
+    const served = runStepwise(this.#makeSchema(privilegesByUse(catalog, role, anonRole)));
     this.#byRole.set(role, served);
     if (served instanceof Promise) {
       served.then(
@@ -82,10 +82,10 @@ export class RoleSchemas {
     return served;
   }
 
-  *#makeSchema(roles: readonly string[]): Stepwise<ServedSchema> {
-    const { schema, resolvedPreset, catalog, limits, hits, onInvalid } = this.#options;
-    const hidden = yield* findHiddenElements(schema, privilegesOf(catalog, roles));
-    const withheld = yield* findWithheldFields(schema, privilegesOf(catalog, roles.slice(0, 1)));
+  *#makeSchema(privileges: PrivilegesByUse): Stepwise<ServedSchema> {
+    const { schema, resolvedPreset, limits, hits, onInvalid } = this.#options;
+    const hidden = yield* findHiddenElements(schema, privileges.hidden);
+    const withheld = yield* findWithheldFields(schema, privileges.withheld);
     const ownFields = [...withheld].flatMap(([field, own]) => (own ? [field] : []));
     const key = [hidden, withheld.keys(), ownFields].map((parts) => this.#keyOf(parts)).join(";");
     const existing = this.#byHiddenParts.get(key);
@@ -139,6 +139,14 @@ function withPlanCache(schema: GraphQLSchema): GraphQLSchema {
 function forgetPlans({ extensions }: GraphQLSchema): void {
   const kept = extensions.grafast as Record<symbol, unknown>;
   for (const symbol of Object.getOwnPropertySymbols(kept)) delete kept[symbol];
+}
+
+/** By which privileges elements are hidden from a role, and by which fields are withheld from it. */
+export type PrivilegesByUse = { readonly hidden: RolePrivileges; readonly withheld: RolePrivileges };
+
+export function privilegesByUse(catalog: Catalog, role: string, anonRole: string): PrivilegesByUse {
+  const own = privilegesOf(catalog, [role]);
+  return { hidden: role === anonRole ? privilegesOf(catalog, [role, SIGNED_IN_ROLE]) : own, withheld: own };
 }
 
 /** The union of the privileges of these roles, from the catalog. */

@@ -5,6 +5,7 @@ import { type CacheHits, commandLine, unavailable } from "#runtime";
 import { Coalescer } from "#runtime/concurrency";
 import type { Logger } from "#runtime/log";
 import type { DocumentLimits } from "./document-size.ts";
+import { EarlySchema } from "./early-schema.ts";
 import { buildServableSchema, isConnectionError, type KnownBuildFaults } from "./resilient-build.ts";
 import { RoleSchemas, type ServedSchema } from "./role-schemas.ts";
 
@@ -23,6 +24,10 @@ export type SchemaKeeperOptions = {
 
 /** Notifications of one DDL script, one per statement, arrive within this time and cause one build. */
 const DEBOUNCE_MS = 50;
+/** Builds may take so much without a pause, as after the steps of a migration, before they are limited to a fifth of the time. */
+const BUILD_ALLOWANCE_MS = 30_000;
+/** For so long the rest of a build is given up for a newer one, once operations can use the schema that it makes. */
+const MAX_OUTDATED_MS = 20_000;
 /** The number of roles whose schemas are prepared before a new schema is served. */
 const MAX_PREPARED_ROLES = 4;
 /** How many builds an operation waits for: one fails if a change of the database meets its statements. */
@@ -35,14 +40,23 @@ export class SchemaKeeper {
   readonly #options: SchemaKeeperOptions;
   readonly #builds: Coalescer;
   #served: RoleSchemas | null = null;
+  /** Of a build that runs. */
+  #early: EarlySchema | null = null;
   #fault: Error | null = null;
   #omitted: readonly OmittedObject[] = [];
   readonly #knownFaults: KnownBuildFaults = new Map();
   readonly #closing = new AbortController();
+  #build: AbortController | null = null;
+  /** Without those that were given up. */
+  #finishedBuilds = 0;
+  /** Since when the database differs from the served schema. */
+  #outdatedSince = 0;
+  /** Whether the database has changed since the build began. */
+  #isBuildOutdated = false;
 
   constructor(options: SchemaKeeperOptions) {
     this.#options = options;
-    this.#builds = new Coalescer(() => this.#buildAndLog(), DEBOUNCE_MS);
+    this.#builds = new Coalescer(() => this.#buildAndLog(), DEBOUNCE_MS, BUILD_ALLOWANCE_MS);
   }
 
   /** Resolves after the first build, successful or not, or after a timeout. */
@@ -55,6 +69,9 @@ export class SchemaKeeper {
 
   /** Call when the database has changed. */
   rebuild(): void {
+    this.#outdatedSince ||= performance.now();
+    this.#isBuildOutdated = true;
+    this.#giveUpOutdatedBuild();
     void this.#builds.request();
   }
 
@@ -67,6 +84,11 @@ export class SchemaKeeper {
     return this.#served.schemaOf(role);
   }
 
+  /** The schema that is being built, for operations that the current one refuses. Null when there is none, or not yet. */
+  upcoming(role: string): ServedSchema | null {
+    return this.#early?.schemaOf(role) ?? null;
+  }
+
   /** A different object for each schema. */
   get version(): object | null {
     return this.#served;
@@ -77,7 +99,8 @@ export class SchemaKeeper {
     const served = this.#served;
     if (served === null || served !== version) return served !== null;
     if (!(await this.#options.catchUp(served.catalog))) return false;
-    for (let builds = 0; builds < MAX_AWAITED_BUILDS && this.#served === served; builds++)
+    const isOver = () => this.#served !== served || this.#closing.signal.aborted;
+    for (const last = this.#finishedBuilds + MAX_AWAITED_BUILDS; this.#finishedBuilds < last && !isOver(); )
       await this.#builds.request().catch(() => {});
     return this.#served !== served;
   }
@@ -107,26 +130,46 @@ export class SchemaKeeper {
     void this.#builds.close();
   }
 
+  /** What is left of a build only makes complete what operations can use already, and the next build makes it anew. */
+  #giveUpOutdatedBuild(): void {
+    const isUsable = this.#served !== null && this.#early !== null;
+    if (!isUsable || performance.now() - this.#outdatedSince > MAX_OUTDATED_MS) return;
+    this.#build?.abort();
+  }
+
   async #buildAndLog(): Promise<void> {
     const { log } = this.#options;
     const startedAt = performance.now();
+    const build = new AbortController();
+    this.#build = build;
+    this.#isBuildOutdated = false;
     try {
-      this.#served = await this.#build();
+      this.#served = await this.#makeSchemas(AbortSignal.any([this.#closing.signal, build.signal]));
       this.#fault = null;
       log.info({ ms: Math.round(performance.now() - startedAt) }, "the GraphQL schema was built");
     } catch (error) {
-      if (this.#closing.signal.aborted) return;
+      if (this.#closing.signal.aborted || build.signal.aborted) return;
       this.#logFault(error as Error);
       // Rethrown to be retried; other errors persist until the database changes.
       if (isConnectionError(error)) throw error;
+    } finally {
+      this.#build = null;
+      if (!build.signal.aborted) {
+        this.#finishedBuilds++;
+        this.#early = null;
+        this.#outdatedSince = this.#isBuildOutdated ? performance.now() : 0;
+      }
     }
   }
 
-  async #build(): Promise<RoleSchemas> {
+  async #makeSchemas(signal: AbortSignal): Promise<RoleSchemas> {
     const { preset, catalog, anonRole, limits, hits, onInvalid } = this.#options;
     // The one before the build: the database may change meanwhile, and a newer one would tell that the schema has followed it.
     const builtWith = catalog();
-    const built = await buildServableSchema(preset(), this.#closing.signal, this.#knownFaults);
+    const built = await buildServableSchema(preset(), signal, this.#knownFaults, (unfinished) => {
+      this.#early = unfinished && new EarlySchema({ ...unfinished, catalog: builtWith, anonRole, limits });
+      if (this.#isBuildOutdated) this.#giveUpOutdatedBuild();
+    });
     const { schema, resolvedPreset, omitted } = built;
     this.#logOmitted(omitted);
     const made = { schema, resolvedPreset, catalog: builtWith };
@@ -134,6 +177,7 @@ export class SchemaKeeper {
     // Built ahead, so that first operations do not wait for them.
     for (const role of [anonRole, ...(this.#served?.firstRoles(MAX_PREPARED_ROLES) ?? [])])
       await schemas.schemaOf(role);
+    signal.throwIfAborted();
     return schemas;
   }
 

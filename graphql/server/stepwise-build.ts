@@ -1,5 +1,5 @@
 import { setImmediate } from "node:timers/promises";
-import { type GraphQLError, type GraphQLSchema, validateSchema } from "grafast/graphql";
+import { type GraphQLError, type GraphQLObjectType, type GraphQLSchema, validateSchema } from "grafast/graphql";
 import { buildInflection, gather, getBuilder, type SchemaBuilder } from "graphile-build";
 import type { Introspection } from "graphile-build-pg/pg-introspection";
 import {
@@ -15,6 +15,7 @@ import {
 } from "#plugins";
 import type { Stepwise } from "#runtime/concurrency";
 import { DeferredFields } from "./deferred-fields.ts";
+import { UnfinishedSchema } from "./unfinished-schema.ts";
 
 /** Pure inflectors, which depend on no option of a preset. Builds call them with the same few words over and over. */
 const PURE_INFLECTORS = ["camelCase", "upperCamelCase", "coerceToGraphQLName", "pluralize", "singularize"] as const;
@@ -40,18 +41,26 @@ export type BuiltSchema = ExecutableSchema & {
   readonly tableNames: () => readonly GraphqlTableNames[];
 };
 
+/** Called with the schema before its types are made, of which each is made when it is looked up, and with null if the build fails. */
+export type OnUnfinished = (unfinished: ExecutableSchema | null) => void;
+
 /** How long a build runs before it yields to requests. */
 const STEP_MS = 10;
 const TYPES_VALIDATED_AT_ONCE = 100;
 const ROOT_TYPES = ["Query", "Mutation", "Subscription"] as const;
 
 /** PostGraphile's makeSchema in steps: its own holds the event loop until it is done, for many seconds with thousands of tables. */
-export async function buildSchemaInSteps(preset: GraphileConfig.Preset, signal: AbortSignal): Promise<BuiltSchema> {
+export async function buildSchemaInSteps(
+  preset: GraphileConfig.Preset,
+  signal: AbortSignal,
+  onUnfinished: OnUnfinished = () => {},
+): Promise<BuiltSchema> {
   const yieldToLoop = makeYieldToLoop(signal);
   const withoutFields = new Set<string>();
   for (;;) {
-    const built = await attemptStepwiseBuild(preset, withoutFields, yieldToLoop);
+    const built = await attemptStepwiseBuild(preset, withoutFields, yieldToLoop, onUnfinished);
     if (built) return built;
+    onUnfinished(null);
   }
 }
 
@@ -60,6 +69,7 @@ async function attemptStepwiseBuild(
   basePreset: GraphileConfig.Preset,
   withoutFields: Set<string>,
   yieldToLoop: YieldToLoop,
+  onUnfinished: OnUnfinished,
 ): Promise<BuiltSchema | null> {
   const introspections: Introspection[] = [];
   const preset = {
@@ -75,7 +85,12 @@ async function attemptStepwiseBuild(
   const deferred = new DeferredFields(builder, withoutFields);
   const build = builder.createBuild(input);
   await initializeInSteps(builder, build, yieldToLoop);
-  if (!(await runSteps(makeTypes(build, deferred), yieldToLoop))) return null;
+  await runSteps(makeRowTypes(build), yieldToLoop);
+  const roots = ROOT_TYPES.map((root) => build.getTypeByName(build.inflection.builtin(root)) as GraphQLObjectType);
+  const [query, mutation] = roots;
+  onUnfinished({ schema: new UnfinishedSchema(build, { query, mutation }), resolvedPreset });
+  await yieldToLoop();
+  if (!(await runSteps(makeTypes(roots, deferred), yieldToLoop))) return null;
   builder.createBuild = () => build;
   const schema = builder.buildSchema(input);
   await validateInSteps(schema, yieldToLoop);
@@ -155,13 +170,19 @@ async function findMutationsInSteps(build: GraphileBuild.Build, yieldToLoop: Yie
   }
 }
 
-/** Returns false when a deferred type turned out to have no fields. Yields between the types. */
-function* makeTypes(build: GraphileBuild.Build, deferred: DeferredFields): Stepwise<boolean> {
+/** Makes the row types, to which most others refer. Yields between them. */
+function* makeRowTypes(build: GraphileBuild.Build): Stepwise<void> {
   for (const table of tablesOf(build)) {
     if (build.behavior.pgResourceMatches(table, "resource:select")) outputTypeOf(build, table.codec);
     yield;
   }
-  const roots = ROOT_TYPES.map((root) => build.getTypeByName(build.inflection.builtin(root)));
+}
+
+/** Makes all fields and types. Returns false when a deferred type turned out to have no fields. Yields between the types. */
+function* makeTypes(
+  roots: readonly (GraphQLObjectType | null | undefined)[],
+  deferred: DeferredFields,
+): Stepwise<boolean> {
   if (!(yield* deferred.settleRoots())) return false;
   // Evaluates the fields of all other types in steps, before the schema's constructor does at once.
   yield* collectTypesInOrder(roots.filter((type) => type != null));

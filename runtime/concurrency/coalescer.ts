@@ -1,16 +1,23 @@
 import { retryDelay } from "./retry-delay.ts";
 
 const MAX_PAUSE_FACTOR = 4;
+/** Of the time without runs, how much is added to what they may take without a pause. */
+const REGAINED_SHARE = 1 / (1 + MAX_PAUSE_FACTOR);
 
 /**
  * Runs a task soon after it is requested, one run at a time. Requests during a run share one further run; after a
  * failure it retries by itself. It pauses between runs for as long as the shorter of the last two took, and up to four times as
  * long while requests keep coming, so that a storm of them takes at most a fifth of the time. One run that waited for a lock, or
- * for a process that was stopped, says nothing about what the next one costs.
+ * for a process that was stopped, says nothing about what the next one costs. With an
+ * allowance the first runs, which together take no longer than that, are not followed by pauses.
  */
 export class Coalescer {
   readonly #work: () => Promise<void>;
   readonly #debounceMs: number;
+  readonly #allowanceMs: number;
+  /** What runs took of the allowance and has not been regained, in milliseconds. */
+  #spent = 0;
+  #endedAt = 0;
   /** Shared by the requests since the start of the last run. */
   #waiting: PromiseWithResolvers<void> | null = null;
   #running: Promise<void> | null = null;
@@ -28,9 +35,10 @@ export class Coalescer {
   #lateSince: number | null = null;
   #closed = false;
 
-  constructor(work: () => Promise<void>, debounceMs: number) {
+  constructor(work: () => Promise<void>, debounceMs: number, allowanceMs = 0) {
     this.#work = work;
     this.#debounceMs = debounceMs;
+    this.#allowanceMs = allowanceMs;
   }
 
   /** Whether a run is active or scheduled. */
@@ -93,7 +101,10 @@ export class Coalescer {
     const endedAt = performance.now();
     this.#cost = Math.min(this.#lastDuration, endedAt - startedAt);
     this.#lastDuration = endedAt - startedAt;
-    this.#restUntil = endedAt + this.#pauseFactor * this.#cost;
+    this.#spent = Math.max(0, this.#spent - REGAINED_SHARE * (startedAt - this.#endedAt)) + this.#lastDuration;
+    this.#endedAt = endedAt;
+    const isAllowed = this.#spent <= this.#allowanceMs;
+    this.#restUntil = isAllowed ? endedAt : endedAt + this.#pauseFactor * this.#cost;
     if (!fault) this.#lateSince = this.#waiting ? this.#waitingSince : null;
     this.#failures = fault ? this.#failures + 1 : 0;
     if (this.#waiting) this.#schedule(this.#debounceMs);

@@ -1,6 +1,8 @@
 import { callerKey } from "#accounts/identity";
 import { ResponseBudget } from "#postgres/database";
 import { runLongWork, runToCompletion, type Stepwise } from "#runtime/concurrency";
+import { GraphqlRefusal } from "../documents.ts";
+import type { ServedSchema } from "../role-schemas.ts";
 import type {
   OperationDependencies,
   OperationParameters,
@@ -15,25 +17,52 @@ import { run } from "./run.ts";
 
 /** The stages of operations over HTTP and WebSocket, with what all of them share. */
 export function makeOperationStages(dependencies: OperationDependencies): OperationStages {
-  const { schemaOf, byteLimits } = dependencies;
+  const { schemaOf, upcomingSchemaOf, byteLimits } = dependencies;
   const shared: SharedBudgets = {
     rows: new ResponseBudget(byteLimits.together),
     responses: new ResponseBudget(byteLimits.answers),
   };
   return {
     plan(parameters, requestInfo) {
+      const { role } = requestInfo.authentication.caller;
       const isLong = isLongDocument(parameters);
-      const served = schemaOf(requestInfo.authentication.caller.role);
-      if (served instanceof Promise) {
-        return served.then((built) =>
-          take(plan(dependencies, shared, built, parameters, requestInfo, isLong), isLong, requestInfo),
-        );
-      }
-      return take(plan(dependencies, shared, served, parameters, requestInfo, isLong), isLong, requestInfo);
+      const planWith = (served: ServedSchema) =>
+        take(plan(dependencies, shared, served, parameters, requestInfo, isLong), isLong, requestInfo);
+      return recover(
+        () => {
+          const served = schemaOf(role);
+          return served instanceof Promise ? served.then(planWith) : planWith(served);
+        },
+        (refusal) => {
+          const upcoming = isInvalidOperation(refusal) ? upcomingSchemaOf(role) : null;
+          if (!upcoming) throw refusal;
+          return recover(
+            () => planWith(upcoming),
+            () => {
+              throw refusal;
+            },
+          );
+        },
+      );
     },
     query: (planned) => take(query(dependencies.compilation, planned), planned.isLong, planned.requestInfo),
     run: (planned, bound) => run(dependencies, planned, bound),
   };
+}
+
+/** Whether the document may be valid for another schema. */
+function isInvalidOperation(error: unknown): boolean {
+  return error instanceof GraphqlRefusal && error.errors[0]?.extensions.code === "GRAPHQL_VALIDATION_FAILED";
+}
+
+/** Synchronous if the attempt is. */
+function recover<T>(attempt: () => T | Promise<T>, onError: (error: unknown) => T | Promise<T>): T | Promise<T> {
+  try {
+    const result = attempt();
+    return result instanceof Promise ? result.catch(onError) : result;
+  } catch (error) {
+    return onError(error);
+  }
 }
 
 /** Documents up to this length are parsed and compiled in a few milliseconds. */

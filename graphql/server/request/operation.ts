@@ -87,6 +87,8 @@ type Awaitable<T> = T | Promise<T>;
 
 export type OperationDependencies = {
   readonly schemaOf: (role: string) => ServedSchema | Promise<ServedSchema>;
+  /** The schema that is being built, for operations that the current one refuses. */
+  readonly upcomingSchemaOf: (role: string) => ServedSchema | null;
   readonly introspection: IntrospectionAccess;
   readonly database: Database;
   readonly events: RowEventHub;

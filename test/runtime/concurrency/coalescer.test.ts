@@ -122,6 +122,24 @@ describe("coalesced requests", () => {
     await until(() => coalescer.lateMs === 0);
   });
 
+  test("wait for no pause while their runs are within the allowance", async () => {
+    const { work, begun } = gatedWork();
+    const coalescer = new Coalescer(work, 1, 450);
+    const pauseAfter = async (run: number) => {
+      const running = await begun(run);
+      await sleep(300);
+      coalescer.request();
+      running.resolve();
+      const endedAt = performance.now();
+      await begun(run + 1);
+      return performance.now() - endedAt;
+    };
+    coalescer.request();
+    expect(await pauseAfter(1)).toBeLessThan(await pauseAfter(2));
+    (await begun(3)).resolve();
+    await coalescer.close();
+  });
+
   test("start no run after closing, which waits for the current run", async () => {
     const { runs, work, begun } = gatedWork();
     const coalescer = new Coalescer(work, 1);
