@@ -13,6 +13,7 @@ export { hasSchemaChangeTrigger, schemaChangeTriggerSql } from "./catalog-watch.
 export { type ConfigKeeper, checkNamedFunctions, keepConfig, readDatabaseSettings } from "./config-keeper.ts";
 export { databaseErrorMessage, INVALID_VALUE, invalidValueMessage, isOfSqlText } from "./database-error-message.ts";
 export { assembleCatalog, loadCatalog } from "./load-catalog.ts";
+export { findMissingGrants, type RefusedCommand } from "./missing-grants.ts";
 export { type OwnValue, ownValuesOf } from "./own-values.ts";
 export {
   type ColumnPair,

@@ -1,6 +1,6 @@
 import pg from "pg";
 import type { InterfaceName } from "#accounts/identity";
-import { type Catalog, type CatalogTable, type Policy, policyCondition } from "#catalog";
+import { type Catalog, type CatalogTable, findMissingGrants, type Policy, policyCondition } from "#catalog";
 import type { Config } from "#config";
 import { isPathUnder, notFound, TABLE_PREFIX, toHttpError } from "#http";
 import { makeServiceCounters } from "#http/observability";
@@ -23,7 +23,7 @@ import {
 import { collectionsOf } from "#rest-gateway/resource/collections";
 import { makeTablePlanner, NO_BODY, parseTableRequest, tableParseSettings } from "#rest-gateway/table";
 import { ApiError } from "#runtime";
-import { explainStatement, findMissingGrants, inRolledBackTransaction } from "./inspect/explain.ts";
+import { explainStatement, inRolledBackTransaction } from "./inspect/explain.ts";
 
 export type ReadExplanation = {
   readonly table: CatalogTable;
@@ -296,5 +296,11 @@ export function explainRefusal(error: unknown, { role, catalog, config }: Reques
   if (!(error instanceof ApiError || error instanceof pg.DatabaseError)) throw error;
   const { status, code, message } = toHttpError(error, { anonymous: role === config.anonRole });
   const cause = error instanceof pg.DatabaseError && error.message !== message ? error.message : null;
-  return { status, code, message, cause, missingGrants: findMissingGrants(error.message, role, catalog) };
+  return {
+    status,
+    code,
+    message,
+    cause,
+    missingGrants: findMissingGrants(error.message, { role, verbs: ["select"] }, catalog),
+  };
 }

@@ -5,10 +5,6 @@ import { quotedName, withClient } from "#postgres/client";
 import type { Statement, StatementContext } from "#postgres/database";
 import type { AbortLike } from "#runtime/concurrency";
 
-/** `permission denied for materialized view sales` */
-const PERMISSION_DENIED =
-  /^permission denied for (?<kind>table|view|materialized view|foreign table|schema|function) (?<name>.+)$/;
-
 type InspectionOptions = {
   readonly timeoutMs: number;
   /** Aborted when nobody waits for the result. */
@@ -68,40 +64,6 @@ export async function inRolledBackTransaction<T>(
 export async function explainStatement(client: pg.ClientBase, { text, values }: Statement): Promise<string> {
   const { rows } = await client.query<{ "QUERY PLAN": string }>(`explain (analyze, timing off) ${text}`, [...values]);
   return rows.map((row) => row["QUERY PLAN"]).join("\n");
-}
-
-/** The grants without which Postgres refused the role, as SQL; the refusal names no schema, so there may be several. */
-export function findMissingGrants(message: string, role: string, catalog: Catalog): string[] {
-  const { kind, name } = PERMISSION_DENIED.exec(message)?.groups ?? {};
-  if (kind === undefined || name === undefined) return [];
-  const to = `to ${quotedName(role)};`;
-  const schemas = [...catalog.schemas.values()];
-  switch (kind) {
-    case "schema":
-      return [`grant usage on schema ${quotedName(name)} ${to}`];
-    case "function":
-      return schemas
-        .flatMap(({ routines }) => routines.get(name) ?? [])
-        .filter((routine) => !catalog.hasPrivilege(role, "execute", routine))
-        .map(({ schema, arguments: all }) => {
-          return `grant execute on function ${quotedName(schema, name)}(${all.map(({ type }) => type.sqlName).join(", ")}) ${to}`;
-        });
-    default:
-      return schemas
-        .flatMap(({ tables }) => tables.get(name) ?? [])
-        .flatMap((table) => {
-          const privilege = findUnreadableColumns(table, role, catalog);
-          return privilege === null ? [] : [`grant ${privilege} on ${quotedName(table.schema, name)} ${to}`];
-        });
-  }
-}
-
-/** Null: the role may read all of it. */
-function findUnreadableColumns(table: CatalogTable, role: string, catalog: Catalog): string | null {
-  const unreadable = [...table.columns.keys()].filter((column) => !catalog.hasPrivilege(role, "select", table, column));
-  if (unreadable.length === 0) return null;
-  const isWholeTable = unreadable.length === table.columns.size;
-  return isWholeTable ? "select" : `select (${unreadable.map((column) => quotedName(column)).join(", ")})`;
 }
 
 /** The grants that a role lacks for a command on a table, as SQL. */

@@ -1,6 +1,6 @@
-import type { Authenticator, Caller } from "#accounts/identity";
+import { type Authenticator, type Caller, isAdministrator } from "#accounts/identity";
 import type { Catalog } from "#catalog";
-import type { Config } from "#config";
+import { type Config, isEmbedded } from "#config";
 import { type FindBodyLimit, type GatewayHandler, type GatewayRequest, makeBodyLimits, TABLE_PREFIX } from "#http";
 import { makeServiceCounters, type ServiceCounters } from "#http/observability";
 import {
@@ -30,7 +30,7 @@ import {
 import type { CacheHits } from "#runtime";
 import { runStepwise } from "#runtime/concurrency";
 import { authenticateTableCaller } from "./authenticate.ts";
-import { toTableError, visibleColumnHint } from "./explain-error.ts";
+import { missingGrantHint, toTableError, visibleColumnHint } from "./explain-error.ts";
 import { NO_BODY, type ParsedBody, parseBody } from "./parse/body.ts";
 import { type Preferences, parseContentType } from "./parse/headers.ts";
 import { queryWithoutApiKey } from "./parse/query-string.ts";
@@ -105,7 +105,7 @@ export function makeTableInterface(dependencies: TableDependencies): TableInterf
   return {
     handle: (request) => (isTableBatch(request) ? handleBatch(request, batch) : handleRequest(request, pipeline)),
     prepareTask: (request, caller) => prepareTask(request, caller, pipeline),
-    explainError: (thrown, caller) => dialect.explainError(thrown, caller),
+    explainError: (thrown, caller) => dialect.explainError(thrown, caller, null, null),
   };
 }
 
@@ -152,11 +152,20 @@ class TableDialect implements Dialect<ParsedTableRequest> {
     return respond(table, plan, decodeBinaryBody(result, plan));
   }
 
-  explainError(thrown: unknown, { role }: Caller) {
+  explainError(thrown: unknown, caller: Caller, _parsed: ParsedTableRequest | null, intent: Intent | null) {
+    const { role } = caller;
     return toTableError(thrown, {
       anonymous: role === this.#config.anonRole,
       columnHint: (hint) => visibleColumnHint(hint, this.#catalog(), role),
+      grantHint: (message) =>
+        this.#showsGrants(caller) ? missingGrantHint(message, { role, intent }, this.#catalog()) : null,
     });
+  }
+
+  /** Grants of a schema in production are no business of its callers. */
+  #showsGrants(caller: Caller): boolean {
+    const { usersAccess } = this.#config;
+    return (usersAccess === "open" && isEmbedded(this.#config)) || isAdministrator(caller);
   }
 
   allowedMethods({ method, path, headers }: GatewayRequest, { role }: Caller) {

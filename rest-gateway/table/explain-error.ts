@@ -1,7 +1,7 @@
 import pg from "pg";
-import type { Catalog } from "#catalog";
+import { type Catalog, findMissingGrants, type TablePrivilege } from "#catalog";
 import { HttpError, statusOf, toHttpError, withBearerChallenge } from "#http";
-import { nestedPathOf } from "#planner";
+import { type Intent, nestedPathOf } from "#planner";
 import { ContextError, clientDetailOf, isContextRefused, isRoleRefused } from "#postgres/database";
 import { CREDENTIALS_REQUIRED } from "#runtime";
 import { canonicalHeaderName, isValidHeader } from "./respond/sql-headers.ts";
@@ -15,7 +15,11 @@ type ErrorAudience = {
   readonly anonymous: boolean;
   /** Removes a hint that names columns which the caller may not see. */
   readonly columnHint: (hint: string | null) => string | null;
+  /** Says which privilege is missing, to those who may know it. */
+  readonly grantHint?: (message: string) => string | null;
 };
+
+const INSUFFICIENT_PRIVILEGE = "42501";
 
 /** Set in errors of Postgres itself about missing columns; errors raised by functions are left unchanged. */
 const MISSING_COLUMN_ROUTINE = "errorMissingColumn";
@@ -44,11 +48,14 @@ function anonymousDisabled(cause: ContextError): HttpError {
  * Clients of this interface work on tables and functions and get Postgres's own messages about them. Internal errors of the
  * server stay masked.
  */
-function toPostgresError(thrown: unknown, error: HttpError, { columnHint }: ErrorAudience): HttpError {
+function toPostgresError(thrown: unknown, error: HttpError, audience: ErrorAudience): HttpError {
   if (!(thrown instanceof pg.DatabaseError) || !thrown.code || /^(XX|58)/.test(thrown.code)) return error;
   const { code, message, hint: suggested = null } = thrown;
   const detail = clientDetailOf(thrown);
-  const hint = thrown.routine === MISSING_COLUMN_ROUTINE ? columnHint(suggested) : suggested;
+  const hint =
+    thrown.routine === MISSING_COLUMN_ROUTINE
+      ? audience.columnHint(suggested)
+      : (suggested ?? (code === INSUFFICIENT_PRIVILEGE ? (audience.grantHint?.(message) ?? null) : null));
   const status = error.status === 401 ? 401 : statusOf(code, message);
   const reason = code === `PT${status}` ? message : null;
   const { retryAfterSeconds } = error;
@@ -141,6 +148,22 @@ export function visibleColumnHint(hint: string | null, catalog: Catalog, role: s
   if (hint === null || !COLUMN_HINT.test(hint)) return null;
   const named = [...hint.matchAll(HINTED_COLUMN)].map(({ groups }) => groups as { alias: string; column: string });
   return named.every(({ alias, column }) => isVisibleColumn(alias, column, catalog, role)) ? hint : null;
+}
+
+const VERBS: Readonly<Record<Intent["kind"], readonly TablePrivilege[]>> = {
+  read: ["select"],
+  insert: ["insert", "select"],
+  update: ["update", "select"],
+  delete: ["delete", "select"],
+  call: ["select"],
+};
+
+type RefusedRequest = { readonly role: string; readonly intent: Intent | null };
+
+/** The SQL that gives the role what it lacks; null where it lacks none that the catalogue knows. */
+export function missingGrantHint(message: string, { role, intent }: RefusedRequest, catalog: Catalog): string | null {
+  const grants = findMissingGrants(message, { role, verbs: VERBS[intent?.kind ?? "read"] }, catalog);
+  return grants.length === 0 ? null : `Grant what the role lacks, as the owner: ${grants.join(" ")}`;
 }
 
 function isVisibleColumn(alias: string, column: string, catalog: Catalog, role: string): boolean {
