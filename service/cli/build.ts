@@ -9,11 +9,16 @@ const ROOT = join(import.meta.dirname, "../..");
 const DIST = join(ROOT, "dist");
 /** Those with files that the code reads. */
 const FOLDERS_WITH_ASSETS = ["accounts", "graphql/server", "plugins", "rest-gateway", "studio"];
+/** The types of what package.json exports. It runs in browsers, so it has their types. */
+const DECLARE_EXPORTS =
+  "realtime/resuming-socket.ts --ignoreConfig --declaration --emitDeclarationOnly --target es2024 --lib es2024,dom " +
+  "--module nodenext --rootDir . --outDir dist";
 
 await rm(DIST, { recursive: true, force: true });
 for (const project of ["tsconfig.build.json", "studio/tsconfig.build.json"]) {
   execFileSync("tsc", ["-p", project], { cwd: ROOT, stdio: "inherit" });
 }
+execFileSync("tsc", DECLARE_EXPORTS.split(" "), { cwd: ROOT, stdio: "inherit" });
 for (const folder of FOLDERS_WITH_ASSETS) await copyAssets(folder);
 // The error reference is generated from it. The guide reads the other pages at the root of the package.
 await cp(join(ROOT, "docs/errors.md"), join(DIST, "docs/errors.md"));

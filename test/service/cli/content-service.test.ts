@@ -123,6 +123,14 @@ describe("content-service", () => {
     await run("tar", ["xzf", join(folder, tarball), "--strip-components=1", "-C", join(modules, "content-service")]);
 
     const installed = join(modules, "content-service/bin/content-service.js");
+    // What package.json exports can be imported, and its types are found.
+    const use =
+      'import { resuming } from "content-service/resuming-socket"; export const made: typeof WebSocket = resuming(WebSocket);';
+    await writeFile(join(folder, "use.mts"), use);
+    await run(process.execPath, ["--input-type=module", "-e", use.replace(": typeof WebSocket", "")], { cwd: folder });
+    const options =
+      "use.mts --ignoreConfig --noEmit --strict --target es2024 --lib es2024,dom --types= --module nodenext";
+    await run(join(REPOSITORY, "node_modules/.bin/tsc"), options.split(" "), { cwd: folder });
     const inFolder = (words: string[]) =>
       run(process.execPath, [installed, ...words], { cwd: folder, env: servingEnvironment() });
     await writeFile(
