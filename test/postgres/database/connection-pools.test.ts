@@ -126,7 +126,10 @@ describe("while the database is unavailable", () => {
     await cluster.stop();
     await until(() => forsaken.state().status === "down");
     await forsaken.close();
+    // It ended while the database was away, and for good.
+    expect(forsaken.state().status).toBe("down");
     await start();
+    await expect(forsaken.run(anon, PID)).rejects.toThrow();
   });
 });
 

@@ -1,20 +1,20 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import type { TableRow } from "../../../studio/api/rest-query.ts";
-import { countAffected, findCascade, isRestricted } from "../../../studio/tables/edit/cascade.ts";
-import { columnsOfError, constraintOfError, type RowError } from "../../../studio/tables/edit/field-errors.ts";
+import type { TableRow } from "../../../../studio/api/rest-query.ts";
+import { countAffected, findCascade, isRestricted } from "../../../../studio/tables/edit/cascade.ts";
+import { columnsOfError, constraintOfError, type RowError } from "../../../../studio/tables/edit/field-errors.ts";
 import {
   deleteRows,
   insertRow,
   type RowChanger,
   readRows,
   updateRow,
-} from "../../../studio/tables/edit/row-changes.ts";
-import { deleteRequests, type RowValues, updateRequest } from "../../../studio/tables/edit/row-requests.ts";
-import { undoChange } from "../../../studio/tables/edit/undo.ts";
-import { openRealtimeFixture, type RealtimeFixture } from "../../realtime/service.ts";
-import { until } from "../../until.ts";
-import { column, reference, table } from "./edited-tables.ts";
-import { senderFor } from "./service-requests.ts";
+} from "../../../../studio/tables/edit/row-changes.ts";
+import { deleteRequests, type RowValues, updateRequest } from "../../../../studio/tables/edit/row-requests.ts";
+import { undoChange } from "../../../../studio/tables/edit/undo.ts";
+import { openRealtimeFixture, type RealtimeFixture } from "../../../realtime/service.ts";
+import { until } from "../../../until.ts";
+import { column, reference, table } from "../edited-tables.ts";
+import { senderFor } from "../service-requests.ts";
 
 const SCHEMA = `
   create type public.mood as enum ('ok', 'so "so"');

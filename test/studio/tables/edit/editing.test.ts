@@ -1,8 +1,8 @@
 import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
-import { expectAccessible, LAYOUTS } from "../../page-layouts.ts";
-import { until } from "../../until.ts";
-import { COLUMNS, describeFilms } from "./films.ts";
+import { expectAccessible, LAYOUTS } from "../../../page-layouts.ts";
+import { until } from "../../../until.ts";
+import { COLUMNS, describeFilms } from "../films.ts";
 
 describeFilms("editing rows", (films) => {
   test("a cell is edited by keyboard: F2, the text, Enter", async () => {

@@ -9,7 +9,7 @@ import {
   dropColumn,
   NEW_COLUMN,
   renameColumn,
-} from "../../../studio/schema/forms/column-sql.ts";
+} from "../../../../studio/schema/forms/column-sql.ts";
 import {
   addCheck,
   addForeignKey,
@@ -18,7 +18,7 @@ import {
   dropConstraint,
   dropIndex,
   validateConstraint,
-} from "../../../studio/schema/forms/constraint-sql.ts";
+} from "../../../../studio/schema/forms/constraint-sql.ts";
 import {
   alterPolicy,
   applyTemplate,
@@ -28,7 +28,7 @@ import {
   POLICY_TEMPLATES,
   type PolicyForm,
   setRowSecurity,
-} from "../../../studio/schema/forms/policy-sql.ts";
+} from "../../../../studio/schema/forms/policy-sql.ts";
 import {
   addEnumLabel,
   commentOnTable,
@@ -38,8 +38,8 @@ import {
   publishTable,
   renameTable,
   type TableForm,
-} from "../../../studio/schema/forms/table-sql.ts";
-import { cloneDatabase, type TestDatabase } from "../../database.ts";
+} from "../../../../studio/schema/forms/table-sql.ts";
+import { cloneDatabase, type TestDatabase } from "../../../database.ts";
 
 let database: TestDatabase;
 let owner: pg.Client;

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { CsvReader, CsvSyntaxError, detectDelimiter } from "../../../studio/tables/transfer/csv-reader.ts";
-import { writeCsvRecord } from "../../../studio/tables/transfer/csv-writer.ts";
-import "../../property-runs.ts";
+import { CsvReader, CsvSyntaxError, detectDelimiter } from "../../../../studio/tables/transfer/csv-reader.ts";
+import { writeCsvRecord } from "../../../../studio/tables/transfer/csv-writer.ts";
+import "../../../property-runs.ts";
 
 const PLAIN = { forSpreadsheets: false };
 

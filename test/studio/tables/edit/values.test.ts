@@ -1,8 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type ArrayElement, parseArrayLiteral, writeArrayLiteral } from "../../../studio/tables/edit/array-literal.ts";
-import { findValueProblem, valueKind } from "../../../studio/tables/edit/value-kind.ts";
-import "../../property-runs.ts";
+import {
+  type ArrayElement,
+  parseArrayLiteral,
+  writeArrayLiteral,
+} from "../../../../studio/tables/edit/array-literal.ts";
+import { findValueProblem, valueKind } from "../../../../studio/tables/edit/value-kind.ts";
+import "../../../property-runs.ts";
 
 const ofType = (type: string, labels: readonly string[] | null = null) => ({
   type,

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { JsonElementReader } from "../../../studio/tables/transfer/json-elements.ts";
-import "../../property-runs.ts";
+import { JsonElementReader } from "../../../../studio/tables/transfer/json-elements.ts";
+import "../../../property-runs.ts";
 
 function readAll(pieces: readonly string[]) {
   const reader = new JsonElementReader();
