@@ -22,3 +22,4 @@ export {
 export { DEFAULT_JWT_ISSUER } from "./interface-settings.ts";
 export { SETTINGS_IN_DATABASE } from "./settings.ts";
 export { describeSettings, writeSettingsDocument } from "./settings-document.ts";
+export { listSignInSettings } from "./sign-in-settings.ts";

@@ -983,6 +983,23 @@ comment on column private.schedule_clock.is_only is 'There is one row.';
 comment on column private.schedule_clock.processed is 'The last minute that was processed.';
 comment on table private.schedule_clock is 'How far the schedules are processed.';
 
+-- table private.shared_queries
+create table private.shared_queries (
+  name text not null,
+  text text not null,
+  saved_by text,
+  saved_at timestamp with time zone default now() not null,
+  constraint shared_queries_pkey PRIMARY KEY (name),
+  constraint shared_queries_name_length CHECK (((length(name) >= 1) AND (length(name) <= 200))),
+  constraint shared_queries_text_length CHECK (((length(text) >= 1) AND (length(text) <= 100000)))
+);
+alter table private.shared_queries enable row level security;
+comment on column private.shared_queries.name is 'What administrators call it.';
+comment on column private.shared_queries.saved_at is 'When it was saved last.';
+comment on column private.shared_queries.saved_by is 'The id of the administrator who saved it last; null where nobody signs in.';
+comment on column private.shared_queries.text is 'The SQL.';
+comment on table private.shared_queries is 'SQL that administrators share in Studio.';
+
 -- table private.task_lanes
 create table private.task_lanes (
   name text not null,

@@ -75,8 +75,15 @@ export function makeExpressApp({ config, answer }: ExpressAppOptions): Express {
 export type RequestCounter = {
   /** Whether requests are to be counted even if they are not logged. */
   isWatched(): boolean;
-  /** Called when a request is finished. */
-  count(method: string, path: string, status: number, milliseconds: number): void;
+  count(request: FinishedRequest): void;
+};
+
+export type FinishedRequest = {
+  readonly id: string;
+  readonly method: string;
+  readonly path: string;
+  readonly status: number;
+  readonly milliseconds: number;
 };
 
 type LoggedRequest = {
@@ -99,7 +106,7 @@ function logRequest(log: Logger, { id, request, response, counter }: LoggedReque
     const status = response.headersSent ? response.statusCode : 499;
     const duration = performance.now() - startedAt;
     const path = pathOfUrl(url);
-    counter?.count(method, path, status, duration);
+    counter?.count({ id, method, path, status, milliseconds: duration });
     const level = status >= 500 ? "error" : status < 400 && STUDIO_FILE.test(path) ? "debug" : "info";
     if (!log.isLevelEnabled(level)) return;
     const milliseconds = Math.round(duration * 10) / 10;

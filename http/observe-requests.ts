@@ -1,6 +1,7 @@
 import type { IncomingMessage, RequestListener, Server } from "node:http";
 import type { Socket } from "node:net";
 import { memoize } from "#runtime";
+import type { FinishedRequest } from "./entry.ts";
 import {
   BUCKET_COUNT,
   counter,
@@ -10,6 +11,7 @@ import {
   type Metric,
   type MetricSample,
 } from "./observability/metrics.ts";
+import { RecentRequests } from "./observability/recent-requests.ts";
 import type { RequestTotals } from "./observability/request-history.ts";
 import type { Tracing } from "./observability/tracing.ts";
 import { isPathUnder, pathOfUrl, type ReadClientConnection, TABLE_PREFIX as TABLES, toOriginForm } from "./request.ts";
@@ -42,6 +44,7 @@ const WATCH_MS = 60_000;
 export class RequestMetrics {
   /** Whether requests are to be counted even if they are not logged, which costs one or two percent of a small request. */
   isWatched: boolean;
+  readonly recent = new RecentRequests();
   readonly #counters = new Map<RouteTemplate, Map<string, RouteCounter>>();
   #unwatch: NodeJS.Timeout | undefined;
 
@@ -60,10 +63,12 @@ export class RequestMetrics {
     }, WATCH_MS).unref();
   }
 
-  count(route: RouteTemplate, method: string, status: number, milliseconds: number): void {
+  count(route: RouteTemplate, request: FinishedRequest): void {
+    const { method, status, milliseconds } = request;
     const entry = this.#counters.get(route)?.get(method) ?? this.#open(route, method);
     entry.statuses.set(status, (entry.statuses.get(status) ?? 0) + 1);
     entry.durations.add(milliseconds);
+    this.recent.add({ ...request, at: Date.now(), interface: route.interface });
   }
 
   totals(): ReadonlyMap<string, RequestTotals> {

@@ -64,6 +64,7 @@ export function openOperations(dependencies: ServiceOperationsOptions): ServiceO
       return [readActivity(dependencies, history)];
     },
     recentEmails: async () => emails?.list() ?? [],
+    recentRequests: async () => requests.recent.list(),
   };
 }
 

@@ -329,7 +329,7 @@ function makeEntry(
 function makeRequestCounter(routeOf: FindRouteTemplate, requests: RequestMetrics): RequestCounter {
   return {
     isWatched: () => requests.isWatched,
-    count: (method, path, status, milliseconds) => requests.count(routeOf(path), method, status, milliseconds),
+    count: (request) => requests.count(routeOf(request.path), request),
   };
 }
 

@@ -1,6 +1,7 @@
 import { accessTexts } from "./texts/access.ts";
 import { filesTexts } from "./texts/files.ts";
 import { frameTexts } from "./texts/frame.ts";
+import { jobTexts } from "./texts/jobs.ts";
 import { peopleTexts } from "./texts/people.ts";
 import { runningTexts } from "./texts/running.ts";
 import { schemaTexts } from "./texts/schema.ts";
@@ -19,4 +20,5 @@ export const texts = {
   ...filesTexts,
   ...peopleTexts,
   ...runningTexts,
+  ...jobTexts,
 };

@@ -1,5 +1,6 @@
 import type { SentEmail } from "#accounts/mail";
 import type { ConnectionPoolState, PoolName, ReplicaState, RunningStatement, SlowStatement } from "#postgres/database";
+import type { RecentRequest } from "./recent-requests.ts";
 import type { RequestInterval } from "./request-history.ts";
 
 type PoolActivity = Pick<ConnectionPoolState, "connections" | "max" | "inFlight" | "waiting">;
@@ -28,4 +29,6 @@ export type SharedActivity = {
   activity(): Promise<readonly ProcessActivity[]>;
   /** The newest e-mails of this process; empty where e-mails are not kept. */
   recentEmails(): Promise<readonly SentEmail[]>;
+  /** The last requests of each process, in no order. */
+  recentRequests(): Promise<readonly RecentRequest[]>;
 };

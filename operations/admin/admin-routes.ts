@@ -16,6 +16,7 @@ import { catalogRoutes } from "./catalog-routes.ts";
 import { makeEventLog } from "./event-log.ts";
 import { migrationRoutes } from "./migration-routes.ts";
 import { peopleRoutes } from "./people-routes.ts";
+import { queryRoutes } from "./query-routes.ts";
 import { runningRoutes } from "./running-routes.ts";
 import { sessionRoutes, viewAsRoutes } from "./session-routes.ts";
 import { sqlRoutes } from "./sql-routes.ts";
@@ -41,6 +42,7 @@ export function administratorRoutes(services: AdminServices): AdminRoutes {
     ...catalogRoutes(services),
     ...migrationRoutes(services),
     ...peopleRoutes(services),
+    ...queryRoutes(services),
     ...runningRoutes(services),
     ...sqlRoutes(services),
   };

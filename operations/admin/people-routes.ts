@@ -1,6 +1,7 @@
 import { type Administration, type AuditLogFilter, isUuid, readAuditLog } from "#accounts";
 import { makeProviders } from "#accounts/federation";
 import { keepsEmails } from "#accounts/mail";
+import { listSignInSettings } from "#config";
 import { clientInfoOf, type GatewayResponse, type HttpError, jsonResponse } from "#http";
 import { invalidRequest, resourceNotFound } from "./admin-errors.ts";
 import type { AdminRequest, AdminRoutes, AdminServices } from "./admin-request.ts";
@@ -10,7 +11,7 @@ const PAGE_SIZE = 50;
 const MAX_PAGE_SIZE = 500;
 const EVENT_PATTERN = /^[\w.-]{1,100}$/;
 
-/** Sessions, the audit log, e-mails of development, and identity providers. */
+/** Sessions, the audit log, e-mails of development, identity providers, and the settings of sign-in. */
 export function peopleRoutes(services: AdminServices): AdminRoutes {
   return { ...sessionRoutes(services), ...recordRoutes(services) };
 }
@@ -64,6 +65,7 @@ function recordRoutes(services: AdminServices): AdminRoutes {
       const mails = [...(await everywhere.recentEmails())].sort((a, b) => b.at.localeCompare(a.at));
       return jsonResponse(200, { kept: keepsEmails(config), mails });
     },
+    "GET /sign-in-settings": () => jsonResponse(200, { settings: listSignInSettings(config) }),
     "GET /providers": async () => {
       const listed = services.accounts ? await providers.list() : [];
       return jsonResponse(200, {

@@ -1,5 +1,12 @@
 import { jsonResponse } from "#http";
-import { addUp, INTERVAL_SECONDS, type ProcessActivity, summarizeIntervals } from "#http/observability";
+import {
+  addUp,
+  INTERVAL_SECONDS,
+  MAX_RECENT_REQUESTS,
+  type ProcessActivity,
+  searchRequests,
+  summarizeIntervals,
+} from "#http/observability";
 import { readScheduleActivity, readTaskActivity } from "#jobs/queue";
 import { hasWebhooks, readWebhookStates } from "#jobs/webhook-store";
 import type { AsOwner, RunningStatement, SlowStatement } from "#postgres/database";
@@ -67,6 +74,25 @@ export function runningRoutes(services: AdminServices): AdminRoutes {
         tasks,
         schedules,
         webhooks,
+      });
+    },
+    "GET /requests": async ({ request: { query } }) => {
+      const requests = await everywhere.recentRequests();
+      const found = searchRequests(requests, {
+        words: (query.get("search") ?? "").split(/\s+/).filter(Boolean),
+        status: readWholeNumber(query, "status"),
+        interface: query.get("interface") || null,
+        leastMilliseconds: readWholeNumber(query, "least_ms") ?? 0,
+        limit: MAX_LISTED,
+      });
+      return jsonResponse(200, {
+        requests: found.map(({ at, milliseconds, ...each }) => ({
+          at: new Date(at).toISOString(),
+          ...each,
+          milliseconds: Math.round(milliseconds * 10) / 10,
+        })),
+        searched: requests.length,
+        kept_per_process: MAX_RECENT_REQUESTS,
       });
     },
     "POST /running/cancel": async ({ request, logEvent }) => {
@@ -190,6 +216,12 @@ function readSince(query: URLSearchParams): number {
   const time = new Date(text).getTime();
   if (!Number.isNaN(time)) return time;
   throw invalidRequest("The parameter since must be the at of an interval.");
+}
+
+function readWholeNumber(query: URLSearchParams, name: string): number | null {
+  const text = query.get(name) || null;
+  if (text === null || /^\d{1,9}$/.test(text)) return text === null ? null : Number(text);
+  throw invalidRequest(`The parameter ${name} must be a whole number.`);
 }
 
 function cacheFor<T>(milliseconds: number, read: () => Promise<T>): () => Promise<T> {

@@ -71,6 +71,7 @@ export async function startWorkerCluster(
       underWay: async () => (await cluster.query("underWay")).flat(),
       activity: async () => (await cluster.query("activity")).flat(),
       recentEmails: async () => (await cluster.query("recentEmails")).flat(),
+      recentRequests: async () => (await cluster.query("recentRequests")).flat(),
     },
     reload: () => cluster.replaceAll(),
     stop: () => started.disposeAsync(),

@@ -44,7 +44,11 @@ const queryAll =
     report({ kind: "query all", id, name });
     return new Promise((resolve) => unanswered.set(id, resolve));
   };
-const everywhere: SharedActivity = { activity: queryAll("activity"), recentEmails: queryAll("recentEmails") };
+const everywhere: SharedActivity = {
+  activity: queryAll("activity"),
+  recentEmails: queryAll("recentEmails"),
+  recentRequests: queryAll("recentRequests"),
+};
 
 process.on("message", (message: WorkerMessage) => {
   switch (message.kind) {

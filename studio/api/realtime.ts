@@ -52,6 +52,20 @@ type Timer = ReturnType<typeof setTimeout>;
 const HEARTBEAT_MS = 25_000;
 const defaultRetryDelay = (failures: number) => Math.min(1000 * 2 ** failures, 30_000);
 
+/** A channel that clients choose: https://supabase.com/docs/guides/realtime/protocol. */
+export type ChannelConfig = {
+  readonly private?: boolean;
+  readonly broadcast?: { readonly self: boolean };
+  readonly presence?: { readonly enabled: boolean; readonly key?: string };
+  readonly postgres_changes?: readonly ChangeSubscription[];
+};
+
+export type JoinedChannel = {
+  /** Sent only while the channel is joined. */
+  readonly send: (event: string, payload: object) => void;
+  readonly leave: () => void;
+};
+
 /** One socket of `/realtime/v1`, opened for the first channel and closed after the last one. */
 export class RealtimeClient {
   readonly #options: Required<RealtimeOptions>;
@@ -70,8 +84,14 @@ export class RealtimeClient {
 
   /** Joins a channel, now and after each interruption. Returns the function that leaves it. */
   subscribe(subscriptions: readonly ChangeSubscription[], handlers: ChannelHandlers): () => void {
-    const topic = `realtime:studio-${++this.#topics}`;
-    const channel = new Channel(subscriptions, handlers, {
+    const name = `studio-${++this.#topics}`;
+    return this.joinChannel(name, { postgres_changes: subscriptions }, handlers).leave;
+  }
+
+  /** As `subscribe`, a channel of this name. */
+  joinChannel(name: string, config: ChannelConfig, handlers: ChannelHandlers): JoinedChannel {
+    const topic = `realtime:${name}`;
+    const channel = new Channel(config, handlers, {
       send: (event, payload, joinRef) => this.#send(topic, event, payload, joinRef),
       token: this.#options.token,
       retryDelay: this.#options.retryDelay,
@@ -79,10 +99,13 @@ export class RealtimeClient {
     this.#channels.set(topic, channel);
     if (this.#socket?.readyState === WebSocket.OPEN) channel.join();
     else this.#connect();
-    return () => {
-      channel.leave();
-      this.#channels.delete(topic);
-      if (this.#channels.size === 0) this.close();
+    return {
+      send: (event, payload) => channel.send(event, payload),
+      leave: () => {
+        channel.leave();
+        this.#channels.delete(topic);
+        if (this.#channels.size === 0) this.close();
+      },
     };
   }
 
@@ -202,7 +225,7 @@ type ChannelLink = Required<Pick<RealtimeOptions, "token" | "retryDelay">> & {
 };
 
 class Channel {
-  readonly #subscriptions: readonly ChangeSubscription[];
+  readonly #config: ChannelConfig;
   readonly #handlers: ChannelHandlers;
   readonly #link: ChannelLink;
   #joinRef: string | null = null;
@@ -212,8 +235,8 @@ class Channel {
   #failures = 0;
   #retry: Timer | undefined;
 
-  constructor(subscriptions: readonly ChangeSubscription[], handlers: ChannelHandlers, link: ChannelLink) {
-    this.#subscriptions = subscriptions;
+  constructor(config: ChannelConfig, handlers: ChannelHandlers, link: ChannelLink) {
+    this.#config = config;
     this.#handlers = handlers;
     this.#link = link;
   }
@@ -222,9 +245,13 @@ class Channel {
     clearTimeout(this.#retry);
     this.#handlers.onStatus?.({ state: "joining" });
     const resume = this.#position === null ? {} : { resume: this.#position };
-    const config = { postgres_changes: this.#subscriptions, ...resume };
+    const config = { ...this.#config, ...resume };
     this.#isJoined = false;
     this.#joinRef = this.#link.send("phx_join", { config, access_token: this.#link.token() }, null);
+  }
+
+  send(event: string, payload: object): void {
+    if (this.#isJoined) this.#link.send(event, payload, this.#joinRef);
   }
 
   leave(): void {

@@ -195,3 +195,18 @@ export function readAuditLog(filter: AuditFilter, signal: AbortSignal): Promise<
   const parameters = Object.entries(filter).filter(([, value]) => value !== "");
   return adminCall<AuditPage>(`GET /audit-log?${new URLSearchParams(parameters)}`, { signal });
 }
+
+export type SignInSetting = {
+  readonly name: string;
+  readonly value: string | null;
+  readonly is_set: boolean;
+  readonly is_secret: boolean;
+  readonly is_default: boolean;
+  readonly database_name: string | null;
+  /** With links and code as in Markdown. */
+  readonly description: string;
+};
+
+export async function listSignInSettings(signal: AbortSignal): Promise<readonly SignInSetting[]> {
+  return (await adminCall<{ settings: readonly SignInSetting[] }>("GET /sign-in-settings", { signal })).settings;
+}

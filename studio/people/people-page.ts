@@ -10,10 +10,18 @@ import { AuditTab } from "./audit-tab.ts";
 import { EmailsTab } from "./emails-tab.ts";
 import { KeysTab } from "./keys-tab.ts";
 import { listProviders } from "./people-api.ts";
+import { SettingsTab } from "./settings-tab.ts";
 import { UserView } from "./user-view.ts";
 import { UsersTab } from "./users-tab.ts";
 
-const TABS = { users: UsersTab, keys: KeysTab, providers: ProvidersTab, emails: EmailsTab, audit: AuditTab } as const;
+const TABS = {
+  users: UsersTab,
+  keys: KeysTab,
+  providers: ProvidersTab,
+  settings: SettingsTab,
+  emails: EmailsTab,
+  audit: AuditTab,
+} as const;
 
 export type TabName = keyof typeof TABS;
 

@@ -139,3 +139,23 @@ export function readRunning(since: string | null, signal: AbortSignal): Promise<
 export function cancelStatement({ pid, started_at }: DatabaseSession): Promise<{ readonly message: string }> {
   return adminCall("POST /running/cancel", { body: { pid, started_at } });
 }
+
+export type FoundRequests = {
+  readonly requests: readonly {
+    readonly at: string;
+    readonly id: string;
+    readonly method: string;
+    readonly path: string;
+    readonly status: number;
+    readonly milliseconds: number;
+    readonly interface: string;
+  }[];
+  readonly searched: number;
+  readonly kept_per_process: number;
+};
+
+export type RequestFilter = { readonly search: string; readonly status: string; readonly least_ms: string };
+
+export function searchRequests(filter: RequestFilter, signal: AbortSignal): Promise<FoundRequests> {
+  return adminCall<FoundRequests>(`GET /requests?${new URLSearchParams(filter)}`, { signal });
+}

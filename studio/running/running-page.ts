@@ -52,6 +52,7 @@ export function RunningPage() {
   const { history, error, isPaused } = useStore(polling);
   usePolling(isPaused);
   const { latest } = history;
+  const pollNow = () => void poll(new AbortController().signal);
   const pause = () => polling.set({ ...polling.get(), isPaused: !isPaused });
   return html`
     <${PageHeader} title=${texts.running.title}>
@@ -65,8 +66,8 @@ export function RunningPage() {
         latest &&
         html`
           <${RunningCharts} history=${history} latest=${latest} />
-          <${DatabaseSections} state=${latest} onChange=${() => poll(new AbortController().signal)} />
-          <${ServiceSections} history=${history} state=${latest} />
+          <${DatabaseSections} state=${latest} onChange=${pollNow} />
+          <${ServiceSections} history=${history} state=${latest} onChange=${pollNow} />
         `
       }
     </div>

@@ -1,20 +1,27 @@
-import { formatBytes, formatCount, formatDuration, formatNumber, formatTime } from "../components/format.ts";
+import { formatBytes, formatDuration, formatNumber, formatTime } from "../components/format.ts";
 import { PlainTable, Section } from "../components/plain-table.ts";
 import { html } from "../html.ts";
 import { texts } from "../texts.ts";
-import type { ListedSchedule, ListedWebhook, RunningState } from "./running-api.ts";
+import { Schedules, Webhooks } from "./jobs/job-sections.ts";
+import { kindOf, RequestSearch } from "./request-search.ts";
+import type { RunningState } from "./running-api.ts";
 import { type RunningHistory, summarizeInterfaces } from "./running-history.ts";
 
-type ServiceProps = { readonly history: RunningHistory; readonly state: RunningState };
+type ServiceProps = {
+  readonly history: RunningHistory;
+  readonly state: RunningState;
+  readonly onChange: () => void;
+};
 
 /** Requests, errors, tasks, schedules, webhooks, processes and replicas. */
-export function ServiceSections({ history, state }: ServiceProps) {
+export function ServiceSections({ history, state, onChange }: ServiceProps) {
   return html`
     <${Interfaces} history=${history} />
+    <${RequestSearch} />
     <${Errors} state=${state} />
     <${Tasks} state=${state} />
-    <${Schedules} schedules=${state.schedules} />
-    <${Webhooks} webhooks=${state.webhooks} at=${state.at} />
+    <${Schedules} schedules=${state.schedules} onChange=${onChange} />
+    <${Webhooks} webhooks=${state.webhooks} at=${state.at} onChange=${onChange} />
     <${Processes} state=${state} />
     <${Replicas} state=${state} />
   `;
@@ -28,7 +35,7 @@ function Interfaces({ history }: { readonly history: RunningHistory }) {
       each.name,
       formatNumber(each.perSecond),
       Object.entries(each.statuses).map(
-        ([code, count]) => html`<span class=${`badge ${kindOf(code)}`}>${code}: ${count}</span> `,
+        ([code, count]) => html`<span class=${`badge ${kindOf(Number(code))}`}>${code}: ${count}</span> `,
       ),
       formatDuration(each.p50),
       formatDuration(each.p99),
@@ -39,11 +46,6 @@ function Interfaces({ history }: { readonly history: RunningHistory }) {
       <${PlainTable} label=${texts.running.requests} heads=${[name, perSecond, status, p50, p99]} rows=${rows} />
     <//>
   `;
-}
-
-function kindOf(status: string): string {
-  if (status >= "500") return "danger";
-  return status >= "400" ? "warning" : "good";
 }
 
 function Errors({ state }: { readonly state: RunningState }) {
@@ -82,72 +84,6 @@ function Tasks({ state }: { readonly state: RunningState }) {
     <${Section} title=${texts.running.tasks} count=${rows.length} empty=${texts.running.noTasks}>
       <p>${texts.running.taskCounts(queued, running, failed)}</p>
       <${PlainTable} label=${texts.running.tasks} heads=${[task, status, created, message]} rows=${rows} />
-    <//>
-  `;
-}
-
-function Schedules({ schedules }: { readonly schedules: readonly ListedSchedule[] | null }) {
-  if (!schedules) return null;
-  const { schedule, cron, next, lastRun, duration, status, message } = texts.running.columns;
-  const rows = schedules.map(({ last_run: last, ...each }) => ({
-    key: each.name,
-    cells: [
-      each.name,
-      html`<code>${each.cron}</code> <span class="quiet">${each.time_zone}</span>`,
-      each.next_run_at ? formatTime(each.next_run_at) : "",
-      html`<${ScheduleStatus} schedule=${each} />`,
-      last &&
-        html`<span class=${`badge ${RUN_KINDS[last.status] ?? ""}`}>${last.status}</span> ${formatTime(last.planned_at)}`,
-      last?.milliseconds == null ? "" : formatDuration(last.milliseconds),
-      last?.error?.message ?? "",
-    ],
-  }));
-  const heads = [schedule, cron, next, status, lastRun, duration, message];
-  return html`
-    <${Section} title=${texts.running.schedules} count=${rows.length} empty=${texts.running.noSchedules}>
-      <${PlainTable} label=${texts.running.schedules} heads=${heads} rows=${rows} hasRowHeads />
-    <//>
-  `;
-}
-
-const RUN_KINDS: Readonly<Record<string, string>> = {
-  done: "good",
-  failed: "danger",
-  missed: "warning",
-  skipped: "warning",
-};
-
-function ScheduleStatus({ schedule }: { readonly schedule: Pick<ListedSchedule, "current_run" | "is_enabled"> }) {
-  const { current_run: current, is_enabled: isEnabled } = schedule;
-  if (current?.started_at)
-    return html`<span class="badge">${current.status}</span> ${texts.running.since(formatTime(current.started_at))}`;
-  if (current) return html`<span class="badge">${current.status}</span>`;
-  return isEnabled ? texts.running.waits : html`<span class="badge warning">${texts.running.disabled}</span>`;
-}
-
-type WebhooksProps = { readonly webhooks: readonly ListedWebhook[] | null; readonly at: string };
-
-function Webhooks({ webhooks, at }: WebhooksProps) {
-  if (!webhooks) return null;
-  const { webhook, changes, address, status, waiting, oldest, delivered, dead, message } = texts.running.columns;
-  const rows = webhooks.map((each) => ({
-    key: each.name,
-    cells: [
-      each.name,
-      html`<code>${each.table}</code> ${each.events.join(", ")}`,
-      html`<code>${each.origin}</code>`,
-      html`<span class=${`badge ${each.state === "enabled" ? "good" : "danger"}`}>${each.state}</span>`,
-      formatCount(each.pending),
-      each.oldest_at ? formatDuration(Math.max(0, Date.parse(at) - Date.parse(each.oldest_at))) : "",
-      each.delivered_at ? formatTime(each.delivered_at) : texts.running.never,
-      each.dead === 0 ? "0" : html`<span class="badge danger">${formatCount(each.dead)}</span>`,
-      each.disabled_because ?? each.last_error ?? "",
-    ],
-  }));
-  const heads = [webhook, changes, address, status, waiting, oldest, delivered, dead, message];
-  return html`
-    <${Section} title=${texts.running.webhooks} count=${rows.length} empty=${texts.running.noWebhooks}>
-      <${PlainTable} label=${texts.running.webhooks} heads=${heads} rows=${rows} hasRowHeads />
     <//>
   `;
 }

@@ -3,19 +3,25 @@ import { Button, IconButton } from "../components/button.ts";
 import { Dialog } from "../components/dialog.ts";
 import { TextField } from "../components/field.ts";
 import { formatDuration, formatTime } from "../components/format.ts";
-import { html } from "../html.ts";
+import { Notice } from "../components/notice.ts";
+import { useLoaded } from "../components/use-loaded.ts";
+import { type Children, html } from "../html.ts";
 import { useStore } from "../store.ts";
 import { texts } from "../texts.ts";
 import {
   addTab,
   closeTab,
+  deleteSharedQuery,
   type HistoryEntry,
+  listSharedQueries,
   openTabs,
   type QueryTab,
   queryHistory,
+  type SavedQuery,
   savedQueries,
   saveQuery,
   searchHistory,
+  shareQuery,
 } from "./stored-queries.ts";
 
 const SHOWN_ENTRIES = 100;
@@ -68,28 +74,61 @@ function pinLabel({ isPinned }: HistoryEntry): string {
   return isPinned ? texts.sql.unpin : texts.sql.pin;
 }
 
-export function SavedDialog({ onClose, onOpen, onRun }: ListProps) {
+/** Of this browser, and those that administrators share. */
+export function SavedDialog({ onClose, ...events }: ListProps) {
   const saved = useStore(savedQueries);
+  const shared = useLoaded((signal) => listSharedQueries(signal), []);
+  const [error, setError] = useState<Error | null>(null);
   const remove = (name: string) => savedQueries.set(saved.filter((query) => query.name !== name));
+  const change = async (work: Promise<unknown>) => {
+    try {
+      setError(null);
+      await work;
+      shared.reload();
+    } catch (failure) {
+      setError(failure as Error);
+    }
+  };
+  const share = (query: SavedQuery) =>
+    html`<${Button} size="small" onClick=${() => change(shareQuery(query))}>${texts.sql.share}<//>`;
+  const failure = error ?? shared.error;
   return html`
     <${Dialog} title=${texts.sql.saved} size="wide" onClose=${onClose}>
+      ${failure && html`<${Notice} kind="error" error=${failure} />`}
+      <h3>${texts.sql.ofBrowser}</h3>
       ${saved.length === 0 && html`<p class="quiet">${texts.sql.noSaved}</p>`}
-      <ul class="sql-queries">
-        ${saved.map(
-          ({ name, text }) => html`
-            <li key=${name}>
-              <h3>${name}</h3>
-              <pre tabindex="0" aria-label=${name} role="region"><code>${text}</code></pre>
-              <div class="row">
-                <${Button} size="small" onClick=${() => onOpen(text, name)}>${texts.sql.open}<//>
-                <${Button} size="small" icon="play" onClick=${() => onRun(text)}>${texts.sql.openAgain}<//>
-                <${IconButton} icon="trash" size="small" label=${texts.sql.remove} onClick=${() => remove(name)} />
-              </div>
-            </li>
-          `,
-        )}
-      </ul>
+      <${QueryList} queries=${saved} share=${share} onRemove=${remove} ...${events} />
+      <h3>${texts.sql.shared}</h3>
+      ${shared.value?.length === 0 && html`<p class="quiet">${texts.sql.noShared}</p>`}
+      <${QueryList} queries=${shared.value ?? []} onRemove=${(name: string) => change(deleteSharedQuery(name))} ...${events} />
     <//>
+  `;
+}
+
+type QueryListProps = Omit<ListProps, "onClose"> & {
+  readonly queries: readonly SavedQuery[];
+  readonly share?: (query: SavedQuery) => Children;
+  readonly onRemove: (name: string) => void;
+};
+
+function QueryList({ queries, share, onOpen, onRun, onRemove }: QueryListProps) {
+  return html`
+    <ul class="sql-queries">
+      ${queries.map(
+        ({ name, text }) => html`
+          <li key=${name}>
+            <h4>${name}</h4>
+            <pre tabindex="0" aria-label=${name} role="region"><code>${text}</code></pre>
+            <div class="row">
+              <${Button} size="small" onClick=${() => onOpen(text, name)}>${texts.sql.open}<//>
+              <${Button} size="small" icon="play" onClick=${() => onRun(text)}>${texts.sql.openAgain}<//>
+              ${share?.({ name, text })}
+              <${IconButton} icon="trash" size="small" label=${texts.sql.remove} onClick=${() => onRemove(name)} />
+            </div>
+          </li>
+        `,
+      )}
+    </ul>
   `;
 }
 

@@ -1,3 +1,5 @@
+import { adminCall } from "../api/admin.ts";
+import { request } from "../api/client.ts";
 import { makeStore, type Store } from "../store.ts";
 import { isJsonObject, readStoredJson, writeStoredJson } from "../stored-json.ts";
 
@@ -20,6 +22,21 @@ export type HistoryEntry = {
   readonly error: string | null;
   readonly isPinned: boolean;
 };
+
+/** As other administrators see it. */
+export type SharedQuery = SavedQuery & { readonly saved_at: string };
+
+export async function listSharedQueries(signal: AbortSignal): Promise<readonly SharedQuery[]> {
+  return (await adminCall<{ queries: readonly SharedQuery[] }>("GET /queries", { signal })).queries;
+}
+
+export function shareQuery(query: SavedQuery): Promise<SharedQuery> {
+  return adminCall("POST /queries", { body: query });
+}
+
+export async function deleteSharedQuery(name: string): Promise<void> {
+  await request(`/admin/v1/queries/${encodeURIComponent(name)}`, { method: "DELETE", as: "administrator" });
+}
 
 const MAX_HISTORY = 200;
 const MAX_KEPT_CHARACTERS = 20_000;

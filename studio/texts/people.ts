@@ -1,7 +1,14 @@
 export const peopleTexts = {
   people: {
     title: "People",
-    tabs: { users: "Users", keys: "API keys", providers: "Providers", emails: "Sent e-mails", audit: "Audit log" },
+    tabs: {
+      users: "Users",
+      keys: "API keys",
+      providers: "Providers",
+      settings: "Settings",
+      emails: "Sent e-mails",
+      audit: "Audit log",
+    },
     search: "Search by address, name or id",
     invite: "Invite a user",
     inviteHint: "The user receives an e-mail with a link to accept the invitation.",
@@ -73,6 +80,16 @@ export const peopleTexts = {
       owner: "Number of the user",
       ownerHint: "For whom the key acts (auth.users.user_id); empty for nobody.",
     },
+    settings: {
+      intro:
+        "Settings are changed where the service is configured, not here: in its environment, in the file .env, or in package.json under content-service. Then it is started again.",
+      inDatabase: (name: string, value: string) => `alter role authenticator set ${name} = '${value}'`,
+      orInDatabase: "Or in the database:",
+      secret: "set; secrets are not shown",
+      notSet: "not set",
+      isDefault: "default",
+      documentation: "All settings",
+    },
     providers: {
       intro: "Identity providers are configured by the command provider.",
       none: "There are no identity providers.",
@@ -101,6 +118,7 @@ export const peopleTexts = {
         lastSignIn: "Last sign-in",
         state: "State",
       },
+      ...{ setting: "Setting", inEffect: "In effect", meaning: "Meaning" },
       ...{ kind: "Kind", signedIn: "Signed in", lastUsed: "Last used", address: "Address", client: "Client" },
       ...{ type: "Type", provider: "Provider", subject: "Subject", key: "Key", expires: "Expires", issuer: "Issuer" },
       ...{ signUps: "Sign-ups", identities: "Users", time: "Time", event: "Event", by: "By", details: "Details" },

@@ -4,9 +4,12 @@ import { Icon } from "../components/icon.ts";
 import { pathTo } from "../frame/router.ts";
 import { html } from "../html.ts";
 import { texts } from "../texts.ts";
-import { type Subject, segmentsOf, subjectLabel } from "./subjects.ts";
+import { CHANNEL, type Subject, segmentsOf, subjectLabel } from "./subjects.ts";
 
-export type SubjectListProps = { readonly subjects: readonly Subject[]; readonly current: Subject | undefined };
+export type SubjectListProps = {
+  readonly subjects: readonly Subject[];
+  readonly current: Subject | typeof CHANNEL | undefined;
+};
 
 export function SubjectList({ subjects, current }: SubjectListProps) {
   const [filter, setFilter] = useState("");
@@ -31,6 +34,14 @@ export function SubjectList({ subjects, current }: SubjectListProps) {
             </ul>
           `,
         )}
+      <h2>${texts.try.channel.title}</h2>
+      <ul>
+        <li>
+          <a href=${pathTo("try", CHANNEL)} aria-current=${current === CHANNEL ? "page" : undefined}>
+            <${Icon} name="activity" /><span>${texts.try.channel.link}</span>
+          </a>
+        </li>
+      </ul>
     </nav>
   `;
 }

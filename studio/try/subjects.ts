@@ -11,6 +11,9 @@ export type Subject =
   | { readonly kind: "table"; readonly table: DescribedTable }
   | { readonly kind: "function"; readonly called: DescribedFunction };
 
+/** The segment of the page about broadcast and presence, which belong to no table. */
+export const CHANNEL = "channel";
+
 const TABLE_OPERATIONS = ["read", "insert", "update", "delete", "watch"] as const;
 export type Operation = (typeof TABLE_OPERATIONS)[number] | "call";
 

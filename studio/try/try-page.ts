@@ -8,10 +8,12 @@ import { pathTo, useSearchParameter, useSegments } from "../frame/router.ts";
 import { html } from "../html.ts";
 import { useStore } from "../store.ts";
 import { texts } from "../texts.ts";
+import { ChannelPanel } from "./channel-panel.ts";
 import type { RequestContext } from "./edited-request.ts";
 import { RequestPanel } from "./request-panel.ts";
 import { SubjectList } from "./subject-list.ts";
 import {
+  CHANNEL,
   findSubject,
   listSubjects,
   type Operation,
@@ -32,13 +34,14 @@ export function TryPage() {
   }
   if (!catalog.value) return html`<${PageHeader} title=${texts.try.title} /><${Loading} />`;
   const subjects = listSubjects(catalog.value, role);
-  const subject = segments.length > 0 ? findSubject(subjects, segments) : undefined;
+  const isChannel = segments[0] === CHANNEL;
+  const subject = segments.length > 0 && !isChannel ? findSubject(subjects, segments) : undefined;
   const operations = subject?.kind === "table" ? operationsOf(catalog.value, role, subject.table) : (["call"] as const);
   const context = requestContext(catalog.value);
   return html`
-    <${PageHeader} title=${subject ? `${texts.try.title}: ${subjectLabel(subject)}` : texts.try.title} />
+    <${PageHeader} title=${titleOf(subject, isChannel)} />
     <div class=${segments.length > 0 ? "try has-subject" : "try"}>
-      <${SubjectList} subjects=${subjects} current=${subject} />
+      <${SubjectList} subjects=${subjects} current=${isChannel ? CHANNEL : subject} />
       <div class="try-main">
         ${segments.length > 0 && html`<a class="try-back" href=${pathTo("try")}>${texts.try.all}</a>`}
         ${
@@ -50,11 +53,18 @@ export function TryPage() {
                 context=${context}
                 role=${role}
               />`
-            : html`<${Empty}>${segments.length > 0 ? texts.try.notFound : texts.try.choose}<//>`
+            : isChannel
+              ? html`<${ChannelPanel} />`
+              : html`<${Empty}>${segments.length > 0 ? texts.try.notFound : texts.try.choose}<//>`
         }
       </div>
     </div>
   `;
+}
+
+function titleOf(subject: Subject | undefined, isChannel: boolean): string {
+  const name = isChannel ? texts.try.channel.title : subject && subjectLabel(subject);
+  return name ? `${texts.try.title}: ${name}` : texts.try.title;
 }
 
 type SubjectPanelProps = {

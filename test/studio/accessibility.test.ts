@@ -43,6 +43,9 @@ const VISITS: Readonly<Record<string, Visit>> = {
   "the users": { path: "people" },
   "the API keys": { path: "people/keys" },
   "the audit log": { path: "people/audit" },
+  "the settings of sign-in": { path: "people/settings" },
+  "a channel": { path: "try/channel" },
+  "the form of a webhook": { path: "running", act: press("New webhook", "dialog .form-grid") },
   "what runs": { path: "running" },
 };
 

@@ -175,6 +175,15 @@ describeInBrowser("the page of people", () => {
     await page.getByText("https://acme.example").waitFor();
   });
 
+  test("shows the settings of sign-in, and where to set them", async () => {
+    await openTab("Settings");
+    const row = page.getByRole("row").filter({ hasText: "PASSWORD_POLICY" });
+    await row.waitFor();
+    expect(await row.textContent()).toMatch(/standard.*default.*8 characters/);
+    await page.getByText(/in its environment, in the file .env/).waitFor();
+    await expectAccessible(page);
+  });
+
   test("removes a user's factor, and deletes the user", async () => {
     await studio.sql(
       `insert into auth.mfa_factors (user_id, state, secret, factor_type, friendly_name, enabled_at)

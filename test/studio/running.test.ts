@@ -110,13 +110,80 @@ describeInBrowser("the page of what is running", () => {
     expect(await cellsOf("Webhooks", "orders")).toEqual([
       ...["orders", "public.counters INSERT, UPDATE, DELETE", "https://hooks.example.com", "disabled", "1,200"],
       ...[expect.stringMatching(/^\d.* m?s$/), "never", "0", "The response has the status 410"],
+      expect.stringContaining("Enable"),
     ]);
     const schedule = await cellsOf("Schedules", "nightly");
     expect(schedule.slice(0, 2)).toEqual(["nightly", "30 3 * * * UTC"]);
     expect(schedule[3]).toBe("waits");
     expect(schedule[4]).toMatch(/^failed \d{4}-/);
-    expect(schedule.slice(5)).toEqual(["3 s", "No rows are left"]);
+    expect(schedule.slice(5, 7)).toEqual(["3 s", "No rows are left"]);
     expect(await page.content()).not.toContain("hunter2");
+  });
+
+  test("makes, changes, runs and deletes a schedule by a form", async () => {
+    const dialog = page.getByRole("dialog");
+    await page.getByRole("button", { name: "New schedule" }).click();
+    await dialog.getByLabel("Name").fill("tidy");
+    await dialog.getByLabel("Cron").fill("61 3 * * *");
+    await dialog.getByLabel("Function").selectOption("public.tidy_up");
+    await dialog.getByRole("button", { name: "Save" }).click();
+    // Postgres checks it, and says what to write.
+    await dialog.getByText(/minute of a cron text/).waitFor();
+    await dialog.getByLabel("Cron").fill("15 3 * * *");
+    await dialog.getByRole("button", { name: "Save" }).click();
+    await dialog.waitFor({ state: "detached" });
+    const read = () => studio.sql("select cron, role, catch_up, is_enabled from api.schedules where name = 'tidy'");
+    expect(await read()).toEqual([{ cron: "15 3 * * *", role: "service_role", catch_up: false, is_enabled: true }]);
+    const button = (name: string) => region("Schedules").getByRole("button", { name: `${name} tidy`, exact: true });
+    await button("Change").click();
+    await until(async () => (await dialog.getByLabel("Cron").inputValue()) === "15 3 * * *");
+    await dialog.getByLabel("Time zone").fill("Europe/Berlin");
+    await dialog.getByLabel(/^Run once more/).check();
+    await dialog.getByRole("button", { name: "Save" }).click();
+    await dialog.waitFor({ state: "detached" });
+    expect(await studio.sql("select time_zone, catch_up from api.schedules where name = 'tidy'")).toEqual([
+      { time_zone: "Europe/Berlin", catch_up: true },
+    ]);
+    await button("Run now").click();
+    await until(async () => (await studio.sql("select from api.schedule_runs where schedule = 'tidy'")).length === 1);
+    await button("Disable").click();
+    await button("Enable").waitFor();
+    await button("Delete").click();
+    await dialog.getByRole("button", { name: "Delete" }).click();
+    await dialog.waitFor({ state: "detached" });
+    expect(await read()).toEqual([]);
+  });
+
+  test("makes a webhook by a form, and shows its secret", async () => {
+    const dialog = page.getByRole("dialog");
+    await page.getByRole("button", { name: "New webhook" }).click();
+    await dialog.getByLabel("Name").fill("counted");
+    await dialog.getByLabel("Table").selectOption("public.counters");
+    await dialog.getByLabel("Address").fill("https://hooks.example.com/counted");
+    await dialog.getByLabel("DELETE").uncheck();
+    await dialog.getByRole("button", { name: "Save" }).click();
+    const secret = dialog.getByRole("group", { name: "Secret of the webhook" });
+    await secret.waitFor();
+    const [row] = await studio.sql("select secret, events, url from api.webhooks where name = 'counted'");
+    expect(row).toMatchObject({ events: ["INSERT", "UPDATE"], url: "https://hooks.example.com/counted" });
+    expect(await secret.textContent()).toBe(row!.secret);
+    await dialog.getByRole("button", { name: "Close" }).last().click();
+    await region("Webhooks").getByRole("rowheader", { name: "counted" }).waitFor();
+  });
+
+  test("searches the last requests", async () => {
+    const id = "a-request-that-is-searched-for";
+    await fetch(`${studio.service.url}/users/999999999?email=private`, { headers: { "X-Request-Id": id } });
+    const found = region("Search requests").getByRole("row").filter({ hasText: id });
+    await page.getByLabel("Id, method or path").fill("searched-for");
+    await page.getByRole("button", { name: "Search again" }).click();
+    await found.waitFor();
+    expect(await found.textContent()).toMatch(/GET \/users\/999999999\s*404/);
+    expect(await found.textContent()).not.toContain("private");
+    await region("Search requests").getByLabel("Status").selectOption("5");
+    await page.getByText("No request matches.").waitFor();
+    await region("Search requests").getByLabel("Status").selectOption("4");
+    await found.waitFor();
   });
 
   test("keeps its history while other pages are shown, and asks no more when it is paused", async () => {

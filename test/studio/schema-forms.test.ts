@@ -88,10 +88,12 @@ describeInBrowser("the forms of the schema, under npm run dev", () => {
     await page.getByRole("button", { name: "New table" }).click();
     await field(page, "Name").first().fill("notes");
     await press(page, "Add column");
-    await page.locator("details[open] input:focus").waitFor();
+    await page.locator(".column-grid tr:last-child input:focus").waitFor();
     await page.keyboard.type("title");
-    expect(await field(page, "Name").last().inputValue()).toBe("title");
-    await field(page, "Check").last().fill("length(title) <= 20");
+    expect(await field(page, "Name of column 2").inputValue()).toBe("title");
+    expect(await field(page, "Type of column 1").inputValue()).toBe("bigint");
+    await press(page, "More of title: identity, check, comment, reference");
+    await field(page, "Check").fill("length(title) <= 20");
     await field(page, "Template").selectOption("owner reads and writes");
     expect(await files()).toEqual([]);
     await apply(page);

@@ -238,6 +238,31 @@ describeInBrowser("the SQL page", () => {
     expect(await page.getByRole("button", { name: /^Close / }).count()).toBe(1);
   });
 
+  test("shares a saved query with other administrators", async () => {
+    await page.evaluate(() =>
+      localStorage.setItem("studio.sql.saved", JSON.stringify([{ name: "Shared", text: "select 'shared'" }])),
+    );
+    await page.reload();
+    const openSaved = async (at: Page) => {
+      await at.getByRole("button", { name: "More" }).click();
+      await at.getByRole("menuitem", { name: "Saved queries" }).click();
+    };
+    await openSaved(page);
+    await page.getByRole("button", { name: "Share", exact: true }).click();
+    await until(async () => (await studio.sql("select from private.shared_queries")).length === 1);
+    const other = await (await studio.browser.newContext()).newPage();
+    await other.goto(`${studio.service.url}/studio/sql`);
+    await openSaved(other);
+    await other.getByRole("region", { name: "Shared", exact: true }).waitFor();
+    await other.getByRole("button", { name: "Run again" }).click();
+    await waitForCells(other, ["shared"]);
+    await openSaved(other);
+    await other.getByRole("button", { name: "Remove" }).click();
+    await other.getByText("No query is shared yet.").waitFor();
+    await other.close();
+    await page.keyboard.press("Escape");
+  });
+
   test("opens the query of a link without running it", async () => {
     const linked = await studio.open(`/studio/sql?${new URLSearchParams({ query: "select 'linked'" })}`);
     await until(async () => (await editorOf(linked).textContent()) === "select 'linked'");

@@ -1,3 +1,4 @@
+import { useId } from "preact/hooks";
 import { type DatabaseDescription, type DescribedTable, nameKey, shortName } from "../../api/catalog.ts";
 import { Checkbox, TextField } from "../../components/field.ts";
 import { Select } from "../../components/select.ts";
@@ -42,24 +43,31 @@ export type ColumnFieldsProps = {
 /** The fields of a new column. */
 export function ColumnFields({ column, catalog, onChange }: ColumnFieldsProps) {
   const { identity } = column;
-  const identities = Object.entries(words.identities).map(([value, label]) => ({ value, label }));
   return html`
     <div class="form-grid">
       <${TextField} label=${words.name} value=${column.name} onInput=${(name: string) => onChange({ name })} />
       <${TypeField} value=${column.type} catalog=${catalog} onInput=${(type: string) => onChange({ type })} />
       <${TextField} label=${words.default} hint=${words.defaultHint} value=${column.default} disabled=${identity !== ""}
         onInput=${(value: string) => onChange({ default: value })} />
-      <${Select} label=${words.identity} value=${identity} options=${identities}
-        onChange=${(value: ColumnForm["identity"]) => onChange({ identity: value, notNull: value !== "" || column.notNull })} />
-      <${TextField} label=${words.check} hint=${words.checkHint} value=${column.check} onInput=${(check: string) => onChange({ check })} />
-      <${TextField} label=${words.comment} hint=${words.commentHint} value=${column.comment} onInput=${(comment: string) => onChange({ comment })} />
-      <${ReferenceFields} reference=${column.references} catalog=${catalog}
-        onChange=${(references: ColumnReference | null) => onChange(changeReference(column, references, catalog))} />
+      <${RareColumnFields} column=${column} catalog=${catalog} onChange=${onChange} />
       <div class="row">
         <${Checkbox} label=${words.notNull} checked=${column.notNull} disabled=${identity !== ""} onChange=${(notNull: boolean) => onChange({ notNull })} />
         <${Checkbox} label=${words.unique} checked=${column.unique} onChange=${(unique: boolean) => onChange({ unique })} />
       </div>
     </div>
+  `;
+}
+
+/** Those that most columns do without. */
+export function RareColumnFields({ column, catalog, onChange }: ColumnFieldsProps) {
+  const identities = Object.entries(words.identities).map(([value, label]) => ({ value, label }));
+  return html`
+    <${Select} label=${words.identity} value=${column.identity} options=${identities}
+      onChange=${(value: ColumnForm["identity"]) => onChange({ identity: value, notNull: value !== "" || column.notNull })} />
+    <${TextField} label=${words.check} hint=${words.checkHint} value=${column.check} onInput=${(check: string) => onChange({ check })} />
+    <${TextField} label=${words.comment} hint=${words.commentHint} value=${column.comment} onInput=${(comment: string) => onChange({ comment })} />
+    <${ReferenceFields} reference=${column.references} catalog=${catalog}
+      onChange=${(references: ColumnReference | null) => onChange(changeReference(column, references, catalog))} />
   `;
 }
 
@@ -75,15 +83,18 @@ function changeReference(
 }
 
 export type TypeFieldProps = {
+  readonly label?: string;
+  readonly hideLabel?: boolean;
   readonly value: string;
   readonly catalog: DatabaseDescription;
   readonly onInput: (type: string) => void;
 };
 
-export function TypeField({ value, catalog, onInput }: TypeFieldProps) {
+export function TypeField({ label = words.type, hideLabel = false, value, catalog, onInput }: TypeFieldProps) {
+  const id = useId();
   return html`
-    <${TextField} label=${words.type} value=${value} list="schema-form-types" onInput=${onInput} />
-    <datalist id="schema-form-types">${typeNames(catalog).map((type) => html`<option key=${type} value=${type} />`)}</datalist>
+    <${TextField} label=${label} hideLabel=${hideLabel} value=${value} list=${id} onInput=${onInput} />
+    <datalist id=${id}>${typeNames(catalog).map((type) => html`<option key=${type} value=${type} />`)}</datalist>
   `;
 }
 

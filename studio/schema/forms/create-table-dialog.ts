@@ -1,12 +1,11 @@
-import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { type DatabaseDescription, nameKey } from "../../api/catalog.ts";
-import { Button, IconButton } from "../../components/button.ts";
 import { Checkbox, TextArea, TextField } from "../../components/field.ts";
 import { Select } from "../../components/select.ts";
 import { navigate, pathTo } from "../../frame/router.ts";
 import { html } from "../../html.ts";
 import { texts } from "../../texts.ts";
-import { ColumnFields, tableOptions } from "./column-fields.ts";
+import { tableOptions } from "./column-fields.ts";
+import { ColumnGrid } from "./column-grid.ts";
 import { type ColumnForm, NEW_COLUMN } from "./column-sql.ts";
 import { FormDialog, type FormEvents, linesOf, useForm } from "./form-dialog.ts";
 import { type Membership, POLICY_TEMPLATES, type PolicyTemplate } from "./policy-sql.ts";
@@ -53,7 +52,7 @@ export function CreateTableDialog({ catalog, schema, ...events }: CreateTablePro
         <${TextField} label=${words.name} value=${form.name} onInput=${(name: string) => change({ name })} />
         <${TextField} label=${words.comment} hint=${words.commentHint} value=${form.comment} onInput=${(comment: string) => change({ comment })} />
       </div>
-      <${ColumnList} form=${form} catalog=${catalog} onChange=${change} />
+      <${ColumnGrid} form=${form} catalog=${catalog} onChange=${change} />
       <${TextArea} label=${words.tableChecks} hint=${words.tableChecksHint} rows=${2} value=${form.checks} onInput=${(checks: string) => change({ checks })} />
       <${AccessFields} form=${form} catalog=${catalog} onChange=${change} />
       <${Checkbox} label=${words.publish} checked=${form.publish} onChange=${(publish: boolean) => change({ publish })} />
@@ -82,56 +81,6 @@ type PartProps = {
   readonly catalog: DatabaseDescription;
   readonly onChange: (change: Partial<TableState>) => void;
 };
-
-/** The columns; the fields of one of them are shown at a time. */
-function ColumnList({ form, catalog, onChange }: PartProps) {
-  const { columns, primaryKey } = form;
-  const [open, setOpen] = useState(0);
-  const list = useRef<HTMLFieldSetElement>(null);
-  const addedAt = useRef<number | null>(null);
-  useLayoutEffect(() => {
-    if (addedAt.current === open) list.current?.querySelector<HTMLInputElement>("details[open] input")?.focus();
-    addedAt.current = null;
-  }, [open]);
-  const changeColumn = (index: number) => (change: Partial<ColumnForm>) => {
-    const before = columns[index]!;
-    const renamed =
-      change.name === undefined ? primaryKey : primaryKey.map((name) => (name === before.name ? change.name! : name));
-    onChange({ columns: columns.with(index, { ...before, ...change }), primaryKey: renamed });
-  };
-  const add = () => {
-    onChange({ columns: [...columns, NEW_COLUMN] });
-    addedAt.current = columns.length;
-    setOpen(columns.length);
-  };
-  const remove = (index: number) => {
-    const { name } = columns[index]!;
-    onChange({ columns: columns.toSpliced(index, 1), primaryKey: primaryKey.filter((other) => other !== name) });
-  };
-  const setKey = (name: string) => (isKey: boolean) =>
-    onChange({ primaryKey: isKey ? [...primaryKey, name] : primaryKey.filter((other) => other !== name) });
-  return html`
-    <fieldset class="column-list" ref=${list}>
-      <legend>${words.columns}</legend>
-      ${columns.map(
-        (column, index) => html`
-          <details key=${index} open=${open === index}>
-            <summary onClick=${(event: Event) => {
-              event.preventDefault();
-              setOpen(open === index ? -1 : index);
-            }}>${column.name || words.columnNumber(index + 1)} <span class="quiet mono">${column.type}</span></summary>
-            <${ColumnFields} column=${column} catalog=${catalog} onChange=${changeColumn(index)} />
-            <div class="row">
-              <${Checkbox} label=${words.primaryKey} checked=${column.name !== "" && primaryKey.includes(column.name)} onChange=${setKey(column.name)} />
-              <${IconButton} icon="close" size="small" label=${words.removeColumn(column.name)} onClick=${() => remove(index)} />
-            </div>
-          </details>
-        `,
-      )}
-      <${Button} size="small" icon="plus" onClick=${add}>${words.addColumn}<//>
-    </fieldset>
-  `;
-}
 
 const OWNER = "user_id";
 

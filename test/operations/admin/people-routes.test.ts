@@ -97,6 +97,7 @@ const ROUTES = [
   ["GET", "/admin/v1/audit-log"],
   ["GET", "/admin/v1/mails"],
   ["GET", "/admin/v1/providers"],
+  ["GET", "/admin/v1/sign-in-settings"],
 ] as const;
 
 describe("people are shown to administrators only:", () => {

@@ -150,6 +150,25 @@ describeInBrowser("Try", () => {
     await page.getByRole("button", { name: "Start watching" }).waitFor();
   });
 
+  test("shows broadcasts and presence of a channel, and sends both", async () => {
+    await page.getByRole("link", { name: "Channel", exact: true }).click();
+    await page.getByLabel("Channel", { exact: true }).fill("lobby");
+    await page.getByRole("button", { name: "Join" }).click();
+    await page.getByText("Joined.").waitFor();
+    await page.getByLabel("Payload (JSON)").fill('{"page": "first"}');
+    await page.getByRole("button", { name: "Track", exact: true }).click();
+    const present = page.getByRole("region", { name: "Present" });
+    await present.getByText('{"page":"first"}').waitFor();
+    await page.getByRole("button", { name: "Send", exact: true }).click();
+    const broadcast = page.getByRole("group", { name: /^broadcast at / });
+    await broadcast.waitFor();
+    expect(await broadcast.textContent()).toMatch(/"event": "message"[^]*"page": "first"/);
+    await page.getByRole("button", { name: "Untrack" }).click();
+    await present.getByText("Nobody is present.").waitFor();
+    await page.getByRole("button", { name: "Leave" }).click();
+    await page.getByRole("button", { name: "Join" }).waitFor();
+  });
+
   test("a link shows the same table, operation and interface again", async () => {
     const other = await studio.open("/studio/try/table/public/films?operation=update&form=supabase-js");
     await other.getByRole("tab", { name: "supabase-js", selected: true }).waitFor();

@@ -1,0 +1,60 @@
+/** A request that was answered, as in the log: without the query string, which may hold keys and personal data. */
+export type RecentRequest = {
+  /** Milliseconds since 1970, of the end. */
+  readonly at: number;
+  readonly id: string;
+  readonly method: string;
+  readonly path: string;
+  readonly status: number;
+  readonly milliseconds: number;
+  readonly interface: string;
+};
+
+/** Of one process. */
+export const MAX_RECENT_REQUESTS = 1_000;
+const MAX_PATH_CHARACTERS = 300;
+
+/** The last requests of this process. */
+export class RecentRequests {
+  readonly #requests: RecentRequest[] = [];
+  #next = 0;
+
+  add(request: RecentRequest): void {
+    const path = request.path.length > MAX_PATH_CHARACTERS ? request.path.slice(0, MAX_PATH_CHARACTERS) : request.path;
+    this.#requests[this.#next] = { ...request, path };
+    this.#next = (this.#next + 1) % MAX_RECENT_REQUESTS;
+  }
+
+  list(): readonly RecentRequest[] {
+    return this.#requests;
+  }
+}
+
+export type RequestSearch = {
+  /** Each must be in the id, the method or the path. */
+  readonly words: readonly string[];
+  /** Such as 404; the first digit alone means all of its class. */
+  readonly status: number | null;
+  readonly interface: string | null;
+  readonly leastMilliseconds: number;
+  readonly limit: number;
+};
+
+/** The newest first. */
+export function searchRequests(
+  requests: readonly RecentRequest[],
+  { words, status, interface: name, leastMilliseconds, limit }: RequestSearch,
+): readonly RecentRequest[] {
+  const wanted = words.map((word) => word.toLowerCase());
+  const hasStatus = (each: RecentRequest) =>
+    status === null || each.status === status || Math.floor(each.status / 100) === status;
+  return requests
+    .filter((each) => {
+      if (!hasStatus(each) || each.milliseconds < leastMilliseconds) return false;
+      if (name !== null && each.interface !== name) return false;
+      const text = `${each.id} ${each.method} ${each.path}`.toLowerCase();
+      return wanted.every((word) => text.includes(word));
+    })
+    .toSorted((one, other) => other.at - one.at)
+    .slice(0, limit);
+}

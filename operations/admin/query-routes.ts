@@ -1,0 +1,55 @@
+import { type GatewayResponse, jsonResponse } from "#http";
+import { readFields, TEXT } from "#rest-gateway/sign-in";
+import { invalidRequest, resourceNotFound } from "./admin-errors.ts";
+import type { AdminRoutes, AdminServices } from "./admin-request.ts";
+
+const NO_CONTENT: GatewayResponse = { status: 204, headers: {}, body: null };
+const MAX_QUERIES = 1_000;
+const MAX_NAME = 200;
+const MAX_TEXT = 50_000;
+const QUERY_FIELDS = { name: TEXT, text: TEXT };
+
+const HAS_QUERIES = "select pg_catalog.to_regclass('private.shared_queries') is not null as has";
+const LIST = "select name, text, saved_by, saved_at from private.shared_queries order by name";
+const IS_FULL = `select pg_catalog.count(*) operator(pg_catalog.>=) ${MAX_QUERIES} as full
+  from private.shared_queries where name operator(pg_catalog.<>) $1`;
+const SAVE = `insert into private.shared_queries (name, text, saved_by) values ($1, $2, $3)
+  on conflict on constraint shared_queries_pkey do update
+  set text = excluded.text, saved_by = excluded.saved_by, saved_at = pg_catalog.now()
+  returning name, text, saved_by, saved_at`;
+const DELETE = "delete from private.shared_queries where name operator(pg_catalog.=) $1";
+
+/** SQL that administrators keep for one another. */
+export function queryRoutes({ asOwner }: Pick<AdminServices, "asOwner">): AdminRoutes {
+  /** Throws where the database has no such table, as without the platform. */
+  const onQueries: AdminServices["asOwner"] = (work) =>
+    asOwner(async (owner) => {
+      const { rows } = await owner.query<{ has: boolean }>(HAS_QUERIES);
+      if (!rows[0]!.has) throw resourceNotFound("This database has no shared queries.");
+      return work(owner);
+    });
+  return {
+    "GET /queries": async () => jsonResponse(200, { queries: (await onQueries((owner) => owner.query(LIST))).rows }),
+    "POST /queries": async ({ request, userId, logEvent }) => {
+      const { name: given, text } = await readFields(request, QUERY_FIELDS);
+      const name = given.trim();
+      if (name === "" || name.length > MAX_NAME) throw invalidRequest(`The name has 1 to ${MAX_NAME} characters.`);
+      if (text.trim() === "" || text.length > MAX_TEXT)
+        throw invalidRequest(`The text has 1 to ${MAX_TEXT} characters.`);
+      await logEvent("studio.query_shared", { name });
+      const saved = await onQueries(async (owner) => {
+        const { rows } = await owner.query<{ full: boolean }>(IS_FULL, [name]);
+        if (rows[0]!.full) throw invalidRequest(`There are ${MAX_QUERIES} shared queries: delete one first.`);
+        return owner.query(SAVE, [name, text, userId]);
+      });
+      return jsonResponse(200, saved.rows[0]!);
+    },
+    "DELETE /queries/{name}": async ({ request, logEvent }) => {
+      const { name = "" } = request.parameters;
+      await logEvent("studio.query_unshared", { name });
+      const { rowCount } = await onQueries((owner) => owner.query(DELETE, [name]));
+      if (rowCount === 0) throw resourceNotFound("There is no such query.");
+      return NO_CONTENT;
+    },
+  };
+}

@@ -1,0 +1,48 @@
+export const jobTexts = {
+  jobs: {
+    new: { webhook: "New webhook", schedule: "New schedule" },
+    edit: {
+      webhook: (name: string) => `Change the webhook ${name}`,
+      schedule: (name: string) => `Change the schedule ${name}`,
+    },
+    gone: "There is no such row any more.",
+    save: "Save",
+    secret: "Secret of the webhook",
+    secretExplained: "The receiver verifies requests by this secret. It is in the column secret of api.webhooks.",
+    inMigrations:
+      "It is saved in this database only. To have it in each database of a project, write this SQL into a migration.",
+    change: "Change",
+    enable: "Enable",
+    disable: "Disable",
+    delete: "Delete",
+    runNow: "Run now",
+    replay: "Send dead ones again",
+    actions: "Actions",
+    actionsOf: (name: string) => `Actions of ${name}`,
+    deleteTitle: (name: string) => `Delete ${name}?`,
+    deleteExplained: {
+      webhook: "Changes that wait and dead deliveries are deleted with it.",
+      schedule: "The history of its runs is deleted with it.",
+    },
+    done: "Done.",
+    fields: {
+      ...{ name: "Name", table_name: "Table", events: "Events", where: "Filter", url: "Address", role: "Role" },
+      ...{ claims: "Claims (JSON)", max_attempts: "Attempts", timeout: "Time limit of a request" },
+      ...{ cron: "Cron", time_zone: "Time zone", function: "Function", arguments: "Arguments (JSON)" },
+      ...{ time_limit: "Time limit", catch_up: "Run once more after downtime, if runs were missed" },
+    },
+    hints: {
+      name: "In the log, in metrics and in commands.",
+      url: "https://… Private addresses need WEBHOOK_NETWORK.",
+      where: "Such as status=eq.paid&total=gt.100. Empty: all rows.",
+      role: "Whose policies and privileges decide.",
+      claims: 'What policies see besides, such as {"sub": "7"}.',
+      max_attempts: "1 to 100. Empty: 20.",
+      timeout: "1 to 60 seconds. Empty: 10 seconds.",
+      cron: "Such as 30 3 * * *, or @daily.",
+      time_zone: "Such as Europe/Berlin.",
+      arguments: 'By their names, such as {"days": 90}.',
+      time_limit: "Such as 5 minutes. Empty: TASK_TIMEOUT_SECONDS.",
+    },
+  },
+};
