@@ -1,3 +1,4 @@
+import { decodeBroadcastFrame } from "./broadcast-frame.ts";
 import { parseWithNumberTexts } from "./exact-json.ts";
 import { sessionState, viewedCaller, viewedToken } from "./session.ts";
 
@@ -138,6 +139,7 @@ export class RealtimeClient {
     const query = new URLSearchParams({ apikey: token, vsn: "2.0.0" });
     const socket = new WebSocket(`${this.#options.address}/realtime/v1/websocket?${query}`);
     this.#socket = socket;
+    socket.binaryType = "arraybuffer";
     const whileCurrent =
       <Event>(handle: (event: Event) => void) =>
       (event: Event) => {
@@ -197,7 +199,15 @@ export class RealtimeClient {
     return ref;
   }
 
+  #receiveBroadcast(data: ArrayBuffer): void {
+    const frame = decodeBroadcastFrame(data);
+    if (frame === null) return;
+    const payload = { type: "broadcast", event: frame.event, payload: frame.payload };
+    this.#channels.get(frame.topic)?.receive({ joinRef: null, ref: null, event: "broadcast", payload });
+  }
+
   #receive(data: unknown): void {
+    if (data instanceof ArrayBuffer) return this.#receiveBroadcast(data);
     if (typeof data !== "string") return;
     const [joinRef, ref, topic, event, payload] = parseWithNumberTexts(data) as [
       string | null,

@@ -34,15 +34,22 @@ export function SubjectList({ subjects, current }: SubjectListProps) {
             </ul>
           `,
         )}
-      <h2>${texts.try.channel.title}</h2>
-      <ul>
-        <li>
-          <a href=${pathTo("try", CHANNEL)} aria-current=${current === CHANNEL ? "page" : undefined}>
-            <${Icon} name="activity" /><span>${texts.try.channel.link}</span>
-          </a>
-        </li>
-      </ul>
+      ${filter.trim() === "" && channelLink(current === CHANNEL)}
     </nav>
+  `;
+}
+
+/** Of no table: it is shown while nothing is searched for. */
+function channelLink(isCurrent: boolean) {
+  return html`
+    <h2>${texts.try.channel.title}</h2>
+    <ul>
+      <li>
+        <a href=${pathTo("try", CHANNEL)} aria-current=${isCurrent ? "page" : undefined}>
+          <${Icon} name="activity" /><span>${texts.try.channel.link}</span>
+        </a>
+      </li>
+    </ul>
   `;
 }
 

@@ -178,7 +178,7 @@ describeInBrowser("the page of what is running", () => {
     await page.getByLabel("Id, method or path").fill("searched-for");
     await page.getByRole("button", { name: "Search again" }).click();
     await found.waitFor();
-    expect(await found.textContent()).toMatch(/GET \/users\/999999999\s*404/);
+    expect(await found.textContent()).toMatch(/GET \/users\/999999999\s*400/);
     expect(await found.textContent()).not.toContain("private");
     await region("Search requests").getByLabel("Status").selectOption("5");
     await page.getByText("No request matches.").waitFor();

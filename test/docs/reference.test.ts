@@ -1,0 +1,99 @@
+import { execFile } from "node:child_process";
+import { readdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { createClient } from "@supabase/supabase-js";
+import jwt from "jsonwebtoken";
+import type pg from "pg";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Service } from "../../service/service.ts";
+import { cloneDatabase, type TestDatabase } from "../database.ts";
+import { connect } from "../db/callers.ts";
+import { REPOSITORY } from "../repository.ts";
+import { SECRET } from "../secret.ts";
+import { serve } from "../serve.ts";
+import {
+  REFERENCE,
+  REFERENCE_ROWS,
+  REFERENCE_TABLES,
+  type ReferenceOperation,
+  referenceOverview,
+  referencePage,
+} from "./reference.ts";
+
+const FOLDER = join(REPOSITORY, "docs/reference");
+const KEY = jwt.sign({ role: "service_role" }, SECRET);
+const isRecording = process.env.RECORD === "reference";
+
+let database: TestDatabase;
+let service: Service;
+let owner: pg.Client;
+beforeAll(async () => {
+  database = await cloneDatabase("platform");
+  owner = await connect(database.ownerUrl);
+  await owner.query(REFERENCE_TABLES);
+  service = await serve(database, { BASE_SCHEMA: "platform" });
+});
+afterAll(async () => {
+  await owner?.end();
+  await service?.stop();
+  await database?.drop();
+});
+
+/** The result of a request to the rows of the page. */
+async function onRows<Result>(send: () => Promise<Result>): Promise<Result> {
+  await owner.query("truncate public.films, public.directors restart identity");
+  await owner.query(REFERENCE_ROWS);
+  await owner.query("select setval('public.directors_id_seq', 100)");
+  return send();
+}
+
+async function runCurl(command: string): Promise<string> {
+  const env = { PATH: process.env.PATH, URL: service.url, KEY };
+  return (await promisify(execFile)("bash", ["-c", command], { env })).stdout.trim();
+}
+
+async function runJs(code: string): Promise<string> {
+  const supabase = createClient(service.url, KEY, { auth: { persistSession: false } });
+  const isCount = code.includes("{ count,");
+  const body = `${code}\nreturn JSON.stringify({ ${isCount ? "count" : "data"}, error });`;
+  const AsyncFunction = (async () => {}).constructor as new (...words: string[]) => (...values: unknown[]) => unknown;
+  return (await new AsyncFunction("supabase", body)(supabase)) as string;
+}
+
+async function runGraphql(query: string): Promise<string> {
+  const headers = { "Content-Type": "application/json", Authorization: `Bearer ${KEY}` };
+  const body = JSON.stringify({ query });
+  return (await fetch(`${service.url}/graphql`, { method: "POST", headers, body })).text();
+}
+
+async function pageOf(operation: ReferenceOperation): Promise<string> {
+  const { curl, js, graphql } = operation;
+  const outputs = {
+    curl: await onRows(() => runCurl(curl)),
+    js: await onRows(() => runJs(js)),
+    graphql: graphql ? await onRows(() => runGraphql(graphql)) : null,
+  };
+  expect(outputs.curl).not.toMatch(/"code":/);
+  expect(outputs.js).toMatch(/"error":null/);
+  expect(outputs.graphql ?? "").not.toMatch(/"errors":/);
+  return referencePage(operation, outputs);
+}
+
+test.each(REFERENCE.map((operation) => [operation.file, operation] as const))(
+  "the page %s shows what its requests answer",
+  async (file, operation) => {
+    const page = await pageOf(operation);
+    const path = join(FOLDER, `${file}.md`);
+    if (isRecording) await writeFile(path, page);
+    expect(await readFile(path, "utf8"), "Record it: RECORD=reference npx vitest run test/docs/reference").toBe(page);
+  },
+);
+
+test("the overview lists all pages, and there are no others", async () => {
+  const path = join(FOLDER, "README.md");
+  if (isRecording) await writeFile(path, referenceOverview());
+  expect(await readFile(path, "utf8")).toBe(referenceOverview());
+  const files = (await readdir(FOLDER)).sort();
+  expect(files).toEqual([...REFERENCE.map(({ file }) => `${file}.md`), "README.md"].sort());
+});
