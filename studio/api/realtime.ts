@@ -207,7 +207,7 @@ export class RealtimeClient {
   }
 
   #receive(data: unknown): void {
-    if (data instanceof ArrayBuffer) return this.#receiveBroadcast(data);
+    if (data instanceof ArrayBuffer) this.#receiveBroadcast(data);
     if (typeof data !== "string") return;
     const [joinRef, ref, topic, event, payload] = parseWithNumberTexts(data) as [
       string | null,
