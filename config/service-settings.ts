@@ -104,6 +104,21 @@ export const POSTGRES_SETTINGS = {
     text,
     "Folder of the contents of files. Several gateways share it. Default: the folder `files` of DATA_DIR.",
   ),
+  storageS3Endpoint: optional(
+    "STORAGE_S3_ENDPOINT",
+    httpUrl,
+    "URL of an S3 service that keeps the contents of files instead of STORAGE_DIR. Several gateways share it.",
+  ),
+  storageS3Bucket: withDefault("STORAGE_S3_BUCKET", text, "files", "Bucket of that service, which must exist."),
+  storageS3Region: withDefault("STORAGE_S3_REGION", text, "us-east-1", "Region of that service."),
+  storageS3AccessKeyId: optional("STORAGE_S3_ACCESS_KEY_ID", text, "Access key for that service."),
+  storageS3SecretAccessKey: secret("STORAGE_S3_SECRET_ACCESS_KEY", text, "Secret of that access key."),
+  s3AccessKeyId: optional(
+    "S3_PROTOCOL_ACCESS_KEY_ID",
+    text,
+    "Access key for `/storage/v1/s3` whose requests run as `service_role`. Unset: only session tokens.",
+  ),
+  s3AccessKeySecret: secret("S3_PROTOCOL_ACCESS_KEY_SECRET", text, "Secret of that access key."),
   storageFileBytes: withDefault(
     "STORAGE_FILE_BYTES",
     integer(0),

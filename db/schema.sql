@@ -901,6 +901,19 @@ comment on column private.bounds.used is 'How much there was when it was last co
 comment on column private.bounds.used_at is 'When it was last counted.';
 comment on table private.bounds is 'How much callers may make the tables of the service grow. Change a number by an update; it applies at once.';
 
+-- table private.bucket_usage
+create table private.bucket_usage (
+  bucket_id text not null,
+  owner_id text not null,
+  bytes bigint not null,
+  constraint bucket_usage_pkey PRIMARY KEY (bucket_id, owner_id),
+  constraint bucket_usage_bucket_id_fkey FOREIGN KEY (bucket_id) REFERENCES storage.buckets(id) ON UPDATE CASCADE ON DELETE CASCADE
+);
+alter table private.bucket_usage enable row level security;
+comment on column private.bucket_usage.bytes is 'The bytes of the contents.';
+comment on column private.bucket_usage.owner_id is 'The owner; empty for objects without one.';
+comment on table private.bucket_usage is 'What the objects of each owner take, in buckets that are bounded.';
+
 -- table private.files
 create table private.files (
   hash text not null,
@@ -1077,6 +1090,52 @@ comment on column private.tasks.time_limit is 'How long it may run; null for the
 comment on column private.tasks.turn is 'The place among the tasks of its lane; null until it is due.';
 comment on column private.tasks.work is 'Method and address, or the function; tasks with the same value take about the same time.';
 comment on table private.tasks is 'Requests and function calls to be run later, kept until a day after they are finished.';
+
+-- table private.unfinished_uploads
+create table private.unfinished_uploads (
+  id uuid not null,
+  caller text not null,
+  quota_key text not null,
+  bucket_id text not null,
+  name text not null,
+  about jsonb default '{}'::jsonb not null,
+  bytes bigint default 0 not null,
+  started_at timestamp with time zone default now() not null,
+  constraint unfinished_uploads_pkey PRIMARY KEY (id),
+  constraint unfinished_uploads_bytes_check CHECK ((bytes >= 0)),
+  constraint unfinished_uploads_bucket_id_fkey FOREIGN KEY (bucket_id) REFERENCES storage.buckets(id) ON UPDATE CASCADE ON DELETE CASCADE
+);
+CREATE INDEX unfinished_uploads_by_age ON private.unfinished_uploads USING btree (started_at);
+CREATE INDEX unfinished_uploads_by_name ON private.unfinished_uploads USING btree (bucket_id, name COLLATE "C", id);
+CREATE INDEX unfinished_uploads_by_quota ON private.unfinished_uploads USING btree (quota_key);
+alter table private.unfinished_uploads enable row level security;
+comment on column private.unfinished_uploads.about is 'The metadata of the object.';
+comment on column private.unfinished_uploads.bytes is 'The size of its parts.';
+comment on column private.unfinished_uploads.caller is 'Who has begun it, and alone goes on with it.';
+comment on column private.unfinished_uploads.quota_key is 'Whose uploads are counted together.';
+comment on table private.unfinished_uploads is 'Uploads in parts, until they are finished or a day has passed.';
+
+-- table private.upload_parts
+create table private.upload_parts (
+  upload_id uuid not null,
+  number integer not null,
+  content text not null,
+  bytes bigint not null,
+  stored_at timestamp with time zone default now() not null,
+  constraint upload_parts_pkey PRIMARY KEY (upload_id, number),
+  constraint upload_parts_bytes_check CHECK ((bytes >= 0)),
+  constraint upload_parts_number_check CHECK (((number >= 1) AND (number <= 10000))),
+  constraint upload_parts_content_fkey FOREIGN KEY (content) REFERENCES private.files(hash),
+  constraint upload_parts_upload_id_fkey FOREIGN KEY (upload_id) REFERENCES private.unfinished_uploads(id) ON DELETE CASCADE
+);
+CREATE INDEX upload_parts_by_content ON private.upload_parts USING btree (content);
+CREATE TRIGGER _900_release_deleted AFTER DELETE ON private.upload_parts FOR EACH ROW EXECUTE FUNCTION private.tg_objects__release_content();
+CREATE TRIGGER _900_release_replaced AFTER UPDATE OF content ON private.upload_parts FOR EACH ROW WHEN ((old.content IS DISTINCT FROM new.content)) EXECUTE FUNCTION private.tg_objects__release_content();
+alter table private.upload_parts enable row level security;
+comment on column private.upload_parts.bytes is 'Its size.';
+comment on column private.upload_parts.content is 'The content of the part.';
+comment on column private.upload_parts.number is 'The place among the parts.';
+comment on table private.upload_parts is 'The parts of an upload by S3.';
 
 -- table private.webhook_deliveries
 create table private.webhook_deliveries (
@@ -1401,10 +1460,15 @@ create table storage.buckets (
   created_at timestamp with time zone default now(),
   updated_at timestamp with time zone default now(),
   type text default 'STANDARD'::text not null,
+  max_bytes bigint,
+  max_bytes_of_owner bigint,
   constraint buckets_pkey PRIMARY KEY (id),
   constraint buckets_name_key UNIQUE (name),
-  constraint bucket_name_is_valid CHECK (((id ~ '^[\w!\-.*''() &$@=;:+,?]{1,100}$'::text) AND (name = id))) NOT VALID
+  constraint bucket_name_is_valid CHECK (((id ~ '^[\w!\-.*''() &$@=;:+,?]{1,100}$'::text) AND (name = id))) NOT VALID,
+  constraint buckets_max_bytes_check CHECK ((max_bytes >= 0)),
+  constraint buckets_max_bytes_of_owner_check CHECK ((max_bytes_of_owner >= 0))
 );
+CREATE TRIGGER _900_count_usage AFTER UPDATE OF max_bytes, max_bytes_of_owner ON storage.buckets FOR EACH ROW WHEN (((old.max_bytes IS DISTINCT FROM new.max_bytes) OR (old.max_bytes_of_owner IS DISTINCT FROM new.max_bytes_of_owner))) EXECUTE FUNCTION private.tg_buckets__count_usage();
 alter table storage.buckets enable row level security;
 alter table storage.buckets replica identity full;
 create policy admin_all on storage.buckets for all to admin using (true) with check (true);
@@ -1414,6 +1478,8 @@ comment on column storage.buckets.avif_autodetection is 'Not used.';
 comment on column storage.buckets.created_at is 'When it was created.';
 comment on column storage.buckets.file_size_limit is 'The largest object in bytes; null is the limit of the deployment.';
 comment on column storage.buckets.id is 'The name of the bucket in addresses.';
+comment on column storage.buckets.max_bytes is 'What all objects together may take, in bytes; null is without bound.';
+comment on column storage.buckets.max_bytes_of_owner is 'What the objects of one owner may take, in bytes; null is without bound.';
 comment on column storage.buckets.name is 'The same as the id.';
 comment on column storage.buckets.owner is 'The user who made it, if users are numbered by uuid.';
 comment on column storage.buckets.owner_id is 'The user who made it.';
@@ -1421,6 +1487,8 @@ comment on column storage.buckets.public is 'Whether everybody may download its 
 comment on column storage.buckets.type is 'Always STANDARD.';
 comment on column storage.buckets.updated_at is 'When it was changed last.';
 comment on constraint bucket_name_is_valid on storage.buckets is 'A bucket is named by 1 to 100 letters, digits and !-_.*''() &$@=;:+,? and its id and name are equal.';
+comment on constraint buckets_max_bytes_check on storage.buckets is 'The bound is a number of bytes from 0.';
+comment on constraint buckets_max_bytes_of_owner_check on storage.buckets is 'The bound is a number of bytes from 0.';
 comment on constraint buckets_name_key on storage.buckets is 'A bucket has this name already: choose another.';
 comment on constraint buckets_pkey on storage.buckets is 'A bucket has this id already: choose another.';
 comment on table storage.buckets is 'Buckets: folders with a limit of size and of types, public or not.';
@@ -1448,6 +1516,9 @@ create table storage.objects (
 CREATE INDEX objects_by_content ON storage.objects USING btree (content);
 CREATE INDEX objects_by_name ON storage.objects USING btree (bucket_id, name COLLATE "C");
 CREATE UNIQUE INDEX bucketid_objname ON storage.objects USING btree (bucket_id, name);
+CREATE TRIGGER _900_count_added AFTER INSERT ON storage.objects REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION private.tg_objects__count_usage();
+CREATE TRIGGER _900_count_changed AFTER UPDATE ON storage.objects REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION private.tg_objects__count_usage();
+CREATE TRIGGER _900_count_removed AFTER DELETE ON storage.objects REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION private.tg_objects__count_usage();
 CREATE TRIGGER _900_keep_content BEFORE INSERT OR UPDATE ON storage.objects FOR EACH ROW EXECUTE FUNCTION private.tg_objects__keep_content();
 CREATE TRIGGER _900_release_deleted AFTER DELETE ON storage.objects FOR EACH ROW WHEN ((old.content IS NOT NULL)) EXECUTE FUNCTION private.tg_objects__release_content();
 CREATE TRIGGER _900_release_replaced AFTER UPDATE OF content ON storage.objects FOR EACH ROW WHEN (((old.content IS NOT NULL) AND (old.content IS DISTINCT FROM new.content))) EXECUTE FUNCTION private.tg_objects__release_content();
@@ -5637,6 +5708,38 @@ end;
 $function$;
 comment on function auth.withhold_addresses() is 'Lets signed-in callers select all columns of users but the address, of which they read their own by public.users_own_email.';
 
+-- function private.add_bucket_usage(text[],text[],bigint[])
+CREATE OR REPLACE FUNCTION private.add_bucket_usage(bucket_ids text[], owner_ids text[], bytes bigint[])
+ RETURNS void
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+declare
+  v_over text;
+begin
+  -- In the order of the key, so that transactions do not deadlock.
+  insert into private.bucket_usage as usage (bucket_id, owner_id, bytes)
+    select changed.bucket_id, changed.owner_id, sum(changed.bytes)
+    from unnest(bucket_ids, owner_ids, add_bucket_usage.bytes) as changed (bucket_id, owner_id, bytes)
+    where exists (select from storage.buckets where buckets.id = changed.bucket_id)
+    group by changed.bucket_id, changed.owner_id having sum(changed.bytes) <> 0
+    order by changed.bucket_id, changed.owner_id
+    on conflict (bucket_id, owner_id) do update set bytes = usage.bytes + excluded.bytes;
+  select buckets.id into v_over from unnest(bucket_ids, owner_ids, add_bucket_usage.bytes) as changed (bucket_id, owner_id, bytes)
+    join storage.buckets on buckets.id = changed.bucket_id
+    where changed.bytes > 0 and (
+      (select sum(usage.bytes) from private.bucket_usage as usage where usage.bucket_id = buckets.id) > buckets.max_bytes
+      or (select usage.bytes from private.bucket_usage as usage where usage.bucket_id = buckets.id and usage.owner_id = changed.owner_id)
+        > buckets.max_bytes_of_owner
+    ) limit 1;
+  if found then
+    raise exception 'The bucket % is full.', v_over using errcode = 'PT413', hint = 'Delete objects that are not needed.';
+  end if;
+end;
+$function$;
+comment on function private.add_bucket_usage(text[],text[],bigint[]) is 'Counts contents of objects that were added, or with negative sizes removed; throws beyond the bound of a bucket.';
+
 -- function private.article_document(text,text[],text)
 CREATE OR REPLACE FUNCTION private.article_document(title text, tags text[], content text)
  RETURNS tsvector
@@ -5806,6 +5909,25 @@ begin
 end;
 $function$;
 comment on function private.begin_task(text) is 'Chooses the task of a lane that is to run next, if one is due; called by the service as the owner.';
+
+-- function private.begin_upload(uuid,text,text,text,text,text,jsonb,bigint)
+CREATE OR REPLACE FUNCTION private.begin_upload(id uuid, caller text, quota_key text, role text, bucket text, name text, about jsonb, max_bytes bigint)
+ RETURNS void
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+begin
+  perform pg_advisory_xact_lock(hashtextextended('unfinished uploads of ' || begin_upload.quota_key, 0));
+  insert into private.unfinished_uploads (id, caller, quota_key, bucket_id, name, about)
+    values (begin_upload.id, begin_upload.caller, begin_upload.quota_key, bucket, begin_upload.name, begin_upload.about);
+  if private.is_upload_bounded(begin_upload.role) then
+    perform private.check_unfinished_uploads(begin_upload.quota_key, begin_upload.max_bytes);
+  end if;
+end;
+$function$;
+grant execute on function private.begin_upload(uuid,text,text,text,text,text,jsonb,bigint) to authenticator;
+comment on function private.begin_upload(uuid,text,text,text,text,text,jsonb,bigint) is 'Begins an upload in parts.';
 
 -- function private.bound(text)
 CREATE OR REPLACE FUNCTION private.bound(name text)
@@ -6058,6 +6180,27 @@ end;
 $function$;
 comment on function private.check_task_role(text) is 'Refuses roles that tasks cannot or must not run as.';
 
+-- function private.check_unfinished_uploads(text,bigint)
+CREATE OR REPLACE FUNCTION private.check_unfinished_uploads(quota_key text, max_bytes bigint)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  v_uploads bigint;
+  v_bytes numeric;
+begin
+  select count(*), coalesce(sum(bytes), 0) into v_uploads, v_bytes
+    from private.unfinished_uploads where unfinished_uploads.quota_key = check_unfinished_uploads.quota_key;
+  if v_uploads > private.bound('unfinished uploads of a caller')
+    or v_bytes > greatest(private.bound('bytes of unfinished uploads of a caller'), max_bytes) then
+    raise exception 'Too many unfinished uploads.'
+      using errcode = 'PT429', hint = 'Finish or abort some; those of more than a day are deleted.';
+  end if;
+end;
+$function$;
+comment on function private.check_unfinished_uploads(text,bigint) is 'Throws if uploads that are not finished take more of the file store than a caller may.';
+
 -- function private.claim_response(text,text,text)
 CREATE OR REPLACE FUNCTION private.claim_response(place text, caller_key text DEFAULT ''::text, role text DEFAULT NULL::text, OUT is_claimed boolean, OUT answer text)
  RETURNS record
@@ -6245,6 +6388,29 @@ end;
 $function$;
 comment on function private.drop_webhook_triggers(uuid) is 'Drops the triggers that record changes for a webhook, wherever its table is.';
 
+-- function private.end_upload(uuid)
+CREATE OR REPLACE FUNCTION private.end_upload(id uuid)
+ RETURNS void
+ LANGUAGE sql
+ SECURITY DEFINER
+BEGIN ATOMIC
+ DELETE FROM private.unfinished_uploads
+   WHERE (unfinished_uploads.id = end_upload.id);
+END;
+grant execute on function private.end_upload(uuid) to authenticator;
+comment on function private.end_upload(uuid) is 'Forgets an upload that is finished or was aborted.';
+
+-- function private.expire_uploads(interval)
+CREATE OR REPLACE FUNCTION private.expire_uploads(age interval)
+ RETURNS void
+ LANGUAGE sql
+ SECURITY DEFINER
+BEGIN ATOMIC
+ DELETE FROM private.unfinished_uploads
+   WHERE (unfinished_uploads.started_at < (now() - expire_uploads.age));
+END;
+comment on function private.expire_uploads(interval) is 'Forgets uploads that nobody has finished.';
+
 -- function private.fail_task(uuid,jsonb)
 CREATE OR REPLACE FUNCTION private.fail_task(id uuid, error jsonb)
  RETURNS void
@@ -6266,6 +6432,19 @@ begin
 end;
 $function$;
 comment on function private.fail_task(uuid,jsonb) is 'Marks a task as failed; called by the service as the owner.';
+
+-- function private.find_upload(uuid,text)
+CREATE OR REPLACE FUNCTION private.find_upload(id uuid, caller text)
+ RETURNS SETOF private.unfinished_uploads
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+  select unfinished_uploads.* from private.unfinished_uploads
+  where unfinished_uploads.id = find_upload.id and unfinished_uploads.caller = find_upload.caller;
+$function$;
+grant execute on function private.find_upload(uuid,text) to authenticator;
+comment on function private.find_upload(uuid,text) is 'An upload in parts that the caller has begun.';
 
 -- function private.finish_task(text,text)
 CREATE OR REPLACE FUNCTION private.finish_task(id text, result text)
@@ -6355,6 +6534,14 @@ CREATE OR REPLACE FUNCTION private.is_served(class pg_class)
 RETURN (((class).relkind = ANY (ARRAY['r'::"char", 'p'::"char"])) AND ((class).relpersistence = 'p'::"char") AND ((class).relnamespace <> ALL (ARRAY[('auth'::regnamespace)::oid, ('api'::regnamespace)::oid, ('extensions'::regnamespace)::oid])) AND has_schema_privilege('authenticated'::name, (class).relnamespace, 'usage'::text));
 comment on function private.is_served(pg_class) is 'Whether this table may be served.';
 
+-- function private.is_upload_bounded(text)
+CREATE OR REPLACE FUNCTION private.is_upload_bounded(role text)
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+RETURN (NOT COALESCE((SELECT (pg_roles.rolbypassrls OR pg_roles.rolsuper) FROM pg_roles WHERE (pg_roles.rolname = is_upload_bounded.role)), false));
+comment on function private.is_upload_bounded(text) is 'Whether unfinished uploads of callers in the role are bounded.';
+
 -- function private.keep_file(text,bigint)
 CREATE OR REPLACE FUNCTION private.keep_file(hash text, bytes bigint)
  RETURNS void
@@ -6362,7 +6549,7 @@ CREATE OR REPLACE FUNCTION private.keep_file(hash text, bytes bigint)
  SECURITY DEFINER
 BEGIN ATOMIC
  INSERT INTO private.files (hash, bytes, released_at)
-   VALUES (keep_file.hash, keep_file.bytes, clock_timestamp()) ON CONFLICT(hash) DO UPDATE SET released_at = clock_timestamp();
+   VALUES (keep_file.hash, keep_file.bytes, clock_timestamp()) ON CONFLICT(hash) DO UPDATE SET bytes = GREATEST(files.bytes, excluded.bytes), released_at = clock_timestamp();
 END;
 grant execute on function private.keep_file(text,bigint) to authenticator;
 comment on function private.keep_file(text,bigint) is 'Notes a content that an object is about to name.';
@@ -6418,6 +6605,37 @@ exception when others then
 end;
 $function$;
 comment on function private.large_row(anyelement,text[]) is 'A row as JSON, reduced to its key if it has more than 1 MiB.';
+
+-- function private.list_parts(uuid,integer,integer)
+CREATE OR REPLACE FUNCTION private.list_parts(id uuid, after_number integer, max_rows integer)
+ RETURNS SETOF private.upload_parts
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+  select upload_parts.* from private.upload_parts
+  where upload_parts.upload_id = list_parts.id and upload_parts.number > after_number
+  order by upload_parts.number limit max_rows;
+$function$;
+grant execute on function private.list_parts(uuid,integer,integer) to authenticator;
+comment on function private.list_parts(uuid,integer,integer) is 'The parts of an upload, by number.';
+
+-- function private.list_uploads(text,text,text,text,uuid,integer)
+CREATE OR REPLACE FUNCTION private.list_uploads(bucket text, caller text, prefix text, after_name text, after_id uuid, max_rows integer)
+ RETURNS SETOF private.unfinished_uploads
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+  select unfinished_uploads.* from private.unfinished_uploads
+  where unfinished_uploads.bucket_id = bucket and unfinished_uploads.caller = list_uploads.caller
+    and starts_with(unfinished_uploads.name, prefix)
+    and (after_name is null or unfinished_uploads.name collate "C" > after_name
+      or (unfinished_uploads.name = after_name and unfinished_uploads.id > after_id))
+  order by unfinished_uploads.name collate "C", unfinished_uploads.id limit max_rows;
+$function$;
+grant execute on function private.list_uploads(text,text,text,text,uuid,integer) to authenticator;
+comment on function private.list_uploads(text,text,text,text,uuid,integer) is 'Uploads in parts that the caller has begun, by name.';
 
 -- function private.lock_task(text)
 CREATE OR REPLACE FUNCTION private.lock_task(id text)
@@ -6571,6 +6789,10 @@ CREATE OR REPLACE FUNCTION private.name_content(bucket text, name text, hash tex
  LANGUAGE sql
  SECURITY DEFINER
 BEGIN ATOMIC
+ SELECT
+    FROM storage.buckets
+   WHERE (buckets.id = name_content.bucket)
+  FOR KEY SHARE OF buckets;
  UPDATE private.files SET released_at = NULL::timestamp with time zone
    WHERE (files.hash = name_content.hash);
  UPDATE storage.objects SET content = name_content.hash
@@ -6618,6 +6840,40 @@ AS $function$
 $function$;
 grant execute on function private.public_object(text,text) to authenticator;
 comment on function private.public_object(text,text) is 'An object of a public bucket.';
+
+-- function private.put_part(uuid,text,integer,text,bigint,bigint)
+CREATE OR REPLACE FUNCTION private.put_part(id uuid, role text, number integer, hash text, bytes bigint, max_bytes bigint)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+#variable_conflict use_column
+declare
+  v_upload private.unfinished_uploads;
+  v_before bigint;
+begin
+  select * into v_upload from private.unfinished_uploads where unfinished_uploads.id = put_part.id for update;
+  if not found then
+    return false;
+  end if;
+  select upload_parts.bytes into v_before from private.upload_parts where upload_id = put_part.id and upload_parts.number = put_part.number;
+  update private.files set released_at = null where files.hash = put_part.hash;
+  insert into private.upload_parts (upload_id, number, content, bytes) values (put_part.id, put_part.number, put_part.hash, put_part.bytes)
+    on conflict (upload_id, number) do update set content = excluded.content, bytes = excluded.bytes, stored_at = now();
+  update private.unfinished_uploads set bytes = unfinished_uploads.bytes + put_part.bytes - coalesce(v_before, 0)
+    where unfinished_uploads.id = put_part.id returning * into v_upload;
+  if v_upload.bytes > put_part.max_bytes then
+    raise exception 'The object exceeded the maximum allowed size' using errcode = 'PT413';
+  end if;
+  if private.is_upload_bounded(put_part.role) then
+    perform private.check_unfinished_uploads(v_upload.quota_key, put_part.max_bytes);
+  end if;
+  return true;
+end;
+$function$;
+grant execute on function private.put_part(uuid,text,integer,text,bigint,bigint) to authenticator;
+comment on function private.put_part(uuid,text,integer,text,bigint,bigint) is 'Adds or replaces a part; false if the upload has ended.';
 
 -- function private.put_signed_object(text,text,text,jsonb,jsonb,text,boolean)
 CREATE OR REPLACE FUNCTION private.put_signed_object(bucket text, name text, owner text, metadata jsonb, user_metadata jsonb, version text, replaces boolean)
@@ -6986,14 +7242,22 @@ CREATE OR REPLACE FUNCTION private.take_unused_files(grace interval, max_files i
  SECURITY DEFINER
  SET search_path TO ''
 AS $function$
+declare
+  v_before timestamptz := least(
+    clock_timestamp() - grace,
+    (select min(xact_start) from pg_catalog.pg_stat_activity where datname = current_database() and pid <> pg_backend_pid())
+  );
 begin
   update private.files set released_at = null
-    where released_at < clock_timestamp() - grace and exists (select from storage.objects where content = files.hash);
+    where released_at < v_before and (
+      exists (select from storage.objects where content = files.hash) or exists (select from private.upload_parts where content = files.hash)
+    );
   return query
     delete from private.files where hash in (
       select unused.hash from private.files as unused
-      where unused.released_at < clock_timestamp() - grace
+      where unused.released_at < v_before
         and not exists (select from storage.objects where objects.content = unused.hash)
+        and not exists (select from private.upload_parts where upload_parts.content = unused.hash)
       order by unused.released_at limit max_files for update skip locked
     ) returning files.hash;
 end;
@@ -7323,6 +7587,70 @@ begin
 end;
 $function$;
 comment on function private.tg__webhook() is 'Records changes for the webhook whose id is the argument.';
+
+-- function private.tg_buckets__count_usage()
+CREATE OR REPLACE FUNCTION private.tg_buckets__count_usage()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+begin
+  -- Waits for uploads to the bucket that were counted before it was bounded.
+  perform from storage.buckets where id = NEW.id for update;
+  delete from private.bucket_usage where bucket_id = NEW.id;
+  if NEW.max_bytes is not null or NEW.max_bytes_of_owner is not null then
+    insert into private.bucket_usage (bucket_id, owner_id, bytes)
+      select NEW.id, coalesce(objects.owner_id, ''), sum(files.bytes) from storage.objects join private.files on files.hash = objects.content
+      where objects.bucket_id = NEW.id group by 2;
+  end if;
+  return null;
+end;
+$function$;
+comment on function private.tg_buckets__count_usage() is 'Counts what a bucket has when its bounds are set.';
+
+-- function private.tg_objects__count_usage()
+CREATE OR REPLACE FUNCTION private.tg_objects__count_usage()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+declare
+  v_bucket_ids text[];
+  v_owner_ids text[];
+  v_bytes bigint[];
+begin
+  if not exists (select from storage.buckets where max_bytes is not null or max_bytes_of_owner is not null) then
+    return null;
+  end if;
+  if TG_OP = 'INSERT' then
+    select array_agg(bucket_id), array_agg(coalesce(owner_id, '')), array_agg(files.bytes) into v_bucket_ids, v_owner_ids, v_bytes
+      from new_rows join private.files on hash = content;
+  elsif TG_OP = 'DELETE' then
+    select array_agg(bucket_id), array_agg(coalesce(owner_id, '')), array_agg(-files.bytes) into v_bucket_ids, v_owner_ids, v_bytes
+      from old_rows join private.files on hash = content;
+  else
+    select array_agg(changed.bucket_id), array_agg(changed.owner_id), array_agg(changed.bytes) into v_bucket_ids, v_owner_ids, v_bytes
+      from (
+        select bucket_id, coalesce(owner_id, '') as owner_id, sum(bytes)::bigint as bytes from (
+          select bucket_id, owner_id, files.bytes from new_rows join private.files on hash = content
+          union all
+          select bucket_id, owner_id, -files.bytes from old_rows join private.files on hash = content
+        ) as both_rows group by 1, 2 having sum(bytes) <> 0
+      ) as changed;
+  end if;
+  if v_bucket_ids is not null then
+    perform private.add_bucket_usage(bucket_ids, owner_ids, bytes) from (
+      select array_agg(bounded.bucket_id) as bucket_ids, array_agg(bounded.owner_id) as owner_ids, array_agg(bounded.bytes) as bytes
+      from unnest(v_bucket_ids, v_owner_ids, v_bytes) as bounded (bucket_id, owner_id, bytes)
+      join storage.buckets on buckets.id = bounded.bucket_id and (max_bytes is not null or max_bytes_of_owner is not null)
+    ) as sums where bucket_ids is not null;
+  end if;
+  return null;
+end;
+$function$;
+comment on function private.tg_objects__count_usage() is 'Counts what objects take, in buckets that are bounded.';
 
 -- function private.tg_objects__keep_content()
 CREATE OR REPLACE FUNCTION private.tg_objects__keep_content()

@@ -37,3 +37,8 @@ export async function noteStrayFiles(store: FileStore, asOwner: AsOwner): Promis
     await asOwner((client) => client.query("select private.note_stray_files($1)", [hashes]));
   }
 }
+
+/** Releases the parts of uploads that nobody has finished. */
+export async function expireUploads(asOwner: AsOwner): Promise<void> {
+  await asOwner((client) => client.query("select private.expire_uploads($1)", [`${LONGEST_PAUSE_MS.plenty} ms`]));
+}

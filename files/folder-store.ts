@@ -7,7 +7,7 @@ import { isSpaceScarce, makeSpaceCheck } from "./free-space.ts";
 import { ifPresent } from "./if-present.ts";
 import { makeUnfinishedUploads } from "./unfinished-uploads.ts";
 
-const DRAFTS = "drafts";
+export const DRAFTS = "drafts";
 const UPLOADS = "uploads";
 /** Up to this size a content is read at once. */
 const SMALL_BYTES = 64 * 1024;
@@ -40,16 +40,30 @@ async function writeDraft(
   maxBytes: number,
   pathOf: (hash: string) => string,
 ): Promise<DraftFile> {
+  const { path, hash, bytes } = await writeSafeDraft(folder, content, maxBytes);
+  return { hash, bytes, publish: () => publish(path, pathOf(hash)), discard: () => rm(path, { force: true }) };
+}
+
+/** A file whose bytes are on the disk. */
+export type SafeFile = { readonly path: string; readonly hash: string; readonly bytes: number };
+
+export async function writeSafeDraft(
+  folder: string,
+  content: AsyncIterable<Buffer>,
+  maxBytes: number,
+): Promise<SafeFile> {
   await mkdir(join(folder, DRAFTS), { recursive: true });
-  const draft = join(folder, DRAFTS, randomUUID());
-  const discard = () => rm(draft, { force: true });
+  const path = newDraftPath(folder);
   try {
-    const { hash, bytes } = await writeSafely(draft, content, maxBytes, makeSpaceCheck(folder));
-    return { hash, bytes, publish: () => publish(draft, pathOf(hash)), discard };
+    return { path, ...(await writeSafely(path, content, maxBytes, makeSpaceCheck(folder))) };
   } catch (error) {
-    await discard();
+    await rm(path, { force: true });
     throw error;
   }
+}
+
+export function newDraftPath(folder: string): string {
+  return join(folder, DRAFTS, randomUUID());
 }
 
 async function writeSafely(
@@ -76,7 +90,7 @@ async function writeSafely(
   return { hash: digest.digest("hex"), bytes };
 }
 
-async function writeWhole(file: FileHandle, chunk: Buffer): Promise<void> {
+export async function writeWhole(file: FileHandle, chunk: Buffer): Promise<void> {
   for (let at = 0; at < chunk.length; ) at += (await file.write(chunk, at)).bytesWritten;
 }
 
@@ -139,7 +153,7 @@ async function* listNames(folder: string): AsyncIterable<readonly string[]> {
   if (names.length > 0) yield names;
 }
 
-async function removeDrafts(folder: string, olderThanMs: number): Promise<void> {
+export async function removeDrafts(folder: string, olderThanMs: number): Promise<void> {
   const drafts = await ifPresent(() => opendir(folder));
   for await (const { name } of drafts ?? []) {
     const path = join(folder, name);

@@ -11,6 +11,7 @@ export {
 export { makeFolderStore } from "./folder-store.ts";
 export { StoreFull } from "./free-space.ts";
 export { type Files, openFileStore, openFiles } from "./open-files.ts";
+export { makeS3Store } from "./s3-store.ts";
 export {
   type ImageOptions,
   loadImageTransformer,

@@ -3,12 +3,13 @@ import type { Config } from "#config";
 import type { AsOwner } from "#postgres/database";
 import type { RepeatedWork, Supervisor } from "#runtime/concurrency";
 import type { Logger } from "#runtime/log";
-import { collectFiles, noteStrayFiles } from "./collect-files.ts";
+import { collectFiles, expireUploads, noteStrayFiles } from "./collect-files.ts";
 import type { FileStore } from "./file-store.ts";
 import { makeFolderStore } from "./folder-store.ts";
+import { makeS3Store } from "./s3-store.ts";
 
-const HAS_FILES = `select from pg_catalog.pg_attribute
-  where attrelid = pg_catalog.to_regclass('storage.objects') and attname = 'content' and not attisdropped`;
+/** Those of a database that was not migrated yet are not served. */
+const HAS_FILES = "select where pg_catalog.to_regclass('private.upload_parts') is not null";
 
 export type Files = {
   readonly store: FileStore;
@@ -21,11 +22,18 @@ const COLLECTION_PAUSE_MS = 10_000;
 const COLLECTION_TIMEOUT_MS = 2 * 60_000;
 const STRAYS_EVERY_MS = { plenty: 24 * 3_600_000, scarce: 3_600_000 };
 
-type StoreSettings = Pick<Config, "storageDir" | "dataDir">;
+type S3Settings = `storageS3${"Endpoint" | "Bucket" | "Region" | "AccessKeyId" | "SecretAccessKey"}`;
+type StoreSettings = Pick<Config, "storageDir" | "dataDir" | S3Settings>;
 
 /** The file store of a deployment. */
-export function openFileStore({ storageDir, dataDir }: StoreSettings): FileStore {
-  return makeFolderStore(storageDir ?? join(dataDir, "files"));
+export function openFileStore(settings: StoreSettings): FileStore {
+  const folder = settings.storageDir ?? join(settings.dataDir, "files");
+  const { storageS3Endpoint: endpoint, storageS3Bucket: bucket, storageS3Region: region } = settings;
+  if (endpoint === null) return makeFolderStore(folder);
+  const { storageS3AccessKeyId: accessKeyId, storageS3SecretAccessKey: secretAccessKey } = settings;
+  if (accessKeyId === null || secretAccessKey === null)
+    throw new Error("STORAGE_S3_ENDPOINT needs STORAGE_S3_ACCESS_KEY_ID and STORAGE_S3_SECRET_ACCESS_KEY.");
+  return makeS3Store({ endpoint, bucket, region, accessKeyId, secretAccessKey }, folder);
 }
 
 /** Null if the database has no tables for files. */
@@ -41,6 +49,7 @@ export async function openFiles(config: StoreSettings, asOwner: AsOwner, log: Lo
 function makeCollection(store: FileStore, asOwner: AsOwner, log: Logger): () => Promise<undefined> {
   let straysNoted = Number.NEGATIVE_INFINITY;
   return async () => {
+    await expireUploads(asOwner);
     const removed = await collectFiles(store, asOwner);
     if (removed > 0) log.debug({ removed }, "deleted contents that no object names any more");
     const every = STRAYS_EVERY_MS[(await store.isSpaceScarce()) ? "scarce" : "plenty"];

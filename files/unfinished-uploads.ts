@@ -8,10 +8,16 @@ import { ifPresent } from "./if-present.ts";
 
 const CHUNK_BYTES = 256 * 1024;
 /** That a caller has begun and not completed: until then no policy counts them. */
-const MOST_OF_CALLER = 100;
+export const MOST_OF_CALLER = 100;
 /** The beginning of an id, which the uploads of a caller share. */
-const CALLER_LENGTH = 13;
-const NAME = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+export const CALLER_LENGTH = 13;
+export const UPLOAD_ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+/** Begins with a digest of the caller; nobody else can guess the rest. */
+export function newUploadId(caller: string): string {
+  const digest = createHash("sha256").update(caller).digest("hex");
+  return `${digest.slice(0, 8)}-${digest.slice(8, 12)}${randomUUID().slice(CALLER_LENGTH)}`;
+}
 
 type WriteDraft = (content: AsyncIterable<Buffer>) => Promise<DraftFile>;
 
@@ -28,16 +34,13 @@ export function makeUnfinishedUploads<About>(folder: string, draft: WriteDraft):
     for (const path of [bytesOf(id), aboutOf(id)]) await rm(path, { force: true });
   };
   return {
-    newId(caller) {
-      const digest = createHash("sha256").update(caller).digest("hex");
-      return `${digest.slice(0, 8)}-${digest.slice(8, 12)}${randomUUID().slice(CALLER_LENGTH)}`;
-    },
+    newId: newUploadId,
     async create(id, about) {
       await mkdir(folderOf(id), { recursive: true });
       await makeSpaceCheck(folder)(0);
       await (await open(bytesOf(id), "wx", 0o600)).close();
       // Counted with this one, so that of those that begin at once no more than allowed go on.
-      const begun = (await readdir(folderOf(id))).filter((name) => NAME.test(name));
+      const begun = (await readdir(folderOf(id))).filter((name) => UPLOAD_ID.test(name));
       if (begun.length > MOST_OF_CALLER) {
         await rm(bytesOf(id), { force: true });
         throw new TooManyUploads(`A caller has ${MOST_OF_CALLER} unfinished uploads`);
@@ -45,7 +48,7 @@ export function makeUnfinishedUploads<About>(folder: string, draft: WriteDraft):
       await write(id, about);
     },
     async read(id) {
-      if (!NAME.test(id)) return null;
+      if (!UPLOAD_ID.test(id)) return null;
       return ifPresent(async () => {
         const about = JSON.parse(await readFile(aboutOf(id), "utf8")) as About;
         const bytes = (await ifPresent(() => stat(bytesOf(id))))?.size ?? 0;

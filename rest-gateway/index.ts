@@ -22,6 +22,8 @@ export {
 export type { Dialect, ParsedRequest, Pipeline, ReadyResponse, RunIntent } from "./request/dialect.ts";
 export { handleRequest, prepareTask } from "./request/handle-request.ts";
 export { makeStatementContexts } from "./request/run.ts";
+export { toS3ErrorResponse } from "./storage/s3/s3-error.ts";
+export { S3_PREFIX, s3Handler } from "./storage/s3/s3-routes.ts";
 export { toStorageErrorResponse } from "./storage/storage-error.ts";
 export { STORAGE_PREFIX } from "./storage/storage-request.ts";
 export { storageHandler } from "./storage/storage-routes.ts";

@@ -45,12 +45,15 @@ import {
   makeTaskRoutes,
   type PrepareCall,
   type QueueTask,
+  S3_PREFIX,
   STORAGE_PREFIX,
+  s3Handler,
   startPageLinks,
   startPageRoutes,
   storageHandler,
   studioFolder,
   type TaskHandler,
+  toS3ErrorResponse,
   toStorageErrorResponse,
 } from "#rest-gateway";
 import { apiReferenceRoutes, OPENAPI_PATH, openApiRoutes } from "#rest-gateway/openapi";
@@ -186,7 +189,11 @@ function buildHandlers(shared: SharedParts, config: Config, signIn: SignInServic
     fallback: queueTask ? withTaskRoutes(resource, shared, config, authenticate) : resource.handle,
     errorBody: config.errorBody,
     errorVerbosity: config.errorVerbosity,
-    errorFormats: { [AUTH_V1_PREFIX]: toAuthErrorResponse, [STORAGE_PREFIX]: toStorageErrorResponse },
+    errorFormats: {
+      [AUTH_V1_PREFIX]: toAuthErrorResponse,
+      [S3_PREFIX]: toS3ErrorResponse,
+      [STORAGE_PREFIX]: toStorageErrorResponse,
+    },
     negotiateErrorPage: makeErrorPage({ ...config, signInPath: accounts ? SIGN_IN_PATH : null }),
     log: shared.log,
     errors: counts.errors,
@@ -231,18 +238,9 @@ function storageFolder(
   // As at Supabase, a token is enough: clients of TUS send no key.
   const authenticate = (request: GatewayRequest) =>
     authenticateTableCaller(request, authenticator, config.requireApiKey && !request.headers.authorization);
-  return {
-    [STORAGE_PREFIX]: storageHandler({
-      store,
-      database,
-      catalog,
-      authenticator,
-      authenticate,
-      contextOf,
-      keys,
-      config,
-    }),
-  };
+  const services = { store, database, catalog, authenticator, authenticate, contextOf, keys, config };
+  // The first prefix that matches.
+  return { [S3_PREFIX]: s3Handler(services), [STORAGE_PREFIX]: storageHandler(services) };
 }
 
 function startPage({ currentCatalog, siteUrl, health, graphql }: SharedParts, config: Config, signIn: SignInServices) {

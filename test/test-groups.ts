@@ -31,6 +31,7 @@ export const LONG_TESTS: readonly LongTests[] = [
     subject: "random requests compared with SQL",
     files: ["test/**/*oracle*.test.ts", "test/**/{differential,random-*,explicit-transactions}.test.ts"],
   },
+  { subject: "policies of files, for each method", files: ["test/rest-gateway/storage/policy-matrix.test.ts"] },
   { subject: "recorded requests", files: ["test/recording/**"] },
   { subject: "databases of others", files: ["test/schemas/**"], except: ["test/schemas/odd.test.ts"] },
   {

@@ -6,7 +6,15 @@ export {
   makeAuthenticator,
   type PasswordCredentials,
 } from "./authenticator.ts";
-export { ADMIN_ROLE, type Caller, callerKey, isActedAs, isAdministrator, quotaKey } from "./caller.ts";
+export {
+  ADMIN_ROLE,
+  type Caller,
+  callerFromClaims,
+  callerKey,
+  isActedAs,
+  isAdministrator,
+  quotaKey,
+} from "./caller.ts";
 export {
   INTERFACE_NAMES,
   type InterfaceName,

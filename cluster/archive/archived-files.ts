@@ -7,17 +7,19 @@ import type { ArchiveLine } from "./archive-format.ts";
 /** A multiple of three, so that pieces of base64 can be joined. */
 const CHUNK_BYTES = 96 * 1024;
 
-/** Contents that objects name, in the snapshot of the transaction. */
-const NAMED_FILES = `
-  select hash from private.files where exists (select from storage.objects where objects.content = files.hash) order by hash`;
-const HAS_FILES =
-  "select pg_catalog.to_regclass('private.files') is not null and pg_catalog.to_regclass('storage.objects') is not null as has_files";
+/** Contents that objects and parts of uploads name, in the snapshot of the transaction; databases of earlier versions have no parts. */
+const namedFiles = (hasParts: boolean) => `
+  select hash from private.files where exists (select from storage.objects where objects.content = files.hash)
+    ${hasParts ? "or exists (select from private.upload_parts where upload_parts.content = files.hash)" : ""} order by hash`;
+const HAS_FILES = `
+  select pg_catalog.to_regclass('private.files') is not null and pg_catalog.to_regclass('storage.objects') is not null as has_files,
+    pg_catalog.to_regclass('private.upload_parts') is not null as has_parts`;
 
 /** The contents of the database's objects. Bytes stay for a day after their row, so those of the snapshot are still there. */
 export async function* fileLines(client: pg.ClientBase, store: FileStore): AsyncGenerator<ArchiveLine> {
-  const { rows: found } = await client.query<{ has_files: boolean }>(HAS_FILES);
+  const { rows: found } = await client.query<{ has_files: boolean; has_parts: boolean }>(HAS_FILES);
   if (!found[0]!.has_files) return;
-  const { rows } = await client.query<{ hash: string }>(NAMED_FILES);
+  const { rows } = await client.query<{ hash: string }>(namedFiles(found[0]!.has_parts));
   for (const { hash } of rows) {
     const file = await store.open(hash);
     if (!file) {

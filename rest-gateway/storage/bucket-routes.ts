@@ -1,4 +1,5 @@
 import { HttpError, jsonResponse } from "#http";
+import type { StorageRows } from "./object-rows.ts";
 import { storageError } from "./storage-error.ts";
 import {
   type JsonBody,
@@ -46,33 +47,45 @@ async function getBucket({ parameters, rows }: StorageRequest) {
   return jsonResponse(200, shownBucket(await findBucket(parameters.bucket!, rows)));
 }
 
-async function findBucket(id: string, rows: StorageRequest["rows"]): Promise<BucketRow> {
+/** A page in the order of names. */
+export function findBuckets(rows: StorageRows, { count, skipped }: { count: number; skipped: number }) {
+  return rows.read<BucketRow>(FIND_BUCKETS, [null, null, "name", "false", String(count), String(skipped)]);
+}
+
+export async function findBucket(id: string, rows: StorageRows): Promise<BucketRow> {
   const [bucket] = await rows.read<BucketRow>(FIND_BUCKETS, [id, null, "name", "false", "1", "0"]);
   if (!bucket) throw storageError("NoSuchBucket");
   return bucket;
 }
 
-type BucketRow = Readonly<Record<string, unknown>>;
+type BucketRow = Readonly<Record<string, unknown>> & { readonly id: string; readonly created_at: string };
 
-function shownBucket({ owner_id: _ownerId, avif_autodetection: _unused, ...bucket }: BucketRow): BucketRow {
-  return { ...bucket, owner: bucket.owner ?? _ownerId ?? "" };
+/** With the columns of Supabase. */
+function shownBucket(row: BucketRow) {
+  const { owner_id, avif_autodetection: _unused, max_bytes: _bytes, max_bytes_of_owner: _ofOwner, ...bucket } = row;
+  return { ...bucket, owner: bucket.owner ?? owner_id ?? "" };
 }
 
 async function createBucket(request: StorageRequest) {
   const body = await readJsonBody(request);
   const name = requiredText(body, "name");
   const id = optionalText(body, "id") ?? name;
-  const terms = readTerms(body);
-  const values = [id, ownerOf(request.caller), terms.isPublic, terms.maxBytes, terms.types];
+  await addBucket(request, { id, ...readTerms(body) });
+  return jsonResponse(200, { name: id });
+}
+
+export async function addBucket(
+  { rows, caller }: Pick<StorageRequest, "rows" | "caller">,
+  { id, isPublic, maxBytes, types }: { readonly id: string } & ReturnType<typeof readTerms>,
+): Promise<void> {
   try {
-    await request.rows.write(
+    await rows.write(
       `select pg_catalog.to_json(storage.put_bucket($1, $2, $3, $4, ${typesOf("$5")})::pg_catalog.text)`,
-      values,
+      [id, ownerOf(caller), isPublic, maxBytes, types],
     );
   } catch (error) {
     throw hasCode(error, "KeyAlreadyExists") ? storageError("BucketAlreadyExists", undefined, { cause: error }) : error;
   }
-  return jsonResponse(200, { name: id });
 }
 
 async function updateBucket(request: StorageRequest) {
@@ -88,11 +101,14 @@ async function updateBucket(request: StorageRequest) {
 }
 
 async function deleteBucket({ parameters, rows }: StorageRequest) {
-  const id = parameters.bucket!;
+  await removeBucket(rows, parameters.bucket!);
+  return jsonResponse(200, { message: "Successfully deleted" });
+}
+
+export async function removeBucket(rows: StorageRows, id: string): Promise<void> {
   await findBucket(id, rows);
   const removed = await rows.write<string>("select pg_catalog.to_json(id) from storage.remove_bucket($1) as id", [id]);
   if (removed.length === 0) throw storageError("AccessDenied");
-  return jsonResponse(200, { message: "Successfully deleted" });
 }
 
 async function emptyBucket({ parameters, rows }: StorageRequest) {

@@ -1,6 +1,6 @@
 import { Readable } from "node:stream";
 import parseRange from "range-parser";
-import type { BytePart, FileStore, StoredFile } from "#files";
+import type { BytePart, FileStore } from "#files";
 import { type BodyStream, type GatewayResponse, type MatchedRequest, matchesTag, type ResponseBody } from "#http";
 import type { ObjectRow } from "./object-rows.ts";
 import { checkSignature } from "./signed-urls.ts";
@@ -8,6 +8,8 @@ import { storageError } from "./storage-error.ts";
 import { addressOf, type StorageHandler, type StorageRoutes, type StorageServices } from "./storage-request.ts";
 
 export function downloadRoutes({ store, keys }: Pick<StorageServices, "store" | "keys">): StorageRoutes {
+  const send = (request: MatchedRequest, row: ObjectRow, options: SendOptions) =>
+    sendObject(request, row, store, (bytes) => chooseResponse(request, row, bytes, options));
   const asCaller: StorageHandler = async (request) => {
     const address = addressOf(request);
     const row = await request.rows.find(address).catch((error) => {
@@ -16,20 +18,17 @@ export function downloadRoutes({ store, keys }: Pick<StorageServices, "store" | 
         throw error;
       });
     });
-    return sendObject(request, row, store, { cache: "private" });
+    return send(request, row, { cache: "private" });
   };
   return {
     "GET /object/public/{bucket}/{path*}": async (request) =>
-      sendObject(request, await request.rows.findAs("public", addressOf(request)), store, { cache: "public" }),
+      send(request, await request.rows.findAs("public", addressOf(request)), { cache: "public" }),
     "GET /object/authenticated/{bucket}/{path*}": async (request) =>
-      sendObject(request, await request.rows.find(addressOf(request)), store, { cache: "private" }),
+      send(request, await request.rows.find(addressOf(request)), { cache: "private" }),
     "GET /object/sign/{bucket}/{path*}": async (request) => {
       const address = addressOf(request);
       const { exp } = checkSignature("storage:download", address, request.query.get("token"), keys);
-      return sendObject(request, await request.rows.findAs("signed", address), store, {
-        cache: "private",
-        expires: exp,
-      });
+      return send(request, await request.rows.findAs("signed", address), { cache: "private", expires: exp });
     },
     "GET /object/{bucket}/{path*}": asCaller,
   };
@@ -42,16 +41,24 @@ export type SendOptions = {
   readonly expires?: number;
 };
 
-async function sendObject(
+/** What is sent of a content. */
+type ChosenPart = {
+  readonly status: number;
+  /** Null: headers only. */
+  readonly part: BytePart | null;
+  readonly headers: Readonly<Record<string, string>>;
+};
+
+export async function sendObject(
   request: MatchedRequest,
   row: ObjectRow,
   store: FileStore,
-  options: SendOptions,
+  choose: (bytes: number) => ChosenPart,
 ): Promise<GatewayResponse<ResponseBody>> {
   const file = row.content === null ? null : await store.open(row.content);
   if (!file) throw storageError("NoSuchKey");
   try {
-    const { status, part, headers } = chooseResponse(request, row, file, options);
+    const { status, part, headers } = choose(file.bytes);
     if (part === null) {
       await file.close();
       return { status, headers, body: null };
@@ -69,12 +76,22 @@ async function sendObject(
   }
 }
 
-function chooseResponse(request: MatchedRequest, row: ObjectRow, { bytes }: StoredFile, options: SendOptions) {
-  const { headers } = request;
+function chooseResponse(request: MatchedRequest, row: ObjectRow, bytes: number, options: SendOptions): ChosenPart {
   const tag = `"${row.content}"`;
   const common = { ETag: tag, ...cacheHeaders(row, options) };
   if (isUnchanged(request, row, tag)) return { status: 304, part: null, headers: common };
-  const described = { ...common, ...contentHeaders(request, row.metadata?.mimetype ?? OPAQUE_TYPE) };
+  const { mimetype = OPAQUE_TYPE } = row.metadata ?? {};
+  const described = { ...common, ...sentHeaders(row), ...contentHeaders(mimetype), ...downloadHeaders(request) };
+  return selectPart(request, tag, bytes, described);
+}
+
+/** The range that the request asks for, or all. */
+export function selectPart(
+  { headers }: MatchedRequest,
+  tag: string,
+  bytes: number,
+  described: Readonly<Record<string, string>>,
+): ChosenPart {
   const range = headers["if-range"] === undefined || headers["if-range"] === tag ? headers.range : undefined;
   const parts = range === undefined ? -2 : parseRange(bytes, range);
   if (parts === -1) {
@@ -113,8 +130,7 @@ const INERT =
 const CONTAINER = /^(?:multipart|message)\//i;
 const OPAQUE_TYPE = "application/octet-stream";
 
-export function contentHeaders({ query }: MatchedRequest, sent: string): Record<string, string> {
-  const download = query.get("download");
+export function contentHeaders(sent: string): Record<string, string> {
   const { type, essence } = readMediaType(sent);
   return {
     // As Supabase's service: a page is shown as its source.
@@ -126,8 +142,22 @@ export function contentHeaders({ query }: MatchedRequest, sent: string): Record<
     ...(!INERT.test(essence) && {
       "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox",
     }),
-    ...(download !== null && { "Content-Disposition": dispositionOf(download) }),
   };
+}
+
+/** As a client of S3 has set them. */
+export function sentHeaders({ metadata }: Pick<ObjectRow, "metadata">): Record<string, string> {
+  const { contentDisposition, contentEncoding, contentLanguage } = metadata ?? {};
+  return {
+    ...(contentDisposition && { "Content-Disposition": contentDisposition }),
+    ...(contentEncoding && { "Content-Encoding": contentEncoding }),
+    ...(contentLanguage && { "Content-Language": contentLanguage }),
+  };
+}
+
+export function downloadHeaders({ query }: MatchedRequest): Record<string, string> {
+  const download = query.get("download");
+  return download === null ? {} : { "Content-Disposition": dispositionOf(download) };
 }
 
 /** The type of the row, which anybody may have written whom a policy lets. */

@@ -10,7 +10,7 @@ import {
 } from "#files";
 import { type GatewayResponse, HttpError, matchesTag, type ResponseBody } from "#http";
 import { FairLimiter, type WorkShare } from "#runtime/concurrency";
-import { cacheHeaders, contentHeaders, headOnly, type SendOptions } from "./download.ts";
+import { cacheHeaders, contentHeaders, downloadHeaders, headOnly, type SendOptions } from "./download.ts";
 import { readImageOptions, type SentImageOptions } from "./image-options.ts";
 import type { ObjectRow } from "./object-rows.ts";
 import { checkSignature } from "./signed-urls.ts";
@@ -77,7 +77,7 @@ function makeRendering(store: FileStore) {
       if (request.signal.aborted) throw storageError("InvalidRequest", "The client has disconnected.");
       return transformFile(row, options, store, transformImage);
     });
-    const described = { ...headers, ...contentHeaders(request, type), "Accept-Ranges": "none" };
+    const described = { ...headers, ...contentHeaders(type), ...downloadHeaders(request), "Accept-Ranges": "none" };
     if (request.method === "HEAD")
       return { status: 200, headers: described, bodyLength: content.length, body: headOnly() };
     return { status: 200, headers: described, body: content };

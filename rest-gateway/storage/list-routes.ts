@@ -37,7 +37,7 @@ async function listFolder(request: StorageRequest) {
   return jsonResponse(200, await request.rows.read(text, values));
 }
 
-type ListedEntry = {
+export type ListedEntry = {
   readonly entry: string;
   readonly is_folder: boolean;
   readonly object: ObjectRow | null;
@@ -79,7 +79,7 @@ async function listPage(request: StorageRequest) {
   });
 }
 
-const LIST_NAMES =
+export const LIST_NAMES =
   "select pg_catalog.to_json(listed)::pg_catalog.text from storage.list_names($1, $2, $3, $4, $5, $6) as listed";
 const LIST_TIMES =
   "select pg_catalog.to_json(listed)::pg_catalog.text from storage.list_times($1, $2, $3, $4, $5, $6, $7, $8) as listed";

@@ -101,7 +101,8 @@ async function copy(request: StorageRequest) {
   const { content } = source;
   const id = await rows.transact(async (run) => {
     await putObject(run, object);
-    await keepFile(run, content, metadata.size ?? 0);
+    // Its size is known.
+    await keepFile(run, content, 0);
     return nameContent(run, to, content);
   });
   return jsonResponse(200, {
@@ -115,7 +116,12 @@ async function copy(request: StorageRequest) {
 }
 
 /** The types and sizes of a bucket hold for whatever comes into it. */
-async function checkTarget({ rows }: StorageRequest, { bucket }: ObjectAddress, { mimetype, size }: ObjectMetadata) {
+/** Whether the bucket accepts an object as it is. */
+export async function checkTarget(
+  { rows }: Pick<StorageRequest, "rows">,
+  { bucket }: ObjectAddress,
+  { mimetype, size }: ObjectMetadata,
+): Promise<void> {
   const { maxBytes, types } = await rows.termsOf(bucket);
   const terms = { maxBytes: maxBytes ?? Number.POSITIVE_INFINITY, types };
   checkType(singleLine(String(mimetype ?? "application/octet-stream")), terms);

@@ -26,10 +26,14 @@ export type ObjectMetadata = Readonly<{
   eTag?: string;
   size?: number;
   mimetype?: string;
-  cacheControl?: string;
+  cacheControl?: string | undefined;
   lastModified?: string;
   contentLength?: number;
   httpStatusCode?: number;
+  /** As a client of S3 has sent them; with `undefined`, a copy leaves them out. */
+  contentDisposition?: string | undefined;
+  contentEncoding?: string | undefined;
+  contentLanguage?: string | undefined;
 }>;
 
 export type ObjectAddress = { readonly bucket: string; readonly name: string };
@@ -100,22 +104,24 @@ export class StorageRows {
   /** An object of a public bucket, or one whose address was signed: whoever asks. */
   async findAs(right: "public" | "signed", { bucket, name }: ObjectAddress): Promise<ObjectRow> {
     const text = right === "public" ? PUBLIC_OBJECT : SIGNED_OBJECT;
-    const [row] = await this.transact(async (run) => {
-      const { rows } = await asLogin(run)({ text, values: [bucket, name] });
-      return rows.map(([cell]) => parseRow<ObjectRow>(cell));
-    });
+    const [row] = await this.asService<ObjectRow>(text, [bucket, name]);
     if (!row) throw storageError("NoSuchKey");
     return withUsableMetadata(row);
   }
 
   /** Throws unless the bucket exists. Everybody may know what can be uploaded to it. */
   async termsOf(bucket: string): Promise<BucketTerms> {
-    const [terms] = await this.transact(async (run) => {
-      const { rows } = await asLogin(run)({ text: BUCKET_TERMS, values: [bucket] });
-      return rows.map(([cell]) => parseRow<BucketTerms>(cell));
-    });
+    const [terms] = await this.asService<BucketTerms>(BUCKET_TERMS, [bucket]);
     if (!terms) throw storageError("NoSuchBucket");
     return terms;
+  }
+
+  /** Rows of a function that only the service calls, as JSON. */
+  async asService<T>(text: string, values: readonly (string | null)[]): Promise<T[]> {
+    return this.transact(async (run) => {
+      const { rows } = await asLogin(run)({ text, values });
+      return rows.map(([cell]) => parseRow<T>(cell));
+    });
   }
 
   /** Throws unless the caller may add or replace the object. Nothing is changed. */
@@ -129,9 +135,24 @@ export class StorageRows {
 }
 
 /** Adds or replaces the row, as the caller, or as the service for an address that it has signed. */
-export async function putObject(run: RunStatement, object: NewObject, { isSigned = false } = {}): Promise<void> {
+export async function putObject(
+  run: RunStatement,
+  object: NewObject,
+  { isSigned = false, expectedContent = null }: PutOptions = {},
+): Promise<void> {
   await (isSigned ? asLogin(run) : run)(putStatement(object, isSigned ? "private.put_signed_object" : undefined));
+  if (expectedContent === null) return;
+  // The row is locked, and has its former content until the new one is named.
+  const { rows } = await run({ text: FIND_OBJECTS, values: [object.bucket, JSON.stringify([object.name])] });
+  const found = rows[0] && parseRow<ObjectRow>(rows[0][0]);
+  if (found?.content !== expectedContent) throw storageError("PreconditionFailed");
 }
+
+type PutOptions = {
+  readonly isSigned?: boolean;
+  /** Throws if the object has another. */
+  readonly expectedContent?: string | null;
+};
 
 /** Notes the content, and waits while it is being deleted. Publish it then, before the object names it. */
 export async function keepFile(run: RunStatement, hash: string, bytes: number): Promise<void> {
@@ -165,6 +186,21 @@ function putStatement(
   };
 }
 
+export type UnfinishedUpload = {
+  readonly id: string;
+  readonly bucket_id: string;
+  readonly name: string;
+  readonly about: unknown;
+  readonly started_at: string;
+};
+
+export type UploadPart = {
+  readonly number: number;
+  readonly content: string;
+  readonly bytes: number;
+  readonly stored_at: string;
+};
+
 const NAMES = "array(select pg_catalog.json_array_elements_text($2::pg_catalog.json))";
 const FIND_OBJECTS = `select pg_catalog.to_json(object)::pg_catalog.text from storage.find_objects($1, ${NAMES}) as object`;
 const PUBLIC_OBJECT = "select pg_catalog.to_json(object)::pg_catalog.text from private.public_object($1, $2) as object";
@@ -177,18 +213,16 @@ function parseRow<T>(cell: string | null | undefined): T {
   return parseJsonExactly(cell ?? "null") as T;
 }
 
+const HEADER_MEMBERS: ReadonlySet<string> = new Set([
+  ...["mimetype", "cacheControl", "contentDisposition", "contentEncoding", "contentLanguage"],
+]);
+
 /** Who may write rows writes any metadata: without members that cannot be headers of a response. */
 function withUsableMetadata(row: ObjectRow): ObjectRow {
   if (!isJsonObject(row.metadata)) return { ...row, metadata: null };
-  const { mimetype, cacheControl, ...rest } = row.metadata as ObjectMetadata;
-  return {
-    ...row,
-    metadata: {
-      ...rest,
-      ...(isHeaderText(mimetype) && { mimetype }),
-      ...(isHeaderText(cacheControl) && { cacheControl }),
-    },
-  };
+  const isUsable = ([name, value]: [string, unknown]) => !HEADER_MEMBERS.has(name) || isHeaderText(value);
+  const metadata = Object.fromEntries(Object.entries(row.metadata).filter(isUsable));
+  return { ...row, metadata };
 }
 
 export function isHeaderText(value: unknown): value is string {

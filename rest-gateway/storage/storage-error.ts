@@ -21,6 +21,8 @@ const KNOWN = {
   MissingParameter: [400, "MissingParameter", "Missing Required Parameter"],
   NoSuchBucket: [404, "Bucket not found", "Bucket not found"],
   NoSuchKey: [404, "not_found", "Object not found"],
+  PreconditionFailed: [412, "PreconditionFailed", "At least one of the preconditions that you specified did not hold."],
+  QuotaExceeded: [413, "Payload too large", "The bucket is full"],
   StorageFull: [507, "StorageFull", "There is no room for more files"],
   TooManyUploads: [429, "TooManyUploads", "Too many uploads are unfinished"],
 } as const satisfies Record<string, readonly [status: number, error: string, message: string]>;
@@ -30,10 +32,13 @@ export type StorageErrorCode = keyof typeof KNOWN;
 export function storageError(
   code: StorageErrorCode,
   message?: string,
-  options: { cause?: unknown; hint?: string } = {},
+  options: { cause?: unknown; hint?: string | undefined } = {},
 ) {
   const [status, , usual] = KNOWN[code];
-  return new HttpError(status, code, message ?? usual, options);
+  return new HttpError(status, code, message ?? usual, {
+    cause: options.cause,
+    ...(options.hint && { hint: options.hint }),
+  });
 }
 
 /** What a rule of the database has refused. */
@@ -51,6 +56,11 @@ export function explainStorageError(thrown: unknown): unknown {
       if (thrown.constraint === "bucket_name_is_valid")
         return storageError("InvalidBucketName", undefined, { cause: thrown });
       return thrown;
+    // What the bounds of buckets and of unfinished uploads raise.
+    case "PT413":
+      return storageError("QuotaExceeded", thrown.message, { cause: thrown, hint: thrown.hint });
+    case "PT429":
+      return storageError("TooManyUploads", thrown.message, { cause: thrown, hint: thrown.hint });
     default:
       return thrown;
   }

@@ -101,10 +101,12 @@ export async function keepObject(
   address: ObjectAddress,
   right: UploadRight,
   { draft, metadata, userMetadata }: ReceivedFile,
+  expectedContent: string | null = null,
 ): Promise<string> {
   try {
     return await rows.transact(async (run) => {
-      await putObject(run, { ...newObject(address, right), metadata, userMetadata }, right);
+      const object = { ...newObject(address, right), metadata, userMetadata };
+      await putObject(run, object, { ...right, expectedContent });
       await keepFile(run, draft.hash, draft.bytes);
       await draft.publish();
       return nameContent(run, address, draft.hash);

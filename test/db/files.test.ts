@@ -1,6 +1,6 @@
 import type pg from "pg";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { alice, anonymous, bob, service } from "./callers.ts";
+import { alice, anonymous, bob, connect, service } from "./callers.ts";
 import { useContent } from "./content.ts";
 
 const content = useContent();
@@ -256,4 +256,167 @@ describe("the service", () => {
       { hash: OTHER_HASH, kept: false },
     ]);
   });
+});
+
+describe("bounds of buckets", () => {
+  const bound = (name: string, value: number | null) =>
+    content.owner.query(`update storage.buckets set ${name} = $1 where id = 'notes'`, [value]);
+  const usage = () => rowsOf("select owner_id, bytes::int from private.bucket_usage order by owner_id");
+
+  /** Adds an object of the owner with a content of that size. */
+  async function upload(name: string, owner: string, bytes: number): Promise<void> {
+    const hash = bytes.toString(16).padStart(64, "0");
+    await content.owner.query("select storage.put_object('notes', $1, $2, '{\"size\": 1}', null, 'v1', true)", [
+      name,
+      owner,
+    ]);
+    await content.owner.query("select private.keep_file($1, $2)", [hash, bytes]);
+    await content.owner.query("select private.name_content('notes', $1, $2)", [name, hash]);
+  }
+
+  beforeEach(async () => {
+    for (const name of ["max_bytes", "max_bytes_of_owner"]) await bound(name, null);
+  });
+
+  test("private.tg_buckets__count_usage counts what is there, private.tg_objects__count_usage what comes and goes", async () => {
+    await upload("1/x", "1", 10);
+    await upload("2/x", "2", 5);
+    expect(await usage()).toEqual([]);
+    await bound("max_bytes", 100);
+    expect(await usage()).toEqual([
+      { owner_id: "1", bytes: 10 },
+      { owner_id: "2", bytes: 5 },
+    ]);
+    await upload("1/x", "1", 30);
+    await upload("1/y", "1", 10);
+    await content.owner.query("update storage.objects set owner_id = '2' where name = '1/y'");
+    await content.owner.query("delete from storage.objects where name = '2/x'");
+    expect(await usage()).toEqual([
+      { owner_id: "1", bytes: 30 },
+      { owner_id: "2", bytes: 10 },
+    ]);
+    await content.owner.query("update storage.objects set bucket_id = 'open'");
+    expect((await usage()).every(({ bytes }) => bytes === 0)).toBe(true);
+    await bound("max_bytes", null);
+    expect(await usage()).toEqual([]);
+  });
+
+  test("private.add_bucket_usage refuses what is beyond the bound of a bucket or of an owner in it", async () => {
+    await bound("max_bytes", 50);
+    await bound("max_bytes_of_owner", 30);
+    await upload("1/x", "1", 30);
+    await expect(upload("1/y", "1", 1)).rejects.toMatchObject({ code: "PT413", message: "The bucket notes is full." });
+    await upload("2/x", "2", 20);
+    await expect(upload("3/x", "3", 1)).rejects.toMatchObject({ code: "PT413" });
+    await expect(content.owner.query("select private.add_bucket_usage('{notes}', '{3}', '{1}')")).rejects.toMatchObject(
+      { code: "PT413" },
+    );
+    // What takes less is possible beyond a bound, too.
+    await bound("max_bytes", 10);
+    await upload("1/x", "1", 20);
+  });
+});
+
+describe("uploads in several requests", () => {
+  const ID = "00000000-0000-4000-8000-000000000001";
+  const OTHER_ID = "00000000-0000-4000-8000-000000000002";
+  const asLogin = (statement: string, values: unknown[] = []) =>
+    content.requests.query(statement, values).then(({ rows }) => rows);
+  const begin = (id: string, role = "authenticated") =>
+    asLogin("select private.begin_upload($1, 'authenticated 1', 'user 1', $2, 'notes', '1/x', '{}', 100)", [id, role]);
+  const put = (id: string, number: number, hash: string, bytes: number) =>
+    asLogin("select private.keep_file($4, $5), private.put_part($1, 'authenticated', $2, $4, $5, $3) as is_kept", [
+      id,
+      number,
+      100,
+      hash,
+      bytes,
+    ]);
+
+  beforeEach(() => content.owner.query("delete from private.unfinished_uploads"));
+
+  test("private.begin_upload is found by private.find_upload and private.list_uploads, for its caller alone", async () => {
+    await begin(ID);
+    await begin(OTHER_ID);
+    const ofCaller = async (caller: string) => [
+      (await asLogin("select id from private.find_upload($1, $2)", [ID, caller])).length,
+      (await asLogin("select id from private.list_uploads('notes', $1, '1/', null, null, 10)", [caller])).length,
+    ];
+    expect(await ofCaller("authenticated 1")).toEqual([1, 2]);
+    expect(await ofCaller("authenticated 2")).toEqual([0, 0]);
+    expect(
+      await asLogin("select id from private.list_uploads('notes', 'authenticated 1', '', '1/x', $1, 10)", [ID]),
+    ).toEqual([{ id: OTHER_ID }]);
+  });
+
+  test("private.put_part keeps contents until private.end_upload, private.list_parts returns them", async () => {
+    await begin(ID);
+    expect((await put(ID, 2, HASH, 60))[0]!.is_kept).toBe(true);
+    expect((await put(ID, 1, OTHER_HASH, 30))[0]!.is_kept).toBe(true);
+    expect((await put(OTHER_ID, 1, OTHER_HASH, 30))[0]!.is_kept).toBe(false);
+    await expect(put(ID, 3, HASH, 60)).rejects.toMatchObject({ code: "PT413" });
+    await put(ID, 2, HASH, 70);
+    const parts = await asLogin("select number, bytes::int from private.list_parts($1, 0, 10)", [ID]);
+    expect(parts).toEqual([
+      { number: 1, bytes: 30 },
+      { number: 2, bytes: 70 },
+    ]);
+    const take = "select hash from private.take_unused_files('0', 10) as hash order by hash";
+    expect(await rowsOf(take)).toEqual([]);
+    await asLogin("select private.end_upload($1)", [ID]);
+    expect(await rowsOf(take)).toEqual([{ hash: HASH }, { hash: OTHER_HASH }]);
+  });
+
+  test("private.check_unfinished_uploads bounds them, unless private.is_upload_bounded says that the role is not", async () => {
+    expect(
+      await rowsOf(
+        "select role, private.is_upload_bounded(role) as is_bounded from unnest('{anon,service_role}'::text[]) as role",
+      ),
+    ).toEqual([
+      { role: "anon", is_bounded: true },
+      { role: "service_role", is_bounded: false },
+    ]);
+    await content.owner.query("update private.bounds set bound = 1 where name = 'unfinished uploads of a caller'");
+    await begin(ID);
+    await expect(begin(OTHER_ID)).rejects.toMatchObject({ code: "PT429" });
+    await begin(OTHER_ID, "service_role");
+    await expect(content.owner.query("select private.check_unfinished_uploads('user 1', 0)")).rejects.toMatchObject({
+      code: "PT429",
+    });
+    await content.owner.query("update private.bounds set bound = 200 where name = 'unfinished uploads of a caller'");
+    await content.owner.query(
+      "update private.bounds set bound = 150 where name = 'bytes of unfinished uploads of a caller'",
+    );
+    await content.owner.query("delete from private.unfinished_uploads");
+    await begin(ID);
+    await begin(OTHER_ID);
+    await put(ID, 1, HASH, 90);
+    await expect(put(OTHER_ID, 1, OTHER_HASH, 90)).rejects.toMatchObject({ code: "PT429" });
+    await content.owner.query(
+      "update private.bounds set bound = 5368709120 where name = 'bytes of unfinished uploads of a caller'",
+    );
+  });
+
+  test("private.expire_uploads forgets old ones", async () => {
+    await begin(ID);
+    await begin(OTHER_ID);
+    await content.owner.query(
+      "update private.unfinished_uploads set started_at = now() - interval '2 days' where id = $1",
+      [ID],
+    );
+    await content.owner.query("select private.expire_uploads('1 day')");
+    expect(await rowsOf("select id from private.unfinished_uploads")).toEqual([{ id: OTHER_ID }]);
+  });
+});
+
+test("private.take_unused_files leaves what a transaction that began before may need", async () => {
+  await content.owner.query("select private.keep_file($1, 3)", [HASH]);
+  const backup = await connect(content.database.ownerUrl);
+  await backup.query("begin isolation level repeatable read; select from storage.objects");
+  await content.owner.query("update private.files set released_at = clock_timestamp()");
+  const take = "select hash from private.take_unused_files('0', 10) as hash";
+  expect(await rowsOf(take)).toEqual([]);
+  await backup.query("commit");
+  await backup.end();
+  expect(await rowsOf(take)).toEqual([{ hash: HASH }]);
 });

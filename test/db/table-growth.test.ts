@@ -71,10 +71,13 @@ const SHOWN_ELSEWHERE: Readonly<Record<string, string>> = {
   "auth.token_sessions": "below: the sessions of a user",
   "auth.users": "test/rest-gateway/sign-ups.test.ts",
   "graphile_worker._private_jobs": "test/db/queue.test.ts",
+  "private.bucket_usage": "test/db/files.test.ts",
   "private.files": "test/rest-gateway/storage/storage-js.test.ts",
   "private.kept_answer_counts": "test/db/stored_responses.test.ts",
   "private.kept_answers": "test/rest-gateway/idempotency/quota.test.ts",
   "private.tasks": "test/db/queue.test.ts",
+  "private.unfinished_uploads": "test/db/files.test.ts",
+  "private.upload_parts": "test/db/files.test.ts",
   "private.webhook_deliveries": "below: dead deliveries of a webhook",
   "storage.objects": "test/rest-gateway/storage/storage-js.test.ts",
 };

@@ -99,6 +99,12 @@ export const GROWING: readonly Growth[] = [
   },
   { table: "graphile_worker._private_jobs", by: "tasks", bound: "`tasks of a caller`", kept: "until run" },
   {
+    table: "private.bucket_usage",
+    by: "uploads to buckets with bounds",
+    bound: "one per owner and bucket",
+    kept: "as the bucket",
+  },
+  {
     table: "private.files",
     by: "uploads",
     bound: "the policies of `storage.objects`; 5 % of the disk stay free",
@@ -123,6 +129,18 @@ export const GROWING: readonly Growth[] = [
     kept: "a minute; sign-ups an hour",
   },
   { table: "private.tasks", by: "queued work", bound: "`kept tasks of a caller`", kept: "a day after the end" },
+  {
+    table: "private.unfinished_uploads",
+    by: "uploads in parts by S3",
+    bound: "`unfinished uploads of a caller`",
+    kept: "until finished; a day",
+  },
+  {
+    table: "private.upload_parts",
+    by: "parts of uploads by S3",
+    bound: "10,000 of an upload; `bytes of unfinished uploads of a caller`",
+    kept: "as its upload",
+  },
   {
     table: "private.webhook_deliveries",
     by: "changes of rows with a webhook",

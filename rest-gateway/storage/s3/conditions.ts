@@ -1,0 +1,26 @@
+import { matchesTag } from "#http";
+import { s3Error } from "./s3-error.ts";
+import { headerOf, type S3Request } from "./s3-request.ts";
+
+/** Which object a write may replace. */
+export type WriteCondition = {
+  /** Only if there is none. */
+  readonly isNew: boolean;
+  /** Only if it has this content; null: any. */
+  readonly tag: string | null;
+};
+
+export function readWriteCondition(request: S3Request): WriteCondition {
+  const ifNoneMatch = headerOf(request, request.query, "if-none-match");
+  const ifMatch = headerOf(request, request.query, "if-match");
+  if (ifNoneMatch !== null && ifNoneMatch !== "*")
+    throw s3Error("NotImplemented", "For writes, If-None-Match must be *.");
+  return { isNew: ifNoneMatch === "*", tag: ifMatch === null ? null : ifMatch.replace(/^"|"$/g, "") };
+}
+
+export function checkSourceCondition({ headers }: S3Request, tag: string): void {
+  const { "x-amz-copy-source-if-match": match, "x-amz-copy-source-if-none-match": noneMatch } = headers;
+  const isMatched = typeof match !== "string" || matchesTag(match, tag);
+  const isOther = typeof noneMatch !== "string" || !matchesTag(noneMatch, tag);
+  if (!isMatched || !isOther) throw s3Error("PreconditionFailed");
+}

@@ -1,0 +1,158 @@
+import { randomUUID } from "node:crypto";
+import { type GatewayResponse, matchesTag } from "#http";
+import { contentHeaders, selectPart, sendObject } from "../download.ts";
+import { checkTarget } from "../object-routes.ts";
+import { keepFile, type NewObject, nameContent, type ObjectRow, putObject, REMOVE_OBJECTS } from "../object-rows.ts";
+import { ownerOf } from "../storage-request.ts";
+import { keepObject, newObject, termsOf } from "../upload.ts";
+import { checkType } from "../upload-body.ts";
+import { checkSourceCondition, readWriteCondition } from "./conditions.ts";
+import { describeContent, readObjectHeaders, shownObjectHeaders } from "./object-headers.ts";
+import { openPayload } from "./payload.ts";
+import { elementsOf, readXml, textOf } from "./read-xml.ts";
+import { s3Error } from "./s3-error.ts";
+import { bucketOf, objectOf, readCopySource, type S3Handler, type S3Request } from "./s3-request.ts";
+import { writeDraft } from "./write-draft.ts";
+import { xmlResponse } from "./write-xml.ts";
+
+const MOST_NAMES = 1000;
+
+export const getObject: S3Handler = async (request, { store }) => {
+  const row = await findObject(request);
+  const part = request.query.get("partNumber");
+  if (part !== null && part !== "1") throw s3Error("InvalidArgument", "An object is one part here.");
+  return sendObject(request, row, store, (bytes) => {
+    const tag = tagOf(row);
+    const common = { ETag: tag, "Last-Modified": new Date(row.updated_at).toUTCString(), ...shownObjectHeaders(row) };
+    if (isUnchanged(request, row, tag)) return { status: 304, part: null, headers: common };
+    const { query } = request;
+    const type = query.get("response-content-type") ?? row.metadata?.mimetype ?? "application/octet-stream";
+    const described = { ...common, ...headersOfType(type), ...overriddenHeaders(query) };
+    return selectPart(request, tag, bytes, described);
+  });
+};
+
+/** A page keeps its type, which the sandbox of its headers makes harmless. */
+function headersOfType(type: string): Record<string, string> {
+  const headers = contentHeaders(type);
+  return headers["Content-Security-Policy"] && headers["Content-Type"] === "text/plain"
+    ? { ...headers, "Content-Type": type }
+    : headers;
+}
+
+async function findObject(request: S3Request): Promise<ObjectRow> {
+  await request.rows.termsOf(bucketOf(request));
+  const row = await request.rows.find(objectOf(request));
+  if (row.content === null) throw s3Error("NoSuchKey");
+  return row;
+}
+
+function tagOf({ content }: Pick<ObjectRow, "content">): string {
+  return `"${content}"`;
+}
+
+/** Throws 412 where a precondition does not hold; true: 304. */
+function isUnchanged({ headers }: S3Request, { updated_at }: ObjectRow, tag: string): boolean {
+  const changedAt = Math.floor(Date.parse(updated_at) / 1000) * 1000;
+  if (headers["if-match"] !== undefined) {
+    if (!matchesTag(headers["if-match"], tag)) throw s3Error("PreconditionFailed");
+  } else if (changedAt > Date.parse(headers["if-unmodified-since"] ?? "")) {
+    throw s3Error("PreconditionFailed");
+  }
+  if (headers["if-none-match"] !== undefined) return matchesTag(headers["if-none-match"], tag);
+  return changedAt <= Date.parse(headers["if-modified-since"] ?? "");
+}
+
+const OVERRIDES = ["Cache-Control", "Content-Disposition", "Content-Encoding", "Content-Language", "Expires"];
+
+function overriddenHeaders(query: URLSearchParams): Record<string, string> {
+  const sent = OVERRIDES.flatMap((name) => {
+    const value = query.get(`response-${name.toLowerCase()}`);
+    return value === null ? [] : [[name, value] as const];
+  });
+  if (sent.some(([, value]) => !/^[\x20-\x7e]*$/.test(value)))
+    throw s3Error("InvalidArgument", "Headers of responses have printable ASCII characters only.");
+  return Object.fromEntries(sent);
+}
+
+export const putObjectOfKey: S3Handler = async (request, services) => {
+  if (request.headers["x-amz-copy-source"] !== undefined) return copyObject(request);
+  const { rows } = request;
+  const address = objectOf(request);
+  const { metadata, userMetadata } = readObjectHeaders(request);
+  const condition = readWriteCondition(request);
+  const right = { owner: ownerOf(request.caller), replaces: !condition.isNew };
+  const terms = await termsOf(rows, address, services.config);
+  checkType(metadata.mimetype!, terms);
+  await rows.checkUpload(newObject(address, right));
+  const draft = await writeDraft(openPayload(request, terms.maxBytes), terms.maxBytes, services.store);
+  const file = { draft, metadata: { ...metadata, ...describeContent(draft) }, userMetadata };
+  await keepObject(rows, address, right, file, condition.tag);
+  return { status: 200, headers: { ETag: `"${draft.hash}"` }, body: null };
+};
+
+async function copyObject(request: S3Request): Promise<GatewayResponse> {
+  const { rows, caller } = request;
+  const to = objectOf(request);
+  const source = await rows.find(readCopySource(request));
+  const { content } = source;
+  if (content === null) throw s3Error("NoSuchKey");
+  checkSourceCondition(request, tagOf(source));
+  const sent = readObjectHeaders(request);
+  const replaces = request.headers["x-amz-metadata-directive"] === "REPLACE";
+  const kept = { ...source.metadata, lastModified: new Date().toISOString() };
+  const metadata = replaces ? { ...kept, ...NO_HEADERS, ...sent.metadata } : kept;
+  await checkTarget(request, to, metadata);
+  const condition = readWriteCondition(request);
+  const object: NewObject = {
+    ...to,
+    owner: ownerOf(caller),
+    metadata,
+    userMetadata: replaces ? sent.userMetadata : source.user_metadata,
+    version: randomUUID(),
+    replaces: !condition.isNew,
+  };
+  await rows.transact(async (run) => {
+    await putObject(run, object, { expectedContent: condition.tag });
+    // Its size is known.
+    await keepFile(run, content, 0);
+    await nameContent(run, to, content);
+  });
+  return xmlResponse("CopyObjectResult", { ETag: tagOf(source), LastModified: metadata.lastModified });
+}
+
+/** What a copy with other headers does not keep. */
+const NO_HEADERS = {
+  cacheControl: undefined,
+  contentDisposition: undefined,
+  contentEncoding: undefined,
+  contentLanguage: undefined,
+};
+
+export const deleteObject: S3Handler = async (request) => {
+  const { bucket, name } = objectOf(request);
+  await request.rows.termsOf(bucket);
+  const [left] = await removeNames(request, [name]);
+  if (left !== undefined) throw s3Error("AccessDenied");
+  return { status: 204, headers: {}, body: null };
+};
+
+export const deleteObjects: S3Handler = async (request) => {
+  const bucket = bucketOf(request);
+  await request.rows.termsOf(bucket);
+  const body = await readXml(request, "Delete");
+  const names = elementsOf(body, "Object").map((each) => textOf(each, "Key"));
+  if (names.length === 0 || names.length > MOST_NAMES) throw s3Error("MalformedXML");
+  const left = new Set(await removeNames(request, names));
+  return xmlResponse("DeleteResult", {
+    Deleted: body.Quiet === "true" ? undefined : names.filter((name) => !left.has(name)).map((Key) => ({ Key })),
+    Error: [...left].map((Key) => ({ Key, Code: "AccessDenied", Message: "Access Denied" })),
+  });
+};
+
+/** Returns those that the caller may read and not delete. What is not there counts as deleted. */
+async function removeNames(request: S3Request, names: readonly string[]): Promise<readonly string[]> {
+  const bucket = bucketOf(request);
+  await request.rows.write<ObjectRow>(REMOVE_OBJECTS, [bucket, JSON.stringify(names)]);
+  return (await request.rows.findAll(bucket, names)).map(({ name }) => name);
+}

@@ -1,0 +1,35 @@
+import { XMLParser, XMLValidator } from "fast-xml-parser";
+import { readPayload } from "./payload.ts";
+import { s3Error } from "./s3-error.ts";
+import type { S3Request } from "./s3-request.ts";
+
+const parser = new XMLParser({ ignoreAttributes: true, parseTagValue: false, trimValues: false });
+
+/** 10,000 parts, or 1,000 names of 1,024 bytes. */
+const MAX_BYTES = 4 * 1024 * 1024;
+
+type XmlElement = Readonly<Record<string, unknown>>;
+
+/** The root element of the body. */
+export async function readXml(request: S3Request, root: string): Promise<XmlElement> {
+  const text = (await readPayload(request, MAX_BYTES)).toString("utf8");
+  // A document type could define entities.
+  if (/<!/.test(text) || XMLValidator.validate(text) !== true) throw s3Error("MalformedXML");
+  const element = (parser.parse(text) as XmlElement)[root];
+  if (typeof element !== "object" || element === null) throw s3Error("MalformedXML");
+  return element as XmlElement;
+}
+
+/** The elements of that name. */
+export function elementsOf(parent: XmlElement, name: string): readonly XmlElement[] {
+  const found = parent[name] ?? [];
+  const all: readonly unknown[] = Array.isArray(found) ? found : [found];
+  if (all.some((each) => typeof each !== "object" || each === null)) throw s3Error("MalformedXML");
+  return all as readonly XmlElement[];
+}
+
+export function textOf(parent: XmlElement, name: string): string {
+  const text = parent[name];
+  if (typeof text !== "string") throw s3Error("MalformedXML");
+  return text;
+}

@@ -1,0 +1,192 @@
+import aws4 from "aws4";
+import type { GatewayRequest } from "#http";
+import { s3Error } from "./s3-error.ts";
+import { headerOf } from "./s3-request.ts";
+import { isSameSignature, type SignedPayload, signingKeyOf } from "./signed-payload.ts";
+
+/** Finds the secrets that may have signed a request with this access key and session token. */
+export type FindSecrets = (accessKeyId: string, sessionToken: string | null) => readonly string[];
+
+/** What a valid signature says about the request. */
+export type SignedRequest = {
+  readonly accessKeyId: string;
+  readonly sessionToken: string | null;
+  readonly payload: SignedPayload;
+};
+
+type SignatureParts = {
+  readonly accessKeyId: string;
+  readonly date: string;
+  readonly region: string;
+  readonly scope: string;
+  readonly signedHeaders: readonly string[];
+  readonly signature: string;
+  readonly isPresigned: boolean;
+};
+
+const ALGORITHM = "AWS4-HMAC-SHA256";
+/** As S3: a captured request can be repeated for this long. */
+const MAX_SKEW_MS = 15 * 60_000;
+const LONGEST_PRESIGNED_SECONDS = 7 * 86_400;
+const MAX_PARAMETERS = 100;
+const DATE = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/;
+const CREDENTIAL = /^([^/\s]{1,256})\/(\d{8})\/([\w-]{1,64})\/s3\/aws4_request$/;
+
+/** Throws unless the request is signed by one of the secrets, now or as long as its address holds. */
+export function verifySignedRequest(request: GatewayRequest, query: URLSearchParams, findSecrets: FindSecrets) {
+  checkParameters(query);
+  const parts = readSignature(request, query);
+  checkTime(parts, query);
+  checkSignedHeaders(request, parts);
+  const sessionToken = headerOf(request, query, "x-amz-security-token");
+  const secrets = findSecrets(parts.accessKeyId, sessionToken);
+  const secret = secrets.find((each) => isSignedWith(each, request, query, parts));
+  if (secret === undefined) {
+    throw secrets.length === 0 ? s3Error("InvalidAccessKeyId") : s3Error("SignatureDoesNotMatch");
+  }
+  const { accessKeyId } = parts;
+  return { accessKeyId, sessionToken, payload: readPayload(request, query, parts, secret) } satisfies SignedRequest;
+}
+
+/** The library signs the first value of a name, no empty names, and a thousand at most: what it does not sign is refused. */
+function checkParameters(query: URLSearchParams): void {
+  const names = [...query.keys()];
+  const isPlain = names.length <= MAX_PARAMETERS && new Set(names).size === names.length && !names.includes("");
+  if (!isPlain) throw s3Error("InvalidArgument", "Each parameter of the query must have a name, once.");
+}
+
+function readSignature({ headers }: GatewayRequest, query: URLSearchParams): SignatureParts {
+  const { authorization } = headers;
+  if (query.has("X-Amz-Algorithm")) {
+    if (authorization !== undefined)
+      throw s3Error("InvalidArgument", "Only one of Authorization and X-Amz-Algorithm is allowed.");
+    return toParts({
+      algorithm: query.get("X-Amz-Algorithm"),
+      credential: query.get("X-Amz-Credential"),
+      signedHeaders: query.get("X-Amz-SignedHeaders"),
+      signature: query.get("X-Amz-Signature"),
+      date: query.get("X-Amz-Date"),
+      isPresigned: true,
+    });
+  }
+  if (authorization === undefined) throw s3Error("AccessDenied", "The request is not signed.");
+  const [algorithm = "", ...rest] = authorization.split(" ");
+  const fields = new Map(
+    rest
+      .join(" ")
+      .split(",")
+      .map((field) => field.trim().split("=", 2) as [string, string]),
+  );
+  const date = headers["x-amz-date"];
+  return toParts({
+    algorithm,
+    credential: fields.get("Credential"),
+    signedHeaders: fields.get("SignedHeaders"),
+    signature: fields.get("Signature"),
+    date: typeof date === "string" ? date : null,
+    isPresigned: false,
+  });
+}
+
+type SentSignature = Readonly<
+  Record<"algorithm" | "credential" | "signedHeaders" | "signature" | "date", string | null | undefined>
+> & { readonly isPresigned: boolean };
+
+function toParts({
+  algorithm,
+  credential,
+  signedHeaders,
+  signature,
+  date,
+  isPresigned,
+}: SentSignature): SignatureParts {
+  if (algorithm !== ALGORITHM) throw s3Error("InvalidRequest", `Sign the request with ${ALGORITHM}.`);
+  const [, accessKeyId, day, region] = CREDENTIAL.exec(credential ?? "") ?? [];
+  if (!accessKeyId || !day || !region || !signedHeaders || !/^[0-9a-f]{64}$/.test(signature ?? ""))
+    throw s3Error("AuthorizationHeaderMalformed");
+  if (!DATE.test(date ?? "") || !date!.startsWith(day))
+    throw s3Error("AccessDenied", "X-Amz-Date must be a time like 20261124T120000Z, of the day in the credential.");
+  const scope = `${date}\n${day}/${region}/s3/aws4_request`;
+  return {
+    ...{ accessKeyId, region, scope, isPresigned },
+    date: date!,
+    signature: signature!,
+    signedHeaders: signedHeaders.split(";"),
+  };
+}
+
+function checkTime({ date, isPresigned }: SignatureParts, query: URLSearchParams): void {
+  const signedAt = Date.parse(date.replace(DATE, "$1-$2-$3T$4:$5:$6Z"));
+  const age = Date.now() - signedAt;
+  if (Number.isNaN(age)) throw s3Error("AccessDenied", "X-Amz-Date is no time.");
+  if (!isPresigned) {
+    if (Math.abs(age) > MAX_SKEW_MS) throw s3Error("RequestTimeTooSkewed");
+    return;
+  }
+  const seconds = query.get("X-Amz-Expires") ?? "";
+  if (!/^\d{1,6}$/.test(seconds) || Number(seconds) < 1 || Number(seconds) > LONGEST_PRESIGNED_SECONDS)
+    throw s3Error("AuthorizationQueryParametersError", "X-Amz-Expires must be from 1 to 604800 seconds.");
+  if (age < -MAX_SKEW_MS) throw s3Error("AccessDenied", "Request is not yet valid");
+  if (age > Number(seconds) * 1000) throw s3Error("AccessDenied", "Request has expired");
+}
+
+/** Headers with a meaning to S3 must be signed, so that nobody adds one to an address that somebody else has signed. */
+function checkSignedHeaders({ headers }: GatewayRequest, { signedHeaders }: SignatureParts): void {
+  const needed = ["host", ...Object.keys(headers).filter((name) => name.startsWith("x-amz-"))];
+  const missing = needed.filter((name) => !signedHeaders.includes(name));
+  if (missing.length > 0) throw s3Error("AccessDenied", `Headers are not signed: ${missing.join(", ")}`);
+}
+
+function isSignedWith(secret: string, request: GatewayRequest, query: URLSearchParams, parts: SignatureParts): boolean {
+  const names = parts.signedHeaders.filter((name) => typeof request.headers[name] === "string");
+  if (names.length !== parts.signedHeaders.length) return false;
+  const signed = new URLSearchParams(query);
+  signed.delete("X-Amz-Signature");
+  const options = {
+    ...{ method: request.method, service: "s3", region: parts.region, signQuery: parts.isPresigned },
+    path: signed.size === 0 ? request.path : `${request.path}?${signed}`,
+    headers: Object.fromEntries(names.map((name) => [name, request.headers[name] as string])),
+    doNotModifyHeaders: true,
+    // Clients sign headers that the library leaves out by itself.
+    extraHeadersToInclude: Object.fromEntries(names.map((name) => [name, true])),
+  };
+  const signer = new aws4.RequestSigner(options, { accessKeyId: parts.accessKeyId, secretAccessKey: secret });
+  signer.datetime = parts.date;
+  return isSameSignature(signatureBy(signer), parts.signature);
+}
+
+function signatureBy(signer: aws4.RequestSigner): string {
+  try {
+    return signer.signature();
+  } catch (error) {
+    // The path is no UTF-8.
+    throw s3Error("InvalidURI", undefined, { cause: error });
+  }
+}
+
+function readPayload(
+  request: GatewayRequest,
+  query: URLSearchParams,
+  parts: SignatureParts,
+  secret: string,
+): SignedPayload {
+  const sent = headerOf(request, query, "x-amz-content-sha256");
+  if (sent === null) {
+    if (parts.isPresigned) return { kind: "unsigned" };
+    throw s3Error("InvalidRequest", "Missing required header for this request: x-amz-content-sha256");
+  }
+  if (/^[0-9a-f]{64}$/i.test(sent)) return { kind: "digest", sha256: sent.toLowerCase() };
+  switch (sent) {
+    case "UNSIGNED-PAYLOAD":
+      return { kind: "unsigned" };
+    case "STREAMING-UNSIGNED-PAYLOAD-TRAILER":
+      return { kind: "chunks", signature: null };
+    case "STREAMING-AWS4-HMAC-SHA256-PAYLOAD":
+    case "STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAILER": {
+      const { scope, signature } = parts;
+      return { kind: "chunks", signature: { key: signingKeyOf(secret, scope), scope, seed: signature } };
+    }
+    default:
+      throw s3Error("NotImplemented", `Bodies are not signed by ${sent.slice(0, 100)} here.`);
+  }
+}

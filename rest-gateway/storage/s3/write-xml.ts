@@ -1,0 +1,17 @@
+import { XMLBuilder } from "fast-xml-parser";
+import type { GatewayResponse } from "#http";
+
+const DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>\n';
+const NAMESPACE = "http://s3.amazonaws.com/doc/2006-03-01/";
+
+const builder = new XMLBuilder({ ignoreAttributes: false, attributeNamePrefix: "@", suppressEmptyNode: true });
+
+/** Lists are repeated elements; what is undefined is left out. */
+export function writeXml(root: string, content: object, { hasNamespace = true } = {}): string {
+  const attributes = hasNamespace ? { "@xmlns": NAMESPACE } : {};
+  return DECLARATION + builder.build({ [root]: { ...attributes, ...content } });
+}
+
+export function xmlResponse(root: string, content: object): GatewayResponse {
+  return { status: 200, headers: { "Content-Type": "application/xml" }, body: writeXml(root, content) };
+}
