@@ -2,6 +2,7 @@ import pg from "pg";
 import { type Catalog, type CatalogTable, hasSchemaChangeTrigger, schemaChangeTriggerSql } from "#catalog";
 import type { PostgresUrls } from "#cluster";
 import { type Config, toPgConnectionString } from "#config";
+import type { FileStore } from "#files";
 import { REALTIME_PUBLICATION } from "#live";
 import { quotedName, withClient } from "#postgres/client";
 import { collectionsOf, displacedTables } from "#rest-gateway/resource/collections";
@@ -15,6 +16,7 @@ import {
   readReplicationFacts,
   readServerFacts,
 } from "./facts.ts";
+import { readFileFindings } from "./file-checks.ts";
 import { readRowFunctionFindings } from "./row-function-checks.ts";
 import { readScheduleFindings } from "./schedule-checks.ts";
 import { readWebhookFindings } from "./webhook-checks.ts";
@@ -29,6 +31,8 @@ export type DoctorSubject = {
   readonly findOmitted: () => Promise<readonly OmittedFromGraphql[]> | readonly OmittedFromGraphql[];
   /** Whether to compare the database with its migrations, in a database that is created for that. */
   readonly comparesMigrations: boolean;
+  /** Without it, files are not compared with rows, for which all their names are read. */
+  readonly fileStore?: FileStore;
 };
 
 export type OmittedFromGraphql = { readonly object: string; readonly reason: string; readonly fix: string };
@@ -39,7 +43,7 @@ export async function collectFindings(subject: DoctorSubject): Promise<DoctorFin
   const { requestUrl, directUrl } = postgres;
   const login = await readLoginFacts(requestUrl, { catalog, config });
   const clients = [config.anonRole, SIGNED_IN].filter((role) => catalog.roles.has(role));
-  const [replication, server, schedules, webhooks, rowFunctions, hasTrigger] = await withClient(
+  const [replication, server, schedules, webhooks, rowFunctions, files, hasTrigger] = await withClient(
     directUrl,
     async (client) => [
       await readReplicationFacts(client, REALTIME_PUBLICATION),
@@ -53,6 +57,7 @@ export async function collectFindings(subject: DoctorSubject): Promise<DoctorFin
       await readScheduleFindings(client),
       await readWebhookFindings(client),
       await readRowFunctionFindings(client),
+      subject.fileStore ? await readFileFindings(client, subject.fileStore) : [],
       !config.channelEnabled || (await hasSchemaChangeTrigger(client, config.channel)),
     ],
   );
@@ -82,6 +87,7 @@ export async function collectFindings(subject: DoctorSubject): Promise<DoctorFin
     ...schedules,
     ...webhooks,
     ...rowFunctions,
+    ...files,
     ...addressFindings(catalog),
     ...graphqlFindings(omitted),
     ...drift,

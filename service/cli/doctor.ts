@@ -1,4 +1,5 @@
 import type { Catalog } from "#catalog";
+import { openFileStore } from "#files";
 import { collectFindings, type DoctorFinding } from "#operations/doctor";
 import type { GraphqlTableNames } from "#plugins";
 import { quotedName } from "#postgres/client";
@@ -39,6 +40,7 @@ ${commandLine("doctor", "--names")}
           return (await buildGraphQL(catalog, config, postgres)).omitted;
         },
         comparesMigrations: true,
+        fileStore: openFileStore(config),
       }),
     );
     printFindings(findings);

@@ -1,0 +1,67 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type pg from "pg";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { makeFolderStore } from "../../../files/index.ts";
+import { readFileFindings } from "../../../operations/doctor/file-checks.ts";
+import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { connect } from "../../db/callers.ts";
+
+let database: TestDatabase;
+let owner: pg.Client;
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "doctor-"));
+  database = await cloneDatabase("platform");
+  owner = await connect(database.ownerUrl);
+});
+afterAll(async () => {
+  await owner.end();
+  await database.drop();
+  await rm(folder, { recursive: true });
+});
+
+test("rows without a file and files without a row are reported", async () => {
+  const store = makeFolderStore(folder);
+  const problems = async () => (await readFileFindings(owner, store)).map(({ kind, problem }) => `${kind}: ${problem}`);
+  const hashes: string[] = [];
+  for (const content of ["named", "unknown", "lost"]) {
+    const draft = await store.draft(asChunks(content), 100);
+    await draft.publish();
+    hashes.push(draft.hash);
+  }
+  const [named, , lost] = hashes;
+  await owner.query("insert into storage.buckets (id, name) values ('notes', 'notes')");
+  for (const [name, hash] of [
+    ["here", named],
+    ["gone", lost],
+  ]) {
+    await owner.query("insert into private.files (hash, bytes) values ($1, 1)", [hash]);
+    await owner.query("insert into storage.objects (bucket_id, name, content) values ('notes', $1, $2)", [name, hash]);
+  }
+  expect(await problems()).toEqual(["advice: The file store has a file without a row."]);
+  await store.remove([lost!]);
+  expect(await problems()).toEqual([
+    "danger: The file store lacks the files of an object: notes/gone.",
+    "advice: The file store has a file without a row.",
+  ]);
+  await store.remove(hashes);
+  await owner.query("delete from storage.objects");
+  expect(await problems()).toEqual([]);
+});
+
+test("a database without files has no findings of them", async () => {
+  const empty = await cloneDatabase("empty");
+  try {
+    const other = await connect(empty.ownerUrl);
+    expect(await readFileFindings(other, makeFolderStore(folder))).toEqual([]);
+    await other.end();
+  } finally {
+    await empty.drop();
+  }
+});
+
+async function* asChunks(text: string): AsyncIterable<Buffer> {
+  yield Buffer.from(text);
+}
