@@ -25,11 +25,14 @@ const BENCHES: Readonly<Record<string, () => Promise<{ readonly bench: Bench }>>
   hostile: () => import("./hostile.ts"),
   failover: () => import("./failover.ts"),
   faults: () => import("./faults.ts"),
+  "storage-faults": () => import("./storage-faults.ts"),
+  storage: () => import("./storage.ts"),
   webhooks: () => import("./webhooks.ts"),
   archives: () => import("./archives.ts"),
   queue: () => import("./queue.ts"),
 };
 
+const STORAGE_FAULT_PARTS = { folder: true, s3: true };
 const SOAK_PARTS = { half: true, snapshots: true };
 const ARCHIVE_PARTS = { schemas: true, speed: true };
 
@@ -59,7 +62,10 @@ const USAGE = `npm run bench -- [NAME…] [--rounds 5] [--seconds 1] [--json FIL
   failover [--minutes 5] [--every 20] [--only KIND]…: ends the leader of a Patroni cluster under load; fails if an acknowledged write is lost
     kinds: ${Object.keys(KINDS).join(", ")}
   faults [--rounds 5] [--only FAULT]…: kills and other faults under load; fails if anything is lost, doubled, or still broken after a minute
-    faults: ${Object.keys(FAULTS).join(", ")}`;
+    faults: ${Object.keys(FAULTS).join(", ")}
+  storage: uploads and downloads of 1 KB, 1 MB and 100 MB beside nginx, and the memory of 1 GB
+  storage-faults [--rounds 5] [--only folder|s3]…: 100 kills a round at random moments of uploads, moves and deletes; fails if a row is
+    without its file, a file stays after collection, or an acknowledged upload is lost`;
 
 const { values, positionals } = readWords();
 if (values.help) {
@@ -76,6 +82,7 @@ const PARTS: Readonly<Record<string, object>> = {
   catalogue: SCHEMAS,
   failover: KINDS,
   faults: FAULTS,
+  "storage-faults": STORAGE_FAULT_PARTS,
   soak: SOAK_PARTS,
   archives: ARCHIVE_PARTS,
 };

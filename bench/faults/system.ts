@@ -17,6 +17,8 @@ export type FaultySystem = AsyncDisposable & {
   /** The numbers of the rows that the receiver of webhooks was sent, with how often. */
   readonly delivered: ReadonlyMap<number, number>;
   readonly logFile: string;
+  /** Settings of another gateway on the database. */
+  readonly connections: Readonly<Record<"DATABASE_URL" | "OWNER_DATABASE_URL", string>>;
   /** Runs SQL as the superuser, who may log in while others cannot. */
   execute(sql: string): Promise<pg.QueryResult>;
   connect(): Promise<pg.Client>;
@@ -33,9 +35,9 @@ export type FaultySystem = AsyncDisposable & {
 const CONNECT_TIMEOUT_MS = 5_000;
 /** Whatever the database's settings are by now. */
 const OPTIONS = "-c default_transaction_read_only=off -c statement_timeout=0";
-/** As many as two workers need, and few enough to be exhausted. */
+/** Few, so that they can be exhausted. */
 const SETTINGS = {
-  max_connections: "100",
+  max_connections: "60",
   superuser_reserved_connections: "3",
   max_slot_wal_keep_size: "1GB",
   fsync: "on",
@@ -72,12 +74,12 @@ export async function startFaultySystem(environment: Readonly<Record<string, str
   );
   const logFile = join(folder, "service.log");
   const port = await freePort();
+  const connections = { DATABASE_URL: cluster!.url("authenticator", "content"), OWNER_DATABASE_URL: urlOf("content") };
   let gateway: Gateway;
   const startService = async () => {
     gateway = await startGateway(
       {
-        DATABASE_URL: cluster.url("authenticator", "content"),
-        OWNER_DATABASE_URL: urlOf("content"),
+        ...connections,
         WEBHOOK_NETWORK: "loopback",
         DB_ACQUIRE_TIMEOUT_SECONDS: "5",
         ...environment,
@@ -94,6 +96,7 @@ export async function startFaultySystem(environment: Readonly<Record<string, str
     url: gateway!.url,
     delivered: receiver.delivered,
     logFile,
+    connections,
     execute,
     connect: () => connectTo(urlOf("content")),
     startPostgres,

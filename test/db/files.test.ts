@@ -16,7 +16,9 @@ beforeAll(async () => {
       with check ((storage.foldername(name))[1] = (select auth.uid())::text);`);
 });
 afterAll(() => content.owner.query("drop policy own_folder on storage.objects"));
-beforeEach(() => content.owner.query("delete from storage.objects; delete from private.files"));
+beforeEach(() =>
+  content.owner.query("delete from storage.objects; delete from private.unfinished_uploads; delete from private.files"),
+);
 
 /** Rows of the statements, as the owner; undone if the last one fails. */
 async function rowsOf(statement: string, values: unknown[] = []): Promise<pg.QueryResult["rows"]> {
@@ -332,8 +334,6 @@ describe("uploads in several requests", () => {
       hash,
       bytes,
     ]);
-
-  beforeEach(() => content.owner.query("delete from private.unfinished_uploads"));
 
   test("private.begin_upload is found by private.find_upload and private.list_uploads, for its caller alone", async () => {
     await begin(ID);

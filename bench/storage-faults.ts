@@ -1,0 +1,135 @@
+// Gateways that share a file store are killed at random moments of uploads, moves and deletes, while contents are collected.
+
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { makeFolderStore, makeS3Store } from "#files";
+import { startGateway } from "./failover/gateway.ts";
+import { type FaultySystem, startFaultySystem } from "./faults/system.ts";
+import { freePort } from "./free-port.ts";
+import type { Bench } from "./kind.ts";
+import { collectNow, countFilesLeft, countRowsWithoutFile } from "./storage-faults/consistency.ts";
+import { BUCKET, type FileTraffic, startFileTraffic } from "./storage-faults/file-traffic.ts";
+
+export const STORES = { folder: openFolder, s3: openS3 };
+
+const KILLS_PER_ROUND = 100;
+const CLIENTS = 6;
+const LONGEST_WAIT_MS = 300;
+const S3_KEY = { accessKeyId: "S3RVER", secretAccessKey: "S3RVER" };
+
+type Opened = Awaited<ReturnType<typeof openFolder>>;
+
+export const bench: Bench = async ({ rounds, only, print }) => {
+  const results: Record<string, Result> = {};
+  for (const [name, open] of Object.entries(STORES)) {
+    if (only.length > 0 && !only.includes(name)) continue;
+    print(`storage-faults: ${name}, ${rounds * KILLS_PER_ROUND} kills, ${CLIENTS} clients, two gateways`);
+    await using store = await open();
+    results[name] = await killAll(store, rounds * KILLS_PER_ROUND, print);
+    print(`  ${JSON.stringify(results[name])}`);
+  }
+  const isMissed = Object.values(results).some(
+    ({ rowsWithoutFile, filesLeft, lost }) => rowsWithoutFile + filesLeft + lost > 0,
+  );
+  return { stores: results, isMissed };
+};
+
+type Result = {
+  readonly kills: number;
+  readonly acknowledged: number;
+  readonly unknown: number;
+  readonly collected: number;
+  readonly rowsWithoutFile: number;
+  readonly filesLeft: number;
+  readonly lost: number;
+};
+
+async function killAll({ settings, store }: Opened, kills: number, print: (line: string) => void): Promise<Result> {
+  await using system = await startFaultySystem({ ...settings, LOAD_SHEDDING: "false" });
+  await system.execute(`insert into storage.buckets (id, name) values ('${BUCKET}', '${BUCKET}')`);
+  await using second = await startSecond(system, settings);
+  const owner = await system.connect();
+  const traffic = startFileTraffic(() => [system.url, second.url], CLIENTS);
+  let rowsWithoutFile = 0;
+  let collected = 0;
+  for (let count = 1; count <= kills; count++) {
+    await sleep(Math.random() * LONGEST_WAIT_MS);
+    if (count % 2 === 0) {
+      await system.killService();
+      await system.startService();
+    } else {
+      await second.restart();
+    }
+    collected += await collectNow(owner, store);
+    rowsWithoutFile += await countRowsWithoutFile(owner, store);
+    if (count % 50 === 0) print(`  ${count} kills, ${summary(traffic)}`);
+  }
+  await traffic.stop();
+  await traffic.check();
+  rowsWithoutFile += await countRowsWithoutFile(owner, store);
+  const filesLeft = await countFilesLeft(owner, store);
+  await owner.end();
+  for (const line of traffic.wrong) print(`  ${line}`);
+  return {
+    ...{ kills, collected, rowsWithoutFile, filesLeft, lost: traffic.wrong.length },
+    ...{ acknowledged: traffic.acknowledged(), unknown: traffic.unknown() },
+  };
+}
+
+function summary({ acknowledged, unknown, wrong }: FileTraffic): string {
+  return `${acknowledged()} acknowledged, ${unknown()} unknown, ${wrong.length} wrong`;
+}
+
+/** Another gateway on the same database and store. */
+async function startSecond(system: FaultySystem, settings: Readonly<Record<string, string>>) {
+  const port = await freePort();
+  const start = () =>
+    startGateway({ ...system.connections, ...settings, LOAD_SHEDDING: "false" }, port, system.logFile);
+  let gateway = await start();
+  return {
+    url: gateway.url,
+    async restart() {
+      process.kill(gateway.pid, "SIGKILL");
+      await gateway.ended;
+      gateway = await start();
+    },
+    [Symbol.asyncDispose]: () => gateway.stop(),
+  };
+}
+
+async function openFolder() {
+  const folder = await mkdtemp(join(tmpdir(), "content-service-files-"));
+  return {
+    settings: { STORAGE_DIR: folder } as Readonly<Record<string, string>>,
+    store: makeFolderStore(folder),
+    [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }),
+  };
+}
+
+/** A server of S3 that is not ours. */
+async function openS3() {
+  const folder = await mkdtemp(join(tmpdir(), "content-service-files-"));
+  const { default: S3rver } = await import("s3rver");
+  const server = new S3rver({
+    ...{ port: 0, address: "127.0.0.1", silent: true, directory: join(folder, "s3") },
+    configureBuckets: [{ name: "files", configs: [] }],
+  });
+  const { port } = await server.run();
+  const endpoint = `http://127.0.0.1:${port}`;
+  const location = { endpoint, bucket: "files", region: "us-east-1", ...S3_KEY };
+  return {
+    settings: {
+      STORAGE_DIR: join(folder, "spool"),
+      STORAGE_S3_ENDPOINT: endpoint,
+      STORAGE_S3_ACCESS_KEY_ID: S3_KEY.accessKeyId,
+      STORAGE_S3_SECRET_ACCESS_KEY: S3_KEY.secretAccessKey,
+    } as Readonly<Record<string, string>>,
+    store: makeS3Store(location, join(folder, "spool")),
+    async [Symbol.asyncDispose]() {
+      await server.close();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
