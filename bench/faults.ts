@@ -23,6 +23,8 @@ export type FaultOutcome = {
   readonly stillBroken: readonly string[];
   /** Reports of `ok` while something did not work for seconds. */
   readonly untrue: readonly string[];
+  /** What did not work at first, and what `/health` reported meanwhile. */
+  readonly late: readonly string[];
 };
 
 export type FaultRun = {
@@ -55,7 +57,8 @@ export async function runFaults(names: readonly FaultName[], print: (line: strin
       outcomes.push(outcome);
       const broken = [...outcome.stillBroken, ...outcome.untrue];
       const found = broken.length > 0 ? `: ${broken.join("; ")}` : "";
-      print(`  ${name}, all works after ${(outcome.recoveryMs / 1_000).toFixed(1)} s${found}`);
+      const late = outcome.late.length === 0 ? "" : ` (${outcome.late.join("; ")})`;
+      print(`  ${name}, all works after ${(outcome.recoveryMs / 1_000).toFixed(1)} s${late}${found}`);
     }
     await traffic.quiet();
     return { outcomes, ...(await compare(system, traffic)) };
@@ -67,14 +70,15 @@ export async function runFaults(names: readonly FaultName[], print: (line: strin
 async function breakOnce(system: FaultySystem, traffic: Traffic, name: FaultName): Promise<FaultOutcome> {
   const kind: FaultKind = FAULTS[name];
   await kind.run(system);
-  const { milliseconds, stillBroken, untrue } = await recovered(system, traffic);
-  return { fault: name, isKill: kind.isKill, recoveryMs: milliseconds, stillBroken, untrue };
+  const { milliseconds, ...found } = await recovered(system, traffic);
+  return { fault: name, isKill: kind.isKill, recoveryMs: milliseconds, ...found };
 }
 
 /** Waits until all works and `/health` says so. */
 async function recovered(system: FaultySystem, traffic: Traffic) {
   const begin = performance.now();
   const untrue: string[] = [];
+  const late = new Set<string>();
   let untrueSince: number | null = null;
   for (;;) {
     const startedAt = performance.now();
@@ -83,11 +87,13 @@ async function recovered(system: FaultySystem, traffic: Traffic) {
     const after = await readHealth(system);
     const milliseconds = performance.now() - begin;
     const isReportedOk = [...before, ...after].every((report) => report === "ok");
-    if (broken.length === 0 && isReportedOk) return { milliseconds, stillBroken: [], untrue };
+    if (broken.length === 0 && isReportedOk) return { milliseconds, stillBroken: [], untrue, late: [...late] };
+    for (const found of [...broken, ...before, ...after]) if (found !== "ok") late.add(found);
     untrueSince = broken.length > 0 && isReportedOk ? (untrueSince ?? startedAt) : null;
     if (untrueSince !== null && performance.now() - untrueSince >= UNTRUE_MS)
       untrue.push(`ok without ${broken.join(", ")}`);
-    if (milliseconds > PATIENCE_MS) return { milliseconds, stillBroken: [...broken, ...after], untrue };
+    if (milliseconds > PATIENCE_MS)
+      return { milliseconds, stillBroken: [...broken, ...after], untrue, late: [...late] };
     await sleep(LOOK_MS);
   }
 }

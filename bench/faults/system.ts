@@ -35,9 +35,9 @@ export type FaultySystem = AsyncDisposable & {
 const CONNECT_TIMEOUT_MS = 5_000;
 /** Whatever the database's settings are by now. */
 const OPTIONS = "-c default_transaction_read_only=off -c statement_timeout=0";
-/** Few, so that they can be exhausted. */
+/** As many as two workers need, and few enough to be exhausted. */
 const SETTINGS = {
-  max_connections: "60",
+  max_connections: "100",
   superuser_reserved_connections: "3",
   max_slot_wal_keep_size: "1GB",
   fsync: "on",

@@ -12,6 +12,7 @@ import { until } from "../until.ts";
 const WORK = [
   "catalogue watch",
   "change stream",
+  "collection of files",
   "delivery of changes",
   "events of subscriptions",
   "notifications",
@@ -102,11 +103,42 @@ const withSetting = async (setting: string, isEndedAfterwards: boolean) => {
   if (isEndedAfterwards) await endSessions();
 };
 
+/** Nothing of it is to be done while nobody connects and nothing is changed, or only once a minute. */
+const IDLE = [
+  "delivery of changes",
+  "events of subscriptions",
+  "settings in the database",
+  "webhook deliveries",
+  "webhook maintenance",
+];
+
+/** Until all work that is done at any time has been reported as stopped. */
+const refuseConnections = async () => {
+  await superuser.query(`alter database ${database.name} allow_connections false`);
+  await endSessions();
+  await until(async () => {
+    const works = await readWork();
+    return WORK.every((name) => IDLE.includes(name) || works[name] === 1);
+  });
+  await superuser.query(`alter database ${database.name} allow_connections true`);
+};
+
 const FAULTS: Readonly<Record<string, () => Promise<unknown>>> = {
+  "connections are refused, which stops it": refuseConnections,
   "sessions are ended": endSessions,
   "statements take too long": () => withSetting("statement_timeout = '1ms'", true),
   "transactions are read-only, in sessions that stay": () => withSetting("default_transaction_read_only = on", false),
 };
+
+/** Whether each work is stopped. */
+async function readWork(): Promise<Readonly<Record<string, number>>> {
+  const metrics = (await service.operations.measure()).flat() as {
+    name: string;
+    values: { labels: { work: string }; value: number }[];
+  }[];
+  const stopped = metrics.find(({ name }) => name === "content_service_background_work_stopped")!;
+  return Object.fromEntries(stopped.values.map(({ labels, value }) => [labels.work, value]));
+}
 
 async function health(): Promise<{ readonly status: string; readonly reason?: string }> {
   return (await fetch(`${service.url}/health`)).json() as never;
@@ -138,12 +170,7 @@ async function allWorks(): Promise<void> {
 describe("background work", () => {
   test("is all known by name", async () => {
     await allWorks();
-    const [metrics] = (await service.operations.measure()) as {
-      name: string;
-      values: { labels: { work: string } }[];
-    }[][];
-    const stopped = metrics!.find(({ name }) => name === "content_service_background_work_stopped");
-    expect(stopped!.values.map(({ labels }) => labels.work)).toEqual(WORK);
+    expect(Object.keys(await readWork())).toEqual(WORK);
   });
 
   test.each(Object.keys(FAULTS))("goes on after %s, and /health says so", async (fault) => {
