@@ -1,5 +1,5 @@
---! Previous: sha1:cb112058b3ae8788319e8343867cd23a1c690049
---! Hash: sha1:6240fe29049840ef7e678c3912933d408136aa3a
+--! Previous: sha1:5928b2cf733916c99bb8c7b8de2f7c81f26294c4
+--! Hash: sha1:52a7cff80d3677b40f3412fe43b82b2ce62cbe45
 --! Message: uploads in parts and quotas
 
 -- Uploads in parts, by the protocol of S3. The bytes of parts are contents of the file store.
