@@ -12,6 +12,7 @@ import {
   ratio,
   type SettingDefinition,
   secret,
+  supabaseApis,
   text,
   trustProxy,
   withDefault,
@@ -222,6 +223,11 @@ export const JOB_SETTINGS = {
     flag,
     "true",
     "Whether this gateway sends [webhooks](webhooks.md). Set it to `false` for a copy of a database whose changes must not be sent.",
+  ),
+  supabaseApis: optional(
+    "SUPABASE_APIS",
+    supabaseApis,
+    "Which of [Supabase's SQL APIs](projects.md#supabases-sql-apis) `init` creates and this gateway runs: `cron`, `net`, `vault`, `queues`, `graphql`. Unset: all.",
   ),
   backupSchedule: optional(
     "BACKUP_SCHEDULE",

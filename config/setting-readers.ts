@@ -79,6 +79,11 @@ export const list: SettingReader<readonly string[]> = (value) =>
     .filter((item) => item !== "");
 
 /** `name=value,name=value` with percent-encoded values (W3C Baggage), the format of OpenTelemetry's settings. */
+/** The parts of Supabase's SQL that a project of template `supabase` may have. */
+export const SUPABASE_API_NAMES = ["cron", "net", "vault", "queues", "graphql"] as const;
+
+export const supabaseApis: SettingReader<readonly string[]> = (value) => list(value).map(oneOf(...SUPABASE_API_NAMES));
+
 export const keyValues: SettingReader<Readonly<Record<string, string>>> = (value) =>
   Object.fromEntries(
     list(value).map((pair) => {

@@ -210,7 +210,7 @@ async function toMigrationError(
 }
 
 /** The body, with the line numbers in the file. */
-async function readSource({ file, body }: CommittedMigration): Promise<MigrationSource> {
+export async function readSource({ file, body }: CommittedMigration): Promise<MigrationSource> {
   const text = await readFile(file, "utf8");
   const sql = body.trim();
   const first = text.slice(0, text.indexOf(sql)).split("\n").length;
@@ -219,7 +219,7 @@ async function readSource({ file, body }: CommittedMigration): Promise<Migration
 }
 
 /** Replaces the placeholders that graphile-migrate replaces in committed migrations. */
-async function fillPlaceholders(client: pg.ClientBase, sql: string): Promise<string> {
+export async function fillPlaceholders(client: pg.ClientBase, sql: string): Promise<string> {
   const { rows } = await client.query<{ database: string; owner: string }>(
     "select pg_catalog.current_database() as database, session_user as owner",
   );

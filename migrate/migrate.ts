@@ -16,6 +16,7 @@ import {
   releaseHistories,
 } from "./committed-migrations.ts";
 import { requireUpgradable } from "./earlier-histories.ts";
+import { checkImport } from "./import-check.ts";
 import type { ReportLine } from "./kept-rows.ts";
 import { explainDivergence, type MigrationState, readMigrationState } from "./migration-state.ts";
 import { recreateDatabase } from "./scratch-database.ts";
@@ -64,6 +65,7 @@ async function runCommand(command: MigrateCommand, settings: Required<MigrateSet
   switch (command.name) {
     case "migrate":
     case "reset":
+      await checkImport(settings);
       await applyCommitted(settings.url, settings.rootUrl, settings.histories);
       return [];
     case "current":

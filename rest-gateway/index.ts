@@ -2,6 +2,7 @@ export { type BatchPart, invalidBatch } from "./batch/batch-parts.ts";
 export { handleBatch } from "./batch/handle-batch.ts";
 export { BATCH_TYPE, hasBatchType, inheritHeaders, listResponses } from "./batch/part-messages.ts";
 export type { BatchInterface, BatchScope } from "./batch/run-batch.ts";
+export { FUNCTIONS_PREFIX, toFunctionsErrorResponse } from "./functions-error.ts";
 export { guideFolder } from "./guide/guide-routes.ts";
 export { makeIdempotentRunner, readIdempotencyKey } from "./idempotency/idempotent-runner.ts";
 export { errorReferenceRoutes, makeErrorPage } from "./pages/error-page.ts";

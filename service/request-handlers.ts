@@ -38,6 +38,7 @@ import type { Realtime } from "#realtime";
 import {
   authenticateCaller,
   errorReferenceRoutes,
+  FUNCTIONS_PREFIX,
   guideFolder,
   makeErrorPage,
   makePrepareCall,
@@ -53,6 +54,7 @@ import {
   storageHandler,
   studioFolder,
   type TaskHandler,
+  toFunctionsErrorResponse,
   toS3ErrorResponse,
   toStorageErrorResponse,
 } from "#rest-gateway";
@@ -193,6 +195,7 @@ function buildHandlers(shared: SharedParts, config: Config, signIn: SignInServic
       [AUTH_V1_PREFIX]: toAuthErrorResponse,
       [S3_PREFIX]: toS3ErrorResponse,
       [STORAGE_PREFIX]: toStorageErrorResponse,
+      [FUNCTIONS_PREFIX]: toFunctionsErrorResponse,
     },
     negotiateErrorPage: makeErrorPage({ ...config, signInPath: accounts ? SIGN_IN_PATH : null }),
     log: shared.log,

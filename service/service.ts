@@ -37,7 +37,15 @@ import {
   reloadCertificate,
   serverUrl,
 } from "#http/serving";
-import { hasTasks, type JobLane, type JobRunner, openSchedules, startJobRunner } from "#jobs/queue";
+import {
+  hasTasks,
+  type JobLane,
+  type JobRunner,
+  openSchedules,
+  type SupabaseJobs,
+  startJobRunner,
+  startSupabaseJobs,
+} from "#jobs/queue";
 import { startWebhooks, type WebhookDispatcher } from "#jobs/webhooks";
 import { openReplication, REALTIME_PUBLICATION, type ReplicationStream } from "#live";
 import type { MigrationWatch } from "#migrate";
@@ -119,6 +127,8 @@ export async function startService(environmentConfig: Config, options: ServiceOp
   const queueTask = canQueueTasks ? makeTaskQueue(core, versions) : null;
   const webhooks = await startWebhooks(core);
   opened.defer(() => webhooks?.close(0));
+  const supabaseJobs = await startSupabaseJobs({ ...core, url: postgres.directUrl });
+  opened.defer(() => supabaseJobs.close(0));
   const files = await openFiles(config, asOwner, log);
   const collection = files?.keepCollected(core.supervisor);
   opened.defer(() => collection?.close());
@@ -151,7 +161,7 @@ export async function startService(environmentConfig: Config, options: ServiceOp
   const server = await openHttpServer(core, state, limits, interfaces);
   if (config.adminPort !== null) traffic.follow(server);
   state.siteUrl ??= serverUrl(server, config.host);
-  opened.defer(() => drainService(server, config, state, { ...interfaces, jobs, webhooks }));
+  opened.defer(() => drainService(server, config, state, { ...interfaces, jobs, webhooks, supabaseJobs }));
 
   const running = opened.move();
   return {
@@ -259,14 +269,18 @@ function openHttpServer(
   return openServer((request, response) => state.handlers.entry(request, response), config, upgrade);
 }
 
-type DrainedWork = { readonly jobs: JobRunner | null; readonly webhooks: WebhookDispatcher | null };
+type DrainedWork = {
+  readonly jobs: JobRunner | null;
+  readonly webhooks: WebhookDispatcher | null;
+  readonly supabaseJobs: SupabaseJobs;
+};
 
 /** Completes requests, operations and tasks in progress, within DRAIN_TIMEOUT_SECONDS. */
 async function drainService(
   server: Awaited<ReturnType<typeof openServer>>,
   config: Config,
   state: ServiceState,
-  { graphql, realtime, jobs, webhooks }: StreamingInterfaces & DrainedWork,
+  { graphql, realtime, jobs, webhooks, supabaseJobs }: StreamingInterfaces & DrainedWork,
 ): Promise<void> {
   state.acceptsWork = false;
   // In a rolling restart of workers, others take over at the same address.
@@ -282,6 +296,7 @@ async function drainService(
     realtime.closeSockets(milliseconds),
     jobs?.close(milliseconds),
     webhooks?.close(milliseconds),
+    supabaseJobs.close(milliseconds),
   ]);
 }
 

@@ -55,6 +55,8 @@ export const LONG_TESTS: readonly LongTests[] = [
       "test/service/processes/{https,nginx}.test.ts",
       "test/service/cli/{accounts,backup,content-service,doctor,init,migrate,project-settings,provider}.test.ts",
       "test/service/cli/{restore-at,test-policies,usage,webhooks,why}.test.ts",
+      "test/service/cli/supabase/{shapes,as-a-user}.test.ts",
+      "test/jobs/supabase/supabase-jobs.test.ts",
       "test/cluster/archive/{own-objects,scheduled-backup,postgis}.test.ts",
       "test/cluster/embedded/cluster.test.ts",
       "test/cluster/wal-archive/wal-archiver.test.ts",

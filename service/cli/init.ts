@@ -3,7 +3,7 @@ import { cp, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, extname, join, relative, resolve } from "node:path";
 import { commandLine, PACKAGE_NAME } from "#runtime";
 import { runCommand, UsageError } from "./command.ts";
-import { type ImportedFile, importSupabase } from "./import-supabase.ts";
+import { type ImportedFile, importSupabase, parseApis } from "./supabase/import-project.ts";
 
 /** The release's migrations that each template is built on. */
 const BASE_SCHEMAS = { blank: "platform", content: "content", supabase: "platform" } as const;
@@ -89,15 +89,19 @@ async function readJson(file: string): Promise<PackageJson> {
   return existsSync(file) ? JSON.parse(await readFile(file, "utf8")) : {};
 }
 
-type PackageOptions = { readonly name: string; readonly template: Template; readonly claimsHook: string | null };
+type PackageOptions = {
+  readonly name: string;
+  readonly template: Template;
+  readonly settings: Readonly<Record<string, string>>;
+};
 
 function makePackageJson(options: PackageOptions, { specifier, allowScripts }: Dependency) {
-  const { name, template, claimsHook } = options;
+  const { name, template } = options;
   const settings = {
     BASE_SCHEMA: BASE_SCHEMAS[template],
     MIGRATIONS_DIR: "db/migrations",
     ...(template === "supabase" ? { PGRST_DB_EXTRA_SEARCH_PATH: "public,extensions" } : {}),
-    ...(claimsHook === null ? {} : { CLAIMS_HOOK: claimsHook }),
+    ...options.settings,
   };
   return {
     name,
@@ -138,6 +142,14 @@ async function readTemplate(template: string, name: string): Promise<ImportedFil
   );
 }
 
+/** Files of the template that the import writes into migrations. */
+const IMPORT_SOURCES = /^(sql|extensions)\//;
+
+function importFrom(projectFolder: string) {
+  const apis = parseApis(process.env.SUPABASE_APIS);
+  return importSupabase({ projectFolder, templateFolder: join(TEMPLATES, "supabase"), apis });
+}
+
 type Project = {
   readonly packageJson: object;
   /** Whether the existing package.json is kept, and completed. */
@@ -150,14 +162,13 @@ type Project = {
 async function makeProject(folder: string, name: string, template: Template, from: string): Promise<Project> {
   const dependency = await findDependency(folder);
   const files = [...(await readTemplate("every-template", name)), ...(await readTemplate(template, name))];
-  const base = files.find(({ path }) => path === "base.sql");
-  const imported = base ? await importSupabase(from, base.text) : { files: [], changes: [], claimsHook: null };
-  const packageJson = makePackageJson({ name, template, claimsHook: imported.claimsHook }, dependency);
+  const imported = template === "supabase" ? await importFrom(from) : { files: [], changes: [], settings: {} };
+  const packageJson = makePackageJson({ name, template, settings: imported.settings }, dependency);
   const completed = completePackageJson(await readJson(join(folder, "package.json")), packageJson);
   return {
     packageJson: completed ?? packageJson,
     completesPackageJson: completed !== null,
-    files: [...files.filter((file) => file !== base), ...imported.files],
+    files: [...files.filter(({ path }) => !IMPORT_SOURCES.test(path)), ...imported.files],
     tarball: completed ? null : dependency.tarball,
     changes: imported.changes,
   };

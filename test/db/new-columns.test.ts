@@ -1,4 +1,3 @@
-import { readFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -11,6 +10,7 @@ import { withClient } from "../../postgres/client/with-client.ts";
 import { cloneDatabase } from "../database.ts";
 import { hasOldPostgres, OLD_BINARIES, OLD_MAJOR } from "../old-cluster.ts";
 import { binariesIn } from "../server-binaries.ts";
+import { readSupabaseTemplate } from "../supabase-template.ts";
 
 /** The tables of ours that refuse a new column with a default. */
 async function refusingTables(client: pg.Client): Promise<string[]> {
@@ -57,8 +57,7 @@ test.runIf(hasOldPostgres)(
       await create("platform", 1);
       await create("content", 2);
       expect(await withClient(url("content"), refusingTables)).toEqual([]);
-      const template = readFileSync("templates/supabase/base.sql", "utf8").replaceAll(":DATABASE_NAME", "platform");
-      await withClient(url("platform"), (client) => client.query(template));
+      await withClient(url("platform"), (client) => client.query(readSupabaseTemplate("platform")));
       expect(await withClient(url("platform"), refusingTables)).toEqual([]);
     } finally {
       await cluster.stop();

@@ -1,9 +1,7 @@
 import { once } from "node:events";
 import { existsSync } from "node:fs";
-import { readFile } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
 import { rolldown } from "rolldown";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -12,10 +10,10 @@ import { withClient } from "../../postgres/client/with-client.ts";
 import type { Service } from "../../service/service.ts";
 import { describeInBrowser, launchBrowser } from "../browser.ts";
 import { cloneDatabase, type TestDatabase } from "../database.ts";
-import { REPOSITORY } from "../repository.ts";
 import { ANON_KEY, makeClient, newAddress, PASSWORD } from "../rest-gateway/sign-in/auth-v1/auth-client.ts";
 import { MailFolder } from "../rest-gateway/sign-in/auth-v1/mail-folder.ts";
 import { serve } from "../serve.ts";
+import { readSupabaseTemplate } from "../supabase-template.ts";
 import { until } from "../until.ts";
 
 /** Two tables with the policies of Supabase's documentation. */
@@ -72,9 +70,8 @@ async function bundleApplication(): Promise<string> {
 /** A database as the template `supabase` makes it. */
 async function makeSupabaseDatabase(): Promise<TestDatabase> {
   const database = await cloneDatabase("platform");
-  const base = await readFile(join(REPOSITORY, "templates/supabase/base.sql"), "utf8");
   await withClient(database.ownerUrl, async (owner) => {
-    await owner.query(base.replaceAll(":DATABASE_NAME", database.name));
+    await owner.query(readSupabaseTemplate(database.name));
     await owner.query(SCHEMA);
   });
   return database;

@@ -1,3 +1,4 @@
+import pg from "pg";
 import { type Administration, readUserId, type SecondFactor, type UserJson } from "#accounts";
 import { type Caller, isActedAs, isAdministrator } from "#accounts/identity";
 import { clientInfoOf, type GatewayResponse, type HttpError, jsonResponse, toHttpError } from "#http";
@@ -52,10 +53,21 @@ function userRoutes(services: AuthV1Services): AuthV1Routes {
     }),
     "DELETE /admin/users/{user}": forUser(async ({ request, administration, userId }) => {
       const { should_soft_delete: keepsRow } = await readJsonBody(request);
-      if (!(await administration.remove(userId, { keepsRow: keepsRow === true }))) throw userNotFound();
+      const isFound = await administration.remove(userId, { keepsRow: keepsRow === true }).catch((error: unknown) => {
+        throw explainDeletion(error);
+      });
+      if (!isFound) throw userNotFound();
       return jsonResponse(200, {});
     }),
   };
+}
+
+/** Rows that refer to the account keep it: the administrator is told which table has them. */
+function explainDeletion(error: unknown): unknown {
+  if (!(error instanceof pg.DatabaseError) || error.code !== "23503") return error;
+  const holder = `${error.schema}.${error.table}`;
+  const message = `Database error deleting user: rows of ${holder} refer to the user. Delete them first, or let the foreign key cascade`;
+  return authError(409, "conflict", message);
 }
 
 function linkRoutes(services: AuthV1Services): AuthV1Routes {

@@ -16,6 +16,7 @@ export type AuthErrorCode =
   | "bad_oauth_callback"
   | "bad_oauth_state"
   | "captcha_failed"
+  | "conflict"
   | "email_address_invalid"
   | "email_address_not_authorized"
   | "email_conflict_identity_not_deletable"

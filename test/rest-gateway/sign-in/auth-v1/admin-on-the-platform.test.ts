@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { type AuthError, createClient } from "@supabase/supabase-js";
 import jwt from "jsonwebtoken";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { withClient } from "../../../../postgres/client/with-client.ts";
 import type { Service } from "../../../../service/service.ts";
 import { cloneDatabase, type TestDatabase } from "../../../database.ts";
 import { SECRET } from "../../../secret.ts";
@@ -47,6 +48,29 @@ describe("supabase.auth.admin without a table of users", () => {
     await service.stop();
     await database.drop();
     await rm(mailDir, { recursive: true });
+  });
+
+  test("a user whom rows refer to is kept, and the error names their table", async () => {
+    const user = await create({ email: newEmail(), password: PASSWORD });
+    await withClient(database.ownerUrl, (client) =>
+      client.query(
+        `create table public.invoices (payer uuid references auth.users (id)); insert into invoices values ('${user.id}')`,
+      ),
+    );
+    const { error } = await admin().deleteUser(user.id);
+    expect(error).toMatchObject({ status: 409, code: "conflict", message: expect.stringContaining("public.invoices") });
+    await withClient(database.ownerUrl, (client) => client.query("drop table public.invoices"));
+    expect((await admin().deleteUser(user.id)).error).toBeNull();
+  });
+
+  test("edge functions, which do not exist here, are refused with a message at the top", async () => {
+    const client = createClient(service.url, jwt.sign({ role: "anon" }, SECRET), { auth: WITHOUT_SESSION });
+    const { error } = await client.functions.invoke("hello");
+    expect(error.context.status).toBe(404);
+    expect(await error.context.json()).toEqual({
+      code: "NOT_FOUND",
+      message: expect.stringContaining("Requested function was not found"),
+    });
   });
 
   test("users have the metadata that they are created with, and addresses that change", async () => {

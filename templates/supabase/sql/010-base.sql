@@ -1,15 +1,29 @@
 -- What every Supabase project has before its first migration, so that the project's migrations run here: roles, schemas, default privileges,
 -- and the parts of auth that policies, triggers and foreign keys refer to. Accounts are those of this service, which signs users in;
 -- files are in the schema storage of the service.
+-- The roles of Supabase's dumps. What is given to them by name belongs to the owner of the migrations, who is a member of each.
 do $$
 declare
   v_role text;
 begin
-  foreach v_role in array '{dashboard_user,supabase_admin,supabase_auth_admin,supabase_storage_admin}'::text[] loop
+  foreach v_role in array '{
+    postgres,dashboard_user,pgbouncer,supabase_admin,supabase_auth_admin,supabase_etl_admin,supabase_functions_admin,
+    supabase_read_only_user,supabase_realtime_admin,supabase_replication_admin,supabase_storage_admin
+  }'::text[] loop
     if not exists (select from pg_roles where rolname = v_role) then
-      execute format('create role %I nologin', v_role);
+      begin
+        execute format('create role %I nologin', v_role);
+      exception when duplicate_object or unique_violation then
+        -- Roles belong to the whole cluster: another database creates it at this moment.
+      end;
+    end if;
+    if not pg_has_role(current_user, v_role, 'member') then
+      execute format('grant %I to %I', v_role, current_user);
     end if;
   end loop;
+exception when insufficient_privilege then
+  raise warning '% cannot act as the roles of Supabase', current_user
+    using hint = 'Statements that give objects to them fail. As a superuser, grant these roles to the owner.';
 end $$;
 
 create schema if not exists extensions;
@@ -19,7 +33,13 @@ create extension if not exists "uuid-ossp" schema extensions;
 alter database ":DATABASE_NAME" set search_path = "$user", public, extensions;
 select set_config('search_path', '"$user", public, extensions', false);
 
-grant usage on schema public to anon, authenticated, service_role;
+-- As in Postgres and Supabase, everybody may execute a new function whose schema they may use. The migrations of the service are
+-- applied without this, so none of its own functions is opened by it.
+alter default privileges grant execute on functions to public;
+grant usage on schema public to anon, authenticated, service_role, postgres, supabase_admin, supabase_auth_admin, dashboard_user;
+grant usage on schema auth, extensions, storage, realtime to postgres, supabase_admin, dashboard_user;
+grant select on auth.users to postgres, dashboard_user, supabase_read_only_user;
+grant usage on schema public, auth to supabase_read_only_user;
 alter default privileges in schema public grant all on tables to anon, authenticated, service_role;
 alter default privileges in schema public grant all on functions to anon, authenticated, service_role;
 alter default privileges in schema public grant all on sequences to anon, authenticated, service_role;
@@ -67,3 +87,22 @@ end;
 $$;
 create trigger _050_take_supabase_columns before insert or update on auth.users
   for each row execute function auth.tg_users__take_supabase_columns();
+-- Also in seeds that switch triggers off, as dumps do.
+alter table auth.users enable always trigger _050_take_supabase_columns;
+-- A project may drop its own schemas, and none of the service.
+do $do$
+begin
+  create function auth.tg__keep_schemas() returns event_trigger language plpgsql set search_path = '' as $$
+  declare
+    v_schema text := (select object_name from pg_event_trigger_dropped_objects() where object_type = 'schema' and object_name in ('private', 'auth', 'api', 'storage', 'realtime') limit 1);
+  begin
+    if v_schema is not null then
+      raise exception 'Schema % belongs to the service', v_schema using errcode = 'insufficient_privilege',
+        hint = 'Drop the objects of your project by their names, or its schemas.';
+    end if;
+  end;
+  $$;
+  create event trigger keep_schemas on sql_drop execute function auth.tg__keep_schemas();
+exception when insufficient_privilege then
+  raise notice 'The schemas of the service can be dropped' using hint = 'Only a superuser may create event triggers.';
+end $do$;

@@ -1,0 +1,165 @@
+import type pg from "pg";
+import { quotedName, withClient } from "#postgres/client";
+import type { AsOwner } from "#postgres/database";
+import type { RepeatedWork, Supervisor } from "#runtime/concurrency";
+import type { Logger } from "#runtime/log";
+import { findDueTimes } from "../queue/cron-times.ts";
+
+export type CronJobOptions = {
+  readonly asOwner: AsOwner;
+  /** Connection string of the owner: a command has a connection of its own, because VACUUM refuses a transaction. */
+  readonly url: string;
+  readonly supervisor: Supervisor;
+  readonly log: Pick<Logger, "warn">;
+};
+
+type CronJob = {
+  readonly jobid: string;
+  readonly schedule: string;
+  readonly command: string;
+  readonly username: string;
+};
+
+/** As many as pg_cron runs by default. */
+const MAX_RUNNING = 32;
+const MINUTE_MS = 60_000;
+const SECONDS = /^\s*(\d+)\s+seconds?\s*$/i;
+/** Names of Vixie cron that the library lacks. */
+const ALIASES: Readonly<Record<string, string>> = { "@midnight": "@daily", "@annually": "@yearly" };
+
+const READ_JOBS = `
+  select jobid, schedule, command, username from cron.job
+  where active and database = pg_catalog.current_database() order by jobid`;
+/** One gateway gets each time of a job. */
+const CLAIM_TIME = "insert into cron.due_times (jobid, planned_at) values ($1, $2) on conflict do nothing";
+const FORGET_TIMES = "delete from cron.due_times where planned_at < pg_catalog.now() - pg_catalog.interval '1 day'";
+const BEGIN_RUN = `
+  insert into cron.job_run_details (jobid, job_pid, database, username, command, status, start_time)
+  values ($1, pg_catalog.pg_backend_pid(), pg_catalog.current_database(), $2, $3, 'running', pg_catalog.clock_timestamp())
+  returning runid`;
+const END_RUN = `
+  update cron.job_run_details set status = $2, return_message = $3, end_time = pg_catalog.clock_timestamp() where runid = $1`;
+const LOCK_JOB = "select pg_catalog.pg_try_advisory_lock(pg_catalog.hashtextextended('cron.job ' || $1, 0)) as locked";
+
+/** Runs the commands of `cron.job`, each at its times, once over all gateways, and no two runs of a job at once. */
+export class CronJobs {
+  readonly #options: CronJobOptions;
+  readonly #work: RepeatedWork;
+  readonly #running = new Set<Promise<void>>();
+  readonly #clients = new Set<pg.Client>();
+  /** Times up to this one are processed. */
+  #processed = new Date();
+
+  constructor(options: CronJobOptions) {
+    this.#options = options;
+    this.#work = options.supervisor.repeat("cron jobs", () => this.#process(), { pauseMs: 1_000, firstPauseMs: 1 });
+  }
+
+  /** Lets commands finish for this long, and then cancels them. */
+  async close(milliseconds: number): Promise<void> {
+    await this.#work.close();
+    const { promise: timeUp, resolve } = Promise.withResolvers<void>();
+    const timer = setTimeout(resolve, milliseconds);
+    await Promise.race([Promise.allSettled([...this.#running]), timeUp]);
+    clearTimeout(timer);
+    const pids = [...this.#clients].map((client) => (client as pg.Client & { processID: number }).processID);
+    if (pids.length > 0)
+      await this.#options
+        .asOwner((client) =>
+          client.query(
+            "select pg_catalog.pg_cancel_backend(pid) from pg_catalog.unnest($1::pg_catalog.int4[]) as pid",
+            [pids],
+          ),
+        )
+        .catch(() => {});
+    await Promise.allSettled([...this.#running]);
+  }
+
+  /** Resolves with the pause until the next time that a job can have: a second, or the next minute. */
+  async #process(): Promise<number> {
+    const until = new Date();
+    const jobs = await this.#options.asOwner(async (client) => {
+      const { rows } = await client.query<CronJob>(READ_JOBS);
+      if (Math.floor(until.getTime() / (60 * MINUTE_MS)) > Math.floor(this.#processed.getTime() / (60 * MINUTE_MS)))
+        await client.query(FORGET_TIMES);
+      return rows;
+    });
+    for (const job of jobs) {
+      const due = findDueTime(job.schedule, this.#processed, until);
+      if (due !== null && this.#running.size < MAX_RUNNING && (await this.#claim(job, due))) this.#begin(job);
+    }
+    this.#processed = until;
+    return jobs.some(({ schedule }) => SECONDS.test(schedule)) ? 1_000 : MINUTE_MS - (Date.now() % MINUTE_MS) + 5;
+  }
+
+  async #claim({ jobid }: CronJob, due: Date): Promise<boolean> {
+    const { rowCount } = await this.#options.asOwner((client) => client.query(CLAIM_TIME, [jobid, due]));
+    return rowCount === 1;
+  }
+
+  #begin(job: CronJob): void {
+    const run = this.#run(job).catch((err: unknown) => {
+      this.#options.log.warn({ err, job: job.jobid }, "a cron job could not be run");
+    });
+    this.#running.add(run);
+    void run.finally(() => this.#running.delete(run));
+  }
+
+  #run(job: CronJob): Promise<void> {
+    return withClient(this.#options.url, async (client) => {
+      this.#clients.add(client);
+      try {
+        const { rows } = await client.query<{ locked: boolean }>(LOCK_JOB, [job.jobid]);
+        if (rows[0]!.locked) await this.#runCommand(client, job);
+      } finally {
+        this.#clients.delete(client);
+      }
+    });
+  }
+
+  async #runCommand(client: pg.Client, { jobid, command, username }: CronJob): Promise<void> {
+    const begun = await client.query<{ runid: string }>(BEGIN_RUN, [jobid, username, command]);
+    const outcome = await runAs(client, username, command);
+    // The command may have changed settings and the role, and may have ended its connection.
+    await this.#options.asOwner((owner) =>
+      owner.query(END_RUN, [begun.rows[0]!.runid, outcome.status, outcome.message]),
+    );
+  }
+}
+
+type Outcome = { readonly status: "succeeded" | "failed"; readonly message: string };
+
+async function runAs(client: pg.Client, username: string, command: string): Promise<Outcome> {
+  try {
+    await client.query(`set role ${quotedName(username)}`);
+    const results = (await client.query(command)) as pg.QueryResult | pg.QueryResult[];
+    const last = Array.isArray(results) ? results.at(-1) : results;
+    return { status: "succeeded", message: describeResult(last) };
+  } catch (error) {
+    return { status: "failed", message: `ERROR:  ${(error as Error).message}` };
+  }
+}
+
+/** As pg_cron reports it: the number of rows that were returned, or the tag of the command. */
+function describeResult(result: pg.QueryResult | undefined): string {
+  if (!result?.command) return "";
+  if (result.fields.length > 0) return `${result.rows.length} row${result.rows.length === 1 ? "" : "s"}`;
+  const count = result.rowCount === null ? "" : ` ${result.rowCount}`;
+  return `${result.command}${result.command === "INSERT" ? " 0" : ""}${count}`;
+}
+
+/** The last time of the schedule after one time and up to another; null if there is none, or if it cannot be read. */
+export function findDueTime(schedule: string, after: Date, until: Date): Date | null {
+  const seconds = Number(SECONDS.exec(schedule)?.[1] ?? 0);
+  if (seconds > 0) {
+    const last = Math.floor(until.getTime() / 1000 / seconds) * seconds * 1000;
+    return last > after.getTime() ? new Date(last) : null;
+  }
+  const text = schedule.trim().replace(/\s+/g, " ");
+  const cron = ALIASES[text.toLowerCase()] ?? text.replace(/^(\S+ \S+) \$ /, "$1 L ");
+  try {
+    return findDueTimes({ cron, timeZone: "UTC" }, after, until).due.at(-1) ?? null;
+  } catch {
+    return null;
+  }
+}

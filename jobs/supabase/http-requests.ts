@@ -1,0 +1,189 @@
+import type { Agent, Dispatcher } from "undici";
+import type { Listener } from "#postgres/client";
+import type { AsOwner } from "#postgres/database";
+import type { RepeatedWork, Supervisor } from "#runtime/concurrency";
+import type { Logger } from "#runtime/log";
+import { AddressNotAllowedError, type AllowedNetwork, findUrlProblem, makeSafeAgent } from "#runtime/safe-fetch";
+
+export type HttpRequestOptions = {
+  readonly asOwner: AsOwner;
+  readonly listener: Listener;
+  readonly supervisor: Supervisor;
+  readonly network: AllowedNetwork;
+  readonly log: Pick<Logger, "warn">;
+};
+
+type QueuedRequest = {
+  readonly id: string;
+  readonly method: string;
+  readonly url: string;
+  readonly headers: Readonly<Record<string, unknown>> | null;
+  readonly body: Buffer | null;
+  readonly timeoutMs: number;
+};
+
+type RecordedResponse = {
+  readonly status: number | null;
+  readonly type: string | null;
+  readonly headers: Readonly<Record<string, string>> | null;
+  readonly content: string | null;
+  readonly isTimedOut: boolean | null;
+  readonly error: string | null;
+};
+
+const CHANNEL = "net_requests";
+const MAX_RUNNING = 100;
+/** Finds requests whose notification was lost. */
+const IDLE_MS = 30_000;
+const MAX_RESPONSE_BYTES = 1_048_576;
+const CLEANUP_MS = 60_000;
+const FAILED = { status: null, type: null, headers: null, content: null } as const;
+
+/** Requests are sent once: what was taken and not answered when a process is killed, is lost, as with pg_net. */
+const TAKE_REQUESTS = `
+  delete from net.http_request_queue where id in (
+    select id from net.http_request_queue order by id limit $1 for update skip locked
+  ) returning id, method, url, headers, body, timeout_milliseconds as "timeoutMs"`;
+const RECORD_RESPONSE = `
+  insert into net._http_response (id, status_code, content_type, headers, content, timed_out, error_msg)
+  values ($1, $2, $3, $4, $5, $6, $7)`;
+/** pg_net keeps responses for as long. */
+const DELETE_RESPONSES =
+  "delete from net._http_response where created < pg_catalog.now() - pg_catalog.interval '6 hours'";
+
+/** Sends the requests of `net.http_get`, `net.http_post` and `net.http_delete` after their transactions, and records the responses. */
+export class HttpRequests {
+  readonly #options: HttpRequestOptions;
+  readonly #work: RepeatedWork;
+  readonly #cleanup: RepeatedWork;
+  readonly #running = new Set<Promise<void>>();
+  readonly #cancellation = new AbortController();
+  #agent: Promise<Agent> | null = null;
+  #removeListeners: readonly (() => void)[] = [];
+  #isClosed = false;
+
+  constructor(options: HttpRequestOptions) {
+    const { supervisor, listener, log } = options;
+    this.#options = options;
+    this.#work = supervisor.repeat("requests of SQL", () => this.#process(), { pauseMs: IDLE_MS });
+    this.#cleanup = supervisor.repeat("responses to SQL", () => this.#clean(), { pauseMs: CLEANUP_MS });
+    const soon = () => this.#work.soon();
+    this.#removeListeners = [listener.onGap(soon)];
+    listener.listen(CHANNEL, soon).then(
+      (stop) => {
+        this.#removeListeners = [...this.#removeListeners, stop];
+      },
+      (error) => {
+        if (!this.#isClosed) log.warn({ err: error }, "requests of SQL are sent late");
+      },
+    );
+  }
+
+  /** Lets requests finish for this long, and then cancels them. */
+  async close(milliseconds: number): Promise<void> {
+    this.#isClosed = true;
+    for (const remove of this.#removeListeners) remove();
+    await Promise.all([this.#work.close(), this.#cleanup.close()]);
+    const timer = setTimeout(() => this.#cancellation.abort(new Error("The service was stopped")), milliseconds);
+    await Promise.allSettled([...this.#running]);
+    clearTimeout(timer);
+    await (await this.#agent)?.destroy();
+  }
+
+  async #process(): Promise<number> {
+    const free = MAX_RUNNING - this.#running.size;
+    if (free === 0) return IDLE_MS;
+    const { rows } = await this.#options.asOwner((client) => client.query<QueuedRequest>(TAKE_REQUESTS, [free]));
+    for (const request of rows) this.#begin(request);
+    return IDLE_MS;
+  }
+
+  async #clean(): Promise<undefined> {
+    await this.#options.asOwner((client) => client.query(DELETE_RESPONSES));
+  }
+
+  #begin(request: QueuedRequest): void {
+    const isFull = this.#running.size + 1 === MAX_RUNNING;
+    const sending = this.#send(request).catch((err: unknown) => {
+      this.#options.log.warn({ err, request: request.id }, "the response to a request of SQL could not be recorded");
+    });
+    this.#running.add(sending);
+    void sending.finally(() => {
+      this.#running.delete(sending);
+      if (isFull && !this.#isClosed) this.#work.soon();
+    });
+  }
+
+  async #send(request: QueuedRequest): Promise<void> {
+    const { status, type, headers, content, isTimedOut, error } = await this.#respond(request);
+    const values = [request.id, status, type, headers, content, isTimedOut, error];
+    await this.#options.asOwner((client) => client.query(RECORD_RESPONSE, values));
+  }
+
+  async #respond({ method, url: address, headers, body, timeoutMs }: QueuedRequest): Promise<RecordedResponse> {
+    const url = URL.parse(address);
+    const problem = url ? findUrlProblem(url, this.#options.network) : new Error("URL is malformed");
+    if (!url || problem) return { ...FAILED, isTimedOut: false, error: describeError(problem) };
+    const timeout = AbortSignal.timeout(timeoutMs);
+    try {
+      const agent = await this.#openAgent();
+      const response = await agent.request({
+        origin: url.origin,
+        path: `${url.pathname}${url.search}`,
+        method: method.toUpperCase() as Dispatcher.HttpMethod,
+        headers: toHeaders(headers, url),
+        body,
+        signal: AbortSignal.any([timeout, this.#cancellation.signal]),
+        headersTimeout: 0,
+        bodyTimeout: 0,
+      });
+      return await readResponse(response);
+    } catch (error) {
+      const message = timeout.aborted ? `Timeout of ${timeoutMs} ms reached` : describeError(error);
+      return { ...FAILED, isTimedOut: timeout.aborted, error: message };
+    }
+  }
+
+  #openAgent(): Promise<Agent> {
+    this.#agent ??= makeSafeAgent({ network: this.#options.network, connections: MAX_RUNNING });
+    return this.#agent;
+  }
+}
+
+async function readResponse({ statusCode, headers, body }: Dispatcher.ResponseData): Promise<RecordedResponse> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of body as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes > MAX_RESPONSE_BYTES) throw new Error(`The response has more than ${MAX_RESPONSE_BYTES} bytes`);
+    chunks.push(chunk);
+  }
+  const texts = Object.entries(headers).map(([name, value]) => [name, String(value)] as const);
+  const type = headers["content-type"];
+  return {
+    status: statusCode,
+    type: type === undefined ? null : String(type),
+    headers: Object.fromEntries(texts),
+    // A text of Postgres has no null characters.
+    content: Buffer.concat(chunks).toString("utf8").replaceAll("\0", "\uFFFD"),
+    isTimedOut: false,
+    error: null,
+  };
+}
+
+/** Credentials in the address become a header, as libcurl sends them. */
+function toHeaders(headers: QueuedRequest["headers"], { username, password }: URL): Record<string, string> {
+  const given = Object.entries(headers ?? {}).map(([name, value]) => [name.toLowerCase(), String(value)] as const);
+  const credentials = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
+  return {
+    "user-agent": "content-service-net",
+    ...(username === "" ? {} : { authorization: `Basic ${Buffer.from(credentials).toString("base64")}` }),
+    ...Object.fromEntries(given),
+  };
+}
+
+function describeError(error: unknown): string {
+  if (error instanceof AddressNotAllowedError) return `${error.message} (see WEBHOOK_NETWORK)`;
+  const first = error instanceof AggregateError ? error.errors[0] : error;
+  return first instanceof Error ? first.message : String(first);
+}

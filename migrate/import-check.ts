@@ -1,0 +1,124 @@
+import { existsSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import type pg from "pg";
+import { hintOf, withClient } from "#postgres/client";
+import { commandLine } from "#runtime";
+import { applyCommitted, fillPlaceholders, readSource } from "./apply-migrations.ts";
+import {
+  committedMigrations,
+  displayPath,
+  type MigrateSettings,
+  type MigrationHistory,
+} from "./committed-migrations.ts";
+import { withScratchDatabase } from "./scratch-database.ts";
+import { splitStatements, toUtf16Offset } from "./split-statements.ts";
+
+/** The message of the first migration that `init --template supabase` writes. */
+const IMPORT_MESSAGE = "supabase";
+const MAX_REPORTED = 100;
+
+type Fault = { readonly place: string; readonly reason: string };
+
+/**
+ * Before an imported project is applied for the first time: runs each of its statements in a scratch database, and throws one error with all
+ * that fail. Those after a failed statement may fail for its sake, and are listed too.
+ */
+export async function checkImport(settings: Required<MigrateSettings>): Promise<void> {
+  const project = settings.histories.find(({ name }) => name === "project");
+  const migrations = project ? await committedMigrations(project) : [];
+  if (migrations[0]?.message !== IMPORT_MESSAGE || !(await isNew(settings))) return;
+  if (!(await canCreateDatabases(settings))) return;
+  const faults = await withScratchDatabase(settings.shadowUrl, settings.rootUrl, async () => {
+    const release = settings.histories.filter(({ name }) => name !== "project");
+    await applyCommitted(settings.shadowUrl, settings.rootUrl, release);
+    const found: Fault[] = [];
+    for (const migration of migrations) {
+      const { sql, origins } = await readSource(migration);
+      found.push(...(await findFaults(settings.shadowUrl, sql, displayPath(migration.file), origins[0]!.line)));
+    }
+    return [...found, ...(await findSeedFaults(settings.shadowUrl, project!))];
+  });
+  if (faults.length > 0) throw new Error(describeFaults(faults));
+}
+
+async function isNew({ url }: MigrateSettings): Promise<boolean> {
+  return withClient(url, async (client) => {
+    const { rows } = await client.query<{ begun: boolean }>(
+      "select pg_catalog.to_regclass('graphile_migrate.histories') is not null as begun",
+    );
+    if (!rows[0]!.begun) return true;
+    const applied = await client.query("select from graphile_migrate.histories where history = 'project' limit 1");
+    return applied.rowCount === 0;
+  });
+}
+
+async function canCreateDatabases({ rootUrl }: Required<MigrateSettings>): Promise<boolean> {
+  try {
+    return await withClient(rootUrl, async (client) => {
+      const { rows } = await client.query<{ can: boolean }>(
+        "select rolcreatedb or rolsuper as can from pg_catalog.pg_roles where rolname = current_user",
+      );
+      return rows[0]?.can === true;
+    });
+  } catch {
+    return false;
+  }
+}
+
+async function findSeedFaults(url: string, { folder }: MigrationHistory): Promise<Fault[]> {
+  const file = join(dirname(folder), "seed.sql");
+  return existsSync(file) ? findFaults(url, await readFile(file, "utf8"), displayPath(file), 1) : [];
+}
+
+/** Runs each statement of the file on a connection of its own; what fails is undone, and the rest is kept for the next files. */
+function findFaults(url: string, text: string, file: string, firstLine: number): Promise<Fault[]> {
+  return withClient(url, async (client) => {
+    const sql = await fillPlaceholders(client, text);
+    const faults: Fault[] = [];
+    await client.query("begin");
+    for (const { start, sql: statement } of splitStatements(sql)) {
+      const error = await tryStatement(client, statement);
+      if (error === null) continue;
+      const position = Number(error.position ?? 0);
+      const offset = start + (position > 0 ? toUtf16Offset(statement, position) : 0);
+      faults.push({ place: `${file}:${firstLine + linesBefore(sql, offset)}`, reason: describeError(error) });
+    }
+    await client.query("commit").catch((error: pg.DatabaseError) => {
+      faults.push({ place: file, reason: describeError(error) });
+    });
+    return faults;
+  });
+}
+
+async function tryStatement(client: pg.ClientBase, statement: string): Promise<pg.DatabaseError | null> {
+  await client.query("savepoint statement");
+  try {
+    await client.query(statement);
+    await client.query("release savepoint statement");
+    return null;
+  } catch (error) {
+    await client.query("rollback to savepoint statement");
+    return error as pg.DatabaseError;
+  }
+}
+
+function linesBefore(sql: string, offset: number): number {
+  return sql.slice(0, offset).split("\n").length - 1;
+}
+
+function describeError(error: pg.DatabaseError): string {
+  const hint = hintOf(error);
+  return `${error.message} (${error.code})${hint ? `. ${hint}` : ""}`;
+}
+
+function describeFaults(faults: readonly Fault[]): string {
+  const shown = faults.slice(0, MAX_REPORTED).map(({ place, reason }) => `  ${place}: ${reason}`);
+  const left = faults.length - shown.length;
+  return [
+    `${faults.length} ${faults.length === 1 ? "statement" : "statements"} of the imported project cannot run. Nothing was changed.`,
+    ...shown,
+    ...(left > 0 ? [`  and ${left} more`] : []),
+    `Create or install what is missing, or correct the files in supabase/ and import them again: ${commandLine("init", "--template supabase --force")}.`,
+  ].join("\n");
+}

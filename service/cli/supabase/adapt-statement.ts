@@ -1,0 +1,109 @@
+/** A statement that runs here, or an empty text where it is removed, and what was changed. */
+export type AdaptedStatement = { readonly sql: string; readonly changes: readonly string[] };
+
+type Rule = {
+  readonly pattern: RegExp;
+  /** Null: the statement is removed. A text replaces each match of the pattern. */
+  readonly replacement: string | ((statement: string, match: RegExpExecArray) => string) | null;
+  readonly change: string | ((match: RegExpExecArray) => string);
+};
+
+/** The roles of Supabase that own what its dumps contain; here the owner of the migrations does. */
+const OWNERS = String.raw`"?(?:postgres|supabase_\w+|dashboard_user|pgbouncer|pgsodium_\w+)"?`;
+/** Schemas that every project of Supabase has. */
+const SUPABASE_SCHEMAS =
+  "auth|storage|realtime|extensions|cron|net|vault|pgmq|pgmq_public|graphql|graphql_public|supabase_functions|supabase_migrations|pgbouncer|pgsodium|_realtime|_analytics";
+/** Tables of dumps that say what was going on in the services of Supabase. */
+const SERVICE_ROWS =
+  "audit_log_entries|flow_state|instances|mfa_amr_claims|mfa_challenges|mfa_factors|oauth_\\w+|one_time_tokens|refresh_tokens|saml_\\w+|schema_migrations|sessions|sso_\\w+";
+
+const RULES: readonly Rule[] = [
+  {
+    // A migration is one transaction here.
+    pattern: /^(begin|commit|end|start\s+transaction)(\s+(work|transaction))?$/i,
+    replacement: null,
+    change: ([statement]) => `removed "${statement}"`,
+  },
+  {
+    // Each new table is added to the publication here.
+    pattern:
+      /^(alter\s+publication\s+"?supabase_realtime"?\s+(add|set|owner)\b|(create|drop)\s+publication\s+(if\s+exists\s+)?"?supabase_realtime"?(?!["\w]))/i,
+    replacement: null,
+    change: "removed a statement about the publication supabase_realtime, which has all tables here",
+  },
+  {
+    pattern: new RegExp(
+      `^insert\\s+into\\s+("?)auth\\1\\s*\\.\\s*("?)(${SERVICE_ROWS})\\2(?!["\\w])|^select\\s+(pg_catalog\\.)?setval\\('("?)(auth|pgsodium|supabase_functions|cron|net|realtime)\\5\\.`,
+      "i",
+    ),
+    replacement: null,
+    change: ([, , , table]) => `removed ${table ? `rows of auth.${table}` : "the state of a sequence of Supabase"}`,
+  },
+  {
+    // Accounts have two ids here; the key is the number.
+    pattern: /\b(references\s+"?auth"?\s*\.\s*"?users"?)(?!["\w]|\s*\()/gi,
+    replacement: "$1 (id)",
+    change: 'added the column "id" to "references auth.users"',
+  },
+  {
+    pattern: /\breferences\s+"?auth"?\s*\.\s*"?sessions"?(?!["\w])(\s*\(\s*"?id"?\s*\))?/gi,
+    replacement: "references auth.token_sessions (id)",
+    change: "sessions are rows of auth.token_sessions",
+  },
+  {
+    pattern: /^((?:create(?:\s+unique)?|drop)\s+index|reindex\s+\w+)\s+concurrently\b/i,
+    replacement: "$1",
+    change: 'removed "concurrently" from an index',
+  },
+  {
+    pattern: /^create\s+(unique\s+)?index\b[^(]*\busing\s+"?(hnsw|ivfflat)"?/i,
+    replacement: (statement, [, , method]) =>
+      `do $index$ begin\nif exists (select from pg_catalog.pg_am where amname = '${method!.toLowerCase()}') then execute $statement$${statement}$statement$; end if;\nend $index$`,
+    change: ([, , method]) =>
+      `creates an index of type ${method} only where Postgres has it; searches are exact without`,
+  },
+  {
+    pattern: new RegExp(`^create\\s+schema\\s+(?!if\\b)("?(?:${SUPABASE_SCHEMAS})"?)(?![\\w"])`, "i"),
+    replacement: "create schema if not exists $1",
+    change: ([, schema]) => `schema ${schema} exists`,
+  },
+  {
+    pattern: new RegExp(`^(create\\s+schema\\s.*?)\\s+authorization\\s+${OWNERS}`, "i"),
+    replacement: "$1",
+    change: "the owner of the migrations owns the schema",
+  },
+  {
+    pattern: new RegExp(`\\b(owner\\s+to)\\s+${OWNERS}(?![\\w"])`, "gi"),
+    replacement: "$1 current_user",
+    change: "the owner of the migrations owns what belongs to a role of Supabase",
+  },
+  {
+    pattern: new RegExp(`^(alter\\s+default\\s+privileges)\\s+for\\s+(?:role|user)\\s+${OWNERS}(?![\\w"])`, "i"),
+    replacement: "$1",
+    change: "default privileges are those of the owner of the migrations",
+  },
+  {
+    pattern: /^alter\s+database\s+"?postgres"?(?![\w"])/i,
+    replacement: 'alter database ":DATABASE_NAME"',
+    change: "the database has its own name",
+  },
+  {
+    pattern: /^(drop|comment\s+on|alter)\s+event\s+trigger\s+"?(issue_\w+|pgrst_\w+|ensure_rls)"?/i,
+    replacement: null,
+    change: "removed an event trigger of Supabase",
+  },
+];
+
+/** Removes or changes a statement that cannot run here as it is; null if it stays. */
+export function adaptStatement(statement: string): AdaptedStatement | null {
+  let sql = statement;
+  const changes: string[] = [];
+  for (const { pattern, replacement, change } of RULES) {
+    const match = new RegExp(pattern.source, pattern.flags.replace("g", "")).exec(sql);
+    if (!match) continue;
+    changes.push(typeof change === "string" ? change : change(match));
+    if (replacement === null) return { sql: "", changes };
+    sql = typeof replacement === "string" ? sql.replace(pattern, replacement) : replacement(sql, match);
+  }
+  return changes.length === 0 ? null : { sql, changes };
+}

@@ -1,0 +1,212 @@
+import { existsSync, globSync } from "node:fs";
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { splitStatements, writeMigration } from "#migrate";
+import { adaptStatement } from "./adapt-statement.ts";
+import { adaptExtension, type ExtensionSources, SUPABASE_APIS, type SupabaseApi, vectorStandIn } from "./extensions.ts";
+import { AUTH_TABLES, findPrivateSchema, type Renaming } from "./renamed-schemas.ts";
+import { type ImportedConfig, importConfig } from "./supabase-config.ts";
+
+export type ImportedFile = { readonly path: string; readonly text: string };
+
+export type SupabaseImport = {
+  readonly files: readonly ImportedFile[];
+  /** Statements that were changed or removed, with their place, and settings without a counterpart. */
+  readonly changes: readonly string[];
+  /** For package.json. */
+  readonly settings: Readonly<Record<string, string>>;
+};
+
+type ImportOptions = {
+  /** Contains `supabase/migrations`. */
+  readonly projectFolder: string;
+  /** The files of the template. */
+  readonly templateFolder: string;
+  readonly apis: readonly SupabaseApi[];
+};
+
+/** A file of `supabase/migrations`. */
+type SourceFile = { readonly name: string; readonly text: string };
+
+const MIGRATION_NAME = /^(\d+)_?(.*)\.sql$/;
+/** The file of the template that belongs to an API. */
+const API_FILES: Readonly<Record<SupabaseApi, string>> = {
+  cron: "100-cron.sql",
+  net: "110-net.sql",
+  vault: "120-vault.sql",
+  queues: "130-queues.sql",
+  graphql: "140-graphql.sql",
+};
+/** A dump empties the search path of its connection, which the next migration would keep. */
+const SEARCH_PATH = `select pg_catalog.set_config('search_path', '"$user", public, extensions', false);\n`;
+/** Commands of psql in dumps, which Supabase's command leaves out, too. */
+const PSQL_COMMAND = /^\\(un)?restrict\b.*$/gm;
+const VECTOR_TYPE = /\bvector\s*\(\s*\d+\s*\)/i;
+
+/** The migrations and the seed of a Supabase project, as committed migrations after the template's. */
+export async function importSupabase({ projectFolder, templateFolder, apis }: ImportOptions): Promise<SupabaseImport> {
+  const folder = join(projectFolder, "supabase");
+  const sources = await readSources(folder);
+  const config = await readConfigFile(folder);
+  const changes: string[] = [...config.changes];
+  const extensions: ExtensionSources = { apis, folder: join(templateFolder, "extensions"), created: new Set() };
+  const seeds = config.seeds.flatMap((pattern) => globSync(pattern, { cwd: folder }).sort());
+  const seedTexts = await Promise.all([...new Set(seeds)].map((name) => readText(join(folder, name))));
+  const importer = new Importer(extensions, [...sources.map(({ text }) => text), ...seedTexts]);
+  if (importer.change !== null) changes.push(importer.change);
+
+  const base = [await readTemplateSql(join(templateFolder, "sql"), apis), ...config.buckets];
+  const usesVector = sources.findIndex(({ text }) => VECTOR_TYPE.test(text));
+  const createsVector = sources.findIndex(({ text }) =>
+    /create\s+extension\s+(if\s+not\s+exists\s+)?"?vector\b/i.test(text),
+  );
+  if (usesVector >= 0 && (createsVector < 0 || createsVector > usesVector)) {
+    base.push(`${await vectorStandIn(extensions.folder)};`);
+    extensions.created.add("vector");
+    changes.push("the type vector is used before its extension is created: the first migration creates it");
+  }
+  const first = writeMigration({ previous: null, message: "supabase", body: base.join("\n\n") });
+  const files: ImportedFile[] = [{ path: migrationPath(1, "supabase"), text: first.text }];
+  let previous = first.hash;
+  const created: string[] = [];
+  for (const [index, { name, text: source }] of sources.entries()) {
+    const [, version, title] = MIGRATION_NAME.exec(name)!;
+    const slug = title!.replace(/[^\w-]+/g, "-") || version!;
+    const { sql, changed } = await importer.adapt(source);
+    const { hash, text } = writeMigration({
+      previous,
+      message: slug,
+      body: `${SEARCH_PATH}${sql.trimEnd()}\n${recordVersion(version!, title!)}`,
+    });
+    files.push({ path: migrationPath(index + 2, slug), text });
+    changes.push(...changed.map((change) => `${name}: ${change}`));
+    created.push(...[...sql.matchAll(CLAIMS_FUNCTION)].map(([, schema = "public", found]) => `${schema}.${found}`));
+    previous = hash;
+  }
+  const hook = findClaimsHook(config.hook, created.at(-1) ?? null);
+  if (hook.change !== null) changes.push(hook.change);
+  if (seedTexts.length > 0) {
+    const { sql, changed } = await importer.adapt(seedTexts.join("\n"));
+    files.push({ path: "db/seed.sql", text: sql });
+    changes.push(...changed.map((change) => `seed.sql: ${change}`));
+  }
+  const settings = {
+    SUPABASE_APIS: apis.join(","),
+    ...config.settings,
+    ...(hook.name === null ? {} : { CLAIMS_HOOK: hook.name }),
+  };
+  return { files, changes, settings };
+}
+
+/** Reads `SUPABASE_APIS` as `init` is given it; all APIs if it is not set. */
+export function parseApis(names: string | undefined): SupabaseApi[] {
+  const all = Object.keys(SUPABASE_APIS) as SupabaseApi[];
+  if (names === undefined) return all;
+  const wanted = names
+    .split(",")
+    .map((name) => name.trim())
+    .filter((name) => name !== "");
+  const unknown = wanted.find((name) => !all.includes(name as SupabaseApi));
+  if (unknown !== undefined) throw new Error(`SUPABASE_APIS has no "${unknown}". It names some of ${all.join(", ")}.`);
+  return all.filter((api) => wanted.includes(api));
+}
+
+async function readSources(folder: string): Promise<SourceFile[]> {
+  const migrations = join(folder, "migrations");
+  if (!existsSync(migrations)) {
+    throw new Error(`There is no ${migrations}. Name the folder of the Supabase project with --from.`);
+  }
+  const names = (await readdir(migrations)).filter((name) => MIGRATION_NAME.test(name)).sort();
+  return Promise.all(names.map(async (name) => ({ name, text: await readText(join(migrations, name)) })));
+}
+
+async function readText(file: string): Promise<string> {
+  return (await readFile(file, "utf8"))
+    .replace(/^\uFEFF/, "")
+    .replaceAll("\r\n", "\n")
+    .replace(PSQL_COMMAND, "");
+}
+
+async function readConfigFile(folder: string): Promise<ImportedConfig> {
+  const file = join(folder, "config.toml");
+  return importConfig(existsSync(file) ? await readFile(file, "utf8") : "");
+}
+
+async function readTemplateSql(folder: string, apis: readonly SupabaseApi[]): Promise<string> {
+  const left = Object.entries(API_FILES).filter(([api]) => !apis.includes(api as SupabaseApi));
+  const names = (await readdir(folder)).filter((name) => !left.some(([, file]) => file === name)).sort();
+  return (await Promise.all(names.map((name) => readFile(join(folder, name), "utf8")))).join("\n");
+}
+
+function recordVersion(version: string, title: string): string {
+  const name = title.replaceAll("'", "''");
+  return `insert into supabase_migrations.schema_migrations (version, name) values ('${version}', '${name}') on conflict do nothing;`;
+}
+
+class Importer {
+  readonly #extensions: ExtensionSources;
+  readonly #renamings: readonly Renaming[];
+  /** What holds for the whole project. */
+  readonly change: string | null;
+
+  constructor(extensions: ExtensionSources, texts: readonly string[]) {
+    this.#extensions = extensions;
+    const ofPrivate = findPrivateSchema(texts);
+    this.#renamings = [AUTH_TABLES, ...(ofPrivate ? [ofPrivate] : [])];
+    this.change = ofPrivate?.change ?? null;
+  }
+
+  /** Removes or changes the statements that cannot run here, from the last to the first, so that offsets stay valid. */
+  async adapt(text: string): Promise<{ readonly sql: string; readonly changed: string[] }> {
+    const changed: string[] = [];
+    // In their order: only the first statement about an extension creates its stand-in.
+    const replacements: Replacement[] = [];
+    for (const { start, sql: statement } of splitStatements(text)) {
+      const found = (await adaptExtension(statement, this.#extensions)) ?? adaptStatement(statement);
+      if (found === null) continue;
+      replacements.push({ start, length: statement.length, sql: found.sql });
+      changed.push(...found.changes);
+    }
+    let sql = text;
+    for (const replacement of replacements.reverse()) sql = replaceAt(sql, replacement);
+    for (const { rename, change } of this.#renamings) {
+      const renamed = rename(sql);
+      if (renamed !== sql) changed.push(change);
+      sql = renamed;
+    }
+    return { sql, changed: [...new Set(changed)] };
+  }
+}
+
+type Replacement = { readonly start: number; readonly length: number; readonly sql: string };
+
+function replaceAt(text: string, { start, length, sql }: Replacement): string {
+  const rest = text.slice(start + length);
+  return text.slice(0, start) + sql + (sql === "" ? rest.replace(/^\s*;[ \t]*\n?/, "") : rest);
+}
+
+/** The name that Supabase's documentation gives to the function of the hook. */
+const CLAIMS_FUNCTION =
+  /create\s+(?:or\s+replace\s+)?function\s+(?:"?(\w+)"?\s*\.\s*)?"?(custom_access_token_hook)"?\s*\(/gi;
+const SQL_HOOK_ADDRESS = /^pg-functions:\/\/[^/]*\/([^/]+)\/([^/]+)$/;
+
+/** The hook of config.toml; a project that is configured in the dashboard has only the function. */
+function findClaimsHook(
+  { isDisabled, address }: ImportedConfig["hook"],
+  created: string | null,
+): { readonly name: string | null; readonly change: string | null } {
+  const [, schema, title] = SQL_HOOK_ADDRESS.exec(address ?? "") ?? [];
+  const name = schema && title ? `${schema}.${title}` : created;
+  if (address !== null && !schema)
+    return {
+      name: null,
+      change: `config.toml: the hook ${address} is not called; CLAIMS_HOOK names SQL functions only`,
+    };
+  if (name === null) return { name, change: null };
+  if (isDisabled) return { name: null, change: `config.toml disables the hook; to use it, set CLAIMS_HOOK=${name}` };
+  return { name, change: `package.json: set CLAIMS_HOOK to ${name}, which adds claims to tokens` };
+}
+
+function migrationPath(number: number, slug: string): string {
+  return `db/migrations/committed/${String(number).padStart(6, "0")}-${slug}.sql`;
+}

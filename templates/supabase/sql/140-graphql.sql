@@ -1,0 +1,13 @@
+-- What pg_graphql's functions answer on Supabase where the extension is off. GraphQL itself is at /graphql.
+create schema graphql;
+create schema graphql_public;
+grant usage on schema graphql, graphql_public to postgres, anon, authenticated, service_role;
+comment on schema graphql_public is 'The entry point of pg_graphql, which answers that it is not enabled.';
+create function graphql.resolve(query text, variables jsonb default '{}', "operationName" text default null, extensions jsonb default null)
+returns jsonb language sql stable set search_path = '' as $$
+  select jsonb_build_object('errors', jsonb_build_array(jsonb_build_object('message', 'pg_graphql extension is not enabled. GraphQL is served at /graphql.')));
+$$;
+create function graphql_public.graphql("operationName" text default null, query text default null, variables jsonb default null, extensions jsonb default null)
+returns jsonb language sql stable set search_path = '' as $$
+  select graphql.resolve(query, coalesce(variables, '{}'), "operationName", extensions);
+$$;

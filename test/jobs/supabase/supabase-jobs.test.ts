@@ -1,0 +1,122 @@
+import pg from "pg";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Service } from "../../../service/service.ts";
+import { serve } from "../../serve.ts";
+import { makeSupabaseProject, type SupabaseProject } from "../../supabase-template.ts";
+import { until } from "../../until.ts";
+import { type Receiver, startReceiver } from "../webhooks/receiver.ts";
+
+const MIGRATION = `
+  create table public.log (id bigint generated always as identity primary key, who text default current_user, at timestamptz default clock_timestamp());
+  grant insert on public.log to service_role;
+  select cron.schedule('each second', '1 second', 'insert into public.log default values');
+  select cron.schedule('fails', '1 second', 'select 1 / 0');
+  select cron.schedule('outside a transaction', '1 second', 'vacuum public.log');
+  select cron.schedule('slow', '1 second', 'select pg_sleep(30)');
+  select cron.schedule('off', '1 second', 'select 1');
+  select cron.alter_job((select jobid from cron.job where jobname = 'off'), active => false);
+  insert into cron.job (jobname, schedule, command, username) values ('of a role', '1 second', 'insert into public.log default values', 'service_role');`;
+
+let project: SupabaseProject;
+let owner: pg.Client;
+let service: Service;
+let receiver: Receiver;
+
+beforeAll(async () => {
+  receiver = await startReceiver();
+  project = await makeSupabaseProject({ "migrations/20240101000000_jobs.sql": MIGRATION });
+  owner = new pg.Client({ connectionString: project.database.ownerUrl });
+  await owner.connect();
+  service = await serve(project.database, { BASE_SCHEMA: "platform", WEBHOOK_NETWORK: "loopback" });
+});
+afterAll(async () => {
+  await service?.stop();
+  await owner?.end();
+  await receiver?.close();
+  await project?.database.drop();
+});
+
+async function lastRun(job: string) {
+  const { rows } = await owner.query(
+    `select detail.status, return_message, username, count(*) over ()::int as runs from cron.job_run_details as detail
+     join cron.job using (jobid, username) where jobname = $1 and (detail.status <> 'running' or $1 = 'slow') order by runid desc limit 1`,
+    [job],
+  );
+  return rows[0];
+}
+
+describe("cron.job", () => {
+  test("commands run at their times as the role of the job, and each run is recorded", async () => {
+    await until(async () => (await lastRun("each second"))?.runs >= 2);
+    expect(await lastRun("each second")).toMatchObject({
+      status: "succeeded",
+      return_message: "INSERT 0 1",
+      username: "postgres",
+    });
+    await until(async () => (await lastRun("of a role")) !== undefined);
+    const { rows } = await owner.query("select distinct who from log order by 1");
+    expect(rows).toEqual([{ who: "postgres" }, { who: "service_role" }]);
+  });
+
+  test("a command that fails, and one that refuses a transaction, are recorded as pg_cron does", async () => {
+    await until(async () => (await lastRun("fails")) && (await lastRun("outside a transaction")));
+    expect(await lastRun("fails")).toMatchObject({ status: "failed", return_message: "ERROR:  division by zero" });
+    expect(await lastRun("outside a transaction")).toMatchObject({ status: "succeeded", return_message: "VACUUM" });
+  });
+
+  test("a job does not run while its last run goes on, nor when it is inactive or unscheduled", async () => {
+    const before = (await lastRun("each second")).runs;
+    await until(async () => (await lastRun("each second")).runs > before + 1);
+    expect(await lastRun("slow")).toMatchObject({ status: "running", runs: 1 });
+    expect(await lastRun("off")).toBeUndefined();
+    await owner.query("select cron.unschedule('slow')");
+  });
+});
+
+describe("net", () => {
+  const responseTo = async (request: string) => {
+    const find = () => owner.query("select * from net._http_response where id = $1", [request]);
+    await until(async () => (await find()).rowCount === 1);
+    return (await find()).rows[0];
+  };
+
+  test("a request is sent after the commit, and its response is recorded", async () => {
+    await owner.query("begin");
+    await owner.query(`select net.http_post($1, '{"rolled": "back"}')`, [receiver.url]);
+    await owner.query("rollback");
+    const { rows } = await owner.query<{ id: string }>(
+      `select net.http_post(url := $1, body := '{"id": 1}', params := '{"a": "b c"}', headers := '{"X-Secret": "s"}') as id`,
+      [receiver.url],
+    );
+    expect(await responseTo(rows[0]!.id)).toMatchObject({ status_code: 200, timed_out: false, error_msg: null });
+    expect(receiver.requests).toHaveLength(1);
+    expect(receiver.requests[0]).toMatchObject({ headers: { "x-secret": "s", "content-type": "application/json" } });
+    const { rows: queued } = await owner.query("select from net.http_request_queue");
+    expect(queued).toEqual([]);
+    const { rows: collected } = await owner.query("select (net.http_collect_response($1)).status", [rows[0]!.id]);
+    expect(collected).toEqual([{ status: "SUCCESS" }]);
+  });
+
+  test("addresses that WEBHOOK_NETWORK does not allow, and those that do not answer, are recorded as errors", async () => {
+    const send = async (url: string) =>
+      (await owner.query<{ id: string }>("select net.http_get($1) as id", [url])).rows[0]!.id;
+    expect(await responseTo(await send("http://169.254.169.254/latest/meta-data"))).toMatchObject({
+      status_code: null,
+      error_msg: expect.stringContaining("WEBHOOK_NETWORK"),
+    });
+    expect(await responseTo(await send("http://127.0.0.1:1/"))).toMatchObject({ status_code: null, timed_out: false });
+    expect(await responseTo(await send("no address"))).toMatchObject({ error_msg: "URL is malformed" });
+  });
+
+  test("with SUPABASE_APIS=vault nothing is sent and no job runs", async () => {
+    await service.stop();
+    service = await serve(project.database, { BASE_SCHEMA: "platform", SUPABASE_APIS: "vault" });
+    const runs = (await owner.query("select count(*)::int as runs from cron.job_run_details")).rows[0].runs;
+    await owner.query("select net.http_get($1)", [receiver.url]);
+    await owner.query("select pg_sleep(1.5)");
+    expect((await owner.query("select count(*)::int as runs from cron.job_run_details")).rows).toEqual([{ runs }]);
+    expect((await owner.query("select count(*)::int as waiting from net.http_request_queue")).rows).toEqual([
+      { waiting: 1 },
+    ]);
+  });
+});

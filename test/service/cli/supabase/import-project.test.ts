@@ -1,0 +1,127 @@
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { importSupabase, parseApis } from "../../../../service/cli/supabase/import-project.ts";
+import { importConfig } from "../../../../service/cli/supabase/supabase-config.ts";
+import { REPOSITORY } from "../../../repository.ts";
+
+async function importSql(
+  sql: string,
+  apis?: string,
+): Promise<{ readonly sql: string; readonly changes: readonly string[] }> {
+  const projectFolder = await mkdtemp(join(tmpdir(), "import-"));
+  try {
+    await mkdir(join(projectFolder, "supabase/migrations"), { recursive: true });
+    await writeFile(join(projectFolder, "supabase/migrations/1_a.sql"), sql);
+    const templateFolder = join(REPOSITORY, "templates/supabase");
+    const { files, changes } = await importSupabase({ projectFolder, templateFolder, apis: parseApis(apis) });
+    const text = files[1]!.text;
+    const start = text.indexOf(";\n") + 2;
+    return { sql: text.slice(start, text.indexOf("\ninsert into supabase_migrations")).trim(), changes };
+  } finally {
+    await rm(projectFolder, { recursive: true });
+  }
+}
+
+test.each([
+  ["alter table a owner to postgres", "alter table a owner to current_user"],
+  ['ALTER FUNCTION "public"."f"() OWNER TO "supabase_admin"', 'ALTER FUNCTION "public"."f"() OWNER TO current_user'],
+  ["alter table a owner to editor", "alter table a owner to editor"],
+  ["create schema auth", "create schema if not exists auth"],
+  ["create schema if not exists app authorization postgres", "create schema if not exists app"],
+  [
+    "alter default privileges for role postgres in schema x grant all on tables to anon",
+    "alter default privileges in schema x grant all on tables to anon",
+  ],
+  ["create table a (b uuid references auth.users)", "create table a (b uuid references auth.users (id))"],
+  ["create table a (b uuid references auth.sessions)", "create table a (b uuid references auth.token_sessions (id))"],
+  [
+    "create table a (b uuid references auth.mfa_factors (id))",
+    "create table a (b uuid references auth.mfa_factors (id))",
+  ],
+  [
+    'select * from auth.identities, "auth"."mfa_factors"',
+    "select * from supabase_auth.identities, supabase_auth.mfa_factors",
+  ],
+  ["insert into auth.identities (id) values (1)", "insert into supabase_auth.identity_rows (id) values (1)"],
+  ["select auth.identities_of(1)", "select auth.identities_of(1)"],
+  ["drop extension pg_net", "drop extension if exists pg_net"],
+  ["select 'a private.thing'", "select 'a private.thing'"],
+])("%s", async (statement, expected) => {
+  expect((await importSql(`${statement};`)).sql).toBe(`${expected};`);
+});
+
+test("a schema private of the project has another name, wherever it is a schema", async () => {
+  const { sql, changes } = await importSql(`
+    create schema private;
+    grant usage on schema public, private to authenticated;
+    create function "private".f() returns text language sql set search_path = private, public as 'select private.g()';
+    create table notes (private boolean, visibility text default 'private');
+    select set_config('search_path', 'private,public', false), x.private from x where nspname = 'private';`);
+  expect(sql.replace(/\n\s+/g, "\n")).toBe(`create schema app_private;
+grant usage on schema public, app_private to authenticated;
+create function app_private.f() returns text language sql set search_path = app_private, public as 'select app_private.g()';
+create table notes (private boolean, visibility text default 'private');
+select set_config('search_path', 'app_private,public', false), x.private from x where nspname = 'app_private';`);
+  expect(changes).toContain("schema private is the service's: the project's is called app_private");
+});
+
+test("an API that SUPABASE_APIS does not name has no schema, and its extension is told", async () => {
+  const { changes } = await importSql("create extension pg_cron; create extension pgmq;", "queues");
+  expect(changes).toContain(
+    "1_a.sql: removed the extension pg_cron: SUPABASE_APIS does not name cron, so statements that need it fail",
+  );
+  expect(changes).toContain("1_a.sql: removed the extension pgmq: schema pgmq and pgmq_public stands in for it");
+  expect(() => parseApis("cron, queue")).toThrow('SUPABASE_APIS has no "queue"');
+});
+
+test("config.toml becomes settings, and what has no counterpart is told", () => {
+  const { settings, changes, seeds, buckets } = importConfig(`
+    project_id = "app"
+    [api]
+    schemas = ["public", "app"]
+    max_rows = 1000
+    [db.seed]
+    sql_paths = ["./seeds/*.sql"]
+    [auth]
+    site_url = "http://localhost:3000"
+    additional_redirect_urls = ["https://example.org/**", "http://127.0.0.1:3000"]
+    enable_signup = false
+    minimum_password_length = 10
+    [auth.email]
+    enable_confirmations = true
+    max_frequency = "1m"
+    [auth.external.github]
+    enabled = true
+    client_id = "env(ID)"
+    [auth.hook.send_email]
+    enabled = true
+    uri = "pg-functions://postgres/public/f"
+    [auth.sessions]
+    timebox = "24h"
+    [storage.buckets.images]
+    public = true
+    file_size_limit = "50MiB"
+    [functions.hello]
+    verify_jwt = true`);
+  expect(settings).toEqual({
+    PGRST_DB_SCHEMAS: "public,app",
+    PGRST_DB_MAX_ROWS: "1000",
+    SITE_URL: "http://localhost:3000",
+    SIGN_IN_REDIRECTS: "https://example.org/*,http://127.0.0.1:3000",
+    AUTH_SIGN_UPS: "false",
+    AUTH_AUTOCONFIRM: "false",
+    MAIL_INTERVAL_SECONDS: "60",
+    PASSWORD_POLICY: "strict",
+  });
+  expect(seeds).toEqual(["./seeds/*.sql"]);
+  expect(buckets[0]).toContain("values ('images', 'images', true, 52428800, null)");
+  expect(changes).toEqual([
+    "config.toml: passwords of 10 characters become PASSWORD_POLICY=strict",
+    'config.toml: add the provider github by "npm run provider", its secrets are not in this file',
+    "config.toml: the hook send_email is not called here",
+    "config.toml: auth.sessions.timebox has no counterpart here",
+    "config.toml: functions.hello is not run here; keep edge functions with Supabase",
+  ]);
+});

@@ -1,0 +1,47 @@
+import pg from "pg";
+import { describe, expect, test } from "vitest";
+import { makeSupabaseProject } from "../../../supabase-template.ts";
+import { ACCESS } from "./shapes/access.ts";
+import { APPLICATIONS } from "./shapes/applications.ts";
+import { EXTENSIONS } from "./shapes/extensions.ts";
+import type { ShapeCheck } from "./shapes/shape.ts";
+import { STARTERS } from "./shapes/starters.ts";
+
+/** Runs the statement as the caller, and takes back what it did. */
+async function runCheck(client: pg.Client, { as, claims = {}, sql, rows, error }: ShapeCheck): Promise<void> {
+  const isUser = /^[0-9a-f-]{36}$/.test(as);
+  const role = isUser ? "authenticated" : as;
+  await client.query("begin");
+  try {
+    const jwt = { role, ...(isUser ? { sub: as } : {}), ...claims };
+    await client.query("select set_config('request.jwt.claims', $1, true)", [JSON.stringify(jwt)]);
+    if (role !== "owner") await client.query(`set local role ${role}`);
+    const result = client.query({ text: sql, rowMode: "array" });
+    if (error !== undefined) return await expect(result, sql).rejects.toMatchObject({ code: error });
+    const found = (await result).rows;
+    if (rows !== undefined) expect(found, sql).toEqual(rows);
+  } finally {
+    await client.query("rollback");
+  }
+}
+
+const SHAPES = [...STARTERS, ...ACCESS, ...EXTENSIONS, ...APPLICATIONS];
+
+describe("shapes of public Supabase projects", () => {
+  test("are at least forty", () => {
+    expect(new Set(SHAPES.map(({ name }) => name)).size).toBeGreaterThanOrEqual(40);
+  });
+
+  test.each(SHAPES)("$name", async ({ files, checks, changes = [] }) => {
+    const project = await makeSupabaseProject(files);
+    const client = new pg.Client({ connectionString: project.database.ownerUrl });
+    try {
+      await client.connect();
+      for (const check of checks) await runCheck(client, check);
+      for (const change of changes) expect(project.changes.join("\n")).toContain(change);
+    } finally {
+      await client.end();
+      await project.database.drop();
+    }
+  });
+});
