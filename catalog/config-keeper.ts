@@ -19,9 +19,11 @@ import { parseSettings } from "./roles.ts";
 const LOGIN_SETTINGS = `
   select pg_catalog.unnest(setconfig) as setting
   from pg_catalog.pg_db_role_setting
-  where setrole = (select oid from pg_catalog.pg_roles where rolname = session_user)
-    and setdatabase in (0, (select oid from pg_catalog.pg_database where datname = pg_catalog.current_database()))
-  order by setdatabase <> 0`;
+  where setrole operator(pg_catalog.=) (select oid from pg_catalog.pg_roles where rolname operator(pg_catalog.=) session_user)
+    and setdatabase operator(pg_catalog.=) any (array[
+      0, (select oid from pg_catalog.pg_database where datname operator(pg_catalog.=) pg_catalog.current_database())
+    ]::pg_catalog.oid[])
+  order by setdatabase operator(pg_catalog.<>) 0::pg_catalog.oid`;
 
 const CURRENT_VALUES =
   "select name, pg_catalog.current_setting(name, true) as value from pg_catalog.unnest($1::pg_catalog.text[]) as name";

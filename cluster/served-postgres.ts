@@ -10,6 +10,7 @@ import {
   type ServerOptions,
   UnsuitableServerError,
   withClient,
+  withServiceClient,
 } from "#postgres/client";
 import { readOrMakeSecrets } from "#runtime";
 import { runningCluster, startCluster, superviseCluster } from "./embedded/cluster.ts";
@@ -234,7 +235,7 @@ async function embeddedPostgres(config: Config, urlOf: UrlOf, close: () => Promi
  * meanwhile waits for it: of two that create or change the same object at the same time, Postgres lets one fail.
  */
 async function prepareEmbeddedDatabase({ dataDir, embeddedPort }: Config, rootUrl: string): Promise<string | null> {
-  return withClient(rootUrl, async (client) => {
+  return withServiceClient(rootUrl, async (client) => {
     // Ends with the connection.
     await client.query("select pg_catalog.pg_advisory_lock(pg_catalog.hashtext($1))", [
       "prepare the embedded database",
@@ -252,7 +253,9 @@ async function prepareEmbeddedDatabase({ dataDir, embeddedPort }: Config, rootUr
 
 /** The name of the login that requests use. */
 export async function loginRoleOf(url: string): Promise<string> {
-  const { rows } = await withClient(url, (client) => client.query<{ name: string }>("select session_user as name"));
+  const { rows } = await withServiceClient(url, (client) =>
+    client.query<{ name: string }>("select session_user as name"),
+  );
   return rows[0]!.name;
 }
 
@@ -288,7 +291,7 @@ async function refuseOtherDatabase(ofRequests: DatabaseSetting, ofOwner: Databas
 
 /** A pooler may use another database name; a standby has its primary's system identifier. */
 function identityOf(url: string): Promise<DatabaseIdentity> {
-  return withClient(url, async (client) => {
+  return withServiceClient(url, async (client) => {
     const { rows } = await client.query<{ name: string }>("select pg_catalog.current_database() as name");
     return { name: rows[0]!.name, cluster: await clusterOf(client) };
   });

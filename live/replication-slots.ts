@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import pg from "pg";
-import { withClient } from "#postgres/client";
+import { withServiceClient } from "#postgres/client";
 import { formatLsn, type Lsn, parseLsn } from "#postgres/database";
 import { unavailable } from "#runtime";
 import type { Logger } from "#runtime/log";
@@ -233,7 +233,7 @@ export class KeeperSlot {
   async retire(): Promise<boolean> {
     this.#samples = [];
     await this.#pendingQuery;
-    const dropped = withClient(this.#options.url, dropKeeperSlot).catch((error) => {
+    const dropped = withServiceClient(this.#options.url, dropKeeperSlot).catch((error) => {
       this.#options.log.warn({ err: error }, "the slot that keeps changes for those who resume was not dropped");
       return false;
     });
@@ -248,7 +248,7 @@ export class KeeperSlot {
   }
 
   async #advance(to: Lsn): Promise<void> {
-    await withClient(this.#options.url, (client) => advanceKeeperSlot(client, to)).catch((error) => {
+    await withServiceClient(this.#options.url, (client) => advanceKeeperSlot(client, to)).catch((error) => {
       this.#options.log.warn(
         { err: error, to: formatLsn(to) },
         "the slot that keeps changes for those who resume stays behind",

@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import pg from "pg";
 import type { Config } from "#config";
-import { requireSupportedServer, withClient } from "#postgres/client";
+import { requireSupportedServer, withClient, withServiceClient } from "#postgres/client";
 import { commandLine } from "#runtime";
 import { applyCommitted, applyCurrent, findErrorOffset, MigrationError } from "./apply-migrations.ts";
 import { commitCurrent, makeSchemaTexts, uncommitLast, writeSchemaFiles } from "./commit.ts";
@@ -126,8 +126,8 @@ type UpToDateOptions = {
 type UsersAccess = "open" | "owner";
 
 const CALLABLE_FUNCTION = `
-  select from pg_catalog.pg_proc p join pg_catalog.pg_namespace n on n.oid = p.pronamespace
-  where n.nspname = 'auth' and p.proname = $1
+  select from pg_catalog.pg_proc p join pg_catalog.pg_namespace n on n.oid operator(pg_catalog.=) p.pronamespace
+  where n.nspname operator(pg_catalog.=) 'auth' and p.proname operator(pg_catalog.=) $1
     and pg_catalog.has_schema_privilege(n.oid, 'usage') and pg_catalog.has_function_privilege(p.oid, 'execute')`;
 
 /** Whether this login may call the function; a database without our migrations has none of them. */
@@ -218,7 +218,7 @@ async function migrateIfNeeded(
 }
 
 function checkDatabase(url: string, { kind }: MigrationState): Promise<void> {
-  return withClient(url, async (client) => {
+  return withServiceClient(url, async (client) => {
     await requireSupportedServer(client);
     await requireStandardStrings(client);
     if (kind !== "foreign") await requireWritable(client);
@@ -226,7 +226,7 @@ function checkDatabase(url: string, { kind }: MigrationState): Promise<void> {
 }
 
 function readState({ url, histories }: Required<MigrateSettings>): Promise<MigrationState> {
-  return withClient(url, (client) => readMigrationState(client, histories));
+  return withServiceClient(url, (client) => readMigrationState(client, histories));
 }
 
 /** With other encodings some migrations would be applied before one fails. */

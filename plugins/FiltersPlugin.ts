@@ -7,6 +7,7 @@ import { itemCodecOf, toFlatCodec } from "./ArrayDimensionsPlugin.ts";
 import { castToComparable } from "./codecs.ts";
 import { type FilterSource, withRowFilter } from "./field-sources.ts";
 import { assignUniqueNames } from "./name-claims.ts";
+import { equals, operatorOf } from "./operators.ts";
 import { type Codec, inputTypeOf, isTable, keyOf, type PgTable, resourcesOf } from "./table.ts";
 import { mayExecute, mayUse, type VisibilityRule, withVisibility } from "./VisibilityPlugin.ts";
 
@@ -222,7 +223,7 @@ function columnFilters(build: GraphileBuild.Build, table: PgTable, column: strin
     return makeFilter(element, `With this among its ${name}.`, itemCodecOf(codec), false, {
       codec: toFlatCodec(codec),
       isItem: true,
-      condition: (columnSql, value) => sql`${columnSql} @> ${value}`,
+      condition: (columnSql, value) => sql`${columnSql} ${operatorOf(codec, "@>")} ${value}`,
     });
   }
   if (TIME_TYPES.has(codec.name)) {
@@ -231,18 +232,21 @@ function columnFilters(build: GraphileBuild.Build, table: PgTable, column: strin
     return [
       ...makeFilter(`${eventName}After`, `With a later ${name}.`, codec, false, {
         codec,
-        condition: (columnSql, value) => sql`${columnSql} > ${value}`,
+        condition: (columnSql, value) => sql`${columnSql} ${operatorOf(codec, ">")} ${value}`,
       }),
       ...makeFilter(`${eventName}Before`, `With an earlier ${name}.`, codec, false, {
         codec,
-        condition: (columnSql, value) => sql`${columnSql} < ${value}`,
+        condition: (columnSql, value) => sql`${columnSql} ${operatorOf(codec, "<")} ${value}`,
       }),
     ];
   }
   if (!methods.some((method) => EQUALITY_METHODS.has(method)) && !extensions?.tags?.filterable) return [];
   return makeFilter(name, `With this ${name}.`, codec, true, {
     codec: castToComparable(sql.blank, codec)[1],
-    condition: (columnSql, value) => sql`${castToComparable(columnSql, codec)[0]} = ${value}`,
+    condition: (columnSql, value) => {
+      const [compared, comparedCodec] = castToComparable(columnSql, codec);
+      return equals(comparedCodec, compared, value);
+    },
   });
 }
 

@@ -28,6 +28,7 @@ import { withNonNullItems } from "./graphql-types.ts";
 import { invalidIdError, isIdCodec } from "./IdScalarPlugin.ts";
 import { hasNestedFields } from "./nested-inputs.ts";
 import { insertNestedRow } from "./nested-insert.ts";
+import { equals } from "./operators.ts";
 import { inputTypeOf, isTable, keyOf, outputTypeOf, type PgTable, sqlNameOf, writableColumnsOf } from "./table.ts";
 import {
   allRules,
@@ -300,7 +301,7 @@ function deleteRow(table: PgTable, key: KeySteps): Step<boolean> {
   return sideEffectWithPgClient(table.executor, list(Object.values(key)), async (client, values) => {
     const conditions = columns.map((column, index) => {
       const { codec } = table.codec.attributes[column]!;
-      return sql`${sql.identifier(column)} = ${sqlValueWithCodec(values[index], codec)}`;
+      return equals(codec, sql.identifier(column), sqlValueWithCodec(values[index], codec));
     });
     const { rowCount } = await client.query(
       sql.compile(sql`delete from ${from} where ${sql.join(conditions, " and ")}`),

@@ -39,6 +39,7 @@ export {
   quoteSqlName,
   sqlTypeName,
 } from "./omitted-objects.ts";
+export { equals, operatorOf, rowOperatorOf } from "./operators.ts";
 export {
   type OrderSql,
   orderExpressionsOf,
@@ -48,7 +49,7 @@ export {
   readPage,
 } from "./PaginationPlugin.ts";
 export { makePreset } from "./preset.ts";
-export { type BindValue, conditionOf } from "./row-conditions.ts";
+export { type BindValue, conditionOf, joinPairs } from "./row-conditions.ts";
 export { parseRowEvent, type RowEvent, topicsOf } from "./row-events.ts";
 export { mutationsOfTable } from "./TableMutationsPlugin.ts";
 export { isTransaction } from "./TransactionPlugin.ts";

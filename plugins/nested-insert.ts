@@ -4,6 +4,7 @@ import { type ExecutionDetails, type GrafastResultsList, Step } from "grafast";
 import type { GraphQLInputType, GraphQLSchema } from "grafast/graphql";
 import { RESULT_SETTING } from "./function-call.ts";
 import { type RowInput, readRowInput } from "./nested-inputs.ts";
+import { equals } from "./operators.ts";
 import { keyOf, type PgTable } from "./table.ts";
 
 /** A row to insert with related rows. The statements for that are sent before the one that has it among its values. */
@@ -28,8 +29,8 @@ export class RowInsertion {
 export function isInsertedRow(table: PgTable, row: SQL, setting: SQL = sql.literal(RESULT_SETTING)): SQL[] {
   return keyOf(table)!.map((column, index) => {
     const { codec } = table.codec.attributes[column]!;
-    const value = sql`(pg_catalog.current_setting(${setting})::pg_catalog.json->>${sql.literal(index)})::${codec.sqlType}`;
-    return sql`${row}.${sql.identifier(column)} = ${value}`;
+    const value = sql`(pg_catalog.current_setting(${setting})::pg_catalog.json operator(pg_catalog.->>) ${sql.literal(index)})::${codec.sqlType}`;
+    return equals(codec, sql`${row}.${sql.identifier(column)}`, value);
   });
 }
 

@@ -4,7 +4,8 @@ import { memoizePerObject } from "#runtime";
 import { itemCodecOf } from "./ArrayDimensionsPlugin.ts";
 import { baseCodecOf, castToComparable } from "./codecs.ts";
 import { toOriginalCodec } from "./IdScalarPlugin.ts";
-import type { Codec, PgRelation } from "./table.ts";
+import { equals, type OperatorName, operatorOf } from "./operators.ts";
+import type { Codec, PgRelation, PgTable } from "./table.ts";
 
 /** What a field of a `where` input stands for. */
 export type ConditionField =
@@ -115,11 +116,21 @@ function existsRelated({ relation }: RelatedField, row: SQL, condition: (related
 }
 
 /** The related rows of a row. */
-export function joinRelation({ localAttributes, remoteAttributes }: PgRelation, row: SQL, related: SQL): SQL {
-  const pairs = localAttributes.map(
-    (column, index) => sql`${related}.${sql.identifier(remoteAttributes[index]!)} = ${row}.${sql.identifier(column)}`,
-  );
-  return sql.join(pairs, " and ");
+export function joinRelation(relation: PgRelation, row: SQL, related: SQL): SQL {
+  return sql.join(joinPairs(relation, row, related), " and ");
+}
+
+/** The conditions by which the rows of a relation are joined. */
+export function joinPairs(
+  { localAttributes, remoteAttributes, remoteResource }: PgRelation,
+  row: SQL,
+  related: SQL,
+): SQL[] {
+  return localAttributes.map((column, index) => {
+    const name = remoteAttributes[index]!;
+    const { codec } = (remoteResource as PgTable).codec.attributes[name]!;
+    return equals(codec, sql`${related}.${sql.identifier(name)}`, sql`${row}.${sql.identifier(column)}`);
+  });
 }
 
 function conditionOfColumn(codec: Codec, operators: InputObject, column: SQL, bind: BindValue): SQL {
@@ -171,19 +182,20 @@ function isComparableItem(codec: Codec): boolean {
   return !codec.arrayOfCodec && operatorFamilyOf(codec) !== "none";
 }
 
-function compare(operator: SQL, description: string): RowOperator {
+function compare(operator: OperatorName, description: string): RowOperator {
   return {
     operand: "value",
     description,
-    condition: (column, codec, value, bind) => sql`(${column} ${operator} ${bind(value, codec)})`,
+    condition: (column, codec, value, bind) => sql`(${column} ${operatorOf(codec, operator)} ${bind(value, codec)})`,
   };
 }
 
-function matchText(operator: SQL, description: string): RowOperator {
+function matchText(operator: OperatorName, description: string): RowOperator {
   return {
     operand: "text",
     description,
-    condition: (column, _codec, value, bind) => sql`(${column} ${operator} ${bind(value, TYPES.text)})`,
+    condition: (column, codec, value, bind) =>
+      sql`(${column} ${operatorOf(codec, operator)} ${bind(value, TYPES.text)})`,
   };
 }
 
@@ -204,26 +216,35 @@ function search(toQuery: SQL, description: string): RowOperator {
 }
 
 const EQUALITY: RowOperators = {
-  eq: compare(sql`=`, "Equal."),
-  neq: compare(sql`<>`, "Not equal; null is neither equal nor unequal."),
+  eq: compare("=", "Equal."),
+  neq: compare("<>", "Not equal; null is neither equal nor unequal."),
   in: {
     operand: "list of values",
     description: "Equal to one of the values.",
-    condition: (column, codec, value, bind) => sql`(${column} = any (${bind(value, listCodecOf(codec))}))`,
+    condition: (column, codec, value, bind) =>
+      sql`(${column} ${operatorOf(codec, "=")} any (${bind(value, listCodecOf(codec))}))`,
   },
-  isdistinct: compare(sql`is distinct from`, "Not equal, where null equals null."),
+  isdistinct: {
+    operand: "value",
+    description: "Not equal, where null equals null.",
+    condition(column, codec, value, bind) {
+      const compared = bind(value, codec);
+      // `is distinct from` would take the `=` on the search path.
+      return sql`(not coalesce(${equals(codec, column, compared)}, ${column} is null and ${compared} is null))`;
+    },
+  },
 };
 
 const ORDER: RowOperators = {
-  gt: compare(sql`>`, "Greater, or later."),
-  gte: compare(sql`>=`, "Greater or equal."),
-  lt: compare(sql`<`, "Less, or earlier."),
-  lte: compare(sql`<=`, "Less or equal."),
+  gt: compare(">", "Greater, or later."),
+  gte: compare(">=", "Greater or equal."),
+  lt: compare("<", "Less, or earlier."),
+  lte: compare("<=", "Less or equal."),
 };
 
 const CONTAINMENT: RowOperators = {
-  cs: compare(sql`@>`, "Contains the value."),
-  cd: compare(sql`<@`, "Is contained in the value."),
+  cs: compare("@>", "Contains the value."),
+  cd: compare("<@", "Is contained in the value."),
 };
 
 const SEARCH: RowOperators = {
@@ -242,22 +263,22 @@ export const OPERATORS: Readonly<Record<OperatorFamily, RowOperators>> = {
   text: {
     ...EQUALITY,
     ...ORDER,
-    like: matchText(sql`like`, "Matches the pattern; `%` is any text, `_` any character."),
-    ilike: matchText(sql`ilike`, "As `like`, without regard to case."),
-    match: matchText(sql`~`, "Matches the regular expression."),
-    imatch: matchText(sql`~*`, "As `match`, without regard to case."),
+    like: matchText("~~", "Matches the pattern; `%` is any text, `_` any character."),
+    ilike: matchText("~~*", "As `like`, without regard to case."),
+    match: matchText("~", "Matches the regular expression."),
+    imatch: matchText("~*", "As `match`, without regard to case."),
     ...SEARCH,
   },
-  list: { ...COMPARISON, ...CONTAINMENT, ov: compare(sql`&&`, "Has an item in common with the value.") },
+  list: { ...COMPARISON, ...CONTAINMENT, ov: compare("&&", "Has an item in common with the value.") },
   range: {
     ...COMPARISON,
     ...CONTAINMENT,
-    ov: compare(sql`&&`, "Overlaps the value."),
-    sl: compare(sql`<<`, "Is strictly left of the value."),
-    sr: compare(sql`>>`, "Is strictly right of the value."),
-    nxr: compare(sql`&<`, "Does not extend to the right of the value."),
-    nxl: compare(sql`&>`, "Does not extend to the left of the value."),
-    adj: compare(sql`-|-`, "Is adjacent to the value."),
+    ov: compare("&&", "Overlaps the value."),
+    sl: compare("<<", "Is strictly left of the value."),
+    sr: compare(">>", "Is strictly right of the value."),
+    nxr: compare("&<", "Does not extend to the right of the value."),
+    nxl: compare("&>", "Does not extend to the left of the value."),
+    adj: compare("-|-", "Is adjacent to the value."),
   },
   json: { ...COMPARISON, ...CONTAINMENT },
   "full text": SEARCH,

@@ -5,7 +5,7 @@ import { deleteStaleDrafts } from "#cluster/embedded";
 import { isEmbedded, type LoadedConfig, readConfig } from "#config";
 import { type AdminServer, openAdminServer } from "#http/admin";
 import { displayPath, type MigrateSettings, type MigrationWatch, readUsersAccess, watchMigrations } from "#migrate";
-import { withClient } from "#postgres/client";
+import { withServiceClient } from "#postgres/client";
 import { commandLine } from "#runtime";
 import { makeLogger, standardOutput } from "#runtime/log";
 import { acceptsStartArguments } from "./cli/command.ts";
@@ -104,7 +104,7 @@ function hasHome(): boolean {
 }
 
 async function printBanner({ url, postgres }: RunningService): Promise<void> {
-  const hasUsers = (await withClient(postgres.migrate.url, readUsersAccess)) !== null;
+  const hasUsers = (await withServiceClient(postgres.migrate.url, readUsersAccess)) !== null;
   const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
   const data = isEmbedded(config) ? `${resolve(config.dataDir)} (embedded Postgres)` : "DATABASE_URL";
   print(`
@@ -141,7 +141,7 @@ async function reloadSchema(): Promise<void> {
   if (!service || stoppingSince !== null) return;
   report("SIGUSR1 received, reloading the schema");
   try {
-    await withClient(service.postgres.migrate.url, (client) =>
+    await withServiceClient(service.postgres.migrate.url, (client) =>
       client.query("select pg_catalog.pg_notify($1, 'reload schema')", [config.channel]),
     );
   } catch (error) {

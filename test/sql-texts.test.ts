@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { REPOSITORY } from "./repository.ts";
+import { REPOSITORY, serviceFiles } from "./repository.ts";
 import { type SqlText, sqlTexts } from "./sql-texts.ts";
 
 /** `from users as account`, `join ${table} t`, `from (select …) as recent`: not functions, whose alias is a value. */
@@ -124,5 +124,31 @@ test("finds types and names of relations of Postgres without their schema", () =
 test("the SQL of the sources names types of Postgres with their schema", () => {
   const texts = sqlTexts().filter(({ file }) => !ON_SAFE_PATH.test(file));
   const offences = texts.flatMap((text) => unqualifiedTypes(text).map((name) => `${text.file}:${text.line} ${name}`));
+  expect(offences).toEqual([]);
+});
+
+/** Written between two values whose types are a user's: `operatorIn` and `operatorOf` choose the operator by the type. */
+const FIXED_OPERATOR =
+  /\} (?:=|<>|<=?|>=?|@>|<@|&&|like|ilike|~\*?|is (?:not )?distinct from) (?:any \()?\$\{(?!sql\.literal)/;
+/** Assignments, numbers of rows, and types whose operators are on the search path. */
+const OF_KNOWN_TYPES = /const (?:set|assignments|isLinked) =|operatorSchema === null/;
+
+function fixedOperators(source: string): string[] {
+  return source.split("\n").filter((line) => FIXED_OPERATOR.test(line) && !OF_KNOWN_TYPES.test(line));
+}
+
+test("finds an operator that is written between two values", () => {
+  const dynamic = (text: string) => text.replaceAll("{", () => "$\u007b");
+  expect(fixedOperators(dynamic("sql`{left} = {right}`"))).toHaveLength(1);
+  expect(fixedOperators(dynamic("sql`{column} is distinct from {value}`"))).toHaveLength(1);
+  expect(fixedOperators(dynamic("sql`{left} {operatorOf(codec, name)} {right}`"))).toEqual([]);
+});
+
+test("the operators between values of requests are chosen by the values' type", () => {
+  const files = serviceFiles().filter((file) => /^(planner|plugins|graphql\/compile)\//.test(file));
+  expect(files.length).toBeGreaterThan(60);
+  const offences = files.flatMap((file) =>
+    fixedOperators(readFileSync(join(REPOSITORY, file), "utf8")).map((line) => `${file}: ${line.trim()}`),
+  );
   expect(offences).toEqual([]);
 });

@@ -2,7 +2,7 @@ import { mkdir, readdir, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import type { CronItem, Task, TaskList } from "graphile-worker";
 import type { FileStore } from "#files";
-import { withClient } from "#postgres/client";
+import { withServiceClient } from "#postgres/client";
 import type { AsOwner } from "#postgres/database";
 import type { Logger } from "#runtime/log";
 import { writeArchive } from "./write-archive.ts";
@@ -106,7 +106,7 @@ export class ScheduledBackup {
 
   /** False if another backup is in progress: two at once would only slow each other. */
   async #withLock(work: () => Promise<void>): Promise<boolean> {
-    return withClient(this.#options.url, async (client) => {
+    return withServiceClient(this.#options.url, async (client) => {
       const { rows } = await client.query<{ locked: boolean }>(TRY_LOCK, [BACKUP_TASK]);
       const { locked } = rows[0]!;
       if (locked) await work();

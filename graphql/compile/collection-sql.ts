@@ -2,13 +2,16 @@ import { createHash } from "node:crypto";
 import { generatePgParameterAnalysis, type PgSelectArgumentDigest, pgFromExpressionRuntime, TYPES } from "@dataplan/pg";
 import { type SQL, sql } from "@dataplan/pg/pg-sql2";
 import {
+  equals,
   type FunctionArgument,
   type OrderSql,
+  operatorOf,
   orderExpressionsOf,
   type PagePart,
   type PgRelation,
   type PgTable,
   type RowOrder,
+  rowOperatorOf,
   type SchemaResource,
   wholeRow,
 } from "#plugins";
@@ -71,10 +74,20 @@ export function tableOf({ remoteResource }: PgRelation): PgTable {
   return remoteResource as PgTable;
 }
 
-export function joinConditions({ localAttributes, remoteAttributes }: PgRelation, parent: SQL, row: SQL): SQL[] {
-  return localAttributes.map(
-    (column, index) => sql`${row}.${sql.identifier(remoteAttributes[index]!)} = ${parent}.${sql.identifier(column)}`,
-  );
+type KeyArgument = { readonly column: string; readonly argument: string };
+
+/** The conditions that the row has the key that the arguments give. */
+export function keyConditions(
+  { codec }: PgTable,
+  key: readonly KeyArgument[],
+  args: ReadonlyMap<string, InputValue>,
+  row: SQL,
+): SQL[] {
+  return key.map(({ column, argument }) => {
+    const { codec: columnCodec } = codec.attributes[column]!;
+    const value = parameterSql(args.get(argument)!, columnCodec);
+    return equals(columnCodec, sql`${row}.${sql.identifier(column)}`, value);
+  });
 }
 
 export function reversed<Term extends { readonly direction: "ASC" | "DESC" }>(term: Term): Term {
@@ -144,17 +157,19 @@ export function beyondCursor(table: PgTable, order: RowOrder, row: SQL, cursor: 
     terms.map(({ value }) => value),
     ", ",
   );
-  return sql`(${fragments}) ${first!.isAscending ? sql`>` : sql`<`} (${values})`;
+  const codecs = terms.map(({ codec }) => codec);
+  return sql`(${fragments}) ${rowOperatorOf(codecs, first!.isAscending ? ">" : "<")} (${values})`;
 }
 
 type CursorTerm = OrderSql & { readonly value: SQL; readonly isAscending: boolean };
 
 /** Whether a nullable column is null is a term of its own before it. */
 function beyondTerms([term, ...others]: readonly CursorTerm[]): SQL {
-  const { fragment, value, isNullable, isAscending } = term!;
-  const isBeyond = sql`${fragment} ${isAscending ? sql`>` : sql`<`} ${value}`;
+  const { fragment, value, codec, isNullable, isAscending } = term!;
+  const isBeyond = sql`${fragment} ${operatorOf(codec, isAscending ? ">" : "<")} ${value}`;
   if (others.length === 0) return isBeyond;
-  const isEqual = isNullable ? sql`${fragment} is not distinct from ${value}` : sql`${fragment} = ${value}`;
+  const isSame = equals(codec, fragment, value);
+  const isEqual = isNullable ? sql`coalesce(${isSame}, ${fragment} is null and ${value} is null)` : isSame;
   return sql`(${isBeyond}) or (${isEqual} and (${beyondTerms(others)}))`;
 }
 

@@ -10,6 +10,7 @@ import {
 import {
   type FieldSource,
   failureTextOf,
+  joinPairs,
   keepResult,
   orderExpressionsOf,
   ownValueSql,
@@ -29,8 +30,8 @@ import {
   callSql,
   concatenate,
   cursorSql,
-  joinConditions,
   jsonArrayOf,
+  keyConditions,
   mayBeNullRow,
   PageParts,
   type PageQuery,
@@ -44,7 +45,7 @@ import {
 } from "./collection-sql.ts";
 import { NotCompiled } from "./not-compiled.ts";
 import { type ObjectValue, objectValueOf } from "./object-values.ts";
-import { type OperationValues, parameterSql } from "./operation-values.ts";
+import type { OperationValues } from "./operation-values.ts";
 import { isCollectionArgument, orderOf, rowConditions } from "./row-arguments.ts";
 import { compileRowWrite, type RowWrite } from "./row-write.ts";
 import {
@@ -240,10 +241,7 @@ export class OperationCompiler {
   *#rowByKey({ table, key }: Source<"row">, field: Field, nodes: readonly FieldNode[]): Stepwise<SQL> {
     const args = this.#values.argumentsOf(field, nodes[0]!, isOneOf(key));
     const row = aliasOf(table);
-    const conditions = key.map(({ column, argument }) => {
-      const value = parameterSql(args.get(argument)!, table.codec.attributes[column]!.codec);
-      return sql`${row}.${sql.identifier(column)} = ${value}`;
-    });
+    const conditions = keyConditions(table, key, args, row);
     return sql`(${selectRows(rowsOf(table, row, conditions), yield* this.#tableItem(table, field.type, nodes, row))})`;
   }
 
@@ -252,7 +250,7 @@ export class OperationCompiler {
     const rows = path.map((relation) => aliasOf(tableOf(relation)));
     let item = yield* this.#tableItem(tableOf(path.at(-1)!), field.type, nodes, rows.at(-1)!);
     for (const [index, relation] of [...path.entries()].reverse()) {
-      const conditions = joinConditions(relation, rows[index - 1] ?? parent, rows[index]!);
+      const conditions = joinPairs(relation, rows[index - 1] ?? parent, rows[index]!);
       item = sql`(${selectRows(rowsOf(tableOf(relation), rows[index]!, conditions), item)})`;
     }
     return item;
@@ -265,7 +263,7 @@ export class OperationCompiler {
     const args = this.#values.argumentsOf(field, node, isKnown);
     const count = (name: string) => this.#values.constant(name, node, args.get(name)) as number | null;
     const row = aliasOf(table);
-    const conditions = relation ? joinConditions(relation, parent!, row) : [];
+    const conditions = relation ? joinPairs(relation, parent!, row) : [];
     const query: RowsSelect = {
       ...rowsOf(table, row, [...conditions, ...rowConditions(source, field, args, row)]),
       order: orderExpressionsOf(row, table, orderOf(source, field, node, args, this.#values)),

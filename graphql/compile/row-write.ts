@@ -23,7 +23,7 @@ import {
   writtenColumnOf,
 } from "#plugins";
 import type { Stepwise } from "#runtime/concurrency";
-import { aliasOf, mayBeNullRow, rowsOf, selectRows } from "./collection-sql.ts";
+import { aliasOf, keyConditions, mayBeNullRow, rowsOf, selectRows } from "./collection-sql.ts";
 import { NotCompiled } from "./not-compiled.ts";
 import { type CoercedVariables, type InputValue, mapLeaves, parameterSql } from "./operation-values.ts";
 import type { Field } from "./selection-reader.ts";
@@ -151,9 +151,7 @@ function writeSql({ table, verb, key }: WriteSource, field: Field, values: Value
     const given = inputs.map(({ value }) => value);
     return sql`insert into ${from} as ${row} (${sql.join(columns, ", ")}) values (${sql.join(given, ", ")})`;
   }
-  const conditions = key.map(({ column, argument }) => {
-    return sql`${row}.${sql.identifier(column)} = ${parameterSql(values.get(argument)!, codecOf(table, column))}`;
-  });
+  const conditions = keyConditions(table, key, values, row);
   const where = sql.join(conditions, " and ");
   if (verb === "delete") return sql`delete from ${from} as ${row} where ${where}`;
   if (inputs.length === 0) throw new NotCompiled("argument", "The input is empty.");

@@ -4,7 +4,7 @@ import type { PostgresUrls } from "#cluster";
 import { type Config, toPgConnectionString } from "#config";
 import type { FileStore } from "#files";
 import { REALTIME_PUBLICATION } from "#live";
-import { quotedName, withClient } from "#postgres/client";
+import { quotedName, withServiceClient } from "#postgres/client";
 import { collectionsOf, displacedTables } from "#rest-gateway/resource/collections";
 import { driftFindings, readDrift } from "../inspect/drift-checks.ts";
 import { runChecks, sortBySeverity } from "./doctor.ts";
@@ -43,7 +43,7 @@ export async function collectFindings(subject: DoctorSubject): Promise<DoctorFin
   const { requestUrl, directUrl } = postgres;
   const login = await readLoginFacts(requestUrl, { catalog, config });
   const clients = [config.anonRole, SIGNED_IN].filter((role) => catalog.roles.has(role));
-  const [replication, server, schedules, webhooks, rowFunctions, files, hasTrigger] = await withClient(
+  const [replication, server, schedules, webhooks, rowFunctions, files, hasTrigger] = await withServiceClient(
     directUrl,
     async (client) => [
       await readReplicationFacts(client, REALTIME_PUBLICATION),

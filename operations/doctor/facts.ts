@@ -3,7 +3,7 @@ import { CLAIMS_HOOK_ROLE } from "#accounts";
 import { type Catalog, exposedSchemas } from "#catalog";
 import { type Config, parseServers, toPgConnectionString } from "#config";
 import { KEEPER_SLOT_NAME } from "#live";
-import { quotedName, withClient } from "#postgres/client";
+import { quotedName, withServiceClient } from "#postgres/client";
 import { type ConnectionCapabilities, probeSessions } from "#postgres/database";
 
 /** What the checks examine. */
@@ -145,7 +145,9 @@ export async function readLoginFacts(
 ): Promise<LoginFacts> {
   const exposed = exposedSchemas(catalog).map(({ name }) => quotedName(name));
   const sessions = await probeSessions(url, config);
-  const { rows } = await withClient(url, (login) => login.query<Omit<LoginFacts, "sessions">>(LOGIN_SQL, [exposed]));
+  const { rows } = await withServiceClient(url, (login) =>
+    login.query<Omit<LoginFacts, "sessions">>(LOGIN_SQL, [exposed]),
+  );
   return { ...rows[0]!, sessions };
 }
 
@@ -268,7 +270,7 @@ type ReplicaRow = { readonly recovers: boolean; readonly feedback: boolean; read
 export async function readReplicaFacts(url: string): Promise<ReplicaFacts> {
   const { host } = new pg.Client({ connectionString: url });
   try {
-    const { recovers, feedback, copiesSlots } = await withClient(url, async (client) => {
+    const { recovers, feedback, copiesSlots } = await withServiceClient(url, async (client) => {
       const { rows } = await client.query<ReplicaRow>(REPLICA_SQL);
       return rows[0]!;
     });

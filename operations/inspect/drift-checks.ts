@@ -1,6 +1,6 @@
 import type { PostgresUrls } from "#cluster";
 import { findDrift, readCurrentState, readMigrationState, type SchemaDifference } from "#migrate";
-import { withClient } from "#postgres/client";
+import { withServiceClient } from "#postgres/client";
 import { commandLine } from "#runtime";
 import type { DoctorFinding } from "../doctor/facts.ts";
 
@@ -18,7 +18,7 @@ export async function readDrift({
   directUrl,
   migrate,
 }: Pick<PostgresUrls, "directUrl" | "migrate">): Promise<SchemaDrift> {
-  const { kind } = await withClient(directUrl, (client) => readMigrationState(client, migrate.histories));
+  const { kind } = await withServiceClient(directUrl, (client) => readMigrationState(client, migrate.histories));
   if (kind !== "current") return { differences: [], pending: [] };
   try {
     const { pending } = await readCurrentState(migrate);

@@ -20,31 +20,31 @@ const BATCH_SIZE = 60;
  */
 const TRY_BLOCK = `do $try$
 declare
-  attempts jsonb := pg_catalog.current_setting('content_service.attempts')::pg_catalog.jsonb;
-  results jsonb := '[]';
-  result jsonb;
-  attempt jsonb;
-  setting jsonb;
-  tried jsonb;
-  sample json;
+  attempts pg_catalog.jsonb := pg_catalog.current_setting('content_service.attempts')::pg_catalog.jsonb;
+  results pg_catalog.jsonb := '[]';
+  result pg_catalog.jsonb;
+  attempt pg_catalog.jsonb;
+  setting pg_catalog.jsonb;
+  tried pg_catalog.jsonb;
+  sample pg_catalog.json;
   reached bigint;
 begin
   for attempt in select value from pg_catalog.jsonb_array_elements(attempts) loop
     result := pg_catalog.jsonb_build_object('code', '${INSUFFICIENT_PRIVILEGE}');
-    for tried in select value from pg_catalog.jsonb_array_elements(attempt -> 'statements') loop
+    for tried in select value from pg_catalog.jsonb_array_elements(attempt operator(pg_catalog.->) 'statements') loop
       begin
-        sample := (tried ->> 'sample')::pg_catalog.json;
-        for setting in select value from pg_catalog.jsonb_array_elements(attempt -> 'settings') loop
-          perform pg_catalog.set_config(setting ->> 0, setting ->> 1, true);
+        sample := (tried operator(pg_catalog.->>) 'sample')::pg_catalog.json;
+        for setting in select value from pg_catalog.jsonb_array_elements(attempt operator(pg_catalog.->) 'settings') loop
+          perform pg_catalog.set_config(setting operator(pg_catalog.->>) 0, setting operator(pg_catalog.->>) 1, true);
         end loop;
-        perform pg_catalog.set_config('role', attempt ->> 'role', true);
-        if (tried ->> 'counts')::boolean then
-          execute tried ->> 'text' into reached;
+        perform pg_catalog.set_config('role', attempt operator(pg_catalog.->>) 'role', true);
+        if (tried operator(pg_catalog.->>) 'counts')::boolean then
+          execute tried operator(pg_catalog.->>) 'text' into reached;
         elsif sample is null then
-          execute tried ->> 'text';
+          execute tried operator(pg_catalog.->>) 'text';
           get diagnostics reached = row_count;
         else
-          execute tried ->> 'text' using sample;
+          execute tried operator(pg_catalog.->>) 'text' using sample;
           get diagnostics reached = row_count;
         end if;
         raise sqlstate 'UNDID';
@@ -52,9 +52,9 @@ begin
         result := case sqlstate when 'UNDID' then pg_catalog.jsonb_build_object('reached', reached)
           else pg_catalog.jsonb_build_object('code', sqlstate) end;
       end;
-      exit when result ->> 'code' is distinct from '${INSUFFICIENT_PRIVILEGE}';
+      exit when coalesce(result operator(pg_catalog.->>) 'code', '') operator(pg_catalog.<>) '${INSUFFICIENT_PRIVILEGE}';
     end loop;
-    results := results || result;
+    results := results operator(pg_catalog.||) result;
   end loop;
   perform pg_catalog.set_config('content_service.results', results::pg_catalog.text, true);
 end $try$`;

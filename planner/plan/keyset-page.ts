@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
-import { baseTypeOf, type CatalogTable, type QualifiedName } from "#catalog";
+import { baseTypeOf, type CatalogTable, type DataType, type QualifiedName } from "#catalog";
 import { ApiError } from "#runtime";
 import type { CursorPage, OrderTerm } from "../intent.ts";
+import { operatorSchemaOfRows } from "./operator-schema.ts";
 import { type KeptColumns, type KeysetPlan, MAX_BUFFERED_ROWS } from "./plan.ts";
 import { effectiveRange, type PlanContext, planResultRows, planSelection } from "./plan-selection.ts";
 import { type SelectScope, tableScope, typeOfField } from "./scope.ts";
@@ -103,6 +104,7 @@ function keysetStep(
     descending: isDescending(term),
     nullsLast: hasNullsLast(term),
     nullable: isNullable(term),
+    type: isPlainColumn(term) ? typeOfField(term.field.name, scope) : null,
     operand: isNull ? null : { parameter: { kind: "position", index }, type: castTypeOf(term, scope) },
   };
 }
@@ -136,6 +138,8 @@ type KeysetStep = {
   readonly descending: boolean;
   readonly nullsLast: boolean;
   readonly nullable: boolean;
+  /** Null if it is unknown. */
+  readonly type: DataType | null;
   /** Null if the row's value was null. */
   readonly operand: PositionOperand | null;
 };
@@ -175,6 +179,7 @@ function compareRows(operator: "eq" | "gt" | "lt", steps: readonly KeysetStep[])
     kind: "position",
     left: steps.map(({ value }) => value),
     operator,
+    operatorSchema: operatorSchemaOfRows(steps.map(({ type }) => type)),
     right: steps.map(({ operand }) => operand!),
   };
 }

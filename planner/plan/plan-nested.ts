@@ -3,6 +3,7 @@ import { ApiError } from "#runtime";
 import type { InsertIntent, NestedRows, ResponseOptions } from "../intent.ts";
 import { findTable } from "./find-target.ts";
 import { isReferenced, type NestedRelation, type NestedRow, type NestedTable, readNestedRows } from "./nested-rows.ts";
+import { operatorSchemaOf } from "./operator-schema.ts";
 import type {
   NestedColumn,
   NestedInsertPlan,
@@ -14,7 +15,6 @@ import type {
 } from "./plan.ts";
 import type { PlanContext } from "./plan-selection.ts";
 import { planMissingValue, planRecordColumn, planWrite } from "./plan-write.ts";
-import { operatorSchemaOf } from "./scope.ts";
 
 /** A nested insert: the statements that insert rows, in their order, and the one that reads the response. */
 type NestedPlan = { readonly inserts: readonly NestedInsert[]; readonly response: WritePlan };

@@ -8,7 +8,6 @@ import {
 import { ApiError } from "#runtime";
 import {
   ALL_COLUMNS,
-  type ComparisonName,
   type FieldReference,
   type FilterOperation,
   type OrderTerm,
@@ -17,6 +16,7 @@ import {
   type SelectedRelation,
 } from "../intent.ts";
 import type { BindParameter } from "./bind-parameters.ts";
+import { operatorSchemaOf, schemaOfComparison } from "./operator-schema.ts";
 import type { KeptColumns } from "./plan.ts";
 import { findRelationship, isToOne, type JoinedSource, joinRelationship } from "./relationship.ts";
 import {
@@ -28,7 +28,6 @@ import {
   isPlainText,
   type NamedSelectColumn,
   needsTsvectorConversion,
-  operatorSchemaOf,
   planField,
   planSelectColumns,
   refuseAggregateName,
@@ -303,10 +302,6 @@ function planFilter(
   return planOperation(field, negated, operation, context, filterReader(field, scope, planContext.catalog));
 }
 
-/** Extensions have others for arrays of Postgres's types, such as intarray's `&&`, which its indexes support. */
-const ORDER_COMPARISONS: ReadonlySet<ComparisonName> = new Set(["gt", "gte", "lt", "lte"]);
-const MATCHES: ReadonlySet<ComparisonName> = new Set(["like", "ilike", "match", "imatch"]);
-
 function planOperation(
   field: FieldReference,
   negated: boolean,
@@ -332,6 +327,7 @@ function planOperation(
         kind: "distinct",
         negated,
         left,
+        operatorSchema,
         operand: { parameter: planContext.parameterFor(operation), reader: null },
       };
     case "search": {
@@ -352,11 +348,7 @@ function planOperation(
       const { operator, quantifier } = operation;
       const isPattern = operator === "like" || operator === "ilike";
       const operand = { parameter: planContext.parameterFor(operation), reader: isPattern ? null : reader };
-      const isEquality = operator === "eq" || operator === "neq";
-      const isBuiltIn =
-        operatorSchema === "pg_catalog" &&
-        (ORDER_COMPARISONS.has(operator) || (MATCHES.has(operator) && isPlainText(field, scope)));
-      const schema = isEquality || isBuiltIn ? operatorSchema : null;
+      const schema = schemaOfComparison(operator, field, operatorSchema, scope);
       return { kind: "compare", negated, left, operator, operatorSchema: schema, quantifier, operand };
     }
   }

@@ -1,15 +1,8 @@
 import type { Catalog, CatalogTable, ColumnPair, QualifiedName, Relationship } from "#catalog";
 import { ApiError } from "#runtime";
 import { mayNameColumn, mayNameTable, suggestName } from "./find-target.ts";
-import {
-  chooseAlias,
-  operatorSchemaOf,
-  type SelectScope,
-  tableRowScope,
-  tableScope,
-  typeOfField,
-  useColumn,
-} from "./scope.ts";
+import { operatorSchemaOf } from "./operator-schema.ts";
+import { chooseAlias, type SelectScope, tableRowScope, tableScope, typeOfField, useColumn } from "./scope.ts";
 import { columnExpression, type RowSource, type WherePredicate } from "./selection.ts";
 
 const MIN_SIMILARITY_RELATION = 0.33;

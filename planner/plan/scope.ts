@@ -131,27 +131,6 @@ export function findRepresentation(catalog: Catalog, source: string | null, targ
   return catalog.representations.find((known) => known.source === source && known.target === target)?.function ?? null;
 }
 
-/**
- * Whether a type of Postgres has no operators of its own, but those of text, inet or anyarray: Postgres would prefer any on the search path
- * whose operands are of the type itself.
- */
-function isComparedAsAnother(type: DataType): boolean {
-  if (type.kind === "array") return isBuiltInType(type.element) && type.element.name !== "json";
-  return type.schema === "pg_catalog" && (type.name === "varchar" || type.name === "cidr");
-}
-
-/** The schema of the type's `=` and `<>`, so that they need not be on the search path. */
-export function operatorSchemaOf(
-  type: DataType | null | undefined,
-  { catalog, role }: { readonly catalog: Catalog; readonly role: string },
-): string | null {
-  const base = type && baseTypeOf(type);
-  if (base && isComparedAsAnother(base)) return "pg_catalog";
-  const schema = base?.kind === "base" ? base.operatorSchema : null;
-  // Without USAGE on the schema Postgres rejects the qualified name; unqualified, it compares the values as their base types.
-  return schema && catalog.hasPrivilege(role, "usage", schema) ? schema.name : null;
-}
-
 /** Whether functions and operators of Postgres itself are meant for values of this type, whatever else is on the search path. */
 export function isBuiltInType(type: DataType | null): boolean {
   const base = type && baseTypeOf(type);

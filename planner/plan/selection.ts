@@ -124,6 +124,8 @@ export type WherePredicate =
       readonly kind: "distinct";
       readonly negated: boolean;
       readonly left: ValueExpression;
+      /** Null for the `=` on the search path. */
+      readonly operatorSchema: string | null;
       readonly operand: ParameterOperand;
     }
   | {
@@ -156,6 +158,8 @@ export type WherePredicate =
       readonly kind: "position";
       readonly left: readonly ValueExpression[];
       readonly operator: "eq" | "gt" | "lt";
+      /** Null for the operators on the search path. */
+      readonly operatorSchema: string | null;
       readonly right: readonly PositionOperand[];
     }
   /** Compares the digest of the row's outputs. */

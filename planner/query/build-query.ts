@@ -240,7 +240,8 @@ function positionColumn(rows: SelectPlan): Sql {
   const names = rows.order.map((_, index) => `c${index + 1}`);
   const valuesOf = (row: string) => names.map((name) => identifier(row, name));
   const texts = valuesOf("last").map((value) => sql`${value}::pg_catalog.text`);
-  const isApart = sql`(${join(valuesOf("last"), ", ")}) is distinct from (${join(valuesOf("next"), ", ")})`;
+  // Compared as in the order: `is distinct from` would take the operators on the search path.
+  const isApart = sql`pg_catalog.record_ne(row(${join(valuesOf("last"), ", ")}), row(${join(valuesOf("next"), ", ")}))`;
   const position = sql`case when ${isApart} then pg_catalog.json_build_array(${join(texts, ", ")}) else '[]' end`;
   return sql`(select ${position} from (${rowAt(limit - 1)}) "last", (${rowAt(limit)}) "next")`;
 

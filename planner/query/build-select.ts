@@ -205,8 +205,13 @@ function buildPositivePredicate(where: WherePredicate): Sql {
       return sql`${buildExpression(where.left)} ${operatorIn(where.operatorSchema, COMPARISON_OPERATORS.eq)} any(${listOperandSql(where.operand)})`;
     case "is":
       return sql`${buildExpression(where.left)} is ${IS_VALUES[where.value]}`;
-    case "distinct":
-      return sql`${buildExpression(where.left)} is distinct from ${operandSql(where.operand)}`;
+    case "distinct": {
+      const [left, right] = [buildExpression(where.left), operandSql(where.operand)];
+      if (where.operatorSchema === null) return sql`${left} is distinct from ${right}`;
+      // `is distinct from` takes the `=` on the search path.
+      const isEqual = sql`${left} ${operatorIn(where.operatorSchema, COMPARISON_OPERATORS.eq)} ${right}`;
+      return sql`not coalesce(${isEqual}, ${left} is null and ${right} is null)`;
+    }
     case "search":
       return searchPredicate(where);
     case "and":
@@ -224,7 +229,7 @@ function buildPositivePredicate(where: WherePredicate): Sql {
       return sql`${buildExpression(where.left)} ${operatorIn(where.operatorSchema, COMPARISON_OPERATORS.eq)} ${buildExpression(where.right)}`;
     case "position": {
       const [left, right] = [rowSql(where.left.map(buildExpression)), rowSql(where.right.map(positionOperandSql))];
-      return sql`${left} ${COMPARISON_OPERATORS[where.operator]} ${right}`;
+      return sql`${left} ${operatorIn(where.operatorSchema, COMPARISON_OPERATORS[where.operator])} ${right}`;
     }
     case "digest":
       return sql`${rowDigest(where.outputs)} = any(${parameter(where.parameter)})`;

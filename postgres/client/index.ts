@@ -14,4 +14,4 @@ export {
   readRow,
 } from "./server-messages.ts";
 export { requireSupportedServer, requireTransactions } from "./supported-server.ts";
-export { withClient } from "./with-client.ts";
+export { withClient, withServiceClient } from "./with-client.ts";

@@ -1,6 +1,7 @@
 import pg from "pg";
 import { type DatabaseServer, parseServers, type SessionAttributes } from "#config";
 import { ExplainedError } from "#runtime";
+import { useSafeSearchPath } from "./search-path.ts";
 import { checkMessages } from "./server-messages.ts";
 
 /** With several servers, one that does not answer must not delay the others for long. */
@@ -121,7 +122,10 @@ export class ServerFinder {
     throw failure;
   }
 
-  /** For a pool, which makes its clients by itself: an attempt takes one server, and the next attempt another one if it failed. */
+  /**
+   * For a pool of the service's own sessions, which makes its clients by itself: an attempt takes one server, and the next attempt another
+   * one if it failed.
+   */
   makePoolClient(timeoutMs: number): typeof pg.Client {
     const choose = () => this.#inOrder()[0]!;
     const optionsOf = (server: ServerState) => this.#optionsOf(server, timeoutMs);
@@ -150,7 +154,8 @@ export class ServerFinder {
       override connect(): Promise<this>;
       override connect(callback: (error: Error | null) => void): void;
       override connect(callback?: (error: Error | null) => void): Promise<this> | undefined {
-        const connected = admit(this, this.#server, () => super.connect()).then(() => {
+        const connected = admit(this, this.#server, () => super.connect()).then(async () => {
+          if (!this.#lost) await useSafeSearchPath(this);
           if (this.#lost) throw this.#lost;
           return this;
         });

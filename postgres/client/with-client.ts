@@ -1,4 +1,5 @@
 import pg from "pg";
+import { useSafeSearchPath } from "./search-path.ts";
 import { findServer } from "./server-finder.ts";
 
 /** Runs work on a connection of its own: for use without a pool, or if the session must not be reused. */
@@ -12,4 +13,12 @@ export async function withClient<T>(url: string, work: (client: pg.Client) => Pr
   } finally {
     await client.end();
   }
+}
+
+/** For statements of the service only: what users have named as something of Postgres is not found, unless the session is a pooler's. */
+export function withServiceClient<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
+  return withClient(url, async (client) => {
+    await useSafeSearchPath(client);
+    return work(client);
+  });
 }

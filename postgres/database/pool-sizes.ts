@@ -11,15 +11,18 @@ type PoolSizes = Readonly<Record<PoolName, number>>;
 const FREE_CONNECTIONS = `
   select least(
     pg_catalog.current_setting('max_connections')::int
-      - pg_catalog.current_setting('superuser_reserved_connections')::int
-      - coalesce(pg_catalog.current_setting('reserved_connections', true), '0')::int
-      - (select coalesce(pg_catalog.sum(numbackends), 0) from pg_catalog.pg_stat_database),
-    (select nullif(datconnlimit, -1) - numbackends
-       from pg_catalog.pg_database join pg_catalog.pg_stat_database on datid = pg_database.oid
-      where pg_database.datname = pg_catalog.current_database()),
-    (select nullif(rolconnlimit, -1) - (select pg_catalog.count(*) from pg_catalog.pg_stat_activity where usename = current_user)
+      operator(pg_catalog.-) pg_catalog.current_setting('superuser_reserved_connections')::int
+      operator(pg_catalog.-) coalesce(pg_catalog.current_setting('reserved_connections', true), '0')::int
+      operator(pg_catalog.-) (select coalesce(pg_catalog.sum(numbackends), 0)::int from pg_catalog.pg_stat_database),
+    (select case when datconnlimit operator(pg_catalog.>=) 0 then datconnlimit operator(pg_catalog.-) numbackends end
+       from pg_catalog.pg_database
+       join pg_catalog.pg_stat_database on datid operator(pg_catalog.=) pg_database.oid
+      where pg_database.datname operator(pg_catalog.=) pg_catalog.current_database()),
+    (select case when rolconnlimit operator(pg_catalog.>=) 0 then rolconnlimit operator(pg_catalog.-) (
+         select pg_catalog.count(*)::int from pg_catalog.pg_stat_activity where usename operator(pg_catalog.=) current_user
+       ) end
        from pg_catalog.pg_roles
-      where rolname = current_user)
+      where rolname operator(pg_catalog.=) current_user)
   )::int as free`;
 
 export async function countFreeConnections(url: string): Promise<number> {

@@ -5,7 +5,7 @@ import { awaitLogin, joinPostgres, loginRoleOf, type PostgresUrls, reachPostgres
 import { type Config, type DatabaseSettings, isEmbedded, toPgConnectionString, withDatabaseSettings } from "#config";
 import { bringUpToDate } from "#migrate";
 import { makeAssumedContexts } from "#operations/inspect";
-import { withClient } from "#postgres/client";
+import { withServiceClient } from "#postgres/client";
 import type { AsOwner } from "#postgres/database";
 import { ApiError, commandLine } from "#runtime";
 import { UsageError } from "./command.ts";
@@ -46,7 +46,7 @@ export async function withCatalog<T>(
     const loginRole = await loginRoleOf(postgres.requestUrl);
     const { schemas, extraSearchPath } = config;
     const options = { schemas, extraSearchPath, loginRole, timeZones: false };
-    const { catalog } = await withClient(postgres.directUrl, (client) => loadCatalog(client, options));
+    const { catalog } = await withServiceClient(postgres.directUrl, (client) => loadCatalog(client, options));
     return await work({ catalog, config, postgres });
   } finally {
     await postgres.close();
@@ -57,7 +57,7 @@ export async function withCatalog<T>(
 export async function withOwner<T>(config: Config, work: (asOwner: AsOwner) => Promise<T>): Promise<T> {
   const postgres = await reachPostgres(config, (step) => console.error(step));
   try {
-    return await withClient(postgres.directUrl, (client) => work((read) => read(client)));
+    return await withServiceClient(postgres.directUrl, (client) => work((read) => read(client)));
   } catch (error) {
     throw toReadableError(error);
   } finally {

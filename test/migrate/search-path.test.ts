@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { runMigrations } from "../../migrate/migrate.ts";
 import { SAFE_SEARCH_PATH } from "../../postgres/client/search-path.ts";
 import { withClient } from "../../postgres/client/with-client.ts";
-import { createHostilePath, HOSTILE_SCHEMA } from "../hostile-path.ts";
+import { createHostileSchema, HOSTILE_SCHEMA } from "../hostile-schema.ts";
 import { ownHistories } from "./own-histories.ts";
 
 /** What depends on an object of the hostile schema, and is not in it itself. */
@@ -21,7 +21,7 @@ const BOUND = `
 test("nothing that the release creates is bound to objects of the database that have the names of Postgres's", async () => {
   await using own = await ownHistories();
   const { url } = own.settings;
-  await withClient(url, createHostilePath);
+  await withClient(url, (client) => createHostileSchema(client, { fails: true }));
   await runMigrations({ name: "migrate" }, own.settings);
   const bound = await withClient(url, async (client) => {
     await client.query(`set search_path = ${SAFE_SEARCH_PATH}`);

@@ -8,7 +8,7 @@ import { writeArchive } from "../../../cluster/archive/write-archive.ts";
 import { dumpSchema } from "../../../migrate/dump-schema.ts";
 import { withClient } from "../../../postgres/client/with-client.ts";
 import { cloneDatabase, urlOf } from "../../database.ts";
-import { createHostilePath } from "../../hostile-path.ts";
+import { createHostileSchema } from "../../hostile-schema.ts";
 
 const OWN = `
   create schema shop;
@@ -37,7 +37,7 @@ test("backup, restore, the dump and the catalogue call nothing that has the name
     const before = await withClient(source.ownerUrl, dumpSchema);
     expect(ownObjects(before).length).toBeGreaterThan(3);
     expect((await writeArchive(source.ownerUrl, file)).rows).toBe(3);
-    await withClient(target.ownerUrl, createHostilePath);
+    await withClient(target.ownerUrl, (client) => createHostileSchema(client, { fails: true }));
     const settings = { url: target.ownerUrl, shadowUrl: "", rootUrl: urlOf("postgres", "postgres"), histories: [] };
     await restoreArchive(file, settings);
     await withClient(target.ownerUrl, async (client) => {

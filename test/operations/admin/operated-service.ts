@@ -58,10 +58,13 @@ export function tokenFor(claims: object): string {
 export async function openOperatedService(
   settings: NodeJS.ProcessEnv = {},
   template: DatabaseTemplate = "content",
+  prepare: (owner: pg.Pool) => Promise<void> = async () => {},
 ): Promise<OperatedService> {
   const database = await cloneDatabase(template);
   const owner = new pg.Pool({ connectionString: database.ownerUrl, max: 3 });
   owner.on("error", () => {});
+  const accounts = template === "empty" ? { adminId: "1", userId: "2" } : await addAccounts(owner);
+  await prepare(owner);
   const lines: string[] = [];
   const log = pino({ level: "trace" }, { write: (line: string) => void lines.push(line) });
   const service = await serve(
@@ -70,7 +73,6 @@ export async function openOperatedService(
     { log },
   );
   const send: OperatedService["send"] = (path, sent = {}) => sendRequest(new URL(path, service.url), sent);
-  const accounts = template === "empty" ? { adminId: "1", userId: "2" } : await addAccounts(owner);
   const { adminId, userId } = accounts;
 
   return {

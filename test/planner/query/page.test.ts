@@ -61,7 +61,7 @@ const place = (values: readonly string[], order: string, limit: number) => {
   const tuple = (row: string) => `(${names.map((name) => `"${row}"."${name}"`).join(", ")})`;
   const texts = names.map((name) => `"last"."${name}"::pg_catalog.text`).join(", ");
   return (
-    `(select case when ${tuple("last")} is distinct from ${tuple("next")} then pg_catalog.json_build_array(${texts}) else '[]' end ` +
+    `(select case when pg_catalog.record_ne(row${tuple("last")}, row${tuple("next")}) then pg_catalog.json_build_array(${texts}) else '[]' end ` +
     `from ${rowAt(limit - 1)} "last", ${rowAt(limit)} "next")`
   );
 };

@@ -32,14 +32,19 @@ describe("the owner's connections", () => {
     expect(await pidOf()).toBe(before);
   });
 
+  test("find nothing but Postgres's own objects on their search path", async () => {
+    const { rows } = await pool.lend((client) => client.query("show search_path"));
+    expect(rows).toEqual([{ search_path: "pg_catalog, pg_temp" }]);
+  });
+
   test("are not returned with an open transaction", async () => {
     const before = await pidOf();
     await pool.lend(async (client) => {
       await client.query("begin");
-      await client.query("create table left_open ()");
+      await client.query("create table public.left_open ()");
     });
     expect(await pidOf()).not.toBe(before);
-    await expect(pool.lend((client) => client.query("table left_open"))).rejects.toMatchObject({ code: "42P01" });
+    await expect(pool.lend((client) => client.query("table public.left_open"))).rejects.toMatchObject({ code: "42P01" });
   });
 
   test("that are lost during work leave the outcome unknown, and idle ones are replaced silently", async () => {
