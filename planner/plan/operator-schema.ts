@@ -31,15 +31,17 @@ export function operatorSchemaOf(
   return schema && catalog.hasPrivilege(role, "usage", schema) ? schema.name : null;
 }
 
-/** Whether Postgres itself has the containment operators that are meant: other types have none, or an extension has them. */
-function supportsContainment(type: DataType | null): boolean {
+/** Whether Postgres itself has the operator that is meant: other types have none, or an extension has it. */
+function supportsContainment(type: DataType | null, operator: ComparisonName): boolean {
   const base = type && baseTypeOf(type);
-  if (base?.kind === "array") return isBuiltInType(base.element) && baseTypeOf(base.element).name !== "int4";
+  if (base?.kind === "array")
+    return ARRAY_CONTAINMENT.has(operator) && isBuiltInType(base.element) && baseTypeOf(base.element).name !== "int4";
   return base?.kind === "range" || base?.kind === "multirange";
 }
 
 const EQUALITIES: ReadonlySet<ComparisonName> = new Set(["eq", "neq"]);
 const ORDER_COMPARISONS: ReadonlySet<ComparisonName> = new Set(["gt", "gte", "lt", "lte"]);
+const ARRAY_CONTAINMENT: ReadonlySet<ComparisonName> = new Set(["cs", "cd", "ov"]);
 const MATCHES: ReadonlySet<ComparisonName> = new Set(["like", "ilike", "match", "imatch"]);
 
 /**
@@ -56,5 +58,5 @@ export function schemaOfComparison(
   if (schemaOfEquals !== "pg_catalog") return null;
   if (ORDER_COMPARISONS.has(operator)) return schemaOfEquals;
   if (MATCHES.has(operator)) return isPlainText(field, scope) ? schemaOfEquals : null;
-  return supportsContainment(typeOfField(field.name, scope)) ? schemaOfEquals : null;
+  return supportsContainment(typeOfField(field.name, scope), operator) ? schemaOfEquals : null;
 }

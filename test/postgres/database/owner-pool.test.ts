@@ -44,7 +44,9 @@ describe("the owner's connections", () => {
       await client.query("create table public.left_open ()");
     });
     expect(await pidOf()).not.toBe(before);
-    await expect(pool.lend((client) => client.query("table public.left_open"))).rejects.toMatchObject({ code: "42P01" });
+    await expect(pool.lend((client) => client.query("table public.left_open"))).rejects.toMatchObject({
+      code: "42P01",
+    });
   });
 
   test("that are lost during work leave the outcome unknown, and idle ones are replaced silently", async () => {
