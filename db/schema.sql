@@ -5942,6 +5942,7 @@ CREATE OR REPLACE FUNCTION private.bucket_terms(bucket text, OUT is_public boole
  RETURNS SETOF record
  LANGUAGE sql
  STABLE SECURITY DEFINER
+ SET search_path TO ''
 BEGIN ATOMIC
  SELECT COALESCE(buckets.public, false) AS "coalesce",
      buckets.file_size_limit,
@@ -6393,6 +6394,7 @@ CREATE OR REPLACE FUNCTION private.end_upload(id uuid)
  RETURNS void
  LANGUAGE sql
  SECURITY DEFINER
+ SET search_path TO ''
 BEGIN ATOMIC
  DELETE FROM private.unfinished_uploads
    WHERE (unfinished_uploads.id = end_upload.id);
@@ -6405,6 +6407,7 @@ CREATE OR REPLACE FUNCTION private.expire_uploads(age interval)
  RETURNS void
  LANGUAGE sql
  SECURITY DEFINER
+ SET search_path TO ''
 BEGIN ATOMIC
  DELETE FROM private.unfinished_uploads
    WHERE (unfinished_uploads.started_at < (now() - expire_uploads.age));
@@ -6547,6 +6550,7 @@ CREATE OR REPLACE FUNCTION private.keep_file(hash text, bytes bigint)
  RETURNS void
  LANGUAGE sql
  SECURITY DEFINER
+ SET search_path TO ''
 BEGIN ATOMIC
  INSERT INTO private.files (hash, bytes, released_at)
    VALUES (keep_file.hash, keep_file.bytes, clock_timestamp()) ON CONFLICT(hash) DO UPDATE SET bytes = GREATEST(files.bytes, excluded.bytes), released_at = clock_timestamp();
@@ -6788,6 +6792,7 @@ CREATE OR REPLACE FUNCTION private.name_content(bucket text, name text, hash tex
  RETURNS SETOF uuid
  LANGUAGE sql
  SECURITY DEFINER
+ SET search_path TO ''
 BEGIN ATOMIC
  SELECT
     FROM storage.buckets
@@ -6807,6 +6812,7 @@ CREATE OR REPLACE FUNCTION private.note_stray_files(hashes text[])
  RETURNS void
  LANGUAGE sql
  SECURITY DEFINER
+ SET search_path TO ''
 BEGIN ATOMIC
  INSERT INTO private.files (hash, bytes, released_at)  SELECT unnest.unnest,
              0,
@@ -6880,6 +6886,7 @@ CREATE OR REPLACE FUNCTION private.put_signed_object(bucket text, name text, own
  RETURNS void
  LANGUAGE sql
  SECURITY DEFINER
+ SET search_path TO ''
 BEGIN ATOMIC
  SELECT storage.put_object(bucket, name, owner, metadata, user_metadata, version, replaces) AS put_object;
 END;

@@ -107,11 +107,11 @@ export const RULES: readonly Rule[] = [
     reported: "public.comments comments_answers_fkey",
   },
   {
-    rule: "every function pins its search_path or resolves its names when it is created",
+    rule: "every function pins its search_path, or runs as its caller and resolves its names when it is created",
     // Two are inlined, which a setting would prevent; their bodies qualify all names and have no operators.
     violations: `
       select name from (${FUNCTIONS}) as functions
-      where prosqlbody is null and not coalesce(array_to_string(proconfig, ' ') ~ '(^| )search_path=', false)
+      where (prosqlbody is null or prosecdef) and not coalesce(array_to_string(proconfig, ' ') ~ '(^| )search_path=', false)
         and name not in ('public.articles_title(public.articles,text)', 'public.articles_summary(public.articles)')`,
     breach: "create function private.loose() returns int language sql as 'select 1'",
     reported: "private.loose()",

@@ -1,5 +1,5 @@
 --! Previous: sha1:5928b2cf733916c99bb8c7b8de2f7c81f26294c4
---! Hash: sha1:52a7cff80d3677b40f3412fe43b82b2ce62cbe45
+--! Hash: sha1:51af33fd79b66e1630b0eda7fb2ffc5dbdf8fdc6
 --! Message: uploads in parts and quotas
 
 -- Uploads in parts, by the protocol of S3. The bytes of parts are contents of the file store.
@@ -301,3 +301,12 @@ end;
 grant execute on function
   private.begin_upload, private.find_upload, private.list_uploads, private.put_part, private.list_parts, private.end_upload
   to authenticator;
+
+-- What these call sees no path of the caller, either.
+alter function private.note_stray_files(text[]) set search_path = '';
+alter function private.bucket_terms(text) set search_path = '';
+alter function private.put_signed_object(text, text, text, jsonb, jsonb, text, boolean) set search_path = '';
+alter function private.expire_uploads(interval) set search_path = '';
+alter function private.keep_file(text, bigint) set search_path = '';
+alter function private.name_content(text, text, text) set search_path = '';
+alter function private.end_upload(uuid) set search_path = '';
