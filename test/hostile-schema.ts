@@ -26,7 +26,7 @@ export async function createHostileSchema(owner: pg.ClientBase, options: Hostile
   const { path = HOSTILE_PATH, ownerPath = path, fails = false } = options;
   await owner.query(`begin; set local search_path = pg_catalog; set local check_function_bodies = off;
     create schema ${HOSTILE_SCHEMA}; grant usage on schema ${HOSTILE_SCHEMA} to public;
-    ${witness(fails)}
+    ${fails ? FAILURE : WITNESS}
     ${executeEach(COPIES)}
     ${executeEach(betterFunctions(calledFunctions()))}
     ${executeEach(BETTER_OPERATORS)}
@@ -52,17 +52,22 @@ export async function hostileCalls(owner: pg.ClientBase): Promise<string[]> {
   return rows.map(({ call }) => call);
 }
 
-const witness = (fails: boolean) => `
+const FAILURE = `
+  create function ${HOSTILE_SCHEMA}.note(object text) returns boolean language plpgsql set search_path = pg_catalog, pg_temp as $$
+  begin
+    raise exception 'hostile: %', object;
+  end $$;`;
+
+const WITNESS = `
   create table ${HOSTILE_SCHEMA}.written (role name, object text, query text);
   grant insert on ${HOSTILE_SCHEMA}.written to public;
   create function ${HOSTILE_SCHEMA}.note(object text) returns boolean language plpgsql set search_path = pg_catalog, pg_temp as $$
   begin
-    begin
-      insert into ${HOSTILE_SCHEMA}.written values (current_user, object, left(current_query(), 300));
-    exception when others then
-      -- In a transaction that only reads, the call is counted all the same.
-    end;
-    ${fails ? "raise exception 'hostile: %', object;" : "return true;"}
+    insert into ${HOSTILE_SCHEMA}.written values (current_user, object, left(current_query(), 300));
+    return true;
+  exception when others then
+    -- In a transaction that only reads, the call is counted all the same.
+    return true;
   end $$;`;
 
 const executeEach = (statements: string) => `

@@ -11,7 +11,7 @@ import {
   withMigrationLock,
   withScratchDatabase,
 } from "#migrate";
-import { withClient } from "#postgres/client";
+import { withClient, withServiceClient } from "#postgres/client";
 import {
   type ArchivedMembership,
   type ArchivedRole,
@@ -70,7 +70,7 @@ async function restoreAsArchived(
   store?: FileStore,
 ): Promise<RestoreResult> {
   const archive = await inspectArchive(file);
-  await withClient(settings.url, refuseUnlessEmpty);
+  await withServiceClient(settings.url, refuseUnlessEmpty);
   await requireKnownMigrations(archive.header, settings.histories);
   const warnings = await withMigrationLock(settings.url, () =>
     withClient(settings.url, (client) => restoreDatabase(client, file, store)),
