@@ -7255,10 +7255,14 @@ declare
     (select min(xact_start) from pg_catalog.pg_stat_activity where datname = current_database() and pid <> pg_backend_pid())
   );
 begin
-  update private.files set released_at = null
-    where released_at < v_before and (
-      exists (select from storage.objects where content = files.hash) or exists (select from private.upload_parts where content = files.hash)
-    );
+  -- Skipping locked rows: uploads lock contents in another order, and would wait for this in a circle.
+  update private.files set released_at = null where hash in (
+    select named.hash from private.files as named
+    where named.released_at < v_before and (
+      exists (select from storage.objects where objects.content = named.hash)
+      or exists (select from private.upload_parts where upload_parts.content = named.hash)
+    ) for update skip locked
+  );
   return query
     delete from private.files where hash in (
       select unused.hash from private.files as unused

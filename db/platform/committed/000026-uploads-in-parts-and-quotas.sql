@@ -1,5 +1,5 @@
 --! Previous: sha1:5928b2cf733916c99bb8c7b8de2f7c81f26294c4
---! Hash: sha1:51af33fd79b66e1630b0eda7fb2ffc5dbdf8fdc6
+--! Hash: sha1:9a75af6ec8ed88d4587e906d26b2b2ea1dbd9633
 --! Message: uploads in parts and quotas
 
 -- Uploads in parts, by the protocol of S3. The bytes of parts are contents of the file store.
@@ -156,10 +156,14 @@ declare
     (select min(xact_start) from pg_catalog.pg_stat_activity where datname = current_database() and pid <> pg_backend_pid())
   );
 begin
-  update private.files set released_at = null
-    where released_at < v_before and (
-      exists (select from storage.objects where content = files.hash) or exists (select from private.upload_parts where content = files.hash)
-    );
+  -- Skipping locked rows: uploads lock contents in another order, and would wait for this in a circle.
+  update private.files set released_at = null where hash in (
+    select named.hash from private.files as named
+    where named.released_at < v_before and (
+      exists (select from storage.objects where objects.content = named.hash)
+      or exists (select from private.upload_parts where upload_parts.content = named.hash)
+    ) for update skip locked
+  );
   return query
     delete from private.files where hash in (
       select unused.hash from private.files as unused
