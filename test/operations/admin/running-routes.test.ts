@@ -222,7 +222,7 @@ describe("what the database does", () => {
       expect(waiter).toMatchObject({ state: "active", statement: "update public.counters set amount = amount + 1" });
       expect(waiter.lock.mode).toMatch(/Lock$/);
       expect(waiter.waits_for).toEqual([blocker.pid]);
-      expect(last).toMatchObject({ lock: { type: "relation", mode: "AccessExclusiveLock", relation: "counters" } });
+      expect(last).toMatchObject({ lock: { type: "relation", mode: "AccessExclusiveLock", relation: "public.counters" } });
       expect([...last.waits_for].sort()).toEqual([blocker.pid, waiter.pid].sort());
       await first.query("commit");
       await Promise.all([waits, waitsForBoth]);
@@ -325,7 +325,7 @@ describe("several processes", () => {
       const { processes } = await ask("/admin/v1/running");
       // Whichever worker answers searches the requests of both.
       await Promise.all(Array.from({ length: 8 }, (_, index) => ask(`/users?searched-${index}`)));
-      const pathsFound = async () => (await ask("/admin/v1/requests?search=/users&status=2")).requests.length;
+      const pathsFound = async () => (await ask("/admin/v1/requests?search=/users&status=4")).requests.length;
       for (let worker = 0; worker < 2; worker++) await until(async () => (await pathsFound()) === 8);
       expect(new Set(processes.map(({ pid }: Json) => pid)).size).toBe(2);
 
