@@ -128,8 +128,7 @@ describe("content-service", () => {
       'import { resuming } from "content-service/resuming-socket"; export const made: typeof WebSocket = resuming(WebSocket);';
     await writeFile(join(folder, "use.mts"), use);
     await run(process.execPath, ["--input-type=module", "-e", use.replace(": typeof WebSocket", "")], { cwd: folder });
-    const options =
-      "use.mts --ignoreConfig --noEmit --strict --target es2024 --lib es2024,dom --types= --module nodenext";
+    const options = "use.mts --ignoreConfig --noEmit --strict --target es2024 --lib es2024,dom --module nodenext";
     await run(join(REPOSITORY, "node_modules/.bin/tsc"), options.split(" "), { cwd: folder });
     const inFolder = (words: string[]) =>
       run(process.execPath, [installed, ...words], { cwd: folder, env: servingEnvironment() });
