@@ -355,6 +355,7 @@ function isNamedFor(list: string, table: string): boolean {
     name.replace(/es$/, ""),
     name.replace(/ies$/, "y"),
     name.replace(/a$/, "um"),
+    name.replace(/ata$/, "a"),
     name.replace(/ices$/, "ix"),
     name.replace(/ices$/, "ex"),
   ];
