@@ -222,7 +222,9 @@ describe("what the database does", () => {
       expect(waiter).toMatchObject({ state: "active", statement: "update public.counters set amount = amount + 1" });
       expect(waiter.lock.mode).toMatch(/Lock$/);
       expect(waiter.waits_for).toEqual([blocker.pid]);
-      expect(last).toMatchObject({ lock: { type: "relation", mode: "AccessExclusiveLock", relation: "public.counters" } });
+      expect(last).toMatchObject({
+        lock: { type: "relation", mode: "AccessExclusiveLock", relation: "public.counters" },
+      });
       expect([...last.waits_for].sort()).toEqual([blocker.pid, waiter.pid].sort());
       await first.query("commit");
       await Promise.all([waits, waitsForBoth]);
