@@ -19,7 +19,7 @@ const CLIENTS = 6;
 const LONGEST_WAIT_MS = 300;
 const S3_KEY = { accessKeyId: "S3RVER", secretAccessKey: "S3RVER" };
 
-type Opened = Awaited<ReturnType<typeof openFolder>>;
+type FaultedStore = Awaited<ReturnType<typeof openFolder>>;
 
 export const bench: Bench = async ({ rounds, only, print }) => {
   const results: Record<string, Result> = {};
@@ -46,7 +46,11 @@ type Result = {
   readonly lost: number;
 };
 
-async function killAll({ settings, store }: Opened, kills: number, print: (line: string) => void): Promise<Result> {
+async function killAll(
+  { settings, store }: FaultedStore,
+  kills: number,
+  print: (line: string) => void,
+): Promise<Result> {
   await using system = await startFaultySystem({ ...settings, LOAD_SHEDDING: "false" });
   await system.execute(`insert into storage.buckets (id, name) values ('${BUCKET}', '${BUCKET}')`);
   await using second = await startSecond(system, settings);

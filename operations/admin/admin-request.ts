@@ -46,6 +46,8 @@ export type AdminRouteHandler = (
   request: AdminRequest,
 ) => GatewayResponse<ResponseBody> | Promise<GatewayResponse<ResponseBody>>;
 
+export const NO_CONTENT: GatewayResponse = { status: 204, headers: {}, body: null };
+
 /** Handlers by method and path below the prefix: `DELETE /sessions/{session}`. */
 export type AdminRoutes = Readonly<Record<string, AdminRouteHandler>>;
 

@@ -2,11 +2,10 @@ import { type Administration, type AuditLogFilter, isUuid, readAuditLog } from "
 import { makeProviders } from "#accounts/federation";
 import { keepsEmails } from "#accounts/mail";
 import { listSignInSettings } from "#config";
-import { clientInfoOf, type GatewayResponse, type HttpError, jsonResponse } from "#http";
+import { clientInfoOf, type HttpError, jsonResponse } from "#http";
 import { invalidRequest, resourceNotFound } from "./admin-errors.ts";
-import type { AdminRequest, AdminRoutes, AdminServices } from "./admin-request.ts";
+import { type AdminRequest, type AdminRoutes, type AdminServices, NO_CONTENT } from "./admin-request.ts";
 
-const NO_CONTENT: GatewayResponse = { status: 204, headers: {}, body: null };
 const PAGE_SIZE = 50;
 const MAX_PAGE_SIZE = 500;
 const EVENT_PATTERN = /^[\w.-]{1,100}$/;

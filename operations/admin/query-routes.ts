@@ -1,9 +1,8 @@
-import { type GatewayResponse, jsonResponse } from "#http";
+import { jsonResponse } from "#http";
 import { readFields, TEXT } from "#rest-gateway/sign-in";
 import { invalidRequest, resourceNotFound } from "./admin-errors.ts";
-import type { AdminRoutes, AdminServices } from "./admin-request.ts";
+import { type AdminRoutes, type AdminServices, NO_CONTENT } from "./admin-request.ts";
 
-const NO_CONTENT: GatewayResponse = { status: 204, headers: {}, body: null };
 const MAX_QUERIES = 1_000;
 const MAX_NAME = 200;
 const MAX_TEXT = 50_000;

@@ -220,7 +220,8 @@ function readSince(query: URLSearchParams): number {
 
 function readWholeNumber(query: URLSearchParams, name: string): number | null {
   const text = query.get(name) || null;
-  if (text === null || /^\d{1,9}$/.test(text)) return text === null ? null : Number(text);
+  if (text === null) return null;
+  if (/^\d{1,9}$/.test(text)) return Number(text);
   throw invalidRequest(`The parameter ${name} must be a whole number.`);
 }
 
