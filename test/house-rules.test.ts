@@ -97,7 +97,6 @@ const WITHOUT_PROTOCOL = [
   "postgres",
   "cluster",
   "migrate",
-  "files",
   "catalog",
   "accounts",
   "planner",

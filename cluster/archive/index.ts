@@ -1,4 +1,6 @@
 export { checkArchive, checkInScratch, type RestoreResult, restoreArchive } from "./restore-archive.ts";
 export { type BackupState, ScheduledBackup } from "./scheduled-backup.ts";
+export { type RestoredTable, type RestoreTablesOptions, restoreTables } from "./table-restore/restore-tables.ts";
+export { openArchiveSource, openDatabaseSource, type TableSource } from "./table-restore/table-source.ts";
 export { upgradeCluster } from "./upgrade-cluster.ts";
 export { writeArchive } from "./write-archive.ts";

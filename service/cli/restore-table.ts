@@ -7,7 +7,7 @@ import {
   type RestoreTablesOptions,
   restoreTables,
   type TableSource,
-} from "#cluster/table-restore";
+} from "#cluster/archive";
 import { withRecovered } from "#cluster/wal-archive";
 import type { Config } from "#config";
 import { UsageError } from "./command.ts";

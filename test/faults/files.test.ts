@@ -7,7 +7,7 @@ import { afterEach, expect, test } from "vitest";
 import { JWT_SECRET } from "../../bench/comparison/sign-claims.ts";
 import { collectNow, countFilesLeft, countRowsWithoutFile } from "../../bench/storage-faults/consistency.ts";
 import { BUCKET, startFileTraffic } from "../../bench/storage-faults/file-traffic.ts";
-import { type FileStore, makeFolderStore, makeS3Store } from "../../files/index.ts";
+import { type FileStore, makeFolderStore, makeS3Store } from "../../cluster/files/index.ts";
 import { cloneDatabase } from "../database.ts";
 import { connect } from "../db/callers.ts";
 import { startProgram } from "../program.ts";

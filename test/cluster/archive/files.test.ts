@@ -6,7 +6,7 @@ import { buffer } from "node:stream/consumers";
 import pg from "pg";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { restoreArchive, writeArchive } from "../../../cluster/archive/index.ts";
-import { type FileStore, makeFolderStore } from "../../../files/index.ts";
+import { type FileStore, makeFolderStore } from "../../../cluster/files/index.ts";
 import { cloneDatabase, type TestDatabase, urlOf } from "../../database.ts";
 
 const CONTENTS = [Buffer.from("small"), Buffer.alloc(0), Buffer.alloc(1_000_003, "large ")];

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type pg from "pg";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { makeFolderStore } from "../../../files/index.ts";
+import { makeFolderStore } from "../../../cluster/files/index.ts";
 import { readFileFindings } from "../../../operations/doctor/file-checks.ts";
 import { cloneDatabase, type TestDatabase } from "../../database.ts";
 import { connect } from "../../db/callers.ts";

@@ -7,7 +7,7 @@ import { createClient, type SupabaseClient } from "@supabase/supabase-js";
 import jwt from "jsonwebtoken";
 import { type DetailedError, Upload, type UploadOptions } from "tus-js-client";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { makeFolderStore } from "../../../files/index.ts";
+import { makeFolderStore } from "../../../cluster/files/index.ts";
 import { withClient } from "../../../postgres/client/with-client.ts";
 import type { Service } from "../../../service/service.ts";
 import { cloneDatabase, type TestDatabase } from "../../database.ts";

@@ -5,7 +5,7 @@ import { createClient, type SupabaseClient } from "@supabase/supabase-js";
 import jwt from "jsonwebtoken";
 import type pg from "pg";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { collectFiles, makeFolderStore } from "../../../files/index.ts";
+import { collectFiles, makeFolderStore } from "../../../cluster/files/index.ts";
 import type { AsOwner } from "../../../postgres/database/index.ts";
 import type { Service } from "../../../service/service.ts";
 import { cloneDatabase, type TestDatabase } from "../../database.ts";

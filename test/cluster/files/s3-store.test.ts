@@ -8,10 +8,10 @@ import { Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import S3rver from "s3rver";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { ContentTooLarge, type FileStore, makeS3Store, TooManyUploads } from "../../files/index.ts";
-import type { Service } from "../../service/service.ts";
-import { cloneDatabase, type TestDatabase } from "../database.ts";
-import { serve } from "../serve.ts";
+import { ContentTooLarge, type FileStore, makeS3Store, TooManyUploads } from "../../../cluster/files/index.ts";
+import type { Service } from "../../../service/service.ts";
+import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { serve } from "../../serve.ts";
 
 // The same store on an S3 server that is not ours, and on /storage/v1/s3.
 

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { ContentTooLarge, type FileStore, makeFolderStore } from "../../files/index.ts";
+import { ContentTooLarge, type FileStore, makeFolderStore } from "../../../cluster/files/index.ts";
 
 let folder: string;
 let store: FileStore;

@@ -2,9 +2,9 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "vitest";
-import { cloneDatabase } from "../database.ts";
-import { serve } from "../serve.ts";
-import { until } from "../until.ts";
+import { cloneDatabase } from "../../database.ts";
+import { serve } from "../../serve.ts";
+import { until } from "../../until.ts";
 
 test("unused files are collected in the background: /health names it while the folder is none, and it goes on afterwards", async () => {
   await using opened = new AsyncDisposableStack();

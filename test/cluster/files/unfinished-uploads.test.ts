@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { expect, test } from "vitest";
-import { makeFolderStore } from "../../files/index.ts";
+import { makeFolderStore } from "../../../cluster/files/index.ts";
 
 test("a request that still writes to an upload does not change the content that it has become", async () => {
   const folder = await mkdtemp(join(tmpdir(), "files-"));

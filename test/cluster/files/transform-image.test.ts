@@ -1,6 +1,6 @@
 import { crc32, deflateSync } from "node:zlib";
 import { expect, test } from "vitest";
-import { type ImageOptions, loadImageTransformer, UnreadableImage } from "../../files/index.ts";
+import { type ImageOptions, loadImageTransformer, UnreadableImage } from "../../../cluster/files/index.ts";
 
 const OPTIONS: ImageOptions = { width: 10, height: null, resize: "cover", quality: 80, format: "origin" };
 

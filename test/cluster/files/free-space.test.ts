@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { expect, test } from "vitest";
-import { makeFolderStore, StoreFull, TooManyUploads } from "../../files/index.ts";
-import { MAY_MOUNT, mountSmallDisk, saySkipped } from "../small-disk.ts";
+import { makeFolderStore, StoreFull, TooManyUploads } from "../../../cluster/files/index.ts";
+import { MAY_MOUNT, mountSmallDisk, saySkipped } from "../../small-disk.ts";
 
 const CHUNK = 1024 * 1024;
 const megabytes = (count: number) => Readable.from(Array.from({ length: count }, () => randomBytes(CHUNK)));
