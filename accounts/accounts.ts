@@ -14,6 +14,7 @@ import type { CredentialReader } from "./identity/authenticator.ts";
 import { callerFromClaims } from "./identity/caller.ts";
 import { parseClaims, serializeClaims } from "./identity/claims.ts";
 import type { ClientInfo } from "./identity/client-info.ts";
+import { LIFETIMES } from "./identity/lifetimes.ts";
 import type { IssuingKeys } from "./identity/token-keys.ts";
 import {
   type MfaLogin,
@@ -27,6 +28,7 @@ import {
 import { LoginAttempts } from "./login-attempts.ts";
 import type { EmailQueue, MessageQueue } from "./mail/email-queue.ts";
 import type { TextMessage } from "./mail/text-message-gateway.ts";
+import { makeOAuthTokens, type OAuthTokens } from "./oauth-tokens.ts";
 import { makeOneTimeCodes, type OneTimeCodes } from "./one-time-codes.ts";
 import { makeOwnAccount, type OwnAccount } from "./own-account.ts";
 import { makePasskeys, type Passkeys } from "./passkeys.ts";
@@ -83,6 +85,8 @@ export type Accounts = Registration & {
   /** Null if this deployment sends no text messages. */
   readonly phones: PhoneAccounts | null;
   readonly apiKeys: ApiKeys;
+  /** Tokens for applications that act for users. */
+  readonly oauthTokens: OAuthTokens;
   /** Also counts the attempts of federated sign-ins. */
   readonly attempts: LoginAttempts;
 };
@@ -94,7 +98,7 @@ type AccountsOptions = {
     Config,
     "jwtAudience" | "jwtRoleClaim" | "authSubject" | "passwordPolicy" | "autoConfirm" | "passwordReauthentication"
   > &
-    Partial<Pick<Config, "claimsHook">> &
+    Partial<Pick<Config, "claimsHook" | "oauthAccessSeconds">> &
     Parameters<typeof makeWebAuthn>[0]["config"];
   readonly passwords?: Passwords;
   readonly emailQueue?: EmailQueue | null;
@@ -163,6 +167,10 @@ export function makeAccounts(options: AccountsOptions): Accounts {
     codeEmails,
     phones: makePhones(options, { asOwner, codes, ...registration }),
     apiKeys: makeApiKeys(asOwner),
+    oauthTokens: makeOAuthTokens({
+      ...{ keys, tokens: issuer, claimsHook, siteUrl },
+      config: { oauthAccessSeconds: LIFETIMES.accessToken, ...config },
+    }),
     attempts,
   };
 }

@@ -18,6 +18,7 @@ export { type AccountEmails, EMAIL_LINK_PATHS, FORGOTTEN_PASSWORD_PATH } from ".
 export type { FactorEnrolment } from "./factors.ts";
 export { type CodeChallenge, PKCE_PREFIX } from "./flow-states.ts";
 export { readAccountRows } from "./import-accounts.ts";
+export type { OAuthGrant, OAuthTokens } from "./oauth-tokens.ts";
 export type { CodePurpose, CodeResult } from "./one-time-codes.ts";
 export {
   type AccountSummary,
@@ -42,7 +43,7 @@ export type {
 } from "./second-factors.ts";
 export type { LiveSession, NewSession, Sessions } from "./sessions.ts";
 export { type LimitCreatedUsers, type LimitSignUps, makeCreatedUsersLimit } from "./sign-up-limit.ts";
-export type { SessionTokens, TokenPair } from "./token-pairs.ts";
+export type { AccessClaims, SessionClaims, SessionTokens, TokenPair } from "./token-pairs.ts";
 export type { UpdateOutcome } from "./update-user.ts";
 export { makeValidateClaims, readUserId, SESSION_CLAIM, userIdOf } from "./validate-claims.ts";
 export type { Passkey } from "./webauthn.ts";

@@ -203,7 +203,8 @@ export type TokenIssuer = {
   readonly pairs: PairKind<TokenPair, TokenClaims>;
   /** The access token has all claims that Supabase Auth signs. */
   readonly sessionTokens: PairKind<SessionTokens>;
-  signAccess(claims: AccessClaims): string;
+  /** The type of the token is that of its header; default: `JWT`. */
+  signAccess(claims: AccessClaims, type?: string): string;
   sign(claims: AccessClaims, refreshToken: string): TokenPair;
   issuePair(claims: TokenClaims, refreshToken: string): TokenPair;
   /** Verifies the signature and returns the user; the database decides whether the token is still valid. */
@@ -241,7 +242,8 @@ export function makeTokenIssuer(options: TokenIssuerOptions): TokenIssuer {
     pairOf: (pair, claims) => ({ ...pair, userId: userIdOf(claims), sessionId: claims.session_id }),
   };
   // Also sets the claim that this deployment reads the role from (PGRST_JWT_ROLE_CLAIM_KEY).
-  const signAccess = (claims: AccessClaims) => signToken(withClaimAt(claims, jwtRoleClaim, String(claims.role)), keys);
+  const signAccess = (claims: AccessClaims, type = "JWT") =>
+    signToken(withClaimAt(claims, jwtRoleClaim, String(claims.role)), keys, { type });
   const sign: TokenIssuer["sign"] = (claims, refreshToken) => ({
     accessToken: signAccess(claims),
     refreshToken,

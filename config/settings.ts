@@ -7,6 +7,7 @@ import {
   STUDIO_SETTINGS,
   WEBHOOK_SETTINGS,
 } from "./interface-settings.ts";
+import { OAUTH_SETTINGS } from "./oauth-settings.ts";
 import {
   JOB_SETTINGS,
   LIMIT_SETTINGS,
@@ -29,6 +30,7 @@ export const SETTING_GROUPS: readonly {
   { title: "Limits", settings: LIMIT_SETTINGS },
   { title: "Logs, metrics and traces", settings: OBSERVABILITY_SETTINGS },
   { title: "Tokens and accounts", settings: ACCOUNT_SETTINGS },
+  { title: "Applications", settings: OAUTH_SETTINGS },
   { title: "E-mail", settings: MAIL_SETTINGS },
   { title: "REST interfaces", settings: REST_SETTINGS },
   { title: "GraphQL", settings: GRAPHQL_SETTINGS },
@@ -46,6 +48,7 @@ export const SETTINGS = {
   ...LIMIT_SETTINGS,
   ...OBSERVABILITY_SETTINGS,
   ...ACCOUNT_SETTINGS,
+  ...OAUTH_SETTINGS,
   ...MAIL_SETTINGS,
   ...REST_SETTINGS,
   ...GRAPHQL_SETTINGS,

@@ -1,5 +1,6 @@
 import type { Config } from "./config.ts";
 import { ACCOUNT_SETTINGS, MAIL_SETTINGS } from "./interface-settings.ts";
+import { OAUTH_SETTINGS } from "./oauth-settings.ts";
 import { LIMIT_SETTINGS } from "./service-settings.ts";
 import type { SettingDefinition } from "./setting-readers.ts";
 import { SETTINGS_IN_DATABASE, type SettingKey } from "./settings.ts";
@@ -9,6 +10,7 @@ const { signUpLimit } = LIMIT_SETTINGS;
 /** Without those of keys and claims, which decide about tokens of any origin. */
 const SIGN_IN_SETTINGS: readonly (readonly [string, SettingDefinition<unknown>])[] = Object.entries({
   ...ACCOUNT_SETTINGS,
+  ...OAUTH_SETTINGS,
   ...MAIL_SETTINGS,
   signUpLimit,
 }).filter(([key]) => !key.startsWith("jwt"));

@@ -590,6 +590,132 @@ comment on column auth.mfa_factors.state is 'pending until it was verified for t
 comment on index auth.mfa_factors_user_friendly_name_unique is 'A factor with this name already exists.';
 comment on table auth.mfa_factors is 'The second factors of users: authenticator apps (TOTP) and security keys (WebAuthn).';
 
+-- table auth.oauth_authorizations
+create table auth.oauth_authorizations (
+  id uuid default gen_random_uuid() not null,
+  client_id text not null,
+  redirect_uri text not null,
+  scopes text[] not null,
+  resource text not null,
+  challenge text not null,
+  state text,
+  nonce text,
+  asks_always boolean default false not null,
+  created_at timestamp with time zone default now() not null,
+  expires_at timestamp with time zone not null,
+  user_id bigint,
+  code_hash bytea,
+  signed_in_at timestamp with time zone,
+  session_id uuid,
+  used_at timestamp with time zone,
+  constraint oauth_authorizations_pkey PRIMARY KEY (id),
+  constraint oauth_authorizations_code_hash_key UNIQUE (code_hash),
+  constraint oauth_authorizations_challenge_check CHECK ((challenge ~ '^[A-Za-z0-9_-]{43}$'::text)),
+  constraint oauth_authorizations_check CHECK ((expires_at > created_at)),
+  constraint oauth_authorizations_code_hash_check CHECK ((octet_length(code_hash) = 32)),
+  constraint oauth_authorizations_nonce_length CHECK ((length(nonce) <= 1000)),
+  constraint oauth_authorizations_redirect_uri_length CHECK ((length(redirect_uri) <= 2000)),
+  constraint oauth_authorizations_resource_length CHECK ((length(resource) <= 2000)),
+  constraint oauth_authorizations_scopes_number CHECK (((cardinality(scopes) >= 1) AND (cardinality(scopes) <= 100))),
+  constraint oauth_authorizations_state_length CHECK ((length(state) <= 4000)),
+  constraint oauth_authorizations_client_id_fkey FOREIGN KEY (client_id) REFERENCES auth.oauth_clients(id) ON DELETE CASCADE,
+  constraint oauth_authorizations_session_id_fkey FOREIGN KEY (session_id) REFERENCES auth.token_sessions(id) ON DELETE SET NULL,
+  constraint oauth_authorizations_user_id_fkey FOREIGN KEY (user_id) REFERENCES auth.users(user_id) ON DELETE CASCADE
+);
+CREATE INDEX oauth_authorizations_client_id_idx ON auth.oauth_authorizations USING btree (client_id);
+CREATE INDEX oauth_authorizations_expires_at_idx ON auth.oauth_authorizations USING btree (expires_at);
+CREATE INDEX oauth_authorizations_of_nobody ON auth.oauth_authorizations USING btree (created_at DESC) WHERE (user_id IS NULL);
+CREATE INDEX oauth_authorizations_session_id_idx ON auth.oauth_authorizations USING btree (session_id);
+CREATE INDEX oauth_authorizations_user_id_idx ON auth.oauth_authorizations USING btree (user_id);
+alter table auth.oauth_authorizations enable row level security;
+comment on column auth.oauth_authorizations.asks_always is 'Whether the user is asked even if the same was granted before.';
+comment on column auth.oauth_authorizations.challenge is 'SHA-256 of what only the application knows (PKCE, RFC 7636).';
+comment on column auth.oauth_authorizations.code_hash is 'SHA-256 of the code; null until the user has approved.';
+comment on column auth.oauth_authorizations.session_id is 'The sign-in by tokens that the code was exchanged for.';
+comment on column auth.oauth_authorizations.signed_in_at is 'When the user who approved had signed in.';
+comment on column auth.oauth_authorizations.used_at is 'When the code was exchanged; another use of it ends that sign-in.';
+comment on column auth.oauth_authorizations.user_id is 'The first user who has opened it: nobody else may decide.';
+comment on table auth.oauth_authorizations is 'Requests of applications for access, for some minutes.';
+
+-- table auth.oauth_clients
+create table auth.oauth_clients (
+  id text not null,
+  name text not null,
+  uri text,
+  logo_uri text,
+  redirect_uris text[] not null,
+  grant_types text[] not null,
+  scope text,
+  auth_method text not null,
+  secret_hash bytea,
+  registration text not null,
+  created_at timestamp with time zone default now() not null,
+  updated_at timestamp with time zone default now() not null,
+  fresh_until timestamp with time zone,
+  constraint oauth_clients_pkey PRIMARY KEY (id),
+  constraint oauth_clients_auth_method_check CHECK ((auth_method = ANY (ARRAY['none'::text, 'client_secret_basic'::text, 'client_secret_post'::text]))),
+  constraint oauth_clients_document CHECK (((fresh_until IS NULL) = (registration <> 'document'::text))),
+  constraint oauth_clients_grant_types_known CHECK ((grant_types <@ ARRAY['authorization_code'::text, 'refresh_token'::text])),
+  constraint oauth_clients_id_length CHECK (((length(id) >= 1) AND (length(id) <= 2000))),
+  constraint oauth_clients_logo_uri_length CHECK ((length(logo_uri) <= 2000)),
+  constraint oauth_clients_name_length CHECK (((length(name) >= 1) AND (length(name) <= 200))),
+  constraint oauth_clients_redirect_uris_length CHECK ((length(array_to_string(redirect_uris, ' '::text)) <= 20000)),
+  constraint oauth_clients_redirect_uris_number CHECK (((cardinality(redirect_uris) >= 1) AND (cardinality(redirect_uris) <= 20))),
+  constraint oauth_clients_registration_check CHECK ((registration = ANY (ARRAY['manual'::text, 'dynamic'::text, 'document'::text]))),
+  constraint oauth_clients_scope_length CHECK ((length(scope) <= 2000)),
+  constraint oauth_clients_secret CHECK (((secret_hash IS NULL) = (auth_method = 'none'::text))),
+  constraint oauth_clients_secret_hash_check CHECK ((octet_length(secret_hash) = 32)),
+  constraint oauth_clients_uri_length CHECK ((length(uri) <= 2000))
+);
+CREATE INDEX oauth_clients_newest_first ON auth.oauth_clients USING btree (created_at DESC, id);
+CREATE INDEX oauth_clients_registered ON auth.oauth_clients USING btree (created_at) WHERE (registration <> 'manual'::text);
+alter table auth.oauth_clients enable row level security;
+comment on column auth.oauth_clients.fresh_until is 'Until when the document need not be read again.';
+comment on column auth.oauth_clients.id is 'The client_id: a uuid, or the address of the document that describes the application.';
+comment on column auth.oauth_clients.registration is 'Who registered it: an administrator, the application itself, or its document.';
+comment on column auth.oauth_clients.scope is 'The scopes that it may ask for, separated by spaces; null: all.';
+comment on column auth.oauth_clients.secret_hash is 'SHA-256 of the secret; null for an application that cannot keep one.';
+comment on table auth.oauth_clients is 'Applications that may ask users for access.';
+
+-- table auth.oauth_grants
+create table auth.oauth_grants (
+  id uuid default gen_random_uuid() not null,
+  user_id bigint not null,
+  client_id text not null,
+  scopes text[] not null,
+  resource text not null,
+  granted_at timestamp with time zone default now() not null,
+  expires_at timestamp with time zone not null,
+  constraint oauth_grants_pkey PRIMARY KEY (id),
+  constraint oauth_grants_user_id_client_id_key UNIQUE (user_id, client_id),
+  constraint oauth_grants_check CHECK ((expires_at > granted_at)),
+  constraint oauth_grants_resource_length CHECK ((length(resource) <= 2000)),
+  constraint oauth_grants_scopes_number CHECK (((cardinality(scopes) >= 1) AND (cardinality(scopes) <= 100))),
+  constraint oauth_grants_client_id_fkey FOREIGN KEY (client_id) REFERENCES auth.oauth_clients(id) ON DELETE CASCADE,
+  constraint oauth_grants_user_id_fkey FOREIGN KEY (user_id) REFERENCES auth.users(user_id) ON DELETE CASCADE
+);
+CREATE INDEX oauth_grants_client_id_idx ON auth.oauth_grants USING btree (client_id);
+CREATE INDEX oauth_grants_expires_at_idx ON auth.oauth_grants USING btree (expires_at);
+alter table auth.oauth_grants enable row level security;
+comment on column auth.oauth_grants.expires_at is 'When the application has to ask again.';
+comment on column auth.oauth_grants.resource is 'The address of the resource (RFC 8707) that the latest consent is about.';
+comment on table auth.oauth_grants is 'What users have granted to applications: the latest consent of each user and application.';
+
+-- table auth.oauth_sessions
+create table auth.oauth_sessions (
+  session_id uuid not null,
+  grant_id uuid not null,
+  scopes text[] not null,
+  resource text not null,
+  constraint oauth_sessions_pkey PRIMARY KEY (session_id),
+  constraint oauth_sessions_grant_id_fkey FOREIGN KEY (grant_id) REFERENCES auth.oauth_grants(id) ON DELETE CASCADE,
+  constraint oauth_sessions_session_id_fkey FOREIGN KEY (session_id) REFERENCES auth.token_sessions(id) ON DELETE CASCADE
+);
+CREATE INDEX oauth_sessions_grant_id_idx ON auth.oauth_sessions USING btree (grant_id);
+alter table auth.oauth_sessions enable row level security;
+comment on column auth.oauth_sessions.session_id is 'The sign-in by tokens, whose refresh tokens are the application''s.';
+comment on table auth.oauth_sessions is 'Sign-ins by tokens that applications hold, with what their tokens allow.';
+
 -- table auth.passkeys
 create table auth.passkeys (
   id uuid default gen_random_uuid() not null,
@@ -862,6 +988,7 @@ CREATE UNIQUE INDEX users_username_any_case_key ON auth.users USING btree (lower
 CREATE TRIGGER _050_copy_email BEFORE INSERT ON auth.users FOR EACH ROW EXECUTE FUNCTION auth.tg_accounts__copy_email();
 CREATE TRIGGER _100_follow_changes BEFORE INSERT OR UPDATE ON auth.users FOR EACH ROW EXECUTE FUNCTION auth.tg_users__follow_changes();
 CREATE TRIGGER _100_remember_deletion AFTER DELETE ON auth.users FOR EACH ROW EXECUTE FUNCTION auth.tg_users__remember_deletion();
+CREATE TRIGGER _200_end_oauth_codes AFTER UPDATE OF tokens_valid_from ON auth.users FOR EACH ROW WHEN ((old.tokens_valid_from IS DISTINCT FROM new.tokens_valid_from)) EXECUTE FUNCTION auth.tg_users__end_oauth_codes();
 alter table auth.users enable row level security;
 comment on column auth.users.banned_until is 'Until when the account is disabled.';
 comment on column auth.users.deleted_at is 'When the account was deleted with its row kept.';
@@ -2277,6 +2404,48 @@ end;
 $function$;
 comment on function auth.apply_email_change(auth.users,auth.mail_tokens,auth.client_info) is 'Changes the address to one that was proved. The caller has locked the account.';
 
+-- function auth.approve_oauth_authorization(uuid,bigint,timestamp with time zone,bytea,integer,integer,auth.client_info)
+CREATE OR REPLACE FUNCTION auth.approve_oauth_authorization(id uuid, user_id bigint, signed_in_at timestamp with time zone, code_hash bytea, seconds integer, grant_days integer, client_info auth.client_info)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  v_account constant auth.users := auth.lock_account(approve_oauth_authorization.user_id);
+  v_request auth.oauth_authorizations;
+  v_now constant timestamptz := clock_timestamp();
+begin
+  if v_account.user_id is null or auth.is_disabled(v_account) or v_account.is_anonymous then
+    return false;
+  end if;
+  update auth.oauth_authorizations as approved set
+      code_hash = approve_oauth_authorization.code_hash, signed_in_at = approve_oauth_authorization.signed_in_at,
+      expires_at = v_now + make_interval(secs => seconds)
+    where approved.id = approve_oauth_authorization.id and approved.user_id = approve_oauth_authorization.user_id
+      and approved.code_hash is null and approved.expires_at > v_now
+    returning * into v_request;
+  if not found then
+    return false;
+  end if;
+  delete from auth.oauth_grants as ended where ended.user_id = v_account.user_id and ended.expires_at < v_now;
+  insert into auth.oauth_grants as granted (user_id, client_id, scopes, resource, granted_at, expires_at)
+    values (
+      v_account.user_id, v_request.client_id, v_request.scopes, v_request.resource, v_now, v_now + make_interval(days => grant_days)
+    )
+    on conflict on constraint oauth_grants_user_id_client_id_key do update set
+      scopes = excluded.scopes, resource = excluded.resource, granted_at = excluded.granted_at, expires_at = excluded.expires_at;
+  if (select count(*) from auth.oauth_grants as granted where granted.user_id = v_account.user_id) > private.bound('grants of a user') then
+    raise exception 'Too many applications have access to your account' using errcode = 'TOMNY',
+      hint = 'Withdraw the access of those that you no longer use.';
+  end if;
+  perform auth.log_event('oauth.granted', v_account.user_id, client_info, jsonb_build_object(
+    'client', v_request.client_id, 'scopes', to_jsonb(v_request.scopes), 'resource', v_request.resource
+  ));
+  return true;
+end;
+$function$;
+comment on function auth.approve_oauth_authorization(uuid,bigint,timestamp with time zone,bytea,integer,integer,auth.client_info) is 'Grants what the application has requested, and stores the code for it. False: there is no such request of this user, or the account may not grant.';
+
 -- function auth.assign_role(bigint,text,auth.client_info)
 CREATE OR REPLACE FUNCTION auth.assign_role(user_id bigint, role text, client_info auth.client_info)
  RETURNS void
@@ -2403,6 +2572,34 @@ begin
 end;
 $function$;
 comment on function auth.begin_login(text,auth.client_info) is 'Takes an attempt and returns what the user has to prove. One backup code is enough: all have its salt.';
+
+-- function auth.begin_oauth_authorization(jsonb,integer)
+CREATE OR REPLACE FUNCTION auth.begin_oauth_authorization(authorization_request jsonb, seconds integer)
+ RETURNS uuid
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  v_new constant auth.oauth_authorizations := jsonb_populate_record(null::auth.oauth_authorizations, authorization_request);
+  v_id uuid;
+begin
+  delete from auth.oauth_authorizations as expired where expired.id in (
+    select old.id from auth.oauth_authorizations as old where old.expires_at < now()
+    order by old.expires_at limit 10 for update skip locked
+  );
+  delete from auth.oauth_authorizations as oldest where oldest.id in (
+    select old.id from auth.oauth_authorizations as old where old.user_id is null
+    order by old.created_at desc offset private.bound('rows of auth.oauth_authorizations') - 1 limit 10 for update skip locked
+  );
+  insert into auth.oauth_authorizations (client_id, redirect_uri, scopes, resource, challenge, state, nonce, asks_always, expires_at)
+    values (
+      v_new.client_id, v_new.redirect_uri, v_new.scopes, v_new.resource, v_new.challenge, v_new.state, v_new.nonce,
+      coalesce(v_new.asks_always, false), now() + make_interval(secs => seconds)
+    ) returning id into v_id;
+  return v_id;
+end;
+$function$;
+comment on function auth.begin_oauth_authorization(jsonb,integer) is 'Stores the request of an application for access, until the user has decided.';
 
 -- function auth.begin_reset(text,bytea,integer,auth.client_info)
 CREATE OR REPLACE FUNCTION auth.begin_reset(email text, token_hash bytea, seconds integer, client_info auth.client_info)
@@ -3082,6 +3279,20 @@ AS $function$
 $function$;
 comment on function auth.delete_user(bigint) is 'Deletes the user and the account.';
 
+-- function auth.deny_oauth_authorization(uuid,bigint)
+CREATE OR REPLACE FUNCTION auth.deny_oauth_authorization(id uuid, user_id bigint)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  delete from auth.oauth_authorizations as denied
+    where denied.id = deny_oauth_authorization.id and denied.user_id = deny_oauth_authorization.user_id and denied.code_hash is null;
+  return found;
+end;
+$function$;
+comment on function auth.deny_oauth_authorization(uuid,bigint) is 'Ends a request for access. False: there is no such request of this user.';
+
 -- function auth.disable_account(bigint,auth.client_info)
 CREATE OR REPLACE FUNCTION auth.disable_account(user_id bigint, client_info auth.client_info)
  RETURNS boolean
@@ -3268,6 +3479,17 @@ end;
 $function$;
 comment on function auth.end_federation_sessions(text,text,text,text,timestamp with time zone,auth.client_info) is 'Ends the sessions that a provider asks to end, and returns their number. Null: a replayed message.';
 
+-- function auth.end_oauth_sessions(uuid[])
+CREATE OR REPLACE FUNCTION auth.end_oauth_sessions(session_ids uuid[])
+ RETURNS void
+ LANGUAGE sql
+ SET search_path TO ''
+AS $function$
+  update auth.refresh_tokens as token set revoked_at = now()
+  where token.family_id = any (session_ids) and token.revoked_at is null;
+$function$;
+comment on function auth.end_oauth_sessions(uuid[]) is 'Ends sign-ins that applications hold, and their access tokens within seconds.';
+
 -- function auth.end_other_sign_ins(bigint,bytea,auth.client_info)
 CREATE OR REPLACE FUNCTION auth.end_other_sign_ins(user_id bigint, id_hash bytea, client_info auth.client_info)
  RETURNS void
@@ -3377,6 +3599,55 @@ begin
 end;
 $function$;
 comment on function auth.ensure_administrator(text,text,text,auth.client_info) is 'Creates the first administrator. False: there is one.';
+
+-- function auth.exchange_oauth_code(bytea,text,text,text,bytea,auth.client_info)
+CREATE OR REPLACE FUNCTION auth.exchange_oauth_code(code_hash bytea, client_id text, redirect_uri text, challenge text, token_hash bytea, client_info auth.client_info, OUT outcome text, OUT claims jsonb, OUT session auth.oauth_sessions, OUT expires_at timestamp with time zone, OUT nonce text, OUT signed_in_at timestamp with time zone)
+ RETURNS record
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  v_request auth.oauth_authorizations;
+  v_grant auth.oauth_grants;
+  v_account auth.users;
+begin
+  select request.user_id into v_account.user_id
+    from auth.oauth_authorizations as request where request.code_hash = exchange_oauth_code.code_hash;
+  v_account := auth.lock_account(v_account.user_id);
+  select * into v_request
+    from auth.oauth_authorizations as request where request.code_hash = exchange_oauth_code.code_hash for update;
+  select * into v_grant from auth.oauth_grants as granted
+    where granted.user_id = v_request.user_id and granted.client_id = v_request.client_id and granted.expires_at > clock_timestamp();
+  outcome := case
+    when v_request.id is null or v_request.client_id <> exchange_oauth_code.client_id or v_account.user_id is null then 'absent'
+    when v_request.used_at is not null then 'reused'
+    when v_request.expires_at <= clock_timestamp() or v_grant.id is null or auth.is_disabled(v_account) then 'ended'
+    when v_request.redirect_uri is distinct from exchange_oauth_code.redirect_uri then 'redirect'
+    when v_request.challenge is distinct from exchange_oauth_code.challenge then 'verifier'
+    else 'passed'
+  end;
+  if outcome = 'reused' then
+    perform auth.end_oauth_sessions(array[v_request.session_id]);
+    perform auth.log_event('oauth.code_reused', v_account.user_id, client_info, jsonb_build_object('client', v_request.client_id));
+  elsif outcome = 'passed' then
+    expires_at := v_grant.expires_at;
+    claims := auth.open_tokens(
+      v_account.user_id, exchange_oauth_code.token_hash, greatest(1, extract(epoch from expires_at - clock_timestamp()))::integer,
+      client_info, array['oauth_provider/authorization_code'], case when auth.has_factor(v_account.user_id) then 2 else 1 end::smallint, true
+    );
+    insert into auth.oauth_sessions (session_id, grant_id, scopes, resource)
+      values ((claims ->> 'session_id')::uuid, v_grant.id, v_request.scopes, v_request.resource) returning * into session;
+    perform auth.end_oauth_sessions(array(
+      select held.session_id from auth.oauth_sessions as held join auth.token_sessions as kept on kept.id = held.session_id
+      where held.grant_id = v_grant.id order by kept.refreshed_at desc offset private.bound('sign-ins of a grant')
+    ));
+    update auth.oauth_authorizations as used set used_at = clock_timestamp(), session_id = session.session_id where used.id = v_request.id;
+    nonce := v_request.nonce;
+    signed_in_at := v_request.signed_in_at;
+  end if;
+end;
+$function$;
+comment on function auth.exchange_oauth_code(bytea,text,text,text,bytea,auth.client_info) is 'Exchanges the code of an application for a sign-in by tokens, whose access is restricted: passed, or why not.';
 
 -- function auth.fail_login(text,bigint,text,auth.client_info)
 CREATE OR REPLACE FUNCTION auth.fail_login(counted_name text, user_id bigint, reason text, client_info auth.client_info)
@@ -3501,6 +3772,25 @@ BEGIN ATOMIC
          END));
 END;
 comment on function auth.find_mail_token(bytea,text) is 'The user of a valid mail token.';
+
+-- function auth.find_oauth_session(text,bytea,uuid)
+CREATE OR REPLACE FUNCTION auth.find_oauth_session(client_id text, token_hash bytea, session_id uuid)
+ RETURNS TABLE(session auth.oauth_sessions, user_id bigint, issued_at timestamp with time zone, expires_at timestamp with time zone)
+ LANGUAGE sql
+ STABLE
+BEGIN ATOMIC
+ SELECT held.*::auth.oauth_sessions AS held,
+     granted.user_id,
+     token.issued_at,
+     LEAST(token.expires_at, granted.expires_at) AS "least"
+    FROM (((auth.oauth_sessions held
+      JOIN auth.oauth_grants granted ON ((granted.id = held.grant_id)))
+      JOIN auth.refresh_tokens token ON ((token.family_id = held.session_id)))
+      JOIN auth.users account ON ((account.user_id = granted.user_id)))
+   WHERE ((granted.client_id = find_oauth_session.client_id) AND (granted.expires_at > now()) AND (NOT auth.is_disabled(account.*)) AND (token.rotated_at IS NULL) AND (token.revoked_at IS NULL) AND (token.expires_at > now()) AND ((token.token_hash = find_oauth_session.token_hash) OR (held.session_id = find_oauth_session.session_id)))
+  LIMIT 1;
+END;
+comment on function auth.find_oauth_session(text,bytea,uuid) is 'The live sign-in of an application with this refresh token, or of this id.';
 
 -- function auth.find_user(text)
 CREATE OR REPLACE FUNCTION auth.find_user(email text)
@@ -3851,6 +4141,25 @@ BEGIN ATOMIC
 END;
 comment on function auth.list_linked_providers(bigint) is 'The providers through which a user can sign in.';
 
+-- function auth.list_oauth_grants(bigint)
+CREATE OR REPLACE FUNCTION auth.list_oauth_grants(user_id bigint)
+ RETURNS TABLE(granted auth.oauth_grants, client auth.oauth_clients, last_used_at timestamp with time zone)
+ LANGUAGE sql
+ STABLE
+BEGIN ATOMIC
+ SELECT granted.*::auth.oauth_grants AS granted,
+     client.*::auth.oauth_clients AS client,
+     ( SELECT max(used.refreshed_at) AS max
+            FROM (auth.oauth_sessions held
+              JOIN auth.token_sessions used ON ((used.id = held.session_id)))
+           WHERE (held.grant_id = granted.id)) AS max
+    FROM (auth.oauth_grants granted
+      JOIN auth.oauth_clients client ON ((client.id = granted.client_id)))
+   WHERE ((granted.user_id = list_oauth_grants.user_id) AND (granted.expires_at > now()))
+   ORDER BY granted.granted_at DESC;
+END;
+comment on function auth.list_oauth_grants(bigint) is 'What a user has granted to applications.';
+
 -- function auth.list_providers()
 CREATE OR REPLACE FUNCTION auth.list_providers()
  RETURNS TABLE(name text, kind text, title text, issuer text, client_id text, enabled boolean, sign_ups boolean, identities bigint)
@@ -4005,6 +4314,30 @@ CREATE OR REPLACE FUNCTION auth.network_of(address inet)
  IMMUTABLE PARALLEL SAFE
 RETURN network(set_masklen(address, CASE family(address) WHEN 4 THEN 32 ELSE 64 END));
 comment on function auth.network_of(inet) is 'The network that counts as one client: an IPv4 address, or an IPv6 address''s /64.';
+
+-- function auth.open_oauth_authorization(uuid,bigint)
+CREATE OR REPLACE FUNCTION auth.open_oauth_authorization(id uuid, user_id bigint)
+ RETURNS TABLE(request auth.oauth_authorizations, client auth.oauth_clients, is_granted boolean)
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  v_request auth.oauth_authorizations;
+begin
+  update auth.oauth_authorizations as opened set user_id = open_oauth_authorization.user_id
+    where opened.id = open_oauth_authorization.id and opened.expires_at > now() and opened.code_hash is null
+      and (opened.user_id is null or opened.user_id = open_oauth_authorization.user_id)
+    returning * into v_request;
+  return query
+    select v_request, asking, not v_request.asks_always and asking.registration = 'manual' and asking.auth_method <> 'none' and exists (
+      select from auth.oauth_grants as granted
+      where granted.user_id = v_request.user_id and granted.client_id = v_request.client_id and granted.resource = v_request.resource
+        and granted.scopes @> v_request.scopes and granted.expires_at > now()
+    )
+    from auth.oauth_clients as asking where asking.id = v_request.client_id;
+end;
+$function$;
+comment on function auth.open_oauth_authorization(uuid,bigint) is 'A request for access that this user may decide about, and whether the same was granted before to an application that keeps a secret. No row: none, or somebody else''s.';
 
 -- function auth.open_session(bigint,bytea,integer,integer,auth.client_info)
 CREATE OR REPLACE FUNCTION auth.open_session(user_id bigint, id_hash bytea, idle_seconds integer, seconds integer, client_info auth.client_info, OUT username text, OUT claims jsonb)
@@ -4394,6 +4727,30 @@ end;
 $function$;
 comment on function auth.raise_session(bigint,uuid,auth.mfa_factors) is 'Raises a sign-in by tokens to level 2 and ends those of level 1. False: it has ended. The caller has locked the account.';
 
+-- function auth.refresh_oauth_tokens(bytea,bytea,text,auth.client_info)
+CREATE OR REPLACE FUNCTION auth.refresh_oauth_tokens(token_hash bytea, next_hash bytea, client_id text, client_info auth.client_info, OUT outcome text, OUT claims jsonb, OUT session auth.oauth_sessions, OUT expires_at timestamp with time zone)
+ RETURNS record
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  select held.*, granted.expires_at into session.session_id, session.grant_id, session.scopes, session.resource, expires_at
+    from auth.refresh_tokens as token
+    join auth.oauth_sessions as held on held.session_id = token.family_id
+    join auth.oauth_grants as granted on granted.id = held.grant_id
+    where token.token_hash = refresh_oauth_tokens.token_hash and granted.client_id = refresh_oauth_tokens.client_id;
+  if not found or expires_at <= clock_timestamp() then
+    outcome := 'ended';
+    return;
+  end if;
+  select rotated.outcome, rotated.claims into refresh_oauth_tokens.outcome, refresh_oauth_tokens.claims
+    from auth.rotate_refresh_token(
+      refresh_oauth_tokens.token_hash, next_hash, greatest(1, extract(epoch from expires_at - clock_timestamp()))::integer, null, client_info
+    ) as rotated;
+end;
+$function$;
+comment on function auth.refresh_oauth_tokens(bytea,bytea,text,auth.client_info) is 'Exchanges the refresh token of an application: rotated; reused, which ends the sign-in; or ended.';
+
 -- function auth.register(text,text,integer,text,text,auth.client_info,jsonb,boolean)
 CREATE OR REPLACE FUNCTION auth.register(name text, email text, age integer, username text, password_hash text, client_info auth.client_info, user_metadata jsonb DEFAULT NULL::jsonb, is_anonymous boolean DEFAULT false)
  RETURNS jsonb
@@ -4456,6 +4813,27 @@ begin
 end;
 $function$;
 comment on function auth.remove_factor(bigint,uuid,uuid,auth.client_info) is 'Removes a factor of that user: removed; missing; or level, when the sign-in must prove a second factor first.';
+
+-- function auth.remove_oauth_client(text,auth.client_info)
+CREATE OR REPLACE FUNCTION auth.remove_oauth_client(id text, client_info auth.client_info)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  perform auth.end_oauth_sessions(array(
+    select session.session_id from auth.oauth_sessions as session
+    join auth.oauth_grants as granted on granted.id = session.grant_id where granted.client_id = remove_oauth_client.id
+  ));
+  delete from auth.oauth_clients where oauth_clients.id = remove_oauth_client.id;
+  if not found then
+    return false;
+  end if;
+  perform auth.log_event('oauth_client.removed', null, client_info, jsonb_build_object('client', remove_oauth_client.id));
+  return true;
+end;
+$function$;
+comment on function auth.remove_oauth_client(text,auth.client_info) is 'Removes an application, and ends what was granted to it. False: there is none.';
 
 -- function auth.remove_passkey(bigint,uuid,auth.client_info)
 CREATE OR REPLACE FUNCTION auth.remove_passkey(user_id bigint, passkey_id uuid, client_info auth.client_info)
@@ -4665,6 +5043,32 @@ end;
 $function$;
 comment on function auth.revoke_api_key(bigint,bigint,auth.client_info) is 'Revokes a key; given an owner, only one of that owner''s. False: no such key, or it has ended.';
 
+-- function auth.revoke_oauth_token(text,bytea,uuid,auth.client_info)
+CREATE OR REPLACE FUNCTION auth.revoke_oauth_token(client_id text, token_hash bytea, session_id uuid, client_info auth.client_info)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  v_session_id uuid;
+  v_user_id bigint;
+begin
+  select held.session_id, granted.user_id into v_session_id, v_user_id
+    from auth.oauth_sessions as held
+    join auth.oauth_grants as granted on granted.id = held.grant_id
+    join auth.refresh_tokens as token on token.family_id = held.session_id
+    where granted.client_id = revoke_oauth_token.client_id
+      and (token.token_hash = revoke_oauth_token.token_hash or held.session_id = revoke_oauth_token.session_id)
+    limit 1;
+  if found then
+    perform auth.lock_account(v_user_id);
+    perform auth.end_oauth_sessions(array[v_session_id]);
+    perform auth.log_event('oauth.revoked', v_user_id, client_info, jsonb_build_object('client', client_id));
+  end if;
+end;
+$function$;
+comment on function auth.revoke_oauth_token(text,bytea,uuid,auth.client_info) is 'Ends the sign-in of an application that one of its tokens belongs to; an unknown token is none.';
+
 -- function auth.revoke_refresh_tokens(bigint,auth.client_info)
 CREATE OR REPLACE FUNCTION auth.revoke_refresh_tokens(user_id bigint, client_info auth.client_info)
  RETURNS void
@@ -4770,6 +5174,39 @@ AS $function$
   );
 $function$;
 comment on function auth.save_federation_session(bytea,text,text,text,text) is 'Stores the provider through which a session was opened.';
+
+-- function auth.save_oauth_client(jsonb,bytea,auth.client_info)
+CREATE OR REPLACE FUNCTION auth.save_oauth_client(client jsonb, secret_hash bytea, client_info auth.client_info)
+ RETURNS auth.oauth_clients
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  v_new constant auth.oauth_clients := jsonb_populate_record(null::auth.oauth_clients, client);
+  v_saved auth.oauth_clients;
+begin
+  if v_new.registration <> 'manual' and not exists (select from auth.oauth_clients where id = v_new.id) then
+    perform auth.trim_oauth_clients();
+  end if;
+  insert into auth.oauth_clients as saved (
+    id, name, uri, logo_uri, redirect_uris, grant_types, scope, auth_method, secret_hash, registration, fresh_until
+  ) values (
+    coalesce(v_new.id, gen_random_uuid()::text), v_new.name, v_new.uri, v_new.logo_uri, v_new.redirect_uris, v_new.grant_types,
+    v_new.scope, v_new.auth_method, save_oauth_client.secret_hash, v_new.registration, v_new.fresh_until
+  )
+  on conflict on constraint oauth_clients_pkey do update set
+    name = excluded.name, uri = excluded.uri, logo_uri = excluded.logo_uri, redirect_uris = excluded.redirect_uris,
+    grant_types = excluded.grant_types, scope = excluded.scope, auth_method = excluded.auth_method, secret_hash = excluded.secret_hash,
+    updated_at = now(), fresh_until = excluded.fresh_until
+    where saved.registration = excluded.registration
+  returning * into v_saved;
+  if v_saved.registration <> 'document' then
+    perform auth.log_event('oauth_client.saved', null, client_info, jsonb_build_object('client', v_saved.id));
+  end if;
+  return v_saved;
+end;
+$function$;
+comment on function auth.save_oauth_client(jsonb,bytea,auth.client_info) is 'Registers an application, or replaces what is known of the one with this id. Its secret is null for one without.';
 
 -- function auth.session_claims(bigint,uuid)
 CREATE OR REPLACE FUNCTION auth.session_claims(user_id bigint, session_id uuid)
@@ -5065,6 +5502,20 @@ end;
 $function$;
 comment on function auth.tg_user_roles__end_tokens() is 'After a change: ends tokens that name the previous role, and the user''s keys in it.';
 
+-- function auth.tg_users__end_oauth_codes()
+CREATE OR REPLACE FUNCTION auth.tg_users__end_oauth_codes()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  delete from auth.oauth_authorizations as pending
+    where pending.user_id = new.user_id and pending.code_hash is not null and pending.used_at is null;
+  return null;
+end;
+$function$;
+comment on function auth.tg_users__end_oauth_codes() is 'After update: codes that wait to be exchanged end with the user''s tokens.';
+
 -- function auth.tg_users__follow_changes()
 CREATE OR REPLACE FUNCTION auth.tg_users__follow_changes()
  RETURNS trigger
@@ -5156,6 +5607,36 @@ BEGIN ATOMIC
    WHERE (account.user_id = token_claims.user_id);
 END;
 comment on function auth.token_claims(bigint) is 'The claims of an access token issued now.';
+
+-- function auth.trim_oauth_clients()
+CREATE OR REPLACE FUNCTION auth.trim_oauth_clients()
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  delete from auth.oauth_clients where id in (
+    select client.id from auth.oauth_clients as client
+    where client.registration <> 'manual' and client.created_at < now() - interval '1 day'
+      and not exists (select from auth.oauth_grants where oauth_grants.client_id = client.id)
+    order by client.created_at limit 10 for update skip locked
+  );
+  if (select count(*) from (
+    select from auth.oauth_clients where registration <> 'manual' limit private.bound('registered clients') + 1
+  ) as counted) >= private.bound('registered clients') then
+    delete from auth.oauth_clients where id in (
+      select client.id from auth.oauth_clients as client
+      where client.registration <> 'manual'
+        and not exists (select from auth.oauth_grants where oauth_grants.client_id = client.id)
+      order by client.created_at limit 1 for update skip locked
+    );
+    if not found then
+      raise exception 'Too many applications are registered' using errcode = 'TOMNY', hint = 'Ask an administrator to register the application.';
+    end if;
+  end if;
+end;
+$function$;
+comment on function auth.trim_oauth_clients() is 'Makes room for another application that registers itself.';
 
 -- function auth.uid()
 CREATE OR REPLACE FUNCTION auth.uid()
@@ -5690,6 +6171,33 @@ begin
 end;
 $function$;
 comment on function auth.verify_email(bytea,auth.client_info) is 'Spends the token and marks the address as verified, which ends what was there before. Null: the token is invalid.';
+
+-- function auth.withdraw_oauth_grant(bigint,text,auth.client_info)
+CREATE OR REPLACE FUNCTION auth.withdraw_oauth_grant(user_id bigint, client_id text, client_info auth.client_info)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  perform auth.lock_account(withdraw_oauth_grant.user_id);
+  perform auth.end_oauth_sessions(array(
+    select held.session_id from auth.oauth_sessions as held join auth.oauth_grants as granted on granted.id = held.grant_id
+    where granted.user_id = withdraw_oauth_grant.user_id and granted.client_id = withdraw_oauth_grant.client_id
+  ));
+  delete from auth.oauth_authorizations as pending
+    where pending.user_id = withdraw_oauth_grant.user_id and pending.client_id = withdraw_oauth_grant.client_id;
+  delete from auth.oauth_grants as granted
+    where granted.user_id = withdraw_oauth_grant.user_id and granted.client_id = withdraw_oauth_grant.client_id;
+  if not found then
+    return false;
+  end if;
+  perform auth.log_event(
+    'oauth.withdrawn', withdraw_oauth_grant.user_id, client_info, jsonb_build_object('client', withdraw_oauth_grant.client_id)
+  );
+  return true;
+end;
+$function$;
+comment on function auth.withdraw_oauth_grant(bigint,text,auth.client_info) is 'Ends what a user has granted to an application. False: nothing was granted.';
 
 -- function auth.withhold_addresses()
 CREATE OR REPLACE FUNCTION auth.withhold_addresses()

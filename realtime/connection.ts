@@ -1,4 +1,4 @@
-import { type Caller, CredentialError } from "#accounts/identity";
+import { API_RESOURCE, type Caller, CredentialError } from "#accounts/identity";
 import type { ByteQuota } from "#runtime";
 import { isJsonObject } from "#runtime/json";
 import { Channel, type ChannelDependencies, type ChannelSocket } from "./channel.ts";
@@ -267,7 +267,11 @@ export class ChannelConnection {
   }
 
   #authenticate(token: string | null): Caller | Promise<Caller> {
-    return this.#dependencies.authenticator().authenticate({ authorization: null, apiKey: token ?? this.#apiKey });
+    return this.#dependencies.authenticator().authenticate({
+      authorization: null,
+      apiKey: token ?? this.#apiKey,
+      resource: API_RESOURCE,
+    });
   }
 
   #enqueue(topic: string, work: () => Promise<void> | void): Promise<void> {

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from "node:http";
-import { type Authenticator, type Caller, CredentialError } from "#accounts/identity";
+import { API_RESOURCE, type Authenticator, type Caller, CredentialError } from "#accounts/identity";
 import { type BodyLimit, type FindBodyLimit, HttpError, methodNotAllowed, notFound } from "#http";
 import { runStepwise } from "#runtime/concurrency";
 import { isJsonObject, parseJsonExactly, scanJson } from "#runtime/json";
@@ -67,7 +67,7 @@ async function authenticate(request: BroadcastRequest, { authenticator }: HttpBr
   const apiKey = readChannelApiKey(headers, new URLSearchParams(rawQuery));
   // A client without a token sends its key twice, and a key need not be a token.
   const token = authorization === `Bearer ${apiKey}` ? null : authorization;
-  const caller = await authenticator().authenticate({ authorization: token, apiKey });
+  const caller = await authenticator().authenticate({ authorization: token, apiKey, resource: API_RESOURCE });
   if (caller.kind === "anonymous") {
     throw new CredentialError(
       "credentialMissing",

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
-import { type Caller, callerKey } from "#accounts/identity";
+import { API_RESOURCE, type Caller, callerKey } from "#accounts/identity";
 import type { Config } from "#config";
 import {
   type AcceptedSocket,
@@ -72,7 +72,7 @@ export class RealtimeSocketServer {
     if (!apiKey && config.requireApiKey) return rejectUpgrade(socket, 401, "No API key: add apikey to the query");
     let caller: Caller;
     try {
-      caller = await dependencies.authenticator().authenticate({ authorization: null, apiKey });
+      caller = await dependencies.authenticator().authenticate({ authorization: null, apiKey, resource: API_RESOURCE });
     } catch (error) {
       const { status, message } = toHttpError(error);
       return rejectUpgrade(socket, status, message);

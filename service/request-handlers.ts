@@ -1,6 +1,6 @@
 import type { RequestListener } from "node:http";
 import type { LimitCreatedUsers, LimitSignUps } from "#accounts";
-import { canIssueTokens, makeRoleKey } from "#accounts/identity";
+import { API_RESOURCE, canIssueTokens, makeRoleKey } from "#accounts/identity";
 import { type Catalog, type CatalogKeeper, type CatalogRefresh, makeCatalogRefresh } from "#catalog";
 import type { ServedPostgres } from "#cluster";
 import type { Config } from "#config";
@@ -143,7 +143,8 @@ function buildHandlers(shared: SharedParts, config: Config, signIn: SignInServic
   const { database, graphql, realtime, queueTask, counts, versions, refreshCatalog, currentCatalog: catalog } = shared;
   const { authenticator, accounts } = signIn;
   const csrf = makeCsrfProtection(config);
-  const authenticate: Authenticate = (request) => authenticateCaller(request, { authenticator, csrf });
+  const authenticate: Authenticate = (request) =>
+    authenticateCaller(request, { authenticator, csrf, resource: API_RESOURCE });
 
   const { signInFolders, signInRoutes } = buildSignInRoutes(shared, config, signIn);
   const authAndHealthRoutes = { ...shared.healthRoutes, ...signInRoutes };
@@ -240,7 +241,12 @@ function storageFolder(
   });
   // As at Supabase, a token is enough: clients of TUS send no key.
   const authenticate = (request: GatewayRequest) =>
-    authenticateTableCaller(request, authenticator, config.requireApiKey && !request.headers.authorization);
+    authenticateTableCaller(
+      request,
+      authenticator,
+      config.requireApiKey && !request.headers.authorization,
+      API_RESOURCE,
+    );
   const services = { store, database, catalog, authenticator, authenticate, contextOf, keys, config };
   // The first prefix that matches.
   return { [S3_PREFIX]: s3Handler(services), [STORAGE_PREFIX]: storageHandler(services) };

@@ -16,6 +16,7 @@ import {
   makeDatabaseClock,
   makeFindApiKey,
   RemoteKeySet,
+  resourceAddress,
   type TokenKeys,
 } from "#accounts/identity";
 import type { EmailQueue, MessageQueue, TextMessage, WriteMail } from "#accounts/mail";
@@ -95,6 +96,7 @@ export function makeSignInServices(options: SignInServicesOptions): (config: Con
         validateClaims,
         databaseClock,
         readers,
+        resourceAddress: (path) => resourceAddress(siteUrl(), path),
         ...(hits && { hits }),
       }),
     };

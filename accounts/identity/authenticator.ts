@@ -6,6 +6,7 @@ import { type Claims, hasExpired, isTooEarlyError, serializeClaims } from "./cla
 import type { ClientInfo } from "./client-info.ts";
 import { CredentialError } from "./credential-error.ts";
 import type { DatabaseClock } from "./database-clock.ts";
+import { requireResource } from "./oauth-access.ts";
 import type { RemoteKeySet } from "./remote-key-set.ts";
 import type { TokenKey, TokenKeys } from "./token-keys.ts";
 import { isUnknownKeyError, verifyToken } from "./tokens.ts";
@@ -30,7 +31,11 @@ export type Credentials = {
   readonly login?: PasswordCredentials | null;
   /** Whether the token may be one of a sign-in that has not proved the second factor of its account yet. */
   readonly mayLackFactor?: boolean;
+  /** The resource that the interface is, as a path: tokens of applications are for one. Without it they are refused. */
+  readonly resource?: string;
 };
+
+type TokenPolicy = Pick<Credentials, "resource"> & { readonly mayLackFactor: boolean };
 
 /** Reads one kind of credential; null if the request has none of that kind. */
 export type CredentialReader = (credentials: Credentials) => Caller | null | Promise<Caller | null>;
@@ -59,6 +64,8 @@ type AuthenticatorOptions = Pick<Config, "anonRole" | "jwtAudience" | "jwtRoleCl
   /** Without it, only tokens are API keys. */
   readonly findApiKey?: FindApiKey;
   readonly validateClaims?: ValidateClaims;
+  /** The address of a resource by its path. Without it, tokens of applications are refused. */
+  readonly resourceAddress?: (path: string) => string;
   /** Used for tokens that are not valid yet by this gateway's clock. */
   readonly databaseClock?: DatabaseClock | undefined;
   /** Further kinds of credentials, tried in order if there is neither a bearer token nor an API key. */
@@ -87,25 +94,28 @@ export function makeAuthenticator(options: AuthenticatorOptions): Authenticator 
       : unlessRejected(caller, rejection);
   };
 
-  const callerOfToken = (token: string, mayLackFactor: boolean): Caller | Promise<Caller> => {
+  const admit = (caller: Caller, { resource, mayLackFactor }: TokenPolicy): Caller | Promise<Caller> =>
+    validate(requireResource(requireFactor(caller, mayLackFactor), resource, options.resourceAddress));
+
+  const callerOfToken = (token: string, policy: TokenPolicy): Caller | Promise<Caller> => {
     try {
-      return validate(requireFactor(tokens.callerOf(token), mayLackFactor));
+      return admit(tokens.callerOf(token), policy);
     } catch (error) {
       if (!databaseClock || !isTooEarlyError(error)) throw error;
       return databaseClock().then(
-        (now) => validate(requireFactor(tokens.callerOf(token, now), mayLackFactor)),
+        (now) => admit(tokens.callerOf(token, now), policy),
         () => Promise.reject(error),
       );
     }
   };
 
-  const callerOfBearerToken = (token: string, mayLackFactor: boolean): Caller | Promise<Caller> => {
+  const callerOfBearerToken = (token: string, policy: TokenPolicy): Caller | Promise<Caller> => {
     try {
-      return callerOfToken(token, mayLackFactor);
+      return callerOfToken(token, policy);
     } catch (error) {
       if (!remoteKeys || !isUnknownKeyError(error)) throw error;
       return remoteKeys.refetch().then((hasChanged) => {
-        if (hasChanged) return callerOfToken(token, mayLackFactor);
+        if (hasChanged) return callerOfToken(token, policy);
         throw remoteKeys.isLoaded ? error : keysUnavailable(error);
       });
     }
@@ -113,11 +123,12 @@ export function makeAuthenticator(options: AuthenticatorOptions): Authenticator 
 
   const authenticate = (credentials: Credentials): Caller | Promise<Caller> => {
     const token = readBearerToken(credentials.authorization);
+    const { apiKey, resource } = credentials;
     const mayLackFactor = !requiresFactor || credentials.mayLackFactor === true;
-    if (token !== null) return callerOfBearerToken(token, mayLackFactor);
-    const { apiKey } = credentials;
+    const policy = { mayLackFactor, ...(resource !== undefined && { resource }) };
+    if (token !== null) return callerOfBearerToken(token, policy);
     if (!apiKey) return readers.length === 0 ? anonymous : firstCaller(readers, credentials, anonymous);
-    if (isJwt(apiKey)) return callerOfBearerToken(apiKey, mayLackFactor);
+    if (isJwt(apiKey)) return callerOfBearerToken(apiKey, policy);
     const found = findApiKey(apiKey);
     return found instanceof Promise ? found.then(requireKnownKey) : requireKnownKey(found);
   };

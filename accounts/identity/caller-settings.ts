@@ -5,6 +5,7 @@ import type { StatementContext } from "#postgres/database";
 import { memoize } from "#runtime";
 import type { Logger } from "#runtime/log";
 import type { Caller } from "./caller.ts";
+import { isReadOnlyAccess } from "./oauth-access.ts";
 
 /**
  * Settings that a role cannot have: the role and the search path, which depend on the request; the text format of values,
@@ -42,10 +43,14 @@ export type RequestInfo = {
 /** For statements that no single request causes. */
 export const NO_REQUEST = { requestId: "", method: "", path: "", headers: "{}", cookies: "{}" } as const;
 
+/** Without claims, for callers that are no application. */
+type CallerOfSettings = Pick<Caller, "role" | "claimsText"> & Partial<Pick<Caller, "claims">>;
+
 /** The role and the settings of a request. Each request sets all of them, so that none keeps a value of the previous one. */
 export function makeCallerSettings({ usersAccess, appSettings }: Pick<Config, "usersAccess" | "appSettings">) {
   const deploymentSettings = [["app.users_access", usersAccess] as const, ...appSettings];
-  return (caller: Pick<Caller, "role" | "claimsText">, requestInfo: RequestInfo): StatementContext => ({
+  const readOnlySettings = [...deploymentSettings, ["transaction_read_only", "on"] as const];
+  return (caller: CallerOfSettings, requestInfo: RequestInfo): StatementContext => ({
     role: caller.role,
     settings: [
       ["request.jwt.claims", caller.claimsText],
@@ -55,7 +60,7 @@ export function makeCallerSettings({ usersAccess, appSettings }: Pick<Config, "u
       ["request.path", requestInfo.path],
       ["request.headers", requestInfo.headers],
       ["request.cookies", requestInfo.cookies],
-      ...deploymentSettings,
+      ...(isReadOnlyAccess(caller) ? readOnlySettings : deploymentSettings),
     ],
   });
 }

@@ -34,8 +34,8 @@ export class TokenError extends Error {
   }
 }
 
-export function signToken(claims: object, { signing }: IssuingKeys, { timestamp = true } = {}): string {
-  const header = { alg: signing.algorithm, typ: "JWT", kid: signing.id };
+export function signToken(claims: object, { signing }: IssuingKeys, { timestamp = true, type = "JWT" } = {}): string {
+  const header = { alg: signing.algorithm, typ: type, kid: signing.id };
   const issuedAt = timestamp && !("iat" in claims) ? { iat: Math.floor(Date.now() / 1000) } : {};
   const content = `${encodePart(header)}.${encodePart({ ...claims, ...issuedAt })}`;
   return `${content}.${signContent(content, signing.algorithm, signing.key)}`;
@@ -118,6 +118,13 @@ export function verifyToken(
       "tokenOfOtherType",
       "A refresh token identifies nobody; exchange it at /auth/refresh for an access token.",
       "A refresh token identifies nobody",
+    );
+  }
+  if (claims.type === "id" && !isForeign) {
+    throw new CredentialError(
+      "tokenOfOtherType",
+      "An ID token says who signed in; send the access token.",
+      "An ID token is no access token",
     );
   }
   checkClaims(claims, { audience, issuer: isForeign ? issuer : null, databaseTime });

@@ -44,9 +44,9 @@ export async function authenticate<Parsed extends ParsedRequest>(
  */
 export function authenticateCaller(
   request: GatewayRequest,
-  { authenticator, csrf }: AuthenticationDependencies,
+  { authenticator, csrf, resource }: AuthenticationDependencies & Pick<Credentials, "resource">,
 ): Caller | Promise<Caller> {
-  const credentials = readCredentials(request);
+  const credentials = { ...readCredentials(request), ...(resource !== undefined && { resource }) };
   const { login = null, session = null } = credentials;
   const admitCaller = (caller: Caller): Caller => {
     request.admit(caller);

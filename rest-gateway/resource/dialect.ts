@@ -1,5 +1,5 @@
 import type { LimitCreatedUsers } from "#accounts";
-import type { Authenticator, Caller } from "#accounts/identity";
+import { API_RESOURCE, type Authenticator, type Caller } from "#accounts/identity";
 import type { Catalog, CatalogRefresh } from "#catalog";
 import type { Config } from "#config";
 import {
@@ -117,7 +117,7 @@ export function makeResourceInterface(dependencies: ResourceDependencies): Resou
 /** Collections and rows by their address, as plain JSON. */
 class ResourceDialect implements Dialect<ParsedResourceRequest> {
   readonly #config: Config;
-  readonly #authentication: Pick<ResourceDependencies, "authenticator" | "csrf">;
+  readonly #authentication: Pick<ResourceDependencies, "authenticator" | "csrf"> & { readonly resource: string };
   readonly #catalog: () => Catalog;
   readonly #versions: ReadVersions;
   readonly #bodyLimits: ResourceBodyLimits;
@@ -129,7 +129,7 @@ class ResourceDialect implements Dialect<ParsedResourceRequest> {
     plan: PlanIntent,
   ) {
     this.#config = config;
-    this.#authentication = { authenticator, csrf };
+    this.#authentication = { authenticator, csrf, resource: API_RESOURCE };
     this.#catalog = catalog;
     this.#versions = versions;
     this.#limitCreatedUsers = limitCreatedUsers;

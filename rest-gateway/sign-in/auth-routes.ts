@@ -15,6 +15,7 @@ import { authPages } from "./account-pages.ts";
 import { emailRoutes, factorRoutes } from "./account-routes.ts";
 import { API_KEYS_PATH, apiKeyRoutes } from "./key-routes.ts";
 import { sessionRoutes, tokenRoutes } from "./login-routes.ts";
+import { metadataRoutes } from "./oauth/metadata-routes.ts";
 import { federationHandlers, makeStartLink } from "./provider-routes.ts";
 import { readPageRedirect } from "./sign-in-pages.ts";
 
@@ -23,7 +24,8 @@ type AuthRouteOptions = {
   readonly federation: Federation;
   readonly authenticator: Authenticator;
   readonly catalog: () => Catalog;
-  readonly config: Pick<Config, "corsOrigins" | "publicUrl" | "passwordPolicy" | "signInRedirects" | "studioSql">;
+  readonly config: Pick<Config, "corsOrigins" | "publicUrl" | "passwordPolicy" | "signInRedirects" | "studioSql"> &
+    Pick<Config, "oauthServer" | "oauthDynamicRegistration" | "oauthClientDocuments">;
   /** The public URL of the service. */
   readonly siteUrl: () => string;
 };
@@ -38,7 +40,7 @@ export function authRoutes({
   limitExpensive,
 }: AuthRouteOptions & { readonly limitExpensive: LimitExpensiveRequest }): GatewayRoutes {
   const services = { accounts, authenticator, csrf: makeCsrfProtection(config), limitExpensive };
-  return withoutCaching({
+  const pages = withoutCaching({
     ...tokenRoutes(services),
     ...sessionRoutes(services),
     ...factorRoutes(services),
@@ -52,6 +54,7 @@ export function authRoutes({
       render: makePageRenderer(config),
     }),
   });
+  return config.oauthServer ? { ...pages, ...metadataRoutes({ tokens: accounts.oauthTokens, config }) } : pages;
 }
 
 /** Handlers for path prefixes: identity providers and API keys. */

@@ -9,15 +9,17 @@ type TableCredentials = { readonly headers: IncomingHttpHeaders; readonly rawQue
 
 /**
  * Supabase's two headers: `apikey` identifies the deployment's client, `Authorization` the user.
- * Without the latter the key itself is the caller.
+ * Without the latter the key itself is the caller. Tokens of applications are accepted at their resource only.
  */
 export function authenticateTableCaller(
   { headers, rawQuery }: TableCredentials,
   authenticator: Authenticator,
   requireApiKey: boolean,
+  resource?: string,
 ): Caller | Promise<Caller> {
   const key = readTableApiKey(headers, rawQuery);
-  const byKey = key === null ? null : authenticator.authenticate({ authorization: null, apiKey: key });
+  const forResource = resource === undefined ? {} : { resource };
+  const byKey = key === null ? null : authenticator.authenticate({ authorization: null, apiKey: key, ...forResource });
   if (byKey === null && requireApiKey) {
     throw new HttpError(401, "AUTH_REQUIRED", "No API key found in request", {
       hint: "No `apikey` request header or url param was found.",
@@ -30,8 +32,8 @@ export function authenticateTableCaller(
     return byKey ?? authenticator.anonymous;
   // An invalid key is rejected even if the token alone would suffice.
   return byKey instanceof Promise
-    ? byKey.then(() => authenticator.authenticate({ authorization }))
-    : authenticator.authenticate({ authorization });
+    ? byKey.then(() => authenticator.authenticate({ authorization, ...forResource }))
+    : authenticator.authenticate({ authorization, ...forResource });
 }
 
 function isBearerToken(token: string, authorization: string): boolean {

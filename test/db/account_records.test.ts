@@ -120,6 +120,7 @@ describe("triggers on accounts", () => {
     inAccount(async ({ value, rows }) => {
       expect(await triggerFunctions("auth.users")).toEqual([
         "auth.tg_accounts__copy_email",
+        "auth.tg_users__end_oauth_codes",
         "auth.tg_users__follow_changes",
         "auth.tg_users__remember_deletion",
       ]);

@@ -67,6 +67,10 @@ describe("the list of tables", () => {
 const SHOWN_ELSEWHERE: Readonly<Record<string, string>> = {
   "auth.deleted_accounts": "below: one per account, for a day",
   "auth.federation_codes": "below: the codes of sign-ins by a provider",
+  "auth.oauth_authorizations": "test/db/oauth.test.ts",
+  "auth.oauth_clients": "test/db/oauth.test.ts",
+  "auth.oauth_grants": "test/db/oauth.test.ts",
+  "auth.oauth_sessions": "test/db/oauth.test.ts",
   "auth.refresh_tokens": "below: the sessions of a user",
   "auth.token_sessions": "below: the sessions of a user",
   "auth.users": "test/rest-gateway/sign-ups.test.ts",

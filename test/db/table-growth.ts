@@ -76,6 +76,30 @@ export const GROWING: readonly Growth[] = [
     bound: "10 of a user",
     kept: "until removed; pending ones 5 minutes",
   },
+  {
+    table: "auth.oauth_authorizations",
+    by: "applications that ask for access",
+    bound: "`rows of auth.oauth_authorizations`",
+    kept: "until decided; 10 minutes",
+  },
+  {
+    table: "auth.oauth_clients",
+    by: "applications that register themselves",
+    bound: "`registered clients`",
+    kept: "until removed; a day without a grant",
+  },
+  {
+    table: "auth.oauth_grants",
+    by: "access that users grant",
+    bound: "`grants of a user`",
+    kept: "until withdrawn; `OAUTH_GRANT_DAYS`",
+  },
+  {
+    table: "auth.oauth_sessions",
+    by: "sign-ins of applications",
+    bound: "`sign-ins of a grant`",
+    kept: "as its tokens",
+  },
   { table: "auth.passkeys", by: "own passkeys", bound: "10 of a user", kept: "until removed" },
   {
     table: "auth.refresh_tokens",

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from "node:http";
-import type { AuthenticationResult, Authenticator, Credentials } from "#accounts/identity";
+import { API_RESOURCE, type AuthenticationResult, type Authenticator, type Credentials } from "#accounts/identity";
 import { type CsrfProtection, readSessionCookie, setSessionCookie } from "#http";
 import type { GraphqlHttpRequest } from "./http-messages.ts";
 
@@ -27,7 +27,7 @@ export function readCredentials({ headers, rawQuery }: CredentialSource): Creden
   const { authorization = null, "x-api-key": header, apikey } = headers;
   const inHeader = [header, apikey].find((value) => typeof value === "string" && value !== "") as string | undefined;
   const inQuery = rawQuery.includes("api_key=") ? new URLSearchParams(rawQuery).get("api_key") : null;
-  return { authorization, apiKey: inHeader ?? inQuery };
+  return { authorization, apiKey: inHeader ?? inQuery, resource: API_RESOURCE };
 }
 
 /** Credentials in a socket's init message, since browsers cannot set headers: names in any case, at the top level or in `headers`. */

@@ -1,0 +1,70 @@
+import { ApiError } from "#runtime";
+import type { Caller } from "./caller.ts";
+import type { Claims } from "./claims.ts";
+import { CredentialError } from "./credential-error.ts";
+
+/** The resource of the general interfaces, as a path below the public address. That of MCP is `/mcp`. */
+export const API_RESOURCE = "";
+
+/** What the user has granted to the application that holds an access token of our authorization server. */
+export type OAuthAccess = {
+  readonly clientId: string;
+  readonly grantId: string;
+  /** The resources that the token is for (RFC 8707), as addresses. */
+  readonly audiences: readonly string[];
+  readonly scopes: readonly string[];
+};
+
+/** Null for the tokens of users themselves, and for those of other issuers. */
+export function readOAuthAccess({
+  oauth_grant_id: grantId,
+  client_id: clientId,
+  scope,
+  aud,
+}: Claims): OAuthAccess | null {
+  if (typeof grantId !== "string") return null;
+  const audiences = (Array.isArray(aud) ? aud : [aud]).filter((each) => typeof each === "string");
+  const scopes = typeof scope === "string" ? scope.split(" ").filter((each) => each !== "") : [];
+  return { clientId: typeof clientId === "string" ? clientId : "", grantId, audiences, scopes };
+}
+
+/** Whether the application of this token may only read: its transactions are read-only then, on every interface. */
+export function isReadOnlyAccess({ claims }: Partial<Pick<Caller, "claims">>): boolean {
+  if (claims?.oauth_grant_id === undefined) return false;
+  const access = readOAuthAccess(claims);
+  return access === null || !access.scopes.some((scope) => scope === "write" || scope.startsWith("write:"));
+}
+
+/**
+ * Refuses tokens of applications, except at the resource that they were issued for: an interface that names none manages
+ * accounts or the service, which only users themselves do.
+ */
+export function requireResource(
+  caller: Caller,
+  resource: string | undefined,
+  addressOf: ((path: string) => string) | undefined,
+): Caller {
+  if (caller.claims.oauth_grant_id === undefined) return caller;
+  const access = readOAuthAccess(caller.claims);
+  if (access === null) throw wrongAudience();
+  if (resource === undefined || addressOf === undefined) {
+    throw new ApiError("forbidden", "PERMISSION_DENIED", "Applications may not do this for a user; sign in yourself.");
+  }
+  if (!access.audiences.includes(addressOf(resource))) throw wrongAudience();
+  if (resource === API_RESOURCE && !access.scopes.some((scope) => scope === "read" || scope === "write")) {
+    const message = "The user has not granted this application access to data.";
+    throw new ApiError("forbidden", "PERMISSION_DENIED", message, {
+      hint: "Request an authorization with the scope read or write.",
+    });
+  }
+  return caller;
+}
+
+function wrongAudience(): CredentialError {
+  return new CredentialError("claimsInvalid", "The token was made for another audience.", "JWT not in audience");
+}
+
+/** The address of a resource of this service. */
+export function resourceAddress(siteUrl: string, path: string): string {
+  return (siteUrl.endsWith("/") ? siteUrl.slice(0, -1) : siteUrl) + path;
+}
