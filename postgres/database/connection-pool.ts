@@ -15,6 +15,8 @@ export type ConnectionRequest = ShareHolder &
     readonly expires: number;
     /** Whether to batch it with others on a connection: that costs less than a write of its own. */
     readonly isBrief: boolean;
+    /** Whether it is known to take little of a connection's time. */
+    readonly isShort: boolean;
     start(connection: PostgresConnection): void;
     refuse(error: ApiError): void;
   };
@@ -35,6 +37,8 @@ export type ConnectionPoolOptions = {
   readonly limitsFor?: (max: number) => ShareLimits;
   /** How many milliseconds a read may run before it counts as long, or is interrupted. */
   readonly slice?: number;
+  /** How many of the connections are kept for requests that are known to be short. */
+  readonly keptForShort?: (max: number) => number;
   /** Called when a request starts, so that the owner schedules `interruptLongReads`. */
   readonly onStart?: () => void;
 };
@@ -190,7 +194,7 @@ export class ConnectionPool {
       .filter((connection) => connection.busyFor(now) > slice && connection.interruptible && !connection.shareHolder)
       .toSorted((one, other) => other.busyFor(now) - one.busyFor(now))
       .filter((connection) => !this.#takeShareOfLong(connection, now));
-    const isCrowded = !this.#hasRoom && this.#waiting.find(this.#mayStart) !== null;
+    const isCrowded = this.#waiting.find(this.#isAdmitted) !== null;
     // While draining, the slow pool accepts no more requests.
     const mayMove = !this.#draining;
     const isUnlimited = (connection: PostgresConnection) =>
@@ -249,7 +253,15 @@ export class ConnectionPool {
     }
   }
 
-  readonly #mayStart = (request: ConnectionRequest): boolean => this.#shares?.admits(request) ?? true;
+  readonly #mayStart = (request: ConnectionRequest): boolean =>
+    (request.isShort || this.#hasRoomForAny) && this.#isAdmitted(request);
+
+  readonly #isAdmitted = (request: ConnectionRequest): boolean => this.#shares?.admits(request) ?? true;
+
+  get #hasRoomForAny(): boolean {
+    const { keptForShort } = this.#options;
+    return !keptForShort || this.inFlight < this.#maxConnections - keptForShort(this.#maxConnections);
+  }
 
   #start(request: ConnectionRequest, connection: PostgresConnection): void {
     // The connection may still hold the share of a request that continues in another pool.

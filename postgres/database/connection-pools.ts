@@ -12,7 +12,7 @@ import {
 } from "./connection-capabilities.ts";
 import { ConnectionPool } from "./connection-pool.ts";
 import { acquireTimeout, databaseUnreachable, noPrimary } from "./database-errors.ts";
-import { type ShareLimits, sharesForReads, sharesForStreams, sharesForWrites } from "./fair-sharing.ts";
+import { keptForShort, type ShareLimits, sharesForReads, sharesForStreams, sharesForWrites } from "./fair-sharing.ts";
 import { countFreeConnections, divideConnections, idealSizes, type PoolName } from "./pool-sizes.ts";
 import { openPostgresSocket, type PostgresSocket } from "./postgres-socket.ts";
 import { type ConnectionCounters, makeConnectionCounters } from "./prepared-statements.ts";
@@ -36,6 +36,8 @@ const TICK_INTERVAL_MS = 25;
 type PoolTerms = {
   /** How many milliseconds a read may run before it counts as long, or is interrupted. */
   readonly slice?: number;
+  /** How many of the connections are kept for statements that are known to be short. */
+  readonly keptForShort?: (connections: number) => number;
   readonly limitsFor?: (connections: number, processors: number) => ShareLimits;
 };
 
@@ -43,7 +45,7 @@ type PoolTerms = {
 const TERMS_BY_POOL: Readonly<Record<PoolName, PoolTerms>> = {
   read: { slice: 50 },
   write: { limitsFor: sharesForWrites },
-  slow: { slice: 200, limitsFor: sharesForReads },
+  slow: { slice: 200, keptForShort, limitsFor: sharesForReads },
   stream: { limitsFor: sharesForStreams },
 };
 
@@ -164,10 +166,11 @@ export class ConnectionPools {
   #makePool(name: PoolName): ConnectionPool {
     const { pipelineDepth, sharedProcessors } = this.#options;
     const depth = name === "read" ? pipelineDepth : 1;
-    const { slice, limitsFor } = TERMS_BY_POOL[name];
+    const { slice, limitsFor, ...terms } = TERMS_BY_POOL[name];
     const counters = makeConnectionCounters();
     return new ConnectionPool({
       ...(slice !== undefined && { slice }),
+      ...terms,
       ...(limitsFor && { limitsFor: (connections) => limitsFor(connections, sharedProcessors) }),
       depth,
       counters,

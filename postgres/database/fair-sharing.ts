@@ -33,8 +33,16 @@ export type ShareLimits = {
   readonly counted: "long" | "all" | "all while congested";
 };
 
+/** From so many connections on, one is kept. */
+const MIN_TO_KEEP_ONE = 6;
+
+/** How many connections for reads are kept for statements that are known to be short: a burst of unknown ones does not delay them. */
+export function keptForShort(connections: number): number {
+  return connections >= MIN_TO_KEEP_ONE ? 1 : 0;
+}
+
 /**
- * Long statements leave at least one connection to the others. A relation's share is smaller than a caller's, so that a
+ * Long statements leave at least one connection to the others, beside the one for short ones. A relation's share is smaller than a caller's, so that a
  * caller who waits for a locked table can still read other tables. Each may use a whole processor, so those of anonymous
  * callers occupy at most half of the processors that Postgres shares with the service; pass infinity for others.
  */
@@ -42,7 +50,8 @@ export function sharesForReads(connections: number, processors: number): ShareLi
   const fractions = fractionsOf(connections);
   const anonymous = Math.min(fractions.anonymous, atLeastOne(Math.floor(processors / 2)));
   const anonymousCaller = Math.min(fractions.anonymousCaller, anonymous);
-  return { ...fractions, anonymous, anonymousCaller, all: atLeastOne(connections - 1), counted: "long" };
+  const all = atLeastOne(connections - 1 - keptForShort(connections));
+  return { ...fractions, anonymous, anonymousCaller, all, counted: "long" };
 }
 
 /** A write cannot be interrupted, so each write counts as soon as one runs long. */

@@ -129,6 +129,10 @@ export class StatementExecution implements ConnectionRequest, PipelinedBatch {
     return this.#pace.isBrief;
   }
 
+  get isShort(): boolean {
+    return this.#pace.isShort && !this.#isLong;
+  }
+
   get isLong(): boolean {
     return this.#isLong || this.#pace.isLongFor(this);
   }

@@ -9,10 +9,17 @@ const MAX_RELATIONS = 16;
 
 /** A statement that takes this many milliseconds is long. */
 export const LONG_MS = 100;
+/** One that was long stays long unless it takes less. */
+const STILL_LONG_MS = LONG_MS / 4;
 const SLOW_AVERAGE_MS = 3;
 const SLOW_RUN_MS = 20;
 const BRIEF_AVERAGE_MS = 1;
 const RUNS_TO_TRUST = 3;
+/** So many fast runs outweigh a slow average: what else the machine does may make any statement slow for a moment. */
+const RUNS_TO_TRUST_FIRMLY = 12;
+const MAX_TRUST = 64;
+/** What a slow run leaves of the trust. */
+const TRUST_AFTER_SLOW_RUN = 1 / 4;
 /** Weight of the newest run in the moving average. */
 const NEWEST_RUN_WEIGHT = 1 / 8;
 /** Weight of a caller's newest run in the share of its runs that are long. */
@@ -27,7 +34,9 @@ const MAX_CALLERS = 100;
 export class StatementShape {
   readonly text: string;
   #average = 0;
-  #fastRuns = 0;
+  /** Grows with each fast run. */
+  #trust = 0;
+  #wasFast = false;
   #relations: readonly string[] | null = null;
   #failedAt = 0;
   /** Statements that turned out to be long queue apart from those of unknown duration. */
@@ -41,9 +50,15 @@ export class StatementShape {
     this.text = text;
   }
 
-  /** False if the shape is new, was slow recently or is slow on average. */
+  /** False if the shape is new, was slow recently or is slow on average; a shape that was fast for long is forgiven a slow run. */
   get isFast(): boolean {
-    return this.#fastRuns >= RUNS_TO_TRUST && this.#average < SLOW_AVERAGE_MS;
+    if (this.#trust >= RUNS_TO_TRUST_FIRMLY) return true;
+    return this.#trust >= RUNS_TO_TRUST && this.#average < SLOW_AVERAGE_MS;
+  }
+
+  /** Whether it was fast, and is not slow by itself: what else the machine does may have made it slow for a moment. */
+  get isShort(): boolean {
+    return this.#wasFast && this.#average < SLOW_RUN_MS;
   }
 
   /** Whether it failed within the last seconds in a transaction that had to be rolled back. */
@@ -83,15 +98,20 @@ export class StatementShape {
   }
 
   ran(milliseconds: number, by: Pick<ShareHolder, "caller">): void {
-    this.#recordLength(milliseconds >= LONG_MS, by.caller);
+    this.#recordLength(milliseconds, by);
     this.#average += (milliseconds - this.#average) * NEWEST_RUN_WEIGHT;
-    if (milliseconds > SLOW_RUN_MS) this.#fastRuns = 0;
-    else if (milliseconds < SLOW_AVERAGE_MS && this.#fastRuns < RUNS_TO_TRUST) this.#fastRuns++;
+    if (milliseconds > SLOW_RUN_MS) this.#trust = Math.floor(this.#trust * TRUST_AFTER_SLOW_RUN);
+    else if (milliseconds < SLOW_AVERAGE_MS) this.#trust = Math.min(MAX_TRUST, this.#trust + 1);
+    else this.#trust = Math.max(0, this.#trust - 1);
+    this.#wasFast ||= this.#trust >= RUNS_TO_TRUST;
   }
 
-  #recordLength(isLong: boolean, caller: string): void {
+  #recordLength(milliseconds: number, { caller }: Pick<ShareHolder, "caller">): void {
     const share = this.#longShares?.get(caller);
+    const isLong = milliseconds >= LONG_MS;
     if (!isLong && share === undefined) return;
+    // Alone it is faster than beside others of its kind: if it counted as short then, they would all run at once again.
+    if (!isLong && milliseconds > STILL_LONG_MS && this.isLongFor({ caller })) return;
     if (!this.#longShares || this.#longShares.size >= MAX_CALLERS) this.#longShares = new Map();
     // Callers without long runs are not in the map.
     const isUsuallyShort = this.#average > 0 && this.#average < LONG_MS;
@@ -105,7 +125,7 @@ export class StatementShape {
 /** The learned duration of a statement, and the relations it may wait for. */
 export type StatementPacing = Pick<
   StatementShape,
-  "expected" | "isBrief" | "isLongFor" | "longKind" | "relations" | "ran"
+  "expected" | "isBrief" | "isShort" | "isLongFor" | "longKind" | "relations" | "ran"
 >;
 
 /** The pace of several statements in one transaction. */
@@ -113,6 +133,7 @@ export function combinedPacing(shapes: readonly StatementShape[]): StatementPaci
   return {
     expected: shapes.reduce((sum, { expected }) => sum + expected, 0),
     isBrief: false,
+    isShort: false,
     longKind: {},
     isLongFor: (by) => shapes.some((shape) => shape.isLongFor(by)),
     relations: [...new Set(shapes.flatMap(({ relations }) => relations))],

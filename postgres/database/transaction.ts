@@ -133,6 +133,7 @@ function leaseConnection(
       kind: pace,
       isLong: false,
       isBrief: false,
+      isShort: false,
     };
     pool.submit({ ...claimant, expires: deadline(), start, refuse: reject });
   });

@@ -49,12 +49,12 @@ const running = async (text: string): Promise<number> => {
 describe("slow statements", () => {
   const NAP = "select pg_sleep(600)";
 
-  /** Opens all connections of the slow pool. */
+  /** Opens the connections of the slow pool, but for the one that is kept for short statements. Returns how many it may have. */
   async function openSlowPool({ database }: Pick<OpenDatabase, "database">): Promise<number> {
     const slow = () => database.state().pools.slow;
     await until(() => slow().max >= 4);
     const nap = () => database.run(alice, sql("select pg_sleep(0.1)"), { readOnly: true, pool: "slow" });
-    while (slow().connections < slow().max) await Promise.all(Array.from({ length: slow().max }, nap));
+    while (slow().connections < slow().max - 1) await Promise.all(Array.from({ length: slow().max }, nap));
     return slow().max;
   }
 
@@ -97,7 +97,7 @@ describe("slow statements", () => {
     const max = await openSlowPool(opened);
     const share = Math.floor(0.6 * max);
     for (let index = 0; index < max; index++) occupy(by(anon, `address 192.0.2.${index}`), `${NAP}, ${index}`);
-    expect(slow().inFlight).toBe(max);
+    expect(slow().inFlight).toBe(max - 1);
     await until(() => slow().inFlight === share && slow().waiting === max - share);
   });
 
@@ -132,6 +132,16 @@ describe("slow statements", () => {
       return slow().inFlight === share && slow().waiting === 1;
     });
     for (let index = 0; index < 20; index++) await nap(0);
+  });
+
+  test("leave a connection to those that are known to be short, even before they are known to be slow", async () => {
+    const max = await openSlowPool(opened);
+    const short = () => opened.database.run(alice, sql("select 'short'"), { readOnly: true, pool: "slow" });
+    for (let index = 0; index < 5; index++) await short();
+    // Each is new, and of somebody else.
+    for (let index = 0; index < 2 * max; index++) occupy(by(alice, `user ${index}`), `${NAP}, ${index}`);
+    expect((await short()).rows).toEqual([["short"]]);
+    expect(opened.database.state().pools.slow.waiting).toBeGreaterThan(0);
   });
 
   test("that are within the share of their caller run on while others wait, and are not cancelled", async () => {

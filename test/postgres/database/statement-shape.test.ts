@@ -17,6 +17,9 @@ describe("a statement shape", () => {
     ["fast three times", [1, 1, 1], true],
     ["fast but once over 20 ms", [1, 1, 1, 21], false],
     ["fast again after it was slow", [1, 1, 1, 21, 1, 1, 1], true],
+    ["fast for long and once over 20 ms", [...new Array(50).fill(1), 60], true],
+    ["fast for long and over 20 ms three times", [...new Array(50).fill(1), 60, 60, 60], false],
+    ["fast for long and then neither fast nor slow", [...new Array(70).fill(1), ...new Array(70).fill(10)], false],
     ["neither fast nor slow", [5, 5, 5, 5, 5, 5, 5, 5], false],
     ["slower on average than 3 ms", [1, 1, 1, ...new Array(20).fill(10)], false],
   ])("that is %s is fast: %s -> %s", (_what, runs, isFast) => {
@@ -29,11 +32,25 @@ describe("a statement shape", () => {
     shape.ran(1, BOB);
     expect(shape.isLongFor(ADA)).toBe(true);
     for (const isLong of [true, true, false]) {
-      shape.ran(99, ADA);
+      shape.ran(24, ADA);
       expect(shape.isLongFor(ADA)).toBe(isLong);
     }
     shape.ran(100, ADA);
     expect(shape.isLongFor(ADA)).toBe(true);
+  });
+
+  test("that was slow beside others of its kind stays slow while it takes a quarter of that alone", () => {
+    const shape = shapeAfter(300);
+    for (let run = 0; run < 20; run++) shape.ran(45, ADA);
+    expect(shape.isLongFor(ADA)).toBe(true);
+  });
+
+  test.each([
+    ["never fast", [40, 40, 40], false],
+    ["fast before the machine was busy", [1, 1, 1, 60, 60], true],
+    ["fast once, and slow since then", [1, 1, 1, ...new Array(10).fill(60)], false],
+  ])("that was %s is known to be short: %s -> %s", (_what, runs, isShort) => {
+    expect(shapeAfter(...(runs as number[])).isShort).toBe(isShort);
   });
 
   test("that is usually fast is slow for a caller after several slow runs", () => {
