@@ -3,6 +3,7 @@ export {
   ALL_COLUMNS,
   type CallArgument,
   type CallIntent,
+  type ColumnOperators,
   type ComparisonName,
   type CountMethod,
   type CursorPage,
@@ -18,6 +19,8 @@ export {
   type NestedRows,
   type OperatorQuantifier,
   type OrderTerm,
+  operandName,
+  operatorName,
   type ReadIntent,
   type ResponseFormat,
   type ResponseOptions,
@@ -29,7 +32,9 @@ export {
   type SelectedColumn,
   type SelectedRelation,
   type SelectItem,
+  UPDATE_OPERATORS,
   type UpdateIntent,
+  type UpdateOperator,
   type WithEmbedPath,
 } from "./intent.ts";
 export { explainNestedError, nestedPathOf } from "./nested-errors.ts";

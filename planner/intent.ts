@@ -208,9 +208,36 @@ export type UpdateIntent = WriteIntentBase & {
   readonly kind: "update";
   readonly payload: RowPayload;
   readonly missingAsDefault: boolean;
+  /** Each row of the payload updates the rows with the same values in these columns. If absent, all rows get the values of one. */
+  readonly key?: readonly string[];
+  /** The columns that the payload has operators for. */
+  readonly operators?: readonly ColumnOperators[];
   /** A payload without columns changes nothing; with this it returns the rows that the caller may update, otherwise none. */
   readonly returnsUnchangedRows?: true;
 };
+
+const NUMBER_OPERATORS = ["$inc", "$mul", "$min", "$max"] as const;
+const LIST_OPERATORS = ["$append", "$prepend", "$remove"] as const;
+const OBJECT_OPERATORS = ["$merge", "$unset"] as const;
+export const UPDATE_OPERATORS = [...NUMBER_OPERATORS, ...LIST_OPERATORS, ...OBJECT_OPERATORS] as const;
+export type UpdateOperator = (typeof UPDATE_OPERATORS)[number];
+
+/** The new value of a column is made from the old one. Rows of the payload have the operand under `operandName`. */
+export type ColumnOperators = {
+  readonly column: string;
+  /** Those that occur, sorted. */
+  readonly operators: readonly UpdateOperator[];
+  /** Whether all rows have the same one. Else each has its name under `operatorName`, and new values under the column's name. */
+  readonly isUniform: boolean;
+};
+
+export function operandName(column: string, operator: UpdateOperator): string {
+  return `${operator} ${column}`;
+}
+
+export function operatorName(column: string): string {
+  return `$ ${column}`;
+}
 
 export type DeleteIntent = WriteIntentBase & { readonly kind: "delete" };
 

@@ -2,6 +2,8 @@ import pg from "pg";
 import type { CatalogTable } from "#catalog";
 import { PrecedingStatementError } from "#postgres/database";
 import { ApiError } from "#runtime";
+import { isJsonObject } from "#runtime/json";
+import type { UpdateIntent } from "./intent.ts";
 import { joinPath } from "./plan/nested-rows.ts";
 import type { NestedInsert } from "./plan/plan-nested.ts";
 import { NESTED_GUARD } from "./query/build-nested.ts";
@@ -16,6 +18,8 @@ const QUOTED_VALUE = /"(?<value>[^"]*)"[^"]*$/s;
 const DATA_EXCEPTION = /^22/;
 /** `value too long for type character varying(5)` */
 const LENGTH_LIMIT = /character(?: varying)?\((\d+)\)/;
+/** Values that are rejected, and violated constraints. */
+const CONCERNS_ROWS = /^2[23]/;
 const NOT_NULL_VIOLATION = "23502";
 const FOREIGN_KEY_VIOLATION = "23503";
 const UNKNOWN = "*";
@@ -37,9 +41,23 @@ export function explainNestedError(error: unknown, inserts: readonly NestedInser
   if (!insert) return error;
   const guard = NESTED_GUARD.exec(error.message)?.groups;
   if (error.code === "42704" && guard) return guardError(guard, insert);
-  const found = findFailed(error, insert);
-  const nestedPath = pathOf(found.rows.length > 0 ? found.rows : insert.rows, found.column);
+  return withPath(error, insert);
+}
+
+function withPath(error: pg.DatabaseError, sent: SentRows): unknown {
+  const found = findFailed(error, sent);
+  const nestedPath = pathOf(found.rows.length > 0 ? found.rows : sent.rows, found.column);
   return Object.assign(error, { nestedPath } satisfies Partial<NestedInsertError>);
+}
+
+/** The error of an update by key, with the position of the row that may have caused it. */
+export function explainUpdateError(error: unknown, { payload }: UpdateIntent, table: CatalogTable): unknown {
+  if (!(error instanceof pg.DatabaseError) || error instanceof PrecedingStatementError) return error;
+  if (!CONCERNS_ROWS.test(error.code ?? "")) return error;
+  const records: unknown = JSON.parse(payload.json.toString());
+  if (!Array.isArray(records) || records.length === 0 || !records.every(isJsonObject)) return error;
+  const rows = records.map((record, index) => ({ path: String(index), values: new Map(Object.entries(record)) }));
+  return withPath(error, { table, rows });
 }
 
 function guardError({ problem, row, column }: Readonly<Record<string, string>>, insert: NestedInsert): ApiError {
@@ -73,12 +91,13 @@ function guardError({ problem, row, column }: Readonly<Record<string, string>>, 
 }
 
 type Row = NestedInsert["rows"][number];
+type SentRows = Pick<NestedInsert, "table" | "rows">;
 type Failed = { readonly rows: readonly Row[]; readonly column: string | null };
 
 /** The rows that the error may concern, by the values in it, and the column. */
-function findFailed(error: pg.DatabaseError, insert: NestedInsert): Failed {
-  const { rows, table } = insert;
-  if (DATA_EXCEPTION.test(error.code ?? "")) return findRejectedValue(error, insert);
+function findFailed(error: pg.DatabaseError, sent: SentRows): Failed {
+  const { rows, table } = sent;
+  if (DATA_EXCEPTION.test(error.code ?? "")) return findRejectedValue(error, sent);
   // Of another table, which a trigger writes.
   if (error.where !== undefined && error.table !== table.name) return { rows, column: null };
   const detail = error.detail ?? "";
@@ -129,7 +148,7 @@ function isCut(shown: string, text: string): boolean {
 }
 
 /** `"many"` is in the message; of a value that is too long only the type is. */
-function findRejectedValue(error: pg.DatabaseError, { rows, table }: NestedInsert): Failed {
+function findRejectedValue(error: pg.DatabaseError, { rows, table }: SentRows): Failed {
   const quoted = QUOTED_VALUE.exec(error.message)?.groups?.value;
   const [type, length] = LENGTH_LIMIT.exec(error.message) ?? [];
   const isRejected = (column: string, given: unknown) => {

@@ -248,8 +248,11 @@ function outlineKind(intent: Intent): unknown[] {
       const { payload, missingAsDefault, upsert, single, returned } = intent;
       return [returned, ...outlinePayload(payload), missingAsDefault, upsert?.resolution, upsert?.onConflict, single];
     }
-    case "update":
-      return [intent.returned, ...outlinePayload(intent.payload), intent.missingAsDefault, intent.returnsUnchangedRows];
+    case "update": {
+      const { payload, returned, missingAsDefault, returnsUnchangedRows, key, operators } = intent;
+      const changes = [key, operators?.map((used) => [used.column, used.operators, used.isUniform])];
+      return [returned, ...outlinePayload(payload), missingAsDefault, returnsUnchangedRows, ...changes];
+    }
     case "delete":
       return [intent.returned];
     case "call":

@@ -13,7 +13,7 @@ import {
   type StatementResult,
 } from "#postgres/database";
 import type { AbortLike } from "#runtime/concurrency";
-import { explainNestedError } from "./nested-errors.ts";
+import { explainNestedError, explainUpdateError } from "./nested-errors.ts";
 import { MAX_BUFFERED_ROWS, type Plan, type StreamedPlan } from "./plan/plan.ts";
 import type { PreparedEstimate, PreparedRequest, PreparedStream } from "./prepare.ts";
 import { type BodyFrame, bodyFrame, guardError, type ResponseRow, readResponseRow } from "./query/build-query.ts";
@@ -45,10 +45,10 @@ export function runRequest(
   const canStream = !options.rollback && options.isolation === null;
   const result: Promise<RunResult> =
     stream && canStream
-      ? runStreamable(plan, stream, context, database, options).catch(throwGuardError)
+      ? runStreamable(plan, stream, context, database, options).catch(throwExplained(prepared))
       : runWholeStatement(plan.readOnly, statement, context, database, options).then(
           ({ rows }) => readResult(plan, rows),
-          throwGuardError,
+          throwExplained(prepared),
         );
   return estimate ? result.then((known) => withEstimate(known, estimate, context, database)) : result;
 }
@@ -90,38 +90,47 @@ export function readGroupResult(
   return estimate ? withEstimatedTotal(result, estimate, results.at(-1)!.rows) : result;
 }
 
+type ExplainedRequest = Pick<PreparedRequest, "plan" | "nested" | "intent">;
+
 /** The error of a request whose statement of that index has failed; null: none of them. */
 export function explainGroupError(
-  { nested }: Pick<PreparedRequest, "nested">,
+  { plan, nested, intent }: ExplainedRequest,
   error: unknown,
   failed: number | null,
 ): unknown {
-  return guardError(error) ?? (nested ? explainNestedError(error, nested.inserts, failed) : error);
+  const known = guardError(error);
+  if (known) return known;
+  if (nested) return explainNestedError(error, nested.inserts, failed);
+  const isByKey = plan.kind === "write" && plan.change.kind === "update" && plan.change.key !== null;
+  return isByKey && intent.kind === "update" ? explainUpdateError(error, intent, plan.table) : error;
+}
+
+function throwExplained(prepared: ExplainedRequest): (error: unknown) => never {
+  return (error) => {
+    throw explainGroupError(prepared, error, null);
+  };
 }
 
 /** The same in an open transaction. */
 export function runInTransaction(
   execute: RunStatement,
-  { plan, statement, nested }: Pick<PreparedRequest, "plan" | "statement" | "nested">,
+  prepared: ExplainedRequest & Pick<PreparedRequest, "statement">,
 ): Promise<ResponseRow<string | Buffer>> {
-  if (nested) return runNestedInTransaction(execute, { plan, statement, nested });
-  return execute(statement).then(({ rows }) => readResult(plan, rows), throwGuardError);
+  const { plan, statement, nested } = prepared;
+  if (nested) return runNestedInTransaction(execute, prepared);
+  return execute(statement).then(({ rows }) => readResult(plan, rows), throwExplained(prepared));
 }
 
 /** The statements are pipelined: after one that fails, the others fail as well. */
 async function runNestedInTransaction(
   execute: RunStatement,
-  prepared: Pick<PreparedRequest, "plan" | "statement" | "nested">,
+  prepared: ExplainedRequest & Pick<PreparedRequest, "statement">,
 ): Promise<ResponseRow<string | Buffer>> {
   const results = await Promise.allSettled(statementsOf(prepared).map(execute));
   const failed = results.findIndex(({ status }) => status === "rejected");
   const result = results.at(failed)!;
   if (result.status === "rejected") throw explainGroupError(prepared, result.reason, failed);
   return readResult(prepared.plan, result.value.rows);
-}
-
-function throwGuardError(error: unknown): never {
-  throw guardError(error) ?? error;
 }
 
 function readResult(plan: Plan, rows: readonly ResultRow<string | Buffer | null>[]): ResponseRow<string | Buffer> {

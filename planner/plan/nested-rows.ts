@@ -3,7 +3,7 @@ import { ApiError } from "#runtime";
 import { isJsonObject, type JsonObject } from "#runtime/json";
 import type { NestedRows } from "../intent.ts";
 import { mayNameTable } from "./find-target.ts";
-import { columnNotFound, findJsonReader } from "./plan-write.ts";
+import { columnNotFound, findJsonReader } from "./records.ts";
 import { findRelationship, isToOne } from "./relationship.ts";
 
 /** A payload within the body limit could still need very many statements, and all their rows are kept in memory. */

@@ -14,7 +14,8 @@ import type {
   WritePlan,
 } from "./plan.ts";
 import type { PlanContext } from "./plan-selection.ts";
-import { planMissingValue, planRecordColumn, planWrite } from "./plan-write.ts";
+import { planWrite } from "./plan-write.ts";
+import { makeUnusedNames, planMissingValue, planRecordColumn, unboundedType } from "./records.ts";
 
 /** A nested insert: the statements that insert rows, in their order, and the one that reads the response. */
 type NestedPlan = { readonly inserts: readonly NestedInsert[]; readonly response: WritePlan };
@@ -289,23 +290,6 @@ type DraftColumn = {
   readonly confirmed: { readonly record: RecordColumn; valueOf(row: number): unknown } | null;
 };
 
-/** Names for record columns that are no columns of the table. */
-function makeUnusedNames({ columns }: CatalogTable): (name: string) => string {
-  const taken = new Set(columns.keys());
-  return (preferred) => {
-    let name = preferred;
-    while (taken.has(name)) name = `${name}_`;
-    taken.add(name);
-    return name;
-  };
-}
-
 function toPositionColumn(name: string): RecordColumn {
   return { name, sqlType: "integer", element: null, reader: null, missingValue: null };
-}
-
-/** The type without a length, so that a cast does not cut a value. */
-function unboundedType({ type, sqlType }: CatalogColumn): string {
-  if (type.schema !== "pg_catalog") return type.sqlName;
-  return type.name === "bpchar" ? "bpchar" : type.name === "bit" ? sqlType : type.sqlName;
 }

@@ -1,30 +1,21 @@
-import { baseTypeOf, type Catalog, type CatalogColumn, type CatalogTable, type DataType } from "#catalog";
-import { ApiError, type ApiErrorOptions } from "#runtime";
+import type { CatalogTable } from "#catalog";
+import { ApiError } from "#runtime";
 import type { DeleteIntent, InsertIntent, ResponseOptions, RowCondition, UpdateIntent } from "../intent.ts";
 import { findTable } from "./find-target.ts";
 import {
-  type ArrayElementPlan,
   type ChangePlan,
-  type ColumnDefaultPlan,
-  type JsonReader,
   keyMismatch,
   negotiateFormat,
   type PlanOptions,
-  type RecordColumn,
-  type RecordsPlan,
   type RowCountGuard,
   type WritePlan,
 } from "./plan.ts";
 import { selectsAllColumns } from "./plan-read.ts";
 import { type PlanContext, planConditions, planResultRows } from "./plan-selection.ts";
-import { findRepresentation, tableScope } from "./scope.ts";
+import { planUpdate } from "./plan-update.ts";
+import { planRecords } from "./records.ts";
+import { tableScope } from "./scope.ts";
 import { buildSelectTree, type SelectNode } from "./select-tree.ts";
-
-/** Types whose input function reads values from an array as from JSON, and does not depend on a type modifier. */
-const ARRAY_READABLE_TYPES = new Set([
-  ...["bool", "int2", "int4", "int8", "float4", "float8", "numeric", "text", "varchar", "uuid"],
-  ...["date", "time", "timetz", "timestamp", "timestamptz"],
-]);
 
 export function planWrite(
   intent: WriteIntent,
@@ -96,9 +87,9 @@ function planChange(
     if (safeWrites && where.length === 0) throw whereRequired("DELETE");
     return { kind: "delete", table: name, where };
   }
-  const records = planRecords(intent, table, context.catalog);
-  if (safeWrites && where.length === 0 && records.columns.length > 0) throw whereRequired("UPDATE");
-  return { kind: "update", table: name, records, findsUnchanged: intent.returnsUnchangedRows === true, where };
+  const update = planUpdate(intent, table, { ...context, requiresKey: safeWrites && where.length === 0 });
+  if (!update) throw whereRequired("UPDATE");
+  return { kind: "update", table: name, ...update, where };
 }
 
 function planInsert(intent: InsertIntent, table: CatalogTable, context: PlanContext): ChangePlan {
@@ -158,73 +149,5 @@ function filtersMustBeKey(): ApiError {
     "notAllowed",
     "PGRST105",
     "Filters must include all and only primary key columns with 'eq' operators",
-  );
-}
-
-type IntentWithPayload = Pick<InsertIntent | UpdateIntent, "payload" | "missingAsDefault">;
-
-/** Throws PGRST204 for unknown columns. */
-function planRecords(
-  { payload, missingAsDefault }: IntentWithPayload,
-  table: CatalogTable,
-  catalog: Catalog,
-): RecordsPlan {
-  const columns = payload.columns.map((name): RecordColumn => {
-    const column = table.columns.get(name);
-    if (!column) throw columnNotFound(name, table);
-    return planRecordColumn(column, missingAsDefault ? planMissingValue(column, table) : null, catalog);
-  });
-  return {
-    // The table and its records are in one statement.
-    alias: table.name === "payload" ? "records" : "payload",
-    isArray: payload.isArray,
-    byColumn: payload.valueSpans !== undefined && columns.every(canBeReadFromArray),
-    columns,
-  };
-}
-
-export function planRecordColumn(
-  column: CatalogColumn,
-  missingValue: ColumnDefaultPlan | null,
-  catalog: Catalog,
-): RecordColumn {
-  const { name, sqlType, type } = column;
-  return { name, sqlType, element: planArrayElement(type), reader: findJsonReader(column, catalog), missingValue };
-}
-
-/** In arrays every row has the column, so its default is not used. */
-function canBeReadFromArray({ element, reader }: RecordColumn): boolean {
-  return element !== null && reader === null;
-}
-
-export function findJsonReader({ sqlType, baseType }: CatalogColumn, catalog: Catalog): JsonReader | null {
-  const name = findRepresentation(catalog, "json", sqlType);
-  if (name !== null) return { kind: "function", name };
-  const isList = baseType.kind === "array";
-  const type = isList ? baseTypeOf(baseType.element) : baseType;
-  const isHstore = type.name === "hstore" && catalog.extensions.get("hstore")?.schema === type.schema;
-  return isHstore ? { kind: "hstore", schema: type.schema, isList } : null;
-}
-
-function planArrayElement({ kind, schema, name, sqlName }: DataType): ArrayElementPlan | null {
-  // A prepared statement keeps its parameter types, but an enum may be dropped and recreated.
-  if (kind === "enum") return { sqlType: "text", cast: sqlName, isJson: false };
-  if (kind !== "base" || schema !== "pg_catalog") return null;
-  // Memory for reading an element is kept until all are read: 3 kB each for JSON.
-  if (name === "json" || name === "jsonb") return { sqlType: "text", cast: name, isJson: true };
-  return ARRAY_READABLE_TYPES.has(name) ? { sqlType: sqlName, cast: null, isJson: false } : null;
-}
-
-export function planMissingValue(column: CatalogColumn, { schema, name }: CatalogTable): ColumnDefaultPlan | null {
-  if (column.identity === "by default") return { kind: "identity", table: { schema, name }, column: column.name };
-  return column.default === null ? null : { kind: "expression", text: column.default };
-}
-
-export function columnNotFound(name: string, table: CatalogTable, options: ApiErrorOptions = {}): ApiError {
-  return new ApiError(
-    "invalid",
-    "PGRST204",
-    `Could not find the '${name}' column of '${table.name}' in the schema cache`,
-    options,
   );
 }

@@ -7,7 +7,7 @@ import {
   type Routine,
 } from "#catalog";
 import { ApiError } from "#runtime";
-import type { ResponseFormat } from "../intent.ts";
+import type { ResponseFormat, UpdateOperator } from "../intent.ts";
 import type { LegacyTarget } from "./select-tree.ts";
 import {
   columnExpression,
@@ -79,7 +79,7 @@ export type KeptColumns = { readonly wholeRow: boolean; readonly names: readonly
 /** The change of a table. The conditions of an insert apply to its records, the others to the table. */
 export type ChangePlan = { readonly table: QualifiedName; readonly where: readonly WherePredicate[] } & (
   | { readonly kind: "insert"; readonly records: RecordsPlan; readonly conflict: ConflictPlan | null }
-  | { readonly kind: "update"; readonly records: RecordsPlan; readonly findsUnchanged: boolean }
+  | ({ readonly kind: "update" } & UpdatePlan)
   | { readonly kind: "delete" }
   /** The statements before have inserted the rows, which are read by their key, or as they were saved. */
   | {
@@ -90,6 +90,43 @@ export type ChangePlan = { readonly table: QualifiedName; readonly where: readon
       readonly columns: readonly string[];
     }
 );
+
+export type UpdatePlan = {
+  readonly records: RecordsPlan;
+  readonly assignments: readonly AssignmentPlan[];
+  /** Null: the records have no key, so all rows get the values of one of them. */
+  readonly key: UpdateKeyPlan | null;
+  readonly findsUnchanged: boolean;
+};
+
+/** Each record changes the rows with its key. */
+type UpdateKeyPlan = {
+  readonly columns: readonly { readonly name: string; readonly operatorSchema: string | null }[];
+  /** An unused name for the position of the record, from 1. */
+  readonly position: string;
+  /** All columns of the table. */
+  readonly tableColumns: readonly string[];
+};
+
+export type AssignmentPlan = {
+  readonly column: string;
+  /** The type of operations, without domains and lengths. */
+  readonly sqlType: string;
+  /** Empty: the value of the record column with the same name. */
+  readonly operations: readonly OperationPlan[];
+  /** The record column with the name of the operator; null: all records have the only one. */
+  readonly operatorColumn: string | null;
+};
+
+export type OperationPlan = {
+  readonly operator: UpdateOperator;
+  /** The record column. */
+  readonly operand: string;
+  readonly subject: OperandSubject;
+};
+
+/** The kind of values that the column has. */
+export type OperandSubject = "number" | "time" | "list" | "json" | "jsonb" | "value";
 
 /** The values of some columns of inserted rows, in the order of the rows, kept in a setting of the transaction. */
 export type SavedRows = { readonly setting: string; readonly columns: readonly SavedColumn[] };
@@ -212,6 +249,15 @@ export function notOneRow(rows: number): ApiError {
 export function tooManyRowsAffected(rows: number): ApiError {
   return new ApiError("invalid", "PGRST124", "Query result exceeds max-affected preference constraint", {
     details: `The query affects ${rows} rows`,
+  });
+}
+
+/** For a row of an update by key; positions are from 0. */
+export function wrongKey(code: "PGRST197" | "PGRST198", position: number): ApiError {
+  const problem = code === "PGRST197" ? "has no key" : "has the key of an earlier one";
+  return new ApiError("invalid", code, `The row at position ${position} ${problem}`, {
+    details: { path: String(position) },
+    hint: "Send one row for each key. Nothing was changed.",
   });
 }
 

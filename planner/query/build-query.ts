@@ -4,6 +4,8 @@ import type { CursorPosition, ResponseFormat } from "../intent.ts";
 import {
   type BodyPlan,
   type CallPlan,
+  type ChangePlan,
+  type KeptColumns,
   keyMismatch,
   notOneRow,
   type Plan,
@@ -13,6 +15,7 @@ import {
   type TotalPlan,
   tooManyRowsAffected,
   type WritePlan,
+  wrongKey,
 } from "../plan/plan.ts";
 import { type OutputColumn, type SelectPlan, withOutputs } from "../plan/selection.ts";
 import { buildSavedRows } from "./build-nested.ts";
@@ -25,6 +28,7 @@ import {
   SCALAR_COLUMN,
   whereClause,
 } from "./build-select.ts";
+import { buildUpdate, isByKey, keyGuards } from "./build-update.ts";
 import { buildChange } from "./build-write.ts";
 import {
   compile,
@@ -102,12 +106,19 @@ function resultCte({ call, result }: CallPlan): Sql[] {
 
 function buildWriteStatement(plan: WritePlan): Sql {
   const { change, result, location, body } = plan;
-  const written = change.kind === "nested insert" ? buildSavedRows(change, result) : buildChange(change, result);
   const merges = change.kind === "insert" && change.conflict?.resolution === "merge";
   const locationValues = location && location.length > 0 ? locationColumn(location) : sql`null`;
   const inserted = merges ? readSetting("pgrst.inserted") : sql`null`;
   const returnedRows = body.kind === "none" ? sql`select from ${RESULT_CTE}` : buildBodyRows(plan);
-  return buildResponseRow(plan, returnedRows, [sql`${RESULT_CTE} as (${written})`], [locationValues, inserted]);
+  const guards = change.kind === "update" && isByKey(change) ? keyGuards(change) : [];
+  return buildResponseRow(plan, returnedRows, changeCtes(change, result), [locationValues, inserted, ...guards]);
+}
+
+/** The last one has the written rows. */
+function changeCtes(change: ChangePlan, result: KeptColumns): Sql[] {
+  if (change.kind === "update") return buildUpdate(change, result);
+  const written = change.kind === "nested insert" ? buildSavedRows(change, result) : buildChange(change, result);
+  return [sql`${RESULT_CTE} as (${written})`];
 }
 
 const NO_CTES: readonly Sql[] = [];
@@ -220,6 +231,9 @@ export function guardError(error: unknown): ApiError | null {
       return notOneRow(Number(match.rows));
     case "PGRST124":
       return tooManyRowsAffected(Number(match.rows));
+    case "PGRST197":
+    case "PGRST198":
+      return wrongKey(match.code, Number(match.rows) - 1);
     default:
       return null;
   }

@@ -24,17 +24,15 @@ import {
   TO_MEMBER,
 } from "./sql.ts";
 
-type TableChange = Exclude<ChangePlan, { readonly kind: "nested insert" }>;
+type TableChange = Extract<ChangePlan, { readonly kind: "insert" | "delete" }>;
 
 export const PAYLOAD_JSON = sql`${parameter({ kind: "payload" })}::pg_catalog.json`;
 
-/** The INSERT, UPDATE or DELETE with the kept columns of the written rows. */
+/** The INSERT or DELETE with the kept columns of the written rows. */
 export function buildChange(change: TableChange, result: KeptColumns): Sql {
   switch (change.kind) {
     case "insert":
       return buildInsert(change, result);
-    case "update":
-      return buildUpdate(change, result);
     case "delete":
       return sql`delete from ${qualifiedIdentifier(change.table)}${writeWhereClause(change.where)}${returning(change, result)}`;
   }
@@ -71,24 +69,12 @@ function onConflict({ columns, resolution }: ConflictPlan, records: RecordsPlan)
   return sql` on conflict (${keys}) do update set ${join(set, ", ")} where ${COUNT_DOWN}`;
 }
 
-function buildUpdate(change: ChangePlan & { kind: "update" }, result: KeptColumns): Sql {
-  const { table, records, findsUnchanged, where } = change;
-  // SQL has no UPDATE without columns. Locking rows requires the same privileges and policies.
-  if (records.columns.length === 0) {
-    const from = sql`select ${keptColumns(change, result)} from ${qualifiedIdentifier(table)}`;
-    return findsUnchanged ? sql`${from}${writeWhereClause(where)} for no key update` : sql`${from} where false`;
-  }
-  const set = records.columns.map(({ name }) => sql`${identifier(name)} = ${identifier(records.alias, name)}`);
-  const from = sql`from ${recordsFromItem(records)}`;
-  return sql`update ${qualifiedIdentifier(table)} set ${join(set, ", ")} ${from}${writeWhereClause(where)}${returning(change, result)}`;
-}
-
-function writeWhereClause(where: readonly WherePredicate[]): Sql {
+export function writeWhereClause(where: readonly WherePredicate[]): Sql {
   return where.length > 0 ? sql` where ${buildConjunction(where)}` : NOTHING;
 }
 
 /** RETURNING requires SELECT on the column: so only the needed ones. */
-function returning(change: ChangePlan, result: KeptColumns): Sql {
+export function returning(change: ChangePlan, result: KeptColumns): Sql {
   return sql` returning ${keptColumns(change, result)}`;
 }
 

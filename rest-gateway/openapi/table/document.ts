@@ -220,18 +220,27 @@ function replaceOperation(visible: VisibleTable, profile: readonly ComponentRefe
   };
 }
 
+const ROWS_BY_KEY = {
+  type: "array",
+  description: "Each row has the primary key, or the columns of on_conflict, and its own values.",
+};
+
 function updateOperation(visible: VisibleTable, profile: readonly ComponentReference[]): TablePathOperation {
   const row = rowRef(visible.table.name, "update");
   return {
     ...describeOperation("update", visible),
     parameters: [
       ...filterRefs(visible),
-      ...sharedRefs("select", "columns", "preferUpdate", "idempotencyKey"),
+      ...sharedRefs("select", "columns", "on_conflict", "preferUpdate", "idempotencyKey"),
       ...profile,
     ],
     requestBody: {
       required: true,
-      content: { "application/json": { schema: row }, "application/x-www-form-urlencoded": { schema: row } },
+      content: {
+        "application/json": { schema: { oneOf: [row, { ...ROWS_BY_KEY, items: row }] } },
+        "application/x-www-form-urlencoded": { schema: row },
+        "text/csv": { schema: { type: "string" } },
+      },
     },
     responses: { ...changeResponses(visible), ...ERRORS.change },
   };

@@ -41,9 +41,9 @@ export const NO_BODY: ParsedBody = { body: Buffer.alloc(0), format: parseContent
 const MAX_FORM_BYTES = 2 ** 20;
 const MAX_FORM_FIELDS = 10_000;
 /** Its values are parsed at once. */
-const MAX_NESTED_BYTES = 4 * 2 ** 20;
+export const MAX_NESTED_BYTES = 4 * 2 ** 20;
 /** Its values are parsed and serialized, which is recursive. */
-const MAX_NESTED_LEVELS = 1_000;
+export const MAX_NESTED_LEVELS = 1_000;
 
 /** `holdMemory` is called with the memory used in addition to the body. */
 export function* parseBody(
@@ -198,7 +198,7 @@ function contentTypeNotAcceptable({ type }: ResponseFormat): HttpError {
   return invalidBody(`Content-Type not acceptable: ${type}`);
 }
 
-function invalidBody(message: string): HttpError {
+export function invalidBody(message: string): HttpError {
   return new HttpError(400, "PGRST102", message);
 }
 

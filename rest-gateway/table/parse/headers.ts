@@ -96,6 +96,8 @@ export function parseAccept(header: string | undefined): readonly ResponseFormat
 
 /** The client's preferences (RFC 7240); null if not stated. */
 export type Preferences = { readonly [Name in PreferenceChoice]: (typeof PREFERENCE_VALUES)[Name][number] | null } & {
+  /** Whether values may be operators; `Prefer: operators` has no value. */
+  readonly operators: true | null;
   readonly timezone: string | null;
   readonly maxAffected: number | null;
 };
@@ -146,6 +148,7 @@ export function parsePreferences(header: string | undefined, rules: PreferenceRu
 
 function isValidPreference(name: string, value: string, { timeZones }: PreferenceRules): boolean {
   if (name === "timezone") return TIME_ZONE_OFFSET.test(value) || isTimeZone(value, timeZones);
+  if (name === "operators") return value === "";
   if (name === "max-affected" || HANDLED_ELSEWHERE.includes(name)) return true;
   return (
     Object.hasOwn(PREFERENCE_VALUES, name) &&
@@ -180,6 +183,7 @@ function toPreferences(
     missing: choice("missing"),
     handling: choice("handling"),
     nested: choice("nested"),
+    operators: preferences.has("operators") || null,
     timezone: preferences.get("timezone") ?? null,
     maxAffected: /^-?\d+$/.test(maxAffected) ? Number(maxAffected) : null,
   };

@@ -7,6 +7,7 @@ import {
   type ResponseFormat,
   type RowPayload,
   type RowRange,
+  type UpdateIntent,
   type WithEmbedPath,
 } from "#planner";
 import { memoizeRecent } from "#runtime";
@@ -14,6 +15,7 @@ import { EMPTY_PAYLOAD, type ParsedBody, parseArgument, parseNestedRows, parseRo
 import { type PreferenceRules, type Preferences, parseAccept, parsePreferences } from "./headers.ts";
 import { parseQueryParameters, parseRanges, type QueryParameters } from "./query-parameters.ts";
 import { decodePercent, parseQueryString, readTableApiKey, type UrlParameter, withoutApiKey } from "./query-string.ts";
+import { parseOperators } from "./update-operators.ts";
 
 const METHODS_BY_RESOURCE: Readonly<Record<TableResource["kind"], readonly string[]>> = {
   root: ["OPTIONS", "GET", "HEAD"],
@@ -198,7 +200,7 @@ function toIntent(kind: "table" | "function", parsed: ParsedParts): Intent {
       return { kind: "insert", ...write, payload: toRows(), missingAsDefault: false, upsert, single: true };
     }
     case "PATCH":
-      return { kind: "update", ...write, payload: toRows(), missingAsDefault };
+      return { kind: "update", ...write, ...toUpdate(), missingAsDefault };
     default:
       return { kind: "delete", ...write };
   }
@@ -210,6 +212,13 @@ function toIntent(kind: "table" | "function", parsed: ParsedParts): Intent {
   /** PUT replaces the whole row, so `columns` does not apply. */
   function toRows(): RowPayload {
     return parseRows(content, method === "PUT" ? null : columns);
+  }
+
+  /** One object changes all rows that the conditions choose, as in PostgREST. */
+  function toUpdate(): Pick<UpdateIntent, "payload" | "key" | "operators"> {
+    const payload = toRows();
+    const key = payload.isArray && query.onConflict !== null ? { key: query.onConflict } : null;
+    return { ...(preferences.operators ? parseOperators(payload) : { payload }), ...key };
   }
 
   function toUpsert() {

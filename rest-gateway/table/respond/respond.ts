@@ -23,6 +23,7 @@ const PREFERENCE_NAMES = {
   resolution: "resolution",
   missing: "missing",
   nested: "nested",
+  operators: "operators",
   return: "return",
   count: "count",
   tx: "tx",
@@ -175,7 +176,7 @@ const INSERT_PREFERENCES: readonly PreferenceName[] = [
   "return",
   ...READ_PREFERENCES,
 ];
-const UPDATE_PREFERENCES: readonly PreferenceName[] = ["missing", "return", ...CALL_PREFERENCES];
+const UPDATE_PREFERENCES: readonly PreferenceName[] = ["missing", "operators", "return", ...CALL_PREFERENCES];
 const DELETE_PREFERENCES: readonly PreferenceName[] = ["return", ...CALL_PREFERENCES];
 
 function putHead(request: TableRequest, result: RunResult<unknown>): ResponseHead {
@@ -314,7 +315,11 @@ function preferenceApplied(preferences: Preferences, relevant: readonly Preferen
   const applied = PREFERENCE_ORDER.filter(
     (name) => preferences[name] !== null && relevant.includes(name) && isApplied(name),
   );
-  return applied.length > 0 ? applied.map((name) => `${PREFERENCE_NAMES[name]}=${preferences[name]}`).join(", ") : null;
+  return applied.length > 0 ? applied.map((name) => formatPreference(name, preferences[name]!)).join(", ") : null;
+}
+
+function formatPreference(name: PreferenceName, value: string | number | true): string {
+  return value === true ? PREFERENCE_NAMES[name] : `${PREFERENCE_NAMES[name]}=${value}`;
 }
 
 function contentType({ kind, type }: ResponseFormat): string {

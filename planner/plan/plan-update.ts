@@ -1,0 +1,164 @@
+import { baseTypeOf, type Catalog, type CatalogColumn, type CatalogTable, type DataType } from "#catalog";
+import { ApiError } from "#runtime";
+import { type ColumnOperators, operandName, operatorName, type UpdateIntent, type UpdateOperator } from "../intent.ts";
+import { operatorSchemaOf } from "./operator-schema.ts";
+import type { AssignmentPlan, OperandSubject, OperationPlan, RecordColumn, UpdatePlan } from "./plan.ts";
+import {
+  canBeReadFromArray,
+  columnNotFound,
+  makeUnusedNames,
+  planMissingValue,
+  planRecordColumn,
+  recordsAlias,
+  unboundedType,
+} from "./records.ts";
+
+type UpdateContext = {
+  readonly catalog: Catalog;
+  readonly role: string;
+  /** No other condition limits the rows: without a key the update is refused. */
+  readonly requiresKey: boolean;
+};
+
+type PlannedColumn = { readonly records: readonly RecordColumn[]; readonly assignment: AssignmentPlan };
+
+/** Null if the update would change every row, and may not. */
+export function planUpdate(intent: UpdateIntent, table: CatalogTable, context: UpdateContext): UpdatePlan | null {
+  const { payload, operators = [], missingAsDefault, returnsUnchangedRows } = intent;
+  for (const name of payload.columns) if (!table.columns.has(name)) throw columnNotFound(name, table);
+  const key = findKey(intent, table, context);
+  if (key === null && context.requiresKey && payload.columns.length > 0) return null;
+  const columns = payload.columns.map((name): PlannedColumn => {
+    const column = table.columns.get(name)!;
+    const isKey = key?.includes(name) ?? false;
+    const used = operators.find((each) => each.column === name);
+    if (isKey && used) throw operatorNotPossible(`The column '${name}' is the key, so it keeps its value.`);
+    const missingValue = missingAsDefault && !isKey ? planMissingValue(column, table) : null;
+    const given = planRecordColumn(column, missingValue, context.catalog);
+    return used
+      ? planOperators(used, column, given, table, context.catalog)
+      : {
+          records: [given],
+          assignment: { column: name, sqlType: column.sqlType, operations: [], operatorColumn: null },
+        };
+  });
+  const records = columns.flatMap((column) => column.records);
+  const byColumn = payload.valueSpans !== undefined && operators.length === 0 && records.every(canBeReadFromArray);
+  return {
+    records: { alias: recordsAlias(table), isArray: payload.isArray, byColumn, columns: records },
+    assignments: columns.map(({ assignment }) => assignment).filter(({ column }) => !key?.includes(column)),
+    key: key && {
+      columns: key.map((name) => ({ name, operatorSchema: operatorSchemaOf(table.columns.get(name)!.type, context) })),
+      position: makeUnusedNames(table)("position"),
+      tableColumns: [...table.columns.keys()],
+    },
+    findsUnchanged: returnsUnchangedRows === true,
+  };
+}
+
+/** The key that was named, or the primary key where the update would be refused otherwise. */
+function findKey(
+  { payload: { columns, isArray }, key }: UpdateIntent,
+  table: CatalogTable,
+  { requiresKey }: UpdateContext,
+): readonly string[] | null {
+  if (!isArray || columns.length === 0) return null;
+  if (key === undefined) {
+    const { primaryKey } = table;
+    const areByKey = primaryKey.length > 0 && primaryKey.every((name) => columns.includes(name));
+    return requiresKey && areByKey && columns.length > primaryKey.length ? primaryKey : null;
+  }
+  for (const name of key) {
+    if (!table.columns.has(name)) throw columnNotFound(name, table);
+    if (columns.includes(name)) continue;
+    throw new ApiError("invalid", "PGRST197", `The rows have no column '${name}', which is their key`, {
+      hint: "Send it in each row, and list it in `columns` if you use that.",
+    });
+  }
+  if (columns.some((name) => !key.includes(name))) return key;
+  throw new ApiError("invalid", "PGRST102", "The rows have no column besides their key", {
+    hint: "Send the columns to change.",
+  });
+}
+
+function planOperators(
+  { column: name, operators, isUniform }: ColumnOperators,
+  column: CatalogColumn,
+  given: RecordColumn,
+  table: CatalogTable,
+  catalog: Catalog,
+): PlannedColumn {
+  const subject = subjectOf(column.baseType);
+  const operations = operators.map((operator): OperationPlan => {
+    if (!SUBJECTS[operator].includes(subject)) {
+      throw operatorNotPossible(`'${operator}' cannot be applied to '${name}', whose type is ${column.sqlType}.`);
+    }
+    return { operator, operand: operandName(name, operator), subject };
+  });
+  const operands = operations.map(({ operator, operand }) =>
+    planOperand(operand, operandTypeOf(operator, column, subject), column, catalog),
+  );
+  const operatorColumn = isUniform ? null : operatorName(name);
+  const selector = operatorColumn === null ? [] : [planOperand(operatorColumn, "text", column, catalog)];
+  const records = [...(isUniform ? [] : [given]), ...selector, ...operands];
+  // Values of a column of that name, which nobody has, would be taken for operands.
+  const taken = records.find((record) => record !== given && table.columns.has(record.name));
+  if (taken) throw operatorNotPossible(`The table has a column '${taken.name}'.`);
+  const sqlType = unboundedType({ ...column, type: column.baseType });
+  return { records, assignment: { column: name, sqlType, operations, operatorColumn } };
+}
+
+function planOperand(name: string, sqlType: string, column: CatalogColumn, catalog: Catalog): RecordColumn {
+  return { ...planRecordColumn({ ...column, sqlType }, null, catalog), name, element: null };
+}
+
+const SUBJECTS: Readonly<Record<UpdateOperator, readonly OperandSubject[]>> = {
+  $inc: ["number", "time"],
+  $mul: ["number"],
+  $min: ["number", "time", "value"],
+  $max: ["number", "time", "value"],
+  $append: ["list", "json", "jsonb"],
+  $prepend: ["list", "json", "jsonb"],
+  $remove: ["list"],
+  $merge: ["json", "jsonb"],
+  $unset: ["json", "jsonb"],
+};
+
+const NUMBERS: ReadonlySet<string> = new Set(["int2", "int4", "int8", "numeric", "float4", "float8"]);
+const TIMES: ReadonlySet<string> = new Set(["timestamp", "timestamptz", "interval", "time", "timetz", "date"]);
+
+function subjectOf(type: DataType): OperandSubject {
+  if (type.kind === "array") return "list";
+  if (type.schema !== "pg_catalog") return "value";
+  if (NUMBERS.has(type.name)) return "number";
+  if (TIMES.has(type.name)) return "time";
+  return type.name === "json" || type.name === "jsonb" ? type.name : "value";
+}
+
+function operandTypeOf(
+  operator: UpdateOperator,
+  { baseType, ...column }: CatalogColumn,
+  subject: OperandSubject,
+): string {
+  const own = unboundedType({ ...column, baseType, type: baseType });
+  switch (operator) {
+    case "$inc":
+      return subject === "time" ? "interval" : own;
+    case "$mul":
+      return baseType.name.startsWith("float") ? "double precision" : "numeric";
+    case "$remove":
+      return baseType.kind === "array" ? baseTypeOf(baseType.element).sqlName : own;
+    case "$unset":
+      return "text[]";
+    case "$append":
+    case "$prepend":
+    case "$merge":
+      return subject === "list" ? own : "jsonb";
+    default:
+      return own;
+  }
+}
+
+function operatorNotPossible(details: string): ApiError {
+  return new ApiError("invalid", "PGRST199", "The operator is not possible here", { details });
+}
