@@ -22,9 +22,10 @@ const QUEUE = (first: number, last: number) => `
   from pg_catalog.generate_series(${first}, ${last}) as number`;
 const COUNT_DONE = `
   select pg_catalog.count(*)::int as done, pg_catalog.count(*) filter (where attempts > 1)::int as repeated
-  from private.tasks where status = 'done'`;
+  from content_service.tasks where status = 'done'`;
 /** Cheap where a million wait. */
-const HAS_WAITING = "select from private.tasks where lane = 'system' and status in ('queued', 'running') limit 1";
+const HAS_WAITING =
+  "select from content_service.tasks where lane = 'system' and status in ('queued', 'running') limit 1";
 
 export const bench: Bench = async ({ tasks, print }) => {
   print(`queue: ${tasks} calls of a function that does nothing, queued by api.enqueue_as; one process runs them`);

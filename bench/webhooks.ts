@@ -107,8 +107,8 @@ async function measureCapture(scratch: Scratch, receiver: MeasuredServer): Promi
   const [bulkWithout, singleWithout] = [await perRow(UPDATE_ALL), await perRow(UPDATE_EACH)];
   await scratch.execute(ADD_WEBHOOK(new URL("/hook", receiver.base).href));
   const [bulkCaptured, singleCaptured] = [await perRow(UPDATE_ALL), await perRow(UPDATE_EACH)];
-  await scratch.execute("delete from private.webhook_deliveries; update public.webhook_orders set number = 0");
-  await scratch.execute("delete from private.webhook_deliveries");
+  await scratch.execute("delete from content_service.webhook_deliveries; update public.webhook_orders set number = 0");
+  await scratch.execute("delete from content_service.webhook_deliveries");
   await scratch.execute("vacuum analyze");
   return {
     bulk: { without: bulkWithout, captured: bulkCaptured },

@@ -10,15 +10,15 @@ create schema auth;
 grant usage on schema auth to anon, authenticated, service_role, supabase_auth_admin;
 comment on schema auth is 'Helpers for policies about the caller, and closed tables about credentials.';
 
+-- schema content_service
+create schema content_service;
+grant usage on schema content_service to authenticator;
+comment on schema content_service is 'Internal functions of triggers, policies and indexes, and tables of the service itself.';
+
 -- schema extensions
 create schema extensions;
 grant usage on schema extensions to anon, authenticated, service_role;
 comment on schema extensions is 'Extensions, apart from the tables that are served.';
-
--- schema private
-create schema private;
-grant usage on schema private to authenticator;
-comment on schema private is 'Internal functions of triggers, policies and indexes, and tables of the service itself.';
 
 -- schema public
 create schema public;
@@ -81,13 +81,13 @@ comment on column public.mutation_result.success is '@notNull
 Whether it was done.';
 comment on type public.mutation_result is 'How a mutation went, for a caller who wants faults as data.';
 
--- sequence private.event_number
-create sequence private.event_number as bigint start 1 increment 1;
-comment on sequence private.event_number is 'Numbers the events that are sent on channel graphql.';
+-- sequence content_service.event_number
+create sequence content_service.event_number as bigint start 1 increment 1;
+comment on sequence content_service.event_number is 'Numbers the events that are sent on channel graphql.';
 
--- sequence private.events_awaited_until
-create sequence private.events_awaited_until as bigint start 1 increment 1;
-comment on sequence private.events_awaited_until is 'Until when events are emitted, in seconds since 1970.';
+-- sequence content_service.events_awaited_until
+create sequence content_service.events_awaited_until as bigint start 1 increment 1;
+comment on sequence content_service.events_awaited_until is 'Until when events are emitted, in seconds since 1970.';
 
 -- table api.schedule_runs
 create table api.schedule_runs (
@@ -144,8 +144,8 @@ create table api.schedules (
   constraint schedules_time_limit_range CHECK (((time_limit >= '00:00:01'::interval) AND (time_limit <= '1 day'::interval)))
 );
 CREATE INDEX schedules_role_idx ON api.schedules USING btree (role);
-CREATE TRIGGER _100_check_role BEFORE INSERT OR UPDATE OF role, function, arguments, claims, cron, time_zone, is_enabled ON api.schedules FOR EACH ROW EXECUTE FUNCTION private.tg__check_schedule_role();
-CREATE TRIGGER _200_check BEFORE INSERT OR UPDATE OF role, function, arguments, cron, time_zone, is_enabled ON api.schedules FOR EACH ROW EXECUTE FUNCTION private.tg__check_schedule();
+CREATE TRIGGER _100_check_role BEFORE INSERT OR UPDATE OF role, function, arguments, claims, cron, time_zone, is_enabled ON api.schedules FOR EACH ROW EXECUTE FUNCTION content_service.tg__check_schedule_role();
+CREATE TRIGGER _200_check BEFORE INSERT OR UPDATE OF role, function, arguments, cron, time_zone, is_enabled ON api.schedules FOR EACH ROW EXECUTE FUNCTION content_service.tg__check_schedule();
 alter table api.schedules enable row level security;
 create policy members_all on api.schedules for all to public using (pg_has_role((to_regrole(quote_ident(role)))::oid, 'member'::text)) with check (pg_has_role((to_regrole(quote_ident(role)))::oid, 'member'::text));
 comment on column api.schedules.arguments is 'The named arguments of the function, as an object.';
@@ -219,8 +219,8 @@ create table api.webhooks (
   constraint webhooks_url_form CHECK (((url ~ '^https?://[^\s/?#@]+([/?][^\s#]*)?$'::text) AND (length(url) <= 2000))),
   constraint webhooks_where_length CHECK (((length("where") >= 1) AND (length("where") <= 5000)))
 );
-CREATE TRIGGER _100_check BEFORE INSERT OR UPDATE ON api.webhooks FOR EACH ROW EXECUTE FUNCTION private.tg_webhooks__check();
-CREATE TRIGGER _900_capture AFTER INSERT OR DELETE OR UPDATE ON api.webhooks FOR EACH ROW EXECUTE FUNCTION private.tg_webhooks__capture();
+CREATE TRIGGER _100_check BEFORE INSERT OR UPDATE ON api.webhooks FOR EACH ROW EXECUTE FUNCTION content_service.tg_webhooks__check();
+CREATE TRIGGER _900_capture AFTER INSERT OR DELETE OR UPDATE ON api.webhooks FOR EACH ROW EXECUTE FUNCTION content_service.tg_webhooks__capture();
 alter table api.webhooks enable row level security;
 comment on column api.webhooks."where" is 'Which rows are sent, as in a query string: status=eq.paid&total=gt.100. The new row of an update decides; null for all rows.';
 comment on column api.webhooks.claims is 'The claims that policies see, besides role.';
@@ -1012,8 +1012,8 @@ comment on constraint users_username_max_length on auth.users is 'Give a user na
 comment on index auth.users_username_any_case_key is 'This user name is already taken.';
 comment on table auth.users is 'Accounts. A user without a row cannot sign in.';
 
--- table private.bounds
-create table private.bounds (
+-- table content_service.bounds
+create table content_service.bounds (
   name text not null,
   bound bigint not null,
   used bigint default 0 not null,
@@ -1021,28 +1021,28 @@ create table private.bounds (
   constraint bounds_pkey PRIMARY KEY (name),
   constraint bounds_bound_check CHECK ((bound >= 0))
 );
-alter table private.bounds enable row level security;
-comment on column private.bounds.bound is 'The number of rows or bytes.';
-comment on column private.bounds.name is 'What is bounded.';
-comment on column private.bounds.used is 'How much there was when it was last counted; 0 where each request counts.';
-comment on column private.bounds.used_at is 'When it was last counted.';
-comment on table private.bounds is 'How much callers may make the tables of the service grow. Change a number by an update; it applies at once.';
+alter table content_service.bounds enable row level security;
+comment on column content_service.bounds.bound is 'The number of rows or bytes.';
+comment on column content_service.bounds.name is 'What is bounded.';
+comment on column content_service.bounds.used is 'How much there was when it was last counted; 0 where each request counts.';
+comment on column content_service.bounds.used_at is 'When it was last counted.';
+comment on table content_service.bounds is 'How much callers may make the tables of the service grow. Change a number by an update; it applies at once.';
 
--- table private.bucket_usage
-create table private.bucket_usage (
+-- table content_service.bucket_usage
+create table content_service.bucket_usage (
   bucket_id text not null,
   owner_id text not null,
   bytes bigint not null,
   constraint bucket_usage_pkey PRIMARY KEY (bucket_id, owner_id),
   constraint bucket_usage_bucket_id_fkey FOREIGN KEY (bucket_id) REFERENCES storage.buckets(id) ON UPDATE CASCADE ON DELETE CASCADE
 );
-alter table private.bucket_usage enable row level security;
-comment on column private.bucket_usage.bytes is 'The bytes of the contents.';
-comment on column private.bucket_usage.owner_id is 'The owner; empty for objects without one.';
-comment on table private.bucket_usage is 'What the objects of each owner take, in buckets that are bounded.';
+alter table content_service.bucket_usage enable row level security;
+comment on column content_service.bucket_usage.bytes is 'The bytes of the contents.';
+comment on column content_service.bucket_usage.owner_id is 'The owner; empty for objects without one.';
+comment on table content_service.bucket_usage is 'What the objects of each owner take, in buckets that are bounded.';
 
--- table private.files
-create table private.files (
+-- table content_service.files
+create table content_service.files (
   hash text not null,
   bytes bigint not null,
   stored_at timestamp with time zone default now() not null,
@@ -1051,16 +1051,16 @@ create table private.files (
   constraint files_bytes_check CHECK ((bytes >= 0)),
   constraint files_hash_check CHECK ((hash ~ '^[0-9a-f]{64}$'::text))
 );
-CREATE INDEX files_released_at_idx ON private.files USING btree (released_at) WHERE (released_at IS NOT NULL);
-alter table private.files enable row level security;
-comment on column private.files.bytes is 'The size of the content.';
-comment on column private.files.hash is 'The SHA-256 of the content, and its name in the file store.';
-comment on column private.files.released_at is 'When the last object that named it may have gone; null while one names it.';
-comment on column private.files.stored_at is 'When it was stored first.';
-comment on table private.files is 'The contents of objects, in the file store.';
+CREATE INDEX files_released_at_idx ON content_service.files USING btree (released_at) WHERE (released_at IS NOT NULL);
+alter table content_service.files enable row level security;
+comment on column content_service.files.bytes is 'The size of the content.';
+comment on column content_service.files.hash is 'The SHA-256 of the content, and its name in the file store.';
+comment on column content_service.files.released_at is 'When the last object that named it may have gone; null while one names it.';
+comment on column content_service.files.stored_at is 'When it was stored first.';
+comment on table content_service.files is 'The contents of objects, in the file store.';
 
--- table private.kept_answer_counts
-create table private.kept_answer_counts (
+-- table content_service.kept_answer_counts
+create table content_service.kept_answer_counts (
   caller_key text not null,
   keys bigint not null,
   bytes bigint not null,
@@ -1068,16 +1068,16 @@ create table private.kept_answer_counts (
   counted_at timestamp with time zone not null,
   constraint kept_answer_counts_pkey PRIMARY KEY (caller_key)
 );
-alter table private.kept_answer_counts enable row level security;
-comment on column private.kept_answer_counts.bytes is 'The size of the responses.';
-comment on column private.kept_answer_counts.caller_key is 'The user, API key or address that shares a quota.';
-comment on column private.kept_answer_counts.counted_at is 'When they were counted.';
-comment on column private.kept_answer_counts.keys is 'The number of responses.';
-comment on column private.kept_answer_counts.number is 'The number of the last response that was counted.';
-comment on table private.kept_answer_counts is 'How many responses were kept for callers with many of them, when they were last counted.';
+alter table content_service.kept_answer_counts enable row level security;
+comment on column content_service.kept_answer_counts.bytes is 'The size of the responses.';
+comment on column content_service.kept_answer_counts.caller_key is 'The user, API key or address that shares a quota.';
+comment on column content_service.kept_answer_counts.counted_at is 'When they were counted.';
+comment on column content_service.kept_answer_counts.keys is 'The number of responses.';
+comment on column content_service.kept_answer_counts.number is 'The number of the last response that was counted.';
+comment on table content_service.kept_answer_counts is 'How many responses were kept for callers with many of them, when they were last counted.';
 
--- table private.kept_answers
-create table private.kept_answers (
+-- table content_service.kept_answers
+create table content_service.kept_answers (
   id bytea not null,
   sealed_answer bytea not null,
   expires_at timestamp with time zone not null,
@@ -1087,44 +1087,44 @@ create table private.kept_answers (
   constraint kept_answers_pkey PRIMARY KEY (id),
   constraint kept_answers_id_check CHECK ((octet_length(id) = 32))
 );
-CREATE INDEX kept_answers_expires_at_idx ON private.kept_answers USING btree (expires_at);
-CREATE INDEX kept_answers_of_caller ON private.kept_answers USING btree (caller_key text_pattern_ops, number) INCLUDE (bytes);
-alter table private.kept_answers enable row level security;
-comment on column private.kept_answers.bytes is 'The size of the response.';
-comment on column private.kept_answers.caller_key is 'The user, API key or address that shares a quota.';
-comment on column private.kept_answers.id is 'Derived from the key and from the caller.';
-comment on column private.kept_answers.number is 'The order in which they were stored.';
-comment on column private.kept_answers.sealed_answer is 'The response and a digest of its request, encrypted with a secret that only the sender of the key can derive.';
-comment on table private.kept_answers is 'Responses that are repeated for the same Idempotency-Key until they expire.';
+CREATE INDEX kept_answers_expires_at_idx ON content_service.kept_answers USING btree (expires_at);
+CREATE INDEX kept_answers_of_caller ON content_service.kept_answers USING btree (caller_key text_pattern_ops, number) INCLUDE (bytes);
+alter table content_service.kept_answers enable row level security;
+comment on column content_service.kept_answers.bytes is 'The size of the response.';
+comment on column content_service.kept_answers.caller_key is 'The user, API key or address that shares a quota.';
+comment on column content_service.kept_answers.id is 'Derived from the key and from the caller.';
+comment on column content_service.kept_answers.number is 'The order in which they were stored.';
+comment on column content_service.kept_answers.sealed_answer is 'The response and a digest of its request, encrypted with a secret that only the sender of the key can derive.';
+comment on table content_service.kept_answers is 'Responses that are repeated for the same Idempotency-Key until they expire.';
 
--- table private.rate_limits
-create unlogged table private.rate_limits (
+-- table content_service.rate_limits
+create unlogged table content_service.rate_limits (
   key text not null,
   points integer not null,
   expire bigint,
   constraint rate_limits_pkey PRIMARY KEY (key)
 );
-CREATE INDEX rate_limits_expire_idx ON private.rate_limits USING btree (expire);
-alter table private.rate_limits enable row level security;
-comment on column private.rate_limits.expire is 'When the window ends, in milliseconds since 1970.';
-comment on column private.rate_limits.key is 'What is limited, and the user, key or address that is counted.';
-comment on column private.rate_limits.points is 'The count.';
-comment on table private.rate_limits is 'Requests of each caller in the current window.';
+CREATE INDEX rate_limits_expire_idx ON content_service.rate_limits USING btree (expire);
+alter table content_service.rate_limits enable row level security;
+comment on column content_service.rate_limits.expire is 'When the window ends, in milliseconds since 1970.';
+comment on column content_service.rate_limits.key is 'What is limited, and the user, key or address that is counted.';
+comment on column content_service.rate_limits.points is 'The count.';
+comment on table content_service.rate_limits is 'Requests of each caller in the current window.';
 
--- table private.schedule_clock
-create table private.schedule_clock (
+-- table content_service.schedule_clock
+create table content_service.schedule_clock (
   is_only boolean default true not null,
   processed timestamp with time zone default date_trunc('minute'::text, now()) not null,
   constraint schedule_clock_pkey PRIMARY KEY (is_only),
   constraint schedule_clock_is_only_check CHECK (is_only)
 );
-alter table private.schedule_clock enable row level security;
-comment on column private.schedule_clock.is_only is 'There is one row.';
-comment on column private.schedule_clock.processed is 'The last minute that was processed.';
-comment on table private.schedule_clock is 'How far the schedules are processed.';
+alter table content_service.schedule_clock enable row level security;
+comment on column content_service.schedule_clock.is_only is 'There is one row.';
+comment on column content_service.schedule_clock.processed is 'The last minute that was processed.';
+comment on table content_service.schedule_clock is 'How far the schedules are processed.';
 
--- table private.shared_queries
-create table private.shared_queries (
+-- table content_service.shared_queries
+create table content_service.shared_queries (
   name text not null,
   text text not null,
   saved_by text,
@@ -1133,27 +1133,27 @@ create table private.shared_queries (
   constraint shared_queries_name_length CHECK (((length(name) >= 1) AND (length(name) <= 200))),
   constraint shared_queries_text_length CHECK (((length(text) >= 1) AND (length(text) <= 100000)))
 );
-alter table private.shared_queries enable row level security;
-comment on column private.shared_queries.name is 'What administrators call it.';
-comment on column private.shared_queries.saved_at is 'When it was saved last.';
-comment on column private.shared_queries.saved_by is 'The id of the administrator who saved it last; null where nobody signs in.';
-comment on column private.shared_queries.text is 'The SQL.';
-comment on table private.shared_queries is 'SQL that administrators share in Studio.';
+alter table content_service.shared_queries enable row level security;
+comment on column content_service.shared_queries.name is 'What administrators call it.';
+comment on column content_service.shared_queries.saved_at is 'When it was saved last.';
+comment on column content_service.shared_queries.saved_by is 'The id of the administrator who saved it last; null where nobody signs in.';
+comment on column content_service.shared_queries.text is 'The SQL.';
+comment on table content_service.shared_queries is 'SQL that administrators share in Studio.';
 
--- table private.task_lanes
-create table private.task_lanes (
+-- table content_service.task_lanes
+create table content_service.task_lanes (
   name text not null,
   turn bigint default 0 not null,
   constraint task_lanes_pkey PRIMARY KEY (name),
   constraint task_lanes_name_check CHECK ((name = ANY (ARRAY['system'::text, 'caller'::text, 'anonymous'::text])))
 );
-alter table private.task_lanes enable row level security;
-comment on column private.task_lanes.name is 'system: schedules and api.enqueue_as; caller; anonymous: callers without an account, and anonymous accounts.';
-comment on column private.task_lanes.turn is 'The turn of the task that began last.';
-comment on table private.task_lanes is 'Tasks that take turns: those of the service, of callers, and of anonymous callers.';
+alter table content_service.task_lanes enable row level security;
+comment on column content_service.task_lanes.name is 'system: schedules and api.enqueue_as; caller; anonymous: callers without an account, and anonymous accounts.';
+comment on column content_service.task_lanes.turn is 'The turn of the task that began last.';
+comment on table content_service.task_lanes is 'Tasks that take turns: those of the service, of callers, and of anonymous callers.';
 
--- table private.tasks
-create table private.tasks (
+-- table content_service.tasks
+create table content_service.tasks (
   id uuid default gen_random_uuid() not null,
   owner text not null,
   work text not null,
@@ -1181,45 +1181,45 @@ create table private.tasks (
   constraint tasks_lane_check CHECK ((lane = ANY (ARRAY['system'::text, 'caller'::text, 'anonymous'::text]))),
   constraint tasks_status_check CHECK ((status = ANY (ARRAY['queued'::text, 'running'::text, 'done'::text, 'failed'::text])))
 );
-CREATE INDEX tasks_by_turn ON private.tasks USING btree (lane, turn, run_at) WHERE (status = 'queued'::text);
-CREATE INDEX tasks_expires_at_idx ON private.tasks USING btree (expires_at);
-CREATE INDEX tasks_failed ON private.tasks USING btree (finished_at) WHERE (status = 'failed'::text);
-CREATE INDEX tasks_of_caller ON private.tasks USING btree (caller_key) INCLUDE (bytes);
-CREATE INDEX tasks_of_caller_by_turn ON private.tasks USING btree (lane, caller_key, turn) WHERE ((status = 'queued'::text) AND (turn IS NOT NULL));
-CREATE INDEX tasks_owner_idx ON private.tasks USING btree (owner) WHERE (finished_at IS NULL);
-CREATE INDEX tasks_running ON private.tasks USING btree (lane, caller_key) WHERE (status = 'running'::text);
-CREATE INDEX tasks_work_finished_at_idx ON private.tasks USING btree (work, finished_at);
-CREATE UNIQUE INDEX tasks_waiting_key ON private.tasks USING btree (owner, key) WHERE ((status = 'queued'::text) AND (attempts = 0));
-CREATE TRIGGER _500_end_run AFTER DELETE ON private.tasks FOR EACH ROW WHEN (((old.function IS NOT NULL) AND (old.finished_at IS NULL))) EXECUTE FUNCTION private.tg__follow_schedule_run();
-CREATE TRIGGER _500_follow_run AFTER UPDATE OF status ON private.tasks FOR EACH ROW WHEN ((new.function IS NOT NULL)) EXECUTE FUNCTION private.tg__follow_schedule_run();
-alter table private.tasks enable row level security;
-comment on column private.tasks.arguments is 'The arguments of the function by their names.';
-comment on column private.tasks.attempts is 'How often it was begun.';
-comment on column private.tasks.body is 'The request''s body.';
-comment on column private.tasks.bytes is 'The approximate size of the request or of the result.';
-comment on column private.tasks.caller is 'Role and claims in which it runs.';
-comment on column private.tasks.caller_key is 'The user, API key, address or schedule; tasks with the same value share bounds and take one turn.';
-comment on column private.tasks.created_at is 'When the request was received.';
-comment on column private.tasks.error is 'The error response; null unless it failed.';
-comment on column private.tasks.expires_at is 'When it is deleted.';
-comment on column private.tasks.finished_at is 'When it was done or had failed.';
-comment on column private.tasks.function is 'Name and parameter types of the function; null for a request.';
-comment on column private.tasks.id is 'Sent to the client. For callers without an identity it is the only key to the task.';
-comment on column private.tasks.key is 'Of the tasks of an owner with the same key at most one waits.';
-comment on column private.tasks.lane is 'Which tasks it takes turns with.';
-comment on column private.tasks.owner is 'The user whose task it is, or the role where there is no user.';
-comment on column private.tasks.request is 'The request without its credentials; empty for a function call.';
-comment on column private.tasks.result is 'The response; null until it is done.';
-comment on column private.tasks.run_at is 'When it is due.';
-comment on column private.tasks.started_at is 'When the latest attempt began.';
-comment on column private.tasks.status is 'queued, running, done or failed.';
-comment on column private.tasks.time_limit is 'How long it may run; null for the limit of the service.';
-comment on column private.tasks.turn is 'The place among the tasks of its lane; null until it is due.';
-comment on column private.tasks.work is 'Method and address, or the function; tasks with the same value take about the same time.';
-comment on table private.tasks is 'Requests and function calls to be run later, kept until a day after they are finished.';
+CREATE INDEX tasks_by_turn ON content_service.tasks USING btree (lane, turn, run_at) WHERE (status = 'queued'::text);
+CREATE INDEX tasks_expires_at_idx ON content_service.tasks USING btree (expires_at);
+CREATE INDEX tasks_failed ON content_service.tasks USING btree (finished_at) WHERE (status = 'failed'::text);
+CREATE INDEX tasks_of_caller ON content_service.tasks USING btree (caller_key) INCLUDE (bytes);
+CREATE INDEX tasks_of_caller_by_turn ON content_service.tasks USING btree (lane, caller_key, turn) WHERE ((status = 'queued'::text) AND (turn IS NOT NULL));
+CREATE INDEX tasks_owner_idx ON content_service.tasks USING btree (owner) WHERE (finished_at IS NULL);
+CREATE INDEX tasks_running ON content_service.tasks USING btree (lane, caller_key) WHERE (status = 'running'::text);
+CREATE INDEX tasks_work_finished_at_idx ON content_service.tasks USING btree (work, finished_at);
+CREATE UNIQUE INDEX tasks_waiting_key ON content_service.tasks USING btree (owner, key) WHERE ((status = 'queued'::text) AND (attempts = 0));
+CREATE TRIGGER _500_end_run AFTER DELETE ON content_service.tasks FOR EACH ROW WHEN (((old.function IS NOT NULL) AND (old.finished_at IS NULL))) EXECUTE FUNCTION content_service.tg__follow_schedule_run();
+CREATE TRIGGER _500_follow_run AFTER UPDATE OF status ON content_service.tasks FOR EACH ROW WHEN ((new.function IS NOT NULL)) EXECUTE FUNCTION content_service.tg__follow_schedule_run();
+alter table content_service.tasks enable row level security;
+comment on column content_service.tasks.arguments is 'The arguments of the function by their names.';
+comment on column content_service.tasks.attempts is 'How often it was begun.';
+comment on column content_service.tasks.body is 'The request''s body.';
+comment on column content_service.tasks.bytes is 'The approximate size of the request or of the result.';
+comment on column content_service.tasks.caller is 'Role and claims in which it runs.';
+comment on column content_service.tasks.caller_key is 'The user, API key, address or schedule; tasks with the same value share bounds and take one turn.';
+comment on column content_service.tasks.created_at is 'When the request was received.';
+comment on column content_service.tasks.error is 'The error response; null unless it failed.';
+comment on column content_service.tasks.expires_at is 'When it is deleted.';
+comment on column content_service.tasks.finished_at is 'When it was done or had failed.';
+comment on column content_service.tasks.function is 'Name and parameter types of the function; null for a request.';
+comment on column content_service.tasks.id is 'Sent to the client. For callers without an identity it is the only key to the task.';
+comment on column content_service.tasks.key is 'Of the tasks of an owner with the same key at most one waits.';
+comment on column content_service.tasks.lane is 'Which tasks it takes turns with.';
+comment on column content_service.tasks.owner is 'The user whose task it is, or the role where there is no user.';
+comment on column content_service.tasks.request is 'The request without its credentials; empty for a function call.';
+comment on column content_service.tasks.result is 'The response; null until it is done.';
+comment on column content_service.tasks.run_at is 'When it is due.';
+comment on column content_service.tasks.started_at is 'When the latest attempt began.';
+comment on column content_service.tasks.status is 'queued, running, done or failed.';
+comment on column content_service.tasks.time_limit is 'How long it may run; null for the limit of the service.';
+comment on column content_service.tasks.turn is 'The place among the tasks of its lane; null until it is due.';
+comment on column content_service.tasks.work is 'Method and address, or the function; tasks with the same value take about the same time.';
+comment on table content_service.tasks is 'Requests and function calls to be run later, kept until a day after they are finished.';
 
--- table private.unfinished_uploads
-create table private.unfinished_uploads (
+-- table content_service.unfinished_uploads
+create table content_service.unfinished_uploads (
   id uuid not null,
   caller text not null,
   quota_key text not null,
@@ -1232,18 +1232,18 @@ create table private.unfinished_uploads (
   constraint unfinished_uploads_bytes_check CHECK ((bytes >= 0)),
   constraint unfinished_uploads_bucket_id_fkey FOREIGN KEY (bucket_id) REFERENCES storage.buckets(id) ON UPDATE CASCADE ON DELETE CASCADE
 );
-CREATE INDEX unfinished_uploads_by_age ON private.unfinished_uploads USING btree (started_at);
-CREATE INDEX unfinished_uploads_by_name ON private.unfinished_uploads USING btree (bucket_id, name COLLATE "C", id);
-CREATE INDEX unfinished_uploads_by_quota ON private.unfinished_uploads USING btree (quota_key);
-alter table private.unfinished_uploads enable row level security;
-comment on column private.unfinished_uploads.about is 'The metadata of the object.';
-comment on column private.unfinished_uploads.bytes is 'The size of its parts.';
-comment on column private.unfinished_uploads.caller is 'Who has begun it, and alone goes on with it.';
-comment on column private.unfinished_uploads.quota_key is 'Whose uploads are counted together.';
-comment on table private.unfinished_uploads is 'Uploads in parts, until they are finished or a day has passed.';
+CREATE INDEX unfinished_uploads_by_age ON content_service.unfinished_uploads USING btree (started_at);
+CREATE INDEX unfinished_uploads_by_name ON content_service.unfinished_uploads USING btree (bucket_id, name COLLATE "C", id);
+CREATE INDEX unfinished_uploads_by_quota ON content_service.unfinished_uploads USING btree (quota_key);
+alter table content_service.unfinished_uploads enable row level security;
+comment on column content_service.unfinished_uploads.about is 'The metadata of the object.';
+comment on column content_service.unfinished_uploads.bytes is 'The size of its parts.';
+comment on column content_service.unfinished_uploads.caller is 'Who has begun it, and alone goes on with it.';
+comment on column content_service.unfinished_uploads.quota_key is 'Whose uploads are counted together.';
+comment on table content_service.unfinished_uploads is 'Uploads in parts, until they are finished or a day has passed.';
 
--- table private.upload_parts
-create table private.upload_parts (
+-- table content_service.upload_parts
+create table content_service.upload_parts (
   upload_id uuid not null,
   number integer not null,
   content text not null,
@@ -1252,20 +1252,20 @@ create table private.upload_parts (
   constraint upload_parts_pkey PRIMARY KEY (upload_id, number),
   constraint upload_parts_bytes_check CHECK ((bytes >= 0)),
   constraint upload_parts_number_check CHECK (((number >= 1) AND (number <= 10000))),
-  constraint upload_parts_content_fkey FOREIGN KEY (content) REFERENCES private.files(hash),
-  constraint upload_parts_upload_id_fkey FOREIGN KEY (upload_id) REFERENCES private.unfinished_uploads(id) ON DELETE CASCADE
+  constraint upload_parts_content_fkey FOREIGN KEY (content) REFERENCES content_service.files(hash),
+  constraint upload_parts_upload_id_fkey FOREIGN KEY (upload_id) REFERENCES content_service.unfinished_uploads(id) ON DELETE CASCADE
 );
-CREATE INDEX upload_parts_by_content ON private.upload_parts USING btree (content);
-CREATE TRIGGER _900_release_deleted AFTER DELETE ON private.upload_parts FOR EACH ROW EXECUTE FUNCTION private.tg_objects__release_content();
-CREATE TRIGGER _900_release_replaced AFTER UPDATE OF content ON private.upload_parts FOR EACH ROW WHEN ((old.content IS DISTINCT FROM new.content)) EXECUTE FUNCTION private.tg_objects__release_content();
-alter table private.upload_parts enable row level security;
-comment on column private.upload_parts.bytes is 'Its size.';
-comment on column private.upload_parts.content is 'The content of the part.';
-comment on column private.upload_parts.number is 'The place among the parts.';
-comment on table private.upload_parts is 'The parts of an upload by S3.';
+CREATE INDEX upload_parts_by_content ON content_service.upload_parts USING btree (content);
+CREATE TRIGGER _900_release_deleted AFTER DELETE ON content_service.upload_parts FOR EACH ROW EXECUTE FUNCTION content_service.tg_objects__release_content();
+CREATE TRIGGER _900_release_replaced AFTER UPDATE OF content ON content_service.upload_parts FOR EACH ROW WHEN ((old.content IS DISTINCT FROM new.content)) EXECUTE FUNCTION content_service.tg_objects__release_content();
+alter table content_service.upload_parts enable row level security;
+comment on column content_service.upload_parts.bytes is 'Its size.';
+comment on column content_service.upload_parts.content is 'The content of the part.';
+comment on column content_service.upload_parts.number is 'The place among the parts.';
+comment on table content_service.upload_parts is 'The parts of an upload by S3.';
 
--- table private.webhook_deliveries
-create table private.webhook_deliveries (
+-- table content_service.webhook_deliveries
+create table content_service.webhook_deliveries (
   id bigint generated always as identity not null,
   delivery_id uuid default gen_random_uuid() not null,
   webhook_id uuid not null,
@@ -1281,40 +1281,40 @@ create table private.webhook_deliveries (
   last_error text,
   constraint webhook_deliveries_pkey PRIMARY KEY (id)
 );
-CREATE INDEX webhook_deliveries_dead ON private.webhook_deliveries USING btree (webhook_id, recorded_at) WHERE (state = 'dead'::text);
-CREATE INDEX webhook_deliveries_delayed ON private.webhook_deliveries USING btree (webhook_id) WHERE (due_at IS NOT NULL);
-CREATE INDEX webhook_deliveries_moved ON private.webhook_deliveries USING btree (webhook_id) WHERE (moved_to IS NOT NULL);
-CREATE INDEX webhook_deliveries_pending ON private.webhook_deliveries USING btree (webhook_id, id) WHERE (state = 'pending'::text);
-alter table private.webhook_deliveries enable row level security;
-comment on column private.webhook_deliveries.attempts is 'How often it was sent.';
-comment on column private.webhook_deliveries.delivery_id is 'The same in all attempts: webhook-id.';
-comment on column private.webhook_deliveries.due_at is 'When it is sent again after a failure.';
-comment on column private.webhook_deliveries.id is 'The order of the changes of one row.';
-comment on column private.webhook_deliveries.key is 'The primary key before the change. Changes with the same key are sent in their order.';
-comment on column private.webhook_deliveries.last_error is 'Why the last attempt failed.';
-comment on column private.webhook_deliveries.moved_to is 'The primary key after the change, if it has changed.';
-comment on column private.webhook_deliveries.new is 'The row after the change.';
-comment on column private.webhook_deliveries.old is 'The row before the change.';
-comment on column private.webhook_deliveries.recorded_at is 'When the change was made.';
-comment on column private.webhook_deliveries.state is 'pending or dead.';
-comment on column private.webhook_deliveries.type is 'INSERT, UPDATE or DELETE.';
-comment on column private.webhook_deliveries.webhook_id is 'The webhook.';
-comment on table private.webhook_deliveries is 'Changes that have not been delivered yet, and those that could not be.';
+CREATE INDEX webhook_deliveries_dead ON content_service.webhook_deliveries USING btree (webhook_id, recorded_at) WHERE (state = 'dead'::text);
+CREATE INDEX webhook_deliveries_delayed ON content_service.webhook_deliveries USING btree (webhook_id) WHERE (due_at IS NOT NULL);
+CREATE INDEX webhook_deliveries_moved ON content_service.webhook_deliveries USING btree (webhook_id) WHERE (moved_to IS NOT NULL);
+CREATE INDEX webhook_deliveries_pending ON content_service.webhook_deliveries USING btree (webhook_id, id) WHERE (state = 'pending'::text);
+alter table content_service.webhook_deliveries enable row level security;
+comment on column content_service.webhook_deliveries.attempts is 'How often it was sent.';
+comment on column content_service.webhook_deliveries.delivery_id is 'The same in all attempts: webhook-id.';
+comment on column content_service.webhook_deliveries.due_at is 'When it is sent again after a failure.';
+comment on column content_service.webhook_deliveries.id is 'The order of the changes of one row.';
+comment on column content_service.webhook_deliveries.key is 'The primary key before the change. Changes with the same key are sent in their order.';
+comment on column content_service.webhook_deliveries.last_error is 'Why the last attempt failed.';
+comment on column content_service.webhook_deliveries.moved_to is 'The primary key after the change, if it has changed.';
+comment on column content_service.webhook_deliveries.new is 'The row after the change.';
+comment on column content_service.webhook_deliveries.old is 'The row before the change.';
+comment on column content_service.webhook_deliveries.recorded_at is 'When the change was made.';
+comment on column content_service.webhook_deliveries.state is 'pending or dead.';
+comment on column content_service.webhook_deliveries.type is 'INSERT, UPDATE or DELETE.';
+comment on column content_service.webhook_deliveries.webhook_id is 'The webhook.';
+comment on table content_service.webhook_deliveries is 'Changes that have not been delivered yet, and those that could not be.';
 
--- table private.webhook_leases
-create table private.webhook_leases (
+-- table content_service.webhook_leases
+create table content_service.webhook_leases (
   webhook_id uuid not null,
   holder uuid,
   expires_at timestamp with time zone not null,
   delivered_at timestamp with time zone,
   constraint webhook_leases_pkey PRIMARY KEY (webhook_id)
 );
-alter table private.webhook_leases enable row level security;
-comment on column private.webhook_leases.delivered_at is 'When a change was last delivered, to within five seconds.';
-comment on column private.webhook_leases.expires_at is 'When another process may take over.';
-comment on column private.webhook_leases.holder is 'The process; null if it has released the webhook.';
-comment on column private.webhook_leases.webhook_id is 'The webhook.';
-comment on table private.webhook_leases is 'Which process sends for a webhook, and when it last delivered.';
+alter table content_service.webhook_leases enable row level security;
+comment on column content_service.webhook_leases.delivered_at is 'When a change was last delivered, to within five seconds.';
+comment on column content_service.webhook_leases.expires_at is 'When another process may take over.';
+comment on column content_service.webhook_leases.holder is 'The process; null if it has released the webhook.';
+comment on column content_service.webhook_leases.webhook_id is 'The webhook.';
+comment on table content_service.webhook_leases is 'Which process sends for a webhook, and when it last delivered.';
 
 -- table public.article_translations
 create table public.article_translations (
@@ -1329,7 +1329,7 @@ create table public.article_translations (
   constraint article_translations_title_max_length CHECK ((length(title) <= 300)) NOT VALID,
   constraint article_translations_article_id_fkey FOREIGN KEY (article_id) REFERENCES public.articles(id) ON DELETE CASCADE
 );
-CREATE TRIGGER _100_timestamps BEFORE UPDATE ON public.article_translations FOR EACH ROW EXECUTE FUNCTION private.tg__timestamps();
+CREATE TRIGGER _100_timestamps BEFORE UPDATE ON public.article_translations FOR EACH ROW EXECUTE FUNCTION content_service.tg__timestamps();
 alter table public.article_translations enable row level security;
 alter table public.article_translations replica identity full;
 create policy admin_all on public.article_translations for all to admin using (true) with check (true);
@@ -1383,14 +1383,14 @@ END),
   constraint articles_title_max_length CHECK ((length(title) <= 300)) NOT VALID,
   constraint articles_author_id_fkey FOREIGN KEY (author_id) REFERENCES public.users(id) ON DELETE CASCADE
 );
-CREATE INDEX articles_document ON public.articles USING gin (private.article_document(title, tags, content));
+CREATE INDEX articles_document ON public.articles USING gin (content_service.article_document(title, tags, content));
 CREATE INDEX articles_newest ON public.articles USING btree (created_at DESC, id DESC);
 CREATE INDEX articles_newest_of_author ON public.articles USING btree (author_id, created_at DESC, id DESC);
 CREATE INDEX articles_newest_of_status ON public.articles USING btree (status, created_at DESC, id DESC);
 CREATE INDEX articles_tags ON public.articles USING gin (tags);
-CREATE INDEX articles_text ON public.articles USING gin (private.article_text(title, tags, content) extensions.gin_trgm_ops);
-CREATE TRIGGER _100_timestamps BEFORE UPDATE ON public.articles FOR EACH ROW EXECUTE FUNCTION private.tg__timestamps();
-CREATE TRIGGER _500_event AFTER INSERT OR UPDATE ON public.articles FOR EACH ROW EXECUTE FUNCTION private.tg__event();
+CREATE INDEX articles_text ON public.articles USING gin (content_service.article_text(title, tags, content) extensions.gin_trgm_ops);
+CREATE TRIGGER _100_timestamps BEFORE UPDATE ON public.articles FOR EACH ROW EXECUTE FUNCTION content_service.tg__timestamps();
+CREATE TRIGGER _500_event AFTER INSERT OR UPDATE ON public.articles FOR EACH ROW EXECUTE FUNCTION content_service.tg__event();
 alter table public.articles enable row level security;
 alter table public.articles replica identity full;
 create policy admin_all on public.articles for all to admin using (true) with check (true);
@@ -1446,8 +1446,8 @@ create table public.comments (
 );
 CREATE INDEX comments_of_article ON public.comments USING btree (article_id, id);
 CREATE INDEX comments_of_author ON public.comments USING btree (author_id);
-CREATE TRIGGER _100_timestamps BEFORE UPDATE ON public.comments FOR EACH ROW EXECUTE FUNCTION private.tg__timestamps();
-CREATE TRIGGER _500_event AFTER INSERT ON public.comments FOR EACH ROW EXECUTE FUNCTION private.tg__event('article_id');
+CREATE TRIGGER _100_timestamps BEFORE UPDATE ON public.comments FOR EACH ROW EXECUTE FUNCTION content_service.tg__timestamps();
+CREATE TRIGGER _500_event AFTER INSERT ON public.comments FOR EACH ROW EXECUTE FUNCTION content_service.tg__event('article_id');
 alter table public.comments enable row level security;
 alter table public.comments replica identity full;
 create policy admin_all on public.comments for all to admin using (true) with check (true);
@@ -1501,7 +1501,7 @@ create table public.users (
 );
 CREATE UNIQUE INDEX users_email_any_case_key ON public.users USING btree (lower(email));
 CREATE TRIGGER _050_guard_address BEFORE UPDATE OF email ON public.users FOR EACH ROW WHEN (((old.email IS DISTINCT FROM new.email) AND row_security_active('public.users'::text) AND (NOT auth.is_admin()))) EXECUTE FUNCTION auth.tg_users__guard_address();
-CREATE TRIGGER _100_timestamps BEFORE UPDATE ON public.users FOR EACH ROW EXECUTE FUNCTION private.tg__timestamps();
+CREATE TRIGGER _100_timestamps BEFORE UPDATE ON public.users FOR EACH ROW EXECUTE FUNCTION content_service.tg__timestamps();
 CREATE TRIGGER _200_rename_account AFTER UPDATE OF email ON public.users FOR EACH ROW WHEN (((old.email IS DISTINCT FROM new.email) AND (NOT row_security_active('public.users'::text)))) EXECUTE FUNCTION auth.tg_users__rename_account();
 CREATE TRIGGER _200_rename_account_by_request AFTER UPDATE OF email ON public.users FOR EACH ROW WHEN (((old.email IS DISTINCT FROM new.email) AND row_security_active('public.users'::text))) EXECUTE FUNCTION auth.tg_users__rename_account('request');
 alter table public.users enable row level security;
@@ -1595,7 +1595,7 @@ create table storage.buckets (
   constraint buckets_max_bytes_check CHECK ((max_bytes >= 0)),
   constraint buckets_max_bytes_of_owner_check CHECK ((max_bytes_of_owner >= 0))
 );
-CREATE TRIGGER _900_count_usage AFTER UPDATE OF max_bytes, max_bytes_of_owner ON storage.buckets FOR EACH ROW WHEN (((old.max_bytes IS DISTINCT FROM new.max_bytes) OR (old.max_bytes_of_owner IS DISTINCT FROM new.max_bytes_of_owner))) EXECUTE FUNCTION private.tg_buckets__count_usage();
+CREATE TRIGGER _900_count_usage AFTER UPDATE OF max_bytes, max_bytes_of_owner ON storage.buckets FOR EACH ROW WHEN (((old.max_bytes IS DISTINCT FROM new.max_bytes) OR (old.max_bytes_of_owner IS DISTINCT FROM new.max_bytes_of_owner))) EXECUTE FUNCTION content_service.tg_buckets__count_usage();
 alter table storage.buckets enable row level security;
 alter table storage.buckets replica identity full;
 create policy admin_all on storage.buckets for all to admin using (true) with check (true);
@@ -1638,17 +1638,17 @@ create table storage.objects (
   constraint objects_pkey PRIMARY KEY (id),
   constraint object_name_is_valid CHECK (((name <> ''::text) AND (octet_length(name) <= 1024) AND (name !~ '[\x01-\x1f\x7f]'::text) AND (name !~ '(^|/)\.{1,2}(/|$)'::text) AND (name !~ '^/'::text))) NOT VALID,
   constraint objects_bucket_id_fkey FOREIGN KEY (bucket_id) REFERENCES storage.buckets(id),
-  constraint objects_content_fkey FOREIGN KEY (content) REFERENCES private.files(hash)
+  constraint objects_content_fkey FOREIGN KEY (content) REFERENCES content_service.files(hash)
 );
 CREATE INDEX objects_by_content ON storage.objects USING btree (content);
 CREATE INDEX objects_by_name ON storage.objects USING btree (bucket_id, name COLLATE "C");
 CREATE UNIQUE INDEX bucketid_objname ON storage.objects USING btree (bucket_id, name);
-CREATE TRIGGER _900_count_added AFTER INSERT ON storage.objects REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION private.tg_objects__count_usage();
-CREATE TRIGGER _900_count_changed AFTER UPDATE ON storage.objects REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION private.tg_objects__count_usage();
-CREATE TRIGGER _900_count_removed AFTER DELETE ON storage.objects REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION private.tg_objects__count_usage();
-CREATE TRIGGER _900_keep_content BEFORE INSERT OR UPDATE ON storage.objects FOR EACH ROW EXECUTE FUNCTION private.tg_objects__keep_content();
-CREATE TRIGGER _900_release_deleted AFTER DELETE ON storage.objects FOR EACH ROW WHEN ((old.content IS NOT NULL)) EXECUTE FUNCTION private.tg_objects__release_content();
-CREATE TRIGGER _900_release_replaced AFTER UPDATE OF content ON storage.objects FOR EACH ROW WHEN (((old.content IS NOT NULL) AND (old.content IS DISTINCT FROM new.content))) EXECUTE FUNCTION private.tg_objects__release_content();
+CREATE TRIGGER _900_count_added AFTER INSERT ON storage.objects REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION content_service.tg_objects__count_usage();
+CREATE TRIGGER _900_count_changed AFTER UPDATE ON storage.objects REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION content_service.tg_objects__count_usage();
+CREATE TRIGGER _900_count_removed AFTER DELETE ON storage.objects REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION content_service.tg_objects__count_usage();
+CREATE TRIGGER _900_keep_content BEFORE INSERT OR UPDATE ON storage.objects FOR EACH ROW EXECUTE FUNCTION content_service.tg_objects__keep_content();
+CREATE TRIGGER _900_release_deleted AFTER DELETE ON storage.objects FOR EACH ROW WHEN ((old.content IS NOT NULL)) EXECUTE FUNCTION content_service.tg_objects__release_content();
+CREATE TRIGGER _900_release_replaced AFTER UPDATE OF content ON storage.objects FOR EACH ROW WHEN (((old.content IS NOT NULL) AND (old.content IS DISTINCT FROM new.content))) EXECUTE FUNCTION content_service.tg_objects__release_content();
 alter table storage.objects enable row level security;
 alter table storage.objects replica identity full;
 create policy admin_all on storage.objects for all to admin using (true) with check (true);
@@ -1683,8 +1683,8 @@ AS $function$
 declare
   v_is_cancelled boolean;
 begin
-  delete from private.tasks as task
-    where task.id = cancel_task.id and task.status = 'queued' and private.sees_task(task.owner);
+  delete from content_service.tasks as task
+    where task.id = cancel_task.id and task.status = 'queued' and content_service.sees_task(task.owner);
   v_is_cancelled := found;
   if v_is_cancelled then
     perform graphile_worker.remove_job(cancel_task.id::text);
@@ -1704,7 +1704,7 @@ AS $function$
 declare
   v_count bigint;
 begin
-  delete from private.webhook_deliveries
+  delete from content_service.webhook_deliveries
     where webhook_id = (select id from api.webhooks where name = webhook) and state = 'dead'
       and recorded_at between since and until;
   get diagnostics v_count = row_count;
@@ -1723,7 +1723,7 @@ AS $function$
 declare
   v_role text := auth.role();
   v_claims jsonb := auth.jwt();
-  v_owner text := private.task_owner(v_role, v_claims);
+  v_owner text := content_service.task_owner(v_role, v_claims);
 begin
   -- Callers without a user share an owner, so one would replace the tasks of the others.
   if key is not null and v_owner not like 'user %'
@@ -1732,8 +1732,8 @@ begin
     raise exception 'A key needs a caller with a user' using errcode = 'WRONG', detail = 'key',
       hint = 'Callers whose claims have no "sub" share their role, and would replace each other''s tasks.';
   end if;
-  perform private.check_task_bounds(private.task_lane(v_role, v_claims), v_owner, v_role);
-  return private.queue_call(v_role, v_claims, function, arguments, run_at, key);
+  perform content_service.check_task_bounds(content_service.task_lane(v_role, v_claims), v_owner, v_role);
+  return content_service.queue_call(v_role, v_claims, function, arguments, run_at, key);
 end;
 $function$;
 grant execute on function api.enqueue(text,jsonb,timestamp with time zone,text) to authenticated, service_role;
@@ -1744,7 +1744,7 @@ CREATE OR REPLACE FUNCTION api.enqueue_as(role text, function text, arguments js
  RETURNS uuid
  LANGUAGE sql
 BEGIN ATOMIC
- SELECT private.queue_call(role, claims, function, arguments, run_at, key, lane => 'system'::text) AS queue_call;
+ SELECT content_service.queue_call(role, claims, function, arguments, run_at, key, lane => 'system'::text) AS queue_call;
 END;
 comment on function api.enqueue_as(text,text,jsonb,timestamp with time zone,text,jsonb) is 'Queues a call of a function as a role of the owner''s choice. For triggers with the rights of the owner, and for the owner.';
 
@@ -1771,9 +1771,9 @@ CREATE OR REPLACE FUNCTION api.list_tasks()
  SET search_path TO ''
 AS $function$
   select task.id, task.work, task.status, task.key, task.run_at, task.created_at
-  from private.tasks as task
+  from content_service.tasks as task
   where task.finished_at is null and (
-    (select auth.is_admin()) or task.owner = (select private.task_owner(auth.role(), auth.jwt())) and (
+    (select auth.is_admin()) or task.owner = (select content_service.task_owner(auth.role(), auth.jwt())) and (
       task.owner like 'user %' or (select rolbypassrls from pg_roles where rolname = auth.role())
     )
   )
@@ -1791,7 +1791,7 @@ BEGIN ATOMIC
  SELECT article.id
     FROM public.articles article
    WHERE ((btrim(matching_articles.keyword) <> ''::text) AND (article.id IN ( SELECT found.id
-            FROM private.articles_containing(matching_articles.keyword) found(id))));
+            FROM content_service.articles_containing(matching_articles.keyword) found(id))));
 END;
 grant execute on function api.matching_articles(text) to anon, authenticated, service_role;
 comment on function api.matching_articles(text) is 'The ids of the articles with the keyword that the caller may read.';
@@ -1805,9 +1805,9 @@ CREATE OR REPLACE FUNCTION api.read_task(id uuid)
 AS $function$
   select task.work, state.status, state.progress, state.result, state.error,
     task.run_at, state.created_at, state.started_at, state.finished_at
-  from private.tasks as task
-  cross join private.read_task(task.id, task.owner) as state
-  where task.id = read_task.id and private.sees_task(task.owner);
+  from content_service.tasks as task
+  cross join content_service.read_task(task.id, task.owner) as state
+  where task.id = read_task.id and content_service.sees_task(task.owner);
 $function$;
 grant execute on function api.read_task(uuid) to authenticated, service_role;
 comment on function api.read_task(uuid) is 'The state and the result of a task of the caller''s; no row for a task of others.';
@@ -1821,7 +1821,7 @@ BEGIN ATOMIC
  SELECT other.id
     FROM public.articles other
    WHERE ((other.id IN ( SELECT found.id
-            FROM private.articles_sharing(related_articles.tags) found(id))) AND (other.id <> related_articles.article_id))
+            FROM content_service.articles_sharing(related_articles.tags) found(id))) AND (other.id <> related_articles.article_id))
    ORDER BY (cardinality(ARRAY( SELECT unnest(other.tags) AS unnest
          INTERSECT
           SELECT unnest(related_articles.tags) AS unnest))) DESC, other.created_at DESC, other.id DESC
@@ -1843,7 +1843,7 @@ begin
   if v_webhook is null then
     raise exception 'There is no webhook %', webhook using errcode = 'NTFND';
   end if;
-  update private.webhook_deliveries set state = 'pending', attempts = 0, due_at = null
+  update content_service.webhook_deliveries set state = 'pending', attempts = 0, due_at = null
     where webhook_id = v_webhook and state = 'dead' and recorded_at between since and until;
   get diagnostics v_count = row_count;
   notify webhooks;
@@ -1879,7 +1879,7 @@ begin
   if not exists (select from api.schedules where schedules.name = run_schedule.name) then
     raise exception 'There is no schedule %', name using errcode = 'NTFND', detail = 'name';
   end if;
-  return private.start_schedule_run(name, clock_timestamp());
+  return content_service.start_schedule_run(name, clock_timestamp());
 end;
 $function$;
 comment on function api.run_schedule(text) is 'Runs a schedule now, also a disabled one, unless its previous run is unfinished. Returns the status of the run. For the owner.';
@@ -1899,9 +1899,9 @@ BEGIN ATOMIC
             FROM public.articles article
            WHERE (article.id IN ( SELECT found.id
                     FROM api.matching_articles(search_articles.keyword) found(id)))
-           ORDER BY (article.title ~~* private.containing(search_articles.keyword)) DESC, article.created_at DESC, article.id DESC
+           ORDER BY (article.title ~~* content_service.containing(search_articles.keyword)) DESC, article.created_at DESC, article.id DESC
           LIMIT 1000) candidate
-   ORDER BY (((((candidate.title ~~* private.containing(search_articles.keyword)))::integer)::double precision + extensions.word_similarity("left"(search_articles.keyword, 200), "left"(candidate.title, 200))) + ts_rank(private.article_document(candidate.title, candidate.tags, candidate.content), plainto_tsquery('simple'::regconfig, "left"(search_articles.keyword, 1000)))) DESC, candidate.created_at DESC, candidate.id DESC;
+   ORDER BY (((((candidate.title ~~* content_service.containing(search_articles.keyword)))::integer)::double precision + extensions.word_similarity("left"(search_articles.keyword, 200), "left"(candidate.title, 200))) + ts_rank(content_service.article_document(candidate.title, candidate.tags, candidate.content), plainto_tsquery('simple'::regconfig, "left"(search_articles.keyword, 1000)))) DESC, candidate.created_at DESC, candidate.id DESC;
 END;
 grant execute on function api.search_articles(text) to anon, authenticated, service_role;
 comment on function api.search_articles(text) is 'The ids of the articles with the keyword that the caller may read, the best match first.';
@@ -2434,7 +2434,7 @@ begin
     )
     on conflict on constraint oauth_grants_user_id_client_id_key do update set
       scopes = excluded.scopes, resource = excluded.resource, granted_at = excluded.granted_at, expires_at = excluded.expires_at;
-  if (select count(*) from auth.oauth_grants as granted where granted.user_id = v_account.user_id) > private.bound('grants of a user') then
+  if (select count(*) from auth.oauth_grants as granted where granted.user_id = v_account.user_id) > content_service.bound('grants of a user') then
     raise exception 'Too many applications have access to your account' using errcode = 'TOMNY',
       hint = 'Withdraw the access of those that you no longer use.';
   end if;
@@ -2589,7 +2589,7 @@ begin
   );
   delete from auth.oauth_authorizations as oldest where oldest.id in (
     select old.id from auth.oauth_authorizations as old where old.user_id is null
-    order by old.created_at desc offset private.bound('rows of auth.oauth_authorizations') - 1 limit 10 for update skip locked
+    order by old.created_at desc offset content_service.bound('rows of auth.oauth_authorizations') - 1 limit 10 for update skip locked
   );
   insert into auth.oauth_authorizations (client_id, redirect_uri, scopes, resource, challenge, state, nonce, asks_always, expires_at)
     values (
@@ -3639,7 +3639,7 @@ begin
       values ((claims ->> 'session_id')::uuid, v_grant.id, v_request.scopes, v_request.resource) returning * into session;
     perform auth.end_oauth_sessions(array(
       select held.session_id from auth.oauth_sessions as held join auth.token_sessions as kept on kept.id = held.session_id
-      where held.grant_id = v_grant.id order by kept.refreshed_at desc offset private.bound('sign-ins of a grant')
+      where held.grant_id = v_grant.id order by kept.refreshed_at desc offset content_service.bound('sign-ins of a grant')
     ));
     update auth.oauth_authorizations as used set used_at = clock_timestamp(), session_id = session.session_id where used.id = v_request.id;
     nonce := v_request.nonce;
@@ -5622,8 +5622,8 @@ begin
     order by client.created_at limit 10 for update skip locked
   );
   if (select count(*) from (
-    select from auth.oauth_clients where registration <> 'manual' limit private.bound('registered clients') + 1
-  ) as counted) >= private.bound('registered clients') then
+    select from auth.oauth_clients where registration <> 'manual' limit content_service.bound('registered clients') + 1
+  ) as counted) >= content_service.bound('registered clients') then
     delete from auth.oauth_clients where id in (
       select client.id from auth.oauth_clients as client
       where client.registration <> 'manual'
@@ -6216,8 +6216,8 @@ end;
 $function$;
 comment on function auth.withhold_addresses() is 'Lets signed-in callers select all columns of users but the address, of which they read their own by public.users_own_email.';
 
--- function private.add_bucket_usage(text[],text[],bigint[])
-CREATE OR REPLACE FUNCTION private.add_bucket_usage(bucket_ids text[], owner_ids text[], bytes bigint[])
+-- function content_service.add_bucket_usage(text[],text[],bigint[])
+CREATE OR REPLACE FUNCTION content_service.add_bucket_usage(bucket_ids text[], owner_ids text[], bytes bigint[])
  RETURNS void
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -6227,7 +6227,7 @@ declare
   v_over text;
 begin
   -- In the order of the key, so that transactions do not deadlock.
-  insert into private.bucket_usage as usage (bucket_id, owner_id, bytes)
+  insert into content_service.bucket_usage as usage (bucket_id, owner_id, bytes)
     select changed.bucket_id, changed.owner_id, sum(changed.bytes)
     from unnest(bucket_ids, owner_ids, add_bucket_usage.bytes) as changed (bucket_id, owner_id, bytes)
     where exists (select from storage.buckets where buckets.id = changed.bucket_id)
@@ -6237,8 +6237,8 @@ begin
   select buckets.id into v_over from unnest(bucket_ids, owner_ids, add_bucket_usage.bytes) as changed (bucket_id, owner_id, bytes)
     join storage.buckets on buckets.id = changed.bucket_id
     where changed.bytes > 0 and (
-      (select sum(usage.bytes) from private.bucket_usage as usage where usage.bucket_id = buckets.id) > buckets.max_bytes
-      or (select usage.bytes from private.bucket_usage as usage where usage.bucket_id = buckets.id and usage.owner_id = changed.owner_id)
+      (select sum(usage.bytes) from content_service.bucket_usage as usage where usage.bucket_id = buckets.id) > buckets.max_bytes
+      or (select usage.bytes from content_service.bucket_usage as usage where usage.bucket_id = buckets.id and usage.owner_id = changed.owner_id)
         > buckets.max_bytes_of_owner
     ) limit 1;
   if found then
@@ -6246,19 +6246,19 @@ begin
   end if;
 end;
 $function$;
-comment on function private.add_bucket_usage(text[],text[],bigint[]) is 'Counts contents of objects that were added, or with negative sizes removed; throws beyond the bound of a bucket.';
+comment on function content_service.add_bucket_usage(text[],text[],bigint[]) is 'Counts contents of objects that were added, or with negative sizes removed; throws beyond the bound of a bucket.';
 
--- function private.article_document(text,text[],text)
-CREATE OR REPLACE FUNCTION private.article_document(title text, tags text[], content text)
+-- function content_service.article_document(text,text[],text)
+CREATE OR REPLACE FUNCTION content_service.article_document(title text, tags text[], content text)
  RETURNS tsvector
  LANGUAGE sql
  IMMUTABLE PARALLEL SAFE COST 10000
 RETURN ((setweight(to_tsvector('simple'::regconfig, "left"(title, 1000)), 'A'::"char") || setweight(to_tsvector('simple'::regconfig, array_to_string(tags, ' '::text)), 'B'::"char")) || setweight(to_tsvector('simple'::regconfig, "left"(content, 200000)), 'C'::"char"));
-grant execute on function private.article_document(text,text[],text) to anon, authenticated, service_role;
-comment on function private.article_document(text,text[],text) is 'The text of an article for full-text search: title before tags before content.';
+grant execute on function content_service.article_document(text,text[],text) to anon, authenticated, service_role;
+comment on function content_service.article_document(text,text[],text) is 'The text of an article for full-text search: title before tags before content.';
 
--- function private.article_text(text,text[],text)
-CREATE OR REPLACE FUNCTION private.article_text(title text, tags text[], content text)
+-- function content_service.article_text(text,text[],text)
+CREATE OR REPLACE FUNCTION content_service.article_text(title text, tags text[], content text)
  RETURNS text
  LANGUAGE sql
  IMMUTABLE PARALLEL SAFE COST 1000
@@ -6266,29 +6266,29 @@ RETURN ((((title || '
 '::text) || array_to_string(tags, '
 '::text)) || '
 '::text) || content);
-grant execute on function private.article_text(text,text[],text) to anon, authenticated, service_role;
-comment on function private.article_text(text,text[],text) is 'The text of an article for substring search.';
+grant execute on function content_service.article_text(text,text[],text) to anon, authenticated, service_role;
+comment on function content_service.article_text(text,text[],text) is 'The text of an article for substring search.';
 
--- function private.articles_containing(text)
-CREATE OR REPLACE FUNCTION private.articles_containing(keyword text)
+-- function content_service.articles_containing(text)
+CREATE OR REPLACE FUNCTION content_service.articles_containing(keyword text)
  RETURNS SETOF bigint
  LANGUAGE sql
  STABLE PARALLEL SAFE SECURITY DEFINER ROWS 20
  SET search_path TO ''
 AS $function$
   select part.id from public.articles as part
-  where private.article_text(part.title, part.tags, part.content) ilike private.containing(keyword)
+  where content_service.article_text(part.title, part.tags, part.content) ilike content_service.containing(keyword)
   union
   select word.id from public.articles as word
   where btrim(keyword) ~ '[^[:alnum:]]'
-    and private.article_document(word.title, word.tags, word.content)
+    and content_service.article_document(word.title, word.tags, word.content)
       @@ plainto_tsquery('simple', left(keyword, 1000));
 $function$;
-grant execute on function private.articles_containing(text) to anon, authenticated, service_role;
-comment on function private.articles_containing(text) is 'The ids of all articles with the keyword, whoever may read them.';
+grant execute on function content_service.articles_containing(text) to anon, authenticated, service_role;
+comment on function content_service.articles_containing(text) is 'The ids of all articles with the keyword, whoever may read them.';
 
--- function private.articles_sharing(text[])
-CREATE OR REPLACE FUNCTION private.articles_sharing(tags text[])
+-- function content_service.articles_sharing(text[])
+CREATE OR REPLACE FUNCTION content_service.articles_sharing(tags text[])
  RETURNS SETOF bigint
  LANGUAGE sql
  STABLE PARALLEL SAFE SECURITY DEFINER ROWS 20
@@ -6296,11 +6296,11 @@ CREATE OR REPLACE FUNCTION private.articles_sharing(tags text[])
 AS $function$
   select articles.id from public.articles where articles.tags && articles_sharing.tags;
 $function$;
-grant execute on function private.articles_sharing(text[]) to anon, authenticated, service_role;
-comment on function private.articles_sharing(text[]) is 'The ids of all articles with one of the tags, whoever may read them.';
+grant execute on function content_service.articles_sharing(text[]) to anon, authenticated, service_role;
+comment on function content_service.articles_sharing(text[]) is 'The ids of all articles with one of the tags, whoever may read them.';
 
--- function private.await_events(integer)
-CREATE OR REPLACE FUNCTION private.await_events(seconds integer, OUT was_awaited boolean, OUT at double precision, OUT writers text[])
+-- function content_service.await_events(integer)
+CREATE OR REPLACE FUNCTION content_service.await_events(seconds integer, OUT was_awaited boolean, OUT at double precision, OUT writers text[])
  RETURNS record
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -6310,26 +6310,26 @@ declare
   v_now timestamptz;
 begin
   -- Serialized: otherwise the time could be set back.
-  perform pg_advisory_xact_lock(hashtext('private.await_events'));
+  perform pg_advisory_xact_lock(hashtext('content_service.await_events'));
   v_now := clock_timestamp();
-  was_awaited := coalesce(to_timestamp(pg_sequence_last_value('private.events_awaited_until')) >= v_now, false);
+  was_awaited := coalesce(to_timestamp(pg_sequence_last_value('content_service.events_awaited_until')) >= v_now, false);
   at := extract(epoch from v_now);
-  perform setval('private.events_awaited_until', ceil(at)::bigint + seconds);
+  perform setval('content_service.events_awaited_until', ceil(at)::bigint + seconds);
   if not was_awaited then
-    perform nextval('private.event_number');
+    perform nextval('content_service.event_number');
   end if;
   select coalesce(array_agg(virtualtransaction), '{}') into writers
     from pg_locks
-    where locktype = 'relation' and relation = 'private.events_awaited_until'::regclass and mode = 'RowExclusiveLock'
+    where locktype = 'relation' and relation = 'content_service.events_awaited_until'::regclass and mode = 'RowExclusiveLock'
       and database = (select oid from pg_database where datname = current_database())
       and pid is distinct from pg_backend_pid();
 end;
 $function$;
-grant execute on function private.await_events(integer) to authenticator;
-comment on function private.await_events(integer) is 'Emits events for so many seconds. Returns whether they were emitted until now, when that was, and which transactions had checked already.';
+grant execute on function content_service.await_events(integer) to authenticator;
+comment on function content_service.await_events(integer) is 'Emits events for so many seconds. Returns whether they were emitted until now, when that was, and which transactions had checked already.';
 
--- function private.begin_schedule_minutes(timestamp with time zone)
-CREATE OR REPLACE FUNCTION private.begin_schedule_minutes(planned_at timestamp with time zone, OUT processed timestamp with time zone, OUT until timestamp with time zone, OUT was_set_back boolean)
+-- function content_service.begin_schedule_minutes(timestamp with time zone)
+CREATE OR REPLACE FUNCTION content_service.begin_schedule_minutes(planned_at timestamp with time zone, OUT processed timestamp with time zone, OUT until timestamp with time zone, OUT was_set_back boolean)
  RETURNS record
  LANGUAGE plpgsql
  SET search_path TO ''
@@ -6337,7 +6337,7 @@ AS $function$
 declare
   v_now timestamptz;
 begin
-  select schedule_clock.processed into begin_schedule_minutes.processed from private.schedule_clock for update;
+  select schedule_clock.processed into begin_schedule_minutes.processed from content_service.schedule_clock for update;
   v_now := clock_timestamp();
   until := date_trunc('minute', greatest(v_now, least(planned_at, v_now + interval '30 seconds')));
   was_set_back := until < processed - interval '1 minute';
@@ -6348,10 +6348,10 @@ begin
   until := greatest(until, processed);
 end;
 $function$;
-comment on function private.begin_schedule_minutes(timestamp with time zone) is 'Locks the clock until the end of the transaction, and returns how far the schedules are to be processed; called by the service as the owner.';
+comment on function content_service.begin_schedule_minutes(timestamp with time zone) is 'Locks the clock until the end of the transaction, and returns how far the schedules are to be processed; called by the service as the owner.';
 
--- function private.begin_task(text)
-CREATE OR REPLACE FUNCTION private.begin_task(lane text)
+-- function content_service.begin_task(text)
+CREATE OR REPLACE FUNCTION content_service.begin_task(lane text)
  RETURNS TABLE(id uuid, caller jsonb, request jsonb, body bytea, function text, arguments jsonb, call_statement text, time_limit interval, attempts integer)
  LANGUAGE plpgsql
  SET search_path TO ''
@@ -6360,7 +6360,7 @@ AS $function$
 declare
   v_turn bigint;
   v_next bigint;
-  v_limit bigint := private.bound(case begin_task.lane
+  v_limit bigint := content_service.bound(case begin_task.lane
     when 'anonymous' then 'running tasks of an anonymous caller' when 'caller' then 'running tasks of a caller'
   end);
   v_id uuid;
@@ -6368,16 +6368,16 @@ declare
 begin
   -- A task whose beginning is lost by a crash is begun again.
   perform set_config('synchronous_commit', 'off', true);
-  select task_lanes.turn into v_turn from private.task_lanes where name = begin_task.lane for update;
+  select task_lanes.turn into v_turn from content_service.task_lanes where name = begin_task.lane for update;
   with due as materialized (
-    select tasks.id, tasks.caller_key, tasks.run_at, tasks.created_at from private.tasks
+    select tasks.id, tasks.caller_key, tasks.run_at, tasks.created_at from content_service.tasks
     where tasks.lane = begin_task.lane and tasks.status = 'queued' and tasks.turn is null and tasks.run_at <= clock_timestamp()
     order by tasks.run_at limit 1000
     for update skip locked
   ), latest as materialized (
     -- One look into the index per caller, however many of its tasks wait.
     select callers.caller_key, (
-      select max(waiting.turn) from private.tasks as waiting
+      select max(waiting.turn) from content_service.tasks as waiting
       where waiting.lane = begin_task.lane and waiting.caller_key = callers.caller_key and waiting.status = 'queued'
         and waiting.turn is not null
     ) as turn
@@ -6388,15 +6388,15 @@ begin
     from due
     left join latest using (caller_key)
   )
-  update private.tasks set turn = placed.turn from placed where tasks.id = placed.id;
+  update content_service.tasks set turn = placed.turn from placed where tasks.id = placed.id;
 
   -- Without a limit those before the turn of the lane have begun: their dead rows are not read again. One that was locked then is left.
   foreach v_from in array case when v_limit is null then array[v_turn, 0] else array[0] end loop
-    select waiting.id, waiting.turn into v_id, v_next from private.tasks as waiting
+    select waiting.id, waiting.turn into v_id, v_next from content_service.tasks as waiting
       where waiting.lane = begin_task.lane and waiting.status = 'queued' and waiting.turn >= v_from and (
         v_limit is null
         or v_limit > (
-          select count(*) from private.tasks as running
+          select count(*) from content_service.tasks as running
           where running.lane = waiting.lane and running.caller_key = waiting.caller_key and running.status = 'running'
         )
         or exists (select from pg_roles where rolname = waiting.caller ->> 'role' and rolbypassrls)
@@ -6407,19 +6407,19 @@ begin
   if v_id is null then
     return;
   end if;
-  update private.task_lanes set turn = greatest(turn, v_next) where name = begin_task.lane;
+  update content_service.task_lanes set turn = greatest(turn, v_next) where name = begin_task.lane;
   return query
-    update private.tasks set status = 'running', started_at = clock_timestamp(), attempts = tasks.attempts + 1
+    update content_service.tasks set status = 'running', started_at = clock_timestamp(), attempts = tasks.attempts + 1
       where tasks.id = v_id
       returning tasks.id, tasks.caller, tasks.request, tasks.body, tasks.function, tasks.arguments,
-        private.call_statement(tasks.function, tasks.arguments),
+        content_service.call_statement(tasks.function, tasks.arguments),
         tasks.time_limit, tasks.attempts;
 end;
 $function$;
-comment on function private.begin_task(text) is 'Chooses the task of a lane that is to run next, if one is due; called by the service as the owner.';
+comment on function content_service.begin_task(text) is 'Chooses the task of a lane that is to run next, if one is due; called by the service as the owner.';
 
--- function private.begin_upload(uuid,text,text,text,text,text,jsonb,bigint)
-CREATE OR REPLACE FUNCTION private.begin_upload(id uuid, caller text, quota_key text, role text, bucket text, name text, about jsonb, max_bytes bigint)
+-- function content_service.begin_upload(uuid,text,text,text,text,text,jsonb,bigint)
+CREATE OR REPLACE FUNCTION content_service.begin_upload(id uuid, caller text, quota_key text, role text, bucket text, name text, about jsonb, max_bytes bigint)
  RETURNS void
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -6427,26 +6427,26 @@ CREATE OR REPLACE FUNCTION private.begin_upload(id uuid, caller text, quota_key 
 AS $function$
 begin
   perform pg_advisory_xact_lock(hashtextextended('unfinished uploads of ' || begin_upload.quota_key, 0));
-  insert into private.unfinished_uploads (id, caller, quota_key, bucket_id, name, about)
+  insert into content_service.unfinished_uploads (id, caller, quota_key, bucket_id, name, about)
     values (begin_upload.id, begin_upload.caller, begin_upload.quota_key, bucket, begin_upload.name, begin_upload.about);
-  if private.is_upload_bounded(begin_upload.role) then
-    perform private.check_unfinished_uploads(begin_upload.quota_key, begin_upload.max_bytes);
+  if content_service.is_upload_bounded(begin_upload.role) then
+    perform content_service.check_unfinished_uploads(begin_upload.quota_key, begin_upload.max_bytes);
   end if;
 end;
 $function$;
-grant execute on function private.begin_upload(uuid,text,text,text,text,text,jsonb,bigint) to authenticator;
-comment on function private.begin_upload(uuid,text,text,text,text,text,jsonb,bigint) is 'Begins an upload in parts.';
+grant execute on function content_service.begin_upload(uuid,text,text,text,text,text,jsonb,bigint) to authenticator;
+comment on function content_service.begin_upload(uuid,text,text,text,text,text,jsonb,bigint) is 'Begins an upload in parts.';
 
--- function private.bound(text)
-CREATE OR REPLACE FUNCTION private.bound(name text)
+-- function content_service.bound(text)
+CREATE OR REPLACE FUNCTION content_service.bound(name text)
  RETURNS bigint
  LANGUAGE sql
  STABLE PARALLEL SAFE
-RETURN (SELECT bounds.bound FROM private.bounds WHERE (bounds.name = bound.name));
-comment on function private.bound(text) is 'How much of something may be kept; changed by an update of private.bounds.';
+RETURN (SELECT bounds.bound FROM content_service.bounds WHERE (bounds.name = bound.name));
+comment on function content_service.bound(text) is 'How much of something may be kept; changed by an update of content_service.bounds.';
 
--- function private.bucket_terms(text)
-CREATE OR REPLACE FUNCTION private.bucket_terms(bucket text, OUT is_public boolean, OUT file_size_limit bigint, OUT allowed_mime_types text[])
+-- function content_service.bucket_terms(text)
+CREATE OR REPLACE FUNCTION content_service.bucket_terms(bucket text, OUT is_public boolean, OUT file_size_limit bigint, OUT allowed_mime_types text[])
  RETURNS SETOF record
  LANGUAGE sql
  STABLE SECURITY DEFINER
@@ -6458,11 +6458,11 @@ BEGIN ATOMIC
     FROM storage.buckets
    WHERE (buckets.id = bucket_terms.bucket);
 END;
-grant execute on function private.bucket_terms(text) to authenticator;
-comment on function private.bucket_terms(text) is 'Whether everybody may download from a bucket, and what may be uploaded, whoever asks.';
+grant execute on function content_service.bucket_terms(text) to authenticator;
+comment on function content_service.bucket_terms(text) is 'Whether everybody may download from a bucket, and what may be uploaded, whoever asks.';
 
--- function private.call_statement(text,jsonb)
-CREATE OR REPLACE FUNCTION private.call_statement(function text, arguments jsonb)
+-- function content_service.call_statement(text,jsonb)
+CREATE OR REPLACE FUNCTION content_service.call_statement(function text, arguments jsonb)
  RETURNS text
  LANGUAGE plpgsql
  STABLE
@@ -6472,13 +6472,13 @@ declare
   v_function regprocedure := to_regprocedure(function);
   v_inputs text := (
     select string_agg(format('%I %s', input.name, format_type(input.type, null)), ', ')
-    from private.function_inputs(v_function) as input where arguments ? input.name
+    from content_service.function_inputs(v_function) as input where arguments ? input.name
   );
   v_values text := (
     select string_agg(
       format('%s%I => given.%I', case when input.is_variadic then 'variadic ' end, input.name, input.name), ', '
     )
-    from private.function_inputs(v_function) as input where arguments ? input.name
+    from content_service.function_inputs(v_function) as input where arguments ? input.name
   );
   v_from text := case
     when v_inputs is null then '(select $1::pg_catalog.jsonb) as given'
@@ -6503,10 +6503,10 @@ begin
   );
 end;
 $function$;
-comment on function private.call_statement(text,jsonb) is 'The statement that calls a function with an object of arguments and returns its result as JSON; null where the function does not exist.';
+comment on function content_service.call_statement(text,jsonb) is 'The statement that calls a function with an object of arguments and returns its result as JSON; null where the function does not exist.';
 
--- function private.callable_function(text,text,jsonb)
-CREATE OR REPLACE FUNCTION private.callable_function(role text, function text, arguments jsonb)
+-- function content_service.callable_function(text,text,jsonb)
+CREATE OR REPLACE FUNCTION content_service.callable_function(role text, function text, arguments jsonb)
  RETURNS regprocedure
  LANGUAGE plpgsql
  SET search_path TO ''
@@ -6541,7 +6541,7 @@ begin
         select from pg_depend where classid = 'pg_proc'::regclass and objid = proc.oid and deptype = 'e'
       )
       and not exists (
-        select from private.function_inputs(proc.oid) as input
+        select from content_service.function_inputs(proc.oid) as input
         join pg_type on pg_type.oid = input.type where pg_type.typtype = 'p'
       )
       and has_schema_privilege(callable_function.role, namespace.oid, 'usage')
@@ -6556,7 +6556,7 @@ begin
   end if;
 
   select array_agg(callable order by callable) into v_matching
-    from unnest(v_callable) as callable where private.takes_arguments(callable, callable_function.arguments);
+    from unnest(v_callable) as callable where content_service.takes_arguments(callable, callable_function.arguments);
   if v_matching is null then
     raise exception 'The arguments do not match the parameters of %', function using errcode = 'WRONG', detail = 'arguments',
       hint = 'It is called by ' || (
@@ -6565,17 +6565,17 @@ begin
         ) from unnest(v_callable) as oid
       ) || '. Name each argument that has no default.';
   end if;
-  if cardinality(v_matching) > 1 or private.is_ambiguous_call(v_matching[1], arguments) then
+  if cardinality(v_matching) > 1 or content_service.is_ambiguous_call(v_matching[1], arguments) then
     raise exception 'Several functions take these arguments of %', function using errcode = 'WRONG', detail = 'function',
       hint = 'Write the types of the parameters, as in public.f(integer, text), and name all arguments.';
   end if;
   return v_matching[1];
 end;
 $function$;
-comment on function private.callable_function(text,text,jsonb) is 'The function that a role means by a name or a signature, and by the names of the arguments.';
+comment on function content_service.callable_function(text,text,jsonb) is 'The function that a role means by a name or a signature, and by the names of the arguments.';
 
--- function private.check_cron(text)
-CREATE OR REPLACE FUNCTION private.check_cron(cron text)
+-- function content_service.check_cron(text)
+CREATE OR REPLACE FUNCTION content_service.check_cron(cron text)
  RETURNS void
  LANGUAGE plpgsql
  IMMUTABLE
@@ -6594,11 +6594,11 @@ begin
       using errcode = 'WRONG', detail = 'cron',
         hint = 'Write minute, hour, day, month and weekday, such as 30 3 * * *, or @hourly, @daily, @weekly, @monthly or @yearly.';
   end if;
-  perform private.cron_values(v_fields[1], 'minute', 0, 59, null);
-  perform private.cron_values(v_fields[2], 'hour', 0, 23, null);
-  v_days := private.cron_values(v_fields[3], 'day', 1, 31, null);
-  v_months := private.cron_values(v_fields[4], 'month', 1, 12, '{jan,feb,mar,apr,may,jun,jul,aug,sep,oct,nov,dec}');
-  perform private.cron_values(v_fields[5], 'weekday', 0, 7, '{sun,mon,tue,wed,thu,fri,sat}');
+  perform content_service.cron_values(v_fields[1], 'minute', 0, 59, null);
+  perform content_service.cron_values(v_fields[2], 'hour', 0, 23, null);
+  v_days := content_service.cron_values(v_fields[3], 'day', 1, 31, null);
+  v_months := content_service.cron_values(v_fields[4], 'month', 1, 12, '{jan,feb,mar,apr,may,jun,jul,aug,sep,oct,nov,dec}');
+  perform content_service.cron_values(v_fields[5], 'weekday', 0, 7, '{sun,mon,tue,wed,thu,fri,sat}');
   if v_fields[5] = '*' and not exists (
     select from unnest(v_days) as day, unnest(v_months) as month
     where day <= case when month = 2 then 29 when month in (4, 6, 9, 11) then 30 else 31 end
@@ -6607,10 +6607,10 @@ begin
   end if;
 end;
 $function$;
-comment on function private.check_cron(text) is 'Raises if the cron text cannot be read, or names no day that exists.';
+comment on function content_service.check_cron(text) is 'Raises if the cron text cannot be read, or names no day that exists.';
 
--- function private.check_task_bounds(text,text,text)
-CREATE OR REPLACE FUNCTION private.check_task_bounds(lane text, caller_key text, role text)
+-- function content_service.check_task_bounds(text,text,text)
+CREATE OR REPLACE FUNCTION content_service.check_task_bounds(lane text, caller_key text, role text)
  RETURNS void
  LANGUAGE plpgsql
  STABLE
@@ -6618,14 +6618,14 @@ CREATE OR REPLACE FUNCTION private.check_task_bounds(lane text, caller_key text,
 AS $function$
 declare
   v_is_anonymous boolean := lane = 'anonymous';
-  v_waiting bigint := private.bound(case when v_is_anonymous then 'tasks of an anonymous caller' else 'tasks of a caller' end);
-  v_kept bigint := private.bound(case when v_is_anonymous then 'kept tasks of an anonymous caller' else 'kept tasks of a caller' end);
-  v_bytes bigint := private.bound('bytes of tasks of a caller');
-  v_all bigint := private.bound('tasks of all anonymous callers');
+  v_waiting bigint := content_service.bound(case when v_is_anonymous then 'tasks of an anonymous caller' else 'tasks of a caller' end);
+  v_kept bigint := content_service.bound(case when v_is_anonymous then 'kept tasks of an anonymous caller' else 'kept tasks of a caller' end);
+  v_bytes bigint := content_service.bound('bytes of tasks of a caller');
+  v_all bigint := content_service.bound('tasks of all anonymous callers');
 begin
   if (
     select count(*) >= v_waiting from (
-      select from private.tasks
+      select from content_service.tasks
       where tasks.caller_key = check_task_bounds.caller_key and tasks.finished_at is null limit v_waiting
     ) as unfinished
   ) then
@@ -6636,7 +6636,7 @@ begin
   end if;
   if (
     select count(*) >= v_kept or sum(bytes) >= v_bytes from (
-      select tasks.bytes from private.tasks where tasks.caller_key = check_task_bounds.caller_key limit v_kept
+      select tasks.bytes from content_service.tasks where tasks.caller_key = check_task_bounds.caller_key limit v_kept
     ) as kept
   ) then
     raise exception 'Too many tasks of yours are kept' using errcode = 'TOMNY',
@@ -6644,17 +6644,17 @@ begin
   end if;
   if v_is_anonymous and (
     select count(*) >= v_all from (
-      select from private.tasks where tasks.lane = 'anonymous' and tasks.finished_at is null limit v_all
+      select from content_service.tasks where tasks.lane = 'anonymous' and tasks.finished_at is null limit v_all
     ) as unfinished
   ) then
     raise exception 'Too many tasks of anonymous callers are waiting' using errcode = 'TOMNY', hint = 'Sign in, or try again later.';
   end if;
 end;
 $function$;
-comment on function private.check_task_bounds(text,text,text) is 'Refuses one more task of a caller who has too many.';
+comment on function content_service.check_task_bounds(text,text,text) is 'Refuses one more task of a caller who has too many.';
 
--- function private.check_task_role(text)
-CREATE OR REPLACE FUNCTION private.check_task_role(role text)
+-- function content_service.check_task_role(text)
+CREATE OR REPLACE FUNCTION content_service.check_task_role(role text)
  RETURNS void
  LANGUAGE plpgsql
  STABLE
@@ -6668,7 +6668,7 @@ begin
   end if;
   if exists (
     select from pg_roles where rolname = role and (
-      rolsuper or oid = (select relowner from pg_class where oid = 'private.tasks'::regclass)
+      rolsuper or oid = (select relowner from pg_class where oid = 'content_service.tasks'::regclass)
     )
   ) then
     raise exception 'No function is queued as %, which bypasses the policies', role
@@ -6678,8 +6678,8 @@ begin
   -- The logins of the service are those that may lock tasks.
   if not exists (
     select from pg_roles as login
-    where not login.rolsuper and has_function_privilege(login.oid, 'private.lock_task(text)', 'execute')
-      and login.oid <> (select relowner from pg_class where oid = 'private.tasks'::regclass)
+    where not login.rolsuper and has_function_privilege(login.oid, 'content_service.lock_task(text)', 'execute')
+      and login.oid <> (select relowner from pg_class where oid = 'content_service.tasks'::regclass)
       and pg_has_role(login.oid, role, v_become)
   ) then
     raise exception 'The login of the service cannot run functions as %', role
@@ -6687,10 +6687,10 @@ begin
   end if;
 end;
 $function$;
-comment on function private.check_task_role(text) is 'Refuses roles that tasks cannot or must not run as.';
+comment on function content_service.check_task_role(text) is 'Refuses roles that tasks cannot or must not run as.';
 
--- function private.check_unfinished_uploads(text,bigint)
-CREATE OR REPLACE FUNCTION private.check_unfinished_uploads(quota_key text, max_bytes bigint)
+-- function content_service.check_unfinished_uploads(text,bigint)
+CREATE OR REPLACE FUNCTION content_service.check_unfinished_uploads(quota_key text, max_bytes bigint)
  RETURNS void
  LANGUAGE plpgsql
  SET search_path TO ''
@@ -6700,18 +6700,18 @@ declare
   v_bytes numeric;
 begin
   select count(*), coalesce(sum(bytes), 0) into v_uploads, v_bytes
-    from private.unfinished_uploads where unfinished_uploads.quota_key = check_unfinished_uploads.quota_key;
-  if v_uploads > private.bound('unfinished uploads of a caller')
-    or v_bytes > greatest(private.bound('bytes of unfinished uploads of a caller'), max_bytes) then
+    from content_service.unfinished_uploads where unfinished_uploads.quota_key = check_unfinished_uploads.quota_key;
+  if v_uploads > content_service.bound('unfinished uploads of a caller')
+    or v_bytes > greatest(content_service.bound('bytes of unfinished uploads of a caller'), max_bytes) then
     raise exception 'Too many unfinished uploads.'
       using errcode = 'PT429', hint = 'Finish or abort some; those of more than a day are deleted.';
   end if;
 end;
 $function$;
-comment on function private.check_unfinished_uploads(text,bigint) is 'Throws if uploads that are not finished take more of the file store than a caller may.';
+comment on function content_service.check_unfinished_uploads(text,bigint) is 'Throws if uploads that are not finished take more of the file store than a caller may.';
 
--- function private.claim_response(text,text,text)
-CREATE OR REPLACE FUNCTION private.claim_response(place text, caller_key text DEFAULT ''::text, role text DEFAULT NULL::text, OUT is_claimed boolean, OUT answer text)
+-- function content_service.claim_response(text,text,text)
+CREATE OR REPLACE FUNCTION content_service.claim_response(place text, caller_key text DEFAULT ''::text, role text DEFAULT NULL::text, OUT is_claimed boolean, OUT answer text)
  RETURNS record
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -6723,21 +6723,21 @@ declare
   v_bound bigint;
 begin
   select encode(kept.sealed_answer, 'base64') into answer
-    from private.kept_answers as kept where kept.id = v_id and kept.expires_at > now();
+    from content_service.kept_answers as kept where kept.id = v_id and kept.expires_at > now();
   is_claimed := answer is null and pg_try_advisory_xact_lock(('x' || left(place, 16))::bit(64)::bigint);
   if is_claimed then
     -- A separate statement after the lock was taken: it sees what the previous transaction committed.
     select encode(kept.sealed_answer, 'base64') into answer
-      from private.kept_answers as kept where kept.id = v_id and kept.expires_at > now();
+      from content_service.kept_answers as kept where kept.id = v_id and kept.expires_at > now();
   end if;
   if is_claimed and answer is null and not exists (
     select from pg_roles where rolname = claim_response.role and rolbypassrls
   ) then
-    v_bound := private.bound(
+    v_bound := content_service.bound(
       case when v_is_anonymous then 'idempotency keys of an anonymous caller' else 'idempotency keys of a caller' end
     );
-    if (select own.keys >= v_bound from private.responses_of_caller(claim_response.caller_key) as own) or v_is_anonymous and exists (
-      select from private.bounds where name = 'idempotency keys of all anonymous callers' and used >= bound
+    if (select own.keys >= v_bound from content_service.responses_of_caller(claim_response.caller_key) as own) or v_is_anonymous and exists (
+      select from content_service.bounds where name = 'idempotency keys of all anonymous callers' and used >= bound
     ) then
       raise exception 'Too many Idempotency-Keys' using errcode = 'TOMNY', detail = 'Nothing was changed.',
         hint = 'Each key is kept for a day. Send the request without a key, or later.';
@@ -6745,28 +6745,28 @@ begin
   end if;
 end;
 $function$;
-grant execute on function private.claim_response(text,text,text) to authenticator;
-comment on function private.claim_response(text,text,text) is 'Returns the stored response; without one claims the id until the end of the transaction, unless another transaction has it.';
+grant execute on function content_service.claim_response(text,text,text) to authenticator;
+comment on function content_service.claim_response(text,text,text) is 'Returns the stored response; without one claims the id until the end of the transaction, unless another transaction has it.';
 
--- function private.composite_key(json,text[])
-CREATE OR REPLACE FUNCTION private.composite_key("row" json, keys text[])
+-- function content_service.composite_key(json,text[])
+CREATE OR REPLACE FUNCTION content_service.composite_key("row" json, keys text[])
  RETURNS text
  LANGUAGE sql
  IMMUTABLE
 RETURN (SELECT (json_agg((composite_key."row" -> key.name) ORDER BY key."position"))::text AS json_agg FROM unnest(composite_key.keys) WITH ORDINALITY key(name, "position"));
-comment on function private.composite_key(json,text[]) is 'The values of a key of several columns.';
+comment on function content_service.composite_key(json,text[]) is 'The values of a key of several columns.';
 
--- function private.containing(text)
-CREATE OR REPLACE FUNCTION private.containing(keyword text)
+-- function content_service.containing(text)
+CREATE OR REPLACE FUNCTION content_service.containing(keyword text)
  RETURNS text
  LANGUAGE sql
  IMMUTABLE PARALLEL SAFE
 RETURN (('%'::text || regexp_replace("left"(keyword, 1000), '([\\%_])'::text, '\\\1'::text, 'g'::text)) || '%'::text);
-grant execute on function private.containing(text) to anon, authenticated, service_role;
-comment on function private.containing(text) is 'The pattern for like and ilike that finds the keyword (its first 1,000 characters) anywhere; wildcards are escaped.';
+grant execute on function content_service.containing(text) to anon, authenticated, service_role;
+comment on function content_service.containing(text) is 'The pattern for like and ilike that finds the keyword (its first 1,000 characters) anywhere; wildcards are escaped.';
 
--- function private.count_requests(text[],integer[],integer)
-CREATE OR REPLACE FUNCTION private.count_requests(callers text[], counts integer[], seconds integer)
+-- function content_service.count_requests(text[],integer[],integer)
+CREATE OR REPLACE FUNCTION content_service.count_requests(callers text[], counts integer[], seconds integer)
  RETURNS TABLE(key text, points integer, milliseconds double precision)
  LANGUAGE plpgsql
  SET search_path TO ''
@@ -6774,12 +6774,12 @@ AS $function$
 declare
   v_now bigint := extract(epoch from clock_timestamp()) * 1000;
 begin
-  delete from private.rate_limits where rate_limits.key in (
-    select expired.key from private.rate_limits as expired where expired.expire <= v_now and expired.key <> all (callers)
+  delete from content_service.rate_limits where rate_limits.key in (
+    select expired.key from content_service.rate_limits as expired where expired.expire <= v_now and expired.key <> all (callers)
     order by expired.expire limit 100 for update skip locked
   );
   return query
-    insert into private.rate_limits as counted (key, points, expire)
+    insert into content_service.rate_limits as counted (key, points, expire)
     select told.caller, told.count, v_now + seconds * 1000
     from unnest(callers, counts) as told (caller, count)
     order by told.caller
@@ -6789,25 +6789,25 @@ begin
     returning counted.key, counted.points, (counted.expire - v_now)::double precision;
 end;
 $function$;
-comment on function private.count_requests(text[],integer[],integer) is 'Adds the requests counted by a process and returns the totals; called by the service as the owner.';
+comment on function content_service.count_requests(text[],integer[],integer) is 'Adds the requests counted by a process and returns the totals; called by the service as the owner.';
 
--- function private.count_responses(text)
-CREATE OR REPLACE FUNCTION private.count_responses(caller_key text)
+-- function content_service.count_responses(text)
+CREATE OR REPLACE FUNCTION content_service.count_responses(caller_key text)
  RETURNS void
  LANGUAGE sql
 BEGIN ATOMIC
- INSERT INTO private.kept_answer_counts (caller_key, keys, bytes, number, counted_at)  SELECT count_responses.caller_key AS caller_key,
+ INSERT INTO content_service.kept_answer_counts (caller_key, keys, bytes, number, counted_at)  SELECT count_responses.caller_key AS caller_key,
              count(*) AS count,
              COALESCE(sum(kept.bytes), (0)::numeric) AS "coalesce",
              COALESCE(max(kept.number), (0)::bigint) AS "coalesce",
              clock_timestamp() AS clock_timestamp
-            FROM private.kept_answers kept
+            FROM content_service.kept_answers kept
            WHERE (kept.caller_key = count_responses.caller_key) ON CONFLICT(caller_key) DO UPDATE SET keys = excluded.keys, bytes = excluded.bytes, number = excluded.number, counted_at = excluded.counted_at;
 END;
-comment on function private.count_responses(text) is 'Counts the responses that are kept for the caller, and remembers the result.';
+comment on function content_service.count_responses(text) is 'Counts the responses that are kept for the caller, and remembers the result.';
 
--- function private.create_webhook_triggers(api.webhooks)
-CREATE OR REPLACE FUNCTION private.create_webhook_triggers(webhook api.webhooks)
+-- function content_service.create_webhook_triggers(api.webhooks)
+CREATE OR REPLACE FUNCTION content_service.create_webhook_triggers(webhook api.webhooks)
  RETURNS void
  LANGUAGE plpgsql
  SET search_path TO ''
@@ -6815,12 +6815,12 @@ AS $function$
 declare
   v_table regclass := to_regclass(webhook.table_name);
   v_event text;
-  v_level text := case when private.is_in_hierarchy(v_table) then 'for each row' else 'for each statement' end;
+  v_level text := case when content_service.is_in_hierarchy(v_table) then 'for each row' else 'for each statement' end;
 begin
   foreach v_event in array webhook.events loop
     execute format(
-      'create trigger %I after %s on %s %s %s execute function private.tg__webhook(%L)',
-      private.webhook_trigger_name(webhook.id, v_event), v_event, v_table,
+      'create trigger %I after %s on %s %s %s execute function content_service.tg__webhook(%L)',
+      content_service.webhook_trigger_name(webhook.id, v_event), v_event, v_table,
       case when v_level = 'for each row' then ''
         else 'referencing' || case v_event when 'INSERT' then '' else ' old table as old_rows' end
           || case v_event when 'DELETE' then '' else ' new table as new_rows' end
@@ -6830,10 +6830,10 @@ begin
   end loop;
 end;
 $function$;
-comment on function private.create_webhook_triggers(api.webhooks) is 'Creates the triggers that record the changes of a table for a webhook.';
+comment on function content_service.create_webhook_triggers(api.webhooks) is 'Creates the triggers that record the changes of a table for a webhook.';
 
--- function private.cron_values(text,text,integer,integer,text[])
-CREATE OR REPLACE FUNCTION private.cron_values(field text, unit text, low integer, high integer, names text[])
+-- function content_service.cron_values(text,text,integer,integer,text[])
+CREATE OR REPLACE FUNCTION content_service.cron_values(field text, unit text, low integer, high integer, names text[])
  RETURNS integer[]
  LANGUAGE plpgsql
  IMMUTABLE
@@ -6872,10 +6872,10 @@ begin
   return v_values;
 end;
 $function$;
-comment on function private.cron_values(text,text,integer,integer,text[]) is 'The values of one field of a cron text. Raises if the field cannot be read.';
+comment on function content_service.cron_values(text,text,integer,integer,text[]) is 'The values of one field of a cron text. Raises if the field cannot be read.';
 
--- function private.drop_webhook_triggers(uuid)
-CREATE OR REPLACE FUNCTION private.drop_webhook_triggers(webhook uuid)
+-- function content_service.drop_webhook_triggers(uuid)
+CREATE OR REPLACE FUNCTION content_service.drop_webhook_triggers(webhook uuid)
  RETURNS void
  LANGUAGE plpgsql
  SET search_path TO ''
@@ -6885,45 +6885,45 @@ declare
 begin
   for v_trigger in
     select tgname, tgrelid::regclass as "table" from pg_trigger
-    where tgfoid = 'private.tg__webhook()'::regprocedure and tgparentid = 0
+    where tgfoid = 'content_service.tg__webhook()'::regprocedure and tgparentid = 0
       and tgname in (
-        private.webhook_trigger_name(webhook, 'INSERT'), private.webhook_trigger_name(webhook, 'UPDATE'),
-        private.webhook_trigger_name(webhook, 'DELETE')
+        content_service.webhook_trigger_name(webhook, 'INSERT'), content_service.webhook_trigger_name(webhook, 'UPDATE'),
+        content_service.webhook_trigger_name(webhook, 'DELETE')
       )
   loop
     execute format('drop trigger %I on %s', v_trigger.tgname, v_trigger."table");
   end loop;
 end;
 $function$;
-comment on function private.drop_webhook_triggers(uuid) is 'Drops the triggers that record changes for a webhook, wherever its table is.';
+comment on function content_service.drop_webhook_triggers(uuid) is 'Drops the triggers that record changes for a webhook, wherever its table is.';
 
--- function private.end_upload(uuid)
-CREATE OR REPLACE FUNCTION private.end_upload(id uuid)
+-- function content_service.end_upload(uuid)
+CREATE OR REPLACE FUNCTION content_service.end_upload(id uuid)
  RETURNS void
  LANGUAGE sql
  SECURITY DEFINER
  SET search_path TO ''
 BEGIN ATOMIC
- DELETE FROM private.unfinished_uploads
+ DELETE FROM content_service.unfinished_uploads
    WHERE (unfinished_uploads.id = end_upload.id);
 END;
-grant execute on function private.end_upload(uuid) to authenticator;
-comment on function private.end_upload(uuid) is 'Forgets an upload that is finished or was aborted.';
+grant execute on function content_service.end_upload(uuid) to authenticator;
+comment on function content_service.end_upload(uuid) is 'Forgets an upload that is finished or was aborted.';
 
--- function private.expire_uploads(interval)
-CREATE OR REPLACE FUNCTION private.expire_uploads(age interval)
+-- function content_service.expire_uploads(interval)
+CREATE OR REPLACE FUNCTION content_service.expire_uploads(age interval)
  RETURNS void
  LANGUAGE sql
  SECURITY DEFINER
  SET search_path TO ''
 BEGIN ATOMIC
- DELETE FROM private.unfinished_uploads
+ DELETE FROM content_service.unfinished_uploads
    WHERE (unfinished_uploads.started_at < (now() - expire_uploads.age));
 END;
-comment on function private.expire_uploads(interval) is 'Forgets uploads that nobody has finished.';
+comment on function content_service.expire_uploads(interval) is 'Forgets uploads that nobody has finished.';
 
--- function private.fail_task(uuid,jsonb)
-CREATE OR REPLACE FUNCTION private.fail_task(id uuid, error jsonb)
+-- function content_service.fail_task(uuid,jsonb)
+CREATE OR REPLACE FUNCTION content_service.fail_task(id uuid, error jsonb)
  RETURNS void
  LANGUAGE plpgsql
  SET search_path TO ''
@@ -6932,50 +6932,50 @@ declare
   v_lane text;
   v_caller_key text;
 begin
-  update private.tasks
+  update content_service.tasks
     set status = 'failed', error = fail_task.error, finished_at = now(), expires_at = now() + interval '1 day',
       request = '{}', body = '', arguments = '{}', bytes = octet_length(fail_task.error::text)
     where tasks.id = fail_task.id and finished_at is null
     returning lane, caller_key into v_lane, v_caller_key;
   if found then
-    perform private.wake_lane(v_lane, v_caller_key);
+    perform content_service.wake_lane(v_lane, v_caller_key);
   end if;
 end;
 $function$;
-comment on function private.fail_task(uuid,jsonb) is 'Marks a task as failed; called by the service as the owner.';
+comment on function content_service.fail_task(uuid,jsonb) is 'Marks a task as failed; called by the service as the owner.';
 
--- function private.find_upload(uuid,text)
-CREATE OR REPLACE FUNCTION private.find_upload(id uuid, caller text)
- RETURNS SETOF private.unfinished_uploads
+-- function content_service.find_upload(uuid,text)
+CREATE OR REPLACE FUNCTION content_service.find_upload(id uuid, caller text)
+ RETURNS SETOF content_service.unfinished_uploads
  LANGUAGE sql
  STABLE SECURITY DEFINER
  SET search_path TO ''
 AS $function$
-  select unfinished_uploads.* from private.unfinished_uploads
+  select unfinished_uploads.* from content_service.unfinished_uploads
   where unfinished_uploads.id = find_upload.id and unfinished_uploads.caller = find_upload.caller;
 $function$;
-grant execute on function private.find_upload(uuid,text) to authenticator;
-comment on function private.find_upload(uuid,text) is 'An upload in parts that the caller has begun.';
+grant execute on function content_service.find_upload(uuid,text) to authenticator;
+comment on function content_service.find_upload(uuid,text) is 'An upload in parts that the caller has begun.';
 
--- function private.finish_task(text,text)
-CREATE OR REPLACE FUNCTION private.finish_task(id text, result text)
+-- function content_service.finish_task(text,text)
+CREATE OR REPLACE FUNCTION content_service.finish_task(id text, result text)
  RETURNS void
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
 AS $function$
 declare
-  v_task private.tasks;
-  v_bytes bigint := private.bound('bytes of tasks of a caller');
+  v_task content_service.tasks;
+  v_bytes bigint := content_service.bound('bytes of tasks of a caller');
   v_is_kept boolean;
 begin
-  select * into v_task from private.tasks where tasks.id = finish_task.id::uuid;
+  select * into v_task from content_service.tasks where tasks.id = finish_task.id::uuid;
   v_is_kept := v_task.lane = 'system'
     or exists (select from pg_roles where rolname = v_task.caller ->> 'role' and rolbypassrls)
     or octet_length(result) + coalesce((
-      select sum(tasks.bytes) from private.tasks where tasks.caller_key = v_task.caller_key and tasks.id <> v_task.id
+      select sum(tasks.bytes) from content_service.tasks where tasks.caller_key = v_task.caller_key and tasks.id <> v_task.id
     ), 0) <= v_bytes;
-  update private.tasks
+  update content_service.tasks
     set status = 'done', result = case when v_is_kept then finish_task.result::json else 'null' end,
       error = case when not v_is_kept then jsonb_build_object(
         'status', 507, 'code', 'RESULT_NOT_KEPT',
@@ -6985,14 +6985,14 @@ begin
       finished_at = clock_timestamp(), expires_at = clock_timestamp() + interval '1 day',
       request = '{}', body = '', arguments = '{}', bytes = case when v_is_kept then octet_length(finish_task.result) else 0 end
     where tasks.id = v_task.id;
-  perform private.wake_lane(v_task.lane, v_task.caller_key);
+  perform content_service.wake_lane(v_task.lane, v_task.caller_key);
 end;
 $function$;
-grant execute on function private.finish_task(text,text) to authenticator;
-comment on function private.finish_task(text,text) is 'Stores the response of the task that this transaction runs.';
+grant execute on function content_service.finish_task(text,text) to authenticator;
+comment on function content_service.finish_task(text,text) is 'Stores the response of the task that this transaction runs.';
 
--- function private.function_inputs(oid)
-CREATE OR REPLACE FUNCTION private.function_inputs(function oid)
+-- function content_service.function_inputs(oid)
+CREATE OR REPLACE FUNCTION content_service.function_inputs(function oid)
  RETURNS TABLE(name text, type oid, is_variadic boolean, is_required boolean)
  LANGUAGE sql
 BEGIN ATOMIC
@@ -7005,27 +7005,27 @@ BEGIN ATOMIC
    WHERE ((proc.oid = function_inputs.function) AND (COALESCE(input.mode, 'i'::"char") = ANY (ARRAY['i'::"char", 'b'::"char", 'v'::"char"])))
    ORDER BY input."position";
 END;
-comment on function private.function_inputs(oid) is 'The parameters of a function that a call gives values to; those without a name have null.';
+comment on function content_service.function_inputs(oid) is 'The parameters of a function that a call gives values to; those without a name have null.';
 
--- function private.is_ambiguous_call(oid,jsonb)
-CREATE OR REPLACE FUNCTION private.is_ambiguous_call(function oid, arguments jsonb)
+-- function content_service.is_ambiguous_call(oid,jsonb)
+CREATE OR REPLACE FUNCTION content_service.is_ambiguous_call(function oid, arguments jsonb)
  RETURNS boolean
  LANGUAGE sql
 BEGIN ATOMIC
  SELECT ((EXISTS ( SELECT
-            FROM private.function_inputs(is_ambiguous_call.function) input(name, type, is_variadic, is_required)
+            FROM content_service.function_inputs(is_ambiguous_call.function) input(name, type, is_variadic, is_required)
            WHERE (NOT COALESCE((is_ambiguous_call.arguments ? input.name), false)))) AND (EXISTS ( SELECT
             FROM (pg_proc proc
               JOIN pg_proc other ON (((other.proname = proc.proname) AND (other.pronamespace = proc.pronamespace) AND (other.oid <> proc.oid))))
-           WHERE ((proc.oid = is_ambiguous_call.function) AND private.takes_arguments(other.oid, is_ambiguous_call.arguments) AND (NOT (EXISTS ( SELECT
-                    FROM (private.function_inputs(proc.oid) input(name, type, is_variadic, is_required)
-                      JOIN private.function_inputs(other.oid) other_input(name, type, is_variadic, is_required) ON ((other_input.name = input.name)))
+           WHERE ((proc.oid = is_ambiguous_call.function) AND content_service.takes_arguments(other.oid, is_ambiguous_call.arguments) AND (NOT (EXISTS ( SELECT
+                    FROM (content_service.function_inputs(proc.oid) input(name, type, is_variadic, is_required)
+                      JOIN content_service.function_inputs(other.oid) other_input(name, type, is_variadic, is_required) ON ((other_input.name = input.name)))
                    WHERE ((is_ambiguous_call.arguments ? input.name) AND (other_input.type <> input.type)))))))));
 END;
-comment on function private.is_ambiguous_call(oid,jsonb) is 'Whether a call with these named arguments could mean another function of the same name.';
+comment on function content_service.is_ambiguous_call(oid,jsonb) is 'Whether a call with these named arguments could mean another function of the same name.';
 
--- function private.is_in_hierarchy(oid)
-CREATE OR REPLACE FUNCTION private.is_in_hierarchy("table" oid)
+-- function content_service.is_in_hierarchy(oid)
+CREATE OR REPLACE FUNCTION content_service.is_in_hierarchy("table" oid)
  RETURNS boolean
  LANGUAGE sql
 BEGIN ATOMIC
@@ -7035,39 +7035,39 @@ BEGIN ATOMIC
     FROM pg_class
    WHERE (pg_class.oid = is_in_hierarchy."table");
 END;
-comment on function private.is_in_hierarchy(oid) is 'Whether a table is partitioned, or a partition, or inherits.';
+comment on function content_service.is_in_hierarchy(oid) is 'Whether a table is partitioned, or a partition, or inherits.';
 
--- function private.is_served(pg_class)
-CREATE OR REPLACE FUNCTION private.is_served(class pg_class)
+-- function content_service.is_served(pg_class)
+CREATE OR REPLACE FUNCTION content_service.is_served(class pg_class)
  RETURNS boolean
  LANGUAGE sql
  STABLE
 RETURN (((class).relkind = ANY (ARRAY['r'::"char", 'p'::"char"])) AND ((class).relpersistence = 'p'::"char") AND ((class).relnamespace <> ALL (ARRAY[('auth'::regnamespace)::oid, ('api'::regnamespace)::oid, ('extensions'::regnamespace)::oid])) AND has_schema_privilege('authenticated'::name, (class).relnamespace, 'usage'::text));
-comment on function private.is_served(pg_class) is 'Whether this table may be served.';
+comment on function content_service.is_served(pg_class) is 'Whether this table may be served.';
 
--- function private.is_upload_bounded(text)
-CREATE OR REPLACE FUNCTION private.is_upload_bounded(role text)
+-- function content_service.is_upload_bounded(text)
+CREATE OR REPLACE FUNCTION content_service.is_upload_bounded(role text)
  RETURNS boolean
  LANGUAGE sql
  STABLE
 RETURN (NOT COALESCE((SELECT (pg_roles.rolbypassrls OR pg_roles.rolsuper) FROM pg_roles WHERE (pg_roles.rolname = is_upload_bounded.role)), false));
-comment on function private.is_upload_bounded(text) is 'Whether unfinished uploads of callers in the role are bounded.';
+comment on function content_service.is_upload_bounded(text) is 'Whether unfinished uploads of callers in the role are bounded.';
 
--- function private.keep_file(text,bigint)
-CREATE OR REPLACE FUNCTION private.keep_file(hash text, bytes bigint)
+-- function content_service.keep_file(text,bigint)
+CREATE OR REPLACE FUNCTION content_service.keep_file(hash text, bytes bigint)
  RETURNS void
  LANGUAGE sql
  SECURITY DEFINER
  SET search_path TO ''
 BEGIN ATOMIC
- INSERT INTO private.files (hash, bytes, released_at)
+ INSERT INTO content_service.files (hash, bytes, released_at)
    VALUES (keep_file.hash, keep_file.bytes, clock_timestamp()) ON CONFLICT(hash) DO UPDATE SET bytes = GREATEST(files.bytes, excluded.bytes), released_at = clock_timestamp();
 END;
-grant execute on function private.keep_file(text,bigint) to authenticator;
-comment on function private.keep_file(text,bigint) is 'Notes a content that an object is about to name.';
+grant execute on function content_service.keep_file(text,bigint) to authenticator;
+comment on function content_service.keep_file(text,bigint) is 'Notes a content that an object is about to name.';
 
--- function private.keep_writable(regclass)
-CREATE OR REPLACE FUNCTION private.keep_writable("table" regclass)
+-- function content_service.keep_writable(regclass)
+CREATE OR REPLACE FUNCTION content_service.keep_writable("table" regclass)
  RETURNS void
  LANGUAGE plpgsql
  SET search_path TO ''
@@ -7090,10 +7090,10 @@ begin
   end if;
 end;
 $function$;
-comment on function private.keep_writable(regclass) is 'Changes the replica identity of a published table if it would prevent updates.';
+comment on function content_service.keep_writable(regclass) is 'Changes the replica identity of a published table if it would prevent updates.';
 
--- function private.large_row(anyelement,text[])
-CREATE OR REPLACE FUNCTION private.large_row("row" anyelement, keys text[])
+-- function content_service.large_row(anyelement,text[])
+CREATE OR REPLACE FUNCTION content_service.large_row("row" anyelement, keys text[])
  RETURNS json
  LANGUAGE plpgsql
  STABLE
@@ -7116,59 +7116,59 @@ exception when others then
   return '{"": true}';
 end;
 $function$;
-comment on function private.large_row(anyelement,text[]) is 'A row as JSON, reduced to its key if it has more than 1 MiB.';
+comment on function content_service.large_row(anyelement,text[]) is 'A row as JSON, reduced to its key if it has more than 1 MiB.';
 
--- function private.list_parts(uuid,integer,integer)
-CREATE OR REPLACE FUNCTION private.list_parts(id uuid, after_number integer, max_rows integer)
- RETURNS SETOF private.upload_parts
+-- function content_service.list_parts(uuid,integer,integer)
+CREATE OR REPLACE FUNCTION content_service.list_parts(id uuid, after_number integer, max_rows integer)
+ RETURNS SETOF content_service.upload_parts
  LANGUAGE sql
  STABLE SECURITY DEFINER
  SET search_path TO ''
 AS $function$
-  select upload_parts.* from private.upload_parts
+  select upload_parts.* from content_service.upload_parts
   where upload_parts.upload_id = list_parts.id and upload_parts.number > after_number
   order by upload_parts.number limit max_rows;
 $function$;
-grant execute on function private.list_parts(uuid,integer,integer) to authenticator;
-comment on function private.list_parts(uuid,integer,integer) is 'The parts of an upload, by number.';
+grant execute on function content_service.list_parts(uuid,integer,integer) to authenticator;
+comment on function content_service.list_parts(uuid,integer,integer) is 'The parts of an upload, by number.';
 
--- function private.list_uploads(text,text,text,text,uuid,integer)
-CREATE OR REPLACE FUNCTION private.list_uploads(bucket text, caller text, prefix text, after_name text, after_id uuid, max_rows integer)
- RETURNS SETOF private.unfinished_uploads
+-- function content_service.list_uploads(text,text,text,text,uuid,integer)
+CREATE OR REPLACE FUNCTION content_service.list_uploads(bucket text, caller text, prefix text, after_name text, after_id uuid, max_rows integer)
+ RETURNS SETOF content_service.unfinished_uploads
  LANGUAGE sql
  STABLE SECURITY DEFINER
  SET search_path TO ''
 AS $function$
-  select unfinished_uploads.* from private.unfinished_uploads
+  select unfinished_uploads.* from content_service.unfinished_uploads
   where unfinished_uploads.bucket_id = bucket and unfinished_uploads.caller = list_uploads.caller
     and starts_with(unfinished_uploads.name, prefix)
     and (after_name is null or unfinished_uploads.name collate "C" > after_name
       or (unfinished_uploads.name = after_name and unfinished_uploads.id > after_id))
   order by unfinished_uploads.name collate "C", unfinished_uploads.id limit max_rows;
 $function$;
-grant execute on function private.list_uploads(text,text,text,text,uuid,integer) to authenticator;
-comment on function private.list_uploads(text,text,text,text,uuid,integer) is 'Uploads in parts that the caller has begun, by name.';
+grant execute on function content_service.list_uploads(text,text,text,text,uuid,integer) to authenticator;
+comment on function content_service.list_uploads(text,text,text,text,uuid,integer) is 'Uploads in parts that the caller has begun, by name.';
 
--- function private.lock_task(text)
-CREATE OR REPLACE FUNCTION private.lock_task(id text)
+-- function content_service.lock_task(text)
+CREATE OR REPLACE FUNCTION content_service.lock_task(id text)
  RETURNS boolean
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
 AS $function$
 begin
-  perform from private.tasks where tasks.id = lock_task.id::uuid and finished_at is null for update skip locked;
+  perform from content_service.tasks where tasks.id = lock_task.id::uuid and finished_at is null for update skip locked;
   if found then
     perform set_config('request.task', lock_task.id, true);
   end if;
   return found;
 end;
 $function$;
-grant execute on function private.lock_task(text) to authenticator;
-comment on function private.lock_task(text) is 'Whether this transaction may run the task.';
+grant execute on function content_service.lock_task(text) to authenticator;
+comment on function content_service.lock_task(text) is 'Whether this transaction may run the task.';
 
--- function private.maintain_responses()
-CREATE OR REPLACE FUNCTION private.maintain_responses()
+-- function content_service.maintain_responses()
+CREATE OR REPLACE FUNCTION content_service.maintain_responses()
  RETURNS void
  LANGUAGE plpgsql
  SET search_path TO ''
@@ -7177,34 +7177,34 @@ declare
   v_count bigint;
   v_bytes bigint;
 begin
-  delete from private.kept_answers where id in (
-    select id from private.kept_answers where expires_at <= now() order by expires_at limit 1000 for update skip locked
+  delete from content_service.kept_answers where id in (
+    select id from content_service.kept_answers where expires_at <= now() order by expires_at limit 1000 for update skip locked
   );
   -- What has expired makes room.
-  perform private.count_responses(counts.caller_key) from (
-    select caller_key from private.kept_answer_counts where counted_at < clock_timestamp() - interval '1 minute'
+  perform content_service.count_responses(counts.caller_key) from (
+    select caller_key from content_service.kept_answer_counts where counted_at < clock_timestamp() - interval '1 minute'
     order by counted_at limit 20 for update skip locked
   ) as counts;
-  delete from private.kept_answer_counts where keys = 0;
+  delete from content_service.kept_answer_counts where keys = 0;
   -- Of several processes one counts.
-  perform from private.bounds
+  perform from content_service.bounds
     where name = 'idempotency keys of all anonymous callers' and used_at < clock_timestamp() - interval '5 seconds'
     for update skip locked;
   if not found then
     return;
   end if;
   select count(*), coalesce(sum(kept.bytes), 0) into v_count, v_bytes
-    from private.kept_answers as kept where kept.caller_key like 'address %';
-  update private.bounds
+    from content_service.kept_answers as kept where kept.caller_key like 'address %';
+  update content_service.bounds
     set used_at = clock_timestamp(),
       used = case name when 'idempotency keys of all anonymous callers' then v_count else v_bytes end
     where name in ('idempotency keys of all anonymous callers', 'bytes of kept responses of all anonymous callers');
 end;
 $function$;
-comment on function private.maintain_responses() is 'Deletes expired responses, and counts those of anonymous callers; called by the service as the owner.';
+comment on function content_service.maintain_responses() is 'Deletes expired responses, and counts those of anonymous callers; called by the service as the owner.';
 
--- function private.maintain_tasks()
-CREATE OR REPLACE FUNCTION private.maintain_tasks()
+-- function content_service.maintain_tasks()
+CREATE OR REPLACE FUNCTION content_service.maintain_tasks()
  RETURNS void
  LANGUAGE plpgsql
  SET search_path TO ''
@@ -7213,14 +7213,14 @@ declare
   v_dead record;
 begin
   for v_dead in
-    select tasks.id, tasks.attempts from private.tasks
+    select tasks.id, tasks.attempts from content_service.tasks
     where status = 'running' and finished_at is null and coalesce(started_at, created_at) < now() - interval '10 seconds'
     for update skip locked
   loop
     if v_dead.attempts < 5 then
-      perform private.requeue_task(v_dead.id, '0 seconds');
+      perform content_service.requeue_task(v_dead.id, '0 seconds');
     else
-      perform private.fail_task(
+      perform content_service.fail_task(
         v_dead.id, '{"status": 500, "code": "XX000", "message": "The task was given up after several attempts."}'
       );
     end if;
@@ -7229,7 +7229,7 @@ begin
     from (
       select name as lane, (
         select count(*) from (
-          select from private.tasks where tasks.lane = name and status = 'queued' and run_at <= now() limit 10
+          select from content_service.tasks where tasks.lane = name and status = 'queued' and run_at <= now() limit 10
         ) as due
       ) - (
         select count(*) from (
@@ -7237,18 +7237,18 @@ begin
           where task_identifier = 'perform_' || name and locked_at is null and run_at <= now() and attempts < max_attempts limit 10
         ) as ready
       ) as missing
-      from private.task_lanes
+      from content_service.task_lanes
     ) as jobless, generate_series(1, jobless.missing);
-  delete from private.tasks where tasks.id in (
-    select expired.id from private.tasks as expired where expired.expires_at <= now()
+  delete from content_service.tasks where tasks.id in (
+    select expired.id from content_service.tasks as expired where expired.expires_at <= now()
     order by expired.expires_at limit 1000 for update skip locked
   );
 end;
 $function$;
-comment on function private.maintain_tasks() is 'Requeues abandoned tasks, fails hopeless ones, adds missing jobs and deletes old tasks; called by the service as the owner.';
+comment on function content_service.maintain_tasks() is 'Requeues abandoned tasks, fails hopeless ones, adds missing jobs and deletes old tasks; called by the service as the owner.';
 
--- function private.maintain_webhooks()
-CREATE OR REPLACE FUNCTION private.maintain_webhooks()
+-- function content_service.maintain_webhooks()
+CREATE OR REPLACE FUNCTION content_service.maintain_webhooks()
  RETURNS void
  LANGUAGE plpgsql
  SET search_path TO ''
@@ -7257,46 +7257,46 @@ declare
   v_webhook api.webhooks;
   v_name text;
 begin
-  if not pg_try_advisory_xact_lock(hashtext('private.maintain_webhooks')) then
+  if not pg_try_advisory_xact_lock(hashtext('content_service.maintain_webhooks')) then
     return;
   end if;
   perform set_config('lock_timeout', '1s', true);
   for v_webhook in select * from api.webhooks loop
     begin
       select format('%I.%I', nspname, relname) into v_name
-        from pg_class join pg_namespace on pg_namespace.oid = relnamespace where pg_class.oid = private.webhook_table(v_webhook.id);
+        from pg_class join pg_namespace on pg_namespace.oid = relnamespace where pg_class.oid = content_service.webhook_table(v_webhook.id);
       if v_name <> v_webhook.table_name then
         update api.webhooks set table_name = v_name where id = v_webhook.id;
       elsif v_name is null and to_regclass(v_webhook.table_name) is not null then
-        perform private.create_webhook_triggers(v_webhook);
-      elsif private.is_in_hierarchy(to_regclass(v_name)) and exists (
+        perform content_service.create_webhook_triggers(v_webhook);
+      elsif content_service.is_in_hierarchy(to_regclass(v_name)) and exists (
         select from pg_trigger
-        where tgrelid = to_regclass(v_name) and tgname = private.webhook_trigger_name(v_webhook.id, v_webhook.events[1]) and tgtype & 1 = 0
+        where tgrelid = to_regclass(v_name) and tgname = content_service.webhook_trigger_name(v_webhook.id, v_webhook.events[1]) and tgtype & 1 = 0
       ) then
-        perform private.drop_webhook_triggers(v_webhook.id);
-        perform private.create_webhook_triggers(v_webhook);
+        perform content_service.drop_webhook_triggers(v_webhook.id);
+        perform content_service.create_webhook_triggers(v_webhook);
       end if;
     exception when others then
       raise warning 'Webhook % is not maintained: %', v_webhook.name, sqlerrm;
     end;
   end loop;
   with recursive recorded as (
-    (select webhook_id from private.webhook_deliveries where state = 'pending' order by webhook_id limit 1)
+    (select webhook_id from content_service.webhook_deliveries where state = 'pending' order by webhook_id limit 1)
     union all
     select (
-      select webhook_id from private.webhook_deliveries
+      select webhook_id from content_service.webhook_deliveries
       where state = 'pending' and webhook_id > recorded.webhook_id order by webhook_id limit 1
     ) from recorded where webhook_id is not null
   )
-  delete from private.webhook_deliveries where state = 'pending' and webhook_id in (
+  delete from content_service.webhook_deliveries where state = 'pending' and webhook_id in (
     select webhook_id from recorded where not exists (select from api.webhooks where id = webhook_id)
   );
 end;
 $function$;
-comment on function private.maintain_webhooks() is 'Follows renamed tables and creates missing triggers; called by the service as the owner.';
+comment on function content_service.maintain_webhooks() is 'Follows renamed tables and creates missing triggers; called by the service as the owner.';
 
--- function private.name_content(text,text,text)
-CREATE OR REPLACE FUNCTION private.name_content(bucket text, name text, hash text)
+-- function content_service.name_content(text,text,text)
+CREATE OR REPLACE FUNCTION content_service.name_content(bucket text, name text, hash text)
  RETURNS SETOF uuid
  LANGUAGE sql
  SECURITY DEFINER
@@ -7306,44 +7306,44 @@ BEGIN ATOMIC
     FROM storage.buckets
    WHERE (buckets.id = name_content.bucket)
   FOR KEY SHARE OF buckets;
- UPDATE private.files SET released_at = NULL::timestamp with time zone
+ UPDATE content_service.files SET released_at = NULL::timestamp with time zone
    WHERE (files.hash = name_content.hash);
  UPDATE storage.objects SET content = name_content.hash
    WHERE ((objects.bucket_id = name_content.bucket) AND (objects.name = name_content.name))
    RETURNING objects.id;
 END;
-grant execute on function private.name_content(text,text,text) to authenticator;
-comment on function private.name_content(text,text,text) is 'Gives an object its content.';
+grant execute on function content_service.name_content(text,text,text) to authenticator;
+comment on function content_service.name_content(text,text,text) is 'Gives an object its content.';
 
--- function private.note_stray_files(text[])
-CREATE OR REPLACE FUNCTION private.note_stray_files(hashes text[])
+-- function content_service.note_stray_files(text[])
+CREATE OR REPLACE FUNCTION content_service.note_stray_files(hashes text[])
  RETURNS void
  LANGUAGE sql
  SECURITY DEFINER
  SET search_path TO ''
 BEGIN ATOMIC
- INSERT INTO private.files (hash, bytes, released_at)  SELECT unnest.unnest,
+ INSERT INTO content_service.files (hash, bytes, released_at)  SELECT unnest.unnest,
              0,
              clock_timestamp() AS clock_timestamp
             FROM unnest(note_stray_files.hashes) unnest(unnest) ON CONFLICT(hash) DO NOTHING;
 END;
-comment on function private.note_stray_files(text[]) is 'Notes contents of the file store without an object, which are deleted after a while.';
+comment on function content_service.note_stray_files(text[]) is 'Notes contents of the file store without an object, which are deleted after a while.';
 
--- function private.outlives_session(uuid)
-CREATE OR REPLACE FUNCTION private.outlives_session(id uuid)
+-- function content_service.outlives_session(uuid)
+CREATE OR REPLACE FUNCTION content_service.outlives_session(id uuid)
  RETURNS boolean
  LANGUAGE sql
 BEGIN ATOMIC
  SELECT (EXISTS ( SELECT
-            FROM ((private.tasks task
+            FROM ((content_service.tasks task
               JOIN auth.users account ON ((account.user_id = (COALESCE("substring"(((task.caller -> 'claims'::text) ->> 'sub'::text), '^[1-9][0-9]{0,17}$'::text), "substring"(((task.caller -> 'claims'::text) ->> 'user_id'::text), '^[1-9][0-9]{0,17}$'::text)))::bigint)))
               LEFT JOIN auth.user_roles ON ((user_roles.user_id = account.user_id)))
            WHERE ((task.id = outlives_session.id) AND (account.password_changed_at <= task.created_at) AND ((task.caller ->> 'role'::text) = COALESCE(user_roles.role, 'authenticated'::text))))) AS "exists";
 END;
-comment on function private.outlives_session(uuid) is 'Whether the user of a task has kept the password and the role since it was queued; called by the service as the owner.';
+comment on function content_service.outlives_session(uuid) is 'Whether the user of a task has kept the password and the role since it was queued; called by the service as the owner.';
 
--- function private.public_object(text,text)
-CREATE OR REPLACE FUNCTION private.public_object(bucket text, name text)
+-- function content_service.public_object(text,text)
+CREATE OR REPLACE FUNCTION content_service.public_object(bucket text, name text)
  RETURNS SETOF storage.objects
  LANGUAGE sql
  STABLE SECURITY DEFINER
@@ -7352,11 +7352,11 @@ AS $function$
   select objects.* from storage.objects join storage.buckets on buckets.id = objects.bucket_id
   where objects.bucket_id = bucket and objects.name = public_object.name and buckets.public;
 $function$;
-grant execute on function private.public_object(text,text) to authenticator;
-comment on function private.public_object(text,text) is 'An object of a public bucket.';
+grant execute on function content_service.public_object(text,text) to authenticator;
+comment on function content_service.public_object(text,text) is 'An object of a public bucket.';
 
--- function private.put_part(uuid,text,integer,text,bigint,bigint)
-CREATE OR REPLACE FUNCTION private.put_part(id uuid, role text, number integer, hash text, bytes bigint, max_bytes bigint)
+-- function content_service.put_part(uuid,text,integer,text,bigint,bigint)
+CREATE OR REPLACE FUNCTION content_service.put_part(id uuid, role text, number integer, hash text, bytes bigint, max_bytes bigint)
  RETURNS boolean
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -7364,33 +7364,33 @@ CREATE OR REPLACE FUNCTION private.put_part(id uuid, role text, number integer, 
 AS $function$
 #variable_conflict use_column
 declare
-  v_upload private.unfinished_uploads;
+  v_upload content_service.unfinished_uploads;
   v_before bigint;
 begin
-  select * into v_upload from private.unfinished_uploads where unfinished_uploads.id = put_part.id for update;
+  select * into v_upload from content_service.unfinished_uploads where unfinished_uploads.id = put_part.id for update;
   if not found then
     return false;
   end if;
-  select upload_parts.bytes into v_before from private.upload_parts where upload_id = put_part.id and upload_parts.number = put_part.number;
-  update private.files set released_at = null where files.hash = put_part.hash;
-  insert into private.upload_parts (upload_id, number, content, bytes) values (put_part.id, put_part.number, put_part.hash, put_part.bytes)
+  select upload_parts.bytes into v_before from content_service.upload_parts where upload_id = put_part.id and upload_parts.number = put_part.number;
+  update content_service.files set released_at = null where files.hash = put_part.hash;
+  insert into content_service.upload_parts (upload_id, number, content, bytes) values (put_part.id, put_part.number, put_part.hash, put_part.bytes)
     on conflict (upload_id, number) do update set content = excluded.content, bytes = excluded.bytes, stored_at = now();
-  update private.unfinished_uploads set bytes = unfinished_uploads.bytes + put_part.bytes - coalesce(v_before, 0)
+  update content_service.unfinished_uploads set bytes = unfinished_uploads.bytes + put_part.bytes - coalesce(v_before, 0)
     where unfinished_uploads.id = put_part.id returning * into v_upload;
   if v_upload.bytes > put_part.max_bytes then
     raise exception 'The object exceeded the maximum allowed size' using errcode = 'PT413';
   end if;
-  if private.is_upload_bounded(put_part.role) then
-    perform private.check_unfinished_uploads(v_upload.quota_key, put_part.max_bytes);
+  if content_service.is_upload_bounded(put_part.role) then
+    perform content_service.check_unfinished_uploads(v_upload.quota_key, put_part.max_bytes);
   end if;
   return true;
 end;
 $function$;
-grant execute on function private.put_part(uuid,text,integer,text,bigint,bigint) to authenticator;
-comment on function private.put_part(uuid,text,integer,text,bigint,bigint) is 'Adds or replaces a part; false if the upload has ended.';
+grant execute on function content_service.put_part(uuid,text,integer,text,bigint,bigint) to authenticator;
+comment on function content_service.put_part(uuid,text,integer,text,bigint,bigint) is 'Adds or replaces a part; false if the upload has ended.';
 
--- function private.put_signed_object(text,text,text,jsonb,jsonb,text,boolean)
-CREATE OR REPLACE FUNCTION private.put_signed_object(bucket text, name text, owner text, metadata jsonb, user_metadata jsonb, version text, replaces boolean)
+-- function content_service.put_signed_object(text,text,text,jsonb,jsonb,text,boolean)
+CREATE OR REPLACE FUNCTION content_service.put_signed_object(bucket text, name text, owner text, metadata jsonb, user_metadata jsonb, version text, replaces boolean)
  RETURNS void
  LANGUAGE sql
  SECURITY DEFINER
@@ -7398,11 +7398,11 @@ CREATE OR REPLACE FUNCTION private.put_signed_object(bucket text, name text, own
 BEGIN ATOMIC
  SELECT storage.put_object(bucket, name, owner, metadata, user_metadata, version, replaces) AS put_object;
 END;
-grant execute on function private.put_signed_object(text,text,text,jsonb,jsonb,text,boolean) to authenticator;
-comment on function private.put_signed_object(text,text,text,jsonb,jsonb,text,boolean) is 'Adds or replaces an object for an address that the service has signed.';
+grant execute on function content_service.put_signed_object(text,text,text,jsonb,jsonb,text,boolean) to authenticator;
+comment on function content_service.put_signed_object(text,text,text,jsonb,jsonb,text,boolean) is 'Adds or replaces an object for an address that the service has signed.';
 
--- function private.queue_call(text,jsonb,text,jsonb,timestamp with time zone,text,interval,text,text)
-CREATE OR REPLACE FUNCTION private.queue_call(role text, claims jsonb, function text, arguments jsonb, run_at timestamp with time zone DEFAULT now(), key text DEFAULT NULL::text, time_limit interval DEFAULT NULL::interval, lane text DEFAULT NULL::text, caller_key text DEFAULT NULL::text)
+-- function content_service.queue_call(text,jsonb,text,jsonb,timestamp with time zone,text,interval,text,text)
+CREATE OR REPLACE FUNCTION content_service.queue_call(role text, claims jsonb, function text, arguments jsonb, run_at timestamp with time zone DEFAULT now(), key text DEFAULT NULL::text, time_limit interval DEFAULT NULL::interval, lane text DEFAULT NULL::text, caller_key text DEFAULT NULL::text)
  RETURNS uuid
  LANGUAGE plpgsql
  SET search_path TO ''
@@ -7411,14 +7411,14 @@ AS $function$
 declare
   v_function text;
   v_id uuid;
-  v_owner text := private.task_owner(queue_call.role, queue_call.claims);
-  v_lane text := coalesce(queue_call.lane, private.task_lane(queue_call.role, queue_call.claims));
+  v_owner text := content_service.task_owner(queue_call.role, queue_call.claims);
+  v_lane text := coalesce(queue_call.lane, content_service.task_lane(queue_call.role, queue_call.claims));
 begin
   if to_regnamespace('graphile_worker') is null then
     raise exception 'There is no queue yet' using errcode = '55000', hint = 'Start the service: it creates the queue.';
   end if;
-  perform private.check_task_role(role);
-  v_function := private.callable_function(role, function, arguments)::text;
+  perform content_service.check_task_role(role);
+  v_function := content_service.callable_function(role, function, arguments)::text;
   if not isfinite(run_at) then
     raise exception 'The time to run at must be finite' using errcode = 'WRONG', detail = 'run_at';
   end if;
@@ -7426,7 +7426,7 @@ begin
     raise exception 'A key has 1 to 200 characters' using errcode = 'WRONG', detail = 'key';
   end if;
 
-  insert into private.tasks as task (
+  insert into content_service.tasks as task (
     owner, work, caller, request, body, function, arguments, run_at, key, time_limit, lane, caller_key, bytes
   )
     values (
@@ -7451,10 +7451,10 @@ begin
   return v_id;
 end;
 $function$;
-comment on function private.queue_call(text,jsonb,text,jsonb,timestamp with time zone,text,interval,text,text) is 'Queues the call of a function as a role and with claims. For the owner only; api.enqueue is for callers.';
+comment on function content_service.queue_call(text,jsonb,text,jsonb,timestamp with time zone,text,interval,text,text) is 'Queues the call of a function as a role and with claims. For the owner only; api.enqueue is for callers.';
 
--- function private.queue_task(uuid,text,text,jsonb,jsonb,bytea,text,text)
-CREATE OR REPLACE FUNCTION private.queue_task(given_id uuid, owner text, work text, caller jsonb, request jsonb, body bytea, caller_key text DEFAULT NULL::text, lane text DEFAULT 'caller'::text, OUT id uuid, OUT estimate integer)
+-- function content_service.queue_task(uuid,text,text,jsonb,jsonb,bytea,text,text)
+CREATE OR REPLACE FUNCTION content_service.queue_task(given_id uuid, owner text, work text, caller jsonb, request jsonb, body bytea, caller_key text DEFAULT NULL::text, lane text DEFAULT 'caller'::text, OUT id uuid, OUT estimate integer)
  RETURNS record
  LANGUAGE plpgsql
  SET search_path TO ''
@@ -7464,13 +7464,13 @@ declare
   v_waiting integer;
 begin
   caller_key := coalesce(caller_key, owner);
-  select count(*) into v_waiting from private.tasks
+  select count(*) into v_waiting from content_service.tasks
     where tasks.caller_key = queue_task.caller_key and tasks.finished_at is null;
-  if not exists (select from private.tasks where tasks.id = given_id) then
-    perform private.check_task_bounds(lane, caller_key, caller ->> 'role');
+  if not exists (select from content_service.tasks where tasks.id = given_id) then
+    perform content_service.check_task_bounds(lane, caller_key, caller ->> 'role');
   end if;
   id := coalesce(given_id, gen_random_uuid());
-  insert into private.tasks (id, owner, work, caller, request, body, caller_key, lane, bytes)
+  insert into content_service.tasks (id, owner, work, caller, request, body, caller_key, lane, bytes)
     values (
       queue_task.id, queue_task.owner, queue_task.work, queue_task.caller, queue_task.request, queue_task.body,
       queue_task.caller_key, queue_task.lane,
@@ -7486,16 +7486,16 @@ begin
   select greatest(1, ceil((v_waiting + 1) * coalesce(avg(extract(epoch from finished_at - started_at)), 1)))
     into estimate
     from (
-      select tasks.started_at, tasks.finished_at from private.tasks
+      select tasks.started_at, tasks.finished_at from content_service.tasks
       where tasks.work = queue_task.work and tasks.finished_at is not null
       order by tasks.finished_at desc limit 20
     ) as latest;
 end;
 $function$;
-comment on function private.queue_task(uuid,text,text,jsonb,jsonb,bytea,text,text) is 'Queues a task and estimates how many seconds it will take; called by the service as the owner.';
+comment on function content_service.queue_task(uuid,text,text,jsonb,jsonb,bytea,text,text) is 'Queues a task and estimates how many seconds it will take; called by the service as the owner.';
 
--- function private.read_task(uuid,text)
-CREATE OR REPLACE FUNCTION private.read_task(id uuid, owner text)
+-- function content_service.read_task(uuid,text)
+CREATE OR REPLACE FUNCTION content_service.read_task(id uuid, owner text)
  RETURNS TABLE(status text, progress integer, result json, error jsonb, created_at timestamp with time zone, started_at timestamp with time zone, finished_at timestamp with time zone)
  LANGUAGE sql
 BEGIN ATOMIC
@@ -7503,7 +7503,7 @@ BEGIN ATOMIC
          CASE tasks.status
              WHEN 'queued'::text THEN 0
              WHEN 'done'::text THEN 100
-             WHEN 'running'::text THEN private.task_progress(tasks.id)
+             WHEN 'running'::text THEN content_service.task_progress(tasks.id)
              ELSE NULL::integer
          END AS "case",
      tasks.result,
@@ -7511,13 +7511,13 @@ BEGIN ATOMIC
      tasks.created_at,
      tasks.started_at,
      tasks.finished_at
-    FROM private.tasks
+    FROM content_service.tasks
    WHERE ((tasks.id = read_task.id) AND (tasks.owner = read_task.owner) AND ((tasks.expires_at IS NULL) OR (tasks.expires_at > now())));
 END;
-comment on function private.read_task(uuid,text) is 'The state of a task, for its owner only. Called by the service as the owner of the database.';
+comment on function content_service.read_task(uuid,text) is 'The state of a task, for its owner only. Called by the service as the owner of the database.';
 
--- function private.record_schedule_minutes(timestamp with time zone,jsonb)
-CREATE OR REPLACE FUNCTION private.record_schedule_minutes(until timestamp with time zone, outcomes jsonb)
+-- function content_service.record_schedule_minutes(timestamp with time zone,jsonb)
+CREATE OR REPLACE FUNCTION content_service.record_schedule_minutes(until timestamp with time zone, outcomes jsonb)
  RETURNS TABLE(schedule text, status text, runs bigint)
  LANGUAGE plpgsql
  SET search_path TO ''
@@ -7534,7 +7534,7 @@ begin
         on conflict on constraint schedule_runs_pkey do nothing
         returning schedule_runs.schedule, schedule_runs.status
     ), due_run as (
-      select outcome.name as schedule, private.start_schedule_run(outcome.name, outcome.due) as status
+      select outcome.name as schedule, content_service.start_schedule_run(outcome.name, outcome.due) as status
       from outcome where outcome.due is not null order by outcome.name
     ), processed as (
       update api.schedules set next_run_at = outcome.next from outcome where schedules.name = outcome.name
@@ -7551,13 +7551,13 @@ begin
   ) as oldest
     where run.schedule = oldest.schedule and run.planned_at < least(oldest.planned_at, record_schedule_minutes.until - interval '7 days')
       and oldest.planned_at is not null and run.status not in ('queued', 'running');
-  update private.schedule_clock set processed = record_schedule_minutes.until;
+  update content_service.schedule_clock set processed = record_schedule_minutes.until;
 end;
 $function$;
-comment on function private.record_schedule_minutes(timestamp with time zone,jsonb) is 'Queues what is due, records what was missed, and deletes old runs; called by the service as the owner, after begin_schedule_minutes.';
+comment on function content_service.record_schedule_minutes(timestamp with time zone,jsonb) is 'Queues what is due, records what was missed, and deletes old runs; called by the service as the owner, after begin_schedule_minutes.';
 
--- function private.remove_jobs_of(uuid[])
-CREATE OR REPLACE FUNCTION private.remove_jobs_of(tasks uuid[])
+-- function content_service.remove_jobs_of(uuid[])
+CREATE OR REPLACE FUNCTION content_service.remove_jobs_of(tasks uuid[])
  RETURNS void
  LANGUAGE plpgsql
  SET search_path TO ''
@@ -7569,10 +7569,10 @@ begin
   ));
 end;
 $function$;
-comment on function private.remove_jobs_of(uuid[]) is 'Removes the jobs of tasks that have ended; called by the service as the owner.';
+comment on function content_service.remove_jobs_of(uuid[]) is 'Removes the jobs of tasks that have ended; called by the service as the owner.';
 
--- function private.requeue_task(uuid,interval)
-CREATE OR REPLACE FUNCTION private.requeue_task(id uuid, after interval)
+-- function content_service.requeue_task(uuid,interval)
+CREATE OR REPLACE FUNCTION content_service.requeue_task(id uuid, after interval)
  RETURNS void
  LANGUAGE plpgsql
  SET search_path TO ''
@@ -7580,7 +7580,7 @@ AS $function$
 declare
   v_lane text;
 begin
-  update private.tasks set status = 'queued', run_at = clock_timestamp() + requeue_task.after, turn = null
+  update content_service.tasks set status = 'queued', run_at = clock_timestamp() + requeue_task.after, turn = null
     where tasks.id = requeue_task.id and status = 'running'
     returning lane into v_lane;
   if found then
@@ -7588,61 +7588,61 @@ begin
   end if;
 end;
 $function$;
-comment on function private.requeue_task(uuid,interval) is 'Leaves a task whose attempt failed to another attempt; called by the service as the owner.';
+comment on function content_service.requeue_task(uuid,interval) is 'Leaves a task whose attempt failed to another attempt; called by the service as the owner.';
 
--- function private.responses_of_caller(text)
-CREATE OR REPLACE FUNCTION private.responses_of_caller(caller_key text, OUT keys bigint, OUT bytes bigint, OUT uncounted bigint)
+-- function content_service.responses_of_caller(text)
+CREATE OR REPLACE FUNCTION content_service.responses_of_caller(caller_key text, OUT keys bigint, OUT bytes bigint, OUT uncounted bigint)
  RETURNS record
  LANGUAGE plpgsql
  STABLE
  SET search_path TO ''
 AS $function$
 declare
-  v_counted private.kept_answer_counts;
+  v_counted content_service.kept_answer_counts;
 begin
-  select counts.* into v_counted from private.kept_answer_counts as counts
+  select counts.* into v_counted from content_service.kept_answer_counts as counts
     where counts.caller_key = responses_of_caller.caller_key;
-  select count(*), coalesce(sum(kept.bytes), 0) into uncounted, bytes from private.kept_answers as kept
+  select count(*), coalesce(sum(kept.bytes), 0) into uncounted, bytes from content_service.kept_answers as kept
     where kept.caller_key = responses_of_caller.caller_key and kept.number > coalesce(v_counted.number, 0);
   keys := uncounted + coalesce(v_counted.keys, 0);
   bytes := bytes + coalesce(v_counted.bytes, 0);
 end;
 $function$;
-comment on function private.responses_of_caller(text) is 'How many responses are kept for the caller, and their bytes; uncounted is how many were stored since the last count.';
+comment on function content_service.responses_of_caller(text) is 'How many responses are kept for the caller, and their bytes; uncounted is how many were stored since the last count.';
 
--- function private.row_key(json,text[])
-CREATE OR REPLACE FUNCTION private.row_key("row" json, keys text[])
+-- function content_service.row_key(json,text[])
+CREATE OR REPLACE FUNCTION content_service.row_key("row" json, keys text[])
  RETURNS text
  LANGUAGE sql
  STABLE
-RETURN CASE WHEN (keys IS NULL) THEN ''::text WHEN ((keys)[2] IS NULL) THEN COALESCE(("row" ->> (keys)[1]), ''::text) ELSE private.composite_key("row", keys) END;
-comment on function private.row_key(json,text[]) is 'The primary key of a row as text; empty if the table has none.';
+RETURN CASE WHEN (keys IS NULL) THEN ''::text WHEN ((keys)[2] IS NULL) THEN COALESCE(("row" ->> (keys)[1]), ''::text) ELSE content_service.composite_key("row", keys) END;
+comment on function content_service.row_key(json,text[]) is 'The primary key of a row as text; empty if the table has none.';
 
--- function private.schedule_fault(api.schedules)
-CREATE OR REPLACE FUNCTION private.schedule_fault(schedule api.schedules, OUT message text, OUT hint text)
+-- function content_service.schedule_fault(api.schedules)
+CREATE OR REPLACE FUNCTION content_service.schedule_fault(schedule api.schedules, OUT message text, OUT hint text)
  RETURNS record
  LANGUAGE plpgsql
  SET search_path TO ''
 AS $function$
 begin
-  perform private.check_task_role(schedule.role);
-  perform private.callable_function(schedule.role, schedule.function, schedule.arguments);
+  perform content_service.check_task_role(schedule.role);
+  perform content_service.callable_function(schedule.role, schedule.function, schedule.arguments);
 exception when others then
   get stacked diagnostics message = message_text, hint = pg_exception_hint;
 end;
 $function$;
-comment on function private.schedule_fault(api.schedules) is 'Why a schedule that was written before cannot run now; null if it can.';
+comment on function content_service.schedule_fault(api.schedules) is 'Why a schedule that was written before cannot run now; null if it can.';
 
--- function private.sees_task(text)
-CREATE OR REPLACE FUNCTION private.sees_task(owner text)
+-- function content_service.sees_task(text)
+CREATE OR REPLACE FUNCTION content_service.sees_task(owner text)
  RETURNS boolean
  LANGUAGE sql
  STABLE
-RETURN (auth.is_admin() OR (owner = private.task_owner(auth.role(), auth.jwt())));
-comment on function private.sees_task(text) is 'Whether a task is the caller''s own; administrators see all.';
+RETURN (auth.is_admin() OR (owner = content_service.task_owner(auth.role(), auth.jwt())));
+comment on function content_service.sees_task(text) is 'Whether a task is the caller''s own; administrators see all.';
 
--- function private.signed_object(text,text)
-CREATE OR REPLACE FUNCTION private.signed_object(bucket text, name text)
+-- function content_service.signed_object(text,text)
+CREATE OR REPLACE FUNCTION content_service.signed_object(bucket text, name text)
  RETURNS SETOF storage.objects
  LANGUAGE sql
  STABLE SECURITY DEFINER
@@ -7650,11 +7650,11 @@ CREATE OR REPLACE FUNCTION private.signed_object(bucket text, name text)
 AS $function$
   select objects.* from storage.objects where objects.bucket_id = bucket and objects.name = signed_object.name;
 $function$;
-grant execute on function private.signed_object(text,text) to authenticator;
-comment on function private.signed_object(text,text) is 'An object whose address the service has signed.';
+grant execute on function content_service.signed_object(text,text) to authenticator;
+comment on function content_service.signed_object(text,text) is 'An object whose address the service has signed.';
 
--- function private.start_schedule_run(text,timestamp with time zone)
-CREATE OR REPLACE FUNCTION private.start_schedule_run(schedule text, planned_at timestamp with time zone)
+-- function content_service.start_schedule_run(text,timestamp with time zone)
+CREATE OR REPLACE FUNCTION content_service.start_schedule_run(schedule text, planned_at timestamp with time zone)
  RETURNS text
  LANGUAGE plpgsql
  SET search_path TO ''
@@ -7674,7 +7674,7 @@ begin
   update api.schedule_runs as run
     set status = 'failed', finished_at = now(), error = '{"code": "XX000", "message": "The task is gone."}'
     where run.schedule = start_schedule_run.schedule and run.status in ('queued', 'running')
-      and not exists (select from private.tasks where tasks.id = run.task and tasks.finished_at is null);
+      and not exists (select from content_service.tasks where tasks.id = run.task and tasks.finished_at is null);
   insert into api.schedule_runs (schedule, planned_at, status)
     select start_schedule_run.schedule, start_schedule_run.planned_at, case when exists (
       select from api.schedule_runs as run
@@ -7687,7 +7687,7 @@ begin
   select * into v_schedule from api.schedules where schedules.name = start_schedule_run.schedule;
   begin
     update api.schedule_runs as run
-      set task = private.queue_call(
+      set task = content_service.queue_call(
         v_schedule.role, v_schedule.claims || jsonb_build_object('role', v_schedule.role),
         v_schedule.function, v_schedule.arguments, time_limit => v_schedule.time_limit,
         lane => 'system', caller_key => 'schedule ' || v_schedule.name
@@ -7707,10 +7707,10 @@ begin
   end;
 end;
 $function$;
-comment on function private.start_schedule_run(text,timestamp with time zone) is 'Queues a run, unless the previous one is unfinished or this time was run before; returns the status of the run.';
+comment on function content_service.start_schedule_run(text,timestamp with time zone) is 'Queues a run, unless the previous one is unfinished or this time was run before; returns the status of the run.';
 
--- function private.store_response(text,text,integer,text,text,text)
-CREATE OR REPLACE FUNCTION private.store_response(place text, answer text, seconds integer, caller_key text DEFAULT ''::text, role text DEFAULT NULL::text, brief_answer text DEFAULT NULL::text)
+-- function content_service.store_response(text,text,integer,text,text,text)
+CREATE OR REPLACE FUNCTION content_service.store_response(place text, answer text, seconds integer, caller_key text DEFAULT ''::text, role text DEFAULT NULL::text, brief_answer text DEFAULT NULL::text)
  RETURNS void
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -7719,39 +7719,39 @@ AS $function$
 declare
   v_id bytea := decode(place, 'hex');
   v_bytes bigint := octet_length(answer) / 4 * 3;
-  v_own record := private.responses_of_caller(store_response.caller_key);
+  v_own record := content_service.responses_of_caller(store_response.caller_key);
   v_is_brief boolean := brief_answer is not null and not exists (
     select from pg_roles where rolname = store_response.role and rolbypassrls
   ) and (
-    v_bytes + v_own.bytes > private.bound('bytes of kept responses of a caller')
+    v_bytes + v_own.bytes > content_service.bound('bytes of kept responses of a caller')
     or caller_key like 'address %' and exists (
-      select from private.bounds where name = 'bytes of kept responses of all anonymous callers' and used >= bound
+      select from content_service.bounds where name = 'bytes of kept responses of all anonymous callers' and used >= bound
     )
   );
   v_answer bytea := decode(case when v_is_brief then brief_answer else answer end, 'base64');
 begin
-  delete from private.kept_answers where id = v_id and expires_at <= now();
-  insert into private.kept_answers (id, sealed_answer, expires_at, caller_key, bytes) values (
+  delete from content_service.kept_answers where id = v_id and expires_at <= now();
+  insert into content_service.kept_answers (id, sealed_answer, expires_at, caller_key, bytes) values (
     v_id, v_answer, clock_timestamp() + make_interval(secs => seconds), store_response.caller_key, octet_length(v_answer)
   );
   -- Under stricter isolation, rows deleted by another transaction would fail this one (40001).
   if current_setting('transaction_isolation') = 'read committed' then
-    delete from private.kept_answers where id in (
-      select id from private.kept_answers where expires_at <= now()
+    delete from content_service.kept_answers where id in (
+      select id from content_service.kept_answers where expires_at <= now()
       order by expires_at limit 10 for update skip locked
     );
     -- One of several transactions counts; the others do not wait for it.
     if v_own.uncounted >= 256 and pg_try_advisory_xact_lock(hashtextextended(store_response.caller_key, 256)) then
-      perform private.count_responses(store_response.caller_key);
+      perform content_service.count_responses(store_response.caller_key);
     end if;
   end if;
 end;
 $function$;
-grant execute on function private.store_response(text,text,integer,text,text,text) to authenticator;
-comment on function private.store_response(text,text,integer,text,text,text) is 'Stores a response at the id that this transaction has claimed.';
+grant execute on function content_service.store_response(text,text,integer,text,text,text) to authenticator;
+comment on function content_service.store_response(text,text,integer,text,text,text) is 'Stores a response at the id that this transaction has claimed.';
 
--- function private.take_unused_files(interval,integer)
-CREATE OR REPLACE FUNCTION private.take_unused_files(grace interval, max_files integer)
+-- function content_service.take_unused_files(interval,integer)
+CREATE OR REPLACE FUNCTION content_service.take_unused_files(grace interval, max_files integer)
  RETURNS SETOF text
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -7764,27 +7764,27 @@ declare
   );
 begin
   -- Skipping locked rows: uploads lock contents in another order, and would wait for this in a circle.
-  update private.files set released_at = null where hash in (
-    select named.hash from private.files as named
+  update content_service.files set released_at = null where hash in (
+    select named.hash from content_service.files as named
     where named.released_at < v_before and (
       exists (select from storage.objects where objects.content = named.hash)
-      or exists (select from private.upload_parts where upload_parts.content = named.hash)
+      or exists (select from content_service.upload_parts where upload_parts.content = named.hash)
     ) for update skip locked
   );
   return query
-    delete from private.files where hash in (
-      select unused.hash from private.files as unused
+    delete from content_service.files where hash in (
+      select unused.hash from content_service.files as unused
       where unused.released_at < v_before
         and not exists (select from storage.objects where objects.content = unused.hash)
-        and not exists (select from private.upload_parts where upload_parts.content = unused.hash)
+        and not exists (select from content_service.upload_parts where upload_parts.content = unused.hash)
       order by unused.released_at limit max_files for update skip locked
     ) returning files.hash;
 end;
 $function$;
-comment on function private.take_unused_files(interval,integer) is 'Forgets contents that no object has named for a while, and returns them to be deleted.';
+comment on function content_service.take_unused_files(interval,integer) is 'Forgets contents that no object has named for a while, and returns them to be deleted.';
 
--- function private.takes_arguments(oid,jsonb)
-CREATE OR REPLACE FUNCTION private.takes_arguments(function oid, arguments jsonb)
+-- function content_service.takes_arguments(oid,jsonb)
+CREATE OR REPLACE FUNCTION content_service.takes_arguments(function oid, arguments jsonb)
  RETURNS boolean
  LANGUAGE sql
 BEGIN ATOMIC
@@ -7795,31 +7795,31 @@ BEGIN ATOMIC
                      ELSE '{}'::jsonb
                  END) given(given)
            WHERE (NOT (EXISTS ( SELECT
-                    FROM private.function_inputs(takes_arguments.function) input(name, type, is_variadic, is_required)
+                    FROM content_service.function_inputs(takes_arguments.function) input(name, type, is_variadic, is_required)
                    WHERE (input.name = given.given))))))) AND (NOT (EXISTS ( SELECT
-            FROM private.function_inputs(takes_arguments.function) input(name, type, is_variadic, is_required)
+            FROM content_service.function_inputs(takes_arguments.function) input(name, type, is_variadic, is_required)
            WHERE (input.is_required AND (NOT COALESCE((takes_arguments.arguments ? input.name), false)))))));
 END;
-comment on function private.takes_arguments(oid,jsonb) is 'Whether a function can be called with these named arguments.';
+comment on function content_service.takes_arguments(oid,jsonb) is 'Whether a function can be called with these named arguments.';
 
--- function private.task_lane(text,jsonb)
-CREATE OR REPLACE FUNCTION private.task_lane(role text, claims jsonb)
+-- function content_service.task_lane(text,jsonb)
+CREATE OR REPLACE FUNCTION content_service.task_lane(role text, claims jsonb)
  RETURNS text
  LANGUAGE sql
  IMMUTABLE PARALLEL SAFE
 RETURN CASE WHEN ((role = 'anon'::text) OR COALESCE(((claims -> 'is_anonymous'::text) = 'true'::jsonb), false)) THEN 'anonymous'::text ELSE 'caller'::text END;
-comment on function private.task_lane(text,jsonb) is 'Which tasks a task takes turns with, if it is not one of the service''s own.';
+comment on function content_service.task_lane(text,jsonb) is 'Which tasks a task takes turns with, if it is not one of the service''s own.';
 
--- function private.task_owner(text,jsonb)
-CREATE OR REPLACE FUNCTION private.task_owner(role text, claims jsonb)
+-- function content_service.task_owner(text,jsonb)
+CREATE OR REPLACE FUNCTION content_service.task_owner(role text, claims jsonb)
  RETURNS text
  LANGUAGE sql
  IMMUTABLE PARALLEL SAFE
 RETURN COALESCE(('user '::text || CASE jsonb_typeof((claims -> 'sub'::text)) WHEN 'string'::text THEN NULLIF((claims ->> 'sub'::text), ''::text) ELSE NULL::text END), ('role '::text || role));
-comment on function private.task_owner(text,jsonb) is 'Whose a task is: the user''s with any credential, or the role''s where there is no user.';
+comment on function content_service.task_owner(text,jsonb) is 'Whose a task is: the user''s with any credential, or the role''s where there is no user.';
 
--- function private.task_progress(uuid)
-CREATE OR REPLACE FUNCTION private.task_progress(id uuid)
+-- function content_service.task_progress(uuid)
+CREATE OR REPLACE FUNCTION content_service.task_progress(id uuid)
  RETURNS integer
  LANGUAGE sql
 BEGIN ATOMIC
@@ -7829,10 +7829,10 @@ BEGIN ATOMIC
             FROM pg_database
            WHERE (pg_database.datname = current_database()))) AND ((pg_locks.classid)::bigint = ((hashtext((task_progress.id)::text))::bigint & '4294967295'::bigint)));
 END;
-comment on function private.task_progress(uuid) is 'The progress that a task has reported, in percent.';
+comment on function content_service.task_progress(uuid) is 'The progress that a task has reported, in percent.';
 
--- function private.tg__check_schedule()
-CREATE OR REPLACE FUNCTION private.tg__check_schedule()
+-- function content_service.tg__check_schedule()
+CREATE OR REPLACE FUNCTION content_service.tg__check_schedule()
  RETURNS trigger
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -7842,7 +7842,7 @@ begin
   if TG_OP = 'UPDATE' and not NEW.is_enabled then
     return NEW;
   end if;
-  perform private.check_cron(NEW.cron);
+  perform content_service.check_cron(NEW.cron);
   if not exists (select from pg_timezone_names where name = NEW.time_zone) then
     raise exception 'There is no time zone %', NEW.time_zone using errcode = 'WRONG', detail = 'time_zone',
       hint = coalesce(
@@ -7850,8 +7850,8 @@ begin
         'Write a name of pg_timezone_names, such as Europe/Berlin.'
       );
   end if;
-  perform private.check_task_role(NEW.role);
-  perform private.callable_function(NEW.role, NEW.function, NEW.arguments);
+  perform content_service.check_task_role(NEW.role);
+  perform content_service.callable_function(NEW.role, NEW.function, NEW.arguments);
   if TG_OP = 'INSERT' or (NEW.cron, NEW.time_zone, NEW.is_enabled) is distinct from (OLD.cron, OLD.time_zone, OLD.is_enabled) then
     NEW.changed_at := clock_timestamp();
     NEW.next_run_at := null;
@@ -7859,10 +7859,10 @@ begin
   return NEW;
 end;
 $function$;
-comment on function private.tg__check_schedule() is 'Refuses a schedule that could not run.';
+comment on function content_service.tg__check_schedule() is 'Refuses a schedule that could not run.';
 
--- function private.tg__check_schedule_role()
-CREATE OR REPLACE FUNCTION private.tg__check_schedule_role()
+-- function content_service.tg__check_schedule_role()
+CREATE OR REPLACE FUNCTION content_service.tg__check_schedule_role()
  RETURNS trigger
  LANGUAGE plpgsql
  SET search_path TO ''
@@ -7886,10 +7886,10 @@ begin
   return NEW;
 end;
 $function$;
-comment on function private.tg__check_schedule_role() is 'Refuses a role that the writer of a schedule is no member of.';
+comment on function content_service.tg__check_schedule_role() is 'Refuses a role that the writer of a schedule is no member of.';
 
--- function private.tg__event()
-CREATE OR REPLACE FUNCTION private.tg__event()
+-- function content_service.tg__event()
+CREATE OR REPLACE FUNCTION content_service.tg__event()
  RETURNS trigger
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -7900,7 +7900,7 @@ declare
   v_schema text := TG_TABLE_SCHEMA;
   v_table text := TG_TABLE_NAME;
 begin
-  if coalesce(to_timestamp(pg_sequence_last_value('private.events_awaited_until')) < clock_timestamp(), true) then
+  if coalesce(to_timestamp(pg_sequence_last_value('content_service.events_awaited_until')) < clock_timestamp(), true) then
     return null;
   end if;
   v_row := to_jsonb(case TG_OP when 'DELETE' then OLD else NEW end);
@@ -7911,7 +7911,7 @@ begin
       where pg_class.oid = pg_partition_root(TG_RELID);
   end if;
   perform pg_notify('graphql', jsonb_build_object(
-    'n', nextval('private.event_number'),
+    'n', nextval('content_service.event_number'),
     's', v_schema,
     't', v_table,
     'op', lower(TG_OP),
@@ -7920,10 +7920,10 @@ begin
   return null;
 end;
 $function$;
-comment on function private.tg__event() is 'For each row: notifies channel graphql of the change, while events are awaited. Arguments: the columns to send besides id.';
+comment on function content_service.tg__event() is 'For each row: notifies channel graphql of the change, while events are awaited. Arguments: the columns to send besides id.';
 
--- function private.tg__follow_schedule_run()
-CREATE OR REPLACE FUNCTION private.tg__follow_schedule_run()
+-- function content_service.tg__follow_schedule_run()
+CREATE OR REPLACE FUNCTION content_service.tg__follow_schedule_run()
  RETURNS trigger
  LANGUAGE plpgsql
  SET search_path TO ''
@@ -7941,10 +7941,10 @@ begin
   return null;
 end;
 $function$;
-comment on function private.tg__follow_schedule_run() is 'Copies the state of a task to the run of the schedule that queued it.';
+comment on function content_service.tg__follow_schedule_run() is 'Copies the state of a task to the run of the schedule that queued it.';
 
--- function private.tg__log_whole_rows()
-CREATE OR REPLACE FUNCTION private.tg__log_whole_rows()
+-- function content_service.tg__log_whole_rows()
+CREATE OR REPLACE FUNCTION content_service.tg__log_whole_rows()
  RETURNS event_trigger
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -7957,16 +7957,16 @@ begin
     select class.oid
     from pg_event_trigger_ddl_commands() as command
     join pg_class as class on command.classid = 'pg_class'::regclass and class.oid = command.objid
-    where private.is_served(class) and not command.in_extension
+    where content_service.is_served(class) and not command.in_extension
   loop
     execute format('alter table %s replica identity full', v_table);
   end loop;
 end;
 $function$;
-comment on function private.tg__log_whole_rows() is 'Gives a new table that may be served the replica identity full.';
+comment on function content_service.tg__log_whole_rows() is 'Gives a new table that may be served the replica identity full.';
 
--- function private.tg__publish_rows()
-CREATE OR REPLACE FUNCTION private.tg__publish_rows()
+-- function content_service.tg__publish_rows()
+CREATE OR REPLACE FUNCTION content_service.tg__publish_rows()
  RETURNS event_trigger
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -7980,7 +7980,7 @@ begin
     select class.oid, bool_or(command.command_tag <> 'ALTER TABLE')
     from pg_event_trigger_ddl_commands() as command
     join pg_class as class on command.classid = 'pg_class'::regclass and class.oid = command.objid
-    where private.is_served(class)
+    where content_service.is_served(class)
       and not command.in_extension
       and exists (select from pg_publication where pubname = 'supabase_realtime' and not puballtables)
     group by class.oid
@@ -7988,15 +7988,15 @@ begin
     if v_is_new and not (select relispartition from pg_class where oid = v_table) then
       execute format('alter publication supabase_realtime add table %s', v_table);
     end if;
-    perform private.keep_writable(member)
+    perform content_service.keep_writable(member)
     from (select v_table union select relid from pg_partition_tree(v_table)) as members (member);
   end loop;
 end;
 $function$;
-comment on function private.tg__publish_rows() is 'Publishes the changes of a new table that may be served.';
+comment on function content_service.tg__publish_rows() is 'Publishes the changes of a new table that may be served.';
 
--- function private.tg__schema_changed()
-CREATE OR REPLACE FUNCTION private.tg__schema_changed()
+-- function content_service.tg__schema_changed()
+CREATE OR REPLACE FUNCTION content_service.tg__schema_changed()
  RETURNS event_trigger
  LANGUAGE plpgsql
  SET search_path TO ''
@@ -8017,10 +8017,10 @@ begin
   perform pg_logical_emit_message(true, 'schema', '');
 end;
 $function$;
-comment on function private.tg__schema_changed() is 'Notifies the service that the schema has changed.';
+comment on function content_service.tg__schema_changed() is 'Notifies the service that the schema has changed.';
 
--- function private.tg__timestamps()
-CREATE OR REPLACE FUNCTION private.tg__timestamps()
+-- function content_service.tg__timestamps()
+CREATE OR REPLACE FUNCTION content_service.tg__timestamps()
  RETURNS trigger
  LANGUAGE plpgsql
  SET search_path TO ''
@@ -8031,10 +8031,10 @@ begin
   return NEW;
 end;
 $function$;
-comment on function private.tg__timestamps() is 'Before update: keeps created_at, moves updated_at forward.';
+comment on function content_service.tg__timestamps() is 'Before update: keeps created_at, moves updated_at forward.';
 
--- function private.tg__webhook()
-CREATE OR REPLACE FUNCTION private.tg__webhook()
+-- function content_service.tg__webhook()
+CREATE OR REPLACE FUNCTION content_service.tg__webhook()
  RETURNS trigger
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -8062,42 +8062,42 @@ begin
     where indrelid = TG_RELID and indisprimary and attrelid = TG_RELID and attnum = number;
   if TG_LEVEL = 'ROW' then
     if TG_OP <> 'INSERT' then
-      v_old := case when pg_column_size(OLD) > 8000 then private.large_row(OLD, v_keys) else row_to_json(OLD) end;
+      v_old := case when pg_column_size(OLD) > 8000 then content_service.large_row(OLD, v_keys) else row_to_json(OLD) end;
     end if;
     if TG_OP <> 'DELETE' then
-      v_new := case when pg_column_size(NEW) > 8000 then private.large_row(NEW, v_keys) else row_to_json(NEW) end;
+      v_new := case when pg_column_size(NEW) > 8000 then content_service.large_row(NEW, v_keys) else row_to_json(NEW) end;
     end if;
-    insert into private.webhook_deliveries (webhook_id, type, key, moved_to, old, new)
+    insert into content_service.webhook_deliveries (webhook_id, type, key, moved_to, old, new)
       values (
-        v_webhook, TG_OP, private.row_key(coalesce(v_old, v_new), v_keys),
-        case TG_OP when 'UPDATE' then nullif(private.row_key(v_new, v_keys), private.row_key(v_old, v_keys)) end, v_old, v_new
+        v_webhook, TG_OP, content_service.row_key(coalesce(v_old, v_new), v_keys),
+        case TG_OP when 'UPDATE' then nullif(content_service.row_key(v_new, v_keys), content_service.row_key(v_old, v_keys)) end, v_old, v_new
       );
   elsif TG_OP = 'INSERT' then
-    insert into private.webhook_deliveries (webhook_id, type, key, new)
-      select v_webhook, TG_OP, private.row_key(image, v_keys), image
+    insert into content_service.webhook_deliveries (webhook_id, type, key, new)
+      select v_webhook, TG_OP, content_service.row_key(image, v_keys), image
       from (
-        select case when pg_column_size(n.*) > 8000 then private.large_row(n.*, v_keys) else row_to_json(n.*) end
+        select case when pg_column_size(n.*) > 8000 then content_service.large_row(n.*, v_keys) else row_to_json(n.*) end
         from new_rows as n offset 0
       ) as images (image);
   elsif TG_OP = 'DELETE' then
-    insert into private.webhook_deliveries (webhook_id, type, key, old)
-      select v_webhook, TG_OP, private.row_key(image, v_keys), image
+    insert into content_service.webhook_deliveries (webhook_id, type, key, old)
+      select v_webhook, TG_OP, content_service.row_key(image, v_keys), image
       from (
-        select case when pg_column_size(o.*) > 8000 then private.large_row(o.*, v_keys) else row_to_json(o.*) end
+        select case when pg_column_size(o.*) > 8000 then content_service.large_row(o.*, v_keys) else row_to_json(o.*) end
         from old_rows as o offset 0
       ) as images (image);
   else
-    insert into private.webhook_deliveries (webhook_id, type, key, moved_to, old, new)
-      select v_webhook, TG_OP, private.row_key(before.image, v_keys),
-        nullif(private.row_key(after.image, v_keys), private.row_key(before.image, v_keys)), before.image, after.image
+    insert into content_service.webhook_deliveries (webhook_id, type, key, moved_to, old, new)
+      select v_webhook, TG_OP, content_service.row_key(before.image, v_keys),
+        nullif(content_service.row_key(after.image, v_keys), content_service.row_key(before.image, v_keys)), before.image, after.image
       from (
         select row_number() over (),
-          case when pg_column_size(o.*) > 8000 then private.large_row(o.*, v_keys) else row_to_json(o.*) end
+          case when pg_column_size(o.*) > 8000 then content_service.large_row(o.*, v_keys) else row_to_json(o.*) end
         from old_rows as o
       ) as before (number, image)
       join (
         select row_number() over (),
-          case when pg_column_size(n.*) > 8000 then private.large_row(n.*, v_keys) else row_to_json(n.*) end
+          case when pg_column_size(n.*) > 8000 then content_service.large_row(n.*, v_keys) else row_to_json(n.*) end
         from new_rows as n
       ) as after (number, image) using (number)
       order by number;
@@ -8105,10 +8105,10 @@ begin
   return null;
 end;
 $function$;
-comment on function private.tg__webhook() is 'Records changes for the webhook whose id is the argument.';
+comment on function content_service.tg__webhook() is 'Records changes for the webhook whose id is the argument.';
 
--- function private.tg_buckets__count_usage()
-CREATE OR REPLACE FUNCTION private.tg_buckets__count_usage()
+-- function content_service.tg_buckets__count_usage()
+CREATE OR REPLACE FUNCTION content_service.tg_buckets__count_usage()
  RETURNS trigger
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -8117,19 +8117,19 @@ AS $function$
 begin
   -- Waits for uploads to the bucket that were counted before it was bounded.
   perform from storage.buckets where id = NEW.id for update;
-  delete from private.bucket_usage where bucket_id = NEW.id;
+  delete from content_service.bucket_usage where bucket_id = NEW.id;
   if NEW.max_bytes is not null or NEW.max_bytes_of_owner is not null then
-    insert into private.bucket_usage (bucket_id, owner_id, bytes)
-      select NEW.id, coalesce(objects.owner_id, ''), sum(files.bytes) from storage.objects join private.files on files.hash = objects.content
+    insert into content_service.bucket_usage (bucket_id, owner_id, bytes)
+      select NEW.id, coalesce(objects.owner_id, ''), sum(files.bytes) from storage.objects join content_service.files on files.hash = objects.content
       where objects.bucket_id = NEW.id group by 2;
   end if;
   return null;
 end;
 $function$;
-comment on function private.tg_buckets__count_usage() is 'Counts what a bucket has when its bounds are set.';
+comment on function content_service.tg_buckets__count_usage() is 'Counts what a bucket has when its bounds are set.';
 
--- function private.tg_objects__count_usage()
-CREATE OR REPLACE FUNCTION private.tg_objects__count_usage()
+-- function content_service.tg_objects__count_usage()
+CREATE OR REPLACE FUNCTION content_service.tg_objects__count_usage()
  RETURNS trigger
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -8145,22 +8145,22 @@ begin
   end if;
   if TG_OP = 'INSERT' then
     select array_agg(bucket_id), array_agg(coalesce(owner_id, '')), array_agg(files.bytes) into v_bucket_ids, v_owner_ids, v_bytes
-      from new_rows join private.files on hash = content;
+      from new_rows join content_service.files on hash = content;
   elsif TG_OP = 'DELETE' then
     select array_agg(bucket_id), array_agg(coalesce(owner_id, '')), array_agg(-files.bytes) into v_bucket_ids, v_owner_ids, v_bytes
-      from old_rows join private.files on hash = content;
+      from old_rows join content_service.files on hash = content;
   else
     select array_agg(changed.bucket_id), array_agg(changed.owner_id), array_agg(changed.bytes) into v_bucket_ids, v_owner_ids, v_bytes
       from (
         select bucket_id, coalesce(owner_id, '') as owner_id, sum(bytes)::bigint as bytes from (
-          select bucket_id, owner_id, files.bytes from new_rows join private.files on hash = content
+          select bucket_id, owner_id, files.bytes from new_rows join content_service.files on hash = content
           union all
-          select bucket_id, owner_id, -files.bytes from old_rows join private.files on hash = content
+          select bucket_id, owner_id, -files.bytes from old_rows join content_service.files on hash = content
         ) as both_rows group by 1, 2 having sum(bytes) <> 0
       ) as changed;
   end if;
   if v_bucket_ids is not null then
-    perform private.add_bucket_usage(bucket_ids, owner_ids, bytes) from (
+    perform content_service.add_bucket_usage(bucket_ids, owner_ids, bytes) from (
       select array_agg(bounded.bucket_id) as bucket_ids, array_agg(bounded.owner_id) as owner_ids, array_agg(bounded.bytes) as bytes
       from unnest(v_bucket_ids, v_owner_ids, v_bytes) as bounded (bucket_id, owner_id, bytes)
       join storage.buckets on buckets.id = bounded.bucket_id and (max_bytes is not null or max_bytes_of_owner is not null)
@@ -8169,10 +8169,10 @@ begin
   return null;
 end;
 $function$;
-comment on function private.tg_objects__count_usage() is 'Counts what objects take, in buckets that are bounded.';
+comment on function content_service.tg_objects__count_usage() is 'Counts what objects take, in buckets that are bounded.';
 
--- function private.tg_objects__keep_content()
-CREATE OR REPLACE FUNCTION private.tg_objects__keep_content()
+-- function content_service.tg_objects__keep_content()
+CREATE OR REPLACE FUNCTION content_service.tg_objects__keep_content()
  RETURNS trigger
  LANGUAGE plpgsql
  SET search_path TO ''
@@ -8191,49 +8191,49 @@ begin
   return NEW;
 end;
 $function$;
-comment on function private.tg_objects__keep_content() is 'Lets the owner alone name contents, and notes when an object was changed.';
+comment on function content_service.tg_objects__keep_content() is 'Lets the owner alone name contents, and notes when an object was changed.';
 
--- function private.tg_objects__release_content()
-CREATE OR REPLACE FUNCTION private.tg_objects__release_content()
+-- function content_service.tg_objects__release_content()
+CREATE OR REPLACE FUNCTION content_service.tg_objects__release_content()
  RETURNS trigger
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
 AS $function$
 begin
-  update private.files set released_at = clock_timestamp() where hash = OLD.content;
+  update content_service.files set released_at = clock_timestamp() where hash = OLD.content;
   return null;
 end;
 $function$;
-comment on function private.tg_objects__release_content() is 'Notes that a content may be without an object.';
+comment on function content_service.tg_objects__release_content() is 'Notes that a content may be without an object.';
 
--- function private.tg_webhooks__capture()
-CREATE OR REPLACE FUNCTION private.tg_webhooks__capture()
+-- function content_service.tg_webhooks__capture()
+CREATE OR REPLACE FUNCTION content_service.tg_webhooks__capture()
  RETURNS trigger
  LANGUAGE plpgsql
  SET search_path TO ''
 AS $function$
 begin
   if TG_OP = 'DELETE' then
-    perform private.drop_webhook_triggers(OLD.id);
-    delete from private.webhook_deliveries where webhook_id = OLD.id;
-    delete from private.webhook_leases where webhook_id = OLD.id;
+    perform content_service.drop_webhook_triggers(OLD.id);
+    delete from content_service.webhook_deliveries where webhook_id = OLD.id;
+    delete from content_service.webhook_leases where webhook_id = OLD.id;
   elsif TG_OP = 'INSERT' then
-    perform private.create_webhook_triggers(NEW);
+    perform content_service.create_webhook_triggers(NEW);
   elsif NEW.id <> OLD.id or NEW.events <> OLD.events
-    or private.webhook_table(NEW.id) is distinct from to_regclass(NEW.table_name)
+    or content_service.webhook_table(NEW.id) is distinct from to_regclass(NEW.table_name)
   then
-    perform private.drop_webhook_triggers(OLD.id);
-    perform private.create_webhook_triggers(NEW);
+    perform content_service.drop_webhook_triggers(OLD.id);
+    perform content_service.create_webhook_triggers(NEW);
   end if;
   notify webhooks;
   return null;
 end;
 $function$;
-comment on function private.tg_webhooks__capture() is 'Creates and drops the triggers that record the changes for a webhook, and notifies the service.';
+comment on function content_service.tg_webhooks__capture() is 'Creates and drops the triggers that record the changes for a webhook, and notifies the service.';
 
--- function private.tg_webhooks__check()
-CREATE OR REPLACE FUNCTION private.tg_webhooks__check()
+-- function content_service.tg_webhooks__check()
+CREATE OR REPLACE FUNCTION content_service.tg_webhooks__check()
  RETURNS trigger
  LANGUAGE plpgsql
  SET search_path TO ''
@@ -8258,7 +8258,7 @@ begin
     select format('%I.%I', nspname, relname) into NEW.table_name
       from pg_class join pg_namespace on pg_namespace.oid = relnamespace
       where array[nspname, relname]::text[] = v_name and relkind in ('r', 'p') and relpersistence <> 't'
-        and nspname not in ('api', 'private', 'pg_catalog', 'information_schema');
+        and nspname not in ('api', 'content_service', 'pg_catalog', 'information_schema');
     if not found then
       raise exception 'There is no table % whose changes can be sent', v_given
         using errcode = 'WRONG', detail = 'table_name', hint = 'Write the name with its schema: public.orders.';
@@ -8268,7 +8268,7 @@ begin
     -- The service sends what this role may read. The owner of the tables, and a superuser, are bound by no policy.
     if not exists (
       select from pg_roles as login
-      where not login.rolsuper and has_function_privilege(login.oid, 'private.lock_task(text)', 'execute')
+      where not login.rolsuper and has_function_privilege(login.oid, 'content_service.lock_task(text)', 'execute')
         and login.oid <> (select relowner from pg_class where oid = TG_RELID)
         and pg_has_role(login.oid, to_regrole(quote_ident(NEW.role)), v_become)
     ) then
@@ -8280,10 +8280,10 @@ begin
   return NEW;
 end;
 $function$;
-comment on function private.tg_webhooks__check() is 'Checks the table and the role of a webhook.';
+comment on function content_service.tg_webhooks__check() is 'Checks the table and the role of a webhook.';
 
--- function private.trim_tables()
-CREATE OR REPLACE FUNCTION private.trim_tables()
+-- function content_service.trim_tables()
+CREATE OR REPLACE FUNCTION content_service.trim_tables()
  RETURNS void
  LANGUAGE plpgsql
  SET search_path TO ''
@@ -8291,12 +8291,12 @@ AS $function$
 declare
   v_table record;
 begin
-  perform from private.bounds
+  perform from content_service.bounds
     where name = 'rows of auth.audit_log' and used_at < clock_timestamp() - interval '50 seconds' for update skip locked;
   if not found then
     return;
   end if;
-  update private.bounds set used_at = clock_timestamp() where name = 'rows of auth.audit_log';
+  update content_service.bounds set used_at = clock_timestamp() where name = 'rows of auth.audit_log';
 
   for v_table in
     select * from (values
@@ -8311,11 +8311,11 @@ begin
       ('auth.sessions', 'expires_at', 'least(idle_expires_at, expires_at) < now()'),
       ('auth.login_throttle', 'window_started_at', 'window_started_at < now() - interval ''15 minutes'''),
       ('auth.deleted_accounts', 'deleted_at', 'deleted_at < now() - interval ''1 day'''),
-      ('private.rate_limits', 'expire', 'expire < extract(epoch from clock_timestamp()) * 1000'),
+      ('content_service.rate_limits', 'expire', 'expire < extract(epoch from clock_timestamp()) * 1000'),
       -- Its times have no index, but the order of its ids.
       (
         'auth.audit_log', 'id', 'id in (select id from auth.audit_log order by id limit 100000)
-          and at < now() - make_interval(days => private.bound(''days of auth.audit_log'')::integer)'
+          and at < now() - make_interval(days => content_service.bound(''days of auth.audit_log'')::integer)'
       )
     ) as kept (name, age, is_over)
   loop
@@ -8323,7 +8323,7 @@ begin
       'delete from %1$s where ctid in (select ctid from %1$s where %2$s order by %3$s limit 100000 for update skip locked)',
       v_table.name, v_table.is_over, v_table.age
     );
-    if private.bound('rows of ' || v_table.name) is not null then
+    if content_service.bound('rows of ' || v_table.name) is not null then
       execute format(
         'delete from %1$s where ctid in (
           select ctid from %1$s order by %2$s limit greatest(0, (%3$s) - %4$s) for update skip locked
@@ -8331,19 +8331,19 @@ begin
         v_table.name, v_table.age,
         -- Of the table whose rows are deleted in the order of their numbers only, nothing has to be counted.
         format(case v_table.age when 'id' then 'select max(id) - min(id) + 1 from %s' else 'select count(*) from %s' end, v_table.name),
-        private.bound('rows of ' || v_table.name)
+        content_service.bound('rows of ' || v_table.name)
       );
     end if;
   end loop;
 
-  delete from private.webhook_deliveries where id in (
+  delete from content_service.webhook_deliveries where id in (
     select dead.id from api.webhooks
     cross join lateral (
-      select recorded_at from private.webhook_deliveries
+      select recorded_at from content_service.webhook_deliveries
       where webhook_id = webhooks.id and state = 'dead' order by recorded_at desc
-      offset private.bound('dead deliveries of a webhook') limit 1
+      offset content_service.bound('dead deliveries of a webhook') limit 1
     ) as newest
-    join private.webhook_deliveries as dead
+    join content_service.webhook_deliveries as dead
       on dead.webhook_id = webhooks.id and dead.state = 'dead' and dead.recorded_at <= newest.recorded_at
     limit 100000
   );
@@ -8353,33 +8353,33 @@ begin
       select token.token_hash, token.rotated_at, row_number() over (partition by token.family_id order by token.issued_at desc) as place
       from auth.refresh_tokens as token
       where token.family_id in (
-        select family_id from auth.refresh_tokens group by 1 having count(*) > private.bound('refresh tokens of a session')
+        select family_id from auth.refresh_tokens group by 1 having count(*) > content_service.bound('refresh tokens of a session')
       )
     ) as placed
-    where place > private.bound('refresh tokens of a session') and rotated_at is not null limit 100000
+    where place > content_service.bound('refresh tokens of a session') and rotated_at is not null limit 100000
   );
   delete from auth.token_sessions where id in (
     select id from (
       select session.id, row_number() over (partition by session.user_id order by session.refreshed_at desc) as place
       from auth.token_sessions as session
       where session.user_id in (
-        select user_id from auth.token_sessions group by 1 having count(*) > private.bound('token sessions of a user')
+        select user_id from auth.token_sessions group by 1 having count(*) > content_service.bound('token sessions of a user')
       )
     ) as placed
-    where place > private.bound('token sessions of a user') limit 100000
+    where place > content_service.bound('token sessions of a user') limit 100000
   );
 end;
 $function$;
-comment on function private.trim_tables() is 'Deletes what is past its time, and the oldest rows beyond the bounds of tables; called by the service as the owner.';
+comment on function content_service.trim_tables() is 'Deletes what is past its time, and the oldest rows beyond the bounds of tables; called by the service as the owner.';
 
--- function private.wake_lane(text,text)
-CREATE OR REPLACE FUNCTION private.wake_lane(lane text, caller_key text)
+-- function content_service.wake_lane(text,text)
+CREATE OR REPLACE FUNCTION content_service.wake_lane(lane text, caller_key text)
  RETURNS void
  LANGUAGE plpgsql
  SET search_path TO ''
 AS $function$
 declare
-  v_limit bigint := private.bound(case wake_lane.lane
+  v_limit bigint := content_service.bound(case wake_lane.lane
     when 'anonymous' then 'running tasks of an anonymous caller' when 'caller' then 'running tasks of a caller'
   end);
 begin
@@ -8388,10 +8388,10 @@ begin
   end if;
   -- The task that has ended does not count any more.
   if v_limit - 1 <= (
-    select count(*) from private.tasks
+    select count(*) from content_service.tasks
     where tasks.lane = wake_lane.lane and tasks.caller_key = wake_lane.caller_key and tasks.status = 'running'
   ) and exists (
-    select from private.tasks
+    select from content_service.tasks
     where tasks.lane = wake_lane.lane and tasks.caller_key = wake_lane.caller_key and tasks.status = 'queued'
       and tasks.turn is not null
   ) then
@@ -8399,30 +8399,30 @@ begin
   end if;
 end;
 $function$;
-comment on function private.wake_lane(text,text) is 'Lets the next task of a caller begin when one has ended.';
+comment on function content_service.wake_lane(text,text) is 'Lets the next task of a caller begin when one has ended.';
 
--- function private.webhook_table(uuid)
-CREATE OR REPLACE FUNCTION private.webhook_table(webhook uuid)
+-- function content_service.webhook_table(uuid)
+CREATE OR REPLACE FUNCTION content_service.webhook_table(webhook uuid)
  RETURNS regclass
  LANGUAGE sql
 BEGIN ATOMIC
  SELECT (pg_trigger.tgrelid)::regclass AS tgrelid
     FROM pg_trigger
-   WHERE ((pg_trigger.tgfoid = ('private.tg__webhook()'::regprocedure)::oid) AND (pg_trigger.tgparentid = (0)::oid) AND (pg_trigger.tgargs = (convert_to((webhook_table.webhook)::text, 'UTF8'::name) || '\x00'::bytea)))
+   WHERE ((pg_trigger.tgfoid = ('content_service.tg__webhook()'::regprocedure)::oid) AND (pg_trigger.tgparentid = (0)::oid) AND (pg_trigger.tgargs = (convert_to((webhook_table.webhook)::text, 'UTF8'::name) || '\x00'::bytea)))
   LIMIT 1;
 END;
-comment on function private.webhook_table(uuid) is 'The table that has the triggers of a webhook, whatever it is called by now.';
+comment on function content_service.webhook_table(uuid) is 'The table that has the triggers of a webhook, whatever it is called by now.';
 
--- function private.webhook_trigger_name(uuid,text)
-CREATE OR REPLACE FUNCTION private.webhook_trigger_name(webhook uuid, event text)
+-- function content_service.webhook_trigger_name(uuid,text)
+CREATE OR REPLACE FUNCTION content_service.webhook_trigger_name(webhook uuid, event text)
  RETURNS text
  LANGUAGE sql
  IMMUTABLE
 RETURN ((('_950_webhook_'::text || lower(event)) || '_'::text) || replace((webhook)::text, '-'::text, ''::text));
-comment on function private.webhook_trigger_name(uuid,text) is 'The name of the trigger that records one kind of change for a webhook.';
+comment on function content_service.webhook_trigger_name(uuid,text) is 'The name of the trigger that records one kind of change for a webhook.';
 
--- function private.withdraw_task(uuid,text)
-CREATE OR REPLACE FUNCTION private.withdraw_task(id uuid, owner text)
+-- function content_service.withdraw_task(uuid,text)
+CREATE OR REPLACE FUNCTION content_service.withdraw_task(id uuid, owner text)
  RETURNS text
  LANGUAGE plpgsql
  SET search_path TO ''
@@ -8430,21 +8430,21 @@ AS $function$
 declare
   v_status text;
 begin
-  select status into v_status from private.tasks
+  select status into v_status from content_service.tasks
     where tasks.id = withdraw_task.id and tasks.owner = withdraw_task.owner for update skip locked;
   if not found then
     return (
-      select 'running' from private.tasks where tasks.id = withdraw_task.id and tasks.owner = withdraw_task.owner
+      select 'running' from content_service.tasks where tasks.id = withdraw_task.id and tasks.owner = withdraw_task.owner
     );
   end if;
   if v_status <> 'running' then
-    delete from private.tasks where tasks.id = withdraw_task.id;
+    delete from content_service.tasks where tasks.id = withdraw_task.id;
     perform graphile_worker.remove_job(withdraw_task.id::text);
   end if;
   return v_status;
 end;
 $function$;
-comment on function private.withdraw_task(uuid,text) is 'Withdraws a task that has not begun, and deletes a finished one; returns its status, or null when there is none.';
+comment on function content_service.withdraw_task(uuid,text) is 'Withdraws a task that has not begun, and deletes a finished one; returns its status, or null when there is none.';
 
 -- function public.articles_matching(text)
 CREATE OR REPLACE FUNCTION public.articles_matching(keyword text)
@@ -9105,13 +9105,13 @@ grant execute on function storage.search(text,text,integer,integer,integer,text,
 comment on function storage.search(text,text,integer,integer,integer,text,text,text) is 'One page of the folders and objects of a folder, as Supabase''s function of this name.';
 
 -- event trigger log_whole_rows
-create event trigger log_whole_rows on ddl_command_end when tag in ('CREATE TABLE', 'CREATE TABLE AS', 'SELECT INTO') execute function private.tg__log_whole_rows();
+create event trigger log_whole_rows on ddl_command_end when tag in ('CREATE TABLE', 'CREATE TABLE AS', 'SELECT INTO') execute function content_service.tg__log_whole_rows();
 
 -- event trigger publish_rows
-create event trigger publish_rows on ddl_command_end when tag in ('CREATE TABLE', 'CREATE TABLE AS', 'SELECT INTO', 'ALTER TABLE') execute function private.tg__publish_rows();
+create event trigger publish_rows on ddl_command_end when tag in ('CREATE TABLE', 'CREATE TABLE AS', 'SELECT INTO', 'ALTER TABLE') execute function content_service.tg__publish_rows();
 
 -- event trigger schema_changed
-create event trigger schema_changed on ddl_command_end execute function private.tg__schema_changed();
+create event trigger schema_changed on ddl_command_end execute function content_service.tg__schema_changed();
 
 -- event trigger schema_dropped
-create event trigger schema_dropped on sql_drop execute function private.tg__schema_changed();
+create event trigger schema_dropped on sql_drop execute function content_service.tg__schema_changed();

@@ -1,9 +1,9 @@
 -- For a database that is served without the migrations: tells the service of each change of the schema, which it otherwise
 -- notices by looking every few seconds. It may be run again. Only a superuser may create event triggers, or who is as good
 -- as one at your provider.
-create schema if not exists content_service;
+create schema if not exists content_service_watch;
 
-create or replace function content_service.tell_of_schema_change() returns event_trigger
+create or replace function content_service_watch.tell_of_schema_change() returns event_trigger
 language plpgsql set search_path = '' as $$
 begin
   if tg_event = 'sql_drop' then
@@ -24,7 +24,7 @@ end $$;
 
 drop event trigger if exists content_service_changed;
 create event trigger content_service_changed on ddl_command_end
-  execute function content_service.tell_of_schema_change();
+  execute function content_service_watch.tell_of_schema_change();
 drop event trigger if exists content_service_dropped;
 create event trigger content_service_dropped on sql_drop
-  execute function content_service.tell_of_schema_change();
+  execute function content_service_watch.tell_of_schema_change();

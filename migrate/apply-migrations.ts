@@ -192,12 +192,21 @@ async function runInChildProcess(job: RunnerJob): Promise<RunnerError | null> {
 }
 
 /** The failed migration is the first of its history that is not recorded as applied. */
+/** The schema of the service was called `private` before the first release. */
+function formerSchemaHint({ message, ...fields }: RunnerError["error"]): { readonly hint?: string } {
+  if ((fields as Partial<pg.DatabaseError>).code !== "3F000" || !message.includes('"private"')) return {};
+  const hint =
+    "The schema of the service is called content_service. If you mean that one, write its name, and add the line " +
+    "--! AllowInvalidHash to the head of the file; a schema of your own has to be created.";
+  return { hint };
+}
+
 async function toMigrationError(
   url: string,
   histories: readonly MigrationHistory[],
   { history, error }: RunnerError,
 ): Promise<Error> {
-  const failed = Object.assign(new Error(error.message), error);
+  const failed = Object.assign(new Error(error.message), error, history === "project" ? formerSchemaHint(error) : {});
   return withClient(url, async (client) => {
     const committed = await committedMigrations(histories.find(({ name }) => name === history)!);
     const migration = committed[(await countApplied(client)).get(history) ?? 0];

@@ -68,7 +68,7 @@ const STATEMENT_PATTERNS: readonly [RegExp, (match: RegExpExecArray, object: str
 
 /** Objects that the service creates without migrations: the task queue, the record of migrations, the trigger of `--watch-only`. */
 const SERVICE_OBJECTS =
-  /(^schema | )"?(graphile_worker|graphile_migrate|content_service)\b|^event trigger content_service_/;
+  /(^schema | )"?(graphile_worker|graphile_migrate|content_service_watch)\b|^event trigger content_service_/;
 export const COMPARED_PARTS = [...SCHEMA_PARTS.filter((part) => part !== grants), singleGrants];
 
 /**

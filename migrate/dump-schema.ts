@@ -203,7 +203,7 @@ const triggers = `
     ) as statement
   from pg_trigger as trigger
   join pg_class as class on class.oid = tgrelid ${joinOwnSchema("pg_class", "class.oid", "class.relnamespace")}
-  where not tgisinternal and tgfoid is distinct from to_regprocedure('private.tg__webhook()')`;
+  where not tgisinternal and tgfoid is distinct from to_regprocedure('content_service.tg__webhook()')`;
 
 /** Row-level security and replica identity. */
 const rowSettings = `

@@ -1,6 +1,6 @@
 import { toIsoTime } from "./codecs.ts";
 
-/** The payload of a trigger's NOTIFY on channel `graphql` (private.tg__event in db/): operation, table, and keys of the row as text. */
+/** The payload of a trigger's NOTIFY on channel `graphql` (content_service.tg__event in db/): operation, table, and keys of the row as text. */
 export type RowEvent = {
   readonly s: string;
   readonly t: string;

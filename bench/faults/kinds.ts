@@ -71,8 +71,10 @@ export const FAULTS = {
   }),
   "connections exhausted": fault(exhaustConnections),
   "catalogue locked": withLocks("pg_catalog.pg_proc"),
-  "queue locked": withLocks("private.tasks, graphile_worker._private_jobs, graphile_worker._private_known_crontabs"),
-  "webhooks locked": withLocks("api.webhooks, private.webhook_deliveries"),
+  "queue locked": withLocks(
+    "content_service.tasks, graphile_worker._private_jobs, graphile_worker._private_known_crontabs",
+  ),
+  "webhooks locked": withLocks("api.webhooks, content_service.webhook_deliveries"),
   "read-only": withSetting("default_transaction_read_only = on", true),
   "read-only, sessions kept": withSetting("default_transaction_read_only = on", false),
   "statement timeout": withSetting("statement_timeout = '5ms'", true),

@@ -24,10 +24,10 @@ export async function collectNow(owner: pg.ClientBase, store: FileStore): Promis
 
 /** Files that are left after everything was deleted and collected. */
 export async function countFilesLeft(owner: pg.ClientBase, store: FileStore): Promise<number> {
-  await owner.query("delete from storage.objects; delete from private.unfinished_uploads");
+  await owner.query("delete from storage.objects; delete from content_service.unfinished_uploads");
   await store.removeDrafts(-60_000);
   await store.uploads().removeOlder(-60_000);
-  for await (const hashes of store.list()) await owner.query("select private.note_stray_files($1)", [hashes]);
+  for await (const hashes of store.list()) await owner.query("select content_service.note_stray_files($1)", [hashes]);
   await collectNow(owner, store);
   let left = 0;
   for await (const hashes of store.list()) left += hashes.length;

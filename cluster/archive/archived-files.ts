@@ -7,19 +7,24 @@ import type { ArchiveLine } from "./archive-format.ts";
 /** A multiple of three, so that pieces of base64 can be joined. */
 const CHUNK_BYTES = 96 * 1024;
 
-/** Contents that objects and parts of uploads name, in the snapshot of the transaction; databases of earlier versions have no parts. */
-const namedFiles = (hasParts: boolean) => `
-  select hash from private.files where exists (select from storage.objects where objects.content = files.hash)
-    ${hasParts ? "or exists (select from private.upload_parts where upload_parts.content = files.hash)" : ""} order by hash`;
-const HAS_FILES = `
-  select pg_catalog.to_regclass('private.files') is not null and pg_catalog.to_regclass('storage.objects') is not null as has_files,
-    pg_catalog.to_regclass('private.upload_parts') is not null as has_parts`;
+/** Contents that objects and parts of uploads name, in the snapshot of the transaction. */
+const namedFiles = ({ schema, hasParts }: FileTables) => `
+  select hash from ${schema}.files where exists (select from storage.objects where objects.content = files.hash)
+    ${hasParts ? `or exists (select from ${schema}.upload_parts where upload_parts.content = files.hash)` : ""} order by hash`;
+
+/** The schema of the service is `private` in databases of earlier versions, some of which have no parts of uploads. */
+type FileTables = { readonly schema: "content_service" | "private"; readonly hasParts: boolean };
+const FILE_TABLES = `
+  select schema, pg_catalog.to_regclass(schema operator(pg_catalog.||) '.upload_parts') is not null as "hasParts"
+  from pg_catalog.unnest('{content_service,private}'::pg_catalog.text[]) with ordinality as known (schema, position)
+  where pg_catalog.to_regclass(schema operator(pg_catalog.||) '.files') is not null and pg_catalog.to_regclass('storage.objects') is not null
+  order by position limit 1`;
 
 /** The contents of the database's objects. Bytes stay for a day after their row, so those of the snapshot are still there. */
 export async function* fileLines(client: pg.ClientBase, store: FileStore): AsyncGenerator<ArchiveLine> {
-  const { rows: found } = await client.query<{ has_files: boolean; has_parts: boolean }>(HAS_FILES);
-  if (!found[0]!.has_files) return;
-  const { rows } = await client.query<{ hash: string }>(namedFiles(found[0]!.has_parts));
+  const [tables] = (await client.query<FileTables>(FILE_TABLES)).rows;
+  if (!tables) return;
+  const { rows } = await client.query<{ hash: string }>(namedFiles(tables));
   for (const { hash } of rows) {
     const file = await store.open(hash);
     if (!file) {

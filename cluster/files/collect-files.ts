@@ -16,7 +16,7 @@ export async function collectFiles(store: FileStore, asOwner: AsOwner, grace?: s
   for (;;) {
     const count = await inOwnerTransaction(asOwner, async (client) => {
       const { rows } = await client.query<{ hash: string }>(
-        "select hash::pg_catalog.text from private.take_unused_files($1::interval, $2) as hash",
+        "select hash::pg_catalog.text from content_service.take_unused_files($1::interval, $2) as hash",
         [lasting, PORTION],
       );
       // Before the commit: until then nobody can name these contents again.
@@ -34,11 +34,13 @@ export async function noteStrayFiles(store: FileStore, asOwner: AsOwner): Promis
   await store.removeDrafts(pause);
   await store.uploads().removeOlder(pause);
   for await (const hashes of store.list()) {
-    await asOwner((client) => client.query("select private.note_stray_files($1)", [hashes]));
+    await asOwner((client) => client.query("select content_service.note_stray_files($1)", [hashes]));
   }
 }
 
 /** Releases the parts of uploads that nobody has finished. */
 export async function expireUploads(asOwner: AsOwner): Promise<void> {
-  await asOwner((client) => client.query("select private.expire_uploads($1)", [`${LONGEST_PAUSE_MS.plenty} ms`]));
+  await asOwner((client) =>
+    client.query("select content_service.expire_uploads($1)", [`${LONGEST_PAUSE_MS.plenty} ms`]),
+  );
 }

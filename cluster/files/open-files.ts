@@ -9,7 +9,7 @@ import { makeFolderStore } from "./folder-store.ts";
 import { makeS3Store } from "./s3-store.ts";
 
 /** Those of a database that was not migrated yet are not served. */
-const HAS_FILES = "select where pg_catalog.to_regclass('private.upload_parts') is not null";
+const HAS_FILES = "select where pg_catalog.to_regclass('content_service.upload_parts') is not null";
 
 export type Files = {
   readonly store: FileStore;

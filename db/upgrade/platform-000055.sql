@@ -1,10 +1,8 @@
--- From the histories of 22 November 2026 (commit 6bd84e18) to the present ones, which were written anew. For each migration of the former
+-- From the histories of 22 November 2026 (commit 6bd84e18) to those that platform-000022.sql goes on from. For each migration of the former
 -- histories that a database does not have: its changes of tables, then those functions of the present histories that it had made or
 -- replaced, then what needs these functions.
 --! from platform/000055 sha1:fc0a08c0b94286fc915871073d3e8b5165105664
 --! from content/000010 sha1:df3a11c3be2bd4870532b22d526bc4e650f3ad6a
---! to platform/000022 sha1:7e26a5f93d6cf60524cdbc42d7bbc39e98d54f5e
---! to content/000004 sha1:114070e9de35672f447442d7dea469d3f0f005b3
 
 --! migration platform/000056 sha1:cf3a57cf393a6eb3bdda47b142ad93a410936971
 -- How much callers may make the tables of the service grow. Operators change the numbers.
@@ -82,9 +80,9 @@ begin atomic
 end;
 drop function if exists private.queue_call(text, jsonb, text, jsonb, timestamptz, text, interval);
 drop function if exists private.begin_task(uuid);
---! functions private.bound private.claim_response private.store_response private.maintain_responses private.task_lane private.check_task_bounds
---! functions private.queue_task private.queue_call api.enqueue_as api.enqueue private.start_schedule_run private.begin_task private.wake_lane
---! functions private.requeue_task private.fail_task private.finish_task private.maintain_tasks
+--! functions content_service.bound content_service.claim_response content_service.store_response content_service.maintain_responses content_service.task_lane content_service.check_task_bounds
+--! functions content_service.queue_task content_service.queue_call api.enqueue_as api.enqueue content_service.start_schedule_run content_service.begin_task content_service.wake_lane
+--! functions content_service.requeue_task content_service.fail_task content_service.finish_task content_service.maintain_tasks
 
 --! migration platform/000057 sha1:4be4e296ca2b00eb9290d8dcb1aa3ac2f73aab6d
 alter table auth.mail_tokens
@@ -127,7 +125,7 @@ insert into private.bounds (name, bound) values
   ('refresh tokens of a session', 1000),
   ('token sessions of a user', 1000)
   on conflict (name) do nothing;
---! functions private.trim_tables
+--! functions content_service.trim_tables
 
 --! migration platform/000061 sha1:b5fb6ba4a16ee91c6984f2dfa9a9d671ce756357
 -- Without a default: Postgres refuses one while functions with a standard body take a row of the table.
@@ -167,11 +165,11 @@ update api.schedule_runs as run
   );
 drop index if exists api.schedule_runs_unfinished;
 create unique index schedule_runs_unfinished on api.schedule_runs (schedule) where status in ('queued', 'running');
---! functions private.start_schedule_run
+--! functions content_service.start_schedule_run
 
 --! migration platform/000067 sha1:8359cb3fffec9402115b20da8bddba752d3d321d
 -- Each job runs tasks until none is due, and a million of them that become due at once hold no other back.
---! functions private.begin_task private.wake_lane private.remove_spent_jobs
+--! functions content_service.begin_task content_service.wake_lane content_service.remove_spent_jobs
 
 --! migration platform/000068 sha1:6f52e66bd6248a2d0541eba7c5db2f5fda9649ae
 --! functions auth.call_claims_hook
@@ -228,7 +226,7 @@ comment on column private.kept_answer_counts.keys is 'The number of responses.';
 comment on column private.kept_answer_counts.bytes is 'The size of the responses.';
 comment on column private.kept_answer_counts.number is 'The number of the last response that was counted.';
 comment on column private.kept_answer_counts.counted_at is 'When they were counted.';
---! functions private.responses_of_caller private.count_responses private.claim_response private.store_response private.maintain_responses
+--! functions content_service.responses_of_caller content_service.count_responses content_service.claim_response content_service.store_response content_service.maintain_responses
 
 --! migration content/000011 sha1:3bd99188d349c59daf287ea06bfd205a43f8f67a
 -- The home of name and address is public.users.
@@ -258,8 +256,8 @@ create trigger _200_rename_account_by_request after update of email on public.us
 --! functions api.translated_title api.matching_articles api.related_articles api.search_articles public.articles_summary public.articles_title
 --! functions public.articles_related_articles public.articles_matching public.search
 -- String bodies: with standard bodies, current releases of Postgres refuse new columns of public.articles that have a default, and generated
--- ones. Their names are resolved as the caller, who has no USAGE on schema private, so what they call is in schema api.
-drop function if exists private.translated_title;
+-- ones. Their names are resolved as the caller, who has no USAGE on schema content_service, so what they call is in schema api.
+drop function if exists content_service.translated_title;
 
 --! migration content/000015 sha1:40dbfa70a32309bc20313158ceedd17a4b0b1dd8
 --! functions public.users_own_email public.me auth.withhold_addresses auth.set_users_access

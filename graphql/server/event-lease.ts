@@ -126,11 +126,11 @@ export class EventLease {
   }
 }
 
-const RENEW_LEASE = 'select was_awaited as "wasAwaited", at, writers from private.await_events($1)';
+const RENEW_LEASE = 'select was_awaited as "wasAwaited", at, writers from content_service.await_events($1)';
 const READ_STILL_WRITING = `
   select array(
     select virtualtransaction from pg_catalog.pg_locks
-    where locktype = 'relation' and relation = 'private.events_awaited_until'::pg_catalog.regclass
+    where locktype = 'relation' and relation = 'content_service.events_awaited_until'::pg_catalog.regclass
       and database = (select oid from pg_catalog.pg_database where datname = pg_catalog.current_database())
       and virtualtransaction = any ($1)
   ) as writers`;
@@ -147,7 +147,7 @@ export function makeLeaseQueries({ asOwner, log }: LeaseDependencies): LeaseQuer
   const withoutLease = (error: unknown): null => {
     const code = error instanceof pg.DatabaseError ? error.code : undefined;
     if (code === INSUFFICIENT_PRIVILEGE)
-      log.warn("subscriptions receive no events: the login role may not execute private.await_events");
+      log.warn("subscriptions receive no events: the login role may not execute content_service.await_events");
     else if (!NO_LEASE_SQLSTATES.includes(code)) throw error;
     isNeeded = false;
     return null;

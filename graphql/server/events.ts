@@ -9,12 +9,12 @@ import { EventLease, type LeaseQueries } from "./event-lease.ts";
 import { EventQueue } from "./subscription-delivery.ts";
 
 const READ_LAST_NUMBER = `select (case when is_called then last_value else 0 end)::pg_catalog.float8 as last,
-  ${CURRENT_TIMELINE} as timeline from private.event_number`;
+  ${CURRENT_TIMELINE} as timeline from content_service.event_number`;
 // A transaction that took a number holds a lock until it ends. Queried second, so that no transaction is missed in between.
 const READ_SETTLED = `
   select not exists (
     select from pg_catalog.pg_locks
-    where locktype = 'relation' and relation = 'private.event_number'::pg_catalog.regclass and mode = 'RowExclusiveLock'
+    where locktype = 'relation' and relation = 'content_service.event_number'::pg_catalog.regclass and mode = 'RowExclusiveLock'
       and database = (select oid from pg_catalog.pg_database where datname = pg_catalog.current_database())
   ) as "isSettled"`;
 

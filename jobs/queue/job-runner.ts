@@ -226,7 +226,7 @@ function workerLogFunction(log: Logger): LogFunctionFactory {
 /** Queries the catalogue, because that is no error if the schema does not exist or is not accessible. */
 const HAS_TASKS = `
   select from pg_catalog.pg_class
-  where relnamespace = (select oid from pg_catalog.pg_namespace where nspname = 'private') and relname = 'tasks'
+  where relnamespace = (select oid from pg_catalog.pg_namespace where nspname = 'content_service') and relname = 'tasks'
     and pg_catalog.has_schema_privilege(relnamespace, 'usage') and pg_catalog.has_table_privilege(oid, 'insert')
     and pg_catalog.has_database_privilege(pg_catalog.current_database(), 'create')`;
 
@@ -240,8 +240,8 @@ const COUNT_TASKS = `
   select pg_catalog.count(*) filter (where status = 'queued' and run_at <= pg_catalog.now())::int as queued,
     pg_catalog.count(*) filter (where status = 'queued' and run_at > pg_catalog.now())::int as scheduled,
     pg_catalog.count(*) filter (where status = 'running')::int as running,
-    (select pg_catalog.count(*)::int from private.tasks where status = 'failed') as failed
-  from private.tasks where finished_at is null`;
+    (select pg_catalog.count(*)::int from content_service.tasks where status = 'failed') as failed
+  from content_service.tasks where finished_at is null`;
 
 /** Scheduled tasks are queued, but not due yet. Failed ones are kept for a day. */
 type TaskCounts = {
@@ -258,17 +258,17 @@ export async function countTasks(asOwner: AsOwner): Promise<TaskCounts> {
 }
 
 const READ_TASKS = `
-  select (select pg_catalog.count(*)::integer from private.tasks where status = 'queued' and finished_at is null) as queued,
-    (select pg_catalog.count(*)::integer from private.tasks where status = 'running' and finished_at is null) as running,
-    (select pg_catalog.count(*)::integer from private.tasks where status = 'failed') as failed,
+  select (select pg_catalog.count(*)::integer from content_service.tasks where status = 'queued' and finished_at is null) as queued,
+    (select pg_catalog.count(*)::integer from content_service.tasks where status = 'running' and finished_at is null) as running,
+    (select pg_catalog.count(*)::integer from content_service.tasks where status = 'failed') as failed,
     (
       select coalesce(pg_catalog.jsonb_agg(pg_catalog.to_jsonb(recent.*) order by recent.created_at desc), '[]')
       from (
         (
-          select id, work, owner, status, created_at, started_at, finished_at, null::pg_catalog.jsonb as error from private.tasks
+          select id, work, owner, status, created_at, started_at, finished_at, null::pg_catalog.jsonb as error from content_service.tasks
           where finished_at is null order by created_at limit 20
         ) union all (
-          select id, work, owner, status, created_at, started_at, finished_at, error from private.tasks
+          select id, work, owner, status, created_at, started_at, finished_at, error from content_service.tasks
           where status = 'failed' order by finished_at desc limit 20
         )
       ) as recent

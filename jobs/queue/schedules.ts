@@ -76,16 +76,16 @@ export class Schedules {
 
 /** The database's time if a minute has begun that is not processed. */
 const FIND_LATE =
-  "select pg_catalog.now() as now from private.schedule_clock where processed < pg_catalog.date_trunc('minute', pg_catalog.now())";
+  "select pg_catalog.now() as now from content_service.schedule_clock where processed < pg_catalog.date_trunc('minute', pg_catalog.now())";
 
-const BEGIN_MINUTES = "select processed, until, was_set_back from private.begin_schedule_minutes($1)";
+const BEGIN_MINUTES = "select processed, until, was_set_back from content_service.begin_schedule_minutes($1)";
 /** A schedule that is being changed is processed in the next minute. */
 const READ_SCHEDULES = `
   select name, cron, time_zone as "timeZone", catch_up as "catchUp",
     coalesce(next_run_at - interval '1 minute', pg_catalog.date_trunc('minute', changed_at)) as after
   from api.schedules where is_enabled and (next_run_at is null or next_run_at <= $1)
   order by name for no key update skip locked`;
-const RECORD_MINUTES = "select schedule, status, runs::int from private.record_schedule_minutes($1, $2)";
+const RECORD_MINUTES = "select schedule, status, runs::int from content_service.record_schedule_minutes($1, $2)";
 
 type Minutes = { readonly processed: Date; readonly until: Date; readonly was_set_back: boolean };
 
@@ -181,7 +181,7 @@ function logRuns(log: Pick<Logger, "warn">, recorded: readonly RecordedRuns[]): 
 /** The number of schedules with a metric of their own. */
 const MAX_MEASURED_SCHEDULES = 100;
 const READ_STATE = `
-  select (select processed from private.schedule_clock) as processed,
+  select (select processed from content_service.schedule_clock) as processed,
     (
       select coalesce(pg_catalog.jsonb_object_agg(status, runs), '{}') from (
         select status, pg_catalog.count(*) as runs from api.schedule_runs where planned_at > pg_catalog.now() - interval '1 hour' group by status

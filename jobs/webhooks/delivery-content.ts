@@ -22,7 +22,7 @@ type DeliveryContent =
   | { readonly kind: "unsendable"; readonly reason: string };
 
 const HIDDEN: DeliveryContent = { kind: "hidden" };
-/** The start of a row that was too large to be recorded: private.large_row. */
+/** The start of a row that was too large to be recorded: content_service.large_row. */
 const REDUCED_ROW = '{"": true';
 
 type ScopeOptions = {

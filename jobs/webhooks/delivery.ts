@@ -9,7 +9,7 @@ export type Webhook = {
   readonly maxAttempts: number;
 };
 
-/** A row of `private.webhook_deliveries`, reduced to what the webhook's role may read. */
+/** A row of `content_service.webhook_deliveries`, reduced to what the webhook's role may read. */
 export type Delivery = {
   /** The same in all attempts, in all processes: `webhook-id`. */
   readonly id: string;

@@ -100,13 +100,13 @@ const HAS_WEBHOOKS = `
   select from pg_catalog.pg_class
   where relnamespace = (select oid from pg_catalog.pg_namespace where nspname = 'api') and relname = 'webhooks'
     and pg_catalog.has_schema_privilege(relnamespace, 'usage') and pg_catalog.has_table_privilege(oid, 'select, update')
-    and pg_catalog.has_schema_privilege(pg_catalog.to_regnamespace('private')::pg_catalog.oid, 'usage') and pg_catalog.has_table_privilege(pg_catalog.to_regclass('private.webhook_deliveries'), 'delete')`;
+    and pg_catalog.has_schema_privilege(pg_catalog.to_regnamespace('content_service')::pg_catalog.oid, 'usage') and pg_catalog.has_table_privilege(pg_catalog.to_regclass('content_service.webhook_deliveries'), 'delete')`;
 
 const LEASE = `
   with webhooks as materialized (
     select * from api.webhooks where is_enabled and disabled_because is null
   ), leased as (
-    insert into private.webhook_leases as lease (webhook_id, holder, expires_at)
+    insert into content_service.webhook_leases as lease (webhook_id, holder, expires_at)
     select id, $1, pg_catalog.clock_timestamp() operator(pg_catalog.+) (${LEASE_MS} operator(pg_catalog.*) interval '1 millisecond') from webhooks order by id
     on conflict (webhook_id) do update set holder = excluded.holder, expires_at = excluded.expires_at
       where lease.holder = excluded.holder or lease.expires_at < pg_catalog.clock_timestamp()
@@ -120,15 +120,15 @@ const LEASE = `
     end as "expiresInMs"
   from webhooks
     left join leased on leased.webhook_id = webhooks.id
-    left join private.webhook_leases as other on other.webhook_id = webhooks.id and leased.webhook_id is null`;
+    left join content_service.webhook_leases as other on other.webhook_id = webhooks.id and leased.webhook_id is null`;
 
 const RELEASE = `
-  update private.webhook_leases set holder = null, expires_at = '-infinity'
+  update content_service.webhook_leases set holder = null, expires_at = '-infinity'
   where holder = $1 and (webhook_id = $2 or $2 is null)`;
 
 const READ_DELAYED = `
   select key, moved_to as "movedTo", extract(epoch from due_at operator(pg_catalog.-) pg_catalog.clock_timestamp()) operator(pg_catalog.*) 1000 as "delayMs"
-  from private.webhook_deliveries where webhook_id = $1 and state = 'pending' and due_at > pg_catalog.clock_timestamp()`;
+  from content_service.webhook_deliveries where webhook_id = $1 and state = 'pending' and due_at > pg_catalog.clock_timestamp()`;
 
 /**
  * A key that a row with a blocked key has moved to is blocked, too, and one that a row has left for a blocked key. The size of a change is
@@ -139,13 +139,13 @@ const READ_PAGE = `
     select pg_catalog.unnest($3::pg_catalog.text[])
     union
     select case when delivery.key = blocked.key then delivery.moved_to else delivery.key end
-    from blocked join private.webhook_deliveries as delivery on blocked.key in (delivery.key, delivery.moved_to)
+    from blocked join content_service.webhook_deliveries as delivery on blocked.key in (delivery.key, delivery.moved_to)
     where delivery.webhook_id = $1 and delivery.moved_to is not null and delivery.state = 'pending'
   ), page as (
     select *, pg_catalog.sum(coalesce(pg_catalog.octet_length(old::pg_catalog.text), 0) operator(pg_catalog.+) coalesce(pg_catalog.octet_length(new::pg_catalog.text), 0))
       over (order by id rows between unbounded preceding and 1 preceding) as bytes_before
     from (
-      select * from private.webhook_deliveries
+      select * from content_service.webhook_deliveries
       where webhook_id = $1 and state = 'pending' and id <> all ($2::bigint[])
         and not key = any (array(select key from blocked)) and not coalesce(moved_to = any (array(select key from blocked)), false)
       order by id limit $5
@@ -165,15 +165,15 @@ const READ_PAGE = `
  */
 const COMPLETE = `
   with lease as materialized (
-    select from private.webhook_leases where webhook_id = $1 and holder = $2 for update
+    select from content_service.webhook_leases where webhook_id = $1 and holder = $2 for update
   ), delivered as (
-    update private.webhook_leases set delivered_at = pg_catalog.clock_timestamp()
+    update content_service.webhook_leases set delivered_at = pg_catalog.clock_timestamp()
     where webhook_id = $1 and $8 and exists (select from lease)
       and coalesce(delivered_at < pg_catalog.clock_timestamp() operator(pg_catalog.-) interval '5 seconds', true)
   ), done as (
-    delete from private.webhook_deliveries where id = any ($3::bigint[]) and exists (select from lease)
+    delete from content_service.webhook_deliveries where id = any ($3::bigint[]) and exists (select from lease)
   ), failed as (
-    update private.webhook_deliveries as delivery
+    update content_service.webhook_deliveries as delivery
     set attempts = failure.attempts, last_error = failure.reason,
       state = case when failure.delay is null then 'dead' else 'pending' end,
       due_at = pg_catalog.clock_timestamp() operator(pg_catalog.+) (failure.delay operator(pg_catalog.*) interval '1 millisecond')
@@ -184,11 +184,11 @@ const COMPLETE = `
 
 const READ_BACKLOG = `
   select
-    (select pg_catalog.count(*)::int from (select from private.webhook_deliveries where state = 'pending' limit 1000000) as pending) as pending,
-    (select pg_catalog.count(*)::int from (select from private.webhook_deliveries where state = 'dead' limit 1000000) as dead) as dead,
+    (select pg_catalog.count(*)::int from (select from content_service.webhook_deliveries where state = 'pending' limit 1000000) as pending) as pending,
+    (select pg_catalog.count(*)::int from (select from content_service.webhook_deliveries where state = 'dead' limit 1000000) as dead) as dead,
     coalesce(extract(epoch from pg_catalog.clock_timestamp() operator(pg_catalog.-) pg_catalog.min(recorded_at)), 0)::pg_catalog.float8 as "oldestSeconds"
   from api.webhooks left join lateral (
-    select recorded_at from private.webhook_deliveries
+    select recorded_at from content_service.webhook_deliveries
     where webhook_id = webhooks.id and state = 'pending' order by id limit 1
   ) as first on true`;
 
@@ -199,27 +199,27 @@ const READ_STATES = `
     webhook.disabled_because as "disabledBecause", pending.count as pending, oldest.recorded_at as "oldestAt", dead.count as dead,
     lease.delivered_at as "deliveredAt", failed.last_error as "lastError"
   from api.webhooks as webhook
-    left join private.webhook_leases as lease on lease.webhook_id = webhook.id
+    left join content_service.webhook_leases as lease on lease.webhook_id = webhook.id
     cross join lateral (
       select pg_catalog.count(*)::int from (
-        select from private.webhook_deliveries where webhook_id = webhook.id and state = 'pending' limit $1
+        select from content_service.webhook_deliveries where webhook_id = webhook.id and state = 'pending' limit $1
       ) as counted
     ) as pending
     cross join lateral (
       select pg_catalog.count(*)::int from (
-        select from private.webhook_deliveries where webhook_id = webhook.id and state = 'dead' limit $1
+        select from content_service.webhook_deliveries where webhook_id = webhook.id and state = 'dead' limit $1
       ) as counted
     ) as dead
     left join lateral (
-      select recorded_at from private.webhook_deliveries
+      select recorded_at from content_service.webhook_deliveries
       where webhook_id = webhook.id and state = 'pending' order by id limit 1
     ) as oldest on true
     left join lateral (
       (
-        select id, last_error from private.webhook_deliveries
+        select id, last_error from content_service.webhook_deliveries
         where webhook_id = webhook.id and due_at is not null order by due_at desc limit 1
       ) union all (
-        select id, last_error from private.webhook_deliveries
+        select id, last_error from content_service.webhook_deliveries
         where webhook_id = webhook.id and state = 'dead' order by recorded_at desc limit 1
       ) order by id desc limit 1
     ) as failed on true
@@ -227,7 +227,7 @@ const READ_STATES = `
 
 const DISABLE = `
   update api.webhooks set disabled_because = $3, is_enabled = is_enabled and not $4
-  where id = $1 and exists (select from private.webhook_leases where webhook_id = $1 and holder = $2)`;
+  where id = $1 and exists (select from content_service.webhook_leases where webhook_id = $1 and holder = $2)`;
 
 export async function hasWebhooks(asOwner: AsOwner): Promise<boolean> {
   const { rowCount } = await asOwner((client) => client.query(HAS_WEBHOOKS));
@@ -274,7 +274,7 @@ export class WebhookStore {
 
   /** Follows renamed tables, and creates missing triggers. */
   async maintain(): Promise<void> {
-    await this.#query("select private.maintain_webhooks()", []);
+    await this.#query("select content_service.maintain_webhooks()", []);
   }
 
   async readDelayed(

@@ -8,15 +8,15 @@ const MAX_NAME = 200;
 const MAX_TEXT = 50_000;
 const QUERY_FIELDS = { name: TEXT, text: TEXT };
 
-const HAS_QUERIES = "select pg_catalog.to_regclass('private.shared_queries') is not null as has";
-const LIST = "select name, text, saved_by, saved_at from private.shared_queries order by name";
+const HAS_QUERIES = "select pg_catalog.to_regclass('content_service.shared_queries') is not null as has";
+const LIST = "select name, text, saved_by, saved_at from content_service.shared_queries order by name";
 const IS_FULL = `select pg_catalog.count(*) operator(pg_catalog.>=) ${MAX_QUERIES} as full
-  from private.shared_queries where name operator(pg_catalog.<>) $1`;
-const SAVE = `insert into private.shared_queries (name, text, saved_by) values ($1, $2, $3)
+  from content_service.shared_queries where name operator(pg_catalog.<>) $1`;
+const SAVE = `insert into content_service.shared_queries (name, text, saved_by) values ($1, $2, $3)
   on conflict on constraint shared_queries_pkey do update
   set text = excluded.text, saved_by = excluded.saved_by, saved_at = pg_catalog.now()
   returning name, text, saved_by, saved_at`;
-const DELETE = "delete from private.shared_queries where name operator(pg_catalog.=) $1";
+const DELETE = "delete from content_service.shared_queries where name operator(pg_catalog.=) $1";
 
 /** SQL that administrators keep for one another. */
 export function queryRoutes({ asOwner }: Pick<AdminServices, "asOwner">): AdminRoutes {

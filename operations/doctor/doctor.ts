@@ -13,7 +13,7 @@ import {
 import { administratorFindings, indexFindings, policyFindings, textBoundFindings } from "./table-checks.ts";
 
 /** Internal schemas of the service and of Postgres, which must not be exposed. */
-const INTERNAL_SCHEMAS = ["auth", "private", "pg_catalog", "information_schema"];
+const INTERNAL_SCHEMAS = ["auth", "content_service", "pg_catalog", "information_schema"];
 
 const CHECKS = [
   loginFindings,

@@ -128,7 +128,7 @@ const REPLICATION_SQL = `
       -- Amazon's way to let somebody replicate.
       or exists (select from pg_catalog.pg_roles where rolname = 'rds_replication' and pg_catalog.pg_has_role(oid, 'member')) as "mayReplicate",
     exists (select from pg_catalog.pg_proc join pg_catalog.pg_namespace on pg_namespace.oid = pronamespace
-      where nspname = 'private' and proname = 'tg__publish_rows'
+      where nspname = 'content_service' and proname = 'tg__publish_rows'
         and pg_proc.oid not in (select evtfoid from pg_catalog.pg_event_trigger)) as "isByHand",
     (select pubviaroot from pg_catalog.pg_publication where pubname = $1) as "isViaRoot",
     coalesce((select pg_catalog.to_json(publication.*) ->> 'pubgencols' = 's' from pg_catalog.pg_publication as publication where pubname = $1), false) as "hasGenerated",
@@ -201,10 +201,10 @@ const CLAIMS_HOOK_SQL = `
 
 const HAS_CALLS = `
   select from pg_catalog.pg_attribute
-  where attrelid = pg_catalog.to_regclass('private.tasks') and attname = 'function' and pg_catalog.has_table_privilege(attrelid, 'select')`;
+  where attrelid = pg_catalog.to_regclass('content_service.tasks') and attname = 'function' and pg_catalog.has_table_privilege(attrelid, 'select')`;
 const UNUSABLE_TASK_ROLES = `
   select caller->>'role' as role, pg_catalog.count(*)::int as tasks
-  from private.tasks
+  from content_service.tasks
   where function is not null and finished_at is null and not exists (
     select from pg_catalog.pg_roles where rolname = caller->>'role'
       and pg_catalog.pg_has_role($1, oid, case when pg_catalog.current_setting('server_version_num')::int >= 160000 then 'set' else 'member' end)

@@ -2,13 +2,13 @@ import type pg from "pg";
 import type { FileStore } from "#files";
 import type { DoctorFinding } from "./facts.ts";
 
-const HAS_FILES = "select pg_catalog.to_regclass('private.upload_parts') is not null as has_files";
+const HAS_FILES = "select pg_catalog.to_regclass('content_service.upload_parts') is not null as has_files";
 const NAMED = `
   select objects.content as hash, pg_catalog.min(objects.bucket_id || '/' || objects.name) as object from storage.objects
   where objects.content is not null group by objects.content`;
 const UNKNOWN = `
   select pg_catalog.count(*)::int as unknown from pg_catalog.unnest($1::pg_catalog.text[]) as stored (hash)
-  where not exists (select from private.files where files.hash = stored.hash)`;
+  where not exists (select from content_service.files where files.hash = stored.hash)`;
 const MOST_SHOWN = 10;
 
 /** Objects whose file is not in the file store, and files that no row knows. */

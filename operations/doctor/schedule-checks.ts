@@ -12,14 +12,14 @@ const READ_SCHEDULES = `
       where schedule = schedules.name and status = 'skipped' and planned_at > pg_catalog.now() - interval '1 day'
     ) as skipped
   from api.schedules
-  cross join lateral private.schedule_fault(schedules) as fault
+  cross join lateral content_service.schedule_fault(schedules) as fault
   left join lateral (
     select planned_at, status, error from api.schedule_runs
     where schedule = schedules.name and status in ('done', 'failed') order by planned_at desc limit 1
   ) as ended on ended.status = 'failed'
   where is_enabled order by schedules.name`;
 const READ_STOPPED_CLOCK =
-  "select processed from private.schedule_clock where processed < pg_catalog.now() - interval '5 minutes'";
+  "select processed from content_service.schedule_clock where processed < pg_catalog.now() - interval '5 minutes'";
 
 const MANY_SKIPPED = 3;
 

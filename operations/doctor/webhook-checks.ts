@@ -3,15 +3,15 @@ import type { DoctorFinding } from "./facts.ts";
 
 const HAS_WEBHOOKS = `
   select from pg_catalog.pg_class
-  where oid = pg_catalog.to_regclass('private.webhook_deliveries') and pg_catalog.has_table_privilege(oid, 'select')
+  where oid = pg_catalog.to_regclass('content_service.webhook_deliveries') and pg_catalog.has_table_privilege(oid, 'select')
     and pg_catalog.has_table_privilege(pg_catalog.to_regclass('api.webhooks'), 'select')`;
 const READ_WEBHOOKS = `
   select name, table_name as table, pg_catalog.to_regclass(table_name) is not null as "hasTable",
     exists (select from pg_catalog.pg_index where indrelid = pg_catalog.to_regclass(table_name) and indisprimary) as "hasKey",
     disabled_because as "disabledBecause",
-    (select pg_catalog.count(*)::int from private.webhook_deliveries where webhook_id = webhooks.id and state = 'dead') as dead,
+    (select pg_catalog.count(*)::int from content_service.webhook_deliveries where webhook_id = webhooks.id and state = 'dead') as dead,
     coalesce((
-      select extract(epoch from pg_catalog.clock_timestamp() - recorded_at)::pg_catalog.float8 from private.webhook_deliveries
+      select extract(epoch from pg_catalog.clock_timestamp() - recorded_at)::pg_catalog.float8 from content_service.webhook_deliveries
       where webhook_id = webhooks.id and state = 'pending' order by id limit 1
     ), 0) as "waitingSeconds"
   from api.webhooks order by name`;

@@ -31,10 +31,18 @@ import { readDescriptionRows, readSchemaNames, type TableDetails } from "./descr
 
 /** Schemas of the service and of its tools, unless they are exposed. */
 const INTERNAL_SCHEMAS: ReadonlySet<string> = new Set([
-  ...["auth", "content_service", "extensions", "graphile_migrate", "graphile_worker", "realtime"],
+  ...[
+    "auth",
+    "content_service",
+    "content_service_watch",
+    "extensions",
+    "graphile_migrate",
+    "graphile_worker",
+    "realtime",
+  ],
 ]);
 /** Databases of others have schemas of these names, too: those of the service have these tables. */
-const PLATFORM_TABLES: Readonly<Record<string, string>> = { api: "versions", private: "tasks" };
+const PLATFORM_TABLES: Readonly<Record<string, string>> = { api: "versions" };
 
 /** Definitions cannot be read while a migration has locked their table. */
 const LOCK_PATIENCE_MS = 2_000;

@@ -30,7 +30,7 @@ export function failedStatementOf(error: unknown): number | null {
 }
 
 /** Schemas of the service, whose tables hold secrets and personal data, and its table with secrets in a schema that projects use, too. */
-const SERVICE_SCHEMAS: ReadonlySet<string | undefined> = new Set(["auth", "private"]);
+const SERVICE_SCHEMAS: ReadonlySet<string | undefined> = new Set(["auth", "content_service"]);
 const isServiceTable = ({ schema, table }: DatabaseError): boolean =>
   SERVICE_SCHEMAS.has(schema) || (schema === "api" && table === "webhooks");
 

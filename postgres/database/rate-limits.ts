@@ -33,7 +33,7 @@ const SYNC_INTERVAL_MS = 1_000;
 /** A caller who uses this fraction of the limit here is reported before the next interval. */
 const EARLY_REPORT_FRACTION = 1 / 20;
 
-const COUNT_REQUESTS = "select key, points, milliseconds from private.count_requests($1, $2, $3)";
+const COUNT_REQUESTS = "select key, points, milliseconds from content_service.count_requests($1, $2, $3)";
 
 /**
  * Counts in memory and synchronizes with Postgres in the background: one statement per second reports the counts of all
@@ -204,7 +204,7 @@ export function makeSharedRateLimit({ name, points, seconds, asOwner }: SharedRa
     // Without the name under which it would stay prepared: a router between the owner and Postgres may not support that.
     storeClient: { query: ({ text, values }: QueryConfig) => asOwner((client) => client.query(text, values)) },
     storeType: "client",
-    schemaName: "private",
+    schemaName: "content_service",
     tableName: "rate_limits",
     tableCreated: true,
     insuranceLimiter: new RateLimiterMemory(limits),

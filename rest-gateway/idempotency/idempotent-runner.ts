@@ -193,7 +193,7 @@ const ALREADY_STORED_CODES = new Set(["23505", "40001"]);
 /** Returns the stored response. If there is none, locks the key until the transaction ends, unless another one has locked it. */
 async function claimKey(runStatement: RunStatement, storageKey: StorageKey, quota: Quota): Promise<ClaimResult> {
   try {
-    const text = "select is_claimed::pg_catalog.text, answer from private.claim_response($1, $2, $3)";
+    const text = "select is_claimed::pg_catalog.text, answer from content_service.claim_response($1, $2, $3)";
     const { rows } = await runStatement({ text, values: [storageKey.id, quota.key, quota.role] });
     const [isClaimed, stored] = rows[0]!;
     if (stored) return decryptResponse(Buffer.from(stored, "base64"), storageKey);
@@ -216,7 +216,7 @@ async function storeResponse(
   const [whole, brief] = [stored, toBrief(stored)].map((each) => encryptResponse(each, storageKey).toString("base64"));
   const values = [storageKey.id, whole!, String(lifetimeSeconds), quota.key, quota.role, brief!];
   try {
-    await runStatement({ text: "select private.store_response($1, $2, $3, $4, $5, $6)", values });
+    await runStatement({ text: "select content_service.store_response($1, $2, $3, $4, $5, $6)", values });
     return true;
   } catch (error) {
     if (error instanceof pg.DatabaseError && ALREADY_STORED_CODES.has(error.code ?? "")) return false;
@@ -234,7 +234,7 @@ function isNotInstalled(error: unknown): boolean {
 function idempotencyUnavailable(cause: unknown): HttpError {
   return new HttpError(501, "IDEMPOTENCY_UNAVAILABLE", "This database cannot store responses for an Idempotency-Key.", {
     details: "Nothing was changed.",
-    hint: `Send the request without the key, or ask the operator to run ${commandLine("migrate")} and to grant the login the rights that authenticator has in schema private.`,
+    hint: `Send the request without the key, or ask the operator to run ${commandLine("migrate")} and to grant the login the rights that authenticator has in schema content_service.`,
     cause,
   });
 }

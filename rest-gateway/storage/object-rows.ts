@@ -140,7 +140,9 @@ export async function putObject(
   object: NewObject,
   { isSigned = false, expectedContent = null }: PutOptions = {},
 ): Promise<void> {
-  await (isSigned ? asLogin(run) : run)(putStatement(object, isSigned ? "private.put_signed_object" : undefined));
+  await (isSigned ? asLogin(run) : run)(
+    putStatement(object, isSigned ? "content_service.put_signed_object" : undefined),
+  );
   if (expectedContent === null) return;
   // The row is locked, and has its former content until the new one is named.
   const { rows } = await run({ text: FIND_OBJECTS, values: [object.bucket, JSON.stringify([object.name])] });
@@ -156,12 +158,12 @@ type PutOptions = {
 
 /** Notes the content, and waits while it is being deleted. Publish it then, before the object names it. */
 export async function keepFile(run: RunStatement, hash: string, bytes: number): Promise<void> {
-  await asLogin(run)({ text: "select private.keep_file($1, $2)", values: [hash, String(bytes)] });
+  await asLogin(run)({ text: "select content_service.keep_file($1, $2)", values: [hash, String(bytes)] });
 }
 
 /** Returns the id of the object. */
 export async function nameContent(run: RunStatement, { bucket, name }: ObjectAddress, hash: string): Promise<string> {
-  const text = "select id::pg_catalog.text from private.name_content($1, $2, $3) as id";
+  const text = "select id::pg_catalog.text from content_service.name_content($1, $2, $3) as id";
   const { rows } = await asLogin(run)({ text, values: [bucket, name, hash] });
   const id = rows[0]?.[0];
   if (!id) throw storageError("NoSuchKey");
@@ -170,7 +172,7 @@ export async function nameContent(run: RunStatement, { bucket, name }: ObjectAdd
 
 function putStatement(
   { bucket, name, owner, metadata, userMetadata, version, replaces }: NewObject,
-  put: "storage.put_object" | "private.put_signed_object" = "storage.put_object",
+  put: "storage.put_object" | "content_service.put_signed_object" = "storage.put_object",
 ): Statement {
   return {
     text: `select ${put}($1, $2, $3, $4::pg_catalog.jsonb, $5::pg_catalog.jsonb, $6, $7)`,
@@ -203,10 +205,12 @@ export type UploadPart = {
 
 const NAMES = "array(select pg_catalog.json_array_elements_text($2::pg_catalog.json))";
 const FIND_OBJECTS = `select pg_catalog.to_json(object)::pg_catalog.text from storage.find_objects($1, ${NAMES}) as object`;
-const PUBLIC_OBJECT = "select pg_catalog.to_json(object)::pg_catalog.text from private.public_object($1, $2) as object";
-const SIGNED_OBJECT = "select pg_catalog.to_json(object)::pg_catalog.text from private.signed_object($1, $2) as object";
+const PUBLIC_OBJECT =
+  "select pg_catalog.to_json(object)::pg_catalog.text from content_service.public_object($1, $2) as object";
+const SIGNED_OBJECT =
+  "select pg_catalog.to_json(object)::pg_catalog.text from content_service.signed_object($1, $2) as object";
 const BUCKET_TERMS = `select pg_catalog.json_build_object('isPublic', is_public, 'maxBytes', file_size_limit, 'types', allowed_mime_types)::pg_catalog.text
-  from private.bucket_terms($1)`;
+  from content_service.bucket_terms($1)`;
 export const REMOVE_OBJECTS = `select pg_catalog.to_json(object)::pg_catalog.text from storage.remove_objects($1, ${NAMES}) as object`;
 
 function parseRow<T>(cell: string | null | undefined): T {

@@ -39,11 +39,11 @@ export function prefersAsync({ headers: { prefer } }: Pick<GatewayRequest, "head
 type QueuedRow = { readonly id: string; readonly estimate: number };
 type StatusRow = { readonly status: string; readonly fingerprint: string | null };
 
-const QUEUE_TASK = "select id, estimate from private.queue_task($1, $2, $3, $4, $5, $6, $7, $8)";
+const QUEUE_TASK = "select id, estimate from content_service.queue_task($1, $2, $3, $4, $5, $6, $7, $8)";
 
 /** A separate statement, so that it sees a task that a concurrent request with the same key has queued. */
 const FIND_TASK =
-  "select status, caller operator(pg_catalog.->>) 'fingerprint' as fingerprint from private.tasks where id = $1";
+  "select status, caller operator(pg_catalog.->>) 'fingerprint' as fingerprint from content_service.tasks where id = $1";
 
 /** Queues a request as a task and answers 202 with the task's address. */
 export function makeQueueTask({ asOwner, defaultVersion, publicUrl, anonRole }: QueueTaskOptions): QueueTask {

@@ -35,10 +35,10 @@ type TaskRow = {
 export const TASKS_COLLECTION = "tasks";
 
 const TASK_PATH = /^\/api\/v[1-9]\d*\/tasks\/([0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})$/;
-const OWNER = "coalesce($2, (select owner from private.tasks where id = $1))";
+const OWNER = "coalesce($2, (select owner from content_service.tasks where id = $1))";
 const READ_TASK = `
-  select status, progress, result::pg_catalog.text, error, created_at, started_at, finished_at from private.read_task($1, ${OWNER})`;
-const WITHDRAW_TASK = `select private.withdraw_task($1, ${OWNER}) as status`;
+  select status, progress, result::pg_catalog.text, error, created_at, started_at, finished_at from content_service.read_task($1, ${OWNER})`;
+const WITHDRAW_TASK = `select content_service.withdraw_task($1, ${OWNER}) as status`;
 
 type TaskAction = (id: string, caller: Caller) => Promise<GatewayResponse | null>;
 

@@ -58,7 +58,7 @@ export type TaskHandler = {
   explainError(thrown: unknown, caller: Caller): HttpError;
 };
 
-const OUTLIVES_SESSION = "select private.outlives_session($1) as outlives";
+const OUTLIVES_SESSION = "select content_service.outlives_session($1) as outlives";
 
 type StartedTask = { readonly id: string; readonly attempts: number } & Pick<Caller, "kind" | "role" | "claimsText"> & {
     readonly request: StoredRequest;
@@ -75,7 +75,7 @@ const BEGIN_TASK = `
   select id, attempts, caller operator(pg_catalog.->>) 'kind' as kind, caller operator(pg_catalog.->>) 'role' as role, coalesce(caller operator(pg_catalog.->>) 'claims', '') as "claimsText", request, body,
     function, arguments::pg_catalog.text, call_statement as statement,
     (extract(epoch from time_limit) * 1000)::double precision as "timeLimitMs"
-  from private.begin_task($1)`;
+  from content_service.begin_task($1)`;
 
 /** Whose tasks take turns with one another: the service's own, callers', and anonymous callers'. */
 export type TaskLane = "system" | "caller" | "anonymous";
@@ -110,7 +110,7 @@ export function makeTaskRunner(options: TaskRunnerOptions): TaskRunner {
 
   const requeueTask = async ({ id, attempts }: StartedTask): Promise<void> => {
     const seconds = isCancelled ? 0 : Math.exp(attempts);
-    const text = "select private.requeue_task($1, pg_catalog.make_interval(secs => $2))";
+    const text = "select content_service.requeue_task($1, pg_catalog.make_interval(secs => $2))";
     await asOwner((client) => client.query(text, [id, seconds]));
   };
 
@@ -161,7 +161,7 @@ export function makeTaskRunner(options: TaskRunnerOptions): TaskRunner {
       // The result of a call may never be read.
       else if (task.call) log.warn({ function: task.call.function, task: taskId, err: thrown }, "a queued call failed");
       const errorJson = toErrorJson(error, task.request, errorVerbosity);
-      await asOwner((client) => client.query("select private.fail_task($1, $2)", [taskId, errorJson]));
+      await asOwner((client) => client.query("select content_service.fail_task($1, $2)", [taskId, errorJson]));
     }
   };
 
@@ -174,7 +174,7 @@ export function makeTaskRunner(options: TaskRunnerOptions): TaskRunner {
       ran.push(task.id);
     }
     // The job that runs is that of one task; those of the others have nothing to do any more.
-    if (ran.length > 1) await asOwner((client) => client.query("select private.remove_jobs_of($1)", [ran]));
+    if (ran.length > 1) await asOwner((client) => client.query("select content_service.remove_jobs_of($1)", [ran]));
   };
 
   const cancelRunning = async (): Promise<void> => {
@@ -198,14 +198,14 @@ class TaskLockedError extends Error {
 
 /** Locks the task for this attempt; returns the backend's process id. */
 async function lockTask(runStatement: RunStatement, taskId: string): Promise<string> {
-  const text = "select private.lock_task($1)::pg_catalog.text, pg_catalog.pg_backend_pid()::pg_catalog.text";
+  const text = "select content_service.lock_task($1)::pg_catalog.text, pg_catalog.pg_backend_pid()::pg_catalog.text";
   const [isLocked, pid] = (await runStatement({ text, values: [taskId] })).rows[0]!;
   if (isLocked !== "true") throw new TaskLockedError("Another attempt at this task is under way, or it is over");
   return pid!;
 }
 
 async function finishTask(runStatement: RunStatement, taskId: string, response: GatewayResponse): Promise<void> {
-  await runStatement({ text: "select private.finish_task($1, $2)", values: [taskId, resultOf(response)] });
+  await runStatement({ text: "select content_service.finish_task($1, $2)", values: [taskId, resultOf(response)] });
 }
 
 /** Stores JSON unchanged, text as a string, anything else in base64. */
@@ -244,7 +244,7 @@ function isTransient({ status, code, cause }: HttpError): boolean {
 
 /**
  * The jobs of a lane: each says that there is work, and SQL chooses the tasks. Their names are those that
- * `private.queue_task` uses; a job of an earlier version is named `perform`.
+ * `content_service.queue_task` uses; a job of an earlier version is named `perform`.
  */
 export function makeTaskList({ runDueTasks }: TaskRunner, lane: TaskLane): TaskList {
   const run = () => runDueTasks(lane);
@@ -255,5 +255,5 @@ export function makeTaskList({ runDueTasks }: TaskRunner, lane: TaskLane): TaskL
 export async function maintainTasks(asOwner: AsOwner): Promise<void> {
   // Each in a transaction of its own: the tasks must not wait for the other tables.
   for (const name of ["maintain_tasks", "maintain_responses", "trim_tables"])
-    await asOwner((client) => client.query(`select private.${name}()`));
+    await asOwner((client) => client.query(`select content_service.${name}()`));
 }

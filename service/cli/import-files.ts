@@ -99,7 +99,7 @@ async function importObject(
     if (typeof size === "number" && size !== draft.bytes)
       throw new Error(`received ${draft.bytes} bytes of ${size}; run the command again`);
     await inOwnerTransaction(asOwner, async (client) => {
-      await client.query("select private.keep_file($1, $2)", [draft.hash, draft.bytes]);
+      await client.query("select content_service.keep_file($1, $2)", [draft.hash, draft.bytes]);
       await draft.publish();
       await client.query(PUT_OBJECT, [
         bucket,
@@ -121,7 +121,7 @@ async function importObject(
 
 /** One statement, so that the times of a new object stay those of the source. */
 const PUT_OBJECT = `with kept as (
-    update private.files set released_at = null where hash operator(pg_catalog.=) $9
+    update content_service.files set released_at = null where hash operator(pg_catalog.=) $9
   )
   insert into storage.objects (
     bucket_id, name, metadata, user_metadata, created_at, updated_at, last_accessed_at, version, content

@@ -75,7 +75,7 @@ async function createTrigger({ directUrl }: PostgresUrls, { channel }: Config): 
       if (error.code !== INSUFFICIENT_PRIVILEGE) throw error;
       throw new Error(`${error.message}. Run this as a superuser, or set OWNER_DATABASE_URL to one:\n\n${sql}`);
     });
-    console.log("Created an event trigger in schema content_service: schema changes are detected at once.");
+    console.log("Created an event trigger in schema content_service_watch: schema changes are detected at once.");
   });
 }
 

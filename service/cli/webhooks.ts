@@ -24,7 +24,7 @@ const INVALID_TIME = "22007";
 const DEAD = `
   select delivery.delivery_id as id, webhook.name as webhook, delivery.type, delivery.key, delivery.recorded_at as recorded,
     delivery.attempts, delivery.last_error as "last error"
-  from private.webhook_deliveries delivery join api.webhooks webhook on webhook.id = delivery.webhook_id
+  from content_service.webhook_deliveries delivery join api.webhooks webhook on webhook.id = delivery.webhook_id
   where delivery.state = 'dead' and ($1::pg_catalog.text is null or webhook.name = $1)
   order by delivery.id limit ${MAX_LISTED + 1}`;
 const FIND = `

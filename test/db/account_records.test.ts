@@ -120,9 +120,9 @@ describe("triggers on accounts", () => {
     inAccount(async ({ value, rows }) => {
       expect(await triggerFunctions("auth.users")).toEqual([
         "auth.tg_accounts__copy_email",
-        "auth.tg_users__end_oauth_codes",
         "auth.tg_users__follow_changes",
         "auth.tg_users__remember_deletion",
+        "auth.tg_users__end_oauth_codes",
       ]);
       expect(await value("select email from auth.users where user_id = 1")).toBe("alice@example.org");
       await rows("update auth.users set verified_email = 'ALICE@example.org' where user_id = 1");
@@ -145,7 +145,7 @@ describe("triggers on accounts", () => {
     inAccount(async ({ value, rows }) => {
       expect(await triggerFunctions("public.users")).toEqual([
         "auth.tg_users__guard_address",
-        "private.tg__timestamps",
+        "content_service.tg__timestamps",
         "auth.tg_users__rename_account",
         "auth.tg_users__rename_account",
       ]);

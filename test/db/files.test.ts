@@ -17,7 +17,9 @@ beforeAll(async () => {
 });
 afterAll(() => content.owner.query("drop policy own_folder on storage.objects"));
 beforeEach(() =>
-  content.owner.query("delete from storage.objects; delete from private.unfinished_uploads; delete from private.files"),
+  content.owner.query(
+    "delete from storage.objects; delete from content_service.unfinished_uploads; delete from content_service.files",
+  ),
 );
 
 /** Rows of the statements, as the owner; undone if the last one fails. */
@@ -188,72 +190,79 @@ describe("the service", () => {
     ];
     for (const call of calls) {
       for (const caller of [anonymous, alice, service]) {
-        await expect(content.as(caller, `select * from private.${call}`)).rejects.toMatchObject({ code: "42501" });
+        await expect(content.as(caller, `select * from content_service.${call}`)).rejects.toMatchObject({
+          code: "42501",
+        });
       }
     }
   });
 
-  test("private.bucket_terms are what an upload must keep to", async () => {
-    expect(await asLogin("select * from private.bucket_terms('notes')")).toEqual([
+  test("content_service.bucket_terms are what an upload must keep to", async () => {
+    expect(await asLogin("select * from content_service.bucket_terms('notes')")).toEqual([
       { is_public: false, file_size_limit: "10", allowed_mime_types: ["image/*"] },
     ]);
-    expect(await asLogin("select * from private.bucket_terms('nowhere')")).toEqual([]);
+    expect(await asLogin("select * from content_service.bucket_terms('nowhere')")).toEqual([]);
   });
 
-  test("private.public_object finds those of public buckets only, private.signed_object all", async () => {
+  test("content_service.public_object finds those of public buckets only, content_service.signed_object all", async () => {
     await addObjects("notes", "x");
     await addObjects("open", "x");
     for (const [bucket, isPublic] of [
       ["notes", 0],
       ["open", 1],
     ] as const) {
-      expect(await asLogin("select name from private.public_object($1, 'x')", [bucket])).toHaveLength(isPublic);
-      expect(await asLogin("select name from private.signed_object($1, 'x')", [bucket])).toHaveLength(1);
+      expect(await asLogin("select name from content_service.public_object($1, 'x')", [bucket])).toHaveLength(isPublic);
+      expect(await asLogin("select name from content_service.signed_object($1, 'x')", [bucket])).toHaveLength(1);
     }
   });
 
-  test("private.put_signed_object writes what the service has allowed", async () => {
-    await asLogin("select private.put_signed_object('notes', '7/x', null, '{}', null, 'v1', false)");
+  test("content_service.put_signed_object writes what the service has allowed", async () => {
+    await asLogin("select content_service.put_signed_object('notes', '7/x', null, '{}', null, 'v1', false)");
     expect(await firstValue("select name from storage.objects")).toBe("7/x");
   });
 
-  test("private.name_content names a content that private.keep_file has noted", async () => {
+  test("content_service.name_content names a content that content_service.keep_file has noted", async () => {
     await addObjects("notes", "x");
-    await expect(asLogin("select private.name_content('notes', 'x', $1)", [HASH])).rejects.toMatchObject({
+    await expect(asLogin("select content_service.name_content('notes', 'x', $1)", [HASH])).rejects.toMatchObject({
       code: "23503",
     });
-    await asLogin("select private.keep_file($1, 3)", [HASH]);
-    expect(await asLogin("select private.name_content('notes', 'x', $1)", [HASH])).toHaveLength(1);
-    expect(await rowsOf("select hash, released_at from private.files")).toEqual([{ hash: HASH, released_at: null }]);
+    await asLogin("select content_service.keep_file($1, 3)", [HASH]);
+    expect(await asLogin("select content_service.name_content('notes', 'x', $1)", [HASH])).toHaveLength(1);
+    expect(await rowsOf("select hash, released_at from content_service.files")).toEqual([
+      { hash: HASH, released_at: null },
+    ]);
   });
 
-  test("private.tg_objects__keep_content takes contents from the owner alone, private.tg_objects__release_content notes what is gone", async () => {
-    await content.owner.query("select private.keep_file($1, 3)", [HASH]);
+  test("content_service.tg_objects__keep_content takes contents from the owner alone, content_service.tg_objects__release_content notes what is gone", async () => {
+    await content.owner.query("select content_service.keep_file($1, 3)", [HASH]);
     const insert =
       "insert into storage.objects (bucket_id, name, content) values ('notes', '1/x', $1) returning content";
     expect(await content.as(alice, insert, [HASH])).toEqual([{ content: null }]);
     expect(await content.as(service, insert, [HASH])).toEqual([{ content: null }]);
     await addObjects("notes", "1/y");
-    await content.owner.query("select private.name_content('notes', '1/y', $1)", [HASH]);
+    await content.owner.query("select content_service.name_content('notes', '1/y', $1)", [HASH]);
     await content.owner.query("delete from storage.objects");
-    expect(await firstValue("select released_at is not null from private.files")).toBe(true);
+    expect(await firstValue("select released_at is not null from content_service.files")).toBe(true);
   });
 
-  test("private.take_unused_files returns what nobody names, after a while", async () => {
-    await content.owner.query("select private.keep_file($1, 3), private.keep_file($2, 3)", [HASH, OTHER_HASH]);
+  test("content_service.take_unused_files returns what nobody names, after a while", async () => {
+    await content.owner.query("select content_service.keep_file($1, 3), content_service.keep_file($2, 3)", [
+      HASH,
+      OTHER_HASH,
+    ]);
     await addObjects("notes", "x");
-    await content.owner.query("select private.name_content('notes', 'x', $1)", [HASH]);
-    const take = "select hash from private.take_unused_files($1::interval, 10) as hash";
+    await content.owner.query("select content_service.name_content('notes', 'x', $1)", [HASH]);
+    const take = "select hash from content_service.take_unused_files($1::interval, 10) as hash";
     expect(await rowsOf(take, ["1 hour"])).toEqual([]);
     expect(await rowsOf(take, ["0"])).toEqual([{ hash: OTHER_HASH }]);
   });
 
-  test("private.note_stray_files leaves what is known", async () => {
+  test("content_service.note_stray_files leaves what is known", async () => {
     await addObjects("notes", "x");
-    await content.owner.query("select private.keep_file($1, 3)", [HASH]);
-    await content.owner.query("select private.name_content('notes', 'x', $1)", [HASH]);
-    await content.owner.query("select private.note_stray_files($1)", [[HASH, OTHER_HASH]]);
-    expect(await rowsOf("select hash, released_at is null as kept from private.files order by hash")).toEqual([
+    await content.owner.query("select content_service.keep_file($1, 3)", [HASH]);
+    await content.owner.query("select content_service.name_content('notes', 'x', $1)", [HASH]);
+    await content.owner.query("select content_service.note_stray_files($1)", [[HASH, OTHER_HASH]]);
+    expect(await rowsOf("select hash, released_at is null as kept from content_service.files order by hash")).toEqual([
       { hash: HASH, kept: true },
       { hash: OTHER_HASH, kept: false },
     ]);
@@ -263,7 +272,7 @@ describe("the service", () => {
 describe("bounds of buckets", () => {
   const bound = (name: string, value: number | null) =>
     content.owner.query(`update storage.buckets set ${name} = $1 where id = 'notes'`, [value]);
-  const usage = () => rowsOf("select owner_id, bytes::int from private.bucket_usage order by owner_id");
+  const usage = () => rowsOf("select owner_id, bytes::int from content_service.bucket_usage order by owner_id");
 
   /** Adds an object of the owner with a content of that size. */
   async function upload(name: string, owner: string, bytes: number): Promise<void> {
@@ -272,15 +281,15 @@ describe("bounds of buckets", () => {
       name,
       owner,
     ]);
-    await content.owner.query("select private.keep_file($1, $2)", [hash, bytes]);
-    await content.owner.query("select private.name_content('notes', $1, $2)", [name, hash]);
+    await content.owner.query("select content_service.keep_file($1, $2)", [hash, bytes]);
+    await content.owner.query("select content_service.name_content('notes', $1, $2)", [name, hash]);
   }
 
   beforeEach(async () => {
     for (const name of ["max_bytes", "max_bytes_of_owner"]) await bound(name, null);
   });
 
-  test("private.tg_buckets__count_usage counts what is there, private.tg_objects__count_usage what comes and goes", async () => {
+  test("content_service.tg_buckets__count_usage counts what is there, content_service.tg_objects__count_usage what comes and goes", async () => {
     await upload("1/x", "1", 10);
     await upload("2/x", "2", 5);
     expect(await usage()).toEqual([]);
@@ -303,16 +312,16 @@ describe("bounds of buckets", () => {
     expect(await usage()).toEqual([]);
   });
 
-  test("private.add_bucket_usage refuses what is beyond the bound of a bucket or of an owner in it", async () => {
+  test("content_service.add_bucket_usage refuses what is beyond the bound of a bucket or of an owner in it", async () => {
     await bound("max_bytes", 50);
     await bound("max_bytes_of_owner", 30);
     await upload("1/x", "1", 30);
     await expect(upload("1/y", "1", 1)).rejects.toMatchObject({ code: "PT413", message: "The bucket notes is full." });
     await upload("2/x", "2", 20);
     await expect(upload("3/x", "3", 1)).rejects.toMatchObject({ code: "PT413" });
-    await expect(content.owner.query("select private.add_bucket_usage('{notes}', '{3}', '{1}')")).rejects.toMatchObject(
-      { code: "PT413" },
-    );
+    await expect(
+      content.owner.query("select content_service.add_bucket_usage('{notes}', '{3}', '{1}')"),
+    ).rejects.toMatchObject({ code: "PT413" });
     // What takes less is possible beyond a bound, too.
     await bound("max_bytes", 10);
     await upload("1/x", "1", 20);
@@ -325,96 +334,103 @@ describe("uploads in several requests", () => {
   const asLogin = (statement: string, values: unknown[] = []) =>
     content.requests.query(statement, values).then(({ rows }) => rows);
   const begin = (id: string, role = "authenticated") =>
-    asLogin("select private.begin_upload($1, 'authenticated 1', 'user 1', $2, 'notes', '1/x', '{}', 100)", [id, role]);
-  const put = (id: string, number: number, hash: string, bytes: number) =>
-    asLogin("select private.keep_file($4, $5), private.put_part($1, 'authenticated', $2, $4, $5, $3) as is_kept", [
+    asLogin("select content_service.begin_upload($1, 'authenticated 1', 'user 1', $2, 'notes', '1/x', '{}', 100)", [
       id,
-      number,
-      100,
-      hash,
-      bytes,
+      role,
     ]);
+  const put = (id: string, number: number, hash: string, bytes: number) =>
+    asLogin(
+      "select content_service.keep_file($4, $5), content_service.put_part($1, 'authenticated', $2, $4, $5, $3) as is_kept",
+      [id, number, 100, hash, bytes],
+    );
 
-  test("private.begin_upload is found by private.find_upload and private.list_uploads, for its caller alone", async () => {
+  test("content_service.begin_upload is found by content_service.find_upload and content_service.list_uploads, for its caller alone", async () => {
     await begin(ID);
     await begin(OTHER_ID);
     const ofCaller = async (caller: string) => [
-      (await asLogin("select id from private.find_upload($1, $2)", [ID, caller])).length,
-      (await asLogin("select id from private.list_uploads('notes', $1, '1/', null, null, 10)", [caller])).length,
+      (await asLogin("select id from content_service.find_upload($1, $2)", [ID, caller])).length,
+      (await asLogin("select id from content_service.list_uploads('notes', $1, '1/', null, null, 10)", [caller]))
+        .length,
     ];
     expect(await ofCaller("authenticated 1")).toEqual([1, 2]);
     expect(await ofCaller("authenticated 2")).toEqual([0, 0]);
     expect(
-      await asLogin("select id from private.list_uploads('notes', 'authenticated 1', '', '1/x', $1, 10)", [ID]),
+      await asLogin("select id from content_service.list_uploads('notes', 'authenticated 1', '', '1/x', $1, 10)", [ID]),
     ).toEqual([{ id: OTHER_ID }]);
   });
 
-  test("private.put_part keeps contents until private.end_upload, private.list_parts returns them", async () => {
+  test("content_service.put_part keeps contents until content_service.end_upload, content_service.list_parts returns them", async () => {
     await begin(ID);
     expect((await put(ID, 2, HASH, 60))[0]!.is_kept).toBe(true);
     expect((await put(ID, 1, OTHER_HASH, 30))[0]!.is_kept).toBe(true);
     expect((await put(OTHER_ID, 1, OTHER_HASH, 30))[0]!.is_kept).toBe(false);
     await expect(put(ID, 3, HASH, 60)).rejects.toMatchObject({ code: "PT413" });
     await put(ID, 2, HASH, 70);
-    const parts = await asLogin("select number, bytes::int from private.list_parts($1, 0, 10)", [ID]);
+    const parts = await asLogin("select number, bytes::int from content_service.list_parts($1, 0, 10)", [ID]);
     expect(parts).toEqual([
       { number: 1, bytes: 30 },
       { number: 2, bytes: 70 },
     ]);
-    const take = "select hash from private.take_unused_files('0', 10) as hash order by hash";
+    const take = "select hash from content_service.take_unused_files('0', 10) as hash order by hash";
     expect(await rowsOf(take)).toEqual([]);
-    await asLogin("select private.end_upload($1)", [ID]);
+    await asLogin("select content_service.end_upload($1)", [ID]);
     expect(await rowsOf(take)).toEqual([{ hash: HASH }, { hash: OTHER_HASH }]);
   });
 
-  test("private.check_unfinished_uploads bounds them, unless private.is_upload_bounded says that the role is not", async () => {
+  test("content_service.check_unfinished_uploads bounds them, unless content_service.is_upload_bounded says that the role is not", async () => {
     expect(
       await rowsOf(
-        "select role, private.is_upload_bounded(role) as is_bounded from unnest('{anon,service_role}'::text[]) as role",
+        "select role, content_service.is_upload_bounded(role) as is_bounded from unnest('{anon,service_role}'::text[]) as role",
       ),
     ).toEqual([
       { role: "anon", is_bounded: true },
       { role: "service_role", is_bounded: false },
     ]);
-    await content.owner.query("update private.bounds set bound = 1 where name = 'unfinished uploads of a caller'");
+    await content.owner.query(
+      "update content_service.bounds set bound = 1 where name = 'unfinished uploads of a caller'",
+    );
     await begin(ID);
     await expect(begin(OTHER_ID)).rejects.toMatchObject({ code: "PT429" });
     await begin(OTHER_ID, "service_role");
-    await expect(content.owner.query("select private.check_unfinished_uploads('user 1', 0)")).rejects.toMatchObject({
+    await expect(
+      content.owner.query("select content_service.check_unfinished_uploads('user 1', 0)"),
+    ).rejects.toMatchObject({
       code: "PT429",
     });
-    await content.owner.query("update private.bounds set bound = 200 where name = 'unfinished uploads of a caller'");
     await content.owner.query(
-      "update private.bounds set bound = 150 where name = 'bytes of unfinished uploads of a caller'",
+      "update content_service.bounds set bound = 200 where name = 'unfinished uploads of a caller'",
     );
-    await content.owner.query("delete from private.unfinished_uploads");
+    await content.owner.query(
+      "update content_service.bounds set bound = 150 where name = 'bytes of unfinished uploads of a caller'",
+    );
+    await content.owner.query("delete from content_service.unfinished_uploads");
     await begin(ID);
     await begin(OTHER_ID);
     await put(ID, 1, HASH, 90);
     await expect(put(OTHER_ID, 1, OTHER_HASH, 90)).rejects.toMatchObject({ code: "PT429" });
     await content.owner.query(
-      "update private.bounds set bound = 5368709120 where name = 'bytes of unfinished uploads of a caller'",
+      "update content_service.bounds set bound = 5368709120 where name = 'bytes of unfinished uploads of a caller'",
     );
   });
 
-  test("private.expire_uploads forgets old ones", async () => {
+  test("content_service.expire_uploads forgets old ones", async () => {
     await begin(ID);
     await begin(OTHER_ID);
     await content.owner.query(
-      "update private.unfinished_uploads set started_at = now() - interval '2 days' where id = $1",
+      "update content_service.unfinished_uploads set started_at = now() - interval '2 days' where id = $1",
       [ID],
     );
-    await content.owner.query("select private.expire_uploads('1 day')");
-    expect(await rowsOf("select id from private.unfinished_uploads")).toEqual([{ id: OTHER_ID }]);
+    await content.owner.query("select content_service.expire_uploads('1 day')");
+    expect(await rowsOf("select id from content_service.unfinished_uploads")).toEqual([{ id: OTHER_ID }]);
   });
 });
 
-test("private.take_unused_files leaves what a transaction that began before may need", async () => {
-  await content.owner.query("select private.keep_file($1, 3)", [HASH]);
+test("content_service.take_unused_files leaves what a transaction that began before may need", async () => {
+  await content.owner.query("select content_service.keep_file($1, 3)", [HASH]);
   const backup = await connect(content.database.ownerUrl);
   await backup.query("begin isolation level repeatable read; select from storage.objects");
-  await content.owner.query("update private.files set released_at = clock_timestamp()");
-  const take = "select hash from private.take_unused_files('0', 10) as hash";
+  await content.owner.query("update content_service.files set released_at = clock_timestamp()");
+  const take = "select hash from content_service.take_unused_files('0', 10) as hash";
   expect(await rowsOf(take)).toEqual([]);
   await backup.query("commit");
   await backup.end();

@@ -17,7 +17,7 @@ test("each function of the database is named in a test", async () => {
   const { rows } = await content.owner.query<{ name: string }>(`
     select distinct format('%s.%s', nspname, proname) as name from pg_proc
     join pg_namespace on pg_namespace.oid = pronamespace
-    where nspname in ('auth', 'api', 'private', 'public', 'realtime', 'storage') order by 1`);
+    where nspname in ('auth', 'api', 'content_service', 'public', 'realtime', 'storage') order by 1`);
   expect(rows.length).toBeGreaterThan(240);
   const words = new Set((await textOfTests()).match(/[\w.]+/g));
   expect(rows.map(({ name }) => name).filter((name) => !words.has(name))).toEqual([]);

@@ -36,7 +36,7 @@ async function count(table: string, condition = "true"): Promise<number> {
 }
 
 async function bound(name: string, value: number): Promise<void> {
-  await call("update private.bounds set bound = $2 where name = $1", name, value);
+  await call("update content_service.bounds set bound = $2 where name = $1", name, value);
 }
 
 async function saveClient(changes: object = {}, secret: Buffer | null = null): Promise<string> {

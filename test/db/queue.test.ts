@@ -54,7 +54,7 @@ async function enqueue(role: string, values: readonly unknown[], claims: object 
     const placeholders = values.map((_, index) => `$${index + 1}`).join(", ");
     const { rows } = await owner.query(`select api.enqueue(${placeholders}) as id`, [...values]);
     await owner.query("reset role");
-    return (await owner.query("select * from private.tasks where id = $1", [rows[0].id])).rows[0];
+    return (await owner.query("select * from content_service.tasks where id = $1", [rows[0].id])).rows[0];
   } finally {
     await owner.query("rollback");
   }
@@ -188,7 +188,7 @@ describe("a function that has other rights", () => {
       set local role authenticated`);
     const { rows } = await owner.query("select public.queue_for_others() as id");
     await owner.query("reset role");
-    const task = await owner.query("select owner, caller from private.tasks where id = $1", [rows[0].id]);
+    const task = await owner.query("select owner, caller from content_service.tasks where id = $1", [rows[0].id]);
     expect(task.rows[0]).toMatchObject({ owner: "role authenticated", caller: { role: "authenticated" } });
     await owner.query("rollback");
   });
@@ -196,7 +196,7 @@ describe("a function that has other rights", () => {
 
 describe("a key", () => {
   const waiting = async () =>
-    (await content.owner.query("select id, owner, arguments from private.tasks order by owner")).rows;
+    (await content.owner.query("select id, owner, arguments from content_service.tasks order by owner")).rows;
 
   test("replaces the waiting task of the same owner, which keeps its id, and no task of another", async () => {
     const { owner } = content;
@@ -236,7 +236,7 @@ describe("a key", () => {
       (await owner.query("select api.enqueue('add', '{\"a\": 1}', key => 'sum') as id")).rows[0].id;
     const first = await queue();
     await owner.query("reset role");
-    expect((await owner.query("select id from private.begin_task('caller')")).rows).toEqual([{ id: first }]);
+    expect((await owner.query("select id from content_service.begin_task('caller')")).rows).toEqual([{ id: first }]);
     await owner.query("set local role service_role");
     expect(await queue()).not.toBe(first);
     await owner.query("rollback");
@@ -296,13 +296,13 @@ describe("the tasks of a caller", () => {
     expect(await cancel("2")).toBe(false);
     expect(await cancel("1")).toBe(true);
     expect(await cancel("1")).toBe(false);
-    expect((await content.owner.query("select from private.tasks")).rowCount).toBe(0);
+    expect((await content.owner.query("select from content_service.tasks")).rowCount).toBe(0);
     expect((await content.owner.query("select from graphile_worker.jobs")).rowCount).toBe(0);
   });
 
   test("are not cancelled once they have begun", async () => {
     const [{ id }] = await asUser("authenticated", "1", "select api.enqueue('add', '{\"a\": 1}') as id");
-    const { rows } = await content.owner.query("select id from private.begin_task('caller')");
+    const { rows } = await content.owner.query("select id from content_service.begin_task('caller')");
     expect(rows).toEqual([{ id }]);
     expect(await asUser("authenticated", "1", "select api.cancel_task($1) as done", [id])).toEqual([{ done: false }]);
   });
@@ -319,7 +319,7 @@ describe("api.enqueue_as", () => {
         as $$ select api.enqueue_as('service_role', 'public.hidden') $$;
       grant execute on function public.queue_as_service to authenticated`);
     const [{ id }] = await asUser("authenticated", "1", "select public.queue_as_service() as id");
-    expect((await owner.query("select owner, caller from private.tasks where id = $1", [id])).rows).toEqual([
+    expect((await owner.query("select owner, caller from content_service.tasks where id = $1", [id])).rows).toEqual([
       { owner: "role service_role", caller: { kind: "known", role: "service_role", claims: null } },
     ]);
     expect(await asUser("authenticated", "1", "select from api.read_task($1)", [id])).toEqual([]);
@@ -336,13 +336,13 @@ test.each(["anon", "authenticated", "admin", "service_role"])(
   async (role) => {
     const { owner } = content;
     for (const statement of [
-      "select private.queue_call('service_role', null, 'add', '{\"a\": 1}')",
+      "select content_service.queue_call('service_role', null, 'add', '{\"a\": 1}')",
       "select api.enqueue_as('service_role', 'add', '{\"a\": 1}')",
-      "insert into private.tasks default values",
-      "select from private.tasks",
-      "update private.tasks set caller = '{}'",
-      "delete from private.tasks",
-      "select private.finish_task('', '')",
+      "insert into content_service.tasks default values",
+      "select from content_service.tasks",
+      "update content_service.tasks set caller = '{}'",
+      "delete from content_service.tasks",
+      "select content_service.finish_task('', '')",
       "select graphile_worker.add_job('perform')",
     ]) {
       await owner.query("begin");

@@ -25,7 +25,7 @@ describe("the login of requests", () => {
 
 test("no role of a request can create a permanent object", async () => {
   for (const role of ["anon", "authenticated", "admin", "service_role"]) {
-    for (const schema of ["public", "auth", "api", "private", "extensions"]) {
+    for (const schema of ["public", "auth", "api", "content_service", "extensions"]) {
       await content.requests.query("begin");
       await content.requests.query(`set local role ${role}`);
       const attempt = content.requests.query(`create table ${schema}.mine (id int)`);

@@ -13,13 +13,14 @@ describe("the triggers of a webhook", () => {
     undone(async ({ rows, value }) => {
       await rows(WEBHOOK);
       const id = await value("select id from api.webhooks");
-      const name = await value(`select private.webhook_trigger_name('${id}', 'INSERT')`);
-      const triggers = "select tgname from pg_trigger where tgfoid = 'private.tg__webhook()'::regprocedure order by 1";
+      const name = await value(`select content_service.webhook_trigger_name('${id}', 'INSERT')`);
+      const triggers =
+        "select tgname from pg_trigger where tgfoid = 'content_service.tg__webhook()'::regprocedure order by 1";
       expect(await rows(triggers)).toContainEqual({ tgname: name });
-      expect(await value(`select private.webhook_table('${id}')::text`)).toBe("comments");
-      await rows(`select private.drop_webhook_triggers('${id}')`);
+      expect(await value(`select content_service.webhook_table('${id}')::text`)).toBe("comments");
+      await rows(`select content_service.drop_webhook_triggers('${id}')`);
       expect(await rows(triggers)).toEqual([]);
-      await rows("select private.create_webhook_triggers(webhooks) from api.webhooks");
+      await rows("select content_service.create_webhook_triggers(webhooks) from api.webhooks");
       expect(await rows(triggers)).toHaveLength(3);
       await rows("delete from api.webhooks");
       expect(await rows(triggers)).toEqual([]);
@@ -32,26 +33,26 @@ describe("the triggers of a webhook", () => {
         await rows(
           "select tgfoid::regproc::text as name from pg_trigger where tgrelid = 'api.webhooks'::regclass and not tgisinternal order by tgname",
         ),
-      ).toEqual([{ name: "private.tg_webhooks__check" }, { name: "private.tg_webhooks__capture" }]);
-      expect(await refusal("update api.webhooks set table_name = 'private.tasks'")).toBe("WRONG");
+      ).toEqual([{ name: "content_service.tg_webhooks__check" }, { name: "content_service.tg_webhooks__capture" }]);
+      expect(await refusal("update api.webhooks set table_name = 'content_service.tasks'")).toBe("WRONG");
       expect(await refusal("update api.webhooks set role = 'postgres'")).toBe("WRONG");
       await rows("update api.webhooks set table_name = 'articles'");
-      expect(await value("select private.webhook_table(id)::text from api.webhooks")).toBe("articles");
+      expect(await value("select content_service.webhook_table(id)::text from api.webhooks")).toBe("articles");
     }));
 
   test("have the key of a row, in parts if the row has several, and leave large values out", () =>
     undone(async ({ rows, value }) => {
-      expect(await value(`select private.row_key('{"id": 7, "b": 1}', '{id}')`)).toBe("7");
-      const several = await value(`select private.row_key('{"a": 1, "b": 2}', '{a,b}')`);
-      expect(several).toBe(await value(`select private.composite_key('{"a": 1, "b": 2}', '{a,b}')`));
-      expect(several).not.toBe(await value(`select private.composite_key('{"a": 2, "b": 1}', '{a,b}')`));
+      expect(await value(`select content_service.row_key('{"id": 7, "b": 1}', '{id}')`)).toBe("7");
+      const several = await value(`select content_service.row_key('{"a": 1, "b": 2}', '{a,b}')`);
+      expect(several).toBe(await value(`select content_service.composite_key('{"a": 1, "b": 2}', '{a,b}')`));
+      expect(several).not.toBe(await value(`select content_service.composite_key('{"a": 2, "b": 1}', '{a,b}')`));
       await rows(
         "insert into public.articles (title, content, author_id) values ('Long text', repeat('x', 900000), 1)",
       );
-      const large = (await value("select private.large_row(articles, '{id}') from public.articles")) as object;
+      const large = (await value("select content_service.large_row(articles, '{id}') from public.articles")) as object;
       expect(large).toMatchObject({ id: expect.anything() });
       await rows("create table public.parts (id int primary key) partition by list (id)");
-      const inHierarchy = (table: string) => value(`select private.is_in_hierarchy('${table}'::regclass)`);
+      const inHierarchy = (table: string) => value(`select content_service.is_in_hierarchy('${table}'::regclass)`);
       expect([await inHierarchy("public.parts"), await inHierarchy("public.comments")]).toEqual([true, false]);
     }));
 });
@@ -63,24 +64,26 @@ describe("event triggers", () => {
   test("notify of changes of the schema, and publish a new table that may be served", () =>
     undone(async ({ rows, value }) => {
       expect(await rows(functionOf)).toEqual([
-        { name: "log_whole_rows", function: "private.tg__log_whole_rows" },
-        { name: "publish_rows", function: "private.tg__publish_rows" },
-        { name: "schema_changed", function: "private.tg__schema_changed" },
-        { name: "schema_dropped", function: "private.tg__schema_changed" },
+        { name: "log_whole_rows", function: "content_service.tg__log_whole_rows" },
+        { name: "publish_rows", function: "content_service.tg__publish_rows" },
+        { name: "schema_changed", function: "content_service.tg__schema_changed" },
+        { name: "schema_dropped", function: "content_service.tg__schema_changed" },
       ]);
-      await rows("create table public.likes (id int primary key); create table private.kept (id int primary key)");
+      await rows(
+        "create table public.likes (id int primary key); create table content_service.kept (id int primary key)",
+      );
       const published =
         "select tablename from pg_publication_tables where pubname = 'supabase_realtime' and tablename in ('likes', 'kept')";
       expect(await rows(published)).toEqual([{ tablename: "likes" }]);
       expect(await value("select relreplident from pg_class where oid = 'public.likes'::regclass")).toBe("f");
       const isServed = (table: string) =>
-        value(`select private.is_served(class) from pg_class as class where oid = '${table}'::regclass`);
-      expect([await isServed("public.likes"), await isServed("auth.users"), await isServed("private.kept")]).toEqual([
-        true,
-        false,
-        false,
-      ]);
-      await rows("select private.keep_writable('public.likes')");
+        value(`select content_service.is_served(class) from pg_class as class where oid = '${table}'::regclass`);
+      expect([
+        await isServed("public.likes"),
+        await isServed("auth.users"),
+        await isServed("content_service.kept"),
+      ]).toEqual([true, false, false]);
+      await rows("select content_service.keep_writable('public.likes')");
       expect(await value("select relreplident from pg_class where oid = 'public.likes'::regclass")).toBe("f");
     }));
 });
@@ -109,10 +112,12 @@ describe("articles", () => {
 
   test("are indexed as text and as a document; wildcards of a keyword are letters", () =>
     undone(async ({ value }) => {
-      expect(await value("select private.containing('50%_')")).toBe("%50\\%\\_%");
-      expect(await value("select private.article_text('Title', '{a,b}', 'Text')")).toBe("Title\na\nb\nText");
+      expect(await value("select content_service.containing('50%_')")).toBe("%50\\%\\_%");
+      expect(await value("select content_service.article_text('Title', '{a,b}', 'Text')")).toBe("Title\na\nb\nText");
       expect(
-        await value("select private.article_document('Title', '{tag}', 'text') @@ 'title:A & tag:B & text:C'::tsquery"),
+        await value(
+          "select content_service.article_document('Title', '{tag}', 'text') @@ 'title:A & tag:B & text:C'::tsquery",
+        ),
       ).toBe(true);
     }));
 });

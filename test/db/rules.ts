@@ -113,8 +113,8 @@ export const RULES: readonly Rule[] = [
       select name from (${FUNCTIONS}) as functions
       where (prosqlbody is null or prosecdef) and not coalesce(array_to_string(proconfig, ' ') ~ '(^| )search_path=', false)
         and name not in ('public.articles_title(public.articles,text)', 'public.articles_summary(public.articles)')`,
-    breach: "create function private.loose() returns int language sql as 'select 1'",
-    reported: "private.loose()",
+    breach: "create function content_service.loose() returns int language sql as 'select 1'",
+    reported: "content_service.loose()",
   },
   {
     rule: "nothing that a request can execute runs with the rights of its owner",
@@ -123,7 +123,7 @@ export const RULES: readonly Rule[] = [
       select name from (${FUNCTIONS}) as functions
       where prosecdef and ${CALLABLE}
         and name not in (
-          'private.articles_containing(text)', 'private.articles_sharing(text[])', 'auth.accepts_sign_ups()',
+          'content_service.articles_containing(text)', 'content_service.articles_sharing(text[])', 'auth.accepts_sign_ups()',
           'api.enqueue(text,jsonb,timestamp with time zone,text)', 'api.read_task(uuid)', 'api.list_tasks()',
           'api.cancel_task(uuid)', 'public.me()', 'public.users_own_email(bigint)'
         )`,

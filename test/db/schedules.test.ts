@@ -302,7 +302,7 @@ test("each cron text that can be written can be evaluated, and has a time", asyn
   let accepted = 0;
   await fc.assert(
     fc.asyncProperty(crons, async (cron) => {
-      const check = content.owner.query("select private.check_cron($1)", [cron]);
+      const check = content.owner.query("select content_service.check_cron($1)", [cron]);
       if (
         await check.then(
           () => true,

@@ -15,7 +15,9 @@ beforeAll(async () => {
   first = await connect(database.url);
   second = await connect(database.url);
 });
-beforeEach(() => owner.query("delete from private.kept_answers; delete from private.kept_answer_counts"));
+beforeEach(() =>
+  owner.query("delete from content_service.kept_answers; delete from content_service.kept_answer_counts"),
+);
 afterAll(async () => {
   for (const client of [owner, first, second]) await client.end();
   await database.drop();
@@ -25,19 +27,19 @@ const newPlace = () => randomBytes(32).toString("hex");
 const base64 = (text: string) => Buffer.from(text).toString("base64");
 
 async function claim(client: pg.Client, place: string): Promise<{ is_claimed: boolean; answer: string | null }> {
-  const { rows } = await client.query("select * from private.claim_response($1)", [place]);
+  const { rows } = await client.query("select * from content_service.claim_response($1)", [place]);
   return rows[0];
 }
 
 async function keep(client: pg.Client, place: string, answer = "said"): Promise<void> {
-  await client.query("select private.store_response($1, $2, 60)", [place, base64(answer)]);
+  await client.query("select content_service.store_response($1, $2, 60)", [place, base64(answer)]);
 }
 
 const FREE = { is_claimed: true, answer: null };
 const TAKEN = { is_claimed: false, answer: null };
-const expire = () => owner.query("update private.kept_answers set expires_at = now()");
+const expire = () => owner.query("update content_service.kept_answers set expires_at = now()");
 const keptPlaces = async () =>
-  (await owner.query("select encode(id, 'hex') as id from private.kept_answers")).rows.map(({ id }) => id);
+  (await owner.query("select encode(id, 'hex') as id from content_service.kept_answers")).rows.map(({ id }) => id);
 
 describe("a stored response", () => {
   test("locks its key for one transaction, and is then available", async () => {
@@ -102,7 +104,7 @@ describe("an expired response", () => {
 
   test("is deleted by later writes, a few at a time", async () => {
     await owner.query(`
-      insert into private.kept_answers (id, sealed_answer, expires_at)
+      insert into content_service.kept_answers (id, sealed_answer, expires_at)
       select sha256(n::text::bytea), '', now() - interval '1 hour' from generate_series(1, 25) n`);
     const places = [newPlace(), newPlace(), newPlace()];
     await keep(first, places[0]!);
@@ -126,22 +128,25 @@ describe("an expired response", () => {
 describe("the responses of a caller with many keys", () => {
   const CALLER = "user 4711";
   const counted = async () =>
-    (await owner.query("select keys::int, bytes::int, uncounted::int from private.responses_of_caller($1)", [CALLER]))
-      .rows[0];
+    (
+      await owner.query("select keys::int, bytes::int, uncounted::int from content_service.responses_of_caller($1)", [
+        CALLER,
+      ])
+    ).rows[0];
   const store = (client: pg.Client) =>
-    client.query("select private.store_response($1, $2, 60, $3, 'authenticated')", [
+    client.query("select content_service.store_response($1, $2, 60, $3, 'authenticated')", [
       newPlace(),
       base64("said"),
       CALLER,
     ]);
   const addMany = (count: number) =>
     owner.query(
-      `insert into private.kept_answers (id, sealed_answer, expires_at, caller_key, bytes)
+      `insert into content_service.kept_answers (id, sealed_answer, expires_at, caller_key, bytes)
         select sha256(n::text::bytea), 'said', now() + interval '1 hour', $1, 4 from generate_series(1, $2::int) n`,
       [CALLER, count],
     );
   const setBound = (bound: number) =>
-    owner.query("update private.bounds set bound = $1 where name = 'idempotency keys of a caller'", [bound]);
+    owner.query("update content_service.bounds set bound = $1 where name = 'idempotency keys of a caller'", [bound]);
 
   test("are not counted again by each request", async () => {
     await addMany(5_000);
@@ -155,16 +160,17 @@ describe("the responses of a caller with many keys", () => {
     await addMany(300);
     await store(first);
     await setBound(302);
-    const ask = () => first.query("select private.claim_response($1, $2, 'authenticated')", [newPlace(), CALLER]);
+    const ask = () =>
+      first.query("select content_service.claim_response($1, $2, 'authenticated')", [newPlace(), CALLER]);
     await ask();
     await store(first);
     await expect(ask()).rejects.toMatchObject({ code: "TOMNY" });
     await expire();
-    await owner.query("update private.kept_answer_counts set counted_at = '-infinity'");
-    await owner.query("select private.maintain_responses()");
+    await owner.query("update content_service.kept_answer_counts set counted_at = '-infinity'");
+    await owner.query("select content_service.maintain_responses()");
     await ask();
     await setBound(50_000);
-    expect((await owner.query("select from private.kept_answer_counts")).rowCount).toBe(0);
+    expect((await owner.query("select from content_service.kept_answer_counts")).rowCount).toBe(0);
   });
 
   test("are counted by one of several transactions, for which the others do not wait", async () => {
@@ -194,9 +200,9 @@ describe("the content of a stored response", () => {
     const place = newPlace();
     await keep(first, place);
     for (const statement of [
-      "select from private.kept_answers",
-      `select private.claim_response('${place}')`,
-      `select private.store_response('${newPlace()}', '', 60)`,
+      "select from content_service.kept_answers",
+      `select content_service.claim_response('${place}')`,
+      `select content_service.store_response('${newPlace()}', '', 60)`,
     ]) {
       await first.query("begin");
       await first.query(`set local role ${role}`);
@@ -208,7 +214,7 @@ describe("the content of a stored response", () => {
   test.each(["select from", "delete from", "truncate"])(
     "is accessible for the login by the two functions only, and not by: %s",
     async (verb) => {
-      await expect(first.query(`${verb} private.kept_answers`)).rejects.toMatchObject({ code: "42501" });
+      await expect(first.query(`${verb} content_service.kept_answers`)).rejects.toMatchObject({ code: "42501" });
     },
   );
 });

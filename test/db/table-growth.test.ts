@@ -30,24 +30,26 @@ async function count(table: string, condition = "true"): Promise<number> {
 }
 
 async function bound(name: string, value: number): Promise<void> {
-  expect((await owner.query("update private.bounds set bound = $2 where name = $1", [name, value])).rowCount).toBe(1);
+  expect(
+    (await owner.query("update content_service.bounds set bound = $2 where name = $1", [name, value])).rowCount,
+  ).toBe(1);
 }
 
 async function trim(): Promise<void> {
-  await owner.query("update private.bounds set used_at = '-infinity'; select private.trim_tables()");
+  await owner.query("update content_service.bounds set used_at = '-infinity'; select content_service.trim_tables()");
 }
 
 describe("the list of tables", () => {
   test("names each table of the service once: as growing by requests of strangers, or with the reason why it does not", async () => {
     const { rows } = await owner.query(`
       select nspname || '.' || relname as name from pg_class join pg_namespace on pg_namespace.oid = relnamespace
-      where relkind in ('r', 'p') and nspname in ('auth', 'api', 'private', 'realtime', 'storage', 'graphile_worker')`);
+      where relkind in ('r', 'p') and nspname in ('auth', 'api', 'content_service', 'realtime', 'storage', 'graphile_worker')`);
     const listed = [...GROWING.map(({ table }) => table), ...Object.keys(NOT_GROWING)];
     expect(listed.sort()).toEqual(rows.map(({ name }) => name).sort());
   });
 
   test("names bounds that exist", async () => {
-    const { rows } = await owner.query("select name from private.bounds");
+    const { rows } = await owner.query("select name from content_service.bounds");
     const names = new Set(rows.map(({ name }) => name));
     const texts = GROWING.flatMap(({ bound, kept }) => [bound, kept]).join(" ");
     const named = [...texts.matchAll(/`([a-z][^`]* [^`]*)`/g)].map(([, name]) => name);
@@ -75,14 +77,14 @@ const SHOWN_ELSEWHERE: Readonly<Record<string, string>> = {
   "auth.token_sessions": "below: the sessions of a user",
   "auth.users": "test/rest-gateway/sign-ups.test.ts",
   "graphile_worker._private_jobs": "test/db/queue.test.ts",
-  "private.bucket_usage": "test/db/files.test.ts",
-  "private.files": "test/rest-gateway/storage/storage-js.test.ts",
-  "private.kept_answer_counts": "test/db/stored_responses.test.ts",
-  "private.kept_answers": "test/rest-gateway/idempotency/quota.test.ts",
-  "private.tasks": "test/db/queue.test.ts",
-  "private.unfinished_uploads": "test/db/files.test.ts",
-  "private.upload_parts": "test/db/files.test.ts",
-  "private.webhook_deliveries": "below: dead deliveries of a webhook",
+  "content_service.bucket_usage": "test/db/files.test.ts",
+  "content_service.files": "test/rest-gateway/storage/storage-js.test.ts",
+  "content_service.kept_answer_counts": "test/db/stored_responses.test.ts",
+  "content_service.kept_answers": "test/rest-gateway/idempotency/quota.test.ts",
+  "content_service.tasks": "test/db/queue.test.ts",
+  "content_service.unfinished_uploads": "test/db/files.test.ts",
+  "content_service.upload_parts": "test/db/files.test.ts",
+  "content_service.webhook_deliveries": "below: dead deliveries of a webhook",
   "storage.objects": "test/rest-gateway/storage/storage-js.test.ts",
 };
 
@@ -96,7 +98,7 @@ const ADD: Readonly<Record<string, string>> = {
     ${HASH}, ${HASH}, '{"provider": "corp", "purpose": "sign-in", "mode": "token"}', 60)`,
   "auth.mfa_challenges": "auth.add_passkey_challenge('passkey_sign_in', null, n::text, 60)",
   "auth.login_throttle": "auth.count_attempt('user' || n, '192.0.2.1')",
-  "private.rate_limits": "private.count_requests(array['address ' || n], array[1], 60)",
+  "content_service.rate_limits": "content_service.count_requests(array['address ' || n], array[1], 60)",
   "auth.audit_log": "auth.log_event('login.failed', null, null)",
 };
 
@@ -110,7 +112,7 @@ const EXPIRE: Readonly<Record<string, string>> = {
   "auth.federation_states": "expires_at = now() - interval '1 day'",
   "auth.mfa_challenges": "expires_at = now() - interval '1 day'",
   "auth.login_throttle": "window_started_at = now() - interval '1 day'",
-  "private.rate_limits": "expire = 0",
+  "content_service.rate_limits": "expire = 0",
   "auth.audit_log": "at = now() - interval '500 days'",
 };
 
@@ -227,15 +229,15 @@ describe("dead deliveries of a webhook", () => {
     await owner.query(`
       insert into api.webhooks (name, table_name, events, url, role)
         values ('orders', 'public.articles', '{INSERT}', 'https://example.org/hook', 'service_role');
-      insert into private.webhook_deliveries (webhook_id, type, key, state, recorded_at)
+      insert into content_service.webhook_deliveries (webhook_id, type, key, state, recorded_at)
         select id, 'INSERT', n::text, case when n > 12 then 'pending' else 'dead' end, now() - n * interval '1 minute'
         from api.webhooks, generate_series(1, 15) as n`);
     await trim();
     const { rows } = await owner.query(
-      "select key from private.webhook_deliveries where state = 'dead' order by key::int",
+      "select key from content_service.webhook_deliveries where state = 'dead' order by key::int",
     );
     expect(rows.map(({ key }) => key)).toEqual(["1", "2", "3", "4", "5"]);
-    expect(await count("private.webhook_deliveries", "state = 'pending'")).toBe(3);
+    expect(await count("content_service.webhook_deliveries", "state = 'pending'")).toBe(3);
   });
 });
 

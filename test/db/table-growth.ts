@@ -3,7 +3,7 @@ type Growth = {
   readonly table: string;
   /** What adds rows. */
   readonly by: string;
-  /** A name of `private.bounds`, or what bounds the rows otherwise. */
+  /** A name of `content_service.bounds`, or what bounds the rows otherwise. */
   readonly bound: string;
   /** How long a row is kept. */
   readonly kept: string;
@@ -123,50 +123,50 @@ export const GROWING: readonly Growth[] = [
   },
   { table: "graphile_worker._private_jobs", by: "tasks", bound: "`tasks of a caller`", kept: "until run" },
   {
-    table: "private.bucket_usage",
+    table: "content_service.bucket_usage",
     by: "uploads to buckets with bounds",
     bound: "one per owner and bucket",
     kept: "as the bucket",
   },
   {
-    table: "private.files",
+    table: "content_service.files",
     by: "uploads",
     bound: "the policies of `storage.objects`; 5 % of the disk stay free",
     kept: "a day after its last object; an hour on a nearly full disk",
   },
   {
-    table: "private.kept_answer_counts",
+    table: "content_service.kept_answer_counts",
     by: "requests with an Idempotency-Key",
     bound: "one per caller with 256 keys",
     kept: "as its keys",
   },
   {
-    table: "private.kept_answers",
+    table: "content_service.kept_answers",
     by: "requests with an Idempotency-Key",
     bound: "`idempotency keys of a caller`",
     kept: "a day",
   },
   {
-    table: "private.rate_limits",
+    table: "content_service.rate_limits",
     by: "each caller's requests",
-    bound: "`rows of private.rate_limits`",
+    bound: "`rows of content_service.rate_limits`",
     kept: "a minute; sign-ups an hour",
   },
-  { table: "private.tasks", by: "queued work", bound: "`kept tasks of a caller`", kept: "a day after the end" },
+  { table: "content_service.tasks", by: "queued work", bound: "`kept tasks of a caller`", kept: "a day after the end" },
   {
-    table: "private.unfinished_uploads",
+    table: "content_service.unfinished_uploads",
     by: "uploads in parts by S3",
     bound: "`unfinished uploads of a caller`",
     kept: "until finished; a day",
   },
   {
-    table: "private.upload_parts",
+    table: "content_service.upload_parts",
     by: "parts of uploads by S3",
     bound: "10,000 of an upload; `bytes of unfinished uploads of a caller`",
     kept: "as its upload",
   },
   {
-    table: "private.webhook_deliveries",
+    table: "content_service.webhook_deliveries",
     by: "changes of rows with a webhook",
     bound: "`dead deliveries of a webhook`; pending ones by the writes",
     kept: "until delivered, replayed or discarded",
@@ -176,7 +176,7 @@ export const GROWING: readonly Growth[] = [
 
 /** Why requests of strangers add no rows to the other tables. */
 export const NOT_GROWING: Readonly<Record<string, string>> = {
-  "private.shared_queries": "written by administrators, at most 1,000",
+  "content_service.shared_queries": "written by administrators, at most 1,000",
   "storage.buckets": "written by those whom a policy lets: at first administrators alone",
   "api.schedule_runs": "written by the clock of the schedules",
   "api.schedules": "written by the owner and roles of operators",
@@ -192,9 +192,9 @@ export const NOT_GROWING: Readonly<Record<string, string>> = {
   "graphile_worker._private_known_crontabs": "one per schedule of the service",
   "graphile_worker._private_tasks": "one per kind of job",
   "graphile_worker.migrations": "written by updates of the queue",
-  "private.bounds": "written by migrations and the owner",
-  "private.schedule_clock": "one row",
-  "private.task_lanes": "written by migrations",
-  "private.webhook_leases": "one per webhook",
+  "content_service.bounds": "written by migrations and the owner",
+  "content_service.schedule_clock": "one row",
+  "content_service.task_lanes": "written by migrations",
+  "content_service.webhook_leases": "one per webhook",
   "realtime.messages": "rows are only tried against its policies, and rolled back",
 };

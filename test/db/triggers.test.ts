@@ -51,7 +51,7 @@ describe("notifications", () => {
       heard.push({ channel, payload: channel === "graphql" ? JSON.parse(payload!) : payload }),
     );
     await listener.query("listen graphql; listen pgrst");
-    await content.owner.query("select private.await_events(3600)");
+    await content.owner.query("select content_service.await_events(3600)");
   });
   afterAll(() => listener.end());
 
@@ -65,7 +65,7 @@ describe("notifications", () => {
   }
 
   async function lastNumber(): Promise<number> {
-    const { rows } = await content.owner.query("select last_value from private.event_number");
+    const { rows } = await content.owner.query("select last_value from content_service.event_number");
     return Number(rows[0].last_value);
   }
 
@@ -99,36 +99,36 @@ describe("notifications", () => {
 
   test("are neither sent nor numbered without subscribers", async () => {
     const change = "update public.articles set title = 'Five and more'";
-    await content.owner.query("select setval('private.events_awaited_until', 1)");
+    await content.owner.query("select setval('content_service.events_awaited_until', 1)");
     const number = await lastNumber();
     expect(await heardOf(change)).toEqual([]);
     expect(await lastNumber()).toBe(number);
-    await content.owner.query("select private.await_events(3600)");
+    await content.owner.query("select content_service.await_events(3600)");
     // The number in between is left out, for those who count.
     expect(await heardOf(change)).toContainEqual(expect.objectContaining({ n: number + 2 }));
   });
 
   test("support a key that is not a number and a table without id", async () => {
     await content.owner.query(`
-      create table private.codes (code text primary key, label text);
-      create trigger _500_event after delete on private.codes for each row execute function private.tg__event('code');
-      insert into private.codes values ('a"b', 'x');
+      create table content_service.codes (code text primary key, label text);
+      create trigger _500_event after delete on content_service.codes for each row execute function content_service.tg__event('code');
+      insert into content_service.codes values ('a"b', 'x');
     `);
-    expect(await heardOf("delete from private.codes")).toEqual([
-      { s: "private", t: "codes", op: "delete", k: { code: 'a"b' }, n: await lastNumber() },
+    expect(await heardOf("delete from content_service.codes")).toEqual([
+      { s: "content_service", t: "codes", op: "delete", k: { code: 'a"b' }, n: await lastNumber() },
     ]);
   });
 
   test("name the root of a partitioned table, whichever partition has the row", async () => {
     await content.owner.query(`
-      create table private.days (day date primary key) partition by range (day);
-      create table private.years partition of private.days for values from ('2026-01-01') to ('2028-01-01')
+      create table content_service.days (day date primary key) partition by range (day);
+      create table content_service.years partition of content_service.days for values from ('2026-01-01') to ('2028-01-01')
         partition by range (day);
-      create table private.days_2026 partition of private.years for values from ('2026-01-01') to ('2027-01-01');
-      create trigger _500_event after insert on private.days for each row execute function private.tg__event('day');
+      create table content_service.days_2026 partition of content_service.years for values from ('2026-01-01') to ('2027-01-01');
+      create trigger _500_event after insert on content_service.days for each row execute function content_service.tg__event('day');
     `);
-    expect(await heardOf("insert into private.days values ('2026-05-01')")).toEqual([
-      { s: "private", t: "days", op: "insert", k: { day: "2026-05-01" }, n: await lastNumber() },
+    expect(await heardOf("insert into content_service.days values ('2026-05-01')")).toEqual([
+      { s: "content_service", t: "days", op: "insert", k: { day: "2026-05-01" }, n: await lastNumber() },
     ]);
   });
 
@@ -137,8 +137,12 @@ describe("notifications", () => {
     ["a grant", "grant select on public.things to anon", true],
     ["a policy", "create policy select_all on public.things for select using (true)", true],
     ["a comment", "comment on table public.things is 'Things.'", true],
-    ["a materialized view", "create materialized view private.counts as select count(*) from public.things", true],
-    ["one that is refreshed", "refresh materialized view private.counts", false],
+    [
+      "a materialized view",
+      "create materialized view content_service.counts as select count(*) from public.things",
+      true,
+    ],
+    ["one that is refreshed", "refresh materialized view content_service.counts", false],
     ["a temporary table", "create temporary table scratch (id serial primary key)", false],
     ["one that is dropped", "drop table scratch", false],
     ["rows", "insert into public.things values (1)", false],
@@ -167,7 +171,7 @@ describe("a new table logs whole rows", () => {
       "shop.things",
       "f",
     ],
-    ["in a schema that is closed", "create table private.things (id int)", "private.things", "d"],
+    ["in a schema that is closed", "create table content_service.things (id int)", "content_service.things", "d"],
     ["in schema auth", "create table auth.things (id int)", "auth.things", "d"],
     ["that is temporary", "create temporary table things (id int)", "things", "d"],
   ])("%s", async (_, statement, table, identity) => {

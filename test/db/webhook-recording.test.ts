@@ -18,7 +18,7 @@ test("a statement that changes many rows is recorded in a session that has chang
     await client.query("update public.orders set number = number + 1 where id = $1", [id]);
   await client.query("update public.orders set number = number + 1");
   const { rows } = await client.query(
-    "select count(*)::int as count, count(*) filter (where old ->> 'id' = new ->> 'id')::int as paired from private.webhook_deliveries",
+    "select count(*)::int as count, count(*) filter (where old ->> 'id' = new ->> 'id')::int as paired from content_service.webhook_deliveries",
   );
   expect(rows).toEqual([{ count: ROWS + 10, paired: ROWS + 10 }]);
   await client.end();

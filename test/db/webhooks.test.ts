@@ -26,7 +26,7 @@ async function record(definition: string, webhook: Record<string, unknown> = {})
     async recorded(...statements: string[]) {
       for (const statement of statements) await owner.query(statement.replaceAll("TABLE", table));
       const { rows } = await owner.query(
-        `with recorded as (delete from private.webhook_deliveries returning *)
+        `with recorded as (delete from content_service.webhook_deliveries returning *)
          select type, key, moved_to, old, new from recorded order by id`,
       );
       return rows;
@@ -201,7 +201,7 @@ describe("recording changes for webhooks", () => {
       `create table public.${table}_root (id int primary key) partition by range (id);
       alter table public.${table}_root attach partition public.${table} for values from (0) to (10)`,
     );
-    await owner.query("select private.maintain_webhooks()");
+    await owner.query("select content_service.maintain_webhooks()");
     expect(await recorded("insert into TABLE_root values (1)", "insert into TABLE values (2)")).toHaveLength(2);
     await owner.query(`drop table ${table}_root`);
   });
@@ -228,7 +228,7 @@ describe("recording changes for webhooks", () => {
     const { table, recorded } = await record(PLAIN, { name: "renamed" });
     await owner.query(`alter table ${table} rename to renamed_table`);
     expect(await recorded("insert into renamed_table values (1)")).toHaveLength(1);
-    await owner.query("select private.maintain_webhooks()");
+    await owner.query("select content_service.maintain_webhooks()");
     const { rows } = await owner.query("select table_name from api.webhooks where name = 'renamed'");
     expect(rows).toEqual([{ table_name: "public.renamed_table" }]);
     expect(await recorded("insert into renamed_table values (2)")).toHaveLength(1);
@@ -237,18 +237,18 @@ describe("recording changes for webhooks", () => {
 
   test("triggers that are missing, as in a restored database, are created again", async () => {
     const { recorded } = await record(PLAIN, { name: "restored" });
-    await owner.query("select private.drop_webhook_triggers(id) from api.webhooks where name = 'restored'");
+    await owner.query("select content_service.drop_webhook_triggers(id) from api.webhooks where name = 'restored'");
     expect(await recorded("insert into TABLE values (1)")).toHaveLength(0);
-    await owner.query("select private.maintain_webhooks()");
+    await owner.query("select content_service.maintain_webhooks()");
     expect(await recorded("insert into TABLE values (2)", "delete from TABLE")).toHaveLength(3);
   });
 
   test("deliveries without a webhook are deleted", async () => {
     await owner.query(
-      "insert into private.webhook_deliveries (webhook_id, type, key) select gen_random_uuid(), 'INSERT', '' from generate_series(1, 3)",
+      "insert into content_service.webhook_deliveries (webhook_id, type, key) select gen_random_uuid(), 'INSERT', '' from generate_series(1, 3)",
     );
-    await owner.query("select private.maintain_webhooks()");
-    expect((await owner.query("select from private.webhook_deliveries")).rowCount).toBe(0);
+    await owner.query("select content_service.maintain_webhooks()");
+    expect((await owner.query("select from content_service.webhook_deliveries")).rowCount).toBe(0);
   });
 
   test("every role of requests writes under it, and reads nothing of it", async () => {
@@ -262,8 +262,8 @@ describe("recording changes for webhooks", () => {
       const statements = [
         "select secret from api.webhooks",
         "insert into api.webhooks (name) values ('x')",
-        "select from private.webhook_deliveries",
-        "delete from private.webhook_leases",
+        "select from content_service.webhook_deliveries",
+        "delete from content_service.webhook_leases",
         "select api.replay_webhook_deliveries('x')",
         "select api.discard_webhook_deliveries('x')",
       ];
@@ -278,7 +278,7 @@ describe("a webhook", () => {
   test.each([
     ["names no table", { table_name: "nothing" }, "WRONG"],
     ["names no valid table", { table_name: '"' }, "WRONG"],
-    ["names a table of the service", { table_name: "private.tasks" }, "WRONG"],
+    ["names a table of the service", { table_name: "content_service.tasks" }, "WRONG"],
     ["names a view", { table_name: "pg_catalog.pg_tables" }, "WRONG"],
     ["has an unknown event", { events: ["TRUNCATE"] }, "23514"],
     ["has no events", { events: [] }, "23514"],

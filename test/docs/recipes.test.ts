@@ -21,14 +21,14 @@ const keyOf = (role: string) => jwt.sign({ role }, SECRET);
 
 /** In place of the extension: refuses the first attempt. */
 const MAIL_SERVER = `
-  create table private.requests (content text not null);
-  alter table private.requests enable row level security;
-  create sequence private.attempts;
+  create table content_service.requests (content text not null);
+  alter table content_service.requests enable row level security;
+  create sequence content_service.attempts;
   create function extensions.http_post(uri text, content text, content_type text, out status integer)
   language plpgsql security definer set search_path = '' as $$
   begin
-    status := case when nextval('private.attempts') = 1 then 503 else 202 end;
-    if status = 202 then insert into private.requests values (content); end if;
+    status := case when nextval('content_service.attempts') = 1 then 503 else 202 end;
+    if status = 202 then insert into content_service.requests values (content); end if;
   end $$`;
 
 let folder: string;
@@ -117,7 +117,7 @@ describe("the recipes", () => {
     const body = JSON.stringify({ name: "Ada", email, password: "Tangerine-Boat-7" });
     const headers = { "Content-Type": "application/json" };
     expect((await fetch(`${service.url}/auth/register`, { method: "POST", headers, body })).status).toBe(201);
-    const mails = async () => (await owner.query("select content::json from private.requests")).rows;
+    const mails = async () => (await owner.query("select content::json from content_service.requests")).rows;
     await until(async () => (await mails()).length > 0);
     expect(await mails()).toEqual([{ content: { to: email, template: "welcome" } }]);
   });

@@ -310,7 +310,7 @@ describe("on a database in which a user has replaced all functions, operators, t
     expect([status, text]).toEqual([202, expect.anything()]);
     const { rows } = await askOwner("select api.run_schedule('moods') as status");
     expect(rows).toEqual([{ status: "queued" }]);
-    const unfinished = "select from private.tasks where finished_at is null";
+    const unfinished = "select from content_service.tasks where finished_at is null";
     await until(async () => (await askOwner(unfinished)).rowCount === 0);
     const runs = await askOwner("select status, error from api.schedule_runs");
     expect(runs.rows).toEqual([{ status: "done", error: null }]);

@@ -10,11 +10,12 @@ grant execute on function public.nothing to service_role;`;
 /**
  * Dumps of databases that these versions migrated and served, with the example application and a project's migration: two accounts that
  * signed in, one of them with a role and a provider, an API key, articles, a kept response, a queued call, a schedule, and a webhook with a
- * delivery that waits.
+ * delivery that waits. The last one has files and an upload in parts, too, and objects of the project beside those of the service.
  */
 export const VERSIONS = [
   { commit: "6bd84e18", file: "platform-000055.sql.br", key: "key_7XClVUS7CcYnWsxE8qSh6Z5a6R11pbjoHoQpfuE9ogg" },
   { commit: "431b9694", file: "platform-000070.sql.br", key: "key_3M27ocWqYNJdmlugU5qvPwqiu5BR4fV77nJ6A02cW0g" },
+  { commit: "a0c93425", file: "platform-000026.sql.br", key: "key_3M27ocWqYNJdmlugU5qvPwqiu5BR4fV77nJ6A02cW0g" },
 ];
 
 /**
@@ -28,6 +29,10 @@ export const SINGLE_HISTORY_VERSION = {
   /** As `migrate commit` wrote it, with the name of the file in `current/`. */
   project: `--! split: 0010-tags.sql\n${PROJECT}`,
 };
+
+/** Drops the objects of the project that a dump has and its migration does not create. */
+export const DROP_OWN_OBJECTS = `drop schema if exists private cascade; drop table if exists public.own_rows;
+  drop function if exists public.own_bound`;
 
 type EarlierVersion = { readonly file: string; readonly project?: string };
 

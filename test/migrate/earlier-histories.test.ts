@@ -6,8 +6,8 @@ import { writeArchive } from "../../cluster/archive/write-archive.ts";
 import { bringUpToDate, runMigrations } from "../../migrate/migrate.ts";
 import { readMigrationState } from "../../migrate/migration-state.ts";
 import { withClient } from "../../postgres/client/with-client.ts";
-import { databaseOf, PROJECT, VERSIONS } from "./earlier-databases.ts";
-import { requireSchemaOfNewDatabase, rowsOfAllTables } from "./earlier-rows.ts";
+import { DROP_OWN_OBJECTS, databaseOf, PROJECT, VERSIONS } from "./earlier-databases.ts";
+import { presentName, requireSchemaOfNewDatabase, rowsOfAllTables } from "./earlier-rows.ts";
 import { type OwnHistories, ownHistories } from "./own-histories.ts";
 
 const start = ({ settings, requestUrl }: OwnHistories, isOwnDatabase: boolean) =>
@@ -26,16 +26,45 @@ describe.each(VERSIONS)("a database of commit $commit", (version) => {
     await runMigrations({ name: "migrate" }, own.settings);
     expect(await start(own, false)).toMatchObject({ kind: "current" });
     expect(await own.rows(project)).toEqual(recorded);
-    const columns = new Map([...before.keys()].map((key) => key.slice(0, -1).split(" (") as [string, string]));
+    const columns = new Map(
+      [...before.keys()].map((key) => presentName(key).slice(0, -1).split(" (") as [string, string]),
+    );
     const after = await rowsOfAllTables(own, columns);
     // Bounds are the release's, not the database's.
     for (const [table, rows] of before)
-      if (!table.startsWith("private.bounds")) expect([table, after.get(table)]).toEqual([table, rows]);
+      if (!table.startsWith("private.bounds")) expect([table, after.get(presentName(table))]).toEqual([table, rows]);
 
+    await own.rows(DROP_OWN_OBJECTS);
     await requireSchemaOfNewDatabase(own);
     await requireWorkingCredentials(own, version.key);
     await requireWaitingWork(own);
   });
+});
+
+test("objects of the project in the former schema of the service stay there, and call the service by its new name", async () => {
+  await using own = await databaseOf(VERSIONS.at(-1)!);
+  await runMigrations({ name: "migrate" }, own.settings);
+  expect(await own.rows("insert into private.own_notes (note) values ('new') returning id, note")).toEqual([
+    { id: 2, note: "new" },
+  ]);
+  expect(await own.rows("select public.own_bound() - content_service.bound('tasks of a caller') as notes")).toEqual([
+    { notes: "2" },
+  ]);
+  await own.rows("select content_service.await_events(60); insert into public.own_rows values (1)");
+  expect(await own.rows("select is_called from content_service.event_number")).toEqual([{ is_called: true }]);
+});
+
+test("a migration that names the former schema of the service is refused with the name that it has now", async () => {
+  await using own = await ownHistories();
+  await own.add(
+    "project",
+    "likes",
+    `create table public.likes (id int primary key);
+     create trigger _900_event after insert on public.likes for each row execute function private.tg__event();`,
+  );
+  await expect(runMigrations({ name: "migrate" }, own.settings)).rejects.toThrow(
+    /schema "private" does not exist[\s\S]+called content_service[\s\S]+AllowInvalidHash/,
+  );
 });
 
 test("a backup of an earlier version is restored, and brought to this one", async () => {
@@ -64,12 +93,12 @@ async function requireWorkingCredentials(own: OwnHistories, key: string): Promis
 }
 
 async function requireWaitingWork(own: OwnHistories): Promise<void> {
-  await own.rows("update private.tasks set run_at = now() where status = 'queued'");
+  await own.rows("update content_service.tasks set run_at = now() where status = 'queued'");
   const begun = `
     select begun.function, begun.caller ->> 'role' as role
-    from private.task_lanes cross join lateral private.begin_task(task_lanes.name) as begun`;
+    from content_service.task_lanes cross join lateral content_service.begin_task(task_lanes.name) as begun`;
   expect(await own.rows(begun)).toEqual([{ function: "public.nothing()", role: "service_role" }]);
-  const deliveries = "select type, state from private.webhook_deliveries";
+  const deliveries = "select type, state from content_service.webhook_deliveries";
   expect(await own.rows(deliveries)).toEqual([{ type: "UPDATE", state: "pending" }]);
 }
 

@@ -17,14 +17,20 @@ export async function rowsOfAllTables(
       select string_agg(quote_ident(attname), ', ' order by attnum) from pg_attribute
       where attrelid = pg_class.oid and attnum > 0 and not attisdropped
     ) as columns
-    from pg_class where relkind = 'r' and relnamespace::regnamespace::text in ('public', 'auth', 'api', 'private')`);
+    from pg_class where relkind = 'r'
+      and relnamespace::regnamespace::text in ('public', 'auth', 'api', 'storage', 'private', 'content_service')`);
   const rows = new Map<string, unknown[]>();
   for (const { name, columns: present } of tables as { name: string; columns: string }[]) {
     if (columns && !columns.has(name)) continue;
     const list = columns?.get(name) ?? present;
-    rows.set(`${name} (${list})`, await own.rows(`select ${list} from ${name} order by 1, 2`));
+    rows.set(`${name} (${list})`, await own.rows(`select ${list} from ${name} as named order by named::text`));
   }
   return rows;
+}
+
+/** The name that an earlier version's table has now: the schema of the service was called `private`, and what the project had there stays. */
+export function presentName(table: string): string {
+  return table.replace(/^private\.(?!own_)/, "content_service.");
 }
 
 /** Compares the database with one that the present migrations made, but for the queue's own tables. */
@@ -52,4 +58,4 @@ async function schemaOf(client: pg.ClientBase): Promise<string> {
   return (await dumpSchema(client)).replaceAll(/(::\w+) AS (?:text|int8)\b/g, "$1");
 }
 
-const BOUNDS = `select name, bound from private.bounds union all select name, null from private.task_lanes order by name`;
+const BOUNDS = `select name, bound from content_service.bounds union all select name, null from content_service.task_lanes order by name`;

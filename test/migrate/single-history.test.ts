@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { expect, test } from "vitest";
 import { bringUpToDate, runMigrations } from "../../migrate/migrate.ts";
 import { databaseOf, PROJECT, SINGLE_HISTORY_VERSION } from "./earlier-databases.ts";
-import { requireSchemaOfNewDatabase, rowsOfAllTables } from "./earlier-rows.ts";
+import { presentName, requireSchemaOfNewDatabase, rowsOfAllTables } from "./earlier-rows.ts";
 import { type OwnHistories, ownHistories } from "./own-histories.ts";
 
 const start = ({ settings, requestUrl }: OwnHistories, isOwnDatabase = false) =>
@@ -16,11 +16,13 @@ test("a database with one history is brought to the present ones in one step, an
 
   await runMigrations({ name: "migrate" }, own.settings);
   expect(await start(own)).toMatchObject({ kind: "current" });
-  const columns = new Map([...before.keys()].map((key) => key.slice(0, -1).split(" (") as [string, string]));
+  const columns = new Map(
+    [...before.keys()].map((key) => presentName(key).slice(0, -1).split(" (") as [string, string]),
+  );
   columns.set("auth.users", columns.get("auth.credentials")!);
   const after = await rowsOfAllTables(own, columns);
   for (const [table, rows] of before) {
-    expect([table, after.get(table.replace("auth.credentials", "auth.users"))]).toEqual([table, rows]);
+    expect([table, after.get(presentName(table).replace("auth.credentials", "auth.users"))]).toEqual([table, rows]);
   }
   await requireSchemaOfNewDatabase(own);
 });
@@ -44,14 +46,14 @@ test("accounts, sign-ins, second factors, keys and unfinished tasks of such a da
   const identities = "select issuer, subject from auth.identities where user_id = 2";
   expect(await own.rows(identities)).toEqual([{ issuer: "hub", subject: "s-1" }]);
   // The process that ran it was killed.
-  expect(await own.rows("select status from private.tasks order by created_at")).toEqual([
+  expect(await own.rows("select status from content_service.tasks order by created_at")).toEqual([
     { status: "done" },
     { status: "running" },
   ]);
-  await own.rows("select private.maintain_tasks()");
+  await own.rows("select content_service.maintain_tasks()");
   const begun = `
     select begun.caller ->> 'role' as role, begun.request ->> 'path' as path
-    from private.task_lanes cross join lateral private.begin_task(task_lanes.name) as begun`;
+    from content_service.task_lanes cross join lateral content_service.begin_task(task_lanes.name) as begun`;
   expect(await own.rows(begun)).toEqual([{ role: "service_role", path: "/rest/v1/rpc/nothing" }]);
 });
 

@@ -17,7 +17,7 @@ const generated = useGeneratedSchema({
       primary key (owner_id, number)
     );
     create trigger _500_event after insert or update on public.notes
-      for each row execute function private.tg__event('owner_id', 'number');
+      for each row execute function content_service.tg__event('owner_id', 'number');
     alter table public.notes enable row level security;
     create policy select_own on public.notes for select using (owner_id = (select auth.uid()));
     grant select on public.notes to anon, authenticated;
@@ -26,7 +26,7 @@ const generated = useGeneratedSchema({
       is_final boolean, span int4range, raw bytea, at timestamptz, value integer, primary key (is_final, span, raw, at)
     );
     create trigger _500_event after insert on public.readings
-      for each row execute function private.tg__event('is_final', 'span', 'raw', 'at');
+      for each row execute function content_service.tg__event('is_final', 'span', 'raw', 'at');
     grant select on public.readings to anon;
     comment on table public.readings is '@subscription onReading on:insert by:is_final notNull';
     create domain public.moment as timestamptz;
@@ -40,7 +40,7 @@ const generated = useGeneratedSchema({
       length interval, raw bytea, extra jsonb, note text, code_known char(5) references public.codes, fair hidden.fair_price
     );
     create trigger _500_event after insert on public.signals for each row execute function
-      private.tg__event('at', 'noticed', 'span', 'code', 'day', 'price', 'length', 'raw', 'extra', 'note', 'code_known', 'fair');
+      content_service.tg__event('at', 'noticed', 'span', 'code', 'day', 'price', 'length', 'raw', 'extra', 'note', 'code_known', 'fair');
     grant select on public.signals to anon;
     comment on table public.signals is e'@subscription onAt on:insert by:at
       @subscription onNoticed on:insert by:noticed
@@ -79,7 +79,7 @@ const events = new Events();
 
 beforeAll(async () => {
   generated.owner.on("notification", ({ payload }) => events.hear(payload!));
-  await generated.owner.query("listen graphql; select private.await_events(3600)");
+  await generated.owner.query("listen graphql; select content_service.await_events(3600)");
 });
 
 /** What a subscriber is told of what happens. */

@@ -202,14 +202,14 @@ describe("its rows", () => {
 
   test("that a trigger discards are not created", async () => {
     await owner(`
-      create function private.leave_out() returns trigger language plpgsql as 'begin return null; end';
-      create trigger leave_out before insert on public.tasks for each row when (NEW.size = 0) execute function private.leave_out();
+      create function content_service.leave_out() returns trigger language plpgsql as 'begin return null; end';
+      create trigger leave_out before insert on public.tasks for each row when (NEW.size = 0) execute function content_service.leave_out();
     `);
     for (const selection of ["{ id }", "{ dueAt }", "{ __typename }"]) {
       const source = `mutation { createTask(input: { title: "Left out", size: 0 }) ${selection} }`;
       expect((await ask(alice, source)).faults).toMatchObject([{ code: "RESOURCE_NOT_FOUND", path: "createTask" }]);
     }
-    await owner("drop function private.leave_out cascade");
+    await owner("drop function content_service.leave_out cascade");
   });
 
   test("are unique by the table's constraints", async () => {

@@ -431,12 +431,12 @@ describe("a key", () => {
     const request = { method: "POST", body: { item }, headers };
     await client.ask("/orders", request);
     const { rows } = await shop.owner.query(
-      "select extract(epoch from max(expires_at) - now())::int as seconds from private.kept_answers",
+      "select extract(epoch from max(expires_at) - now())::int as seconds from content_service.kept_answers",
     );
     expect(rows[0].seconds).toBeGreaterThan(86_300);
     expect(rows[0].seconds).toBeLessThanOrEqual(86_400);
 
-    await shop.owner.query("update private.kept_answers set expires_at = now()");
+    await shop.owner.query("update content_service.kept_answers set expires_at = now()");
     expect(isReplay(await client.ask("/orders", { ...request, body: { item, pieces: 2 } }))).toBe(false);
     expect(await shop.ordered(item)).toBe(2);
   });
@@ -446,7 +446,7 @@ test("stored responses are unreadable for readers of the table", async () => {
   const { item, headers } = newOrder();
   const request = { method: "POST", body: { item }, headers: { ...headers, Prefer: "return=representation" } };
   await client.ask("/orders", request);
-  const { rows } = await shop.owner.query("select id, sealed_answer from private.kept_answers");
+  const { rows } = await shop.owner.query("select id, sealed_answer from content_service.kept_answers");
   const all = Buffer.concat(rows.flatMap(({ id, sealed_answer }) => [id, sealed_answer]));
   expect(all.length).toBeGreaterThan(100);
   for (const secret of [item, headers["Idempotency-Key"], "Content-Type"]) expect(all.includes(secret)).toBe(false);

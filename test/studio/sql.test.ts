@@ -249,7 +249,7 @@ describeInBrowser("the SQL page", () => {
     };
     await openSaved(page);
     await page.getByRole("button", { name: "Share", exact: true }).click();
-    await until(async () => (await studio.sql("select from private.shared_queries")).length === 1);
+    await until(async () => (await studio.sql("select from content_service.shared_queries")).length === 1);
     const other = await (await studio.browser.newContext()).newPage();
     await other.goto(`${studio.service.url}/studio/sql`);
     await openSaved(other);

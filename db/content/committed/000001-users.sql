@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:11e4b19f12cdcd0eb55339c94d3b0ff2376bb801
+--! Hash: sha1:9d3bb0fd6d0055f60eb6eca6dcfbec46f5442d6c
 
 -- Users of the application. The accounts of a platform without them would have no row here.
 do $$
@@ -38,7 +38,7 @@ alter table public.users
   ) not valid;
 create unique index users_email_any_case_key on public.users (lower(email));
 
-create trigger _100_timestamps before update on public.users for each row execute function private.tg__timestamps();
+create trigger _100_timestamps before update on public.users for each row execute function content_service.tg__timestamps();
 
 -- Who may write users without being that user. The service sends both settings with every request: request.interface names the
 -- interface, app.users_access the setting USERS_ACCESS. Whoever adds a user signs somebody up, which AUTH_SIGN_UPS decides. Interface 'table' is never open: its anonymous key is public.

@@ -1,5 +1,5 @@
---! Previous: sha1:11e4b19f12cdcd0eb55339c94d3b0ff2376bb801
---! Hash: sha1:30dc24b1cc6cda5ab0682fc26b960ea684db740f
+--! Previous: sha1:9d3bb0fd6d0055f60eb6eca6dcfbec46f5442d6c
+--! Hash: sha1:79715311d72fe809cb370781fb30cfa184805301
 
 -- Connects the accounts of schema auth to public.users, the home of name and address. An application with a users table of its own copies
 -- this file and adapts it: sign-in needs the columns id (bigint), name, email and age, and an email that is unique whatever its case.

@@ -1,5 +1,5 @@
---! Previous: sha1:30dc24b1cc6cda5ab0682fc26b960ea684db740f
---! Hash: sha1:ef23d353e4024b0191258a9d5a257aebe0df463d
+--! Previous: sha1:79715311d72fe809cb370781fb30cfa184805301
+--! Hash: sha1:91532914ce965ed5b2994cdc8d547e413ede729e
 
 -- Articles, their translations, and comments on them.
 
@@ -36,8 +36,8 @@ create index articles_newest_of_author on public.articles (author_id, created_at
 create index articles_newest_of_status on public.articles (status, created_at desc, id desc);
 create index articles_tags on public.articles using gin (tags);
 
-create trigger _100_timestamps before update on public.articles for each row execute function private.tg__timestamps();
-create trigger _500_event after insert or update on public.articles for each row execute function private.tg__event();
+create trigger _100_timestamps before update on public.articles for each row execute function content_service.tg__timestamps();
+create trigger _500_event after insert or update on public.articles for each row execute function content_service.tg__event();
 
 -- Articles that are not published are read by their author and administrators; what belongs to an article is read with it.
 alter table public.articles enable row level security;
@@ -93,7 +93,7 @@ create table public.article_translations (
 alter table public.article_translations add constraint article_translations_title_max_length
   check (length(title) <= 300) not valid;
 
-create trigger _100_timestamps before update on public.article_translations for each row execute function private.tg__timestamps();
+create trigger _100_timestamps before update on public.article_translations for each row execute function content_service.tg__timestamps();
  alter table public.article_translations enable row level security;
 create policy select_of_article on public.article_translations for select using (exists (select from public.articles where articles.id = article_id));
 create policy write_own on public.article_translations to authenticated
@@ -133,8 +133,8 @@ alter table public.comments
 create index comments_of_article on public.comments (article_id, id);
 create index comments_of_author on public.comments (author_id);
 
-create trigger _100_timestamps before update on public.comments for each row execute function private.tg__timestamps();
-create trigger _500_event after insert on public.comments for each row execute function private.tg__event('article_id');
+create trigger _100_timestamps before update on public.comments for each row execute function content_service.tg__timestamps();
+create trigger _500_event after insert on public.comments for each row execute function content_service.tg__event('article_id');
 
 alter table public.comments enable row level security;
 create policy select_of_article on public.comments for select using (exists (select from public.articles where articles.id = article_id));

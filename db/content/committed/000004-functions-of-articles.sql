@@ -1,5 +1,5 @@
---! Previous: sha1:ef23d353e4024b0191258a9d5a257aebe0df463d
---! Hash: sha1:114070e9de35672f447442d7dea469d3f0f005b3
+--! Previous: sha1:91532914ce965ed5b2994cdc8d547e413ede729e
+--! Hash: sha1:4c9a063abc6a17e31df5f13e7fa08715363610fa
 
 -- The GraphQL mutations of articles and comments. The generated insert, update and delete say neither why nothing happened nor which field is at fault.
 create type public.mutation_result as (
@@ -139,56 +139,56 @@ comment on function public.create_comment is 'Comment on an article, as the user
 create extension if not exists pg_trgm with schema extensions;
 
 -- Declared immutable for the index. array_to_string is only stable, because the text of some types depends on settings; that of text does not.
-create function private.article_text(title text, tags text[], content text) returns text
+create function content_service.article_text(title text, tags text[], content text) returns text
 language sql immutable parallel safe cost 1000
 return title || e'\n' || array_to_string(tags, e'\n') || e'\n' || content;
-grant execute on function private.article_text to anon, authenticated, service_role;
-comment on function private.article_text is 'The text of an article for substring search.';
+grant execute on function content_service.article_text to anon, authenticated, service_role;
+comment on function content_service.article_text is 'The text of an article for substring search.';
 
 -- 'simple', not 'english': articles are written in any language, and stemming for one spoils the others. Postgres limits a document to 1 MB (54000); 1,000
 -- characters of the title and 200,000 of the content always fit. The cost is realistic, and makes the planner use the index instead of parsing every article.
-create function private.article_document(title text, tags text[], content text) returns tsvector
+create function content_service.article_document(title text, tags text[], content text) returns tsvector
 language sql immutable parallel safe cost 10000
 return setweight(to_tsvector('pg_catalog.simple', left(title, 1000)), 'A')
   || setweight(to_tsvector('pg_catalog.simple', array_to_string(tags, ' ')), 'B')
   || setweight(to_tsvector('pg_catalog.simple', left(content, 200000)), 'C');
-grant execute on function private.article_document to anon, authenticated, service_role;
-comment on function private.article_document is 'The text of an article for full-text search: title before tags before content.';
+grant execute on function content_service.article_document to anon, authenticated, service_role;
+comment on function content_service.article_document is 'The text of an article for full-text search: title before tags before content.';
 
-create function private.containing(keyword text) returns text
+create function content_service.containing(keyword text) returns text
 language sql immutable parallel safe
 return '%' || regexp_replace(left(keyword, 1000), '([\\%_])', '\\\1', 'g') || '%';
-grant execute on function private.containing to anon, authenticated, service_role;
-comment on function private.containing is 'The pattern for like and ilike that finds the keyword (its first 1,000 characters) anywhere; wildcards are escaped.';
+grant execute on function content_service.containing to anon, authenticated, service_role;
+comment on function content_service.containing is 'The pattern for like and ilike that finds the keyword (its first 1,000 characters) anywhere; wildcards are escaped.';
 
-create index articles_document on public.articles using gin (private.article_document(title, tags, content));
-create index articles_text on public.articles using gin (private.article_text(title, tags, content) extensions.gin_trgm_ops);
+create index articles_document on public.articles using gin (content_service.article_document(title, tags, content));
+create index articles_text on public.articles using gin (content_service.article_text(title, tags, content) extensions.gin_trgm_ops);
 
--- Bodies of functions of rows are strings, whose names are resolved as the caller, who has no USAGE on schema private: so what they call is in schema api.
+-- Bodies of functions of rows are strings, whose names are resolved as the caller, who has no USAGE on schema content_service: so what they call is in schema api.
 
 -- As the owner, because Postgres uses the indexes of substrings, documents and tags only where no policy has to be checked before: their operators are not
 -- leakproof. Callers receive the ids in queries that apply the policies to the articles themselves. Substrings, and languages written without spaces, are found
--- in private.article_text; separate words in private.article_document. Each has its index. A union instead of "or", which would check every hit of one index
+-- in content_service.article_text; separate words in content_service.article_document. Each has its index. A union instead of "or", which would check every hit of one index
 -- against the other expression (120 µs to parse a document of 2 kB); a single word needs the first only. The keyword is cut: one of a million words exceeds a
 -- limit of Postgres (54000), and cannot be cancelled before that.
-create function private.articles_containing(keyword text) returns setof bigint as $$
+create function content_service.articles_containing(keyword text) returns setof bigint as $$
   select part.id from public.articles as part
-  where private.article_text(part.title, part.tags, part.content) ilike private.containing(keyword)
+  where content_service.article_text(part.title, part.tags, part.content) ilike content_service.containing(keyword)
   union
   select word.id from public.articles as word
   where btrim(keyword) ~ '[^[:alnum:]]'
-    and private.article_document(word.title, word.tags, word.content)
+    and content_service.article_document(word.title, word.tags, word.content)
       @@ plainto_tsquery('simple', left(keyword, 1000));
 $$ language sql stable parallel safe rows 20 security definer set search_path = '';
-grant execute on function private.articles_containing to anon, authenticated, service_role;
-comment on function private.articles_containing is 'The ids of all articles with the keyword, whoever may read them.';
+grant execute on function content_service.articles_containing to anon, authenticated, service_role;
+comment on function content_service.articles_containing is 'The ids of all articles with the keyword, whoever may read them.';
 
--- As the owner, for the same reason as private.articles_containing.
-create function private.articles_sharing(tags text[]) returns setof bigint as $$
+-- As the owner, for the same reason as content_service.articles_containing.
+create function content_service.articles_sharing(tags text[]) returns setof bigint as $$
   select articles.id from public.articles where articles.tags && articles_sharing.tags;
 $$ language sql stable parallel safe rows 20 security definer set search_path = '';
-grant execute on function private.articles_sharing to anon, authenticated, service_role;
-comment on function private.articles_sharing is 'The ids of all articles with one of the tags, whoever may read them.';
+grant execute on function content_service.articles_sharing to anon, authenticated, service_role;
+comment on function content_service.articles_sharing is 'The ids of all articles with one of the tags, whoever may read them.';
 
 -- In schema api, as api.translated_title. It runs as the caller, so policies hide articles here too.
 create function api.matching_articles(keyword text) returns setof bigint
@@ -196,7 +196,7 @@ language sql stable parallel safe rows 20
 begin atomic
   select article.id
   from public.articles as article
-  where btrim(keyword) <> '' and article.id in (select found.id from private.articles_containing(keyword) as found (id));
+  where btrim(keyword) <> '' and article.id in (select found.id from content_service.articles_containing(keyword) as found (id));
 end;
 grant execute on function api.matching_articles to anon, authenticated, service_role;
 comment on function api.matching_articles is 'The ids of the articles with the keyword that the caller may read.';
@@ -207,7 +207,7 @@ language sql stable parallel safe rows 5
 begin atomic
   select other.id
   from public.articles as other
-  where other.id in (select found.id from private.articles_sharing(related_articles.tags) as found (id))
+  where other.id in (select found.id from content_service.articles_sharing(related_articles.tags) as found (id))
     and other.id <> related_articles.article_id
   order by
     cardinality(array(select unnest(other.tags) intersect select unnest(related_articles.tags))) desc,
@@ -229,13 +229,13 @@ begin atomic
     select article.id, article.title, article.tags, article.content, article.created_at
     from public.articles as article
     where article.id in (select found.id from api.matching_articles(keyword) as found (id))
-    order by article.title ilike private.containing(keyword) desc, article.created_at desc, article.id desc
+    order by article.title ilike content_service.containing(keyword) desc, article.created_at desc, article.id desc
     limit 1000
   ) as candidate
   order by
-    (candidate.title ilike private.containing(keyword))::integer
+    (candidate.title ilike content_service.containing(keyword))::integer
       + extensions.word_similarity(left(keyword, 200), left(candidate.title, 200))
-      + ts_rank(private.article_document(candidate.title, candidate.tags, candidate.content), plainto_tsquery('simple', left(keyword, 1000))) desc,
+      + ts_rank(content_service.article_document(candidate.title, candidate.tags, candidate.content), plainto_tsquery('simple', left(keyword, 1000))) desc,
     candidate.created_at desc,
     candidate.id desc;
 end;

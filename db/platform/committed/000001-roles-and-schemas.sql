@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:bbc9a5cc7065f1e85585fee92258b0b0792ddafa
+--! Hash: sha1:ac05c657782b73fd538ddb879b09f6d3c420f25c
 
 -- The roles of requests, and the schemas of the service.
 
@@ -77,7 +77,7 @@ end $$;
 grant connect on database ":DATABASE_NAME" to authenticator;
 
 -- A schema determines how its contents can be reached: public is served by every interface; auth, api and realtime can be used by
--- name by roles that are granted something in them; private is closed.
+-- name by roles that are granted something in them; content_service is closed.
 revoke all on schema public from public;
 grant usage on schema public to anon, authenticated, service_role;
 
@@ -89,10 +89,10 @@ create schema api;
 grant usage on schema api to anon, authenticated, service_role;
 comment on schema api is 'Versions of the conventional interface, and helpers for its responses.';
 
-create schema private;
+create schema content_service;
 -- The login may call the few functions here that are granted to it.
-grant usage on schema private to authenticator;
-comment on schema private is 'Internal functions of triggers, policies and indexes, and tables of the service itself.';
+grant usage on schema content_service to authenticator;
+comment on schema content_service is 'Internal functions of triggers, policies and indexes, and tables of the service itself.';
 
 create schema extensions;
 grant usage on schema extensions to anon, authenticated, service_role;

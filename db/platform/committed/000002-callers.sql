@@ -1,5 +1,5 @@
---! Previous: sha1:bbc9a5cc7065f1e85585fee92258b0b0792ddafa
---! Hash: sha1:7b7107116bd07d842f1bd7613af70bfbb19957ab
+--! Previous: sha1:ac05c657782b73fd538ddb879b09f6d3c420f25c
+--! Hash: sha1:c10e9d52217194f0d3145fa3e1da02dc5a7ef495
 
 -- The caller of a request. The service sends the role and the token's claims with every request, under the names that PostgREST
 -- and Supabase use, so policies written for those work here.

@@ -1,5 +1,5 @@
---! Previous: sha1:37e2bf9edeb424c0e0370910c9b7104a90ab1afc
---! Hash: sha1:81e0bfb53400dee9c599e956d96d69ba78f0f91f
+--! Previous: sha1:da6e13400593386b7d2c0e52f85d6d62355a3fb7
+--! Hash: sha1:4e77570df769df8f10695cd89a7a70ec48bfa8cc
 
 -- Versions of the conventional interface, and errors of fields.
 

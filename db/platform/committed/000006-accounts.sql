@@ -1,5 +1,5 @@
---! Previous: sha1:03628746dacae43f8fc7bccfdcd37a65896ca25e
---! Hash: sha1:ec6ad784ba52a141f44baab9435daf34f1f2c187
+--! Previous: sha1:c7920337fd71cd7e86eab190b0c2ca70b57c5b59
+--! Hash: sha1:3a225e748b99bf18619af3c0db263c68b85a1fcc
 
 -- Accounts, and the log of what happens to them, written in the transaction in which it happens.
 create table auth.audit_log (

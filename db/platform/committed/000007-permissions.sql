@@ -1,5 +1,5 @@
---! Previous: sha1:ec6ad784ba52a141f44baab9435daf34f1f2c187
---! Hash: sha1:8508be9dc0176ba29f4c4daf1cc061524c5d6ae7
+--! Previous: sha1:3a225e748b99bf18619af3c0db263c68b85a1fcc
+--! Hash: sha1:78e0713b252846d891a277981a7987eb8058dad9
 
 -- The database roles that a credential may name, and the permissions in a token's claims. Postgres enforces the role; permissions
 -- are words that policies and clients can look for in the claims.

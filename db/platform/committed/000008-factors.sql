@@ -1,5 +1,5 @@
---! Previous: sha1:8508be9dc0176ba29f4c4daf1cc061524c5d6ae7
---! Hash: sha1:00fac2db4ff584c27e1d0af04216cf95fda15129
+--! Previous: sha1:78e0713b252846d891a277981a7987eb8058dad9
+--! Hash: sha1:740a88b48ee81056f4553281f44739463568717b
 
 -- Second factors: authenticator apps (TOTP) and security keys (WebAuthn), each pending until it was verified for the first time, then
 -- enabled. Challenges are stored so that any gateway can verify them.

@@ -1,5 +1,5 @@
---! Previous: sha1:00fac2db4ff584c27e1d0af04216cf95fda15129
---! Hash: sha1:2a108a5954aa23035f0f591edb294860224632f2
+--! Previous: sha1:740a88b48ee81056f4553281f44739463568717b
+--! Hash: sha1:84694dcccd089e5621e194934fee3ed0b20525a5
 
 -- Passkeys, which users sign in with, and the keys of security keys, which are second factors.
 create table auth.passkeys (

@@ -1,5 +1,5 @@
---! Previous: sha1:2a108a5954aa23035f0f591edb294860224632f2
---! Hash: sha1:1b7328590e8a4d384296e1c192c9e6385f0843d6
+--! Previous: sha1:84694dcccd089e5621e194934fee3ed0b20525a5
+--! Hash: sha1:9cc108155c57997c866bd36f9dfce768fa136370
 
 -- Sign-ins of browsers: one session per user. It ends after some idle time, and after some hours in any case. The cookie holds the
 -- session's id, the table only its SHA-256: the table cannot be used to sign in.

@@ -1,5 +1,5 @@
---! Previous: sha1:1b7328590e8a4d384296e1c192c9e6385f0843d6
---! Hash: sha1:630128c8cf347a968567256e0a55016c8c85efe4
+--! Previous: sha1:9cc108155c57997c866bd36f9dfce768fa136370
+--! Hash: sha1:f3a4b60e25bf2a519f44edd8cb47c7e871655917
 
 -- Sign-in by password, and failed sign-ins, counted in Postgres so that all processes count together. A failure counts in four scopes: this user from this
 -- address, this address, its site, this user. Each has its own limit, so that trying many users, or from many addresses, is limited too.

@@ -1,5 +1,5 @@
---! Previous: sha1:630128c8cf347a968567256e0a55016c8c85efe4
---! Hash: sha1:087c3cc2253ef98e6c92e0ad8a6ac8c3fe127298
+--! Previous: sha1:f3a4b60e25bf2a519f44edd8cb47c7e871655917
+--! Hash: sha1:30048eff30c5180bc117822ec9d11b206f1a9f3b
 
 -- Links and codes sent by mail, and codes sent as text messages. A request that shows one proves that its sender reads the mail of that address. One mail has a
 -- link and a code of six digits, for the same purpose; either can be used, once. And sign-ins that end with a code for tokens (PKCE), whichever way they began.

@@ -1,5 +1,5 @@
---! Previous: sha1:087c3cc2253ef98e6c92e0ad8a6ac8c3fe127298
---! Hash: sha1:640e348e509a2b43b5d3ec601bccd216360fd293
+--! Previous: sha1:30048eff30c5180bc117822ec9d11b206f1a9f3b
+--! Hash: sha1:e0d7fd94b567ba6e7289b6f8ebf7c98744757b4e
 
 -- Sign-ups, the proof of an address or number, changes of it, and passwords.
 create table auth.account_settings (

@@ -1,5 +1,5 @@
---! Previous: sha1:640e348e509a2b43b5d3ec601bccd216360fd293
---! Hash: sha1:6e4e332da762c830a74fad3dacd8f28134b733c6
+--! Previous: sha1:e0d7fd94b567ba6e7289b6f8ebf7c98744757b4e
+--! Hash: sha1:9c1363ac0e75fe85d6ab72e552ddbda011821451
 
 -- Signing in through another provider: the providers, the identities of users there, and sign-ins in progress. The service verifies what a provider says.
 create table auth.providers (

@@ -1,5 +1,5 @@
---! Previous: sha1:6e4e332da762c830a74fad3dacd8f28134b733c6
---! Hash: sha1:47761a97518e175e051f37eec7d26f47b3044e3d
+--! Previous: sha1:9c1363ac0e75fe85d6ab72e552ddbda011821451
+--! Hash: sha1:1497ac15b09c7cc0f9ac6544cf9ad50741a58e61
 
 -- The rules of signing in through another provider. The service verifies what the provider says; these functions decide which account it
 -- is, and whether it may sign in.

@@ -1,5 +1,5 @@
---! Previous: sha1:47761a97518e175e051f37eec7d26f47b3044e3d
---! Hash: sha1:d75f779ab68c93a7120276b2ee115f79e7e9d04c
+--! Previous: sha1:1497ac15b09c7cc0f9ac6544cf9ad50741a58e61
+--! Hash: sha1:7af3a1a46b8ec5b0bba7a19d808ae4daa6c4a3f0
 
 -- Keys of programs.
 create table auth.api_keys (

@@ -1,5 +1,5 @@
---! Previous: sha1:d75f779ab68c93a7120276b2ee115f79e7e9d04c
---! Hash: sha1:917c7814189d14412409c3332eaddfde4b944354
+--! Previous: sha1:7af3a1a46b8ec5b0bba7a19d808ae4daa6c4a3f0
+--! Hash: sha1:0f5c49ef022d71f8aade7df2dd7ef23c7356c002
 
 -- What is shown of an account, and what administrators do.
 create function auth.account_of(user_id bigint) returns table (
@@ -468,3 +468,17 @@ exception when insufficient_privilege then
   raise warning 'auth.call_claims_hook does not belong to supabase_auth_admin, which CLAIMS_HOOK requires'
     using hint = 'As a superuser, run once: alter function auth.call_claims_hook owner to supabase_auth_admin';
 end $$;
+
+-- Queries that administrators keep for one another in Studio. Only the owner reads and writes them, for /admin/v1/queries.
+create table content_service.shared_queries (
+  name     text constraint shared_queries_pkey primary key constraint shared_queries_name_length check (length(name) between 1 and 200),
+  text     text not null constraint shared_queries_text_length check (length(text) between 1 and 100000),
+  saved_by text,
+  saved_at timestamptz not null default now()
+);
+alter table content_service.shared_queries enable row level security;
+comment on table content_service.shared_queries is 'SQL that administrators share in Studio.';
+comment on column content_service.shared_queries.name is 'What administrators call it.';
+comment on column content_service.shared_queries.text is 'The SQL.';
+comment on column content_service.shared_queries.saved_by is 'The id of the administrator who saved it last; null where nobody signs in.';
+comment on column content_service.shared_queries.saved_at is 'When it was saved last.';

@@ -1,5 +1,5 @@
---! Previous: sha1:917c7814189d14412409c3332eaddfde4b944354
---! Hash: sha1:dd0c715bd55bc00220c763c08a8daa652f049a3c
+--! Previous: sha1:0f5c49ef022d71f8aade7df2dd7ef23c7356c002
+--! Hash: sha1:01a3729de790efded353089508b29026a24a51ec
 
 -- Channels. A message is broadcast through the write-ahead log and stored nowhere; the table exists for its policies, which decide
 -- who may receive and send in a private channel. The service inserts a trial message as the caller and rolls it back.

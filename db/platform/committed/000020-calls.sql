@@ -1,8 +1,8 @@
---! Previous: sha1:aa6ae2b11730a4dc1ad52a72fbd88fc8cd037a9b
---! Hash: sha1:783d673434a0072e5665159359696dd74c9de846
+--! Previous: sha1:db6e15623bc346f572fff5728583eb604c38186b
+--! Hash: sha1:5965d117492ce022e9db0a4602e8989607e9f415
 
 -- Function calls that SQL queues: api.enqueue in the caller's own role, api.enqueue_as in another. And tasks, as SQL sees them.
-create function private.function_inputs(function oid) returns table (name text, type oid, is_variadic boolean, is_required boolean)
+create function content_service.function_inputs(function oid) returns table (name text, type oid, is_variadic boolean, is_required boolean)
 begin atomic
   select nullif(input.name, ''), input.type, coalesce(input.mode = 'v', false),
     row_number() over (order by input.position) <= proc.pronargs - proc.pronargdefaults
@@ -12,38 +12,38 @@ begin atomic
   where proc.oid = function_inputs.function and coalesce(input.mode, 'i') in ('i', 'b', 'v')
   order by input.position;
 end;
-comment on function private.function_inputs is 'The parameters of a function that a call gives values to; those without a name have null.';
+comment on function content_service.function_inputs is 'The parameters of a function that a call gives values to; those without a name have null.';
 
-create function private.takes_arguments(function oid, arguments jsonb) returns boolean
+create function content_service.takes_arguments(function oid, arguments jsonb) returns boolean
 begin atomic
   select jsonb_typeof(arguments) = 'object'
     and not exists (
       select from jsonb_object_keys(case jsonb_typeof(arguments) when 'object' then arguments else '{}' end) as given
-      where not exists (select from private.function_inputs(function) as input where input.name = given)
+      where not exists (select from content_service.function_inputs(function) as input where input.name = given)
     )
-    and not exists (select from private.function_inputs(function) as input where input.is_required and not coalesce(arguments ? input.name, false));
+    and not exists (select from content_service.function_inputs(function) as input where input.is_required and not coalesce(arguments ? input.name, false));
 end;
-comment on function private.takes_arguments is 'Whether a function can be called with these named arguments.';
+comment on function content_service.takes_arguments is 'Whether a function can be called with these named arguments.';
 
 -- A call by names finds the function again among all that have its name. Where arguments are left to their defaults, it may be another.
-create function private.is_ambiguous_call(function oid, arguments jsonb) returns boolean
+create function content_service.is_ambiguous_call(function oid, arguments jsonb) returns boolean
 begin atomic
-  select exists (select from private.function_inputs(function) as input where not coalesce(arguments ? input.name, false)) and exists (
+  select exists (select from content_service.function_inputs(function) as input where not coalesce(arguments ? input.name, false)) and exists (
       select from pg_proc as proc
       join pg_proc as other on other.proname = proc.proname and other.pronamespace = proc.pronamespace and other.oid <> proc.oid
-      where proc.oid = function and private.takes_arguments(other.oid, arguments)
+      where proc.oid = function and content_service.takes_arguments(other.oid, arguments)
         and not exists (
-          select from private.function_inputs(proc.oid) as input
-          join private.function_inputs(other.oid) as other_input on other_input.name = input.name
+          select from content_service.function_inputs(proc.oid) as input
+          join content_service.function_inputs(other.oid) as other_input on other_input.name = input.name
           where arguments ? input.name and other_input.type <> input.type
         )
     );
 end;
-comment on function private.is_ambiguous_call is 'Whether a call with these named arguments could mean another function of the same name.';
+comment on function content_service.is_ambiguous_call is 'Whether a call with these named arguments could mean another function of the same name.';
 
 -- Functions of Postgres and of extensions are left out: some run any SQL (query_to_xml), change settings of the connection or
 -- read files of the server, and everybody may execute them. A function that the role may not execute is reported as one that does not exist.
-create function private.callable_function(role text, function text, arguments jsonb) returns regprocedure as $$
+create function content_service.callable_function(role text, function text, arguments jsonb) returns regprocedure as $$
 declare
   -- The name, with or without its schema, and the types of its parameters, with or without.
   v_parts text[] := regexp_match(
@@ -74,7 +74,7 @@ begin
         select from pg_depend where classid = 'pg_proc'::regclass and objid = proc.oid and deptype = 'e'
       )
       and not exists (
-        select from private.function_inputs(proc.oid) as input
+        select from content_service.function_inputs(proc.oid) as input
         join pg_type on pg_type.oid = input.type where pg_type.typtype = 'p'
       )
       and has_schema_privilege(callable_function.role, namespace.oid, 'usage')
@@ -89,7 +89,7 @@ begin
   end if;
 
   select array_agg(callable order by callable) into v_matching
-    from unnest(v_callable) as callable where private.takes_arguments(callable, callable_function.arguments);
+    from unnest(v_callable) as callable where content_service.takes_arguments(callable, callable_function.arguments);
   if v_matching is null then
     raise exception 'The arguments do not match the parameters of %', function using errcode = 'WRONG', detail = 'arguments',
       hint = 'It is called by ' || (
@@ -98,28 +98,28 @@ begin
         ) from unnest(v_callable) as oid
       ) || '. Name each argument that has no default.';
   end if;
-  if cardinality(v_matching) > 1 or private.is_ambiguous_call(v_matching[1], arguments) then
+  if cardinality(v_matching) > 1 or content_service.is_ambiguous_call(v_matching[1], arguments) then
     raise exception 'Several functions take these arguments of %', function using errcode = 'WRONG', detail = 'function',
       hint = 'Write the types of the parameters, as in public.f(integer, text), and name all arguments.';
   end if;
   return v_matching[1];
 end;
 $$ language plpgsql set search_path = '';
-comment on function private.callable_function is 'The function that a role means by a name or a signature, and by the names of the arguments.';
+comment on function content_service.callable_function is 'The function that a role means by a name or a signature, and by the names of the arguments.';
 
 -- The names of types and functions are those of an empty search path, so the caller's does not matter. $1 is the object of arguments.
-create function private.call_statement(function text, arguments jsonb) returns text as $$
+create function content_service.call_statement(function text, arguments jsonb) returns text as $$
 declare
   v_function regprocedure := to_regprocedure(function);
   v_inputs text := (
     select string_agg(format('%I %s', input.name, format_type(input.type, null)), ', ')
-    from private.function_inputs(v_function) as input where arguments ? input.name
+    from content_service.function_inputs(v_function) as input where arguments ? input.name
   );
   v_values text := (
     select string_agg(
       format('%s%I => given.%I', case when input.is_variadic then 'variadic ' end, input.name, input.name), ', '
     )
-    from private.function_inputs(v_function) as input where arguments ? input.name
+    from content_service.function_inputs(v_function) as input where arguments ? input.name
   );
   v_from text := case
     when v_inputs is null then '(select $1::pg_catalog.jsonb) as given'
@@ -144,11 +144,11 @@ begin
   );
 end;
 $$ language plpgsql stable set search_path = '';
-comment on function private.call_statement is 'The statement that calls a function with an object of arguments and returns its result as JSON; null where the function does not exist.';
+comment on function content_service.call_statement is 'The statement that calls a function with an object of arguments and returns its result as JSON; null where the function does not exist.';
 
 -- Tasks do not run as the owner of the tables or as a superuser, whom no policy binds: psql and triggers of the service act as them
 -- without having chosen so. A role that bypasses policies, such as service_role, has to be chosen.
-create function private.check_task_role(role text) returns void as $$
+create function content_service.check_task_role(role text) returns void as $$
 declare
   v_become text := case when current_setting('server_version_num')::integer >= 160000 then 'set' else 'member' end;
 begin
@@ -157,7 +157,7 @@ begin
   end if;
   if exists (
     select from pg_roles where rolname = role and (
-      rolsuper or oid = (select relowner from pg_class where oid = 'private.tasks'::regclass)
+      rolsuper or oid = (select relowner from pg_class where oid = 'content_service.tasks'::regclass)
     )
   ) then
     raise exception 'No function is queued as %, which bypasses the policies', role
@@ -167,8 +167,8 @@ begin
   -- The logins of the service are those that may lock tasks.
   if not exists (
     select from pg_roles as login
-    where not login.rolsuper and has_function_privilege(login.oid, 'private.lock_task(text)', 'execute')
-      and login.oid <> (select relowner from pg_class where oid = 'private.tasks'::regclass)
+    where not login.rolsuper and has_function_privilege(login.oid, 'content_service.lock_task(text)', 'execute')
+      and login.oid <> (select relowner from pg_class where oid = 'content_service.tasks'::regclass)
       and pg_has_role(login.oid, role, v_become)
   ) then
     raise exception 'The login of the service cannot run functions as %', role
@@ -176,10 +176,10 @@ begin
   end if;
 end;
 $$ language plpgsql stable set search_path = '';
-comment on function private.check_task_role is 'Refuses roles that tasks cannot or must not run as.';
+comment on function content_service.check_task_role is 'Refuses roles that tasks cannot or must not run as.';
 
 -- A waiting task with the same key is replaced and keeps its id. One that has begun stays: the new one waits beside it.
-create function private.queue_call(
+create function content_service.queue_call(
   role text, claims jsonb, function text, arguments jsonb,
   run_at timestamptz default now(), key text default null, time_limit interval default null,
   lane text default null, caller_key text default null
@@ -188,14 +188,14 @@ create function private.queue_call(
 declare
   v_function text;
   v_id uuid;
-  v_owner text := private.task_owner(queue_call.role, queue_call.claims);
-  v_lane text := coalesce(queue_call.lane, private.task_lane(queue_call.role, queue_call.claims));
+  v_owner text := content_service.task_owner(queue_call.role, queue_call.claims);
+  v_lane text := coalesce(queue_call.lane, content_service.task_lane(queue_call.role, queue_call.claims));
 begin
   if to_regnamespace('graphile_worker') is null then
     raise exception 'There is no queue yet' using errcode = '55000', hint = 'Start the service: it creates the queue.';
   end if;
-  perform private.check_task_role(role);
-  v_function := private.callable_function(role, function, arguments)::text;
+  perform content_service.check_task_role(role);
+  v_function := content_service.callable_function(role, function, arguments)::text;
   if not isfinite(run_at) then
     raise exception 'The time to run at must be finite' using errcode = 'WRONG', detail = 'run_at';
   end if;
@@ -203,7 +203,7 @@ begin
     raise exception 'A key has 1 to 200 characters' using errcode = 'WRONG', detail = 'key';
   end if;
 
-  insert into private.tasks as task (
+  insert into content_service.tasks as task (
     owner, work, caller, request, body, function, arguments, run_at, key, time_limit, lane, caller_key, bytes
   )
     values (
@@ -228,7 +228,7 @@ begin
   return v_id;
 end;
 $$ language plpgsql set search_path = '';
-comment on function private.queue_call is 'Queues the call of a function as a role and with claims. For the owner only; api.enqueue is for callers.';
+comment on function content_service.queue_call is 'Queues the call of a function as a role and with claims. For the owner only; api.enqueue is for callers.';
 
 -- Runs with the owner's rights, because requests cannot write tasks. The task has the role and the claims of the request or the session,
 -- also where a function with other rights calls this one: "set role" is not changed by those.
@@ -236,7 +236,7 @@ create function api.enqueue(function text, arguments jsonb default '{}', run_at 
 declare
   v_role text := auth.role();
   v_claims jsonb := auth.jwt();
-  v_owner text := private.task_owner(v_role, v_claims);
+  v_owner text := content_service.task_owner(v_role, v_claims);
 begin
   -- Callers without a user share an owner, so one would replace the tasks of the others.
   if key is not null and v_owner not like 'user %'
@@ -245,8 +245,8 @@ begin
     raise exception 'A key needs a caller with a user' using errcode = 'WRONG', detail = 'key',
       hint = 'Callers whose claims have no "sub" share their role, and would replace each other''s tasks.';
   end if;
-  perform private.check_task_bounds(private.task_lane(v_role, v_claims), v_owner, v_role);
-  return private.queue_call(v_role, v_claims, function, arguments, run_at, key);
+  perform content_service.check_task_bounds(content_service.task_lane(v_role, v_claims), v_owner, v_role);
+  return content_service.queue_call(v_role, v_claims, function, arguments, run_at, key);
 end;
 $$ language plpgsql security definer set search_path = '';
 grant execute on function api.enqueue to authenticated, service_role;
@@ -258,14 +258,14 @@ create function api.enqueue_as(
   role text, function text, arguments jsonb default '{}', run_at timestamptz default now(), key text default null, claims jsonb default null
 ) returns uuid
 begin atomic
-  select private.queue_call(role, claims, function, arguments, run_at, key, lane => 'system');
+  select content_service.queue_call(role, claims, function, arguments, run_at, key, lane => 'system');
 end;
 comment on function api.enqueue_as is 'Queues a call of a function as a role of the owner''s choice. For triggers with the rights of the owner, and for the owner.';
 
-create function private.sees_task(owner text) returns boolean
+create function content_service.sees_task(owner text) returns boolean
 language sql stable
-return auth.is_admin() or sees_task.owner = private.task_owner(auth.role(), auth.jwt());
-comment on function private.sees_task is 'Whether a task is the caller''s own; administrators see all.';
+return auth.is_admin() or sees_task.owner = content_service.task_owner(auth.role(), auth.jwt());
+comment on function content_service.sees_task is 'Whether a task is the caller''s own; administrators see all.';
 
 create function api.read_task(id uuid)
 returns table (
@@ -273,9 +273,9 @@ returns table (
 ) as $$
   select task.work, state.status, state.progress, state.result, state.error,
     task.run_at, state.created_at, state.started_at, state.finished_at
-  from private.tasks as task
-  cross join private.read_task(task.id, task.owner) as state
-  where task.id = read_task.id and private.sees_task(task.owner);
+  from content_service.tasks as task
+  cross join content_service.read_task(task.id, task.owner) as state
+  where task.id = read_task.id and content_service.sees_task(task.owner);
 $$ language sql stable security definer set search_path = '';
 grant execute on function api.read_task to authenticated, service_role;
 comment on function api.read_task is 'The state and the result of a task of the caller''s; no row for a task of others.';
@@ -283,9 +283,9 @@ comment on function api.read_task is 'The state and the result of a task of the 
 -- Callers without a user share their tasks with all others of their role, who find them by their random ids only.
 create function api.list_tasks() returns table (id uuid, work text, status text, key text, run_at timestamptz, created_at timestamptz) as $$
   select task.id, task.work, task.status, task.key, task.run_at, task.created_at
-  from private.tasks as task
+  from content_service.tasks as task
   where task.finished_at is null and (
-    (select auth.is_admin()) or task.owner = (select private.task_owner(auth.role(), auth.jwt())) and (
+    (select auth.is_admin()) or task.owner = (select content_service.task_owner(auth.role(), auth.jwt())) and (
       task.owner like 'user %' or (select rolbypassrls from pg_roles where rolname = auth.role())
     )
   )
@@ -298,8 +298,8 @@ create function api.cancel_task(id uuid) returns boolean as $$
 declare
   v_is_cancelled boolean;
 begin
-  delete from private.tasks as task
-    where task.id = cancel_task.id and task.status = 'queued' and private.sees_task(task.owner);
+  delete from content_service.tasks as task
+    where task.id = cancel_task.id and task.status = 'queued' and content_service.sees_task(task.owner);
   v_is_cancelled := found;
   if v_is_cancelled then
     perform graphile_worker.remove_job(cancel_task.id::text);

@@ -1,5 +1,5 @@
---! Previous: sha1:783d673434a0072e5665159359696dd74c9de846
---! Hash: sha1:9ab8f480ca1133a4b1d2ebcf0be1ea63acdde911
+--! Previous: sha1:5965d117492ce022e9db0a4602e8989607e9f415
+--! Hash: sha1:1152ac528dac950aff99c80ddda4c3ac1f9a4263
 
 -- Functions of SQL that run by the clock. The service evaluates the schedules each minute and queues what is due.
 create table api.schedules (
@@ -70,18 +70,18 @@ comment on constraint schedule_runs_schedule_fkey on api.schedule_runs is 'The s
 comment on constraint schedule_runs_status_known on api.schedule_runs is 'Unknown status.';
 
 -- Its only row is locked while the minutes are processed, so each is processed once.
-create table private.schedule_clock (
+create table content_service.schedule_clock (
   is_only   boolean primary key default true check (is_only),
   processed timestamptz not null default date_trunc('minute', now())
 );
-insert into private.schedule_clock default values;
-alter table private.schedule_clock enable row level security;
-comment on table private.schedule_clock is 'How far the schedules are processed.';
-comment on column private.schedule_clock.is_only is 'There is one row.';
-comment on column private.schedule_clock.processed is 'The last minute that was processed.';
+insert into content_service.schedule_clock default values;
+alter table content_service.schedule_clock enable row level security;
+comment on table content_service.schedule_clock is 'How far the schedules are processed.';
+comment on column content_service.schedule_clock.is_only is 'There is one row.';
+comment on column content_service.schedule_clock.processed is 'The last minute that was processed.';
 
 -- Accepts less than the library that evaluates cron texts; what both accept means the same.
-create function private.cron_values(field text, unit text, low integer, high integer, names text[]) returns integer[] as $$
+create function content_service.cron_values(field text, unit text, low integer, high integer, names text[]) returns integer[] as $$
 declare
   v_item text;
   v_match text[];
@@ -115,9 +115,9 @@ begin
   return v_values;
 end;
 $$ language plpgsql immutable set search_path = '';
-comment on function private.cron_values is 'The values of one field of a cron text. Raises if the field cannot be read.';
+comment on function content_service.cron_values is 'The values of one field of a cron text. Raises if the field cannot be read.';
 
-create function private.check_cron(cron text) returns void as $$
+create function content_service.check_cron(cron text) returns void as $$
 declare
   v_fields text[] := regexp_split_to_array(btrim(cron), ' +');
   v_days integer[];
@@ -131,11 +131,11 @@ begin
       using errcode = 'WRONG', detail = 'cron',
         hint = 'Write minute, hour, day, month and weekday, such as 30 3 * * *, or @hourly, @daily, @weekly, @monthly or @yearly.';
   end if;
-  perform private.cron_values(v_fields[1], 'minute', 0, 59, null);
-  perform private.cron_values(v_fields[2], 'hour', 0, 23, null);
-  v_days := private.cron_values(v_fields[3], 'day', 1, 31, null);
-  v_months := private.cron_values(v_fields[4], 'month', 1, 12, '{jan,feb,mar,apr,may,jun,jul,aug,sep,oct,nov,dec}');
-  perform private.cron_values(v_fields[5], 'weekday', 0, 7, '{sun,mon,tue,wed,thu,fri,sat}');
+  perform content_service.cron_values(v_fields[1], 'minute', 0, 59, null);
+  perform content_service.cron_values(v_fields[2], 'hour', 0, 23, null);
+  v_days := content_service.cron_values(v_fields[3], 'day', 1, 31, null);
+  v_months := content_service.cron_values(v_fields[4], 'month', 1, 12, '{jan,feb,mar,apr,may,jun,jul,aug,sep,oct,nov,dec}');
+  perform content_service.cron_values(v_fields[5], 'weekday', 0, 7, '{sun,mon,tue,wed,thu,fri,sat}');
   if v_fields[5] = '*' and not exists (
     select from unnest(v_days) as day, unnest(v_months) as month
     where day <= case when month = 2 then 29 when month in (4, 6, 9, 11) then 30 else 31 end
@@ -144,10 +144,10 @@ begin
   end if;
 end;
 $$ language plpgsql immutable set search_path = '';
-comment on function private.check_cron is 'Raises if the cron text cannot be read, or names no day that exists.';
+comment on function content_service.check_cron is 'Raises if the cron text cannot be read, or names no day that exists.';
 
 -- With the rights of who writes, unlike the other checks.
-create function private.tg__check_schedule_role() returns trigger as $$
+create function content_service.tg__check_schedule_role() returns trigger as $$
 begin
   -- A schedule whose role is gone can be disabled.
   if TG_OP = 'UPDATE' and not NEW.is_enabled and NEW.role = OLD.role then
@@ -167,15 +167,15 @@ begin
   return NEW;
 end;
 $$ language plpgsql set search_path = '';
-comment on function private.tg__check_schedule_role is 'Refuses a role that the writer of a schedule is no member of.';
+comment on function content_service.tg__check_schedule_role is 'Refuses a role that the writer of a schedule is no member of.';
 
 -- With the rights of the owner, because who writes schedules may not use this schema.
-create function private.tg__check_schedule() returns trigger as $$
+create function content_service.tg__check_schedule() returns trigger as $$
 begin
   if TG_OP = 'UPDATE' and not NEW.is_enabled then
     return NEW;
   end if;
-  perform private.check_cron(NEW.cron);
+  perform content_service.check_cron(NEW.cron);
   if not exists (select from pg_timezone_names where name = NEW.time_zone) then
     raise exception 'There is no time zone %', NEW.time_zone using errcode = 'WRONG', detail = 'time_zone',
       hint = coalesce(
@@ -183,8 +183,8 @@ begin
         'Write a name of pg_timezone_names, such as Europe/Berlin.'
       );
   end if;
-  perform private.check_task_role(NEW.role);
-  perform private.callable_function(NEW.role, NEW.function, NEW.arguments);
+  perform content_service.check_task_role(NEW.role);
+  perform content_service.callable_function(NEW.role, NEW.function, NEW.arguments);
   if TG_OP = 'INSERT' or (NEW.cron, NEW.time_zone, NEW.is_enabled) is distinct from (OLD.cron, OLD.time_zone, OLD.is_enabled) then
     NEW.changed_at := clock_timestamp();
     NEW.next_run_at := null;
@@ -192,14 +192,14 @@ begin
   return NEW;
 end;
 $$ language plpgsql security definer set search_path = '';
-comment on function private.tg__check_schedule is 'Refuses a schedule that could not run.';
+comment on function content_service.tg__check_schedule is 'Refuses a schedule that could not run.';
 create trigger _100_check_role before insert or update of role, function, arguments, claims, cron, time_zone, is_enabled
-  on api.schedules for each row execute function private.tg__check_schedule_role();
+  on api.schedules for each row execute function content_service.tg__check_schedule_role();
 create trigger _200_check before insert or update of role, function, arguments, cron, time_zone, is_enabled
-  on api.schedules for each row execute function private.tg__check_schedule();
+  on api.schedules for each row execute function content_service.tg__check_schedule();
 
 -- The runs follow the tasks.
-create function private.tg__follow_schedule_run() returns trigger as $$
+create function content_service.tg__follow_schedule_run() returns trigger as $$
 begin
   if TG_OP = 'DELETE' then
     update api.schedule_runs
@@ -213,28 +213,28 @@ begin
   return null;
 end;
 $$ language plpgsql set search_path = '';
-comment on function private.tg__follow_schedule_run is 'Copies the state of a task to the run of the schedule that queued it.';
-create trigger _500_follow_run after update of status on private.tasks for each row when (NEW.function is not null) execute function private.tg__follow_schedule_run();
-create trigger _500_end_run after delete on private.tasks
-  for each row when (OLD.function is not null and OLD.finished_at is null) execute function private.tg__follow_schedule_run();
+comment on function content_service.tg__follow_schedule_run is 'Copies the state of a task to the run of the schedule that queued it.';
+create trigger _500_follow_run after update of status on content_service.tasks for each row when (NEW.function is not null) execute function content_service.tg__follow_schedule_run();
+create trigger _500_end_run after delete on content_service.tasks
+  for each row when (OLD.function is not null and OLD.finished_at is null) execute function content_service.tg__follow_schedule_run();
 
-create function private.schedule_fault(schedule api.schedules, out message text, out hint text) as $$
+create function content_service.schedule_fault(schedule api.schedules, out message text, out hint text) as $$
 begin
-  perform private.check_task_role(schedule.role);
-  perform private.callable_function(schedule.role, schedule.function, schedule.arguments);
+  perform content_service.check_task_role(schedule.role);
+  perform content_service.callable_function(schedule.role, schedule.function, schedule.arguments);
 exception when others then
   get stacked diagnostics message = message_text, hint = pg_exception_hint;
 end;
 $$ language plpgsql set search_path = '';
-comment on function private.schedule_fault is 'Why a schedule that was written before cannot run now; null if it can.';
+comment on function content_service.schedule_fault is 'Why a schedule that was written before cannot run now; null if it can.';
 
 -- The clock is the database's, so that a gateway whose clock is ahead runs nothing early. A gateway plans a minute by its own clock: one that
 -- the database reaches within half a minute counts as reached. When the database's clock was set back, the times are counted anew from there.
-create function private.begin_schedule_minutes(planned_at timestamptz, out processed timestamptz, out until timestamptz, out was_set_back boolean) as $$
+create function content_service.begin_schedule_minutes(planned_at timestamptz, out processed timestamptz, out until timestamptz, out was_set_back boolean) as $$
 declare
   v_now timestamptz;
 begin
-  select schedule_clock.processed into begin_schedule_minutes.processed from private.schedule_clock for update;
+  select schedule_clock.processed into begin_schedule_minutes.processed from content_service.schedule_clock for update;
   v_now := clock_timestamp();
   until := date_trunc('minute', greatest(v_now, least(planned_at, v_now + interval '30 seconds')));
   was_set_back := until < processed - interval '1 minute';
@@ -245,10 +245,10 @@ begin
   until := greatest(until, processed);
 end;
 $$ language plpgsql set search_path = '';
-comment on function private.begin_schedule_minutes is 'Locks the clock until the end of the transaction, and returns how far the schedules are to be processed; called by the service as the owner.';
+comment on function content_service.begin_schedule_minutes is 'Locks the clock until the end of the transaction, and returns how far the schedules are to be processed; called by the service as the owner.';
 
 -- Faults that may pass, such as a full disk, end the transaction, and the minute is processed again. Others are those of the schedule.
-create function private.start_schedule_run(schedule text, planned_at timestamptz) returns text as $$
+create function content_service.start_schedule_run(schedule text, planned_at timestamptz) returns text as $$
 declare
   v_schedule api.schedules;
   v_message text;
@@ -264,7 +264,7 @@ begin
   update api.schedule_runs as run
     set status = 'failed', finished_at = now(), error = '{"code": "XX000", "message": "The task is gone."}'
     where run.schedule = start_schedule_run.schedule and run.status in ('queued', 'running')
-      and not exists (select from private.tasks where tasks.id = run.task and tasks.finished_at is null);
+      and not exists (select from content_service.tasks where tasks.id = run.task and tasks.finished_at is null);
   insert into api.schedule_runs (schedule, planned_at, status)
     select start_schedule_run.schedule, start_schedule_run.planned_at, case when exists (
       select from api.schedule_runs as run
@@ -277,7 +277,7 @@ begin
   select * into v_schedule from api.schedules where schedules.name = start_schedule_run.schedule;
   begin
     update api.schedule_runs as run
-      set task = private.queue_call(
+      set task = content_service.queue_call(
         v_schedule.role, v_schedule.claims || jsonb_build_object('role', v_schedule.role),
         v_schedule.function, v_schedule.arguments, time_limit => v_schedule.time_limit,
         lane => 'system', caller_key => 'schedule ' || v_schedule.name
@@ -297,9 +297,9 @@ begin
   end;
 end;
 $$ language plpgsql set search_path = '';
-comment on function private.start_schedule_run is 'Queues a run, unless the previous one is unfinished or this time was run before; returns the status of the run.';
+comment on function content_service.start_schedule_run is 'Queues a run, unless the previous one is unfinished or this time was run before; returns the status of the run.';
 
-create function private.record_schedule_minutes(until timestamptz, outcomes jsonb) returns table (schedule text, status text, runs bigint) as $$
+create function content_service.record_schedule_minutes(until timestamptz, outcomes jsonb) returns table (schedule text, status text, runs bigint) as $$
 begin
   return query
     with outcome as (
@@ -312,7 +312,7 @@ begin
         on conflict on constraint schedule_runs_pkey do nothing
         returning schedule_runs.schedule, schedule_runs.status
     ), due_run as (
-      select outcome.name as schedule, private.start_schedule_run(outcome.name, outcome.due) as status
+      select outcome.name as schedule, content_service.start_schedule_run(outcome.name, outcome.due) as status
       from outcome where outcome.due is not null order by outcome.name
     ), processed as (
       update api.schedules set next_run_at = outcome.next from outcome where schedules.name = outcome.name
@@ -329,17 +329,17 @@ begin
   ) as oldest
     where run.schedule = oldest.schedule and run.planned_at < least(oldest.planned_at, record_schedule_minutes.until - interval '7 days')
       and oldest.planned_at is not null and run.status not in ('queued', 'running');
-  update private.schedule_clock set processed = record_schedule_minutes.until;
+  update content_service.schedule_clock set processed = record_schedule_minutes.until;
 end;
 $$ language plpgsql set search_path = '';
-comment on function private.record_schedule_minutes is 'Queues what is due, records what was missed, and deletes old runs; called by the service as the owner, after begin_schedule_minutes.';
+comment on function content_service.record_schedule_minutes is 'Queues what is due, records what was missed, and deletes old runs; called by the service as the owner, after begin_schedule_minutes.';
 
 create function api.run_schedule(name text) returns text as $$
 begin
   if not exists (select from api.schedules where schedules.name = run_schedule.name) then
     raise exception 'There is no schedule %', name using errcode = 'NTFND', detail = 'name';
   end if;
-  return private.start_schedule_run(name, clock_timestamp());
+  return content_service.start_schedule_run(name, clock_timestamp());
 end;
 $$ language plpgsql set search_path = '';
 comment on function api.run_schedule is 'Runs a schedule now, also a disabled one, unless its previous run is unfinished. Returns the status of the run. For the owner.';

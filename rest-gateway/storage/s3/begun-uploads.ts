@@ -11,8 +11,8 @@ type BegunUpload = {
   readonly maxBytes: number;
 };
 
-const BEGIN = "select null from private.begin_upload($1, $2, $3, $4, $5, $6, $7, $8)";
-const END = "select null from private.end_upload($1)";
+const BEGIN = "select null from content_service.begin_upload($1, $2, $3, $4, $5, $6, $7, $8)";
+const END = "select null from content_service.end_upload($1)";
 
 /** Who may go on with an upload in parts. */
 export function callerOf(caller: Caller): string {

@@ -22,11 +22,12 @@ const MOST_PARTS = 10_000;
 const LEAST_PART_BYTES = 5 * 1024 * 1024;
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-const FIND = "select pg_catalog.to_json(upload)::pg_catalog.text from private.find_upload($1, $2) as upload";
+const FIND = "select pg_catalog.to_json(upload)::pg_catalog.text from content_service.find_upload($1, $2) as upload";
 const LIST =
-  "select pg_catalog.to_json(upload)::pg_catalog.text from private.list_uploads($1, $2, $3, $4, $5, $6) as upload";
-const PUT_PART = "select pg_catalog.to_json(private.put_part($1, $2, $3, $4, $5, $6))::pg_catalog.text";
-const LIST_PARTS = "select pg_catalog.to_json(part)::pg_catalog.text from private.list_parts($1, $2, $3) as part";
+  "select pg_catalog.to_json(upload)::pg_catalog.text from content_service.list_uploads($1, $2, $3, $4, $5, $6) as upload";
+const PUT_PART = "select pg_catalog.to_json(content_service.put_part($1, $2, $3, $4, $5, $6))::pg_catalog.text";
+const LIST_PARTS =
+  "select pg_catalog.to_json(part)::pg_catalog.text from content_service.list_parts($1, $2, $3) as part";
 
 export const createMultipartUpload: S3Handler = async (request, { config }) => {
   const address = objectOf(request);

@@ -3,8 +3,8 @@ import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { splitStatements, writeMigration } from "#migrate";
 import { adaptStatement } from "./adapt-statement.ts";
+import { renameAuthTables } from "./auth-tables.ts";
 import { adaptExtension, type ExtensionSources, SUPABASE_APIS, type SupabaseApi, vectorStandIn } from "./extensions.ts";
-import { AUTH_TABLES, findPrivateSchema, type Renaming } from "./renamed-schemas.ts";
 import { type ImportedConfig, importConfig } from "./supabase-config.ts";
 
 export type ImportedFile = { readonly path: string; readonly text: string };
@@ -52,8 +52,6 @@ export async function importSupabase({ projectFolder, templateFolder, apis }: Im
   const extensions: ExtensionSources = { apis, folder: join(templateFolder, "extensions"), created: new Set() };
   const seeds = config.seeds.flatMap((pattern) => globSync(pattern, { cwd: folder }).sort());
   const seedTexts = await Promise.all([...new Set(seeds)].map((name) => readText(join(folder, name))));
-  const importer = new Importer(extensions, [...sources.map(({ text }) => text), ...seedTexts]);
-  if (importer.change !== null) changes.push(importer.change);
 
   const base = [await readTemplateSql(join(templateFolder, "sql"), apis), ...config.buckets];
   const usesVector = sources.findIndex(({ text }) => VECTOR_TYPE.test(text));
@@ -72,7 +70,7 @@ export async function importSupabase({ projectFolder, templateFolder, apis }: Im
   for (const [index, { name, text: source }] of sources.entries()) {
     const [, version, title] = MIGRATION_NAME.exec(name)!;
     const slug = title!.replace(/[^\w-]+/g, "-") || version!;
-    const { sql, changed } = await importer.adapt(source);
+    const { sql, changed } = await adaptFile(source, extensions);
     const { hash, text } = writeMigration({
       previous,
       message: slug,
@@ -86,7 +84,7 @@ export async function importSupabase({ projectFolder, templateFolder, apis }: Im
   const hook = findClaimsHook(config.hook, created.at(-1) ?? null);
   if (hook.change !== null) changes.push(hook.change);
   if (seedTexts.length > 0) {
-    const { sql, changed } = await importer.adapt(seedTexts.join("\n"));
+    const { sql, changed } = await adaptFile(seedTexts.join("\n"), extensions);
     files.push({ path: "db/seed.sql", text: sql });
     changes.push(...changed.map((change) => `seed.sql: ${change}`));
   }
@@ -143,39 +141,26 @@ function recordVersion(version: string, title: string): string {
   return `insert into supabase_migrations.schema_migrations (version, name) values ('${version}', '${name}') on conflict do nothing;`;
 }
 
-class Importer {
-  readonly #extensions: ExtensionSources;
-  readonly #renamings: readonly Renaming[];
-  /** What holds for the whole project. */
-  readonly change: string | null;
-
-  constructor(extensions: ExtensionSources, texts: readonly string[]) {
-    this.#extensions = extensions;
-    const ofPrivate = findPrivateSchema(texts);
-    this.#renamings = [AUTH_TABLES, ...(ofPrivate ? [ofPrivate] : [])];
-    this.change = ofPrivate?.change ?? null;
+/** Removes or changes the statements that cannot run here, from the last to the first, so that offsets stay valid. */
+async function adaptFile(
+  text: string,
+  extensions: ExtensionSources,
+): Promise<{ readonly sql: string; readonly changed: string[] }> {
+  const changed: string[] = [];
+  // In their order: only the first statement about an extension creates its stand-in.
+  const replacements: Replacement[] = [];
+  for (const { start, sql: statement } of splitStatements(text)) {
+    const found = (await adaptExtension(statement, extensions)) ?? adaptStatement(statement);
+    if (found === null) continue;
+    replacements.push({ start, length: statement.length, sql: found.sql });
+    changed.push(...found.changes);
   }
-
-  /** Removes or changes the statements that cannot run here, from the last to the first, so that offsets stay valid. */
-  async adapt(text: string): Promise<{ readonly sql: string; readonly changed: string[] }> {
-    const changed: string[] = [];
-    // In their order: only the first statement about an extension creates its stand-in.
-    const replacements: Replacement[] = [];
-    for (const { start, sql: statement } of splitStatements(text)) {
-      const found = (await adaptExtension(statement, this.#extensions)) ?? adaptStatement(statement);
-      if (found === null) continue;
-      replacements.push({ start, length: statement.length, sql: found.sql });
-      changed.push(...found.changes);
-    }
-    let sql = text;
-    for (const replacement of replacements.reverse()) sql = replaceAt(sql, replacement);
-    for (const { rename, change } of this.#renamings) {
-      const renamed = rename(sql);
-      if (renamed !== sql) changed.push(change);
-      sql = renamed;
-    }
-    return { sql, changed: [...new Set(changed)] };
-  }
+  let adapted = text;
+  for (const replacement of replacements.reverse()) adapted = replaceAt(adapted, replacement);
+  const sql = renameAuthTables(adapted);
+  if (sql !== adapted)
+    changed.push("tables of Supabase Auth, such as auth.identities, are views of schema supabase_auth");
+  return { sql, changed: [...new Set(changed)] };
 }
 
 type Replacement = { readonly start: number; readonly length: number; readonly sql: string };

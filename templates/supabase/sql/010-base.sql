@@ -94,7 +94,7 @@ do $do$
 begin
   create function auth.tg__keep_schemas() returns event_trigger language plpgsql set search_path = '' as $$
   declare
-    v_schema text := (select object_name from pg_event_trigger_dropped_objects() where object_type = 'schema' and object_name in ('private', 'auth', 'api', 'storage', 'realtime') limit 1);
+    v_schema text := (select object_name from pg_event_trigger_dropped_objects() where object_type = 'schema' and object_name in ('content_service', 'auth', 'api', 'storage', 'realtime') limit 1);
   begin
     if v_schema is not null then
       raise exception 'Schema % belongs to the service', v_schema using errcode = 'insufficient_privilege',

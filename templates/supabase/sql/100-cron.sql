@@ -59,7 +59,7 @@ begin
   end if;
   begin
     -- "$" is the last day of a month.
-    perform private.check_cron(regexp_replace(btrim(regexp_replace(NEW.schedule, '\s+', ' ', 'g')), '^(\S+ \S+) \$ ', '\1 28 '));
+    perform content_service.check_cron(regexp_replace(btrim(regexp_replace(NEW.schedule, '\s+', ' ', 'g')), '^(\S+ \S+) \$ ', '\1 28 '));
   exception when others then
     raise exception 'invalid schedule: %', NEW.schedule using errcode = 'invalid_parameter_value',
       hint = 'Use cron format (e.g. 5 4 * * *), or interval format ''[1-59] seconds''';

@@ -26,9 +26,9 @@ beforeAll(async () => {
       const draft = await store.draft(Readable.from([content]), content.length);
       await draft.publish();
       hashes.push(draft.hash);
-      await client.query("select private.keep_file($1, $2)", [draft.hash, content.length]);
+      await client.query("select content_service.keep_file($1, $2)", [draft.hash, content.length]);
       await client.query("select storage.put_object('notes', $1, null, '{}', null, 'v1', false)", [`n${number}`]);
-      await client.query("select private.name_content('notes', $1, $2)", [`n${number}`, draft.hash]);
+      await client.query("select content_service.name_content('notes', $1, $2)", [`n${number}`, draft.hash]);
     }
   });
 });

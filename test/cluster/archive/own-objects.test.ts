@@ -110,7 +110,7 @@ test("webhooks and what waits for them are restored, and record changes in the r
   await run(target.ownerUrl, "insert into public.orders values (2, 'after')");
   const { rows } = await run(
     target.ownerUrl,
-    "select key, new ->> 'note' as note from private.webhook_deliveries order by id",
+    "select key, new ->> 'note' as note from content_service.webhook_deliveries order by id",
   );
   expect(rows).toEqual([
     { key: "1", note: "before" },

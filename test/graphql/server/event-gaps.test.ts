@@ -89,7 +89,7 @@ describe("Postgres", () => {
     client = new pg.Client({ connectionString: database.ownerUrl });
     await client.connect();
     await client.query("insert into public.users (name, email) values ('Ann', 'ann@example.org')");
-    await client.query("select private.await_events(3600)");
+    await client.query("select content_service.await_events(3600)");
   });
   afterAll(async () => {
     await client.end();

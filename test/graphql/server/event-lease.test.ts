@@ -130,7 +130,7 @@ describe("Postgres", () => {
     const asOwner: AsOwner = (work) => work(client);
     return makeLeaseQueries({ asOwner, log });
   };
-  const forget = () => owner.query("select setval('private.events_awaited_until', 1)");
+  const forget = () => owner.query("select setval('content_service.events_awaited_until', 1)");
   const WRITE = "insert into public.articles (author_id, title, content) values (1, 'First one', '')";
 
   test("reports whether there are subscribers, also to the login of requests", async () => {
@@ -178,12 +178,12 @@ describe("Postgres", () => {
   });
 
   test("is not used by a login role without the privilege, which is logged once", async () => {
-    await owner.query("revoke execute on function private.await_events from authenticator");
+    await owner.query("revoke execute on function content_service.await_events from authenticator");
     const said: unknown[] = [];
     const ask = questionsOf(await another(database.url), { warn: (...words: unknown[]) => void said.push(words) });
     expect(await ask.awaitEvents(60)).toBeNull();
     expect(await ask.awaitEvents(60)).toBeNull();
     expect(said).toHaveLength(1);
-    await owner.query("grant execute on function private.await_events to authenticator");
+    await owner.query("grant execute on function content_service.await_events to authenticator");
   });
 });

@@ -14,7 +14,7 @@ const NOTES = `
   grant select, insert, update on public.notes to authenticated;
   grant select (id) on public.notes to anon;
   create trigger _500_event after insert or update on public.notes
-    for each row execute function private.tg__event('owner_id');
+    for each row execute function content_service.tg__event('owner_id');
   comment on table public.notes is
     e'@subscription onNoteAdded on:insert notNull\\n@subscription onNoteChanged on:update by:id?';
   insert into public.users (name, email) values ('Ann', 'ann@example.org'), ('Bob', 'bob@example.org');
@@ -111,7 +111,7 @@ describe("an event", () => {
   });
 
   test("of an earlier transaction may be missed, which is reported to subscribers", async () => {
-    await graphql.sql("select setval('private.events_awaited_until', 1)");
+    await graphql.sql("select setval('content_service.events_awaited_until', 1)");
     await graphql.sql("begin");
     await titles(1, "Written before ");
     const created = await subscribe("subscription { onArticleCreated { title } }");

@@ -263,11 +263,11 @@ describe("a run", () => {
     await write({ cron: cronAt(minutesAgo(1)) });
     await owner.query("begin");
     // No task begins.
-    await owner.query("select from private.task_lanes for update");
+    await owner.query("select from content_service.task_lanes for update");
     await tick();
     await until(async () => (await statuses())[0] === "queued");
     await owner.query("set local session_replication_role = replica");
-    await owner.query("delete from private.tasks");
+    await owner.query("delete from content_service.tasks");
     await owner.query("set local session_replication_role = origin");
     expect((await owner.query("select api.run_schedule('notes') as status")).rows).toEqual([{ status: "queued" }]);
     await owner.query("commit");
@@ -282,17 +282,17 @@ describe("faults", () => {
     await write({ name: "a", cron: cronAt(minutesAgo(1)) });
     await write({ name: "b", cron: cronAt(minutesAgo(1)) });
     await owner.query(`
-      create function private.refuse() returns trigger language plpgsql set search_path = '' as $$
+      create function content_service.refuse() returns trigger language plpgsql set search_path = '' as $$
       begin
-        if (select count(*) from private.tasks) = 1 then
+        if (select count(*) from content_service.tasks) = 1 then
           raise exception 'could not extend file' using errcode = '53100';
         end if;
         return NEW;
       end $$;
-      create trigger refuse before insert on private.tasks for each row execute function private.refuse()`);
+      create trigger refuse before insert on content_service.tasks for each row execute function content_service.refuse()`);
     await expect(tick()).rejects.toMatchObject({ code: "53100" });
     expect(await runs()).toEqual([]);
-    await owner.query("drop trigger refuse on private.tasks");
+    await owner.query("drop trigger refuse on content_service.tasks");
     await tick();
     await until(isFinished);
     expect(await statuses()).toEqual(["done", "done"]);
@@ -303,7 +303,7 @@ describe("faults", () => {
     opened.defer(() => first.kill());
     await write({ cron: cronAt(minutesAgo(1)) });
     await owner.query("begin");
-    await owner.query("select from private.schedule_clock for update");
+    await owner.query("select from content_service.schedule_clock for update");
     await queueTick();
     // Another session: a transaction always sees the same activity.
     const isWaiting = (client: pg.ClientBase) =>
@@ -340,7 +340,7 @@ describe("faults", () => {
     const inTenMinutes = minutesAgo(-10);
     await write({ name: "later", cron: cronAt(inTenMinutes) });
     await owner.query("update api.schedules set next_run_at = now() + interval '3 years'");
-    await owner.query("update private.schedule_clock set processed = now() + interval '2 years'");
+    await owner.query("update content_service.schedule_clock set processed = now() + interval '2 years'");
     const lines = await tick();
     expect(lines).toMatchObject([{ message: "the database's clock was set back: schedules run from there" }]);
     const { rows } = await owner.query("select next_run_at from api.schedules where name = 'later'");
@@ -383,7 +383,7 @@ function queueTick(): Promise<unknown> {
 
 test("a gateway makes up for the minutes at its start", async () => {
   await write({ cron: cronAt(minutesAgo(5)) });
-  await owner.query("update private.schedule_clock set processed = $1", [minutesAgo(30)]);
+  await owner.query("update content_service.schedule_clock set processed = $1", [minutesAgo(30)]);
   await startService({});
   await until(async () => (await runs()).length > 0 && (await isFinished()));
   expect(await statuses()).toEqual(["done"]);
@@ -392,7 +392,7 @@ test("a gateway makes up for the minutes at its start", async () => {
 test("a minute that began while no gateway ran is processed at the start, without waiting for the next one", async () => {
   await startService();
   await write({ cron: cronAt(minutesAgo(0)) });
-  await owner.query("update private.schedule_clock set processed = $1", [minutesAgo(1)]);
+  await owner.query("update content_service.schedule_clock set processed = $1", [minutesAgo(1)]);
   const asOwner: AsOwner = (work) => withClient(database.ownerUrl, work);
   const log = { warn() {}, error() {} };
   await new Schedules({ asOwner, log }).processLate();

@@ -124,7 +124,9 @@ test("two gateways send what was committed and nothing else, in the order of eac
         // The other one takes over, in the middle of it.
         await services.shift()!.stop();
         await startService();
-        await until(async () => (await owner.query("select from private.webhook_deliveries limit 1")).rowCount === 0);
+        await until(
+          async () => (await owner.query("select from content_service.webhook_deliveries limit 1")).rowCount === 0,
+        );
 
         const { rows } = await owner.query<Change>("select * from history order by number");
         const sent = [...accepted.values()];

@@ -69,7 +69,7 @@ async function addWebhook(values: Record<string, unknown> = {}): Promise<{ id: s
 }
 
 const payloads = (): Payload[] => receiver.requests.map(({ body }) => JSON.parse(body));
-const waiting = async () => (await owner.query("select * from private.webhook_deliveries order by id")).rows;
+const waiting = async () => (await owner.query("select * from content_service.webhook_deliveries order by id")).rows;
 
 const webhook = async () => (await owner.query("select * from api.webhooks")).rows[0];
 
@@ -285,7 +285,7 @@ describe("webhooks", () => {
 
   test("have the time of their last delivery, which changes that are hidden or fail do not set", async () => {
     const deliveredAt = async () =>
-      (await owner.query("select delivered_at from private.webhook_leases")).rows[0]?.delivered_at;
+      (await owner.query("select delivered_at from content_service.webhook_leases")).rows[0]?.delivered_at;
     await start();
     await addWebhook({ where: "total=gt.0", max_attempts: 1 });
     receiver.respond = (response, { body }) => {
@@ -305,7 +305,7 @@ describe("webhooks", () => {
     const first = await start();
     await until(() => receiver.requests.length === 1);
     await first.stop();
-    const { rows } = await owner.query("select holder, delivered_at from private.webhook_leases");
+    const { rows } = await owner.query("select holder, delivered_at from content_service.webhook_leases");
     expect(rows).toEqual([{ holder: null, delivered_at: expect.any(Date) }]);
     await owner.query("insert into orders (id) values (2)");
     await start();

@@ -61,7 +61,9 @@ describe("webhooks whose receiver", () => {
   };
 
   async function untilDelivered(number: number): Promise<void> {
-    await until(async () => (await client.query("select from private.webhook_deliveries limit 1")).rows.length === 0);
+    await until(
+      async () => (await client.query("select from content_service.webhook_deliveries limit 1")).rows.length === 0,
+    );
     expect([...received.values()].filter((each) => each !== number)).toEqual([]);
     expect(faults).toEqual([]);
   }
@@ -71,7 +73,8 @@ describe("webhooks whose receiver", () => {
     await receiver.close();
     await update(client);
     await until(
-      async () => (await client.query("select from private.webhook_deliveries where attempts > 0")).rows.length > 4,
+      async () =>
+        (await client.query("select from content_service.webhook_deliveries where attempts > 0")).rows.length > 4,
     );
     await update(client);
     receiver.respond = accept;
@@ -120,7 +123,7 @@ describe("webhooks whose receiver", () => {
 
     const locker = await connect();
     await locker.query("begin");
-    await locker.query("lock table private.webhook_deliveries in access exclusive mode");
+    await locker.query("lock table content_service.webhook_deliveries in access exclusive mode");
     await update(locker, "id = 1");
     // The page with the second change is being read.
     await until(async () => {

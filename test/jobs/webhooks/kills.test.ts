@@ -115,7 +115,7 @@ async function waiting(): Promise<readonly GatewayName[]> {
 /** Runs the work while nobody can read or change deliveries. */
 async function whileLocked<T>(work: () => Promise<T>): Promise<T> {
   await locker.query("begin");
-  await locker.query("lock table private.webhook_deliveries in access exclusive mode");
+  await locker.query("lock table content_service.webhook_deliveries in access exclusive mode");
   try {
     return await work();
   } finally {
@@ -177,7 +177,7 @@ const STEPS: Readonly<Record<string, () => Promise<GatewayName>>> = {
   "while it renews its lease": async () => {
     const holder = await findHolder();
     await locker.query("begin");
-    await locker.query("select from private.webhook_leases for update");
+    await locker.query("select from content_service.webhook_leases for update");
     await write();
     await until(async () => (await waiting()).includes(holder));
     await kill(holder);
@@ -222,7 +222,7 @@ async function killBeforeStored(isAccepted: boolean): Promise<GatewayName> {
 }
 
 async function isDrained(): Promise<boolean> {
-  const { rows } = await client.query("select from private.webhook_deliveries limit 1");
+  const { rows } = await client.query("select from content_service.webhook_deliveries limit 1");
   return rows.length === 0;
 }
 
@@ -235,13 +235,13 @@ describe(`two gateways, of which the one that sends is killed ${KILLS} times`, (
 
   test.each(kills)("kill $number: $step", async ({ number, step }) => {
     const holder = await findHolder();
-    const { rows } = await client.query("select holder from private.webhook_leases");
+    const { rows } = await client.query("select holder from content_service.webhook_leases");
     const killed = await STEPS[step]!();
     const restarted = start(killed);
     // Another one may have taken over since: then that lease ends by itself.
     if (number % EVERY_REAL_LEASE !== 0 && killed === holder && rows[0]) {
       // As if the time of the lease had passed; another holder keeps its own.
-      await client.query("update private.webhook_leases set expires_at = clock_timestamp() where holder = $1", [
+      await client.query("update content_service.webhook_leases set expires_at = clock_timestamp() where holder = $1", [
         rows[0].holder,
       ]);
     }
@@ -250,7 +250,9 @@ describe(`two gateways, of which the one that sends is killed ${KILLS} times`, (
   });
 
   test("deliver every change, in the order of its row, and repeat it only with its id", async () => {
-    await client.query("update private.webhook_deliveries set due_at = clock_timestamp() where due_at is not null");
+    await client.query(
+      "update content_service.webhook_deliveries set due_at = clock_timestamp() where due_at is not null",
+    );
     await until(isDrained);
     const { rows } = await client.query<Row>("select id, number from public.orders order by id");
     expect(rows.map(({ id }) => ({ id, number: history.acknowledged(id) }))).toEqual(rows);

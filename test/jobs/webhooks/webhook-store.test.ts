@@ -43,6 +43,6 @@ test("a process knows when the lease of another one ends, and takes over then", 
   expect(webhooks).toEqual([]);
   expect(nextExpiryMs).toBeGreaterThan(0);
   expect(nextExpiryMs).toBeLessThanOrEqual(LEASE_MS);
-  await owner.query("update private.webhook_leases set expires_at = clock_timestamp()");
+  await owner.query("update content_service.webhook_leases set expires_at = clock_timestamp()");
   expect((await second.lease()).webhooks).toHaveLength(1);
 });

@@ -154,9 +154,9 @@ describe("what the service does", () => {
         ('idle', 'counters', 'https://hooks.example.com', 'service_role', true),
         ('orders', 'counters', 'https://hooks.example.com:8443/T0/hunter2?token=hunter3', 'service_role', true);
       update api.webhooks set disabled_because = 'The response has the status 410', is_enabled = false where name = 'orders';
-      insert into private.webhook_leases (webhook_id, expires_at, delivered_at)
+      insert into content_service.webhook_leases (webhook_id, expires_at, delivered_at)
         select id, '-infinity', '2026-01-01T00:00Z' from api.webhooks where name = 'orders';
-      insert into private.webhook_deliveries (webhook_id, type, key, new, recorded_at, state, last_error)
+      insert into content_service.webhook_deliveries (webhook_id, type, key, new, recorded_at, state, last_error)
         select id, 'INSERT', '1', '{}', recorded_at::timestamptz, state, error
         from api.webhooks, (values ('2026-01-02T00:00Z', 'pending', null), ('2026-01-03T00:00Z', 'pending', null),
           ('2026-01-01T00:00Z', 'dead', 'The response has the status 500')) as change (recorded_at, state, error)

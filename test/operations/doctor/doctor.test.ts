@@ -325,7 +325,7 @@ describe("runChecks", () => {
   });
 
   test("reports queued function calls in a role that the login cannot set", async () => {
-    const queue = `insert into private.tasks (owner, work, caller, request, body, function)
+    const queue = `insert into content_service.tasks (owner, work, caller, request, body, function)
       values ('role', 'f()', '{"role": "Doctor''s role"}', '{}', '', 'public.f()')`;
     const platform = await cloneDatabase("platform");
     await withClient(platform.ownerUrl, (client) => client.query(`${WELL}; ${queue}`));

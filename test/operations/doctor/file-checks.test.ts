@@ -37,7 +37,7 @@ test("rows without a file and files without a row are reported", async () => {
     ["here", named],
     ["gone", lost],
   ]) {
-    await owner.query("insert into private.files (hash, bytes) values ($1, 1)", [hash]);
+    await owner.query("insert into content_service.files (hash, bytes) values ($1, 1)", [hash]);
     await owner.query("insert into storage.objects (bucket_id, name, content) values ('notes', $1, $2)", [name, hash]);
   }
   expect(await problems()).toEqual(["advice: The file store has a file without a row."]);

@@ -21,7 +21,7 @@ beforeEach(async () => {
     drop function if exists public.act; delete from api.schedules;
     create function public.act() returns void language sql as ''; grant execute on function public.act to service_role;
     insert into api.schedules (name, cron, function, role) values ('nightly', '30 3 * * *', 'public.act', 'service_role');
-    update private.schedule_clock set processed = date_trunc('minute', now())`);
+    update content_service.schedule_clock set processed = date_trunc('minute', now())`);
 });
 
 const problems = async () => (await readScheduleFindings(owner)).map(({ kind, problem }) => `${kind}: ${problem}`);
@@ -89,6 +89,6 @@ test("a schedule whose last run failed, or whose runs are skipped, is found", as
 });
 
 test("schedules that no gateway runs are found", async () => {
-  await owner.query("update private.schedule_clock set processed = '2026-01-01T00:00:00Z'");
+  await owner.query("update content_service.schedule_clock set processed = '2026-01-01T00:00:00Z'");
   expect(await problems()).toEqual(["danger: No gateway has run the schedules since 2026-01-01T00:00:00.000Z."]);
 });

@@ -27,7 +27,7 @@ test("webhooks that send nothing, or have deliveries that wait or failed, are re
       alter table public.logs enable row level security;
       insert into api.webhooks (name, table_name, url, role) values ('log', 'public.logs', 'https://example.com', 'service_role');
       insert into public.logs values ('waits'), ('dead');
-      update private.webhook_deliveries set recorded_at = now() - interval '2 hours',
+      update content_service.webhook_deliveries set recorded_at = now() - interval '2 hours',
         state = case new ->> 'note' when 'dead' then 'dead' else 'pending' end`),
   ).toEqual([
     "slow: Webhook log: public.logs has no primary key, so all its changes are sent one after the other.",
@@ -36,7 +36,7 @@ test("webhooks that send nothing, or have deliveries that wait or failed, are re
   ]);
   expect(
     await problemsAfter(`
-      alter table logs add id serial primary key; delete from private.webhook_deliveries;
+      alter table logs add id serial primary key; delete from content_service.webhook_deliveries;
       update api.webhooks set disabled_because = 'No.'`),
   ).toEqual(["advice: Webhook log: nothing is sent: No."]);
   expect(await problemsAfter("drop table logs; update api.webhooks set name = name")).toEqual([

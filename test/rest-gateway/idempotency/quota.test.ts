@@ -32,13 +32,13 @@ beforeAll(async () => {
 });
 afterAll(() => gateways.close());
 beforeEach(async () => {
-  await gateways.owner.query("delete from private.kept_answers; delete from public.orders");
+  await gateways.owner.query("delete from content_service.kept_answers; delete from public.orders");
   await bound(DEFAULTS);
 });
 
 async function bound(bounds: Readonly<Record<string, number>>): Promise<void> {
   for (const [name, value] of Object.entries(bounds)) {
-    const text = "update private.bounds set bound = $2, used = 0, used_at = '-infinity' where name = $1";
+    const text = "update content_service.bounds set bound = $2, used = 0, used_at = '-infinity' where name = $1";
     expect((await gateways.owner.query(text, [name, value])).rowCount).toBe(1);
   }
 }
@@ -53,7 +53,7 @@ function order(
 
 async function kept(): Promise<{ keys: number; bytes: number }> {
   const text =
-    "select count(*)::int as keys, coalesce(sum(octet_length(sealed_answer)), 0)::int as bytes from private.kept_answers";
+    "select count(*)::int as keys, coalesce(sum(octet_length(sealed_answer)), 0)::int as bytes from content_service.kept_answers";
   return (await gateways.owner.query(text)).rows[0];
 }
 
@@ -92,7 +92,7 @@ describe("the responses kept for a caller", () => {
   test("are those of the address for anonymous accounts", async () => {
     const token = jwt.sign({ sub: "4711", role: "authenticated", is_anonymous: true }, SECRET, { expiresIn: 60 });
     await order("tea", { token, from: "203.0.113.3" });
-    const { rows } = await gateways.owner.query("select caller_key from private.kept_answers");
+    const { rows } = await gateways.owner.query("select caller_key from content_service.kept_answers");
     expect(rows).toEqual([{ caller_key: "address 203.0.113.3" }]);
   });
 });
@@ -125,7 +125,7 @@ describe("what is kept for all anonymous callers", () => {
   test("is bounded in bytes", async () => {
     await bound({ "bytes of kept responses of all anonymous callers": 50_000 });
     for (let index = 0; index < 3; index++) await order(LARGE, { from: from(index) });
-    await gateways.owner.query("select private.maintain_responses()");
+    await gateways.owner.query("select content_service.maintain_responses()");
     const before = (await kept()).bytes;
     for (let index = 3; index < 6; index++) expect((await order(LARGE, { from: from(index) })).status).toBe(201);
     expect((await kept()).bytes - before).toBeLessThan(2_000);
@@ -134,10 +134,12 @@ describe("what is kept for all anonymous callers", () => {
   test("is bounded in keys, and there is room again when old ones are deleted", async () => {
     await bound({ "idempotency keys of all anonymous callers": 3 });
     for (let index = 0; index < 3; index++) await order("tea", { from: from(index) });
-    await gateways.owner.query("select private.maintain_responses()");
+    await gateways.owner.query("select content_service.maintain_responses()");
     expect((await order("tea", { from: from(4) })).status).toBe(429);
-    await gateways.owner.query("update private.kept_answers set expires_at = now()");
-    await gateways.owner.query("update private.bounds set used_at = '-infinity'; select private.maintain_responses()");
+    await gateways.owner.query("update content_service.kept_answers set expires_at = now()");
+    await gateways.owner.query(
+      "update content_service.bounds set used_at = '-infinity'; select content_service.maintain_responses()",
+    );
     expect((await kept()).keys).toBe(0);
     expect((await order("tea", { from: from(4) })).status).toBe(201);
   });

@@ -61,7 +61,7 @@ describe("an idempotent change", () => {
     expect(new Set(bodies).size).toBe(1);
     expect(await shop.ordered(token)).toBe(1);
 
-    await shop.owner.query("update private.kept_answers set expires_at = expires_at - interval '10 seconds'");
+    await shop.owner.query("update content_service.kept_answers set expires_at = expires_at - interval '10 seconds'");
     expect(String((await once(rotation(token, key))).body)).not.toBe(bodies[0]);
     expect(await shop.ordered(token)).toBe(2);
   });

@@ -382,11 +382,11 @@ describe("hypermedia", () => {
     await resources.owner.query(`
       create table public.doors (id int primary key, word text);
       insert into public.doors values (1, 'open');
-      create function private.is_open(word text) returns boolean language sql stable as $$ select word = 'open' $$;
-      grant execute on function private.is_open to anon;
+      create function content_service.is_open(word text) returns boolean language sql stable as $$ select word = 'open' $$;
+      grant execute on function content_service.is_open to anon;
       alter table public.doors enable row level security;
       create policy read on public.doors for select using (true);
-      create policy change on public.doors for update using (private.is_open(word));
+      create policy change on public.doors for update using (content_service.is_open(word));
       create policy remove on public.doors for delete using (word = 'open');
       grant select, update, delete on public.doors to anon`);
     await resources.seen("/api/v1/doors/1");

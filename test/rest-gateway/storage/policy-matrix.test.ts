@@ -207,7 +207,7 @@ const FOREIGN_METHODS: Readonly<Record<string, ForeignMethod>> = {
   "S3 UploadPart": {
     call: async (client) => {
       // Begun while nothing was refused.
-      const { rows } = await owner.query("select id from private.unfinished_uploads where name = '1/new'");
+      const { rows } = await owner.query("select id from content_service.unfinished_uploads where name = '1/new'");
       if (rows.length === 0) throw new Error("not begun");
       const part = { ...NEW_OF_MAIN, UploadId: rows[0].id as string, PartNumber: 1, Body: "x" };
       await client.send(new s3.UploadPartCommand(part));

@@ -116,7 +116,8 @@ describe("foreign keys", () => {
       expect(await countOf("storage.objects")).toBe(0);
       // The content was published before the commit: it is one that nobody knows.
       const store = makeFolderStore(folder);
-      for await (const hashes of store.list()) await owner.query("select private.note_stray_files($1)", [hashes]);
+      for await (const hashes of store.list())
+        await owner.query("select content_service.note_stray_files($1)", [hashes]);
       await collect();
       expect(await files()).toBe(0);
     } finally {

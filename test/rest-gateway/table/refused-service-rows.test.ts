@@ -44,7 +44,7 @@ test("no table of accounts, of the service's own records or with secrets shows a
   const { rows } = await owner.query<{ statement: string }>(`
     select format('insert into %I.%I (%I) overriding system value values (null)', nspname, relname, attname) as statement
     from pg_attribute join pg_class on pg_class.oid = attrelid join pg_namespace on pg_namespace.oid = relnamespace
-    where (nspname in ('auth', 'private') or (nspname, relname) = ('api', 'webhooks')) and relkind in ('r', 'p') and attnum > 0 and not attisdropped
+    where (nspname in ('auth', 'content_service') or (nspname, relname) = ('api', 'webhooks')) and relkind in ('r', 'p') and attnum > 0 and not attisdropped
       and attnotnull and attgenerated = '' order by 1`);
   let refused = 0;
   for (const { statement } of rows) {

@@ -62,7 +62,7 @@ async function leave(url: string, note: string): Promise<string> {
 }
 
 async function statesOf(taskIds: readonly string[]): Promise<string[]> {
-  const { rows } = await owner.query("select status from private.tasks where id = any($1)", [taskIds]);
+  const { rows } = await owner.query("select status from content_service.tasks where id = any($1)", [taskIds]);
   return rows.map(({ status }) => status);
 }
 
@@ -98,7 +98,7 @@ describe("a gateway that is killed while it runs functions that SQL queued", () 
     await owner.query("select pg_advisory_lock($1)", [GATE]);
     const notes = Array.from({ length: 7 }, (_, index) => `queued note ${index}`);
     const { rows } = await owner.query(
-      "select private.queue_call('service_role', null, 'note_twice', jsonb_build_object('note', note)) as id from unnest($1::text[]) as note",
+      "select content_service.queue_call('service_role', null, 'note_twice', jsonb_build_object('note', note)) as id from unnest($1::text[]) as note",
       [notes],
     );
     const ids = rows.map(({ id }) => id);
@@ -116,7 +116,7 @@ describe("a gateway that is killed while it runs functions that SQL queued", () 
   test("runs one that is due while no gateway runs as soon as there is one", async () => {
     await Promise.all(gateways.splice(0).map((gateway) => gateway.kill()));
     const { rows } = await owner.query(
-      `select private.queue_call('service_role', null, 'note_twice', '{"note": "missed"}', now() + interval '0.1 s') as id`,
+      `select content_service.queue_call('service_role', null, 'note_twice', '{"note": "missed"}', now() + interval '0.1 s') as id`,
     );
     await start();
     await until(async () => (await statesOf([rows[0].id]))[0] === "done");

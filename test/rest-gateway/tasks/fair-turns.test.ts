@@ -62,12 +62,12 @@ async function whileClosed(work: () => Promise<void>): Promise<void> {
 }
 
 async function unfinished(condition = "true"): Promise<number> {
-  const text = `select count(*)::int as n from private.tasks where finished_at is null and ${condition}`;
+  const text = `select count(*)::int as n from content_service.tasks where finished_at is null and ${condition}`;
   return (await gateways.owner.query(text)).rows[0].n;
 }
 
 async function resultsOf(ids: readonly string[]): Promise<unknown[]> {
-  const text = "select result from private.tasks where id = any($1)";
+  const text = "select result from content_service.tasks where id = any($1)";
   return (await gateways.owner.query(text, [ids])).rows.map(({ result }) => result);
 }
 
@@ -84,7 +84,7 @@ async function floodAnonymously(count = 100): Promise<void> {
 function floodSignedIn(count = 300): Promise<unknown> {
   const claims = JSON.stringify({ sub: String(eve.userId), role: "authenticated", iss: "flood" });
   return gateways.owner.query(
-    `select private.queue_call('authenticated', $1, 'slow', $2) from generate_series(1, $3)`,
+    `select content_service.queue_call('authenticated', $1, 'slow', $2) from generate_series(1, $3)`,
     [claims, { gate: GATE }, count],
   );
 }
@@ -125,9 +125,9 @@ describe("while a stranger's slow tasks wait by the hundred", () => {
       await floodAnonymously(20);
       await floodSignedIn(20);
       await until(async () => (await unfinished("status = 'running'")) === 4);
-      await gateways.owner.query("select private.maintain_tasks()");
+      await gateways.owner.query("select content_service.maintain_tasks()");
       const begun = await gateways.owner.query(
-        "select * from private.begin_task('caller') union all select * from private.begin_task('anonymous')",
+        "select * from content_service.begin_task('caller') union all select * from content_service.begin_task('anonymous')",
       );
       expect(begun.rows).toEqual([]);
     });
@@ -140,16 +140,19 @@ describe("turns", () => {
     const client = await gateways.owner.connect();
     try {
       // In a transaction that is rolled back, so that no gateway begins them.
-      await client.query("begin; update private.bounds set bound = 1000 where name like 'running%'");
+      await client.query("begin; update content_service.bounds set bound = 1000 where name like 'running%'");
       const queue = (owner: string, count: number, runAt = "now()") =>
         client.query(
-          `insert into private.tasks (owner, caller_key, work, caller, request, body, run_at, created_at)
+          `insert into content_service.tasks (owner, caller_key, work, caller, request, body, run_at, created_at)
             select $1, $1, $1, '{}', '{}', '', ${runAt}, now() + n * interval '1 ms' from generate_series(1, $2) as n`,
           [owner, count],
         );
       const begin = async () =>
-        (await client.query("select owner from private.begin_task('caller') join private.tasks using (id)")).rows[0]
-          ?.owner;
+        (
+          await client.query(
+            "select owner from content_service.begin_task('caller') join content_service.tasks using (id)",
+          )
+        ).rows[0]?.owner;
       await queue("eve", 300);
       expect([await begin(), await begin()]).toEqual(["eve", "eve"]);
       await queue("ada", 2);
@@ -157,7 +160,7 @@ describe("turns", () => {
       await queue("late", 50, "clock_timestamp() + interval '1 hour'");
       expect([await begin(), await begin(), await begin()].sort()).toEqual(["ada", "bob", "eve"]);
       for (let index = 0; index < 9; index++) await begin();
-      await client.query("update private.tasks set run_at = now() where owner = 'late'");
+      await client.query("update content_service.tasks set run_at = now() where owner = 'late'");
       await queue("new", 1);
       const next = [await begin(), await begin(), await begin(), await begin()];
       expect(next.filter((owner) => owner === "late").length).toBeLessThan(3);
@@ -186,7 +189,9 @@ describe("queued work", () => {
   });
 
   test("of an anonymous caller is bounded by address, and other addresses are not refused", async () => {
-    await gateways.owner.query("update private.bounds set bound = 2 where name = 'tasks of an anonymous caller'");
+    await gateways.owner.query(
+      "update content_service.bounds set bound = 2 where name = 'tasks of an anonymous caller'",
+    );
     await whileClosed(async () => {
       const from = "192.0.2.77";
       const answers = [];
@@ -196,7 +201,9 @@ describe("queued work", () => {
       expect(answers[2]!.headers.get("retry-after")).toBe("1");
       expect((await call("slow", { gate: GATE }, { headers: later, from: "192.0.2.78" })).status).toBe(202);
     });
-    await gateways.owner.query("update private.bounds set bound = 100 where name = 'tasks of an anonymous caller'");
+    await gateways.owner.query(
+      "update content_service.bounds set bound = 100 where name = 'tasks of an anonymous caller'",
+    );
   });
 
   test("of an anonymous account is bounded by address too", async () => {
@@ -206,7 +213,7 @@ describe("queued work", () => {
       return jwt.sign(claims, SECRET, { expiresIn: 60 });
     };
     const { body } = await call("write_down", { note: "x" }, { token: await signUp(), headers: later, from });
-    const { rows } = await gateways.owner.query("select lane, caller_key from private.tasks where id = $1", [
+    const { rows } = await gateways.owner.query("select lane, caller_key from content_service.tasks where id = $1", [
       body.taskId,
     ]);
     expect(rows).toEqual([{ lane: "anonymous", caller_key: `address ${from}` }]);
@@ -216,7 +223,7 @@ describe("queued work", () => {
     await gateways.owner.query(`
       create function public.large() returns text language sql set search_path = '' as $$ select repeat('x', 100000) $$;
       grant execute on function public.large to anon;
-      update private.bounds set bound = 150000 where name = 'bytes of tasks of a caller'`);
+      update content_service.bounds set bound = 150000 where name = 'bytes of tasks of a caller'`);
     const sent = { headers: later, from: "192.0.2.80" };
     // Either gateway may run the tasks.
     for (const { url } of [gateways.one, gateways.two])
@@ -229,7 +236,9 @@ describe("queued work", () => {
       await until(async () => (await unfinished()) === 0);
       bodies.push((await gateways.get(`${gateways.two.url}/api/v1/tasks/${taskId}`, {})).body);
     }
-    await gateways.owner.query("update private.bounds set bound = 67108864 where name = 'bytes of tasks of a caller'");
+    await gateways.owner.query(
+      "update content_service.bounds set bound = 67108864 where name = 'bytes of tasks of a caller'",
+    );
     expect(bodies[0]).toMatchObject({ status: "done", result: "x".repeat(100_000) });
     expect(bodies[1]).toMatchObject({ status: "done", result: null, error: { code: "RESULT_NOT_KEPT" } });
   });

@@ -97,7 +97,7 @@ async function enqueueInSql(role: string, ...values: unknown[]): Promise<string>
 }
 
 async function taskOf(id: string) {
-  return (await gateways.owner.query("select * from private.tasks where id = $1", [id])).rows[0];
+  return (await gateways.owner.query("select * from content_service.tasks where id = $1", [id])).rows[0];
 }
 
 async function finished(id: string) {
@@ -138,7 +138,7 @@ describe("a function that a client queues by supabase-js", () => {
   test("is refused to anonymous callers, and outside of the functions that they may call", async () => {
     const refused = await clientOf(null).rpc("enqueue", { function: "write_down", arguments: { note: "n" } });
     expect(refused).toMatchObject({ status: 401, error: { code: "42501" } });
-    for (const name of ["missing", "rls_auto_enable", "pg_catalog.set_config", "private.maintain_tasks"]) {
+    for (const name of ["missing", "rls_auto_enable", "pg_catalog.set_config", "content_service.maintain_tasks"]) {
       const answer = await clientOf(ada).rpc("enqueue", { function: name, arguments: {} });
       expect(answer).toMatchObject({ status: 404, error: { code: "NTFND" } });
     }
@@ -236,15 +236,15 @@ describe("a function that SQL queues", () => {
   test("passes numbers with all digits, arrays and documents, and returns composite values, rows and nothing", async () => {
     const digits = '{"amount": 12345678901234567890.10, "digits": [1.10], "document": {"a": 1.0}}';
     const { rows } = await gateways.owner.query(
-      `select private.queue_call('service_role', null, 'numbers', $1) as numbers,
-        private.queue_call('service_role', null, 'count_to', '{"last": 3}') as count,
-        private.queue_call('service_role', null, 'nothing', '{}') as nothing`,
+      `select content_service.queue_call('service_role', null, 'numbers', $1) as numbers,
+        content_service.queue_call('service_role', null, 'count_to', '{"last": 3}') as count,
+        content_service.queue_call('service_role', null, 'nothing', '{}') as nothing`,
       [digits],
     );
     const { numbers, count, nothing } = rows[0];
     for (const id of [numbers, count, nothing]) await finished(id);
     const results = await gateways.owner.query(
-      "select result::text, arguments from private.tasks where id = any($1) order by array_position($1, id)",
+      "select result::text, arguments from content_service.tasks where id = any($1) order by array_position($1, id)",
       [[numbers, count, nothing]],
     );
     expect(results.rows).toEqual([
@@ -268,7 +268,7 @@ describe("a function that SQL queues", () => {
 
   test("ends at its time limit, and is not tried again", async () => {
     const { rows } = await gateways.owner.query(
-      "select private.queue_call('service_role', null, 'wait_long', '{}', time_limit => '0.2 s') as id",
+      "select content_service.queue_call('service_role', null, 'wait_long', '{}', time_limit => '0.2 s') as id",
     );
     expect(await finished(rows[0].id)).toMatchObject({ status: "failed", error: { code: "57014" } });
   });
@@ -294,8 +294,8 @@ describe("a function that SQL queues", () => {
     const note = randomUUID();
     const id = await enqueueInSql("service_role", "write_down", { note }, "2100-01-01");
     await gateways.owner.query("select graphile_worker.remove_job($1)", [id]);
-    await gateways.owner.query("update private.tasks set run_at = now() where id = $1", [id]);
-    await gateways.owner.query("select private.maintain_tasks()");
+    await gateways.owner.query("update content_service.tasks set run_at = now() where id = $1", [id]);
+    await gateways.owner.query("select content_service.maintain_tasks()");
     expect(await finished(id)).toMatchObject({ status: "done" });
     expect(await notesOf(note)).toHaveLength(1);
   });
@@ -328,22 +328,22 @@ describe("a function that SQL queues", () => {
 
 test("a trigger of the owner queues a welcome at sign-up, in a role of its choice", async () => {
   await gateways.owner.query(`
-    create table private.mails (recipient text not null, role text not null);
-    alter table private.mails enable row level security;
-    create function private.send_welcome(email text) returns void language sql security definer set search_path = '' as $$
-      insert into private.mails values (email, auth.role())
+    create table content_service.mails (recipient text not null, role text not null);
+    alter table content_service.mails enable row level security;
+    create function content_service.send_welcome(email text) returns void language sql security definer set search_path = '' as $$
+      insert into content_service.mails values (email, auth.role())
     $$;
-    create function private.tg_users__welcome() returns trigger language plpgsql security definer set search_path = '' as $$
+    create function content_service.tg_users__welcome() returns trigger language plpgsql security definer set search_path = '' as $$
     begin
       perform api.enqueue_as('service_role', 'public.send_welcome', jsonb_build_object('email', new.email));
       return null;
     end $$;
-    create function public.send_welcome(email text) returns void return private.send_welcome(email);
-    grant execute on function public.send_welcome, private.send_welcome to service_role;
-    create trigger _900_welcome after insert on auth.users for each row execute function private.tg_users__welcome()`);
+    create function public.send_welcome(email text) returns void return content_service.send_welcome(email);
+    grant execute on function public.send_welcome, content_service.send_welcome to service_role;
+    create trigger _900_welcome after insert on auth.users for each row execute function content_service.tg_users__welcome()`);
   const { email } = await newPerson(gateways);
   const mails = async () =>
-    (await gateways.owner.query("select * from private.mails where recipient = $1", [email])).rows;
+    (await gateways.owner.query("select * from content_service.mails where recipient = $1", [email])).rows;
   await until(async () => (await mails()).length > 0);
   expect(await mails()).toEqual([{ recipient: email, role: "service_role" }]);
 });
@@ -351,10 +351,11 @@ test("a trigger of the owner queues a welcome at sign-up, in a role of its choic
 test("two gateways run each of many calls once", async () => {
   const note = randomUUID();
   await gateways.owner.query(
-    "select private.queue_call('service_role', null, 'write_down', $1) from generate_series(1, 200)",
+    "select content_service.queue_call('service_role', null, 'write_down', $1) from generate_series(1, 200)",
     [{ note }],
   );
-  const unfinished = "select from private.tasks where function = 'public.write_down(text)' and finished_at is null";
+  const unfinished =
+    "select from content_service.tasks where function = 'public.write_down(text)' and finished_at is null";
   await until(async () => (await gateways.owner.query(unfinished)).rowCount === 0);
   expect(await notesOf(note)).toHaveLength(200);
 });

@@ -510,10 +510,10 @@ describe("a task", () => {
       method: "DELETE",
     });
     expect(forgotten.status).toBe(204);
-    await gateways.owner.query("update private.tasks set expires_at = now() where id = $1", [ids[1]]);
+    await gateways.owner.query("update content_service.tasks set expires_at = now() where id = $1", [ids[1]]);
     for (const id of ids) expect((await look(id)).status).toBe(404);
-    await gateways.owner.query("select private.maintain_tasks()");
-    const { rowCount } = await gateways.owner.query("select from private.tasks where id = $1", [ids[1]]);
+    await gateways.owner.query("select content_service.maintain_tasks()");
+    const { rowCount } = await gateways.owner.query("select from content_service.tasks where id = $1", [ids[1]]);
     expect(rowCount).toBe(0);
   });
 
@@ -533,7 +533,9 @@ describe("a task", () => {
     await new Promise((done) => setTimeout(done, 4_500));
     await gates.open();
     await vi.waitFor(async () => {
-      const { rows } = await gateways.owner.query("select status, error from private.tasks where id = $1", [taskId]);
+      const { rows } = await gateways.owner.query("select status, error from content_service.tasks where id = $1", [
+        taskId,
+      ]);
       expect(rows[0]).toMatchObject({ status: "failed", error: { status: 401 } });
     }, PATIENCE);
     expect(await notesOf(note)).toEqual([]);
@@ -542,7 +544,7 @@ describe("a task", () => {
   test("beyond a thousand unfinished ones is refused with 429 and Retry-After", async () => {
     const crowd = `user ${eve.userId}`;
     await gateways.owner.query(
-      `insert into private.tasks (owner, caller_key, work, caller, request, body)
+      `insert into content_service.tasks (owner, caller_key, work, caller, request, body)
         select $1, $1, 'POST /nothing', '{}', '{}', '' from generate_series(1, 1000)`,
       [crowd],
     );
@@ -552,7 +554,7 @@ describe("a task", () => {
       await call("digits", {}, asEve),
       await gateways.post(`${gateways.one.url}/api/v1/ledger/${id}/run-out-of-time`, undefined, asEve),
     ];
-    await gateways.owner.query("delete from private.tasks where owner = $1", [crowd]);
+    await gateways.owner.query("delete from content_service.tasks where owner = $1", [crowd]);
     for (const { status, headers } of response) expect([status, headers.get("retry-after")]).toEqual([429, "1"]);
     expect(response.map(({ body }) => body.code ?? body.error.code)).toEqual(["TOMNY", "RATE_LIMITED"]);
     expect((await call("digits", {}, asEve)).status).toBe(202);
@@ -560,7 +562,9 @@ describe("a task", () => {
 
   test("stores no credentials in the database", async () => {
     const { taskId } = (await call("write_down", { note: "no secret" }, asAda())).body;
-    const { rows } = await gateways.owner.query("select tasks::text as all from private.tasks where id = $1", [taskId]);
+    const { rows } = await gateways.owner.query("select tasks::text as all from content_service.tasks where id = $1", [
+      taskId,
+    ]);
     expect(rows[0].all).toContain("write_down");
     expect(rows[0].all).not.toContain(ada.pair.accessToken);
     expect(rows[0].all).not.toContain(apikey);
@@ -578,11 +582,11 @@ describe("task maintenance", () => {
     const attempt = await gateways.owner.connect();
     try {
       const id = await beginAttempt(attempt);
-      await gateways.owner.query("select private.maintain_tasks()");
+      await gateways.owner.query("select content_service.maintain_tasks()");
       expect((await look(id)).body.status).toBe("running");
 
       await attempt.query("rollback");
-      await gateways.owner.query("select private.maintain_tasks()");
+      await gateways.owner.query("select content_service.maintain_tasks()");
       expect((await look(id)).body).toMatchObject({ status: "failed", error: { status: 500 } });
     } finally {
       await attempt.query("rollback");
@@ -594,11 +598,11 @@ describe("task maintenance", () => {
   async function beginAttempt(attempt: PoolClient): Promise<string> {
     for (;;) {
       const made = await gateways.owner.query(`
-        insert into private.tasks (owner, work, status, caller, request, body, created_at, attempts)
+        insert into content_service.tasks (owner, work, status, caller, request, body, created_at, attempts)
           values ('user ${ada.userId}', 'POST /nothing', 'running', '{}', '{}', '', now() - interval '1 hour', 5) returning id`);
       const { id } = made.rows[0];
       await attempt.query("begin");
-      const { rows } = await attempt.query("select status from private.tasks where id = $1 for update", [id]);
+      const { rows } = await attempt.query("select status from content_service.tasks where id = $1 for update", [id]);
       if (rows[0].status === "running") return id;
       await attempt.query("rollback");
     }

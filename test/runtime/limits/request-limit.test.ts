@@ -50,7 +50,7 @@ function admittedOf(limit: RequestLimit, caller: string, requests: number): numb
 }
 
 async function resultOf(caller: string): Promise<number> {
-  const { rows } = await pool.query("select points from private.rate_limits where key = $1", [caller]);
+  const { rows } = await pool.query("select points from content_service.rate_limits where key = $1", [caller]);
   return rows[0]?.points ?? 0;
 }
 
@@ -114,7 +114,7 @@ describe("a request limit", () => {
   });
 
   test("removes windows that have ended", async () => {
-    await pool.query("insert into private.rate_limits values ('long ago', 5, 1)");
+    await pool.query("insert into content_service.rate_limits values ('long ago', 5, 1)");
     const limit = open();
     admittedOf(limit, "gina", 10);
     await vi.waitFor(async () => expect(await resultOf("gina")).toBeGreaterThan(0), { timeout: 10_000 });

@@ -21,10 +21,10 @@ beforeAll(async () => {
   }
   await client.query("insert into public.orders values (1, 10), (2, 20), (3, 30)");
   await client.query(`
-    update private.webhook_deliveries set state = 'dead', attempts = 20, last_error = 'The response has the status 500'
+    update content_service.webhook_deliveries set state = 'dead', attempts = 20, last_error = 'The response has the status 500'
     where key < '3' and webhook_id = (select id from api.webhooks where name = 'one')`);
   await client.query(
-    "insert into private.webhook_leases (webhook_id, expires_at, delivered_at) select id, '-infinity', now() from api.webhooks",
+    "insert into content_service.webhook_leases (webhook_id, expires_at, delivered_at) select id, '-infinity', now() from api.webhooks",
   );
 });
 afterAll(async () => {
@@ -78,7 +78,7 @@ describe("npm run webhooks", () => {
   test("replays dead deliveries of a time, and discards others", async () => {
     expect((await run("replay one --until 2020-01-01")).stdout).toBe("0 deliveries are sent again.\n");
     await client.query(
-      "update private.webhook_deliveries set recorded_at = '2020-05-05' where state = 'dead' and key = '1'",
+      "update content_service.webhook_deliveries set recorded_at = '2020-05-05' where state = 'dead' and key = '1'",
     );
     expect((await run("replay one --since 2020-01-01 --until 2021-01-01")).stdout).toBe(
       "1 deliveries are sent again.\n",
@@ -86,7 +86,7 @@ describe("npm run webhooks", () => {
     expect((await run("discard one")).stdout).toBe("1 deliveries were deleted.\n");
     expect((await run("dead one")).stdout).toBe("No dead deliveries found.\n");
     const { rows } = await client.query(
-      "select key, state, attempts from private.webhook_deliveries where webhook_id = (select id from api.webhooks where name = 'one') order by id",
+      "select key, state, attempts from content_service.webhook_deliveries where webhook_id = (select id from api.webhooks where name = 'one') order by id",
     );
     expect(rows).toEqual([
       { key: "1", state: "pending", attempts: 0 },

@@ -190,9 +190,11 @@ describe("SIGTERM", () => {
     program.child.kill("SIGTERM");
     expect(await outcome).toBe("socket hang up");
     expect((await ended)[0]).toBe(0);
-    const { rows } = await owner.query("select status, locked_by from private.tasks, graphile_worker._private_jobs");
+    const { rows } = await owner.query(
+      "select status, locked_by from content_service.tasks, graphile_worker._private_jobs",
+    );
     expect(rows).toEqual([{ status: "queued", locked_by: null }]);
-    await owner.query("delete from graphile_worker._private_jobs; delete from private.tasks");
+    await owner.query("delete from graphile_worker._private_jobs; delete from content_service.tasks");
   });
 
   test("finishes an operation on a GraphQL socket before it closes the socket", async () => {

@@ -100,7 +100,7 @@ describe.each(["graphql-transport-ws", "graphql-ws"] as const)("a socket with %s
   test("ends subscriptions to a column that was dropped, and keeps the others", async () => {
     await graphql.sql(`
       create table public.renamed (id int primary key, word text);
-      create trigger event after insert on public.renamed for each row execute function private.tg__event();
+      create trigger event after insert on public.renamed for each row execute function content_service.tg__event();
       comment on table public.renamed is '@subscription onRenamed on:insert';
       grant select on public.renamed to anon`);
     const isServed = async () => (await graphql.ask("{ renameds { totalCount } }")).data;
@@ -124,7 +124,7 @@ describe.each(["graphql-transport-ws", "graphql-ws"] as const)("a socket with %s
   test("continues if the value of one row names an unknown object", async () => {
     await graphql.sql(`
       create table public.named (id int primary key, word text);
-      create trigger event after insert on public.named for each row execute function private.tg__event();
+      create trigger event after insert on public.named for each row execute function content_service.tg__event();
       create function public.named_relation(named public.named) returns text stable language sql as 'select named.word::regclass::text';
       comment on table public.named is '@subscription onNamed on:insert';
       grant execute on function public.named_relation to anon;

@@ -73,7 +73,7 @@ afterAll(async () => {
 
 beforeEach(async () => {
   await owner.query(`
-    delete from private.unfinished_uploads; delete from storage.objects; delete from storage.buckets;
+    delete from content_service.unfinished_uploads; delete from storage.objects; delete from storage.buckets;
     insert into storage.buckets (id, name) values ('notes', 'notes'), ('hidden', 'hidden')`);
 });
 
@@ -315,7 +315,7 @@ describe("uploads in parts", () => {
     const found = await get(ada, "1/large");
     expect(found).toMatchObject({ ContentType: "video/mp4", Metadata: { a: "b" }, ContentLength: content.length });
     expect(sha256(Buffer.from(await found.Body!.transformToByteArray()))).toBe(sha256(content));
-    expect((await owner.query("select from private.upload_parts")).rowCount).toBe(0);
+    expect((await owner.query("select from content_service.upload_parts")).rowCount).toBe(0);
   });
 
   test("parts are listed, replaced, copied, chosen and aborted, by whom began", async () => {
@@ -364,7 +364,7 @@ describe("uploads in parts", () => {
   });
 
   test("unfinished uploads are bounded by number and bytes", async () => {
-    await owner.query("update private.bounds set bound = 2 where name = 'unfinished uploads of a caller'");
+    await owner.query("update content_service.bounds set bound = 2 where name = 'unfinished uploads of a caller'");
     const begin = (client: s3.S3Client, Key: string) =>
       client.send(new s3.CreateMultipartUploadCommand({ Bucket, Key }));
     try {
@@ -373,7 +373,7 @@ describe("uploads in parts", () => {
       await begin(bob, "2/a");
       for (const key of ["1/a", "1/b", "1/c"]) await begin(server, key);
     } finally {
-      await owner.query("update private.bounds set bound = 200 where name = 'unfinished uploads of a caller'");
+      await owner.query("update content_service.bounds set bound = 200 where name = 'unfinished uploads of a caller'");
     }
     await owner.query("update storage.buckets set file_size_limit = 10");
     const { UploadId } = await begin(server, "1/small");

@@ -153,7 +153,7 @@ export const APPLICATIONS: readonly Shape[] = [
         revoke all on schema private from anon, authenticated, public;`,
     },
     checks: [
-      { as: "owner", sql: "select count(*)::int from app_private.b", rows: [[0]] },
+      { as: "owner", sql: "select count(*)::int from private.b", rows: [[0]] },
       { as: "owner", sql: "select auth.uid() is null", rows: [[true]] },
     ],
   },

@@ -301,12 +301,11 @@ export const STARTERS: readonly Shape[] = [
         end $$;`,
       "seed.sql": `${USERS} insert into members values (1, '${ALICE}'); insert into documents values (1, 1, 'one'), (2, 2, 'two'); insert into private.secrets values (1, 'x');`,
     },
-    changes: ["schema private is the service's: the project's is called app_private"],
     checks: [
       { as: ALICE, sql: "select body from documents", rows: [["one"]] },
-      { as: ALICE, sql: "select secret from app_private.secrets", error: "42501" },
-      { as: "owner", sql: "drop schema private cascade", error: "42501" },
-      { as: "owner", sql: "drop schema app_private cascade" },
+      { as: ALICE, sql: "select secret from private.secrets", error: "42501" },
+      { as: "owner", sql: "drop schema content_service cascade", error: "42501" },
+      { as: "owner", sql: "drop schema private cascade" },
     ],
   },
   {

@@ -1,174 +1,5 @@
---! Previous: sha1:7e26a5f93d6cf60524cdbc42d7bbc39e98d54f5e
---! Hash: sha1:4a5c0c3850cba66c4c85a42df2f50fcf3c8f7690
---! Message: files
-
--- Files: buckets and objects, by Supabase's names. A row names its content; the bytes are in the file store, under the digest of the content.
---
--- A database that is moved here may have Supabase's tables already: they are taken over. Other tables of these names are not changed.
-create schema if not exists storage;
-do $$
-begin
-  if exists (
-    select from unnest('{id,bucket_id,name,owner_id,metadata,version}'::text[]) as needed (name)
-    where to_regclass('storage.objects') is not null and not exists (
-      select from pg_attribute where attrelid = to_regclass('storage.objects') and attname = needed.name and not attisdropped
-    )
-  ) then
-    raise exception 'the table storage.objects is not the one of the storage interface'
-      using errcode = '42P07', hint = 'Rename it or its schema, and run the migrations again.';
-  end if;
-end $$;
-grant usage on schema storage to anon, authenticated, service_role;
-comment on schema storage is 'Files: buckets, objects and helpers for their policies.';
-
--- Each content that an object may name. The row is written when the bytes are safe, and deleted together with them.
-create table private.files (
-  hash        text primary key check (hash ~ '^[0-9a-f]{64}$'),
-  bytes       bigint not null check (bytes >= 0),
-  stored_at   timestamptz not null default now(),
-  released_at timestamptz
-);
-create index on private.files (released_at) where released_at is not null;
-alter table private.files enable row level security;
-comment on table private.files is 'The contents of objects, in the file store.';
-comment on column private.files.hash is 'The SHA-256 of the content, and its name in the file store.';
-comment on column private.files.bytes is 'The size of the content.';
-comment on column private.files.stored_at is 'When it was stored first.';
-comment on column private.files.released_at is 'When the last object that named it may have gone; null while one names it.';
-
-create table if not exists storage.buckets (
-  id                 text primary key,
-  name               text not null unique,
-  owner              uuid,
-  public             boolean default false,
-  avif_autodetection boolean default false,
-  file_size_limit    bigint,
-  allowed_mime_types text[],
-  owner_id           text,
-  created_at         timestamptz default now(),
-  updated_at         timestamptz default now()
-);
-create table if not exists storage.objects (
-  id               uuid primary key default gen_random_uuid(),
-  bucket_id        text references storage.buckets,
-  name             text,
-  owner            uuid,
-  owner_id         text,
-  metadata         jsonb,
-  user_metadata    jsonb,
-  version          text,
-  path_tokens      text[] generated always as (string_to_array(name, '/')) stored,
-  created_at       timestamptz default now(),
-  updated_at       timestamptz default now(),
-  last_accessed_at timestamptz default now()
-);
-alter table storage.buckets
-  add column if not exists type text not null default 'STANDARD',
-  add constraint bucket_name_is_valid check (id ~ '^[\w!\-.*''() &$@=;:+,?]{1,100}$' and name = id) not valid;
-alter table storage.objects
-  add column if not exists user_metadata jsonb,
-  add column if not exists content text references private.files,
-  -- A row belongs to a bucket and has a name that is one in every file system and URL.
-  add constraint object_name_is_valid check (
-    name <> '' and octet_length(name) <= 1024 and name !~ '[\x01-\x1f\x7f]' and name !~ '(^|/)\.{1,2}(/|$)' and name !~ '^/'
-  ) not valid;
-create unique index if not exists bucketid_objname on storage.objects (bucket_id, name);
-create index if not exists objects_by_name on storage.objects (bucket_id, name collate "C");
-create index if not exists objects_by_content on storage.objects (content);
-alter table storage.buckets enable row level security;
-alter table storage.objects enable row level security;
-grant all on storage.buckets, storage.objects to anon, authenticated, service_role;
-create policy admin_all on storage.buckets to admin using (true) with check (true);
-create policy admin_all on storage.objects to admin using (true) with check (true);
-comment on constraint buckets_pkey on storage.buckets is 'A bucket has this id already: choose another.';
-comment on constraint buckets_name_key on storage.buckets is 'A bucket has this name already: choose another.';
-comment on constraint bucket_name_is_valid on storage.buckets is 'A bucket is named by 1 to 100 letters, digits and !-_.*''() &$@=;:+,? and its id and name are equal.';
-comment on constraint objects_pkey on storage.objects is 'An object has this id already: let the database choose it.';
-comment on constraint objects_bucket_id_fkey on storage.objects is 'The bucket does not exist, or has objects: create it, or empty it.';
-comment on constraint objects_content_fkey on storage.objects is 'The content is not stored: upload it.';
-comment on constraint object_name_is_valid on storage.objects is 'A name has 1 to 1024 bytes, no control characters, no segment . or .. and no slash at its beginning.';
-comment on index storage.bucketid_objname is 'The bucket has an object of this name already: replace it, or choose another name.';
-comment on table storage.buckets is 'Buckets: folders with a limit of size and of types, public or not.';
-comment on column storage.buckets.id is 'The name of the bucket in addresses.';
-comment on column storage.buckets.name is 'The same as the id.';
-comment on column storage.buckets.owner is 'The user who made it, if users are numbered by uuid.';
-comment on column storage.buckets.public is 'Whether everybody may download its objects by their address.';
-comment on column storage.buckets.avif_autodetection is 'Not used.';
-comment on column storage.buckets.file_size_limit is 'The largest object in bytes; null is the limit of the deployment.';
-comment on column storage.buckets.allowed_mime_types is 'The accepted content types, such as image/* or image/png; null accepts all.';
-comment on column storage.buckets.owner_id is 'The user who made it.';
-comment on column storage.buckets.type is 'Always STANDARD.';
-comment on column storage.buckets.created_at is 'When it was created.';
-comment on column storage.buckets.updated_at is 'When it was changed last.';
-comment on table storage.objects is 'Objects: who may do what with a file is decided by the policies of this table.';
-comment on column storage.objects.id is 'The id.';
-comment on column storage.objects.bucket_id is 'The bucket.';
-comment on column storage.objects.name is 'The path within the bucket.';
-comment on column storage.objects.owner is 'The user who uploaded it, if users are numbered by uuid.';
-comment on column storage.objects.owner_id is 'The user who uploaded it.';
-comment on column storage.objects.metadata is 'Size, type, ETag and cache control, as the service has found them.';
-comment on column storage.objects.user_metadata is 'What the uploader says about it.';
-comment on column storage.objects.version is 'Changes with each upload.';
-comment on column storage.objects.path_tokens is 'The folders and the name.';
-comment on column storage.objects.created_at is 'When it was uploaded first.';
-comment on column storage.objects.updated_at is 'When it was changed last.';
-comment on column storage.objects.last_accessed_at is 'Not used.';
-comment on column storage.objects.content is 'The digest of the content; set by the service alone. Null: a row without a file.';
-
--- Helpers for policies.
-create or replace function storage.foldername(name text) returns text[]
-language sql immutable parallel safe
-return (string_to_array(name, '/'))[:array_length(string_to_array(name, '/'), 1) - 1];
-create or replace function storage.filename(name text) returns text
-language sql immutable parallel safe
-return (string_to_array(name, '/'))[array_length(string_to_array(name, '/'), 1)];
-create or replace function storage.extension(name text) returns text
-language sql immutable parallel safe
-return reverse(split_part(reverse(storage.filename(name)), '.', 1));
-create or replace function storage.get_size_by_bucket() returns table (size bigint, bucket_id text)
-language sql stable
-begin atomic
-  select sum((objects.metadata ->> 'size')::bigint)::bigint, objects.bucket_id from storage.objects group by objects.bucket_id;
-end;
-grant execute on function storage.foldername, storage.filename, storage.extension, storage.get_size_by_bucket
-  to anon, authenticated, service_role;
-comment on function storage.foldername is 'The folders of an object: {a,b} of a/b/c.png.';
-comment on function storage.filename is 'The name without folders: c.png of a/b/c.png.';
-comment on function storage.extension is 'The extension: png of a/b/c.png.';
-comment on function storage.get_size_by_bucket is 'The size of the objects that the caller may read, by bucket.';
-
--- A caller who may write rows must not name the content of somebody else: only the service sets it, as the owner.
-create function private.tg_objects__keep_content() returns trigger as $$
-begin
-  if not pg_has_role(current_user, (select relowner from pg_class where oid = TG_RELID), 'usage') then
-    if TG_OP = 'INSERT' then
-      NEW.content := null;
-    else
-      NEW.content := OLD.content;
-    end if;
-  end if;
-  if TG_OP = 'UPDATE' then
-    NEW.updated_at := now();
-  end if;
-  return NEW;
-end;
-$$ language plpgsql set search_path = '';
-comment on function private.tg_objects__keep_content is 'Lets the owner alone name contents, and notes when an object was changed.';
-create trigger _900_keep_content before insert or update on storage.objects
-  for each row execute function private.tg_objects__keep_content();
-
-create function private.tg_objects__release_content() returns trigger as $$
-begin
-  update private.files set released_at = clock_timestamp() where hash = OLD.content;
-  return null;
-end;
-$$ language plpgsql security definer set search_path = '';
-comment on function private.tg_objects__release_content is 'Notes that a content may be without an object.';
-create trigger _900_release_deleted after delete on storage.objects
-  for each row when (OLD.content is not null) execute function private.tg_objects__release_content();
-create trigger _900_release_replaced after update of content on storage.objects
-  for each row when (OLD.content is not null and OLD.content is distinct from NEW.content)
-  execute function private.tg_objects__release_content();
+--! Previous: sha1:75aa37505693de5a6dd07cb5437ea92dea38d259
+--! Hash: sha1:a4293867bdf70ddbd37f66aa0d8ef03036ef7975
 
 -- What /storage/v1 does, as the caller: policies of the two tables decide.
 create function storage.put_object(
@@ -408,82 +239,69 @@ grant execute on function
   to anon, authenticated, service_role;
 
 -- What the service does as the owner, with the login of requests.
-create function private.bucket_terms(bucket text, out is_public boolean, out file_size_limit bigint, out allowed_mime_types text[])
+create function content_service.bucket_terms(bucket text, out is_public boolean, out file_size_limit bigint, out allowed_mime_types text[])
 returns setof record
-language sql stable security definer
+language sql stable security definer set search_path = ''
 begin atomic
   select coalesce(buckets.public, false), buckets.file_size_limit, buckets.allowed_mime_types
   from storage.buckets where buckets.id = bucket;
 end;
-comment on function private.bucket_terms is 'Whether everybody may download from a bucket, and what may be uploaded, whoever asks.';
+comment on function content_service.bucket_terms is 'Whether everybody may download from a bucket, and what may be uploaded, whoever asks.';
 
-create function private.public_object(bucket text, name text) returns setof storage.objects as $$
+create function content_service.public_object(bucket text, name text) returns setof storage.objects as $$
   select objects.* from storage.objects join storage.buckets on buckets.id = objects.bucket_id
   where objects.bucket_id = bucket and objects.name = public_object.name and buckets.public;
 $$ language sql stable security definer set search_path = '';
-comment on function private.public_object is 'An object of a public bucket.';
+comment on function content_service.public_object is 'An object of a public bucket.';
 
-create function private.signed_object(bucket text, name text) returns setof storage.objects as $$
+create function content_service.signed_object(bucket text, name text) returns setof storage.objects as $$
   select objects.* from storage.objects where objects.bucket_id = bucket and objects.name = signed_object.name;
 $$ language sql stable security definer set search_path = '';
-comment on function private.signed_object is 'An object whose address the service has signed.';
+comment on function content_service.signed_object is 'An object whose address the service has signed.';
 
-create function private.put_signed_object(
+create function content_service.put_signed_object(
   bucket text, name text, owner text, metadata jsonb, user_metadata jsonb, version text, replaces boolean
 ) returns void
-language sql security definer
+language sql security definer set search_path = ''
 begin atomic
   select storage.put_object(
     put_signed_object.bucket, put_signed_object.name, put_signed_object.owner, put_signed_object.metadata, put_signed_object.user_metadata,
     put_signed_object.version, put_signed_object.replaces
   );
 end;
-comment on function private.put_signed_object is 'Adds or replaces an object for an address that the service has signed.';
+comment on function content_service.put_signed_object is 'Adds or replaces an object for an address that the service has signed.';
 
 -- Waits for the collector, which deletes the content and this row together; afterwards the service stores the content before it commits.
-create function private.keep_file(hash text, bytes bigint) returns void
-language sql security definer
+-- A content that was found in the file store has no size until an object names it.
+create function content_service.keep_file(hash text, bytes bigint) returns void
+language sql security definer set search_path = ''
 begin atomic
-  insert into private.files (hash, bytes, released_at) values (keep_file.hash, keep_file.bytes, clock_timestamp())
-    on conflict (hash) do update set released_at = clock_timestamp();
+  insert into content_service.files (hash, bytes, released_at) values (keep_file.hash, keep_file.bytes, clock_timestamp())
+    on conflict (hash) do update set bytes = greatest(files.bytes, excluded.bytes), released_at = clock_timestamp();
 end;
-comment on function private.keep_file is 'Notes a content that an object is about to name.';
+comment on function content_service.keep_file is 'Notes a content that an object is about to name.';
 
-create function private.name_content(bucket text, name text, hash text) returns setof uuid
-language sql security definer
+create function content_service.name_content(bucket text, name text, hash text) returns setof uuid
+language sql security definer set search_path = ''
 begin atomic
-  update private.files set released_at = null where files.hash = name_content.hash;
+  -- Held until the commit: a bound that is set meanwhile waits, and counts this object.
+  select from storage.buckets where buckets.id = bucket for key share;
+  update content_service.files set released_at = null where files.hash = name_content.hash;
   update storage.objects set content = name_content.hash
     where objects.bucket_id = bucket and objects.name = name_content.name
     returning objects.id;
 end;
-comment on function private.name_content is 'Gives an object its content.';
-
--- Locks what it returns until the transaction ends: nobody can name these contents meanwhile.
-create function private.take_unused_files(grace interval, max_files integer) returns setof text as $$
-begin
-  update private.files set released_at = null
-    where released_at < clock_timestamp() - grace and exists (select from storage.objects where content = files.hash);
-  return query
-    delete from private.files where hash in (
-      select unused.hash from private.files as unused
-      where unused.released_at < clock_timestamp() - grace
-        and not exists (select from storage.objects where objects.content = unused.hash)
-      order by unused.released_at limit max_files for update skip locked
-    ) returning files.hash;
-end;
-$$ language plpgsql security definer set search_path = '';
-comment on function private.take_unused_files is 'Forgets contents that no object has named for a while, and returns them to be deleted.';
+comment on function content_service.name_content is 'Gives an object its content.';
 
 -- Contents that the file store has and the database does not know: of uploads that ended before their commit, or of a restored database.
-create function private.note_stray_files(hashes text[]) returns void
-language sql security definer
+create function content_service.note_stray_files(hashes text[]) returns void
+language sql security definer set search_path = ''
 begin atomic
-  insert into private.files (hash, bytes, released_at) select unnest, 0, clock_timestamp() from unnest(hashes) on conflict (hash) do nothing;
+  insert into content_service.files (hash, bytes, released_at) select unnest, 0, clock_timestamp() from unnest(hashes) on conflict (hash) do nothing;
 end;
-comment on function private.note_stray_files is 'Notes contents of the file store without an object, which are deleted after a while.';
+comment on function content_service.note_stray_files is 'Notes contents of the file store without an object, which are deleted after a while.';
 
 grant execute on function
-  private.bucket_terms, private.public_object, private.signed_object, private.put_signed_object,
-  private.keep_file, private.name_content
+  content_service.bucket_terms, content_service.public_object, content_service.signed_object, content_service.put_signed_object,
+  content_service.keep_file, content_service.name_content
   to authenticator;

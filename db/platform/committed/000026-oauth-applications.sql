@@ -1,10 +1,10 @@
---! Previous: sha1:9a75af6ec8ed88d4587e906d26b2b2ea1dbd9633
---! Hash: sha1:e3f890478a837e4a8abe5c6d0a93253974a1aeea
+--! Previous: sha1:bbf9cade78c4bcc267a096d9b89e09e43730f611
+--! Hash: sha1:52a04fec67e49fc1373614c9f65555707a0b6f66
 --! Message: oauth applications
 
 -- Applications that act for users (OAuth 2.1). An application is granted access by a user; each authorization begins a sign-in by tokens
 -- (auth.token_sessions), which ends as the user's own: with the account, a new password, and a refresh token that is used twice.
-insert into private.bounds (name, bound) values
+insert into content_service.bounds (name, bound) values
   ('registered clients', 10000), ('rows of auth.oauth_authorizations', 10000), ('grants of a user', 100), ('sign-ins of a grant', 20);
 
 create table auth.oauth_clients (
@@ -107,8 +107,8 @@ begin
     order by client.created_at limit 10 for update skip locked
   );
   if (select count(*) from (
-    select from auth.oauth_clients where registration <> 'manual' limit private.bound('registered clients') + 1
-  ) as counted) >= private.bound('registered clients') then
+    select from auth.oauth_clients where registration <> 'manual' limit content_service.bound('registered clients') + 1
+  ) as counted) >= content_service.bound('registered clients') then
     delete from auth.oauth_clients where id in (
       select client.id from auth.oauth_clients as client
       where client.registration <> 'manual'
@@ -184,7 +184,7 @@ begin
   );
   delete from auth.oauth_authorizations as oldest where oldest.id in (
     select old.id from auth.oauth_authorizations as old where old.user_id is null
-    order by old.created_at desc offset private.bound('rows of auth.oauth_authorizations') - 1 limit 10 for update skip locked
+    order by old.created_at desc offset content_service.bound('rows of auth.oauth_authorizations') - 1 limit 10 for update skip locked
   );
   insert into auth.oauth_authorizations (client_id, redirect_uri, scopes, resource, challenge, state, nonce, asks_always, expires_at)
     values (
@@ -244,7 +244,7 @@ begin
     )
     on conflict on constraint oauth_grants_user_id_client_id_key do update set
       scopes = excluded.scopes, resource = excluded.resource, granted_at = excluded.granted_at, expires_at = excluded.expires_at;
-  if (select count(*) from auth.oauth_grants as granted where granted.user_id = v_account.user_id) > private.bound('grants of a user') then
+  if (select count(*) from auth.oauth_grants as granted where granted.user_id = v_account.user_id) > content_service.bound('grants of a user') then
     raise exception 'Too many applications have access to your account' using errcode = 'TOMNY',
       hint = 'Withdraw the access of those that you no longer use.';
   end if;
@@ -303,7 +303,7 @@ begin
       values ((claims ->> 'session_id')::uuid, v_grant.id, v_request.scopes, v_request.resource) returning * into session;
     perform auth.end_oauth_sessions(array(
       select held.session_id from auth.oauth_sessions as held join auth.token_sessions as kept on kept.id = held.session_id
-      where held.grant_id = v_grant.id order by kept.refreshed_at desc offset private.bound('sign-ins of a grant')
+      where held.grant_id = v_grant.id order by kept.refreshed_at desc offset content_service.bound('sign-ins of a grant')
     ));
     update auth.oauth_authorizations as used set used_at = clock_timestamp(), session_id = session.session_id where used.id = v_request.id;
     nonce := v_request.nonce;
