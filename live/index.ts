@@ -11,6 +11,22 @@ export type {
   ReplicationStream,
   RowChange,
 } from "./changes.ts";
+export type { EqualityFilter } from "./queries/affected-rows.ts";
+export {
+  type LiveEvent,
+  LiveQueries,
+  type LiveResult,
+  type LiveSource,
+  type LiveSubscription,
+} from "./queries/live-queries.ts";
+export {
+  claimsKey,
+  type FindMissingPolicyColumns,
+  makeFindMissingPolicyColumns,
+  makePolicyClaimsReader,
+  type PolicyClaims,
+  type PolicyClaimsReader,
+} from "./queries/policy-dependencies.ts";
 export {
   FRAME_HEADER_BYTES,
   KEEPALIVE,
@@ -21,3 +37,4 @@ export {
 } from "./replication-connection.ts";
 export { KEEPER_SLOT_NAME, REALTIME_PUBLICATION } from "./replication-slots.ts";
 export { CURRENT_TIMELINE, type HistoryPosition, validUntil } from "./stream-history.ts";
+export { type AwaitVisible, makeAwaitVisible } from "./transaction-visibility.ts";

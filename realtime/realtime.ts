@@ -11,7 +11,7 @@ import {
 import type { CatalogKeeper } from "#catalog";
 import type { Config } from "#config";
 import { type CsrfProtection, makeBodyLimits, type SocketMemory } from "#http";
-import type { ReplicationStream } from "#live";
+import { makeAwaitVisible, makeFindMissingPolicyColumns, makePolicyClaimsReader, type ReplicationStream } from "#live";
 import type { Database, StatementContext } from "#postgres/database";
 import { SharedBytes } from "#runtime";
 import { type PeerWorkers, Supervisor } from "#runtime/concurrency";
@@ -21,9 +21,8 @@ import { Broadcaster, TopicMembers } from "./broadcast.ts";
 import { makeBindingReader } from "./changes/binding.ts";
 import { ChangeFeeds } from "./changes/feeds.ts";
 import { FilterEvaluator } from "./changes/filter-evaluation.ts";
-import { makeFindMissingPolicyColumns, makePolicyClaimsReader } from "./changes/policy-dependencies.ts";
 import { makePublication } from "./changes/publication.ts";
-import { makeAwaitVisible, makeVisibilityCheck } from "./changes/row-visibility.ts";
+import { makeVisibilityCheck } from "./changes/row-visibility.ts";
 import type { ChannelDependencies } from "./channel.ts";
 import {
   BROADCAST_API_PATH,

@@ -8,17 +8,17 @@ import {
   readTableAccess,
   type TableAccess,
 } from "#catalog";
-import type { ReplicatedRelation } from "#live";
-import { batchLookups, type Supervisor, type WorkReport } from "#runtime/concurrency";
-import type { Logger } from "#runtime/log";
-import type { Binding } from "./binding.ts";
-import { selectVisibleColumns, type VisibleColumns } from "./change-payload.ts";
 import {
   claimsKey,
   type FindMissingPolicyColumns,
   type PolicyClaims,
   type PolicyClaimsReader,
-} from "./policy-dependencies.ts";
+  type ReplicatedRelation,
+} from "#live";
+import { batchLookups, type Supervisor, type WorkReport } from "#runtime/concurrency";
+import type { Logger } from "#runtime/log";
+import type { Binding } from "./binding.ts";
+import { selectVisibleColumns, type VisibleColumns } from "./change-payload.ts";
 import type { Publication, PublicationMember } from "./publication.ts";
 import { isUnalteredColumn } from "./row-visibility.ts";
 import type { ChangeSubscriber } from "./subscriber.ts";

@@ -8,11 +8,11 @@ import {
   type TableAccess,
 } from "#catalog";
 import { toHttpError } from "#http";
+import type { FindMissingPolicyColumns } from "#live";
 import { quotedName } from "#postgres/client";
 import type { Statement } from "#postgres/database";
 import { ApiError, memoize } from "#runtime";
 import { type BindingRequest, stringifyValue } from "../protocol/messages.ts";
-import type { FindMissingPolicyColumns } from "./policy-dependencies.ts";
 import type { Publication } from "./publication.ts";
 import {
   type ComparisonOperator,

@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from "node:util";
-import type { ReplicatedRelation } from "#live";
+import type { AwaitVisible, ReplicatedRelation } from "#live";
 import { type AudienceDependencies, type ChangeAudience, type GroupMember, makeFindAudience } from "./audience.ts";
 import type { VisibleColumns } from "./change-payload.ts";
 import { ChangeDelivery, type PendingChange } from "./delivery.ts";
-import type { AwaitVisible, CheckRowVisibility } from "./row-visibility.ts";
+import type { CheckRowVisibility } from "./row-visibility.ts";
 import type { ChangeSubscriber } from "./subscriber.ts";
 
 export type DeliveriesByRelation = ReadonlyMap<ReplicatedRelation, ChangeDelivery>;

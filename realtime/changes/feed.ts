@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { setImmediate as turn } from "node:timers/promises";
 import type {
+  AwaitVisible,
   ChangeFollower,
   ChangeSubscription,
   CommittedTransaction,
@@ -18,7 +19,7 @@ import { type AudienceDependencies, matchesTable, PublicationWatch } from "./aud
 import { type CheckChanges, type DeliveriesByRelation, makeCheckChanges } from "./check-changes.ts";
 import { changeBytes, changePosition, type FeedEntry, isStep, type PendingChange } from "./delivery.ts";
 import { FilterBacklogs, type FilterEvaluator } from "./filter-evaluation.ts";
-import type { AwaitVisible, CheckRowVisibility } from "./row-visibility.ts";
+import type { CheckRowVisibility } from "./row-visibility.ts";
 import {
   type ChangeSubscriber,
   endOfTransaction,

@@ -110,7 +110,7 @@ const AMBIGUOUS_FUNCTION =
   /\b(?:(?:query|cursor|table|schema|database)_to_xml\w*|ts_stat|ts_rewrite|pg_show_all_settings|pg_input_\w+)\(/i;
 
 /** Works on the expressions as Postgres prints them: anything that is not clearly the reading of one claim counts as reading all. */
-function findClaims(conditions: readonly string[], dependencies: readonly PolicyDependency[]): PolicyClaims {
+export function findClaims(conditions: readonly string[], dependencies: readonly PolicyDependency[]): PolicyClaims {
   const texts: string[] = [];
   const readers: string[] = [];
   for (const dependency of dependencies) {
@@ -160,7 +160,7 @@ function makeClaimsKey({ claimsText }: Caller, read: ReadonlySet<string>): strin
 }
 
 /** What the policies of a table use, directly or through functions, operators and domains. */
-type PolicyDependency =
+export type PolicyDependency =
   /** A condition of a policy or a domain, with all names qualified. */
   | { readonly kind: "condition"; readonly text: string }
   | FunctionDependency
@@ -170,7 +170,7 @@ type PolicyDependency =
       readonly isSameForAll: boolean;
     };
 
-type FunctionDependency = {
+export type FunctionDependency = {
   readonly kind: "function";
   /** As conditions call it. */
   readonly name: string;

@@ -4,7 +4,7 @@ import type { Caller } from "../../../accounts/identity/caller.ts";
 import type { Claims } from "../../../accounts/identity/claims.ts";
 import { selectPolicies } from "../../../catalog/access.ts";
 import { loadCatalog } from "../../../catalog/load-catalog.ts";
-import { claimsKey, makePolicyClaimsReader, type PolicyClaims } from "../../../realtime/changes/policy-dependencies.ts";
+import { claimsKey, makePolicyClaimsReader, type PolicyClaims } from "../../../live/queries/policy-dependencies.ts";
 import { cloneDatabase, type TestDatabase } from "../../database.ts";
 
 let database: TestDatabase;

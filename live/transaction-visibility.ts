@@ -1,0 +1,59 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { AsOwner } from "#postgres/database";
+import { CURRENT_TIMELINE } from "./stream-history.ts";
+
+/** Resolves when new snapshots include these transactions. */
+export type AwaitVisible = (xids: ReadonlySet<number>) => Promise<void>;
+
+/** A connection without an answer, as to a server that has vanished, is not waited for. */
+const ANSWER_TIMEOUT_MS = 5_000;
+const MIN_PAUSE_MS = 1;
+const MAX_PAUSE_MS = 200;
+/** A transaction that is still invisible then waits for a synchronous standby that is away; subscribers cannot read its rows yet. */
+const MAX_WAIT_MS = 30_000;
+/** While the database does not answer, such as during a failover, that time does not pass. */
+const MAX_OUTAGE_MS = 10 * 60_000;
+const HALF_XID_RANGE = 2 ** 31;
+const READ_SNAPSHOT = `select pg_catalog.pg_current_snapshot()::pg_catalog.text as snapshot, ${CURRENT_TIMELINE} as timeline`;
+
+type PrimarySnapshot = { readonly snapshot: string; readonly timeline: number };
+
+/**
+ * A commit is in the log a moment before it is visible, and long before where it waits for a synchronous standby. A client that receives a
+ * change may read the row at once. A promoted standby may not have the transaction and give its number to another one, so its snapshot is
+ * used only when the stream has changed to its timeline; until then `streamTimeline` is another one. Null if unknown.
+ */
+export function makeAwaitVisible(asOwner: AsOwner, streamTimeline: () => number | null): AwaitVisible {
+  const read = async (): Promise<PrimarySnapshot | null> => {
+    const { rows } = await asOwner((client) => client.query<PrimarySnapshot>(READ_SNAPSHOT));
+    const { timeline } = rows[0]!;
+    return timeline === (streamTimeline() ?? timeline) ? rows[0]! : null;
+  };
+  return async (xids) => {
+    const end = performance.now() + MAX_OUTAGE_MS;
+    let waitedMs = 0;
+    for (let pause = MIN_PAUSE_MS; waitedMs < MAX_WAIT_MS; pause = Math.min(2 * pause, MAX_PAUSE_MS)) {
+      const current = await nullWhenLate(read().catch(() => null));
+      if (current && [...xids].every((xid) => isTransactionVisible(xid, current.snapshot))) return;
+      if (current) waitedMs += pause;
+      else if (performance.now() > end) return;
+      await sleep(pause);
+    }
+  };
+}
+
+async function nullWhenLate<Result>(answer: Promise<Result>): Promise<Result | null> {
+  const late = Promise.withResolvers<null>();
+  const timer = setTimeout(() => late.resolve(null), ANSWER_TIMEOUT_MS);
+  return Promise.race([answer, late.promise]).finally(() => clearTimeout(timer));
+}
+
+/** `3201:3208:3203,3205`: transactions below the second number are complete, except those listed. */
+export function isTransactionVisible(xid: number, snapshot: string): boolean {
+  const [, next = "", running = ""] = snapshot.split(":");
+  // The log has 32-bit numbers, which wrap around.
+  const low = (text: string) => Number(BigInt.asUintN(32, BigInt(text)));
+  if (running !== "" && running.split(",").some((text) => low(text) === xid)) return false;
+  const distance = (low(next) - xid) >>> 0;
+  return distance > 0 && distance < HALF_XID_RANGE;
+}
