@@ -22,6 +22,7 @@ export {
 } from "./request/authenticate.ts";
 export type { Dialect, ParsedRequest, Pipeline, ReadyResponse, RunIntent } from "./request/dialect.ts";
 export { handleRequest, prepareTask } from "./request/handle-request.ts";
+export { handleLiveRequest, isLiveRequest } from "./request/live-request.ts";
 export { makeStatementContexts } from "./request/run.ts";
 export { toS3ErrorResponse } from "./storage/s3/s3-error.ts";
 export { S3_PREFIX, s3Handler } from "./storage/s3/s3-routes.ts";

@@ -30,6 +30,7 @@ import {
   toNodeHandler,
   traceRequests,
 } from "#http/serving";
+import type { LiveQueries } from "#live";
 import { type MigrationWatch, makeSchemaChanges } from "#migrate";
 import { ADMIN_PREFIX, adminHandler } from "#operations/admin";
 import type { AsOwner, Database } from "#postgres/database";
@@ -87,6 +88,7 @@ type RequestHandlerDependencies = {
   readonly catalog: CatalogKeeper;
   readonly graphql: GraphqlInterface;
   readonly realtime: Realtime;
+  readonly live: LiveQueries;
   readonly health: HealthState;
   /** Null: the database has no tables for files. */
   readonly fileStore: FileStore | null;
@@ -140,7 +142,17 @@ export function makeRequestHandlers(
 }
 
 function buildHandlers(shared: SharedParts, config: Config, signIn: SignInServices): RequestHandlers {
-  const { database, graphql, realtime, queueTask, counts, versions, refreshCatalog, currentCatalog: catalog } = shared;
+  const {
+    database,
+    graphql,
+    realtime,
+    live,
+    queueTask,
+    counts,
+    versions,
+    refreshCatalog,
+    currentCatalog: catalog,
+  } = shared;
   const { authenticator, accounts } = signIn;
   const csrf = makeCsrfProtection(config);
   const authenticate: Authenticate = (request) =>
@@ -157,7 +169,7 @@ function buildHandlers(shared: SharedParts, config: Config, signIn: SignInServic
     folders: [...Object.keys(signInFolders), ...(config.studio === "off" ? [] : [ADMIN_PREFIX])],
     hasTasks: queueTask !== null,
   });
-  const table = makeTableInterface({ config, authenticator, database, catalog, queueTask, counts });
+  const table = makeTableInterface({ config, authenticator, database, catalog, queueTask, counts, live });
   const resource = makeResourceInterface({
     config,
     authenticator,
@@ -169,6 +181,7 @@ function buildHandlers(shared: SharedParts, config: Config, signIn: SignInServic
     limitCreatedUsers: shared.limitCreatedUsers,
     queueTask,
     counts,
+    live,
   });
   const routes = {
     ...authAndHealthRoutes,

@@ -47,7 +47,7 @@ import {
   startSupabaseJobs,
 } from "#jobs/queue";
 import { startWebhooks, type WebhookDispatcher } from "#jobs/webhooks";
-import { openReplication, REALTIME_PUBLICATION, type ReplicationStream } from "#live";
+import { LiveQueries, openReplication, REALTIME_PUBLICATION, type ReplicationStream } from "#live";
 import type { MigrationWatch } from "#migrate";
 import { shuttingDown } from "#postgres/database";
 import { openRealtime, type Realtime, SOCKET_PATH } from "#realtime";
@@ -217,7 +217,7 @@ class ServiceState {
   }
 }
 
-type StreamingInterfaces = Pick<Service, "graphql" | "changes" | "realtime">;
+type StreamingInterfaces = Pick<Service, "graphql" | "changes" | "realtime"> & { readonly live: LiveQueries };
 
 type SettingsDependents = {
   readonly makeIdentification: (config: Config) => Promise<SignInServices>;
@@ -280,7 +280,7 @@ async function drainService(
   server: Awaited<ReturnType<typeof openServer>>,
   config: Config,
   state: ServiceState,
-  { graphql, realtime, jobs, webhooks, supabaseJobs }: StreamingInterfaces & DrainedWork,
+  { graphql, realtime, live, jobs, webhooks, supabaseJobs }: StreamingInterfaces & DrainedWork,
 ): Promise<void> {
   state.acceptsWork = false;
   // In a rolling restart of workers, others take over at the same address.
@@ -290,6 +290,7 @@ async function drainService(
   const refuseRequests = () => {
     state.acceptsRequests = false;
   };
+  live.endAll();
   await Promise.all([
     drain(server, milliseconds, { ...state.drainMode, refuseRequests }),
     graphql.closeSockets(milliseconds),
@@ -364,6 +365,9 @@ async function openStreamingInterfaces(
   const publication = REALTIME_PUBLICATION;
   const changes = openReplication({ url: postgres.directUrl, asOwner, publication, keep, supervisor, log });
   opened.defer(() => changes.close());
+  const reloadDefinitions = () => catalog.reload();
+  const live = new LiveQueries({ asOwner, changes, publication, reloadDefinitions, log });
+  opened.defer(() => live.endAll());
   const realtime = openRealtime({
     config,
     authenticator,
@@ -379,7 +383,7 @@ async function openStreamingInterfaces(
     log,
   });
   opened.defer(() => realtime.close());
-  return { graphql, changes, realtime };
+  return { graphql, changes, realtime, live };
 }
 
 function makeScheduledBackup({ postgres, config, asOwner, log }: ServiceCore): ScheduledBackup | null {

@@ -14,12 +14,15 @@ import {
   publicBasePath,
 } from "#http";
 import { makeServiceCounters, type ServiceCounters } from "#http/observability";
+import type { LiveQueries } from "#live";
 import type { Intent, Plan, RunResult } from "#planner";
 import type { Database } from "#postgres/database";
 import {
   authenticateCaller,
   type Dialect,
+  handleLiveRequest,
   handleRequest,
+  isLiveRequest,
   makeIdempotentRunner,
   makeStatementContexts,
   type ParsedRequest,
@@ -72,6 +75,8 @@ type ResourceDependencies = {
   /** Null: actions run at once, whatever the client prefers. */
   readonly queueTask?: QueueTask | null;
   readonly counts?: ServiceCounters;
+  /** Null: no response stays up to date. */
+  readonly live?: LiveQueries | null;
 };
 
 type ResourceInterface = TaskHandler & {
@@ -87,7 +92,7 @@ type ParsedResourceRequest = ParsedRequest & {
 
 /** `/users` and `/api/v<N>/<collection>` */
 export function makeResourceInterface(dependencies: ResourceDependencies): ResourceInterface {
-  const { config, database, catchUp, queueTask = null, counts = makeServiceCounters() } = dependencies;
+  const { config, database, catchUp, queueTask = null, live = null, counts = makeServiceCounters() } = dependencies;
   const dialect = new ResourceDialect(dependencies, makeResourcePlanner(config, counts.plans));
   const pipeline: Pipeline<ParsedResourceRequest> = {
     name: "resource",
@@ -105,7 +110,8 @@ export function makeResourceInterface(dependencies: ResourceDependencies): Resou
   };
   const hasCollection = (name: string) => dialect.addresses().find(name) !== undefined;
   const { catalog, versions } = dependencies;
-  const next: GatewayHandler = (request) => handleRequest(request, pipeline);
+  const next: GatewayHandler = (request) =>
+    live && isLiveRequest(request) ? handleLiveRequest(request, pipeline, live) : handleRequest(request, pipeline);
   return {
     handle: makeResourceBatches({ config, catalog, versions, pipeline, hasCollection, next }),
     has: hasCollection,

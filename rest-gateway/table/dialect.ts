@@ -3,6 +3,7 @@ import type { Catalog } from "#catalog";
 import { type Config, isEmbedded } from "#config";
 import { type FindBodyLimit, type GatewayHandler, type GatewayRequest, makeBodyLimits, TABLE_PREFIX } from "#http";
 import { makeServiceCounters, type ServiceCounters } from "#http/observability";
+import type { LiveQueries } from "#live";
 import {
   type Intent,
   makeRequestPlanner,
@@ -17,7 +18,9 @@ import type { Database, Statement } from "#postgres/database";
 import {
   type Dialect,
   handleBatch,
+  handleLiveRequest,
   handleRequest,
+  isLiveRequest,
   makeIdempotentRunner,
   makeStatementContexts,
   type ParsedRequest,
@@ -54,6 +57,8 @@ type TableDependencies = {
   /** Null if calls cannot be queued: they run at once, even with `Prefer: respond-async`. */
   readonly queueTask?: QueueTask | null;
   readonly counts?: ServiceCounters;
+  /** Null: no response stays up to date. */
+  readonly live?: LiveQueries | null;
 };
 
 type DialectDependencies = Pick<TableDependencies, "config" | "authenticator" | "catalog"> & {
@@ -75,7 +80,7 @@ const SHAPING_HEADERS = ["content-type", "content-profile", "accept", "prefer"] 
 
 /** `/rest/v1` */
 export function makeTableInterface(dependencies: TableDependencies): TableInterface {
-  const { config, authenticator, database, catalog, queueTask = null } = dependencies;
+  const { config, authenticator, database, catalog, queueTask = null, live = null } = dependencies;
   const { counts = makeServiceCounters() } = dependencies;
   const dialect = new TableDialect({ config, authenticator, catalog, counts });
   const pipeline: Pipeline<ParsedTableRequest> = {
@@ -103,7 +108,10 @@ export function makeTableInterface(dependencies: TableDependencies): TableInterf
   const batch = makeTableBatch({ config, catalog, pipeline, settings, isRolledBack: isRolledBackBy });
 
   return {
-    handle: (request) => (isTableBatch(request) ? handleBatch(request, batch) : handleRequest(request, pipeline)),
+    handle: (request) => {
+      if (live && isLiveRequest(request)) return handleLiveRequest(request, pipeline, live);
+      return isTableBatch(request) ? handleBatch(request, batch) : handleRequest(request, pipeline);
+    },
     prepareTask: (request, caller) => prepareTask(request, caller, pipeline),
     explainError: (thrown, caller) => dialect.explainError(thrown, caller, null, null),
   };

@@ -1,0 +1,368 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { type AsOwner, formatLsn, type Lsn } from "#postgres/database";
+import { ApiError, unavailable } from "#runtime";
+import type { Logger } from "#runtime/log";
+import type { ChangeSubscription, CommittedTransaction, ReplicationStream } from "../changes.ts";
+import { type AwaitVisible, makeAwaitVisible } from "../transaction-visibility.ts";
+import { ChangeMarks, type LiveQueryResult, type MarkedResults } from "./change-marks.ts";
+import { DependencyCache } from "./dependency-cache.ts";
+import { notLive, resultTooLarge, tooManyQueries, tooSlow } from "./live-errors.ts";
+import {
+  type LiveEvent,
+  type LiveResult,
+  type LiveSource,
+  LiveSubscriber,
+  type LiveSubscription,
+} from "./live-subscriber.ts";
+import { claimsKey } from "./policy-dependencies.ts";
+import { type QueryDependencies, readFingerprint } from "./query-dependencies.ts";
+import { RunningTransactions } from "./running-transactions.ts";
+import { SharedResult } from "./shared-result.ts";
+
+export type { LiveEvent, LiveResult, LiveSource, LiveSubscription };
+
+export const LIVE_LIMITS = {
+  ofCaller: 100,
+  all: 10_000,
+  resultBytes: 2 ** 20,
+  allBytes: 128 * 2 ** 20,
+  firstRunMs: 3_000,
+  concurrency: 8,
+  /** How long the result of a query without clients is kept for those that reconnect. */
+  keptMs: 30_000,
+} as const;
+
+const RETRY_MS = 500;
+/** A statement can fail once because its definitions are being changed. */
+const MAX_FAILURES = 2;
+
+type LiveQueriesOptions = {
+  readonly asOwner: AsOwner;
+  readonly changes: ReplicationStream;
+  readonly publication: string;
+  /** Resolves when queries are compiled for the present definitions. */
+  reloadDefinitions(): Promise<void>;
+  readonly log: Pick<Logger, "warn" | "error">;
+};
+
+/**
+ * Queries whose results stay up to date. A commit marks the results that it may affect; each is run again once per audience, in a snapshot that
+ * has the commit, and sent if it differs. Policies decide in each run what the caller reads: nothing else passes rows on.
+ */
+export class LiveQueries {
+  readonly #options: LiveQueriesOptions;
+  readonly #awaitVisible: AwaitVisible;
+  readonly #dependencies: DependencyCache;
+  readonly #marks: ChangeMarks;
+  readonly #transactions: RunningTransactions;
+  readonly #results = new Map<string, LiveQueryResult>();
+  readonly #subscribers = new Set<LiveSubscriber>();
+  readonly #openOfCaller = new Map<string, number>();
+  readonly #pending = new Set<LiveQueryResult>();
+  #pendingXids = new Set<number>();
+  #areDefinitionsOld = false;
+  #isMarking = false;
+  #running = 0;
+  readonly #waiting: (() => void)[] = [];
+  #stream: { readonly subscription: ChangeSubscription; readonly opened: Promise<Lsn> } | null = null;
+  #privateKeys = 0;
+  #isClosed = false;
+
+  constructor(options: LiveQueriesOptions) {
+    const { asOwner, changes, publication } = options;
+    this.#options = options;
+    this.#awaitVisible = makeAwaitVisible(asOwner, () => changes.state().history?.timeline ?? null);
+    this.#dependencies = new DependencyCache(asOwner, publication);
+    this.#transactions = new RunningTransactions(asOwner);
+    this.#marks = new ChangeMarks({
+      onMarked: (marked) => this.#mark(marked),
+      onDefinitions: (transaction) => this.#outdate(transaction),
+      onMissed: () => this.#outdate(null),
+    });
+  }
+
+  get size(): number {
+    return this.#subscribers.size;
+  }
+
+  /** Refuses what cannot be live. `since`: the position of the last event that the client has. */
+  async open(source: LiveSource, since: Lsn | null = null): Promise<LiveSubscription> {
+    this.#refuseTooMany(source);
+    const subscriber = new LiveSubscriber(source, (closed) => this.#remove(closed));
+    this.#subscribers.add(subscriber);
+    this.#openOfCaller.set(source.quotaKey, (this.#openOfCaller.get(source.quotaKey) ?? 0) + 1);
+    try {
+      await this.#attach(subscriber, false);
+      if (since !== null)
+        subscriber.continueFrom(subscriber.result?.versionOf(since, source.caller.claimsText) ?? null);
+      return subscriber;
+    } catch (error) {
+      subscriber.close();
+      throw error;
+    }
+  }
+
+  /** Ends all queries; their clients connect again, to this service or another one. */
+  endAll(): void {
+    this.#isClosed = true;
+    for (const subscriber of [...this.#subscribers]) subscriber.close();
+    for (const result of [...this.#results.values()]) this.#drop(result);
+    this.#closeStream();
+  }
+
+  #refuseTooMany({ quotaKey }: LiveSource): void {
+    const { ofCaller, all, allBytes } = LIVE_LIMITS;
+    if ((this.#openOfCaller.get(quotaKey) ?? 0) >= ofCaller) throw tooManyQueries(ofCaller, "a caller");
+    const bytes = this.#results.values().reduce((sum, result) => sum + result.bytes, 0);
+    if (this.#isClosed) throw unavailable("The service stops: connect again.");
+    if (this.#subscribers.size >= all || bytes > allBytes) throw tooManyQueries(all, "the service");
+  }
+
+  #remove(subscriber: LiveSubscriber): void {
+    const { source, result } = subscriber;
+    this.#subscribers.delete(subscriber);
+    const open = this.#openOfCaller.get(source.quotaKey)! - 1;
+    if (open > 0) this.#openOfCaller.set(source.quotaKey, open);
+    else this.#openOfCaller.delete(source.quotaKey);
+    this.#detach(subscriber);
+    if (result === null) this.#closeUnusedStream();
+  }
+
+  #detach(subscriber: LiveSubscriber): void {
+    const { result } = subscriber;
+    subscriber.result = null;
+    if (!result) return;
+    result.subscribers.delete(subscriber);
+    if (result.subscribers.size > 0) return;
+    result.expiry = setTimeout(() => this.#drop(result), LIVE_LIMITS.keptMs).unref();
+  }
+
+  #drop(result: LiveQueryResult): void {
+    clearTimeout(result.expiry);
+    if (this.#results.get(result.key) === result) this.#results.delete(result.key);
+    this.#marks.remove(result);
+    this.#closeUnusedStream();
+  }
+
+  /** Finds or makes the result of the subscriber's audience. */
+  async #attach(subscriber: LiveSubscriber, mayBeMissing: boolean): Promise<void> {
+    const { source } = subscriber;
+    await this.#openStream();
+    const opening = this.#marks.beginOpening();
+    try {
+      const running = await this.#transactions.read();
+      const startedAt = performance.now();
+      const first = await source.run();
+      if (first.missing && !mayBeMissing) throw first.missing;
+      const milliseconds = performance.now() - startedAt;
+      const dependencies = await this.#dependencies.of(first);
+      refuseUnfit(first, dependencies, mayBeMissing ? 0 : milliseconds);
+      const key = this.#keyOf(source, dependencies);
+      const existing = this.#results.get(key);
+      const result = existing ?? this.#make(key, first, dependencies);
+      clearTimeout(result.expiry);
+      result.subscribers.add(subscriber);
+      subscriber.result = result;
+      // A caller that joins gets nothing older than its own first run.
+      const isOld = existing
+        ? existing.isStale || existing.current.text !== first.text
+        : dependencies.relations.some(({ oid }) => opening.changed.has(oid));
+      if (isOld) await this.#refresh(result);
+      if (!existing) this.#transactions.whenEnded(running, () => this.#markAt(result, this.#position()));
+    } finally {
+      this.#marks.endOpening(opening);
+    }
+    if (subscriber.isClosed) this.#detach(subscriber);
+  }
+
+  #make(key: string, { text, filters }: LiveResult, dependencies: QueryDependencies): LiveQueryResult {
+    const result: LiveQueryResult = new SharedResult(key, dependencies, filters);
+    result.accept(text, this.#position());
+    this.#results.set(key, result);
+    this.#marks.add(result);
+    return result;
+  }
+
+  #keyOf(source: LiveSource, { claims, readsRequest, fingerprint }: QueryDependencies): string {
+    const { request, caller, isPrivate } = source;
+    // Results whose statements cannot be compared with their definitions are those of equal claims alone.
+    const audience = fingerprint === "" ? caller.claimsText : claimsKey(caller, claims);
+    const own = isPrivate || readsRequest ? ++this.#privateKeys : 0;
+    return JSON.stringify([request, caller.role, audience, fingerprint, own]);
+  }
+
+  #position(): Lsn {
+    return this.#options.changes.state().position ?? this.#marks.position;
+  }
+
+  async #openStream(): Promise<void> {
+    if (!this.#stream) {
+      const subscription = this.#options.changes.follow(this.#marks);
+      this.#stream = { subscription, opened: subscription.from };
+    }
+    const stream = this.#stream;
+    try {
+      await stream.opened;
+    } catch (error) {
+      if (this.#stream === stream) this.#stream = null;
+      throw error;
+    }
+  }
+
+  #closeUnusedStream(): void {
+    if (this.#results.size === 0 && this.#subscribers.size === 0) this.#closeStream();
+  }
+
+  #closeStream(): void {
+    this.#stream?.subscription.close();
+    this.#stream = null;
+  }
+
+  #mark({ results, transaction: { xid, commitLsn } }: MarkedResults): void {
+    this.#pendingXids.add(xid);
+    for (const result of results) this.#markAt(result, commitLsn);
+  }
+
+  #outdate(transaction: CommittedTransaction | null): void {
+    this.#dependencies.forget();
+    if (transaction) this.#pendingXids.add(transaction.xid);
+    this.#areDefinitionsOld = true;
+    for (const result of this.#results.values()) {
+      result.isOutdated = true;
+      this.#markAt(result, transaction?.commitLsn ?? this.#position());
+    }
+  }
+
+  #markAt(result: LiveQueryResult, position: Lsn): void {
+    if (position > result.markedAt) result.markedAt = position;
+    result.isStale = true;
+    this.#pending.add(result);
+    if (!this.#isMarking) void this.#refreshPending();
+  }
+
+  /** What is marked while transactions become visible is run with the next turn. */
+  async #refreshPending(): Promise<void> {
+    this.#isMarking = true;
+    while (this.#pending.size > 0 && !this.#isClosed) {
+      const results = [...this.#pending];
+      const xids = this.#pendingXids;
+      this.#pending.clear();
+      this.#pendingXids = new Set();
+      if (xids.size > 0) await this.#awaitVisible(xids);
+      if (this.#areDefinitionsOld) await this.#reloadDefinitions();
+      for (const result of results) if (result.subscribers.size > 0) void this.#refresh(result);
+    }
+    this.#isMarking = false;
+  }
+
+  async #reloadDefinitions(): Promise<void> {
+    this.#areDefinitionsOld = false;
+    try {
+      await this.#options.reloadDefinitions();
+    } catch (error) {
+      this.#options.log.warn({ err: error }, "the definitions could not be reloaded for live queries");
+    }
+  }
+
+  /** Resolves when a run that began after the call has ended. One run of a result at a time. */
+  #refresh(result: LiveQueryResult): Promise<void> {
+    if (result.refreshing) {
+      result.refreshingNext ??= result.refreshing.then(() => {
+        result.refreshingNext = null;
+        return this.#refresh(result);
+      });
+      return result.refreshingNext;
+    }
+    result.refreshing = this.#withSlot(() => this.#runAgain(result)).finally(() => {
+      result.refreshing = null;
+    });
+    return result.refreshing;
+  }
+
+  async #withSlot(work: () => Promise<void>): Promise<void> {
+    if (this.#running >= LIVE_LIMITS.concurrency) await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    else this.#running++;
+    try {
+      await work();
+    } finally {
+      const next = this.#waiting.shift();
+      if (next) next();
+      else this.#running--;
+    }
+  }
+
+  async #runAgain(result: LiveQueryResult): Promise<void> {
+    for (let failures = 0; !this.#isClosed; ) {
+      const [subscriber] = result.subscribers;
+      if (!subscriber) return;
+      if (result.isOutdated) return this.#regroup(result);
+      const { markedAt } = result;
+      result.isStale = false;
+      try {
+        const { text } = await subscriber.source.run();
+        if (!(await this.#isSameAudience(result))) return this.#regroup(result);
+        if (text.length > LIVE_LIMITS.resultBytes) throw resultTooLarge(LIVE_LIMITS.resultBytes);
+        result.accept(text, markedAt);
+        return;
+      } catch (error) {
+        result.isStale = true;
+        if (subscriber.isClosed) continue;
+        if (!mayRunAgain(error, ++failures)) return this.#end(result, error);
+        await sleep(RETRY_MS);
+      }
+    }
+  }
+
+  /** Definitions that changed with or before the run may make callers differ whose results were the same. */
+  async #isSameAudience({ subscribers, dependencies }: LiveQueryResult): Promise<boolean> {
+    const claims = new Set([...subscribers].map(({ source }) => source.caller.claimsText));
+    if (claims.size <= 1) return true;
+    return (await readFingerprint(this.#options.asOwner, dependencies.deciding)) === dependencies.fingerprint;
+  }
+
+  /** Each subscriber gets a result by the new definitions, and then what has changed from the last one that it was sent. */
+  #regroup(result: LiveQueryResult): void {
+    this.#dependencies.forget();
+    const subscribers = [...result.subscribers];
+    for (const subscriber of subscribers) {
+      subscriber.result = null;
+      result.subscribers.delete(subscriber);
+    }
+    this.#drop(result);
+    for (const subscriber of subscribers) void this.#attachAgain(subscriber);
+  }
+
+  async #attachAgain(subscriber: LiveSubscriber): Promise<void> {
+    for (let failures = 0; !this.#isClosed && !subscriber.isClosed; ) {
+      try {
+        await this.#attach(subscriber, true);
+        return subscriber.wake();
+      } catch (error) {
+        if (!mayRunAgain(error, ++failures)) return subscriber.fail(error);
+        await sleep(RETRY_MS);
+      }
+    }
+  }
+
+  #end(result: LiveQueryResult, error: unknown): void {
+    const subscribers = [...result.subscribers];
+    this.#drop(result);
+    this.#options.log.warn({ err: error, position: formatLsn(result.markedAt) }, "a live query has ended");
+    for (const subscriber of subscribers) subscriber.fail(error);
+  }
+}
+
+function refuseUnfit({ text }: LiveResult, { obstacles }: QueryDependencies, milliseconds: number): void {
+  if (obstacles.length > 0) throw notLive(obstacles);
+  if (text.length > LIVE_LIMITS.resultBytes) throw resultTooLarge(LIVE_LIMITS.resultBytes);
+  if (milliseconds > LIVE_LIMITS.firstRunMs) throw tooSlow(LIVE_LIMITS.firstRunMs);
+}
+
+/** What the caller may not read any more leaves at once. */
+function mayRunAgain(error: unknown, failures: number): boolean {
+  if (!(error instanceof ApiError)) return failures < MAX_FAILURES;
+  const { kind, code } = error;
+  if (kind === "unavailable" || kind === "timeout") return true;
+  const isFinal = kind === "forbidden" || kind === "unauthenticated" || code === "NOT_LIVE";
+  return !isFinal && failures < MAX_FAILURES;
+}

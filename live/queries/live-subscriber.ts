@@ -1,0 +1,116 @@
+import type { Caller } from "#accounts/identity";
+import type { Lsn, Statement, StatementContext } from "#postgres/database";
+import type { EqualityFilter } from "./affected-rows.ts";
+import type { ResultVersion, SharedResult } from "./shared-result.ts";
+
+/** A query of a caller, as an interface runs it. */
+export type LiveSource = {
+  /** Callers of one audience whose requests are equal have the same result. */
+  readonly request: string;
+  readonly caller: Caller;
+  /** Counts the open queries of a caller. */
+  readonly quotaKey: string;
+  /** Whether the result may differ between callers of one audience, as where a function of the operator runs first. */
+  readonly isPrivate: boolean;
+  /** In one snapshot. Rejects as the request itself does. */
+  run(): Promise<LiveResult>;
+};
+
+export type LiveResult = {
+  /** JSON. */
+  readonly text: string;
+  readonly statements: readonly { readonly statement: Statement; readonly context: StatementContext }[];
+  /** Conditions that each row of the result meets. */
+  readonly filters: readonly EqualityFilter[];
+  /** Why there is no such row; the text is then `null`. Null if there is a result. */
+  readonly missing: unknown;
+};
+
+export type LiveEvent = {
+  /** `text` is the whole result, or the JSON Patch that makes it of the one before. */
+  readonly kind: "snapshot" | "change";
+  readonly position: Lsn;
+  readonly text: string;
+  /** The whole result. */
+  readonly result: string;
+};
+
+export type LiveSubscription = {
+  /** Null when the query has ended; `idle` if nothing has changed in that time. Rejects where the query cannot run any more. */
+  next(milliseconds: number): Promise<LiveEvent | "idle" | null>;
+  close(): void;
+};
+
+/** One client of a live query. It gets the latest result whenever it takes one: what it does not take in time is left out. */
+export class LiveSubscriber implements LiveSubscription {
+  readonly source: LiveSource;
+  readonly #onClose: (subscriber: LiveSubscriber) => void;
+  /** Null while it changes to another result. */
+  result: SharedResult<LiveSubscriber> | null = null;
+  #sent: ResultVersion | null = null;
+  #failure: { readonly error: unknown } | null = null;
+  #isClosed = false;
+  #change = Promise.withResolvers<void>();
+
+  constructor(source: LiveSource, onClose: (subscriber: LiveSubscriber) => void) {
+    this.source = source;
+    this.#onClose = onClose;
+  }
+
+  get isClosed(): boolean {
+    return this.#isClosed;
+  }
+
+  /** It continues from a version that its client has, or else begins with a snapshot. */
+  continueFrom(version: ResultVersion | null): void {
+    this.#sent = version;
+  }
+
+  async next(milliseconds: number): Promise<LiveEvent | "idle" | null> {
+    const end = performance.now() + milliseconds;
+    while (!this.#isClosed) {
+      if (this.#failure) throw this.#failure.error;
+      const event = this.#takeEvent();
+      if (event) return event;
+      if (performance.now() >= end) return "idle";
+      await this.#changed(end - performance.now());
+    }
+    return null;
+  }
+
+  wake(): void {
+    this.#change.resolve();
+    this.#change = Promise.withResolvers();
+  }
+
+  fail(error: unknown): void {
+    this.#failure = { error };
+    this.wake();
+  }
+
+  close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#onClose(this);
+    this.wake();
+  }
+
+  #takeEvent(): LiveEvent | null {
+    const result = this.result;
+    if (!result || result.current === this.#sent) return null;
+    const [from, to] = [this.#sent, result.current];
+    this.#sent = to;
+    to.receivers.add(this.source.caller.claimsText);
+    const { position, text } = to;
+    if (!from) return { kind: "snapshot", position, text, result: text };
+    if (from.text === text) return null;
+    return { kind: "change", position, text: result.patchBetween(from, to), result: text };
+  }
+
+  async #changed(milliseconds: number): Promise<void> {
+    const idle = Promise.withResolvers<void>();
+    const timer = setTimeout(idle.resolve, Math.max(1, milliseconds)).unref();
+    await Promise.race([this.#change.promise, idle.promise]);
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,84 @@
+import type { Lsn } from "#postgres/database";
+import { parseJsonExactly } from "#runtime/json";
+import type { EqualityFilter } from "./affected-rows.ts";
+import { makeJsonPatch } from "./json-patch.ts";
+import type { QueryDependencies } from "./query-dependencies.ts";
+
+/** The result of a query as of a commit. */
+export type ResultVersion = {
+  /** All commits up to this one are in the result. */
+  readonly position: Lsn;
+  /** JSON. */
+  readonly text: string;
+  /** Whose clients have received it, by the text of their claims. */
+  readonly receivers: Set<string>;
+};
+
+/** How many versions clients that reconnect can continue from. */
+const MAX_VERSIONS = 8;
+const MAX_VERSION_BYTES = 4 * 2 ** 20;
+
+/** Who reads a result. */
+export type ResultReader = { wake(): void };
+
+/** One query for one audience: its result, which all subscribers of the audience share. */
+export class SharedResult<Reader extends ResultReader> {
+  readonly key: string;
+  readonly subscribers = new Set<Reader>();
+  dependencies: QueryDependencies;
+  filters: readonly EqualityFilter[];
+  /** The last commit that may have changed the result. */
+  markedAt: Lsn = 0n;
+  /** Whether a commit is not in the result yet. */
+  isStale = false;
+  /** Whether definitions have changed since the dependencies were read. */
+  isOutdated = false;
+  /** The run in progress, and the one after it. */
+  refreshing: Promise<void> | null = null;
+  refreshingNext: Promise<void> | null = null;
+  expiry: NodeJS.Timeout | undefined;
+  #versions: ResultVersion[] = [];
+  readonly #patches = new WeakMap<ResultVersion, WeakMap<ResultVersion, string>>();
+
+  constructor(key: string, dependencies: QueryDependencies, filters: readonly EqualityFilter[]) {
+    this.key = key;
+    this.dependencies = dependencies;
+    this.filters = filters;
+  }
+
+  get current(): ResultVersion {
+    return this.#versions.at(-1)!;
+  }
+
+  get bytes(): number {
+    return this.#versions.reduce((sum, { text }) => sum + text.length, 0);
+  }
+
+  /** Positions grow with each version, so that each names one. */
+  accept(text: string, position: Lsn): boolean {
+    const current = this.#versions.at(-1);
+    if (current?.text === text) return false;
+    const least = current ? current.position + 1n : 0n;
+    this.#versions.push({ position: position > least ? position : least, text, receivers: new Set() });
+    while (this.#versions.length > MAX_VERSIONS || (this.#versions.length > 1 && this.bytes > MAX_VERSION_BYTES))
+      this.#versions.shift();
+    for (const subscriber of this.subscribers) subscriber.wake();
+    return true;
+  }
+
+  /** The version that a client of these claims received. */
+  versionOf(position: Lsn, claimsText: string): ResultVersion | null {
+    return this.#versions.find((each) => each.position === position && each.receivers.has(claimsText)) ?? null;
+  }
+
+  /** JSON Patch, written once for all subscribers. */
+  patchBetween(from: ResultVersion, to: ResultVersion): string {
+    const patches = this.#patches.get(to) ?? new WeakMap<ResultVersion, string>();
+    this.#patches.set(to, patches);
+    const known = patches.get(from);
+    if (known !== undefined) return known;
+    const patch = JSON.stringify(makeJsonPatch(parseJsonExactly(from.text), parseJsonExactly(to.text)));
+    patches.set(from, patch);
+    return patch;
+  }
+}

@@ -1,0 +1,208 @@
+import type { IncomingHttpHeaders } from "node:http";
+import { type Caller, quotaKey } from "#accounts/identity";
+import type { Catalog } from "#catalog";
+import {
+  type BodyStream,
+  type GatewayRequest,
+  type GatewayResponse,
+  HttpError,
+  isBodyStream,
+  type ResponseBody,
+  readMediaRanges,
+} from "#http";
+import type { EqualityFilter, LiveQueries, LiveResult } from "#live";
+import type { Intent } from "#planner";
+import { parseLsn, type RunStatement, type StatementContext } from "#postgres/database";
+import { ApiError } from "#runtime";
+import { authenticate } from "./authenticate.ts";
+import type { ParsedRequest, Pipeline, RequestState } from "./dialect.ts";
+import { handleRequest } from "./handle-request.ts";
+import { sendLiveEvents } from "./live-events.ts";
+import { parse } from "./parse.ts";
+import { planAhead } from "./plan.ts";
+import { explainError } from "./respond.ts";
+import { contextOf } from "./run.ts";
+
+export const EVENT_STREAM = "text/event-stream";
+
+/** Headers that do not change the rows of a response. */
+const OTHER_HEADERS =
+  /^(?:accept-(?:encoding|language)|apikey|authorization|cache-control|connection|content-length|cookie|dnt|keep-alive|last-event-id|origin|pragma|priority|referer|sec-.*|te|traceparent|tracestate|upgrade-insecure-requests|user-agent|via|x-api-key|x-client-info|x-csrf-token|x-forwarded-.*|x-real-ip|x-request-id|x-supabase-.*|forwarded)$/;
+/** Those of caches: a live query has no part in it. */
+const CONDITIONS = /^(?:if-.*|last-event-id)$/;
+
+/** Whether the client reads by GET and accepts a stream of events: the response then stays up to date. */
+export function isLiveRequest({ method, headers }: GatewayRequest): boolean {
+  const { accept = "" } = headers;
+  return (
+    method === "GET" &&
+    accept.includes(EVENT_STREAM) &&
+    readMediaRanges(accept).some(({ type, quality }) => type === EVENT_STREAM && quality > 0)
+  );
+}
+
+/** A read whose response is sent again, as changes, whenever a commit changes it. */
+export async function handleLiveRequest<Parsed extends ParsedRequest>(
+  received: GatewayRequest,
+  pipeline: Pipeline<Parsed>,
+  live: LiveQueries,
+): Promise<GatewayResponse<ResponseBody>> {
+  const caller = await authenticate(received, pipeline);
+  const request = toPlainRequest(received);
+  const ready = await findReadyResponse(request, caller, pipeline);
+  if (ready) return ready;
+  const since = parseLsn(String(received.headers["last-event-id"] ?? ""));
+  const source = {
+    request: identityOf(request, pipeline),
+    caller,
+    quotaKey: quotaKey(caller, () => received.connection().address),
+    isPrivate: pipeline.preRequest !== undefined,
+    run: () => runLive(request, caller, pipeline),
+  };
+  const subscription = await live.open(source, since);
+  received.signal.addEventListener("abort", () => subscription.close());
+  if (received.signal.aborted) subscription.close();
+  const isValid = () => isStillValid(received, caller, pipeline);
+  const body: BodyStream = sendLiveEvents(subscription, { caller, isValid });
+  return {
+    status: 200,
+    headers: {
+      "Content-Type": `${EVENT_STREAM}; charset=utf-8`,
+      "Cache-Control": "no-store",
+      Vary: "Accept",
+      // nginx would gather events before it sends them.
+      "X-Accel-Buffering": "no",
+    },
+    body,
+  };
+}
+
+/** The same request for a single response in JSON. */
+function toPlainRequest(request: GatewayRequest): GatewayRequest {
+  const kept = Object.entries(request.headers).filter(([name]) => !CONDITIONS.test(name));
+  const accept = String(request.headers.accept)
+    .split(",")
+    .filter((range) => !range.trim().startsWith(EVENT_STREAM))
+    .join(",");
+  const headers: IncomingHttpHeaders = { ...Object.fromEntries(kept), accept: accept.trim() || "application/json" };
+  return { ...request, headers, admit: () => {}, addResponseHeaders: () => {} };
+}
+
+/** Redirects, and errors before any statement, in their own format. */
+async function findReadyResponse<Parsed extends ParsedRequest>(
+  request: GatewayRequest,
+  caller: Caller,
+  pipeline: Pipeline<Parsed>,
+): Promise<GatewayResponse<ResponseBody> | null> {
+  try {
+    const state = await parse(request, caller, pipeline);
+    return state !== null && "response" in state ? await state.response : null;
+  } catch (thrown) {
+    throw await explainError(thrown, { request, caller, pipeline, parsed: null, failed: null });
+  }
+}
+
+function identityOf<Parsed extends ParsedRequest>(request: GatewayRequest, pipeline: Pipeline<Parsed>): string {
+  const headers = Object.entries(request.headers).filter(([name]) => !OTHER_HEADERS.test(name));
+  return JSON.stringify([pipeline.name, request.path, pipeline.queryWithoutApiKey(request), headers.sort()]);
+}
+
+async function isStillValid<Parsed extends ParsedRequest>(
+  received: GatewayRequest,
+  caller: Caller,
+  { dialect }: Pipeline<Parsed>,
+): Promise<boolean> {
+  try {
+    const now = await dialect.authenticate({ ...received, admit: () => {}, addResponseHeaders: () => {} });
+    return now.role === caller.role && now.kind === caller.kind;
+  } catch (error) {
+    // While the database cannot be asked, the query stays open.
+    return !(error instanceof ApiError && (error.kind === "unauthenticated" || error.kind === "forbidden"));
+  }
+}
+
+async function runLive<Parsed extends ParsedRequest>(
+  request: GatewayRequest,
+  caller: Caller,
+  pipeline: Pipeline<Parsed>,
+): Promise<LiveResult> {
+  const state = await parse(request, caller, pipeline);
+  if (state === null || "response" in state) throw new HttpError(404, "NOT_FOUND", "Not found.");
+  const { parsed } = state;
+  const runs = new RecordedRuns(state);
+  const isSingle = typeof parsed.intent !== "function" && parsed.precheck === undefined;
+  const respond = (transaction: RunStatement) => handleRequest(request, pipeline, { caller, transaction });
+  let missing: unknown = null;
+  const response = await (isSingle ? respond(runs.alone) : runs.together(respond)).catch((error: unknown) => {
+    if (!isMissing(error)) throw error;
+    missing = error;
+    return null;
+  });
+  const filters = typeof parsed.intent === "function" ? [] : equalityFilters(parsed.intent, parsed.catalog);
+  return { text: response ? toJsonText(response) : "null", statements: runs.statements, filters, missing };
+}
+
+function isMissing(error: unknown): boolean {
+  return error instanceof ApiError && error.kind === "notFound";
+}
+
+/** The statements of one run, all on the primary, which has each commit first. */
+class RecordedRuns<Parsed extends ParsedRequest> {
+  readonly statements: LiveResult["statements"][number][] = [];
+  readonly #state: RequestState<Parsed>;
+  readonly #context: StatementContext;
+
+  constructor(state: RequestState<Parsed>) {
+    this.#state = state;
+    const { readYourWrites: _, ...context } = contextOf(state, planAhead(state));
+    this.#context = context;
+  }
+
+  /** One statement in one round trip. A second one would have a later snapshot. */
+  readonly alone: RunStatement = async (statement) => {
+    const { database, preRequest: before } = this.#state.pipeline;
+    this.statements.push({ statement, context: this.#context });
+    if (this.statements.length > 1)
+      throw new ApiError("invalid", "NOT_LIVE", "This query cannot be live: it needs several statements.");
+    return database.run(this.#context, statement, { readOnly: true, before });
+  };
+
+  /** All statements in one snapshot. */
+  together<Result>(work: (transaction: RunStatement) => Promise<Result>): Promise<Result> {
+    const { database, preRequest } = this.#state.pipeline;
+    const runInside = async (run: RunStatement) => {
+      if (preRequest) await run(preRequest);
+      return work((statement) => {
+        this.statements.push({ statement, context: this.#context });
+        return run(statement);
+      });
+    };
+    return database.transaction(this.#context, runInside, { isolation: "repeatable read", readOnly: true });
+  }
+}
+
+function toJsonText({ status, headers, body }: GatewayResponse<ResponseBody>): string {
+  const type = String(headers["Content-Type"] ?? "");
+  if (status >= 300 || body === null || isBodyStream(body) || !/^application\/(?:[\w.+-]+\+)?json\b/.test(type))
+    throw new HttpError(
+      406,
+      "NOT_ACCEPTABLE",
+      "Live responses are JSON: accept text/event-stream with a JSON type, or alone.",
+    );
+  return String(body);
+}
+
+/** Filters by the equality of a column that hold for all rows of the result. */
+function equalityFilters({ kind, target, selection }: Intent, { schemas }: Catalog): EqualityFilter[] {
+  const table = kind === "read" ? schemas.get(target.schema)?.tables.get(target.name) : undefined;
+  if (!table) return [];
+  return selection.conditions.flatMap(({ path, value: condition }) => {
+    if (path.length > 0 || condition.kind !== "filter" || condition.negated || condition.field.path.length > 0)
+      return [];
+    const { operation, field } = condition;
+    const found = { relation: table.oid, column: field.name };
+    if (operation.kind === "in") return [{ ...found, values: operation.values }];
+    const isEquality = operation.kind === "compare" && operation.operator === "eq" && operation.quantifier === null;
+    return isEquality ? [{ ...found, values: [operation.value] }] : [];
+  });
+}

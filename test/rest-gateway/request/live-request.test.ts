@@ -1,0 +1,198 @@
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { EventClient } from "../../live/queries/event-client.ts";
+import { anonKey, openRealtimeFixture, type RealtimeFixture, token } from "../../realtime/service.ts";
+import { until } from "../../until.ts";
+
+const SCHEMA = `
+  create table public.teams (id int primary key, name text);
+  create table public.members (team int references public.teams, person text, primary key (team, person));
+  create table public.tasks (
+    id int primary key, team int references public.teams, title text, amount numeric, at timestamptz default now());
+  create function public.is_member(wanted int) returns bool language sql stable security definer set search_path = ''
+    as 'select exists (select from public.members where team = wanted and person = auth.jwt() ->> ''sub'')';
+  grant execute on function public.is_member to anon, authenticated;
+  alter table public.tasks enable row level security;
+  create policy select_of_team on public.tasks for select using (public.is_member(team));
+  alter table public.teams enable row level security;
+  create policy select_of_member on public.teams for select
+    using (exists (select from public.members where team = id and person = (select auth.jwt() ->> 'sub')));
+  alter table public.members enable row level security;
+  create policy select_own on public.members for select using (person = (select auth.jwt() ->> 'sub'));
+  create view public.open_tasks with (security_invoker = true) as select id, title from public.tasks;
+  create view public.recent_tasks with (security_invoker = true) as
+    select * from public.tasks where at > now() - interval '1 day';
+  create function public.counted() returns bigint language sql as 'select count(*) from public.tasks';
+  create function public.composed() returns bigint language plpgsql stable
+    as 'declare n bigint; begin execute ''select count(*) from public.tasks'' into n; return n; end';
+  grant execute on function public.counted, public.composed to anon, authenticated;
+  create table public.news (id int primary key, title text);
+  create table public.unpublished (id int primary key);
+  create table public.counters (id bigint primary key, value bigint);
+  create materialized view public.totals as select count(*) from public.tasks;
+  grant select on all tables in schema public to anon, authenticated;
+  insert into public.teams values (1, 'one'), (2, 'two');
+  insert into public.tasks (id, team, title) select n, 1 + n % 2, 'task ' || n from generate_series(1, 6) n;
+  insert into public.members values (1, 'ann'), (2, 'bob');
+  insert into public.news values (1, 'first');
+  insert into public.counters values (1, 9007199254740993)`;
+
+let fixture: RealtimeFixture;
+const clients: EventClient[] = [];
+
+beforeAll(async () => {
+  fixture = await openRealtimeFixture(SCHEMA);
+  await fixture.owner.query("alter publication supabase_realtime drop table public.unpublished");
+});
+afterAll(() => fixture.close());
+afterEach(() => {
+  for (const client of clients.splice(0)) client.close();
+});
+
+const as = (person: string, claims: object = {}) => ({
+  apikey: anonKey,
+  authorization: `Bearer ${token({ sub: person, role: "authenticated", ...claims })}`,
+});
+const sql = (text: string) => fixture.owner.query(text);
+
+async function open(path: string, headers: Readonly<Record<string, string>> = { apikey: anonKey }) {
+  const client = await EventClient.open(`${fixture.service.url}${path}`, headers);
+  clients.push(client);
+  await until(() => client.events.length > 0);
+  return client;
+}
+
+async function refusal(path: string, headers: Readonly<Record<string, string>> = { apikey: anonKey }) {
+  const response = await fetch(`${fixture.service.url}${path}`, {
+    headers: { accept: "text/event-stream", ...headers },
+  });
+  return [response.status, (await response.json()) as { code: string; message: string }] as const;
+}
+
+test("a snapshot is followed by a JSON Patch for each commit that changes the result", async () => {
+  const client = await open("/rest/v1/news?select=id,title&order=id");
+  expect(client.events[0]).toMatchObject({ event: "snapshot", data: [{ id: 1, title: "first" }] });
+  await sql("insert into public.news values (0, 'zero')");
+  await client.untilResult([
+    { id: 0, title: "zero" },
+    { id: 1, title: "first" },
+  ]);
+  await sql("update public.news set title = 'none' where id = 0");
+  await client.untilResult([
+    { id: 0, title: "none" },
+    { id: 1, title: "first" },
+  ]);
+  await sql("delete from public.news where id = 0");
+  await client.untilResult([{ id: 1, title: "first" }]);
+  expect(client.events.map(({ event }) => event)).toEqual(["snapshot", "change", "change", "change"]);
+  expect(client.events[2]!.data).toEqual([{ op: "replace", path: "/0/title", value: "none" }]);
+});
+
+test("embedded rows, filters, order and limit are part of the result", async () => {
+  const query = "/rest/v1/teams?select=name,tasks(title)&tasks.order=id.desc&tasks.limit=1&id=in.(1,2)";
+  const client = await open(query, as("ann"));
+  expect(client.result).toEqual([{ name: "one", tasks: [{ title: "task 6" }] }]);
+  await sql("insert into public.tasks (id, team, title) values (7, 1, 'newest')");
+  await client.untilResult([{ name: "one", tasks: [{ title: "newest" }] }]);
+  await sql("delete from public.tasks where id = 7");
+  await client.untilResult([{ name: "one", tasks: [{ title: "task 6" }] }]);
+});
+
+test("rows come and go with a membership that a policy reads through a function", async () => {
+  const client = await open("/rest/v1/open_tasks?select=id&order=id", as("ann"));
+  expect(client.result).toEqual([{ id: 2 }, { id: 4 }, { id: 6 }]);
+  await sql("insert into public.members values (2, 'ann')");
+  await client.untilResult([1, 2, 3, 4, 5, 6].map((id) => ({ id })));
+  await sql("delete from public.members where person = 'ann' and team = 1");
+  await client.untilResult([1, 3, 5].map((id) => ({ id })));
+  await sql("delete from public.members where person = 'ann'; insert into public.members values (1, 'ann')");
+  await client.untilResult([2, 4, 6].map((id) => ({ id })));
+});
+
+test("callers share a result only while their rows are the same by the policies", async () => {
+  const [ann, bob] = await Promise.all(["ann", "bob"].map((person) => open("/rest/v1/news?select=title", as(person))));
+  await sql("update public.news set title = 'shared'");
+  await Promise.all([ann!, bob!].map((client) => client.untilResult([{ title: "shared" }])));
+  // Both in one transaction: the row is never one that bob could read.
+  await sql(`begin; alter table public.news enable row level security;
+    create policy select_of_ann on public.news for select using (auth.jwt() ->> 'sub' = 'ann');
+    update public.news set title = 'for ann'; commit`);
+  await ann!.untilResult([{ title: "for ann" }]);
+  await bob!.untilResult([]);
+  await sql("update public.news set title = 'still for ann'");
+  await ann!.untilResult([{ title: "still for ann" }]);
+  expect(JSON.stringify(bob!.events)).not.toContain("for ann");
+  await sql("drop policy select_of_ann on public.news; alter table public.news disable row level security");
+  await bob!.untilResult([{ title: "still for ann" }]);
+});
+
+test("a revoked privilege ends the query, and says why", async () => {
+  const client = await open("/rest/v1/counters?select=id", as("ann"));
+  await sql("revoke select on public.counters from authenticated");
+  await until(() => client.isOver);
+  expect(client.events.at(-1)).toMatchObject({ event: "end", data: { code: "42501" } });
+  await sql("grant select on public.counters to authenticated");
+});
+
+test("numbers keep all digits", async () => {
+  const response = await fetch(`${fixture.service.url}/rest/v1/counters?select=value`, {
+    headers: { accept: "text/event-stream", apikey: anonKey },
+  });
+  const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
+  let text = String((await reader.read()).value);
+  await sql("update public.counters set value = value + 1");
+  while (!text.includes("event: change")) text += String((await reader.read()).value);
+  expect(text).toContain('[{"op":"replace","path":"/0/value","value":9007199254740994}]');
+  await reader.cancel();
+});
+
+test("one row in the resource interface is null while it does not exist", async () => {
+  const client = await open("/api/v1/news/1", { accept: "text/event-stream", ...as("ann") });
+  expect(client.result).toMatchObject({ id: 1 });
+  await sql("delete from public.news where id = 1");
+  await client.untilResult(null);
+  await sql("insert into public.news values (1, 'again')");
+  await client.untilResultIs((result) => JSON.stringify(result).includes("again"));
+  expect((await refusal("/api/v1/news/99", as("ann")))[0]).toBe(404);
+});
+
+test("Last-Event-ID continues with what has changed since, or with a snapshot", async () => {
+  const path = "/rest/v1/teams?select=name&order=id";
+  const first = await open(path, as("bob"));
+  first.close();
+  await sql("update public.teams set name = 'renamed' where id = 2");
+  const second = await open(path, { ...as("bob"), "last-event-id": first.lastId });
+  expect(second.events).toMatchObject([
+    { event: "change", data: [{ op: "replace", path: "/0/name", value: "renamed" }] },
+  ]);
+  expect((await open(path, { ...as("ann"), "last-event-id": first.lastId })).events[0]).toMatchObject({
+    event: "snapshot",
+  });
+  expect((await open(path, { ...as("bob"), "last-event-id": "0/1" })).events[0]).toMatchObject({ event: "snapshot" });
+});
+
+test("a token that expires ends the query", async () => {
+  const client = await open("/rest/v1/teams?select=name", as("ann", { exp: Math.floor(Date.now() / 1000) - 28 }));
+  await until(() => client.isOver);
+  expect(client.events.at(-1)).toMatchObject({ event: "end", data: { code: "AUTH_EXPIRED" } });
+});
+
+test.each([
+  ["/rest/v1/recent_tasks", "time"],
+  ["/rest/v1/rpc/counted", "volatile"],
+  ["/rest/v1/rpc/composed", "composes"],
+  ["/rest/v1/unpublished", "publication"],
+  ["/rest/v1/totals", "materialized view"],
+])("%s cannot be live, and the error says why", async (path, reason) => {
+  const [status, { code, message }] = await refusal(path, as("ann"));
+  expect({ status, code, message }).toMatchObject({
+    status: 400,
+    code: "NOT_LIVE",
+    message: expect.stringContaining(reason),
+  });
+});
+
+test("errors are those of the request", async () => {
+  expect(await refusal("/rest/v1/teams?select=missing", as("ann"))).toMatchObject([400, { code: "42703" }]);
+  expect((await refusal("/rest/v1/missing", as("ann")))[0]).toBe(404);
+  expect((await refusal("/rest/v1/teams", { apikey: anonKey, authorization: "Bearer x.y.z" }))[0]).toBe(401);
+});
