@@ -52,6 +52,9 @@ export type CatalogKeeperOptions = CatalogOptions & {
   readonly pollIntervalMs?: number;
 };
 
+/** On a busy machine, where reading takes long, a storm of changes is still followed within seconds. */
+const MAX_PAUSE_MS = 1_000;
+
 /** Both reload the catalogue, because it contains the settings of roles. */
 const RELOAD_PAYLOADS = new Set(["", "reload schema", "reload config"]);
 
@@ -80,7 +83,7 @@ class DatabaseCatalogKeeper implements CatalogKeeper {
     const { supervisor = new Supervisor(options) } = options;
     this.#options = options;
     this.#requested = pickCatalogOptions(options);
-    this.#reloads = new Coalescer(() => this.#loadAndLog(), debounceMs);
+    this.#reloads = new Coalescer(() => this.#loadAndLog(), debounceMs, { maxPauseMs: MAX_PAUSE_MS });
     this.#watch = new CatalogWatch({
       asOwner,
       intervalMs: lookEveryMs,

@@ -56,7 +56,7 @@ export class SchemaKeeper {
 
   constructor(options: SchemaKeeperOptions) {
     this.#options = options;
-    this.#builds = new Coalescer(() => this.#buildAndLog(), DEBOUNCE_MS, BUILD_ALLOWANCE_MS);
+    this.#builds = new Coalescer(() => this.#buildAndLog(), DEBOUNCE_MS, { allowanceMs: BUILD_ALLOWANCE_MS });
   }
 
   /** Resolves after the first build, successful or not, or after a timeout. */

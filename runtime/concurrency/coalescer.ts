@@ -4,17 +4,21 @@ const MAX_PAUSE_FACTOR = 4;
 /** Of the time without runs, how much is added to what they may take without a pause. */
 const REGAINED_SHARE = 1 / (1 + MAX_PAUSE_FACTOR);
 
+export type CoalescerOptions = { readonly allowanceMs?: number; readonly maxPauseMs?: number };
+
 /**
  * Runs a task soon after it is requested, one run at a time. Requests during a run share one further run; after a
  * failure it retries by itself. It pauses between runs for as long as the shorter of the last two took, and up to four times as
  * long while requests keep coming, so that a storm of them takes at most a fifth of the time. One run that waited for a lock, or
  * for a process that was stopped, says nothing about what the next one costs. With an
- * allowance the first runs, which together take no longer than that, are not followed by pauses.
+ * allowance the first runs, which together take no longer than that, are not followed by pauses. With a maximum, a pause is longer
+ * than that only where the run was.
  */
 export class Coalescer {
   readonly #work: () => Promise<void>;
   readonly #debounceMs: number;
   readonly #allowanceMs: number;
+  readonly #maxPauseMs: number;
   /** What runs took of the allowance and has not been regained, in milliseconds. */
   #spent = 0;
   #endedAt = 0;
@@ -35,10 +39,15 @@ export class Coalescer {
   #lateSince: number | null = null;
   #closed = false;
 
-  constructor(work: () => Promise<void>, debounceMs: number, allowanceMs = 0) {
+  constructor(
+    work: () => Promise<void>,
+    debounceMs: number,
+    { allowanceMs = 0, maxPauseMs = Number.POSITIVE_INFINITY }: CoalescerOptions = {},
+  ) {
     this.#work = work;
     this.#debounceMs = debounceMs;
     this.#allowanceMs = allowanceMs;
+    this.#maxPauseMs = maxPauseMs;
   }
 
   /** Whether a run is active or scheduled. */
@@ -104,7 +113,8 @@ export class Coalescer {
     this.#spent = Math.max(0, this.#spent - REGAINED_SHARE * (startedAt - this.#endedAt)) + this.#lastDuration;
     this.#endedAt = endedAt;
     const isAllowed = this.#spent <= this.#allowanceMs;
-    this.#restUntil = isAllowed ? endedAt : endedAt + this.#pauseFactor * this.#cost;
+    const pause = Math.max(this.#cost, Math.min(this.#maxPauseMs, this.#pauseFactor * this.#cost));
+    this.#restUntil = isAllowed ? endedAt : endedAt + pause;
     if (!fault) this.#lateSince = this.#waiting ? this.#waitingSince : null;
     this.#failures = fault ? this.#failures + 1 : 0;
     if (this.#waiting) this.#schedule(this.#debounceMs);

@@ -63,6 +63,23 @@ describe("coalesced requests", () => {
     await coalescer.close();
   });
 
+  test("that never end are followed by pauses of no more than the maximum, unless a run takes longer", async () => {
+    let lastEnd = 0;
+    const pauses: number[] = [];
+    const work = async () => {
+      if (lastEnd > 0) pauses.push(performance.now() - lastEnd);
+      await sleep(100);
+      lastEnd = performance.now();
+      void coalescer.request(0).catch(() => {});
+    };
+    const coalescer: Coalescer = new Coalescer(work, 0, { maxPauseMs: 20 });
+    void coalescer.request(0).catch(() => {});
+    await until(() => pauses.length > 4);
+    await coalescer.close();
+    expect(Math.min(...pauses)).toBeGreaterThanOrEqual(99 - 10);
+    expect(Math.min(...pauses.slice(2))).toBeLessThan(2 * 100);
+  });
+
   test("are rejected by a failed run, which is retried", async () => {
     const { work, begun } = gatedWork();
     const coalescer = new Coalescer(work, 1);
@@ -124,7 +141,7 @@ describe("coalesced requests", () => {
 
   test("wait for no pause while their runs are within the allowance", async () => {
     const { work, begun } = gatedWork();
-    const coalescer = new Coalescer(work, 1, 450);
+    const coalescer = new Coalescer(work, 1, { allowanceMs: 450 });
     const pauseAfter = async (run: number) => {
       const running = await begun(run);
       await sleep(300);
