@@ -251,7 +251,7 @@ function linksOf(
   const href = `${base}${own}`;
   links.set("self", { href });
   for (const { name, target } of collection.nested) {
-    if (collections.find(target)?.privileges.read) add(name, { href: `${href}/${name}` });
+    if (collections.find(target)?.privileges.read) add(name, { href: `${href}/${encodeURIComponent(name)}` });
   }
   const key = formatKey(collection.key.map(({ name }) => toAddressText(row[name])))!;
   if (permitted.update.has(key)) links.set("update", { href, method: "PUT" });
@@ -259,7 +259,7 @@ function linksOf(
   for (const { name, routine } of collection.actions) {
     // An action that returns the row counts as an update. Standard links take precedence over actions.
     if (returnsRowOf(collection, routine) && !permitted.update.has(key)) continue;
-    if (!links.has(name)) links.set(name, { href: `${href}/${name}`, method: "POST" });
+    if (!links.has(name)) links.set(name, { href: `${href}/${encodeURIComponent(name)}`, method: "POST" });
   }
   return Object.fromEntries(links);
 }
@@ -292,7 +292,7 @@ function referenceAddress(
 /** Links keep the prefix of the request if the collection is served there. */
 function collectionAddress({ name }: Collection, { address, collections }: ResourceRequest): string {
   const isHere = address.base !== "" || collections.findAtRoot(name) !== undefined;
-  return `${isHere ? address.base : `/api/v${collections.version}`}/${name}`;
+  return `${isHere ? address.base : `/api/v${collections.version}`}/${encodeURIComponent(name)}`;
 }
 
 /** The keys of the rows that the caller may change, as path segments. */

@@ -1,6 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openResources, type Resources } from "./open-resources.ts";
 
+/** As long as names of Postgres can be. */
+const LONG_NAME = "ä".repeat(31);
+const PLAIN_LONG_NAME = "n".repeat(63);
+
 let resources: Resources;
 let ask: Resources["ask"];
 beforeAll(async () => {
@@ -29,6 +33,11 @@ beforeAll(async () => {
       create table shop.members (id int primary key, person_id int references public.members);
       create table shop.lines (order_id int references shop.orders, position int, primary key (order_id, position));
       create table notes (id int primary key, order_id int, position int, foreign key (order_id, position) references shop.lines);
+
+      create table ${LONG_NAME} (id int primary key, parent_id int references ${LONG_NAME});
+      create table ${PLAIN_LONG_NAME} (id int primary key, a int references ${LONG_NAME}, b int references ${LONG_NAME});
+      insert into ${LONG_NAME} values (1, null), (2, 1);
+      insert into ${PLAIN_LONG_NAME} values (5, 1, 2);
 
       insert into rooms values ('A', 1, 'A1'), ('B, C', 2, 'B?2');
       insert into tables values (1, 2, 'B, C'), (2, 1, 'A'), (3, null, 'A');
@@ -199,4 +208,23 @@ describe("a foreign key to a table of another schema", () => {
       expect.arrayContaining(["/api/v1/members/{parentId}/orders-by-seller", "/api/v1/orders/{parentId}/lines"]),
     );
   });
+});
+
+test("tables whose names have 63 bytes, or letters beyond ASCII, are linked by encoded paths in both directions", async () => {
+  const own = `/api/v1/${encodeURIComponent(LONG_NAME)}`;
+  const other = `/api/v1/${PLAIN_LONG_NAME}`;
+  const links = await linksOf(`${own}/1`);
+  expect(links).toMatchObject({
+    self: `${own}/1`,
+    [LONG_NAME]: `${own}/1/${encodeURIComponent(LONG_NAME)}`,
+    [PLAIN_LONG_NAME]: `${own}/1/${PLAIN_LONG_NAME}`,
+    [`${PLAIN_LONG_NAME}-by-b`]: `${own}/1/${PLAIN_LONG_NAME}-by-b`,
+  });
+  const rowsAt = async (path: string) => (await ask(path)).body.data;
+  expect(await rowsAt(links[LONG_NAME]!)).toEqual([{ id: 2, parent_id: 1 }]);
+  expect(await rowsAt(links[PLAIN_LONG_NAME]!)).toEqual([{ id: 5, a: 1, b: 2 }]);
+  expect(await rowsAt(`${own}/2/${PLAIN_LONG_NAME}-by-b`)).toEqual([{ id: 5, a: 1, b: 2 }]);
+  expect(await linksOf(`${own}/2`)).toMatchObject({ parent: `${own}/1` });
+  expect(await linksOf(`${other}/5`)).toMatchObject({ a: `${own}/1`, b: `${own}/2` });
+  expect(await rowsAt(`${other}?fields=id,b.parent_id`)).toEqual([{ id: 5, b: { parent_id: 1 } }]);
 });
