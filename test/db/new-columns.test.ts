@@ -16,7 +16,7 @@ import { readSupabaseTemplate } from "../supabase-template.ts";
 async function refusingTables(client: pg.Client): Promise<string[]> {
   const { rows } = await client.query<{ name: string }>(
     `select format('%I.%I', n.nspname, c.relname) as name from pg_class c join pg_namespace n on n.oid = c.relnamespace
-     where n.nspname in ('api', 'auth', 'content_service', 'public', 'realtime') and c.relkind in ('r', 'p') and not c.relispartition order by 1`,
+     where n.nspname in ('api', 'auth', 'content_service', 'public', 'realtime', 'storage') and c.relkind in ('r', 'p') and not c.relispartition order by 1`,
   );
   expect(rows.length).toBeGreaterThan(30);
   const refused: string[] = [];
