@@ -76,14 +76,28 @@ type CallableFunctionsState = {
 
 /** Core looks for the columns of the result's own type, and omits the function without them. A domain in `from` has those of its type. */
 function returnCompositeBeneathDomain(proc: PgProc, { types }: Introspection): void {
-  const typeOf = (oid: string | null) => types.find(({ _id }) => _id === oid);
-  const beneath = (type: PgType | undefined): PgType | undefined =>
-    type?.typtype === "d" ? beneath(typeOf(type.typbasetype)) : type;
   const returned = proc.getReturnType();
-  const element = returned?.typtype === "b" ? returned.getElemType() : undefined;
-  const composite = beneath(element ?? returned ?? undefined);
+  const element = elementOf(returned);
+  const composite = typeBeneathDomain(element ?? returned, types);
   if ((element ?? returned)?.typtype !== "d" || composite?.typtype !== "c") return;
   proc.prorettype = element ? composite.typarray! : composite._id;
+}
+
+function returnsCompositeArray(proc: PgProc, { types }: Introspection): boolean {
+  const element = elementOf(typeBeneathDomain(proc.getReturnType(), types));
+  return typeBeneathDomain(element, types)?.typtype === "c";
+}
+
+function elementOf(type: PgType | null | undefined): PgType | undefined {
+  return type?.typtype === "b" ? type.getElemType() : undefined;
+}
+
+function typeBeneathDomain(type: PgType | null | undefined, types: readonly PgType[]): PgType | undefined {
+  if (type?.typtype !== "d") return type ?? undefined;
+  return typeBeneathDomain(
+    types.find(({ _id }) => _id === type.typbasetype),
+    types,
+  );
 }
 
 function functionNameOf({ proname, pronamespace }: PgProc): string {
@@ -128,7 +142,7 @@ function chooseCallableFunctions(introspection: Introspection, schemas: readonly
       isBuildFault: false,
     });
   const callable = candidates.filter((proc) => {
-    const reason = findObstacle(proc);
+    const reason = findObstacle(proc, introspection);
     if (reason !== null) omit(proc, reason, adviseWrapper(proc));
     return reason === null;
   });
@@ -149,7 +163,7 @@ function adviseWrapper(proc: PgProc): string {
   return `-- Where GraphQL clients need ${functionSignature(proc)}: grant them a function that calls it.`;
 }
 
-function findObstacle(proc: PgProc): string | null {
+function findObstacle(proc: PgProc, introspection: Introspection): string | null {
   const unsupportedKind = UNSUPPORTED_KINDS[proc.prokind ?? ""];
   if (unsupportedKind) return unsupportedKind.reason;
   if (proc.proname.startsWith("__")) return "GraphQL keeps names that begin with two underscores to itself";
@@ -163,6 +177,9 @@ function findObstacle(proc: PgProc): string | null {
   if (proc.getReturnType()?.typname === "record" && columns.length === 0) {
     return "it returns record without saying which columns that has";
   }
+  // Core would leave out null items, and arrays without an item.
+  if (proc.proretset && columns.length < 2 && returnsCompositeArray(proc, introspection))
+    return "it returns a set of arrays of a composite type";
   return null;
 }
 

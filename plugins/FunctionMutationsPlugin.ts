@@ -128,11 +128,12 @@ function functionMutationField(build: GraphileBuild.Build, resource: SchemaResou
 }
 
 function resultTypeOf(build: GraphileBuild.Build, resource: SchemaResource): GraphQLOutputType {
-  const { codec, isUnique, name } = resource;
+  const { codec, isUnique, isList, name } = resource;
   if (codec === TYPES.void) return GraphQLBoolean;
   const type = outputTypeOf(build, codec);
   if (!type) throw new Error(`The result of function ${name} has no type in GraphQL.`);
-  return isUnique ? type : new GraphQLList(build.nullableIf(mayHoldNulls(resource), type));
+  // An array, unlike a set of rows, has null items.
+  return isUnique ? type : new GraphQLList(build.nullableIf(isList || mayHoldNulls(resource), type));
 }
 
 /** Redirects the function's arguments to `id` and `input`. */

@@ -42,6 +42,7 @@ import { JsonScalarPlugin, ScalarInputPlugin, StrictScalarsPlugin, TimeScalarPlu
 import { SharedContextPlugin } from "./SharedContextPlugin.ts";
 import { SubscriptionsPlugin } from "./SubscriptionsPlugin.ts";
 import { TableMutationsPlugin } from "./TableMutationsPlugin.ts";
+import { TablesWithoutColumnsPlugin } from "./TablesWithoutColumnsPlugin.ts";
 import { TransactionPlugin } from "./TransactionPlugin.ts";
 import { CompositeTypesPlugin, EnumsPlugin, ExtensionTypesPlugin } from "./TypePlugins.ts";
 import { TypesInOrderPlugin } from "./TypesInOrderPlugin.ts";
@@ -102,6 +103,7 @@ export function makePreset({
       ClientRolesPlugin,
       UnloggedTablesPlugin,
       CallableFunctionsPlugin,
+      TablesWithoutColumnsPlugin,
       IdScalarPlugin,
       TimeScalarPlugin,
       JsonScalarPlugin,

@@ -95,7 +95,8 @@ async function attemptStepwiseBuild(
   const schema = builder.buildSchema(input);
   await validateInSteps(schema, yieldToLoop);
   for (const introspection of introspections) await clearIntrospection(introspection, yieldToLoop);
-  const omitted = [...(input.omittedFunctions ?? []), ...findFunctionsWithoutField(build, schema)];
+  const { omittedTables = [], omittedFunctions = [] } = input;
+  const omitted = [...omittedTables, ...omittedFunctions, ...findFunctionsWithoutField(build, schema)];
   return { schema, resolvedPreset, omitted, tableNames: () => listGraphqlTableNames(build, schema) };
 }
 

@@ -25,6 +25,10 @@ const generated = useGeneratedSchema({
     create function public.a_route() returns public.valid_route stable language sql as $$ select r::public.valid_route from public.routes r where id = 2 $$;
     create function public.name_of(prefix text, stop public.named_stop) returns text stable language sql as $$ select prefix || (stop).name $$;
     create function public.add_stop(name text) returns public.named_stop language sql as $$ select row(name, null)::public.named_stop $$;
+    create function public.add_stops() returns public.stop[] language sql as $$ select array[row('a', null)::public.stop, null] $$;
+    create function public.stops_of_visit(visit public.visits) returns public.stop[] stable language sql
+      as $$ select array[null, row('b', null)::public.stop] $$;
+    comment on function public.stops_of_visit is '@name all_stops';
     grant execute on all functions in schema public to anon;
     grant select on public.visits to anon;
     grant usage on schema public to anon;
@@ -74,5 +78,18 @@ describe("a domain over a composite type", () => {
 
   test("is the argument of functions", async () => {
     expect(await read('{ nameOf(prefix: "c", stop: { name: "d" }) }')).toEqual({ nameOf: "cd" });
+  });
+});
+
+describe("an array of a composite type", () => {
+  test("is the result of queries, mutations and fields of a row, with its null items", async () => {
+    const query = "{ listOfStops { name } visits { edges { node { allStops { name } } } } }";
+    expect(await generated.read(anonymous, query)).toEqual({
+      listOfStops: [{ name: "a" }, null],
+      visits: { edges: [{ node: { allStops: [null, { name: "b" }] } }] },
+    });
+    expect(await generated.read(anonymous, "mutation { addStops { name } }")).toEqual({
+      addStops: [{ name: "a" }, null],
+    });
   });
 });
