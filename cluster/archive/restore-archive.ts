@@ -25,6 +25,7 @@ import {
 } from "./archive-format.ts";
 import { FileRestorer } from "./archived-files.ts";
 import { allTables, type ContentTable, setPortableFormats } from "./content-tables.ts";
+import { newOwnerOf, withOwnerInSchemas } from "./owner-change.ts";
 import { RowInserter, setSequence } from "./restore-rows.ts";
 import { archiveLines } from "./write-archive.ts";
 
@@ -209,9 +210,10 @@ class DatabaseRestorer {
     });
   }
 
-  /** The role that restores administers the roles that it has created; a superuser needs no membership. */
+  /** The role that restores administers the roles that it has created; a superuser needs no membership, nor does a member. */
   async #becomeMember({ of }: ArchivedMembership): Promise<void> {
-    const { rowCount } = await this.#client.query("select from pg_roles where rolname = session_user and rolsuper");
+    const isMember = "select where pg_catalog.pg_has_role(session_user, pg_catalog.to_regrole($1), 'member')";
+    const { rowCount } = await this.#client.query(isMember, [pg.escapeIdentifier(of)]);
     if (rowCount) return;
     await this.#tryRun({
       object: `membership in ${of}`,
@@ -220,8 +222,22 @@ class DatabaseRestorer {
   }
 
   async run(created: ArchivedStatement): Promise<void> {
+    const owner = newOwnerOf(created.statement);
     if (OPTIONAL_OBJECT.test(created.object)) await this.#tryRun(created);
+    else if (owner !== null) await this.#changeOwner(created, owner).catch((error: Error) => fail(created, error));
     else await this.#client.query(created.statement).catch((error: Error) => fail(created, error));
+  }
+
+  async #changeOwner({ statement }: ArchivedStatement, owner: string): Promise<void> {
+    await this.#client.query("savepoint attempt");
+    try {
+      await this.#client.query(statement);
+    } catch (error) {
+      if ((error as pg.DatabaseError).code !== NOT_PERMITTED) throw error;
+      await this.#client.query("rollback to savepoint attempt");
+      await withOwnerInSchemas(this.#client, owner, statement);
+    }
+    await this.#client.query("release savepoint attempt");
   }
 
   /** Without the privilege, leaves a warning. */
