@@ -5,6 +5,8 @@ import { Webhook } from "standardwebhooks";
 
 export type ReceivedRequest = {
   readonly id: string;
+  /** With the query. */
+  readonly path: string;
   readonly headers: IncomingHttpHeaders;
   readonly body: string;
 };
@@ -19,6 +21,7 @@ export async function startReceiver() {
     for await (const chunk of request) chunks.push(chunk);
     const received = {
       id: String(request.headers["webhook-id"]),
+      path: request.url ?? "",
       headers: request.headers,
       body: Buffer.concat(chunks).toString("utf8"),
     };
