@@ -71,7 +71,7 @@ describe("an owner without superuser rights, CREATEROLE, REPLICATION and ALTER S
     const { rowCount } = await run(
       "managed",
       "content",
-      "select from pg_namespace where nspname in ('auth', 'private', 'api')",
+      "select from pg_namespace where nspname in ('auth', 'content_service', 'api')",
     );
     expect(rowCount).toBe(0);
   });
