@@ -22,6 +22,7 @@ export type { OAuthGrant, OAuthTokens } from "./oauth-tokens.ts";
 export type { CodePurpose, CodeResult } from "./one-time-codes.ts";
 export {
   type AccountSummary,
+  awaitsConfirmation,
   type LinkedProvider,
   readUserJson,
   type SignIn,
@@ -32,7 +33,7 @@ export type { PasskeyChallenge } from "./passkeys.ts";
 export { describePolicy, type PasswordPolicy } from "./password-policy.ts";
 export { makePasswords } from "./passwords.ts";
 export type { PhoneAccounts } from "./phone-accounts.ts";
-export { generateSecret, isUuid } from "./random-secrets.ts";
+export { digestOf, generateSecret, isUuid } from "./random-secrets.ts";
 export type { NewAccount, Registration } from "./registration.ts";
 export type {
   FactorChallenge,

@@ -67,6 +67,7 @@ import {
   authRoutes,
   authV1Handler,
   keySetRoutes,
+  makeOAuthStore,
   SIGN_IN_PATH,
   toAuthErrorResponse,
 } from "#rest-gateway/sign-in";
@@ -234,7 +235,8 @@ function buildSignInRoutes(
   if (!accounts || !federation) return { signInFolders: {}, signInRoutes: keySet };
   const { siteUrl, limitSignUps, currentCatalog: catalog } = shared;
   const limitExpensive = makeExpensiveRequestLimit(limitSignUps);
-  const options = { accounts, federation, authenticator, catalog, config, siteUrl, limitExpensive };
+  const oauthStore = makeOAuthStore(shared.asOwner);
+  const options = { accounts, federation, authenticator, catalog, config, siteUrl, limitExpensive, oauthStore };
   return {
     signInFolders: { ...authPathPrefixes(options), [AUTH_V1_PREFIX]: authV1Handler({ ...options, keySet }) },
     signInRoutes: { ...keySet, ...authRoutes(options) },

@@ -6,6 +6,9 @@ import { CredentialError } from "./credential-error.ts";
 /** The resource of the general interfaces, as a path below the public address. That of MCP is `/mcp`. */
 export const API_RESOURCE = "";
 
+/** For what tells about the token itself, whichever of our resources it is for. */
+export const ANY_RESOURCE = "*";
+
 /** What the user has granted to the application that holds an access token of our authorization server. */
 export type OAuthAccess = {
   readonly clientId: string;
@@ -49,6 +52,10 @@ export function requireResource(
   if (access === null) throw wrongAudience();
   if (resource === undefined || addressOf === undefined) {
     throw new ApiError("forbidden", "PERMISSION_DENIED", "Applications may not do this for a user; sign in yourself.");
+  }
+  if (resource === ANY_RESOURCE) {
+    const own = addressOf(API_RESOURCE);
+    if (access.audiences.some((each) => each === own || each.startsWith(`${own}/`))) return caller;
   }
   if (!access.audiences.includes(addressOf(resource))) throw wrongAudience();
   if (resource === API_RESOURCE && !access.scopes.some((scope) => scope === "read" || scope === "write")) {

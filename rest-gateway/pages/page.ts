@@ -23,6 +23,8 @@ export type PageContent = {
   readonly after?: Html;
   readonly status?: number;
   readonly headers?: GatewayResponse["headers"];
+  /** Origins that the forms of this page may redirect to, too. */
+  readonly formTargets?: readonly string[];
 };
 
 export type RenderPage = (page: PageContent) => GatewayResponse;
@@ -42,20 +44,25 @@ type PageOptions = {
  */
 export function makeRenderPage({ formTargets, style: ownStyle = "", loadsFiles = false }: PageOptions): RenderPage {
   const style = readFileSync(join(import.meta.dirname, "page.css"), "utf8") + ownStyle;
-  const policy = [
-    "default-src 'none'",
-    `style-src ${sourceHash(style)}`,
-    `form-action ${["'self'", ...formTargets].join(" ")}`,
-    ...(loadsFiles ? ["img-src 'self' data:", "script-src 'self'", "connect-src 'self'"] : ["img-src data:"]),
-    "base-uri 'none'",
-    "frame-ancestors 'none'",
-  ].join("; ");
+  const policyFor = (targets: readonly string[]) =>
+    [
+      "default-src 'none'",
+      `style-src ${sourceHash(style)}`,
+      `form-action ${["'self'", ...targets].join(" ")}`,
+      ...(loadsFiles ? ["img-src 'self' data:", "script-src 'self'", "connect-src 'self'"] : ["img-src data:"]),
+      "base-uri 'none'",
+      "frame-ancestors 'none'",
+    ].join("; ");
+  const usualPolicy = policyFor(formTargets);
 
-  return ({ title, content, isWide = false, script, before, after, status = 200, headers = {} }) => ({
+  return ({ title, content, isWide = false, script, before, after, status = 200, headers = {}, ...page }) => ({
     status,
     headers: {
       "Content-Type": "text/html; charset=utf-8",
-      "Content-Security-Policy": script === undefined ? policy : `${policy}; script-src ${sourceHash(script)}`,
+      "Content-Security-Policy": [
+        page.formTargets ? policyFor([...formTargets, ...page.formTargets]) : usualPolicy,
+        ...(script === undefined ? [] : [`script-src ${sourceHash(script)}`]),
+      ].join("; "),
       // With `no-referrer`, browsers would send `Origin: null` with our own forms.
       "Referrer-Policy": "same-origin",
       ...headers,

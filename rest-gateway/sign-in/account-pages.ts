@@ -9,6 +9,7 @@ import {
   unlinkSubmission,
 } from "./account/access-pages.ts";
 import { accountPage, verificationSubmission } from "./account/account-page.ts";
+import { WITHDRAW_PATH, withdrawSubmission } from "./account/applications.ts";
 import { authenticatorPage, backupCodesPage } from "./account/authenticator-pages.ts";
 import { passkeyPage, passkeysPage } from "./account/passkey-pages.ts";
 import { addressPage, passwordPage } from "./account/password-pages.ts";
@@ -163,5 +164,6 @@ function signedInPages(services: AccountPageDependencies): GatewayRoutes {
     [`${ACCOUNT_PATH}/keys/revoke`]: button(revokeKeySubmission(services), keys),
     [`${ACCOUNT_PATH}/providers/link`]: button(linkSubmission(services)),
     [`${ACCOUNT_PATH}/providers/unlink`]: button(unlinkSubmission(services)),
+    ...(services.oauthStore && { [WITHDRAW_PATH]: button(withdrawSubmission(services.oauthStore)) }),
   };
 }

@@ -13,9 +13,12 @@ import {
 import { makeRenderPage, type RenderPage } from "#rest-gateway";
 import { authPages } from "./account-pages.ts";
 import { emailRoutes, factorRoutes } from "./account-routes.ts";
+import { formActionSource } from "./form-page.ts";
 import { API_KEYS_PATH, apiKeyRoutes } from "./key-routes.ts";
 import { sessionRoutes, tokenRoutes } from "./login-routes.ts";
-import { metadataRoutes } from "./oauth/metadata-routes.ts";
+import { oauthPages } from "./oauth/oauth-routes.ts";
+import type { OAuthConfig } from "./oauth/oauth-services.ts";
+import type { OAuthStore } from "./oauth/oauth-store.ts";
 import { federationHandlers, makeStartLink } from "./provider-routes.ts";
 import { readPageRedirect } from "./sign-in-pages.ts";
 
@@ -25,7 +28,9 @@ type AuthRouteOptions = {
   readonly authenticator: Authenticator;
   readonly catalog: () => Catalog;
   readonly config: Pick<Config, "corsOrigins" | "publicUrl" | "passwordPolicy" | "signInRedirects" | "studioSql"> &
-    Pick<Config, "oauthServer" | "oauthDynamicRegistration" | "oauthClientDocuments">;
+    OAuthConfig;
+  /** Applications, and what users have granted to them. */
+  readonly oauthStore: OAuthStore;
   /** The public URL of the service. */
   readonly siteUrl: () => string;
 };
@@ -37,6 +42,8 @@ export function authRoutes({
   authenticator,
   config,
   siteUrl,
+  catalog,
+  oauthStore,
   limitExpensive,
 }: AuthRouteOptions & { readonly limitExpensive: LimitExpensiveRequest }): GatewayRoutes {
   const services = { accounts, authenticator, csrf: makeCsrfProtection(config), limitExpensive };
@@ -50,11 +57,12 @@ export function authRoutes({
       passwordPolicy: config.passwordPolicy,
       providers: federation.list,
       startLink: makeStartLink(federation),
+      oauthStore: config.oauthServer ? oauthStore : null,
       readTarget: (text) => readPageRedirect(text, siteUrl(), config.signInRedirects),
       render: makePageRenderer(config),
     }),
   });
-  return config.oauthServer ? { ...pages, ...metadataRoutes({ tokens: accounts.oauthTokens, config }) } : pages;
+  return { ...pages, ...oauthPages({ ...services, catalog, config, store: oauthStore }) };
 }
 
 /** Handlers for path prefixes: identity providers and API keys. */
@@ -75,10 +83,4 @@ export function authPathPrefixes({
 
 function makePageRenderer({ signInRedirects }: Pick<Config, "signInRedirects">): RenderPage {
   return makeRenderPage({ formTargets: signInRedirects.map(formActionSource) });
-}
-
-/** A custom scheme of a mobile app has no origin, so the scheme itself is allowed. */
-function formActionSource(address: string): string {
-  const { origin, protocol } = new URL(address);
-  return origin === "null" ? protocol : origin;
 }

@@ -149,3 +149,9 @@ export type PageDependencies = Pick<LimitedAuthDependencies, "accounts" | "csrf"
   /** Validates the redirect after the sign-in. */
   readonly readTarget: (text: string | null) => string | null;
 };
+
+/** Where a form may redirect to, in a page's policy. A scheme of an app has no origin, and the policy knows no IPv6 addresses. */
+export function formActionSource(address: string): string {
+  const { origin, protocol, hostname } = new URL(address);
+  return origin === "null" || hostname.startsWith("[") ? protocol : origin;
+}

@@ -2,6 +2,7 @@ export { authPathPrefixes, authRoutes } from "./auth-routes.ts";
 export { AUTH_V1_PREFIX, authV1Handler } from "./auth-v1/auth-v1-routes.ts";
 export { toAuthErrorResponse } from "./auth-v1/errors.ts";
 export { keySetRoutes } from "./key-routes.ts";
+export { makeOAuthStore } from "./oauth/oauth-store.ts";
 export {
   type BodyField,
   INTEGER,

@@ -11,8 +11,10 @@ import {
   type RejectedForm,
   renderForm,
 } from "../form-page.ts";
+import type { ListedGrant } from "../oauth/oauth-store.ts";
 import { requireFields } from "../read-body.ts";
 import { ACCOUNT_PATH, SIGN_OUT_PATH } from "../sign-in-pages.ts";
+import { applicationList } from "./applications.ts";
 import {
   type AccountPageDependencies,
   hiddenFields,
@@ -32,6 +34,7 @@ const DONE_MESSAGES = new Map([
   ["sign-ins", "All other sign-ins have ended."],
   ["linked", "The provider is linked."],
   ["unlinked", "The provider is no longer linked."],
+  ["application", "The application has no access any more."],
 ]);
 
 type AccountDetails = {
@@ -41,25 +44,28 @@ type AccountDetails = {
   readonly passkeyCount: number;
   readonly linked: readonly LinkedProvider[];
   readonly unlinked: readonly ProviderLink[];
+  readonly grants: readonly ListedGrant[];
 };
 
 export function accountPage({
   accounts: { own, apiKeys, passkeys },
   providers,
+  oauthStore,
 }: AccountPageDependencies): SignedInPage {
   const readDetails = async ({ userId, id }: RequestSession): Promise<AccountDetails> => {
-    const [account, signIns, keys, ownPasskeys, linked, all] = await Promise.all([
+    const [account, signIns, keys, ownPasskeys, linked, all, grants] = await Promise.all([
       own.read(userId),
       own.signIns(userId, id),
       apiKeys.list({ ownerId: userId }),
       passkeys.list(userId),
       own.linkedProviders(userId),
       providers(),
+      oauthStore?.grants(userId) ?? [],
     ]);
     const isLinked = (provider: ProviderLink) => linked.some(({ name }) => name === provider.name);
     const keyCount = keys.filter(({ isLive }) => isLive).length;
     const unlinked = all.filter((provider) => !isLinked(provider));
-    return { account, signIns, keyCount, passkeyCount: ownPasskeys.length, linked, unlinked };
+    return { account, signIns, keyCount, passkeyCount: ownPasskeys.length, linked, unlinked, grants };
   };
 
   return {
@@ -178,11 +184,12 @@ function signInRow(session: RequestSession, signIn: SignIn): Html {
 ${familyId === null ? null : renderButton(session, end)}</li>`;
 }
 
-function accessSection(session: RequestSession, { keyCount, linked, unlinked }: AccountDetails): Html {
+function accessSection(session: RequestSession, { keyCount, linked, unlinked, grants }: AccountDetails): Html {
   return section(
     "access",
     "Other access",
     html`<dl><dt>API keys</dt><dd>${keyCount === 0 ? "none" : keyCount}: <a href="${ACCOUNT_PATH}/keys">make and revoke keys</a></dd></dl>
+${applicationList(session, grants)}
 ${
   linked.length + unlinked.length === 0
     ? null

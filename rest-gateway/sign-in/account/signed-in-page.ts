@@ -11,6 +11,7 @@ import {
   renderForm,
   renderRejected,
 } from "../form-page.ts";
+import type { OAuthStore } from "../oauth/oauth-store.ts";
 import { readForm } from "../read-body.ts";
 import { ACCOUNT_PATH, continuePage, PASSWORD_FIELD, SIGN_IN_PATH, withRedirect } from "../sign-in-pages.ts";
 
@@ -20,7 +21,11 @@ export type StartLink = (
   link: { readonly provider: string; readonly userId: string; readonly redirectTo: string },
 ) => Promise<{ readonly address: string; readonly headers: GatewayResponse["headers"] }>;
 
-export type AccountPageDependencies = PageDependencies & { readonly startLink: StartLink };
+export type AccountPageDependencies = PageDependencies & {
+  readonly startLink: StartLink;
+  /** Null where applications cannot act for users. */
+  readonly oauthStore: OAuthStore | null;
+};
 
 type SignedInView = {
   readonly session: RequestSession;
@@ -90,7 +95,7 @@ export function signedInHandlers(
   };
 }
 
-function currentAddress({ path, rawQuery }: GatewayRequest): string {
+export function currentAddress({ path, rawQuery }: GatewayRequest): string {
   return rawQuery === "" ? path : `${path}?${rawQuery}`;
 }
 

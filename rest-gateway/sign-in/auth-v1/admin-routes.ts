@@ -147,7 +147,10 @@ async function userResponse(administration: Administration, userId: string): Pro
 }
 
 /** Requires a key or a token, as at /rest/v1, of a role for servers. */
-function makeAdministrativeRoute({ accounts, authenticator }: Pick<AuthV1Services, "accounts" | "authenticator">) {
+export function makeAdministrativeRoute({
+  accounts,
+  authenticator,
+}: Pick<AuthV1Services, "accounts" | "authenticator">) {
   return (handle: AdministrativeHandler<AdministrativeRequest>): AuthRouteHandler =>
     async (request) => {
       const caller = await authenticateTableCaller(request, authenticator, false);
@@ -184,7 +187,7 @@ async function listUsers({ request, administration }: AdministrativeRequest): Pr
 }
 
 /** The page is the first parameter: auth-js reads it there. */
-function pageLinks({ path, query }: AuthRequest, page: number, lastPage: number): string {
+export function pageLinks({ path, query }: AuthRequest, page: number, lastPage: number): string {
   const linkTo = (target: number, relation: string): string => {
     const others = [...query].filter(([name]) => name !== "page");
     return `<${path}?${new URLSearchParams([["page", String(target)], ...others])}>; rel="${relation}"`;

@@ -1,6 +1,7 @@
 import { type Accounts, userIdOf } from "#accounts";
 import type { Federation } from "#accounts/federation";
 import { type Authenticator, type Caller, CredentialError, isActedAs } from "#accounts/identity";
+import type { Catalog } from "#catalog";
 import type { Config } from "#config";
 import type {
   BodyLimit,
@@ -11,6 +12,7 @@ import type {
   PatternRoutes,
 } from "#http";
 import { findUnstorable, findUnstorableInJson, isJsonObject, parseJsonExactly } from "#runtime/json";
+import type { OAuthStore } from "../oauth/oauth-store.ts";
 import { authError, credentialRejected, validationFailed } from "./errors.ts";
 
 /** A request of this interface, whose API key is verified. */
@@ -26,6 +28,8 @@ export type AuthV1Services = {
   /** Publishes the keys that verify our tokens. */
   readonly keySet: GatewayRoutes;
   readonly config: Config;
+  readonly catalog: () => Catalog;
+  readonly oauthStore: OAuthStore;
   /** For requests that create an account or send an e-mail. */
   readonly limitExpensive: LimitExpensiveRequest;
   /** The public URL of the service. */

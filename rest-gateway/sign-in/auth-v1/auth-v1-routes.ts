@@ -1,6 +1,7 @@
 import type { Authenticator } from "#accounts/identity";
 import { type GatewayHandler, type GatewayRequest, makeRouteFinder, toHttpError } from "#http";
 import { authenticateTableCaller } from "#rest-gateway/table";
+import { oauthRoutes } from "../oauth/oauth-routes.ts";
 import { accountRoutes } from "./account-routes.ts";
 import { adminRoutes } from "./admin-routes.ts";
 import type { AuthV1Routes, AuthV1Services } from "./auth-v1-request.ts";
@@ -14,13 +15,15 @@ import { tokenRoutes } from "./token-routes.ts";
 
 export const AUTH_V1_PREFIX = "/auth/v1";
 
-/** Paths for requests without headers: of links and redirects, of verifiers of tokens, and of health checks. */
+/** Paths for requests without a key: of links and redirects, of verifiers of tokens, of health checks, and of applications. */
 const OPEN_PATHS: ReadonlySet<string> = new Set([
   "/authorize",
   "/callback",
   "/verify",
   "/.well-known/jwks.json",
   "/health",
+  ...["/oauth/authorize", "/oauth/token", "/oauth/revoke", "/oauth/introspect", "/oauth/userinfo"],
+  "/oauth/clients/register",
 ]);
 
 /** The interface of Supabase Auth (GoTrue), over the accounts of `/auth`: parses requests, and formats responses. */
@@ -47,6 +50,7 @@ export function authV1Routes(services: AuthV1Services): AuthV1Routes {
     ...providerRoutes(services),
     ...factorRoutes(services),
     ...passkeyRoutes(services),
+    ...oauthRoutes({ ...services, store: services.oauthStore }),
   };
 }
 

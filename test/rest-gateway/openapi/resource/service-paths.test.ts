@@ -12,6 +12,7 @@ import { makeExpensiveRequestLimit, makeSignUpLimit } from "../../../../http/lim
 import { makeRenderPage } from "../../../../rest-gateway/pages/page.ts";
 import { authPathPrefixes, authRoutes } from "../../../../rest-gateway/sign-in/auth-routes.ts";
 import { keySetRoutes } from "../../../../rest-gateway/sign-in/key-routes.ts";
+import { makeOAuthStore } from "../../../../rest-gateway/sign-in/oauth/oauth-store.ts";
 import { commonRoutes, signInRoutes, signOutRoutes } from "../../../../rest-gateway/sign-in/provider-routes.ts";
 import { lender } from "../../../accounts/open-accounts.ts";
 import { SECRET } from "../../../secret.ts";
@@ -113,6 +114,7 @@ function mountedAddresses(): string[] {
     config,
     siteUrl,
     limitExpensive: makeExpensiveRequestLimit(makeSignUpLimit(null)),
+    oauthStore: makeOAuthStore(asOwner),
   };
   const services = { ...options, csrf: makeCsrfProtection(config), render: makeRenderPage({ formTargets: [] }) };
   const inFolders: Readonly<Record<string, readonly string[]>> = {

@@ -1,0 +1,129 @@
+import { findUnstorable } from "#runtime/json";
+import type { ClientAuthMethod, ClientMetadata, OAuthClient } from "./client-store.ts";
+import { OAuthError } from "./oauth-error.ts";
+
+/** The names of RFC 7591. */
+type MetadataDocument = Readonly<Record<string, unknown>>;
+
+const MAX_REDIRECTS = 20;
+const MAX_URI_LENGTH = 2_000;
+const MAX_NAME_LENGTH = 200;
+const GRANT_TYPES = ["authorization_code", "refresh_token"];
+const AUTH_METHODS: readonly string[] = [
+  "none",
+  "client_secret_basic",
+  "client_secret_post",
+] satisfies ClientAuthMethod[];
+const LOOPBACK_HOSTS = ["127.0.0.1", "[::1]", "localhost"];
+
+/** Reads what an application says about itself (RFC 7591 §2), and refuses what would be unsafe. */
+export function readClientMetadata(document: MetadataDocument, defaultMethod: ClientAuthMethod): ClientMetadata {
+  const redirects = document.redirect_uris;
+  if (!Array.isArray(redirects) || redirects.length === 0 || redirects.length > MAX_REDIRECTS) {
+    throw new OAuthError("invalid_redirect_uri", `redirect_uris must have 1 to ${MAX_REDIRECTS} addresses.`);
+  }
+  const uris = redirects.map(readRedirectUri);
+  const method = readText(document, "token_endpoint_auth_method") ?? defaultMethod;
+  if (!AUTH_METHODS.includes(method)) throw invalidMetadata("token_endpoint_auth_method", AUTH_METHODS);
+  const responseTypes = readList(document, "response_types", ["code"]);
+  if (responseTypes.some((type) => type !== "code")) throw invalidMetadata("response_types", ["code"]);
+  const grantTypes = readList(document, "grant_types", GRANT_TYPES);
+  if (!grantTypes.includes("authorization_code")) throw invalidMetadata("grant_types", GRANT_TYPES);
+  return {
+    name: readText(document, "client_name")?.trim().slice(0, MAX_NAME_LENGTH) || new URL(uris[0]!).host || uris[0]!,
+    uri: readWebAddress(document, "client_uri"),
+    logo_uri: readWebAddress(document, "logo_uri"),
+    redirect_uris: [...new Set(uris)],
+    // Others, of which this server knows nothing, are not registered.
+    grant_types: GRANT_TYPES.filter((type) => grantTypes.includes(type)),
+    scope: readText(document, "scope"),
+    auth_method: method as ClientAuthMethod,
+  };
+}
+
+/** As RFC 7591 and Supabase's clients name the fields. */
+export function toClientJson(client: OAuthClient, secret: string | null = null): Readonly<Record<string, unknown>> {
+  return {
+    client_id: client.id,
+    client_name: client.name,
+    ...(secret !== null && { client_secret: secret }),
+    client_type: client.auth_method === "none" ? "public" : "confidential",
+    token_endpoint_auth_method: client.auth_method,
+    registration_type: client.registration,
+    ...(client.uri !== null && { client_uri: client.uri }),
+    ...(client.logo_uri !== null && { logo_uri: client.logo_uri }),
+    redirect_uris: client.redirect_uris,
+    grant_types: client.grant_types,
+    response_types: ["code"],
+    ...(client.scope !== null && { scope: client.scope }),
+    created_at: client.created_at,
+    updated_at: client.updated_at,
+  };
+}
+
+/**
+ * https, an address of the user's own machine, or a scheme of an app that contains a dot (RFC 8252): others, such as
+ * `javascript:`, would run in the browser.
+ */
+function readRedirectUri(value: unknown): string {
+  const url = typeof value === "string" && value.length <= MAX_URI_LENGTH ? URL.parse(value) : null;
+  const isSafe =
+    url !== null &&
+    !(value as string).includes("#") &&
+    !(value as string).includes("*") &&
+    url.username === "" &&
+    url.password === "" &&
+    (url.protocol === "https:" || isLoopback(url) || /^[a-z][a-z0-9+-]*\.[a-z0-9+.-]*:$/.test(url.protocol));
+  if (isSafe && findUnstorable(value as string) === null) return value as string;
+  throw new OAuthError(
+    "invalid_redirect_uri",
+    "A redirect_uri is an https address, one of this machine (http://127.0.0.1/…), or one of an app (com.example.app:/…), without fragment and wildcard.",
+  );
+}
+
+function isLoopback({ protocol, hostname }: URL): boolean {
+  return protocol === "http:" && LOOPBACK_HOSTS.includes(hostname);
+}
+
+/** Exactly as registered; on the user's own machine with any port, which the application gets when it starts (RFC 8252 §7.3). */
+export function isRegisteredRedirect(
+  requested: string,
+  { redirect_uris: registered }: Pick<ClientMetadata, "redirect_uris">,
+) {
+  if (registered.includes(requested)) return true;
+  const url = URL.parse(requested);
+  if (!url || !isLoopback(url) || requested.includes("#") || requested.length > MAX_URI_LENGTH) return false;
+  if (url.username !== "" || url.password !== "") return false;
+  return registered.some((each) => {
+    const known = new URL(each);
+    return (
+      isLoopback(known) &&
+      known.hostname === url.hostname &&
+      known.pathname + known.search === url.pathname + url.search
+    );
+  });
+}
+
+function readText(document: MetadataDocument, name: string): string | null {
+  const value = document[name] ?? null;
+  if (value === null || value === "") return null;
+  if (typeof value === "string" && value.length <= MAX_URI_LENGTH && findUnstorable(value) === null) return value;
+  throw new OAuthError("invalid_client_metadata", `${name} must be a text of at most ${MAX_URI_LENGTH} characters.`);
+}
+
+function readWebAddress(document: MetadataDocument, name: string): string | null {
+  const text = readText(document, name);
+  if (text === null || /^https?:$/.test(URL.parse(text)?.protocol ?? "")) return text;
+  throw new OAuthError("invalid_client_metadata", `${name} must be a web address.`);
+}
+
+function readList(document: MetadataDocument, name: string, initial: readonly string[]): readonly string[] {
+  const value = document[name] ?? initial;
+  if (Array.isArray(value) && value.every((each) => typeof each === "string"))
+    return value.length === 0 ? initial : value;
+  throw new OAuthError("invalid_client_metadata", `${name} must be a list of texts.`);
+}
+
+function invalidMetadata(name: string, supported: readonly string[]): OAuthError {
+  return new OAuthError("invalid_client_metadata", `${name} may have: ${supported.join(", ")}.`);
+}

@@ -1,0 +1,98 @@
+import { digestOf, generateSecret } from "#accounts";
+import { CLIENT_INFO_SQL, type ClientInfo, clientInfoParameter } from "#accounts/identity";
+import { type AsOwner, inOwnerTransaction } from "#postgres/database";
+import { findUnstorable } from "#runtime/json";
+
+export type ClientRegistration = "manual" | "dynamic" | "document";
+export type ClientAuthMethod = "none" | "client_secret_basic" | "client_secret_post";
+
+/** What an application says about itself, checked. */
+export type ClientMetadata = {
+  readonly name: string;
+  readonly uri: string | null;
+  readonly logo_uri: string | null;
+  readonly redirect_uris: readonly string[];
+  readonly grant_types: readonly string[];
+  /** The scopes that it may request; null: all. */
+  readonly scope: string | null;
+  readonly auth_method: ClientAuthMethod;
+};
+
+export type OAuthClient = ClientMetadata & {
+  readonly id: string;
+  readonly registration: ClientRegistration;
+  readonly secret_hash: Buffer | null;
+  readonly created_at: Date;
+  readonly updated_at: Date;
+  /** Whether its document need not be read again. */
+  readonly is_fresh: boolean;
+};
+
+/** The secret is shown once; null for an application that cannot keep one. */
+export type RegisteredClient = { readonly client: OAuthClient; readonly secret: string | null };
+
+type NewClient = ClientMetadata & {
+  readonly registration: ClientRegistration;
+  /** Without it, the client gets an id. */
+  readonly id?: string;
+  readonly fresh_until?: Date;
+};
+
+export type ClientStore = {
+  findClient(id: string): Promise<OAuthClient | null>;
+  listClients(
+    page: number,
+    perPage: number,
+  ): Promise<{ readonly total: number; readonly clients: readonly OAuthClient[] }>;
+  /** Registers it with a new secret, if it can keep one, or replaces the one with this id. */
+  register(client: NewClient, clientInfo: ClientInfo): Promise<RegisteredClient>;
+  /** Keeps the secret. */
+  change(client: OAuthClient, clientInfo: ClientInfo): Promise<OAuthClient>;
+  removeClient(id: string, clientInfo: ClientInfo): Promise<boolean>;
+};
+
+const COLUMNS = `
+  client.id, client.name, client.uri, client.logo_uri, client.redirect_uris, client.grant_types, client.scope, client.auth_method,
+  client.registration, client.secret_hash, client.created_at, client.updated_at,
+  coalesce(client.fresh_until operator(pg_catalog.>) pg_catalog.now(), true) as is_fresh`;
+const FIND = `select ${COLUMNS} from auth.oauth_clients as client where client.id operator(pg_catalog.=) $1`;
+const LIST = `
+  select ${COLUMNS} from auth.oauth_clients as client where client.registration operator(pg_catalog.<>) 'document'
+  order by client.created_at desc, client.id limit $1 offset $2`;
+const COUNT = `
+  select pg_catalog.count(*)::pg_catalog.int4 as total from auth.oauth_clients as client
+  where client.registration operator(pg_catalog.<>) 'document'`;
+const SAVE = `select ${COLUMNS} from auth.save_oauth_client($2, $3, ${CLIENT_INFO_SQL}) as client`;
+const MAX_ID_LENGTH = 2_000;
+
+export function makeClientStore(asOwner: AsOwner): ClientStore {
+  const save = async (client: object, secretHash: Buffer | null, clientInfo: ClientInfo): Promise<OAuthClient> => {
+    const values = [clientInfoParameter(clientInfo), JSON.stringify(client), secretHash];
+    const { rows } = await inOwnerTransaction(asOwner, (connection) => connection.query<OAuthClient>(SAVE, values));
+    return rows[0]!;
+  };
+  return {
+    async findClient(id) {
+      if (id === "" || id.length > MAX_ID_LENGTH || findUnstorable(id) !== null) return null;
+      return (await asOwner((client) => client.query<OAuthClient>(FIND, [id]))).rows[0] ?? null;
+    },
+    listClients: (page, perPage) =>
+      asOwner(async (client) => {
+        const { rows: counted } = await client.query<{ total: number }>(COUNT);
+        const { rows: clients } = await client.query<OAuthClient>(LIST, [perPage, (page - 1) * perPage]);
+        return { total: counted[0]!.total, clients };
+      }),
+    async register(client, clientInfo) {
+      const secret = client.auth_method === "none" ? null : generateSecret();
+      return { client: await save(client, secret === null ? null : digestOf(secret), clientInfo), secret };
+    },
+    change: ({ secret_hash, is_fresh: _isFresh, ...client }, clientInfo) => save(client, secret_hash, clientInfo),
+    async removeClient(id, clientInfo) {
+      const text = `select auth.remove_oauth_client($2, ${CLIENT_INFO_SQL}) as done`;
+      const { rows } = await inOwnerTransaction(asOwner, (client) =>
+        client.query<{ done: boolean }>(text, [clientInfoParameter(clientInfo), id]),
+      );
+      return rows[0]!.done;
+    },
+  };
+}

@@ -1,0 +1,65 @@
+import { awaitsConfirmation, isUuid, type UserJson } from "#accounts";
+import type { ClientInfo } from "#accounts/identity";
+import { HttpError } from "#http";
+import { toClient } from "./authorize-routes.ts";
+import type { OAuthClient } from "./client-store.ts";
+import type { OAuthServices } from "./oauth-services.ts";
+import type { Approval, PendingAuthorization } from "./oauth-store.ts";
+
+export type Decision = {
+  readonly request: PendingAuthorization;
+  readonly client: OAuthClient;
+  readonly user: UserJson;
+  /** Whether nobody has to be asked: the same was granted to this application, which keeps a secret. */
+  readonly isGranted: boolean;
+};
+
+/** What the user of a signed-in request decides about; throws 404, or 403 for an account that may not grant anything. */
+export async function openDecision(
+  id: string,
+  userId: string,
+  { accounts, config, store }: OAuthServices,
+): Promise<Decision> {
+  const user = await accounts.own.readJson(userId);
+  if (user.is_anonymous) throw forbidden("An anonymous account cannot give access. Sign up first.");
+  if (!config.autoConfirm && awaitsConfirmation(user)) {
+    throw forbidden("Confirm your e-mail address before you give access to your account.");
+  }
+  const opened = isUuid(id) ? await store.open(id, userId) : null;
+  const client = opened && (await store.findClient(opened.request.client_id));
+  if (!client) throw authorizationGone();
+  return { ...opened, client, user };
+}
+
+/** Returns the address of the application, with the code. */
+export async function approve(
+  { request }: Decision,
+  approval: Approval,
+  { accounts, config, store }: OAuthServices,
+  clientInfo: ClientInfo,
+): Promise<string> {
+  const code = await store.approve(request.id, approval, config.oauthGrantDays, clientInfo);
+  if (code === null) throw authorizationGone();
+  return toClient(request.redirect_uri, { code, state: request.state, iss: accounts.oauthTokens.issuer() });
+}
+
+/** Returns the address of the application, with the refusal. */
+export async function deny({ request }: Decision, userId: string, { accounts, store }: OAuthServices): Promise<string> {
+  if (!(await store.deny(request.id, userId))) throw authorizationGone();
+  return toClient(request.redirect_uri, {
+    error: "access_denied",
+    error_description: "The user has refused.",
+    state: request.state,
+    iss: accounts.oauthTokens.issuer(),
+  });
+}
+
+function authorizationGone(): HttpError {
+  const message =
+    "This request has expired, is decided, or was made for somebody else. Begin again in the application.";
+  return new HttpError(404, "RESOURCE_NOT_FOUND", message);
+}
+
+function forbidden(message: string): HttpError {
+  return new HttpError(403, "PERMISSION_DENIED", message);
+}

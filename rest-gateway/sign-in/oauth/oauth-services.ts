@@ -1,0 +1,27 @@
+import type { Accounts } from "#accounts";
+import type { Authenticator } from "#accounts/identity";
+import type { Catalog } from "#catalog";
+import type { Config } from "#config";
+import type { LimitExpensiveRequest } from "#http";
+import type { OAuthStore } from "./oauth-store.ts";
+
+export type OAuthConfig = Pick<
+  Config,
+  | "autoConfirm"
+  | "oauthServer"
+  | "oauthDynamicRegistration"
+  | "oauthClientDocuments"
+  | "oauthConsentUrl"
+  | "oauthGrantDays"
+>;
+
+/** What the routes and pages of the authorization server use. */
+export type OAuthServices = {
+  readonly accounts: Accounts;
+  readonly authenticator: Authenticator;
+  readonly catalog: () => Catalog;
+  readonly config: OAuthConfig;
+  readonly store: OAuthStore;
+  /** For registrations, and for documents of clients that are fetched. */
+  readonly limitExpensive: LimitExpensiveRequest;
+};
