@@ -44,6 +44,7 @@ export const LONG_TESTS: readonly LongTests[] = [
       "test/rest-gateway/guide/guide.test.ts",
       "test/rest-gateway/sign-in/account/account-page.test.ts",
       "test/rest-gateway/sign-in/passkey-pages.test.ts",
+      "test/rest-gateway/sign-in/oauth/consent-page.test.ts",
     ],
   },
   {

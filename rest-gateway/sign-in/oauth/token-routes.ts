@@ -69,7 +69,9 @@ async function exchange({ request, parameters, client }: ClientRequest, { store 
     redirectUri: parameters.get("redirect_uri") ?? "",
     challenge: hash("sha256", verifier, "base64url"),
   };
-  const body = await store.exchange(submitted, clientInfoOf(request), sign);
+  // Without the address of the application: a network where the user has signed in may try more passwords.
+  const clientInfo = { ...clientInfoOf(request), address: null };
+  const body = await store.exchange(submitted, clientInfo, sign);
   if (body) return body;
   throw new OAuthError("invalid_grant", "The code, its redirect_uri or its code_verifier is wrong, used, or expired.");
 }
