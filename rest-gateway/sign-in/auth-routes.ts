@@ -62,7 +62,7 @@ export function authRoutes({
       render: makePageRenderer(config),
     }),
   });
-  return { ...pages, ...oauthPages({ ...services, catalog, config, store: oauthStore }) };
+  return { ...pages, ...oauthPages({ ...services, catalog, config, oauthStore }) };
 }
 
 /** Handlers for path prefixes: identity providers and API keys. */

@@ -50,7 +50,7 @@ export function authV1Routes(services: AuthV1Services): AuthV1Routes {
     ...providerRoutes(services),
     ...factorRoutes(services),
     ...passkeyRoutes(services),
-    ...oauthRoutes({ ...services, store: services.oauthStore }),
+    ...oauthRoutes(services),
   };
 }
 

@@ -52,7 +52,7 @@ async function beginAuthorization(
   parameters: URLSearchParams,
   services: OAuthServices,
 ): Promise<GatewayResponse> {
-  const { store, config, accounts, limitExpensive } = services;
+  const { oauthStore: store, config, accounts, limitExpensive } = services;
   refuseUnreadable(parameters);
   const findClient = makeFindClient({
     store,

@@ -9,7 +9,7 @@ import { OAuthError, withOAuthErrors } from "./oauth-error.ts";
 import type { OAuthServices } from "./oauth-services.ts";
 
 /** `/oauth/clients/register`: an application registers itself (RFC 7591). */
-export function registrationRoutes({ config, store, limitExpensive }: OAuthServices): PatternRoutes {
+export function registrationRoutes({ config, oauthStore: store, limitExpensive }: OAuthServices): PatternRoutes {
   if (!config.oauthDynamicRegistration) return {};
   return {
     "POST /oauth/clients/register": (request) =>
@@ -31,7 +31,7 @@ export function registrationRoutes({ config, store, limitExpensive }: OAuthServi
 
 /** `supabase.auth.admin.oauth`. */
 export function clientAdministrationRoutes(services: OAuthServices): PatternRoutes {
-  const { store } = services;
+  const { oauthStore: store } = services;
   const forAdministrators = makeAdministrativeRoute(services);
   const find = async ({ parameters }: MatchedRequest): Promise<OAuthClient> => {
     const client = await store.findClient(parameters.client ?? "");

@@ -18,7 +18,7 @@ export type Decision = {
 export async function openDecision(
   id: string,
   userId: string,
-  { accounts, config, store }: OAuthServices,
+  { accounts, config, oauthStore: store }: OAuthServices,
 ): Promise<Decision> {
   const user = await accounts.own.readJson(userId);
   if (user.is_anonymous) throw forbidden("An anonymous account cannot give access. Sign up first.");
@@ -35,7 +35,7 @@ export async function openDecision(
 export async function approve(
   { request }: Decision,
   approval: Approval,
-  { accounts, config, store }: OAuthServices,
+  { accounts, config, oauthStore: store }: OAuthServices,
   clientInfo: ClientInfo,
 ): Promise<string> {
   const code = await store.approve(request.id, approval, config.oauthGrantDays, clientInfo);
@@ -44,7 +44,11 @@ export async function approve(
 }
 
 /** Returns the address of the application, with the refusal. */
-export async function deny({ request }: Decision, userId: string, { accounts, store }: OAuthServices): Promise<string> {
+export async function deny(
+  { request }: Decision,
+  userId: string,
+  { accounts, oauthStore: store }: OAuthServices,
+): Promise<string> {
   if (!(await store.deny(request.id, userId))) throw authorizationGone();
   return toClient(request.redirect_uri, {
     error: "access_denied",

@@ -19,7 +19,7 @@ import type { OAuthServices } from "./oauth-services.ts";
 
 /** `supabase.auth.oauth`: for consent pages of applications, and for lists of grants. */
 export function grantRoutes(services: OAuthServices): PatternRoutes {
-  const { store } = services;
+  const { oauthStore: store } = services;
   const requireUser = async (request: MatchedRequest): Promise<SignedInUser> => {
     const user = await authenticateUser(request, services);
     requireSecondFactor(user, 403, "AAL2 session is required to give applications access");

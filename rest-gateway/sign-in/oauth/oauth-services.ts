@@ -21,7 +21,7 @@ export type OAuthServices = {
   readonly authenticator: Authenticator;
   readonly catalog: () => Catalog;
   readonly config: OAuthConfig;
-  readonly store: OAuthStore;
+  readonly oauthStore: OAuthStore;
   /** For registrations, and for documents of clients that are fetched. */
   readonly limitExpensive: LimitExpensiveRequest;
 };

@@ -26,14 +26,18 @@ export function oauthTokenRoutes(services: OAuthServices): PatternRoutes {
       const parameters = await readForm(request);
       const names = [...parameters.keys()].filter((name) => name !== "resource");
       if (new Set(names).size < names.length) throw new OAuthError("invalid_request", "A parameter is sent twice.");
-      return handle({ request, parameters, client: await authenticateClient(request, parameters, services.store) });
+      return handle({
+        request,
+        parameters,
+        client: await authenticateClient(request, parameters, services.oauthStore),
+      });
     });
   const userInfo = (request: MatchedRequest) => withOAuthErrors(() => readUserInfo(request, services));
   return {
     "POST /oauth/token": forClients((request) => issueTokens(request, services)),
     "POST /oauth/revoke": forClients(async ({ request, client, parameters }) => {
       const reference = await findReference(parameters, client, services);
-      if (reference) await services.store.revoke(client.id, reference, clientInfoOf(request));
+      if (reference) await services.oauthStore.revoke(client.id, reference, clientInfoOf(request));
       return jsonResponse(200, {});
     }),
     "POST /oauth/introspect": forClients((request) => introspect(request, services)),
@@ -60,7 +64,11 @@ async function issueTokens(request: ClientRequest, services: OAuthServices): Pro
 
 type Sign = (connection: pg.ClientBase, session: OAuthSession) => Promise<object>;
 
-async function exchange({ request, parameters, client }: ClientRequest, { store }: OAuthServices, sign: Sign) {
+async function exchange(
+  { request, parameters, client }: ClientRequest,
+  { oauthStore: store }: OAuthServices,
+  sign: Sign,
+) {
   const verifier = parameters.get("code_verifier") ?? "";
   if (!VERIFIER.test(verifier)) throw new OAuthError("invalid_request", "Send the code_verifier of this code (PKCE).");
   const submitted = {
@@ -76,7 +84,11 @@ async function exchange({ request, parameters, client }: ClientRequest, { store 
   throw new OAuthError("invalid_grant", "The code, its redirect_uri or its code_verifier is wrong, used, or expired.");
 }
 
-async function refresh({ request, parameters, client }: ClientRequest, { store }: OAuthServices, sign: Sign) {
+async function refresh(
+  { request, parameters, client }: ClientRequest,
+  { oauthStore: store }: OAuthServices,
+  sign: Sign,
+) {
   const token = parameters.get("refresh_token") ?? "";
   const body = await store.refresh(token, client.id, clientInfoOf(request), sign);
   if (body) return body;
@@ -169,7 +181,7 @@ async function introspect({ client, parameters }: ClientRequest, services: OAuth
   if (client.secret_hash === null)
     throw new OAuthError("invalid_client", "Only clients with a secret may ask.", { status: 401 });
   const reference = await findReference(parameters, client, services);
-  const session = reference && (await services.store.findSession(client.id, reference));
+  const session = reference && (await services.oauthStore.findSession(client.id, reference));
   if (!session) return jsonResponse(200, { active: false });
   const claims = "claims" in reference ? (reference.claims as Claims) : null;
   const seconds = (date: Date) => Math.floor(date.getTime() / 1000);

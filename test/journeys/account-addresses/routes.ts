@@ -23,7 +23,7 @@ const anything: any = new Proxy(() => anything, {
   },
 });
 
-const { config: CONFIG } = readConfig({ JWT_SECRET: SECRET, PUBLIC_URL });
+const { config: CONFIG } = readConfig({ JWT_SECRET: SECRET, PUBLIC_URL, OAUTH_SERVER: "on" });
 const SERVICES = new Proxy(anything, { get: (_target, name) => (name === "config" ? CONFIG : anything) });
 
 const listed = (routes: GatewayRoutes, prefix = ""): string[] =>
