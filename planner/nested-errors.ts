@@ -2,7 +2,7 @@ import pg from "pg";
 import type { CatalogTable } from "#catalog";
 import { PrecedingStatementError } from "#postgres/database";
 import { ApiError } from "#runtime";
-import { isJsonObject } from "#runtime/json";
+import { isJsonObject, type JsonObject, parseJsonExactly } from "#runtime/json";
 import type { UpdateIntent } from "./intent.ts";
 import { joinPath } from "./plan/nested-rows.ts";
 import type { NestedInsert } from "./plan/plan-nested.ts";
@@ -20,6 +20,8 @@ const DATA_EXCEPTION = /^22/;
 const LENGTH_LIMIT = /character(?: varying)?\((\d+)\)/;
 /** Values that are rejected, and violated constraints. */
 const CONCERNS_ROWS = /^2[23]/;
+/** Parsing takes about ten milliseconds for each megabyte. */
+const MAX_EXPLAINED_BYTES = 4 * 2 ** 20;
 const NOT_NULL_VIOLATION = "23502";
 const FOREIGN_KEY_VIOLATION = "23503";
 const UNKNOWN = "*";
@@ -53,11 +55,21 @@ function withPath(error: pg.DatabaseError, sent: SentRows): unknown {
 /** The error of an update by key, with the position of the row that may have caused it. */
 export function explainUpdateError(error: unknown, { payload }: UpdateIntent, table: CatalogTable): unknown {
   if (!(error instanceof pg.DatabaseError) || error instanceof PrecedingStatementError) return error;
-  if (!CONCERNS_ROWS.test(error.code ?? "")) return error;
-  const records: unknown = JSON.parse(payload.json.toString());
-  if (!Array.isArray(records) || records.length === 0 || !records.every(isJsonObject)) return error;
+  if (!CONCERNS_ROWS.test(error.code ?? "") || payload.json.length > MAX_EXPLAINED_BYTES) return error;
+  const records = parseRecords(payload.json.toString());
+  if (records.length === 0) return error;
   const rows = records.map((record, index) => ({ path: String(index), values: new Map(Object.entries(record)) }));
   return withPath(error, { table, rows });
+}
+
+/** With `columns=` the text has not been read before: it may be anything. */
+function parseRecords(text: string): readonly JsonObject[] {
+  try {
+    const records: unknown = parseJsonExactly(text);
+    return Array.isArray(records) && records.every(isJsonObject) ? records : [];
+  } catch {
+    return [];
+  }
 }
 
 function guardError({ problem, row, column }: Readonly<Record<string, string>>, insert: NestedInsert): ApiError {

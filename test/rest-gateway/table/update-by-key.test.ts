@@ -231,6 +231,13 @@ describe("a PATCH with a list", () => {
     expect(await rowsOf("select from stock.items where amount = 1 and name = 'one' and sku = 'a'")).toHaveLength(1);
   });
 
+  test("leaves a malformed list to Postgres, where `columns` names what it has", async () => {
+    for (const list of ['[{"id": 1, "name": "x"}', '[{"id": 1}, 5]']) {
+      const { status, body } = await patch("/items?columns=id,name", list);
+      expect([status, body.code]).toEqual([400, expect.stringMatching(/^22/)]);
+    }
+  });
+
   test("requires the privileges of any update", async () => {
     const anonymous = { as: { role: "anon" }, prefer: "return=minimal" };
     expect((await patch("/items", [{ id: 1, name: "I" }], anonymous)).status).toBe(204);
