@@ -10,6 +10,7 @@ import { printPreface } from "./preface.ts";
 import { startCopier } from "./rest/copy.ts";
 import { describeExport, EXPORTED_ROWS, EXPORTERS, type Export, exportAll, READINGS } from "./rest/export.ts";
 import { EXPRESS, LITE, POSTGREST, SERVERS } from "./rest/servers.ts";
+import { judgeUpdatesByKey, measureUpdatesByKey } from "./rest/update-by-key.ts";
 import { WORKS } from "./rest/works.ts";
 import { SCHEMA } from "./schema.ts";
 import { startScratch } from "./scratch.ts";
@@ -39,10 +40,11 @@ export const bench: Bench = async (options) => {
     print(describeExport(name, told));
   }
 
+  const updatesByKey = await measureUpdatesByKey(scratch, servers[0]!, options);
   print("\n  targets");
-  for (const verdict of [...judge(outcomes, targetsOn(availableParallelism())), ...judgeExport(exports[0]!)])
-    print(verdict);
-  return { version, outcomes, exports };
+  const verdicts = [...judge(outcomes, targetsOn(availableParallelism())), ...judgeExport(exports[0]!)];
+  for (const verdict of [...verdicts, judgeUpdatesByKey(updatesByKey)]) print(verdict);
+  return { version, outcomes, exports, updatesByKey };
 };
 
 /** With few processors the client and Postgres need most of them, which is the same for all: that brings the ratios together. */
