@@ -1,3 +1,4 @@
+import { FUNCTION_SETTINGS } from "./function-settings.ts";
 import {
   ACCOUNT_SETTINGS,
   GRAPHQL_SETTINGS,
@@ -36,6 +37,7 @@ export const SETTING_GROUPS: readonly {
   { title: "GraphQL", settings: GRAPHQL_SETTINGS },
   { title: "Realtime", settings: REALTIME_SETTINGS },
   { title: "Webhooks", settings: WEBHOOK_SETTINGS },
+  { title: "Functions", settings: FUNCTION_SETTINGS },
   { title: "Studio", settings: STUDIO_SETTINGS },
 ];
 
@@ -54,6 +56,7 @@ export const SETTINGS = {
   ...GRAPHQL_SETTINGS,
   ...REALTIME_SETTINGS,
   ...WEBHOOK_SETTINGS,
+  ...FUNCTION_SETTINGS,
   ...STUDIO_SETTINGS,
 } satisfies Record<string, SettingDefinition<unknown>>;
 

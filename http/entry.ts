@@ -14,12 +14,21 @@ type EntryOptions = {
   /** Paths that are handled without Express, which costs a tenth of the throughput. */
   readonly beforeExpress: { takes(path: string): boolean; readonly answer: NodeHandler };
   readonly app: RequestListener;
+  /** Paths whose handlers answer preflights themselves. Absent: none. */
+  readonly answersPreflights?: (path: string) => boolean;
   /** Absent: requests are not counted. */
   readonly counter?: RequestCounter;
 };
 
 /** The first listener of every request: request id, log line, security headers, CORS. */
-export function makeEntryListener({ config, log, beforeExpress, app, counter }: EntryOptions): RequestListener {
+export function makeEntryListener({
+  config,
+  log,
+  beforeExpress,
+  app,
+  answersPreflights = () => false,
+  counter,
+}: EntryOptions): RequestListener {
   const security = securityHeaders({ overHttps: mayBeSecure(config) });
   /** Few combinations exist, so each is merged once. */
   const commonWith = memoize((others: BaseHeaders): BaseHeaders => ({ ...security, ...others }));
@@ -33,7 +42,7 @@ export function makeEntryListener({ config, log, beforeExpress, app, counter }: 
     const { method = "GET", headers, url } = request;
     const path = pathOfUrl(url);
     const base = echo(headers, commonWith(crossOrigin.headersFor(headers.origin)));
-    const preflight = crossOrigin.preflight(method, headers);
+    const preflight = answersPreflights(path) ? null : crossOrigin.preflight(method, headers);
     if (preflight) {
       sendResponse(response, { status: 200, headers: { "X-Request-Id": id, ...preflight }, body: null }, base);
     } else if (beforeExpress.takes(path)) {

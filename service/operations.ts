@@ -4,6 +4,7 @@ import type { ServiceOperations } from "#http/admin";
 import { makeMetricsReader, type ProcessActivity, RequestHistory } from "#http/observability";
 import { type HealthState, isReady, makeHealthState } from "#http/serving";
 import type { SlowStatements } from "#postgres/database";
+import type { Functions } from "#rest-gateway";
 import { type MetricsDependencies, serviceMetrics } from "./metrics.ts";
 
 /** How many processes serve, and why there are fewer than configured; null if all serve. */
@@ -46,12 +47,14 @@ type ServiceOperationsOptions = MetricsDependencies & {
   readonly slowStatements: SlowStatements;
   /** Null: e-mails are not kept. */
   readonly emails: RecentEmails | null;
+  /** Null: the project has no functions. */
+  readonly functions: Functions | null;
   readonly opened: AsyncDisposableStack;
 };
 
 /** What operators ask of this process. */
 export function openOperations(dependencies: ServiceOperationsOptions): ServiceOperations {
-  const { config, database, health, requests, emails, opened } = dependencies;
+  const { config, database, health, requests, emails, functions, opened } = dependencies;
   const readMetrics = config.adminPort === null ? null : makeMetricsReader(serviceMetrics(dependencies));
   const history = new RequestHistory(() => requests.totals());
   opened.defer(() => history.close());
@@ -65,6 +68,7 @@ export function openOperations(dependencies: ServiceOperationsOptions): ServiceO
     },
     recentEmails: async () => emails?.list() ?? [],
     recentRequests: async () => requests.recent.list(),
+    functionLines: async () => functions?.lines() ?? [],
   };
 }
 

@@ -8,6 +8,7 @@ import type { FileStore } from "#files";
 import type { GraphqlInterface } from "#graphql";
 import {
   type CsrfProtection,
+  type GatewayHandler,
   type GatewayRequest,
   type GatewayRoutes,
   isPathUnder,
@@ -40,7 +41,11 @@ import {
   authenticateCaller,
   errorReferenceRoutes,
   FUNCTIONS_PREFIX,
+  type Functions,
+  functionNotFound,
+  functionsHandler,
   guideFolder,
+  isFunctionPath,
   makeErrorPage,
   makePrepareCall,
   makeStatementContexts,
@@ -93,6 +98,8 @@ type RequestHandlerDependencies = {
   readonly health: HealthState;
   /** Null: the database has no tables for files. */
   readonly fileStore: FileStore | null;
+  /** Null: the project has no functions. */
+  readonly functions: Functions | null;
   /** Null: requests are not limited. */
   readonly limit: RequestLimit | null;
   readonly limitSignUps: LimitSignUps;
@@ -193,6 +200,7 @@ function buildHandlers(shared: SharedParts, config: Config, signIn: SignInServic
   const folders = {
     [TABLE_PREFIX]: table.handle,
     ...storageFolder(shared, config, signIn),
+    [FUNCTIONS_PREFIX]: functionsFolder(shared, signIn),
     ...adminFolder(shared, config, { ...signIn, csrf }),
     ...signInFolders,
     ...graphql.folders,
@@ -267,6 +275,13 @@ function storageFolder(
   return { [S3_PREFIX]: s3Handler(services), [STORAGE_PREFIX]: storageHandler(services) };
 }
 
+function functionsFolder({ functions, siteUrl }: SharedParts, { authenticator }: SignInServices): GatewayHandler {
+  if (functions) return functionsHandler({ functions, authenticator, siteUrl });
+  return () => {
+    throw functionNotFound();
+  };
+}
+
 function startPage({ currentCatalog, siteUrl, health, graphql }: SharedParts, config: Config, signIn: SignInServices) {
   return startPageRoutes({
     config,
@@ -326,7 +341,7 @@ type RoutedPaths = {
 
 /** Sign-in and pages are served by Express. Requests for rows bypass it, because it costs a tenth of their throughput. */
 function makeEntry(
-  { log, limit, requests, tracing }: SharedParts,
+  { functions, log, limit, requests, tracing }: SharedParts,
   config: Config,
   router: ReturnType<typeof makeRouter>,
   paths: RoutedPaths,
@@ -341,6 +356,7 @@ function makeEntry(
     log,
     beforeExpress: { takes: (path: string) => !isForExpress(path), answer: handleRequest },
     app: makeExpressApp({ config, answer: handleRequest }),
+    answersPreflights: (path) => functions !== null && isFunctionPath(path),
     counter: makeRequestCounter(routeOf, requests),
   });
   return tracing

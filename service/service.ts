@@ -52,15 +52,18 @@ import type { MigrationWatch } from "#migrate";
 import { shuttingDown } from "#postgres/database";
 import { openRealtime, type Realtime, SOCKET_PATH } from "#realtime";
 import {
+  FUNCTIONS_PREFIX,
   maintainTasks,
   makeQueueTask,
   makeTaskList,
   makeTaskRunner,
+  openFunctions,
   type QueueTask,
   type TaskLane,
 } from "#rest-gateway";
 import { defaultVersion, makeVersionReader } from "#rest-gateway/resource";
 import { warnOfDisplacedTables } from "#rest-gateway/resource/collections";
+import { functionEnvironment } from "./function-environment.ts";
 import type { MetricsDependencies } from "./metrics.ts";
 import { makeServiceHealth, openOperations, type WorkersState } from "./operations.ts";
 import { makeRequestHandlers, type RequestHandlers } from "./request-handlers.ts";
@@ -127,7 +130,10 @@ export async function startService(environmentConfig: Config, options: ServiceOp
   const queueTask = canQueueTasks ? makeTaskQueue(core, versions) : null;
   const webhooks = await startWebhooks(core);
   opened.defer(() => webhooks?.close(0));
-  const supabaseJobs = await startSupabaseJobs({ ...core, url: postgres.directUrl });
+  const functions = openFunctions({ config, environment: () => functionEnvironment(core, state), log });
+  opened.defer(() => functions?.close());
+  const functionsUrl = () => (functions && state.siteUrl ? state.siteUrl + FUNCTIONS_PREFIX : null);
+  const supabaseJobs = await startSupabaseJobs({ ...core, url: postgres.directUrl, functionsUrl });
   opened.defer(() => supabaseJobs.close(0));
   const files = await openFiles(config, asOwner, log);
   const collection = files?.keepCollected(core.supervisor);
@@ -137,6 +143,7 @@ export async function startService(environmentConfig: Config, options: ServiceOp
   const operations = openOperations({
     ...{ ...core, ...interfaces, counts: state.counts, health, requests, traffic, webhooks, ...jobKinds },
     emails: state.emails,
+    functions,
     opened,
   });
   const makeHandlers = makeRequestHandlers({
@@ -147,6 +154,7 @@ export async function startService(environmentConfig: Config, options: ServiceOp
     versions,
     queueTask,
     fileStore: files?.store ?? null,
+    functions,
     migrationWatch: options.migrationWatch ?? (() => null),
     siteUrl: () => state.siteUrl!,
     acceptsRequests: () => state.acceptsRequests,
@@ -171,6 +179,7 @@ export async function startService(environmentConfig: Config, options: ServiceOp
     operations,
     reload: async () => {
       await core.settings.reload();
+      functions?.reload();
       await reloadCertificate(server, config);
     },
     stop: (drainMode = {}) => {

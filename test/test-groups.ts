@@ -80,6 +80,7 @@ export const LONG_TESTS: readonly LongTests[] = [
       "test/postgres/client/server-finder.test.ts",
       "test/postgres/database/{connection-pools,fair-sharing-at-work,result-collectors}.test.ts",
       "test/realtime/{connection,changes/filter-evaluation}.test.ts",
+      "test/rest-gateway/functions/attacks.test.ts",
       "test/rest-gateway/{idempotency,schema-changes,sign-ups}.test.ts",
       "test/rest-gateway/resource/versions.test.ts",
       "test/rest-gateway/openapi/resource/{document,operations}.test.ts",

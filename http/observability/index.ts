@@ -13,7 +13,7 @@ export {
   type ServiceCounters,
   sumCounters,
 } from "./metrics.ts";
-export type { ProcessActivity, SharedActivity } from "./process-activity.ts";
+export type { FunctionLine, ProcessActivity, SharedActivity } from "./process-activity.ts";
 export { MAX_RECENT_REQUESTS, type RecentRequest, RecentRequests, searchRequests } from "./recent-requests.ts";
 export { addUp, INTERVAL_SECONDS, RequestHistory, summarizeIntervals } from "./request-history.ts";
 export { openTracing, type Tracing } from "./tracing.ts";

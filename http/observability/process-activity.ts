@@ -24,6 +24,16 @@ export type ProcessActivity = {
   readonly graphql: { readonly sockets: number; readonly operations: number; readonly subscriptions: number };
 };
 
+/** A line that a function, or the service about it, has written. */
+export type FunctionLine = {
+  readonly at: string;
+  readonly function: string;
+  readonly level: "debug" | "info" | "warn" | "error";
+  readonly text: string;
+  /** The `X-Request-Id`; null outside of requests. */
+  readonly request: string | null;
+};
+
 /** What all processes of the service know together. */
 export type SharedActivity = {
   activity(): Promise<readonly ProcessActivity[]>;
@@ -31,4 +41,6 @@ export type SharedActivity = {
   recentEmails(): Promise<readonly SentEmail[]>;
   /** The last requests of each process, in no order. */
   recentRequests(): Promise<readonly RecentRequest[]>;
+  /** The last lines that functions have written in each process, in no order. */
+  functionLines(): Promise<readonly FunctionLine[]>;
 };

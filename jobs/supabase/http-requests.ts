@@ -10,6 +10,8 @@ export type HttpRequestOptions = {
   readonly listener: Listener;
   readonly supervisor: Supervisor;
   readonly network: AllowedNetwork;
+  /** The URL below which this service runs functions, which may have any address; null if it runs none. */
+  readonly functionsUrl: () => string | null;
   readonly log: Pick<Logger, "warn">;
 };
 
@@ -58,7 +60,7 @@ export class HttpRequests {
   readonly #cleanup: RepeatedWork;
   readonly #running = new Set<Promise<void>>();
   readonly #cancellation = new AbortController();
-  #agent: Promise<Agent> | null = null;
+  readonly #agents = new Map<AllowedNetwork, Promise<Agent>>();
   #removeListeners: readonly (() => void)[] = [];
   #isClosed = false;
 
@@ -87,7 +89,7 @@ export class HttpRequests {
     const timer = setTimeout(() => this.#cancellation.abort(new Error("The service was stopped")), milliseconds);
     await Promise.allSettled([...this.#running]);
     clearTimeout(timer);
-    await (await this.#agent)?.destroy();
+    for (const agent of this.#agents.values()) await (await agent).destroy();
   }
 
   async #process(): Promise<number> {
@@ -122,11 +124,12 @@ export class HttpRequests {
 
   async #respond({ method, url: address, headers, body, timeoutMs }: QueuedRequest): Promise<RecordedResponse> {
     const url = URL.parse(address);
-    const problem = url ? findUrlProblem(url, this.#options.network) : new Error("URL is malformed");
+    const network = url && this.#isOwnFunction(url) ? "private" : this.#options.network;
+    const problem = url ? findUrlProblem(url, network) : new Error("URL is malformed");
     if (!url || problem) return { ...FAILED, isTimedOut: false, error: describeError(problem) };
     const timeout = AbortSignal.timeout(timeoutMs);
     try {
-      const agent = await this.#openAgent();
+      const agent = await this.#openAgent(network);
       const response = await agent.request({
         origin: url.origin,
         path: `${url.pathname}${url.search}`,
@@ -144,9 +147,16 @@ export class HttpRequests {
     }
   }
 
-  #openAgent(): Promise<Agent> {
-    this.#agent ??= makeSafeAgent({ network: this.#options.network, connections: MAX_RUNNING });
-    return this.#agent;
+  /** The operator has chosen that address. Redirects are not followed. */
+  #isOwnFunction({ origin, pathname }: URL): boolean {
+    const functionsUrl = URL.parse(this.#options.functionsUrl() ?? "");
+    return functionsUrl?.origin === origin && pathname.startsWith(`${functionsUrl.pathname}/`);
+  }
+
+  #openAgent(network: AllowedNetwork): Promise<Agent> {
+    const agent = this.#agents.get(network) ?? makeSafeAgent({ network, connections: MAX_RUNNING });
+    this.#agents.set(network, agent);
+    return agent;
   }
 }
 

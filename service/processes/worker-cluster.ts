@@ -72,6 +72,7 @@ export async function startWorkerCluster(
       activity: async () => (await cluster.query("activity")).flat(),
       recentEmails: async () => (await cluster.query("recentEmails")).flat(),
       recentRequests: async () => (await cluster.query("recentRequests")).flat(),
+      functionLines: async () => (await cluster.query("functionLines")).flat(),
     },
     reload: () => cluster.replaceAll(),
     stop: () => started.disposeAsync(),

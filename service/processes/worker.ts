@@ -48,6 +48,7 @@ const everywhere: SharedActivity = {
   activity: queryAll("activity"),
   recentEmails: queryAll("recentEmails"),
   recentRequests: queryAll("recentRequests"),
+  functionLines: queryAll("functionLines"),
 };
 
 process.on("message", (message: WorkerMessage) => {

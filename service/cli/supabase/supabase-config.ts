@@ -77,8 +77,6 @@ export function importConfig(source: string): ImportedConfig {
   for (const [path, value] of leavesOf(config))
     if (!known.has(path) && !SAME_HERE.test(path) && !LOCAL_SECTIONS.includes(path.split(".")[0]!))
       changes.push(...explainUnknown(path, value));
-  for (const name of Object.keys(tableAt(config, "functions")))
-    changes.push(`config.toml: functions.${name} is not run here; keep edge functions with Supabase`);
   return {
     settings,
     seeds: valueAt(config, "db.seed.enabled") === false ? [] : seedPaths(valueAt(config, "db.seed.sql_paths")),

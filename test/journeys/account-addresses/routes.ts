@@ -80,6 +80,7 @@ export const SERVED: Readonly<Record<string, string>> = {
   startPage: "a page",
   "[TABLE_PREFIX": "listed",
   storageFolder: "files: an object has an owner, and no address",
+  "[FUNCTIONS_PREFIX": "code of the project, which is trusted",
   adminFolder: "listed",
   "graphql.folders": "listed",
   "realtime.handlersByPath": "channels, which write nothing",

@@ -63,7 +63,7 @@ describe("supabase.auth.admin without a table of users", () => {
     expect((await admin().deleteUser(user.id)).error).toBeNull();
   });
 
-  test("edge functions, which do not exist here, are refused with a message at the top", async () => {
+  test("edge functions that do not exist are refused with a message at the top", async () => {
     const client = createClient(service.url, jwt.sign({ role: "anon" }, SECRET), { auth: WITHOUT_SESSION });
     const { error } = await client.functions.invoke("hello");
     expect(error.context.status).toBe(404);

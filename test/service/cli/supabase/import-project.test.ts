@@ -115,6 +115,5 @@ test("config.toml becomes settings, and what has no counterpart is told", () => 
     'config.toml: add the provider github by "npm run provider", its secrets are not in this file',
     "config.toml: the hook send_email is not called here",
     "config.toml: auth.sessions.timebox has no counterpart here",
-    "config.toml: functions.hello is not run here; keep edge functions with Supabase",
   ]);
 });

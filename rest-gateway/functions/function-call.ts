@@ -1,0 +1,210 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { GatewayResponse, HttpError, ResponseBody } from "#http";
+import { workerFailed } from "./functions-error.ts";
+import type { CallHead, HeaderList, ResponseHead, ThreadOrder, ThreadReport } from "./thread/messages.ts";
+
+/** A request to a function. */
+export type FunctionRequest = {
+  readonly head: CallHead;
+  /** Null if there is none. */
+  readonly body: AsyncIterator<Buffer> | null;
+  /** Aborted when the client disconnects before the response. */
+  readonly onDisconnect: (callback: () => void) => void;
+};
+
+type Unnumbered<T> = T extends { readonly id: number } ? Omit<T, "id"> : never;
+type CallReport = Extract<ThreadReport, { readonly id: number }>;
+
+type CallOptions = {
+  readonly send: (order: Unnumbered<ThreadOrder>) => void;
+  /** For the first byte, and then for each piece. */
+  readonly timeoutMs: number;
+  /** Returns the response to the client. */
+  readonly onTimeout: () => HttpError;
+  readonly onDone: () => void;
+};
+
+/** The gateway's side of a request in a thread. */
+export type PendingCall = {
+  readonly response: Promise<GatewayResponse<ResponseBody>>;
+  /** Call when the thread is ready. */
+  begin(): void;
+  receive(message: CallReport): void;
+  /** The thread has ended. */
+  fail(error: HttpError): void;
+};
+
+export function functionCall(request: FunctionRequest, options: CallOptions): PendingCall {
+  return new Call(request, options);
+}
+
+class Call implements PendingCall {
+  readonly #request: FunctionRequest;
+  readonly #options: CallOptions;
+  readonly #response = Promise.withResolvers<GatewayResponse<ResponseBody>>();
+  #piece: PromiseWithResolvers<Buffer | null> | null = null;
+  /** What came before it was asked for: at most the end, or an error. */
+  #early: { readonly error: Error | null } | null = null;
+  #timer: NodeJS.Timeout | null = null;
+  #hasResponded = false;
+  #isDone = false;
+
+  constructor(request: FunctionRequest, options: CallOptions) {
+    this.#request = request;
+    this.#options = options;
+    this.#startTimer();
+    request.onDisconnect(() => this.#abandon());
+  }
+
+  get response(): Promise<GatewayResponse<ResponseBody>> {
+    return this.#response.promise;
+  }
+
+  begin(): void {
+    if (!this.#isDone) this.#options.send({ type: "call", head: this.#request.head });
+  }
+
+  receive(message: CallReport): void {
+    if (this.#isDone) return;
+    switch (message.type) {
+      case "pull":
+        void this.#sendPiece();
+        break;
+      case "head":
+        this.#respond(message);
+        break;
+      case "piece":
+        this.#receivePiece(message.piece);
+        break;
+      case "bodyFailed":
+        this.fail(workerFailed());
+    }
+  }
+
+  fail(error: HttpError): void {
+    if (this.#isDone) return;
+    this.#response.reject(error);
+    if (this.#piece) this.#piece.reject(error);
+    else this.#early = { error };
+    this.#finish();
+  }
+
+  async #sendPiece(): Promise<void> {
+    try {
+      const next = await this.#request.body?.next();
+      const piece = !next || next.done ? null : new Uint8Array(next.value);
+      if (this.#isDone) return;
+      this.#options.send({ type: "piece", piece });
+      // A long upload is no delay of the function.
+      if (!this.#hasResponded) this.#startTimer();
+    } catch {
+      if (!this.#isDone) this.#options.send({ type: "bodyFailed" });
+    }
+  }
+
+  #respond({ head, body, isComplete }: Extract<CallReport, { readonly type: "head" }>): void {
+    this.#hasResponded = true;
+    const plain = { status: head.status, headers: toResponseHeaders(head) };
+    if (isComplete) {
+      this.#response.resolve({ ...plain, body: body && toBuffer(body) });
+      this.#finish();
+    } else {
+      clearTimeout(this.#timer ?? undefined);
+      this.#response.resolve({ ...plain, body: this.#stream() });
+    }
+  }
+
+  #stream(): ResponseBody {
+    const done = { value: undefined, done: true } as const;
+    const next = async () => {
+      const data = await this.#nextPiece();
+      return data === null ? done : { value: { data, release: () => {} }, done: false as const };
+    };
+    const stop = async () => {
+      this.#abandon();
+      return done;
+    };
+    const stream = { next, return: stop, [Symbol.asyncIterator]: () => stream };
+    return stream;
+  }
+
+  async #nextPiece(): Promise<Buffer | null> {
+    if (this.#early) {
+      if (this.#early.error) throw this.#early.error;
+      return null;
+    }
+    this.#piece = Promise.withResolvers();
+    this.#options.send({ type: "pull" });
+    this.#startTimer();
+    try {
+      return await this.#piece.promise;
+    } finally {
+      this.#piece = null;
+      clearTimeout(this.#timer ?? undefined);
+    }
+  }
+
+  #receivePiece(piece: Uint8Array | null): void {
+    if (this.#piece) this.#piece.resolve(piece && toBuffer(piece));
+    else this.#early = { error: null };
+    if (piece === null) this.#finish();
+  }
+
+  #startTimer(): void {
+    clearTimeout(this.#timer ?? undefined);
+    this.#timer = setTimeout(() => {
+      const error = this.#options.onTimeout();
+      if (this.#isDone) return;
+      this.#options.send({ type: "abort" });
+      this.fail(error);
+    }, this.#options.timeoutMs).unref();
+  }
+
+  /** The client takes no more. */
+  #abandon(): void {
+    if (this.#isDone) return;
+    this.#options.send({ type: "abort" });
+    this.fail(workerFailed());
+  }
+
+  #finish(): void {
+    if (this.#isDone) return;
+    this.#isDone = true;
+    clearTimeout(this.#timer ?? undefined);
+    this.#response.promise.catch(() => {});
+    // A piece that is awaited comes first, which may be never.
+    void Promise.race([this.#request.body?.return?.(), sleep(0)]).catch(() => {});
+    this.#options.onDone();
+  }
+}
+
+function toBuffer({ buffer, byteOffset, length }: Uint8Array): Buffer {
+  return Buffer.from(buffer as ArrayBuffer, byteOffset, length);
+}
+
+/** Of the connection, which is not the function's. */
+const CONNECTION_HEADERS: ReadonlySet<string> = new Set([
+  ...["connection", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade"],
+  "content-length",
+]);
+
+/** Spelt as the service's own headers, which those of the function replace. */
+function toResponseHeaders({ headers }: ResponseHead): Record<string, string | string[]> {
+  const all: Record<string, string | string[]> = {};
+  for (const [name, value] of headers) {
+    if (CONNECTION_HEADERS.has(name)) continue;
+    const spelt = name.replaceAll(/(^|-)[a-z]/g, (letter) => letter.toUpperCase());
+    const before = all[spelt];
+    all[spelt] = before === undefined ? value : [before, value].flat();
+  }
+  return all;
+}
+
+/** Without those of the connection. */
+export function toCallHeaders(headers: NodeJS.Dict<string | string[]>): HeaderList {
+  return Object.entries(headers).flatMap(([name, value]) =>
+    value === undefined || (CONNECTION_HEADERS.has(name) && name !== "content-length") || name === "expect"
+      ? []
+      : [value].flat().map((each) => [name, each] as const),
+  );
+}

@@ -1,0 +1,267 @@
+import { extname, join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { inspect } from "node:util";
+import { type HeapInfo, setFlagsFromString } from "node:v8";
+import { Worker } from "node:worker_threads";
+import type { GatewayResponse, HttpError, ResponseBody } from "#http";
+import { type FunctionRequest, functionCall, type PendingCall } from "./function-call.ts";
+import { bootFailed, idleTimeout, workerFailed, workerLimit } from "./functions-error.ts";
+import type { FunctionSource } from "./functions-folder.ts";
+import type { LogLevel, ThreadData, ThreadOrder, ThreadReport } from "./thread/messages.ts";
+
+export type ThreadLimits = {
+  readonly memoryMegabytes: number;
+  readonly timeoutSeconds: number;
+  readonly cpuSeconds: number;
+};
+
+export type ThreadOptions = {
+  readonly source: FunctionSource;
+  readonly environment: Readonly<Record<string, string>>;
+  readonly limits: ThreadLimits;
+  readonly writeLog: (level: LogLevel, text: string, requestId: string | null) => void;
+  /** Called once, when the thread has ended or will accept no more requests. */
+  readonly onRetired: () => void;
+  readonly onEnded: (end: { readonly hasStarted: boolean }) => void;
+};
+
+const PROGRAM = join(import.meta.dirname, `thread/thread${extname(import.meta.filename)}`);
+const CHECK_MS = 50;
+const BOOT_MS = 30_000;
+const MEGABYTE = 2 ** 20;
+/** At its own limit V8 may abort the whole process. Ours is checked every CHECK_MS, in which no function takes so much. */
+const HEAP_RESERVE_MEGABYTES = 4096;
+/** Without a response to a ping for this long, the event loop of the thread is blocked. */
+const BLOCKED_MS = 300;
+
+/**
+ * A loop that calls nothing but V8's own functions, and was optimized while it ran, cannot be interrupted: neither its
+ * memory could be measured nor the thread be ended. Without this optimization every loop can.
+ */
+setFlagsFromString("--no-use-osr");
+
+type Ping = { readonly at: number; readonly cpu: number };
+
+/** One thread with one function. It serves any number of requests at once, until it is retired. */
+export class FunctionThread {
+  readonly #options: ThreadOptions;
+  readonly #worker: Worker;
+  readonly #calls = new Map<number, PendingCall>();
+  readonly #ready = Promise.withResolvers<void>();
+  #nextId = 0;
+  #background = 0;
+  #isReady = false;
+  #isRetired = false;
+  /** Why the thread is ended. */
+  #reason: HttpError | null = null;
+  #ping: Ping | null = null;
+  #check: NodeJS.Timeout | null = null;
+  #isMeasuring = false;
+  #lastUsed = performance.now();
+
+  constructor(options: ThreadOptions) {
+    this.#options = options;
+    const { source, environment, limits } = options;
+    const { name, file, importMap } = source;
+    const workerData: ThreadData = { name, entry: pathToFileURL(file).href, importMap };
+    this.#worker = new Worker(PROGRAM, {
+      name: `function ${name}`,
+      workerData,
+      env: { ...environment },
+      execArgv: [],
+      argv: [],
+      stdout: true,
+      stderr: true,
+      resourceLimits: { maxOldGenerationSizeMb: limits.memoryMegabytes + HEAP_RESERVE_MEGABYTES },
+    });
+    this.#worker.on("message", (message: ThreadReport) => this.#receive(message));
+    this.#worker.on("error", (error) => this.#fail(error));
+    this.#worker.on("exit", () => this.#finish());
+    for (const stream of [this.#worker.stdout, this.#worker.stderr])
+      stream.on("data", (data: Buffer) => this.#log("info", data.toString().slice(0, 10_000).trimEnd()));
+    this.#ready.promise.catch(() => {});
+    this.#watch();
+    setTimeout(() => {
+      if (!this.#isReady) this.#end(bootFailed());
+    }, BOOT_MS).unref();
+  }
+
+  get isRetired(): boolean {
+    return this.#isRetired;
+  }
+
+  get isIdle(): boolean {
+    return this.#isReady && this.#calls.size === 0 && this.#background === 0;
+  }
+
+  get activeCalls(): number {
+    return this.#calls.size;
+  }
+
+  /** Since when nothing was called. */
+  get lastUsed(): number {
+    return this.#lastUsed;
+  }
+
+  async call(request: FunctionRequest): Promise<GatewayResponse<ResponseBody>> {
+    const id = this.#nextId++;
+    const { timeoutSeconds } = this.#options.limits;
+    const call = functionCall(request, {
+      send: (order) => this.#send({ ...order, id } as ThreadOrder),
+      timeoutMs: timeoutSeconds * 1000,
+      onTimeout: () => this.#timeOut(),
+      onDone: () => this.#forget(id),
+    });
+    this.#calls.set(id, call);
+    this.#watch();
+    this.#ready.promise.then(
+      () => call.begin(),
+      (error) => call.fail(error),
+    );
+    return call.response;
+  }
+
+  /** Ends the thread after its last request. */
+  retire(): void {
+    if (this.#isRetired) return;
+    this.#isRetired = true;
+    this.#options.onRetired();
+    this.#endIfUnused();
+  }
+
+  /** Ends the thread at once. */
+  async end(): Promise<void> {
+    this.#end(workerFailed());
+    await this.#worker.terminate();
+  }
+
+  #send(order: ThreadOrder): void {
+    this.#worker.postMessage(order, order.type === "piece" && order.piece ? [order.piece.buffer as ArrayBuffer] : []);
+  }
+
+  #receive(message: ThreadReport): void {
+    switch (message.type) {
+      case "ready":
+        this.#isReady = true;
+        this.#ready.resolve();
+        break;
+      case "bootFailed":
+        this.#log("error", message.reason);
+        this.#end(bootFailed());
+        break;
+      case "pong":
+        this.#ping = null;
+        break;
+      case "background":
+        this.#background = message.count;
+        this.#endIfUnused();
+        break;
+      case "log":
+        this.#options.writeLog(message.level, message.text, message.requestId);
+        break;
+      default:
+        this.#calls.get(message.id)?.receive(message);
+    }
+  }
+
+  /** An error that nothing caught ends the thread, as in Node and on Supabase. */
+  #fail(error: unknown): void {
+    const isMemory = (error as NodeJS.ErrnoException)?.code === "ERR_WORKER_OUT_OF_MEMORY";
+    if (this.#reason === null) this.#log("error", inspect(error));
+    this.#end(isMemory ? workerLimit() : this.#isReady ? workerFailed() : bootFailed());
+  }
+
+  /** A function that waits is over its time; one that computes is over its resources. */
+  #timeOut(): HttpError {
+    const { timeoutSeconds } = this.#options.limits;
+    if (this.#ping && performance.now() - this.#ping.at > BLOCKED_MS) {
+      this.#log("error", `did not respond within ${timeoutSeconds} s, and is ended`);
+      this.#end(workerLimit());
+      return workerLimit();
+    }
+    this.#log("error", `did not respond within ${timeoutSeconds} s`);
+    this.retire();
+    return this.#isReady ? idleTimeout(timeoutSeconds) : bootFailed();
+  }
+
+  #end(reason: HttpError): void {
+    if (this.#reason !== null) return;
+    this.#reason = reason;
+    if (!this.#isRetired) {
+      this.#isRetired = true;
+      this.#options.onRetired();
+    }
+    void this.#worker.terminate();
+    this.#finish();
+  }
+
+  /** The thread has ended, by us or by itself. */
+  #finish(): void {
+    this.#reason ??= this.#isReady ? workerFailed() : bootFailed();
+    clearInterval(this.#check ?? undefined);
+    this.#check = null;
+    this.#ready.reject(this.#reason);
+    for (const call of [...this.#calls.values()]) call.fail(this.#reason);
+    this.#calls.clear();
+    if (!this.#isRetired) {
+      this.#isRetired = true;
+      this.#options.onRetired();
+    }
+    this.#options.onEnded({ hasStarted: this.#isReady });
+  }
+
+  #forget(id: number): void {
+    this.#calls.delete(id);
+    this.#lastUsed = performance.now();
+    this.#endIfUnused();
+  }
+
+  #endIfUnused(): void {
+    if (this.#isRetired && this.#calls.size === 0 && this.#background === 0) this.#end(workerFailed());
+  }
+
+  #log(level: LogLevel, text: string): void {
+    if (text !== "") this.#options.writeLog(level, text, null);
+  }
+
+  /** Checks memory and processor time while the thread has work. */
+  #watch(): void {
+    this.#check ??= setInterval(() => void this.#measure().catch(() => {}), CHECK_MS).unref();
+  }
+
+  async #measure(): Promise<void> {
+    if (this.isIdle && this.#check) {
+      clearInterval(this.#check);
+      this.#check = null;
+      this.#ping = null;
+      return;
+    }
+    // The thread answers between two steps of its code, or of its garbage collection.
+    if (this.#isMeasuring) return;
+    this.#isMeasuring = true;
+    try {
+      this.#judge(await this.#worker.getHeapStatistics(), await this.#worker.cpuUsage());
+    } finally {
+      this.#isMeasuring = false;
+    }
+  }
+
+  #judge(heap: HeapInfo, cpu: NodeJS.CpuUsage): void {
+    if (this.#reason !== null) return;
+    const { memoryMegabytes, cpuSeconds } = this.#options.limits;
+    const used = cpu.user + cpu.system;
+    if (heap.used_heap_size + heap.external_memory > memoryMegabytes * MEGABYTE) {
+      this.#endOverLimit(`takes more than ${memoryMegabytes} MB of memory, and is ended`);
+    } else if (this.#isReady && this.#ping === null) {
+      this.#ping = { at: performance.now(), cpu: used };
+      this.#send({ type: "ping" });
+    } else if (this.#ping && used - this.#ping.cpu >= cpuSeconds * 1e6) {
+      this.#endOverLimit(`computes for more than ${cpuSeconds} s without a pause, and is ended`);
+    }
+  }
+
+  #endOverLimit(reason: string): void {
+    this.#log("error", reason);
+    this.#end(workerLimit());
+  }
+}

@@ -1,0 +1,124 @@
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import { parseEnv } from "node:util";
+import { parse } from "smol-toml";
+import type { Config } from "#config";
+import type { ImportMap } from "./thread/messages.ts";
+
+/** A function as its files describe it. */
+export type FunctionSource = {
+  readonly name: string;
+  /** The file of the handler. */
+  readonly file: string;
+  /** `verify_jwt` of config.toml. */
+  readonly verifiesToken: boolean;
+  readonly importMap: ImportMap | null;
+};
+
+export type FunctionSources = {
+  readonly byName: ReadonlyMap<string, FunctionSource>;
+  /** What the functions read with `Deno.env`, from `.env` of the folder. */
+  readonly secrets: Readonly<Record<string, string>>;
+  /** Files that could not be read, for the log. */
+  readonly problems: readonly string[];
+};
+
+type FunctionOptions = {
+  readonly enabled?: boolean;
+  readonly verify_jwt?: boolean;
+  readonly entrypoint?: string;
+  readonly import_map?: string;
+};
+
+/** Supabase's rule. Folders such as `_shared` contain no function. */
+const NAME = /^[A-Za-z][A-Za-z0-9_-]*$/;
+const ENTRIES = ["index.ts", "index.js", "index.mjs"];
+/** Of one function, and then of all. */
+const IMPORT_MAPS = ["deno.json", "deno.jsonc", "import_map.json"];
+
+/** FUNCTIONS_DIR, `functions` or `supabase/functions`; null if there is none. */
+export function findFunctionsFolder({
+  functions,
+  functionsDir,
+}: Pick<Config, "functions" | "functionsDir">): string | null {
+  if (functions === "off") return null;
+  const candidates = functionsDir === null ? ["functions", "supabase/functions"] : [functionsDir];
+  const folder = candidates.map((path) => resolve(path)).find(isFolder) ?? null;
+  if (folder !== null || functions === null) return folder;
+  throw new Error(`FUNCTIONS=on, but there is no folder ${candidates.join(" or ")}`);
+}
+
+function isFolder(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
+}
+
+/** Reads names, settings, import maps and secrets. A file that cannot be read is reported, and the others are used. */
+export function readFunctions(folder: string): FunctionSources {
+  const problems: string[] = [];
+  const attempt = <T>(file: string, read: (text: string) => T): T | null => {
+    if (!existsSync(file)) return null;
+    try {
+      return read(readFileSync(file, "utf8"));
+    } catch (error) {
+      problems.push(`${file} cannot be read: ${(error as Error).message.split("\n")[0]}`);
+      return null;
+    }
+  };
+  const { settings, root } = readOptions(folder, attempt);
+  const readMap = (file: string) => attempt(file, (text) => parseImportMap(text, file));
+  const sharedMap = firstOf([...IMPORT_MAPS.map((name) => join(folder, name)), join(root, "deno.json")], readMap);
+  const names = new Set([...foldersIn(folder), ...Object.keys(settings)]);
+  const sources = [...names].flatMap((name): FunctionSource[] => {
+    const { enabled, verify_jwt, entrypoint, import_map } = settings[name] ?? {};
+    if (!NAME.test(name) || enabled === false) return [];
+    const own = join(folder, name);
+    const files = entrypoint ? [resolve(root, entrypoint)] : ENTRIES.map((entry) => join(own, entry));
+    const file = files.find((each) => existsSync(each));
+    if (!file) return [];
+    const maps = import_map ? [resolve(root, import_map)] : IMPORT_MAPS.map((each) => join(own, each));
+    return [{ name, file, verifiesToken: verify_jwt !== false, importMap: firstOf(maps, readMap) ?? sharedMap }];
+  });
+  return {
+    byName: new Map(sources.map((source) => [source.name, source])),
+    secrets: attempt(join(folder, ".env"), (text) => parseEnv(text) as Record<string, string>) ?? {},
+    problems,
+  };
+}
+
+function foldersIn(folder: string): readonly string[] {
+  return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => (entry.isDirectory() ? [entry.name] : []));
+}
+
+function firstOf<T>(files: readonly string[], read: (file: string) => T | null): T | null {
+  for (const file of files) {
+    const found = read(file);
+    if (found !== null) return found;
+  }
+  return null;
+}
+
+type AttemptToRead = <T>(file: string, read: (text: string) => T) => T | null;
+
+/** `[functions.name]` of config.toml, whose paths are relative to its folder. */
+function readOptions(folder: string, attempt: AttemptToRead) {
+  const project = dirname(folder);
+  for (const root of [project, join(project, "supabase")]) {
+    const settings = attempt(join(root, "config.toml"), (text) => parse(text).functions ?? {});
+    if (settings !== null) return { settings: settings as Readonly<Record<string, FunctionOptions>>, root };
+  }
+  return { settings: {}, root: project };
+}
+
+/** Null if the file has no imports. Comments are allowed, as in deno.jsonc. */
+function parseImportMap(text: string, file: string): ImportMap | null {
+  const { imports } = JSON.parse(withoutComments(text)) as { readonly imports?: Readonly<Record<string, string>> };
+  return imports ? { imports, base: pathToFileURL(file).href } : null;
+}
+
+/** Strings are matched first, so that `//` in them is kept. */
+function withoutComments(text: string): string {
+  return text
+    .replaceAll(/("(?:[^"\\]|\\.)*")|\/\/[^\n]*|\/\*[\s\S]*?\*\//g, (_match, string = "") => string)
+    .replaceAll(/("(?:[^"\\]|\\.)*")|,(?=\s*[}\]])/g, (_match, string = "") => string);
+}

@@ -1,0 +1,180 @@
+import { watch } from "node:fs";
+import type { Config } from "#config";
+import type { GatewayResponse, ResponseBody } from "#http";
+import type { FunctionLine } from "#http/observability";
+import type { Logger } from "#runtime/log";
+import { checkFunctions } from "./check-functions.ts";
+import type { FunctionRequest } from "./function-call.ts";
+import { FunctionLog } from "./function-log.ts";
+import { FunctionThread } from "./function-thread.ts";
+import { bootFailed, tooManyFunctions } from "./functions-error.ts";
+import { type FunctionSource, type FunctionSources, findFunctionsFolder, readFunctions } from "./functions-folder.ts";
+
+type FunctionsSettings = Pick<
+  Config,
+  "functions" | "functionsDir" | "functionsMemory" | "functionsTimeout" | "functionsCpu" | "nodeEnv"
+>;
+
+export type FunctionsOptions = {
+  readonly config: FunctionsSettings;
+  /** `SUPABASE_URL` and the like, when a thread starts. */
+  readonly environment: () => Readonly<Record<string, string>>;
+  readonly log: Pick<Logger, "debug" | "info" | "warn" | "error">;
+  readonly idleMs?: number;
+};
+
+const IDLE_MS = 60_000;
+/** Functions with a thread at once, in one process. */
+const MAX_THREADS = 20;
+/** A file that fails to load is not loaded for each request. */
+const FAILED_MS = 1_000;
+/** Editors write files in several steps. */
+const SETTLE_MS = 50;
+
+/** The functions of a project, which run in threads of this process. Null if there are none. */
+export function openFunctions(options: FunctionsOptions): Functions | null {
+  const folder = findFunctionsFolder(options.config);
+  return folder === null ? null : new Functions(folder, options);
+}
+
+export class Functions {
+  readonly #folder: string;
+  readonly #options: FunctionsOptions;
+  readonly #log = new FunctionLog();
+  #sources: FunctionSources;
+  /** Those that accept requests, by the name of their function. */
+  readonly #threads = new Map<string, FunctionThread>();
+  readonly #all = new Set<FunctionThread>();
+  readonly #failed = new Map<string, number>();
+  readonly #sweep: NodeJS.Timeout;
+  readonly #stopWatching: () => void;
+  #isClosed = false;
+
+  constructor(folder: string, options: FunctionsOptions) {
+    this.#folder = folder;
+    this.#options = options;
+    const idleMs = options.idleMs ?? IDLE_MS;
+    this.#sources = readFunctions(folder);
+    this.#check();
+    this.#sweep = setInterval(() => this.#retireIdle(idleMs), Math.min(idleMs, 10_000)).unref();
+    this.#stopWatching = options.config.nodeEnv === "production" ? () => {} : this.#watch();
+  }
+
+  find(name: string): FunctionSource | null {
+    return this.#sources.byName.get(name) ?? null;
+  }
+
+  list(): readonly (FunctionSource & { readonly isRunning: boolean; readonly activeCalls: number })[] {
+    return [...this.#sources.byName.values()].map((source) => {
+      const thread = this.#threads.get(source.name);
+      return { ...source, isRunning: thread !== undefined, activeCalls: thread?.activeCalls ?? 0 };
+    });
+  }
+
+  lines(): readonly FunctionLine[] {
+    return this.#log.list();
+  }
+
+  call(source: FunctionSource, request: FunctionRequest): Promise<GatewayResponse<ResponseBody>> {
+    return this.#threadOf(source).call(request);
+  }
+
+  /** Reads the files again. Requests in flight end with what they began with. */
+  reload(): void {
+    try {
+      this.#sources = readFunctions(this.#folder);
+    } catch (err) {
+      // The folder was removed.
+      this.#options.log.warn({ err }, "the functions could not be read again");
+      return;
+    }
+    this.#failed.clear();
+    for (const thread of [...this.#threads.values()]) thread.retire();
+    this.#check();
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    clearInterval(this.#sweep);
+    this.#stopWatching();
+    await Promise.all([...this.#all].map((thread) => thread.end()));
+  }
+
+  #threadOf(source: FunctionSource): FunctionThread {
+    const { name } = source;
+    const running = this.#threads.get(name);
+    if (running) return running;
+    if (this.#isClosed || (this.#failed.get(name) ?? 0) > performance.now()) throw bootFailed();
+    this.#makeRoom();
+    const { functionsMemory, functionsTimeout, functionsCpu } = this.#options.config;
+    const thread = new FunctionThread({
+      source,
+      environment: { ...this.#options.environment(), ...this.#sources.secrets },
+      limits: { memoryMegabytes: functionsMemory, timeoutSeconds: functionsTimeout, cpuSeconds: functionsCpu },
+      writeLog: (level, text, request) => {
+        this.#log.add({ function: name, level, text, request });
+        this.#options.log[level]({ function: name, ...(request && { request }) }, text);
+      },
+      onRetired: () => {
+        if (this.#threads.get(name) === thread) this.#threads.delete(name);
+      },
+      onEnded: ({ hasStarted }) => {
+        this.#all.delete(thread);
+        if (!hasStarted) this.#failed.set(name, performance.now() + FAILED_MS);
+      },
+    });
+    this.#threads.set(name, thread);
+    this.#all.add(thread);
+    return thread;
+  }
+
+  /** Threads that were retired and have not ended count too. */
+  #makeRoom(): void {
+    if (this.#all.size < MAX_THREADS) return;
+    const idle = [...this.#threads.values()].filter(({ isIdle }) => isIdle);
+    const [oldest] = idle.sort((one, other) => one.lastUsed - other.lastUsed);
+    if (!oldest) throw tooManyFunctions();
+    oldest.retire();
+  }
+
+  #retireIdle(idleMs: number): void {
+    const since = performance.now() - idleMs;
+    for (const thread of [...this.#threads.values()]) if (thread.isIdle && thread.lastUsed <= since) thread.retire();
+  }
+
+  /** Reports what will not run before somebody calls it. */
+  #check(): void {
+    const { log } = this.#options;
+    for (const problem of this.#sources.problems) log.warn(problem);
+    const sources = [...this.#sources.byName.values()];
+    if (sources.length === 0) return;
+    checkFunctions(sources).then(
+      (problems) => {
+        for (const { name, level, text } of this.#isClosed ? [] : problems) {
+          this.#log.add({ function: name, level, text, request: null });
+          log[level]({ function: name }, text);
+        }
+      },
+      (err) => log.warn({ err }, "the functions could not be checked"),
+    );
+  }
+
+  #watch(): () => void {
+    let timer: NodeJS.Timeout | null = null;
+    const { log } = this.#options;
+    try {
+      const watcher = watch(this.#folder, { recursive: true, persistent: false }, () => {
+        clearTimeout(timer ?? undefined);
+        timer = setTimeout(() => this.reload(), SETTLE_MS).unref();
+      });
+      watcher.on("error", (err) => log.warn({ err }, "changes of functions are not noticed"));
+      return () => {
+        clearTimeout(timer ?? undefined);
+        watcher.close();
+      };
+    } catch (err) {
+      log.warn({ err }, "changes of functions are not noticed");
+      return () => {};
+    }
+  }
+}

@@ -1,0 +1,63 @@
+import { readFileSync } from "node:fs";
+import { stripTypeScriptTypes } from "node:module";
+import { fileURLToPath } from "node:url";
+
+/** The JavaScript of a file in TypeScript. */
+export function readFunctionSource(url: string): string {
+  const source = readFileSync(fileURLToPath(url), "utf8");
+  return /\.m?ts$/.test(new URL(url).pathname) ? withoutUnusedImports(toJavaScript(source, url)) : source;
+}
+
+/** Enumerations and namespaces need code of their own; whatever else is TypeScript is replaced by spaces, which keeps lines. */
+function toJavaScript(source: string, sourceUrl: string): string {
+  try {
+    return stripTypeScriptTypes(source);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX") throw error;
+    return stripTypeScriptTypes(source, { mode: "transform", sourceMap: true, sourceUrl });
+  }
+}
+
+const IMPORT = /^[ \t]*import\s+(?:([\w$]+)\s*,?\s*)?(?:\{([^{}]*)\}\s*)?from\s*(["'])[^"'\n]+\3[^\S\n]*;?/gm;
+
+/** As Deno, drops imports that only types have used: their modules may export nothing at run time. */
+export function withoutUnusedImports(source: string): string {
+  const rest = source.replaceAll(IMPORT, "");
+  const isUsed = (name: string) => new RegExp(`(?<![\\w$])${name.replaceAll("$", "\\$")}(?![\\w$])`).test(rest);
+  return source.replaceAll(IMPORT, (statement, whole: string | undefined, named: string | undefined) => {
+    const names = (named ?? "").split(",").filter((item) => item.trim() !== "");
+    const unused = names.filter((item) => !isUsed(localName(item)));
+    const isWholeUnused = whole === undefined || !isUsed(whole);
+    if (names.length + (whole ? 1 : 0) === 0) return statement;
+    if (isWholeUnused && unused.length === names.length) return blank(statement);
+    return named === undefined || unused.length === 0
+      ? statement
+      : statement.replace(named, keepLines(named, names.filter((item) => !unused.includes(item)).join(",")));
+  });
+}
+
+function localName(item: string): string {
+  return item
+    .split(/\sas\s/)
+    .at(-1)!
+    .trim();
+}
+
+function blank(text: string): string {
+  return text.replaceAll(/[^\n]/g, " ");
+}
+
+/** The lines of errors stay those of the file. */
+function keepLines(before: string, after: string): string {
+  const missing = before.split("\n").length - after.split("\n").length;
+  return after + "\n".repeat(Math.max(0, missing));
+}
+
+/** `functions/hello/index.ts:3` of the first line that contains the text in quotes. */
+export function locate(url: string, text: string): string {
+  if (!url.startsWith("file:")) return url;
+  const file = fileURLToPath(url);
+  const lines = readFileSync(file, "utf8").split("\n");
+  const line = lines.findIndex((each) => each.includes(`"${text}"`) || each.includes(`'${text}'`));
+  return line < 0 ? file : `${file}:${line + 1}`;
+}

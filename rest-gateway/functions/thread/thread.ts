@@ -1,0 +1,90 @@
+import { AsyncLocalStorage } from "node:async_hooks";
+import { inspect } from "node:util";
+import { parentPort, workerData } from "node:worker_threads";
+import { captureConsole } from "./captured-console.ts";
+import { installFetch } from "./decoded-fetch.ts";
+import { makeDenoNamespace, type Served, type ServeHandler } from "./deno-namespace.ts";
+import type { ThreadData, ThreadOrder, ThreadReport } from "./messages.ts";
+import { installModuleHooks } from "./module-hooks.ts";
+import { ServedCall } from "./served-call.ts";
+
+// The program of a thread: loads one function, and runs its handler for each request that the gateway hands over.
+
+const port = parentPort!;
+const { entry, importMap } = workerData as ThreadData;
+const report = (message: ThreadReport) =>
+  port.postMessage(message, message.type === "piece" && message.piece ? [message.piece.buffer as ArrayBuffer] : []);
+const requestIds = new AsyncLocalStorage<string>();
+const served: Served = { handler: null, onError: null };
+const calls = new Map<number, ServedCall>();
+let backgroundCount = 0;
+
+process.emitWarning = () => {};
+process.setSourceMapsEnabled(true);
+captureConsole((level, text) => report({ type: "log", level, text, requestId: requestIds.getStore() ?? null }));
+installFetch();
+installModuleHooks(importMap);
+Object.assign(globalThis, {
+  Deno: makeDenoNamespace(served),
+  EdgeRuntime: { waitUntil: awaitInBackground },
+});
+
+try {
+  const module = (await import(entry)) as { readonly default?: unknown };
+  served.handler ??= findHandler(module.default);
+  if (!served.handler)
+    throw new Error("The function has no handler: call Deno.serve(handler), or export default { fetch }");
+  port.on("message", handleOrder);
+  report({ type: "ready" });
+} catch (error) {
+  report({ type: "bootFailed", reason: inspect(error) });
+}
+
+function findHandler(exported: unknown): ServeHandler | null {
+  if (typeof exported === "function") return exported as ServeHandler;
+  const { fetch } = (exported ?? {}) as { readonly fetch?: unknown };
+  return typeof fetch === "function" ? (request, info) => fetch.call(exported, request, info) : null;
+}
+
+function handleOrder(order: ThreadOrder): void {
+  if (order.type === "ping") report({ type: "pong" });
+  else if (order.type === "call") begin(order);
+  else calls.get(order.id)?.handle(order);
+}
+
+function begin(order: Extract<ThreadOrder, { readonly type: "call" }>): void {
+  const call = new ServedCall(order, report);
+  calls.set(order.id, call);
+  void requestIds.run(order.head.requestId, () => call.run(respond)).finally(() => calls.delete(order.id));
+}
+
+async function respond(request: Request, address: string | null): Promise<Response> {
+  try {
+    const response = await served.handler!(request, {
+      remoteAddr: { transport: "tcp", hostname: address ?? "", port: 0 },
+    });
+    if (!isResponse(response)) throw new TypeError("The handler returned no Response");
+    return response;
+  } catch (error) {
+    if (request.signal.aborted) throw error;
+    console.error(error);
+    return served.onError ? served.onError(error) : new Response("Internal Server Error", { status: 500 });
+  }
+}
+
+/** Packages have classes of their own. */
+function isResponse(value: unknown): value is Response {
+  const { status, headers } = (value ?? {}) as Partial<Response>;
+  return typeof status === "number" && typeof headers?.get === "function";
+}
+
+/** The thread is not ended as idle while the promise is pending. */
+function awaitInBackground<T>(promise: Promise<T>): Promise<T> {
+  report({ type: "background", count: ++backgroundCount });
+  const settled = () => report({ type: "background", count: --backgroundCount });
+  Promise.resolve(promise).then(settled, (error) => {
+    console.error(error);
+    settled();
+  });
+  return promise;
+}

@@ -1,0 +1,32 @@
+import { canIssueTokens, makeRoleKey, type TokenKeys } from "#accounts/identity";
+import type { ServedPostgres } from "#cluster";
+import type { Config } from "#config";
+
+type FunctionEnvironmentOptions = {
+  readonly postgres: Pick<ServedPostgres, "clientUrl">;
+  readonly settings: { current(): Config };
+};
+
+type CurrentState = {
+  readonly siteUrl: string | null;
+  readonly identification: { readonly keys: TokenKeys };
+};
+
+/** The role of `SUPABASE_SERVICE_ROLE_KEY`. */
+const SERVICE_ROLE = "service_role";
+
+/** What functions read with `Deno.env` besides their secrets, as on Supabase. The keys are missing if the settings have none to sign them with. */
+export function functionEnvironment(
+  { postgres, settings }: FunctionEnvironmentOptions,
+  { siteUrl, identification }: CurrentState,
+): Readonly<Record<string, string>> {
+  const config = settings.current();
+  const { keys } = identification;
+  const roleKeys = canIssueTokens(keys)
+    ? {
+        SUPABASE_ANON_KEY: makeRoleKey(config.anonRole, keys, config),
+        SUPABASE_SERVICE_ROLE_KEY: makeRoleKey(SERVICE_ROLE, keys, config),
+      }
+    : {};
+  return { SUPABASE_URL: siteUrl ?? "", ...roleKeys, SUPABASE_DB_URL: postgres.clientUrl };
+}
