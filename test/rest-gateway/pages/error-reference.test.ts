@@ -38,7 +38,7 @@ describe("the page of errors", () => {
     for (const { entries } of chapters) {
       for (const { code, status, where, meaning, remedy } of entries) {
         expect(`${code} ${status}`).toMatch(/^\w+ (\d{3}(, \d{3})*)?$/);
-        expect(where).toMatch(/^(GraphQL|REST|sign-in|table|channels)(, (REST|sign-in|table|channels))*$/);
+        expect(where).toMatch(/^(GraphQL|REST|sign-in|table|channels|functions)(, (REST|sign-in|table|channels))*$/);
         expect(meaning).toMatch(/\.$/);
         expect(remedy).toMatch(/\.$/);
       }
