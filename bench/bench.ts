@@ -18,6 +18,7 @@ const BENCHES: Readonly<Record<string, () => Promise<{ readonly bench: Bench }>>
   graphql: () => import("./graphql.ts"),
   realtime: () => import("./realtime.ts"),
   batch: () => import("./batch.ts"),
+  mcp: () => import("./mcp.ts"),
   pool: () => import("./pool.ts"),
   cores: () => import("./cores.ts"),
   soak: () => import("./soak.ts"),
@@ -48,6 +49,7 @@ const USAGE = `npm run bench -- [NAME…] [--rounds 5] [--seconds 1] [--json FIL
   --markdown docs/benchmarks.md also draws docs/${CHART}
   chart: draws it again from the recorded figures, without measuring
   batch: inserts in a batch beside the same as single requests
+  mcp: calls of tools beside the same requests of the table interface
   pool: short reads beside many connections, slow statements and a locked table
   cores: one row by key with all workers and with one process, with few, many and idle connections
   soak [--minutes 5] [--only half|snapshots]…: mixed load on all interfaces; reports growth of memory, at half the load, and by objects

@@ -8,6 +8,7 @@ import {
   STUDIO_SETTINGS,
   WEBHOOK_SETTINGS,
 } from "./interface-settings.ts";
+import { MCP_SETTINGS } from "./mcp-settings.ts";
 import { OAUTH_SETTINGS } from "./oauth-settings.ts";
 import {
   JOB_SETTINGS,
@@ -36,6 +37,7 @@ export const SETTING_GROUPS: readonly {
   { title: "REST interfaces", settings: REST_SETTINGS },
   { title: "GraphQL", settings: GRAPHQL_SETTINGS },
   { title: "Realtime", settings: REALTIME_SETTINGS },
+  { title: "Agents", settings: MCP_SETTINGS },
   { title: "Webhooks", settings: WEBHOOK_SETTINGS },
   { title: "Functions", settings: FUNCTION_SETTINGS },
   { title: "Studio", settings: STUDIO_SETTINGS },
@@ -55,6 +57,7 @@ export const SETTINGS = {
   ...REST_SETTINGS,
   ...GRAPHQL_SETTINGS,
   ...REALTIME_SETTINGS,
+  ...MCP_SETTINGS,
   ...WEBHOOK_SETTINGS,
   ...FUNCTION_SETTINGS,
   ...STUDIO_SETTINGS,

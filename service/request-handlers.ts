@@ -64,6 +64,7 @@ import {
   toS3ErrorResponse,
   toStorageErrorResponse,
 } from "#rest-gateway";
+import { MCP_PATH, makeMcpHandler, toMcpErrorResponse } from "#rest-gateway/mcp";
 import { apiReferenceRoutes, OPENAPI_PATH, openApiRoutes } from "#rest-gateway/openapi";
 import { makeResourceInterface, negotiateVersion, parseAddress, type ReadVersions } from "#rest-gateway/resource";
 import {
@@ -78,6 +79,7 @@ import {
 } from "#rest-gateway/sign-in";
 import { authenticateTableCaller, makeTableInterface } from "#rest-gateway/table";
 import type { Logger } from "#runtime/log";
+import type { AgentServices } from "./agent-services.ts";
 import type { SignInServices } from "./sign-in-services.ts";
 
 /** The entry point of HTTP requests, and what runs queued requests and function calls. */
@@ -104,6 +106,7 @@ type RequestHandlerDependencies = {
   readonly limit: RequestLimit | null;
   readonly limitSignUps: LimitSignUps;
   readonly limitCreatedUsers: LimitCreatedUsers | null;
+  readonly agents: AgentServices;
   readonly versions: ReadVersions;
   /** Null: the database has no queue for tasks. */
   readonly queueTask: QueueTask | null;
@@ -202,6 +205,7 @@ function buildHandlers(shared: SharedParts, config: Config, signIn: SignInServic
     ...storageFolder(shared, config, signIn),
     [FUNCTIONS_PREFIX]: functionsFolder(shared, signIn),
     ...adminFolder(shared, config, { ...signIn, csrf }),
+    ...mcpFolder(shared, config, { authenticator, csrf, runTableRequest: table.handleAs }),
     ...signInFolders,
     ...graphql.folders,
     ...realtime.handlersByPath,
@@ -216,6 +220,7 @@ function buildHandlers(shared: SharedParts, config: Config, signIn: SignInServic
     errorVerbosity: config.errorVerbosity,
     errorFormats: {
       [AUTH_V1_PREFIX]: toAuthErrorResponse,
+      [MCP_PATH]: toMcpErrorResponse,
       [S3_PREFIX]: toS3ErrorResponse,
       [STORAGE_PREFIX]: toStorageErrorResponse,
       [FUNCTIONS_PREFIX]: toFunctionsErrorResponse,
@@ -310,6 +315,22 @@ function adminFolder(
   const omittedFromGraphql = () => graphql.omitted();
   const all = { ...shared, ...services, config, catalog: currentCatalog, schemaChanges, omittedFromGraphql };
   return { [ADMIN_PREFIX]: adminHandler(all) };
+}
+
+type McpParts = Pick<Parameters<typeof makeMcpHandler>[0], "authenticator" | "csrf" | "runTableRequest">;
+
+function mcpFolder({ agents, currentCatalog: catalog, siteUrl }: SharedParts, config: Config, parts: McpParts) {
+  if (config.mcp === "off") return {};
+  const metadataUrl = () => `${siteUrl().replace(/\/+$/, "")}/.well-known/oauth-protected-resource${MCP_PATH}`;
+  return {
+    [MCP_PATH]: makeMcpHandler({
+      ...agents,
+      ...parts,
+      config,
+      catalog,
+      resourceMetadataUrl: config.oauthServer ? metadataUrl : null,
+    }),
+  };
 }
 
 type Authenticate = (request: GatewayRequest) => ReturnType<typeof authenticateCaller>;

@@ -61,8 +61,10 @@ import {
   type QueueTask,
   type TaskLane,
 } from "#rest-gateway";
+import type { ExtendServer } from "#rest-gateway/mcp";
 import { defaultVersion, makeVersionReader } from "#rest-gateway/resource";
 import { warnOfDisplacedTables } from "#rest-gateway/resource/collections";
+import { openAgentServices } from "./agent-services.ts";
 import { functionEnvironment } from "./function-environment.ts";
 import type { MetricsDependencies } from "./metrics.ts";
 import { makeServiceHealth, openOperations, type WorkersState } from "./operations.ts";
@@ -98,6 +100,8 @@ export type ServiceOptions = CoreOptions & {
   readonly everywhere?: SharedActivity;
   /** How long the start waits for the GraphQL schema. */
   readonly schemaTimeoutMs?: number;
+  /** Adds to the MCP server what the tests of the protocol call. */
+  readonly extendMcp?: ExtendServer;
 };
 
 /** Opens everything that runs, from the bottom up; on stop it is closed in the reverse order. */
@@ -150,6 +154,7 @@ export async function startService(environmentConfig: Config, options: ServiceOp
     ...core,
     ...interfaces,
     ...limits,
+    agents: openAgentServices(core, options.extendMcp, opened),
     health,
     versions,
     queueTask,

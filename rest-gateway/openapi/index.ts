@@ -1,4 +1,12 @@
 export { apiReferenceRoutes } from "./api-reference.ts";
+export { readComment } from "./comments.ts";
+export {
+  type JsonSchema,
+  makeSchemaOfType,
+  objectOf,
+  orNull,
+  type SchemaOfType,
+} from "./json-schema.ts";
 export {
   DocumentCache,
   documentResponse,
@@ -7,5 +15,6 @@ export {
   printDocument,
 } from "./printed-document.ts";
 export { OPENAPI_PATH, openApiRoutes } from "./resource/document.ts";
+export { makeRowSchemas, RESERVED_NAMES } from "./table/components.ts";
 export { makeTableDocument } from "./table/document.ts";
-export type { TableDocumentOptions } from "./visible-schema.ts";
+export { type TableDocumentOptions, type VisibleSchema, type VisibleTable, viewSchema } from "./visible-schema.ts";

@@ -14,8 +14,11 @@ import { makeRunFurther, run } from "./run.ts";
 /** While the schema changes, a request is tried with at most so many catalogues. */
 export const MAX_ATTEMPTS = 4;
 
-/** A queued request, run later: its caller is known, and its transaction was begun by the task runner. */
-type ResumedRequest = { readonly caller: Caller; readonly transaction: RunStatement };
+/**
+ * A request whose caller is known: one that was queued, whose transaction the task runner has begun, or one that another
+ * interface has made of its own (null).
+ */
+type ResumedRequest = { readonly caller: Caller; readonly transaction: RunStatement | null };
 
 /** A request to `/rest/v1`, `/users` or `/api/v<N>`: authenticate → parse → plan → query → run → respond. */
 export async function handleRequest<Parsed extends ParsedRequest>(

@@ -65,7 +65,11 @@ type DialectDependencies = Pick<TableDependencies, "config" | "authenticator" | 
   readonly counts: ServiceCounters;
 };
 
-type TableInterface = TaskHandler & { readonly handle: GatewayHandler };
+type TableInterface = TaskHandler & {
+  readonly handle: GatewayHandler;
+  /** For interfaces that have authenticated the caller themselves. */
+  readonly handleAs: (request: GatewayRequest, caller: Caller) => ReturnType<typeof handleRequest>;
+};
 
 type ParsedTableRequest = ParsedRequest & {
   readonly intent: Intent;
@@ -112,6 +116,7 @@ export function makeTableInterface(dependencies: TableDependencies): TableInterf
       if (live && isLiveRequest(request)) return handleLiveRequest(request, pipeline, live);
       return isTableBatch(request) ? handleBatch(request, batch) : handleRequest(request, pipeline);
     },
+    handleAs: (request, caller) => handleRequest(request, pipeline, { caller, transaction: null }),
     prepareTask: (request, caller) => prepareTask(request, caller, pipeline),
     explainError: (thrown, caller) => dialect.explainError(thrown, caller, null, null),
   };

@@ -1,0 +1,158 @@
+import { type Catalog, exposedSchemas, type Routine } from "#catalog";
+import type { Config } from "#config";
+import { makeSchemaOfType, readComment, type VisibleTable, viewSchema } from "#rest-gateway/openapi";
+import { GENERIC_TOOLS } from "./generic-tools.ts";
+import type { McpGrants } from "./grants.ts";
+import type { GenericToolName, McpSchema, McpSurface, McpTool, ToolAnnotations, ToolDescription } from "./surface.ts";
+import { ToolNames } from "./tool-names.ts";
+import {
+  CALL_RESULT,
+  checkTexts,
+  deleteArguments,
+  insertArguments,
+  readArguments,
+  routineArguments,
+  rowSchemasOf,
+  rowsResult,
+  toInputSchema,
+  toResultSchema,
+  updateArguments,
+  writeResult,
+} from "./tool-schemas.ts";
+import { type TableVerb, verbsOf } from "./verbs.ts";
+
+/** With more, models choose badly and the list fills their context: then tools take the table as an argument. */
+export const MOST_TOOLS = 60;
+
+type SurfaceOptions = {
+  readonly catalog: Catalog;
+  readonly role: string;
+  readonly grants: McpGrants;
+  readonly config: Pick<Config, "mcpSchemas" | "mcpMaxRows">;
+};
+
+export async function makeSurface({ catalog, role, grants, config }: SurfaceOptions): Promise<McpSurface> {
+  const schemas: McpSchema[] = [];
+  for (const { name } of exposedSchemas(catalog)) {
+    if (config.mcpSchemas !== null && !config.mcpSchemas.includes(name)) continue;
+    const viewer = await viewSchema({ catalog, role, schema: name, tables: null, mode: "follow-privileges" });
+    schemas.push({
+      viewer,
+      name,
+      typeSchema: makeSchemaOfType(catalog, viewer),
+      tables: viewer.tables.filter((visible) => verbsOf(visible, grants).length > 0),
+      routines: viewer.routines.flatMap((overloads) => callableOf(overloads, grants)),
+    });
+  }
+  return { catalog, grants, schemas, tools: makeTools(schemas, { catalog, grants, maxRows: config.mcpMaxRows }) };
+}
+
+/** Overloads have one name in the table interface, which selects by the arguments: only unambiguous functions are tools. */
+function callableOf(overloads: readonly Routine[], grants: McpGrants): readonly Routine[] {
+  const [routine, ...others] = overloads;
+  if (routine === undefined || others.length > 0) return [];
+  const hasNames = routine.arguments.every(({ name }) => name !== null);
+  return hasNames && grants.mayCall(routine.volatility !== "volatile") ? [routine] : [];
+}
+
+type ToolContext = { readonly catalog: Catalog; readonly grants: McpGrants; readonly maxRows: number };
+
+function makeTools(schemas: readonly McpSchema[], context: ToolContext): ReadonlyMap<string, McpTool> {
+  const count = schemas.reduce(
+    (sum, { tables, routines }) =>
+      tables.reduce((verbs, visible) => verbs + verbsOf(visible, context.grants).length, sum) + routines.length,
+    0,
+  );
+  const tools = count > MOST_TOOLS ? genericTools(context) : specificTools(schemas, context);
+  const byName = tools.toSorted((one, other) => (one.description.name < other.description.name ? -1 : 1));
+  return new Map(byName.map((tool) => [tool.description.name, tool]));
+}
+
+function genericTools({ grants, maxRows }: ToolContext): McpTool[] {
+  const mayWrite = grants.key.startsWith("write");
+  return Object.entries(GENERIC_TOOLS)
+    .filter(([, { annotations }]) => annotations.readOnlyHint || mayWrite)
+    .map(([name, { inputSchema, ...rest }]) => ({
+      description: { name, ...rest, inputSchema: inputSchema(maxRows) },
+      operation: { kind: "generic", name: name as GenericToolName },
+    }));
+}
+
+function specificTools(schemas: readonly McpSchema[], context: ToolContext): McpTool[] {
+  const names = new ToolNames();
+  return schemas.flatMap((schema, index) => {
+    const prefix = index === 0 ? "" : `${schema.name}_`;
+    const ofTables = schema.tables.flatMap((visible) =>
+      verbsOf(visible, context.grants).map((verb): McpTool => {
+        const name = names.add(`${verb}_${prefix}${visible.table.name}`);
+        return {
+          description: describeTable(name, verb, visible, schema, context),
+          operation: { kind: "table", verb, visible },
+        };
+      }),
+    );
+    const ofRoutines = schema.routines.map((routine): McpTool => {
+      const name = names.add(`call_${prefix}${routine.name}`);
+      return { description: describeRoutine(name, routine, schema), operation: { kind: "routine", routine } };
+    });
+    return [...ofTables, ...ofRoutines];
+  });
+}
+
+const VERB_TITLES = { read: "Read", insert: "Insert into", update: "Update", delete: "Delete from" } as const;
+
+const ANNOTATIONS: Readonly<Record<TableVerb, ToolAnnotations>> = {
+  read: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+  insert: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false },
+  update: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
+  delete: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
+};
+
+function describeTable(
+  name: string,
+  verb: TableVerb,
+  visible: VisibleTable,
+  { viewer, typeSchema }: McpSchema,
+  { catalog, maxRows }: ToolContext,
+): ToolDescription {
+  const { table, selectable } = visible;
+  const { row, insert, update } = rowSchemasOf(visible, { viewer, catalog, typeSchema });
+  const inputs = {
+    read: () => readArguments(selectable, maxRows),
+    insert: () => insertArguments(insert, maxRows),
+    update: () => updateArguments(update, selectable),
+    delete: () => deleteArguments(selectable),
+  };
+  const title = `${VERB_TITLES[verb]} ${table.schema}.${table.name}`;
+  const checks = verb === "insert" || verb === "update" ? checkTexts(table) : [];
+  const limit =
+    verb === "update" || verb === "delete" ? [`At most ${maxRows} rows; otherwise nothing is changed.`] : [];
+  const notes = [readComment(table.comment).text, ...checks.map((check) => `Constraint: ${check}`), ...limit];
+  return {
+    name,
+    title,
+    description: [`${title}.`, ...notes.filter((note) => note !== undefined)].join("\n"),
+    inputSchema: toInputSchema(inputs[verb]()),
+    outputSchema: verb === "read" ? rowsResult(toResultSchema(row)) : writeResult(toResultSchema(row)),
+    annotations: ANNOTATIONS[verb],
+  };
+}
+
+export function describeRoutine(name: string, routine: Routine, { typeSchema }: McpSchema): ToolDescription {
+  const isReadOnly = routine.volatility !== "volatile";
+  const title = `Call ${routine.schema}.${routine.name}`;
+  const { text } = readComment(routine.comment);
+  return {
+    name,
+    title,
+    description: [`${title}.`, ...(text === undefined ? [] : [text])].join("\n"),
+    inputSchema: toInputSchema(routineArguments(routine, typeSchema)),
+    outputSchema: CALL_RESULT,
+    annotations: {
+      readOnlyHint: isReadOnly,
+      destructiveHint: !isReadOnly,
+      idempotentHint: isReadOnly,
+      openWorldHint: false,
+    },
+  };
+}

@@ -1,0 +1,242 @@
+import type { Authenticator, Caller } from "#accounts/identity";
+import { callerKey } from "#accounts/identity";
+import type { Catalog } from "#catalog";
+import type { Config } from "#config";
+import {
+  type BodyStream,
+  type CsrfProtection,
+  clientInfoOf,
+  type GatewayHandler,
+  type GatewayRequest,
+  type GatewayResponse,
+  HttpError,
+  jsonResponse,
+  makeBodyLimits,
+  methodNotAllowed,
+  notFound,
+  type ResponseBody,
+  toHttpError,
+} from "#http";
+import type { RequestLimit } from "#postgres/rate-limits";
+import { type AbortLike, toSignal } from "#runtime/concurrency";
+import { isJsonObject, parseJsonExactly } from "#runtime/json";
+import type { CallAudit } from "./call-audit.ts";
+import { callTool, type RunTableRequest, type ToolResult } from "./call-tool.ts";
+import { grantsOf } from "./grants.ts";
+import { makeSurface } from "./list-tools.ts";
+import { makeOriginCheck } from "./mcp-origin.ts";
+import { type ExtendServer, type McpSdk, type McpSession, makeProtocolServer } from "./protocol-server.ts";
+import { RunningCalls } from "./running-calls.ts";
+import { readShortCall, shortResponse } from "./short-call.ts";
+import type { McpSurface } from "./surface.ts";
+
+export const MCP_PATH = "/mcp";
+/** The version of the interface: the service does not tell its own. */
+const SERVER_INFO = { name: "content-service", version: "1" };
+const SERVER_INFO_TEXT = JSON.stringify(SERVER_INFO);
+const PARSE_ERROR = "PARSE_ERROR";
+
+export type McpDependencies = {
+  readonly config: Config;
+  readonly authenticator: Authenticator;
+  readonly csrf: CsrfProtection;
+  readonly catalog: () => Catalog;
+  readonly runTableRequest: RunTableRequest;
+  readonly audit: CallAudit;
+  /** Of each grant; null: calls are limited as other requests only. */
+  readonly limit: RequestLimit | null;
+  /** Where clients find the authorization server, for 401; null if there is none. */
+  readonly resourceMetadataUrl: (() => string) | null;
+  /** Adds what the protocol's own tests call. */
+  readonly extend?: ExtendServer | undefined;
+};
+
+/** `/mcp`: Streamable HTTP, without sessions. Each request has its credentials, and is answered by what they allow. */
+export function makeMcpHandler(dependencies: McpDependencies): GatewayHandler {
+  const { config } = dependencies;
+  const checkOrigin = makeOriginCheck(dependencies);
+  const bodyLimitOf = makeBodyLimits(config);
+  const surfaces = new SurfaceCache(dependencies);
+  const running = new RunningCalls();
+  const protocol = new ProtocolHandler(dependencies.extend);
+
+  return async (request) => {
+    if (request.path !== MCP_PATH) throw notFound();
+    checkOrigin(request);
+    if (request.method !== "POST") throw methodNotAllowed(request.method, "POST");
+    const caller = await authenticate(request, dependencies);
+    const message = parseMessage(await request.readBody(bodyLimitOf(caller)));
+    const surface = await surfaces.of(caller);
+    const session = makeSession(request, { caller, surface, dependencies });
+    if (isJsonObject(message) && message.method === "notifications/cancelled" && isJsonObject(message.params)) {
+      running.cancel(request.headers, message.params.requestId);
+    }
+    const call = readShortCall(message, request.headers);
+    const tool = call && dependencies.extend === undefined ? surface.tools.get(call.name) : undefined;
+    if (call && tool) {
+      const startedAt = performance.now();
+      const result = await running.run(request, call.id, (signal) =>
+        callTool(tool.operation, call.given, { ...session, signal }),
+      );
+      session.recordCall(call.name, result, startedAt);
+      return toJson(shortResponse(call, result, SERVER_INFO_TEXT));
+    }
+    const id = isJsonObject(message) && message.method === "tools/call" ? message.id : undefined;
+    return id === undefined
+      ? protocol.handle(request, message, session, request.signal)
+      : running.run(request, id, (signal) => protocol.handle(request, message, session, signal));
+  };
+}
+
+function toJson(body: string): GatewayResponse {
+  return { status: 200, headers: { "Content-Type": "application/json", "Cache-Control": "no-store" }, body };
+}
+
+/** By header only: an address with a token ends up in logs. Without credentials it is 401, which begins the sign-in of clients. */
+async function authenticate(
+  request: GatewayRequest,
+  { authenticator, limit, resourceMetadataUrl }: McpDependencies,
+): Promise<Caller> {
+  const metadata = resourceMetadataUrl && `resource_metadata="${resourceMetadataUrl()}"`;
+  const { authorization = null, apikey } = request.headers;
+  const apiKey = typeof apikey === "string" ? apikey : null;
+  let caller: Caller;
+  try {
+    caller = await authenticator.authenticate({
+      authorization,
+      // Supabase's clients send their key beside the token of the user.
+      apiKey: authorization === null ? apiKey : null,
+      // Tokens that were issued for another resource are refused.
+      resource: MCP_PATH,
+    });
+  } catch (thrown) {
+    const error = toHttpError(thrown);
+    if (error.status !== 401) throw thrown;
+    throw error.withHeaders({ "WWW-Authenticate": challengeOf(metadata, 'error="invalid_token"') });
+  }
+  if (caller.kind === "anonymous") {
+    throw new HttpError(401, "AUTH_REQUIRED", "Sign in, or send an API key.", {
+      headers: { "WWW-Authenticate": challengeOf(metadata) },
+    });
+  }
+  request.admit(caller);
+  if (limit) checkLimit(request, caller, limit);
+  return caller;
+}
+
+function challengeOf(...parameters: readonly (string | null)[]): string {
+  return `Bearer ${parameters.filter((each) => each !== null).join(", ")}`.trimEnd();
+}
+
+function checkLimit(request: GatewayRequest, { claims }: Caller, limit: RequestLimit): void {
+  const { oauth_grant_id: grant } = claims;
+  const key = typeof grant === "string" ? `grant ${grant}` : callerKey(claims, () => request.connection().address);
+  const { isAdmitted, endsAt, limit: most } = limit.count(`mcp ${key}`, 1);
+  if (isAdmitted) return;
+  const seconds = Math.max(1, Math.ceil((endsAt - Date.now()) / 1000));
+  throw new HttpError(429, "RATE_LIMITED", `More than ${most} requests of one grant in one minute.`, {
+    hint: `Try again in ${seconds} seconds.`,
+    headers: { "Retry-After": String(seconds) },
+  });
+}
+
+function parseMessage(body: Buffer): unknown {
+  try {
+    return parseJsonExactly(body.toString());
+  } catch {
+    throw new HttpError(400, PARSE_ERROR, "Parse error: the body is not JSON.");
+  }
+}
+
+type SessionParts = { readonly caller: Caller; readonly surface: McpSurface; readonly dependencies: McpDependencies };
+
+function makeSession(request: GatewayRequest, { caller, surface, dependencies }: SessionParts): McpSession {
+  const { config, runTableRequest, audit } = dependencies;
+  const recordCall = (tool: string, { isError }: ToolResult, startedAt: number) => {
+    audit.record(caller, clientInfoOf(request), { tool, isError, milliseconds: performance.now() - startedAt });
+  };
+  return { config, runTableRequest, request, caller, surface, signal: request.signal, recordCall };
+}
+
+/** The tools of a role and its grants, until the catalogue changes. */
+class SurfaceCache {
+  readonly #dependencies: McpDependencies;
+  #catalog: Catalog | null = null;
+  readonly #surfaces = new Map<string, Promise<McpSurface>>();
+
+  constructor(dependencies: McpDependencies) {
+    this.#dependencies = dependencies;
+  }
+
+  of(caller: Caller): Promise<McpSurface> {
+    const { config, catalog: currentCatalog } = this.#dependencies;
+    const catalog = currentCatalog();
+    if (catalog !== this.#catalog || this.#surfaces.size >= MOST_SURFACES) this.#surfaces.clear();
+    this.#catalog = catalog;
+    const grants = grantsOf(caller, config);
+    const key = `${caller.role} ${grants.key}`;
+    const known = this.#surfaces.get(key);
+    if (known) return known;
+    const made = makeSurface({ catalog, role: caller.role, grants, config });
+    this.#surfaces.set(key, made);
+    made.catch(() => this.#surfaces.delete(key));
+    return made;
+  }
+}
+
+const MOST_SURFACES = 20;
+
+/** The SDK's handler, which is loaded with the first message that needs it. */
+class ProtocolHandler {
+  readonly #extend: ExtendServer | undefined;
+  #loaded: Promise<ReturnType<McpSdk["createMcpHandler"]>> | null = null;
+
+  constructor(extend: ExtendServer | undefined) {
+    this.#extend = extend;
+  }
+
+  async handle(
+    { headers }: GatewayRequest,
+    message: unknown,
+    session: McpSession,
+    signal: AbortLike,
+  ): Promise<GatewayResponse<ResponseBody>> {
+    this.#loaded ??= this.#load();
+    const handler = await this.#loaded;
+    const sent = Object.entries(headers).flatMap(([name, value]) => (typeof value === "string" ? [[name, value]] : []));
+    const request = new Request(`http://localhost${MCP_PATH}`, {
+      method: "POST",
+      headers: sent as [string, string][],
+      signal: toSignal(signal),
+    });
+    const authInfo = { token: "", clientId: "", scopes: [], extra: { session } };
+    return toGatewayResponse(await handler.fetch(request, { parsedBody: message, authInfo }));
+  }
+
+  async #load() {
+    const sdk = await import("@modelcontextprotocol/server");
+    const extend = this.#extend;
+    return sdk.createMcpHandler(({ authInfo }) =>
+      makeProtocolServer(sdk, { session: authInfo!.extra!.session as McpSession, info: SERVER_INFO, extend }),
+    );
+  }
+}
+
+async function toGatewayResponse({ status, headers, body }: Response): Promise<GatewayResponse<ResponseBody>> {
+  const sent = Object.fromEntries(headers);
+  if (body === null) return { status, headers: sent, body: null };
+  if (headers.get("content-type")?.startsWith("text/event-stream"))
+    return { status, headers: sent, body: toStream(body) };
+  return { status, headers: sent, body: Buffer.from(await new Response(body).arrayBuffer()) };
+}
+
+async function* toStream(body: ReadableStream<Uint8Array>): BodyStream {
+  for await (const chunk of body) yield { data: Buffer.from(chunk), release: () => {} };
+}
+
+/** Errors before a message is understood, as JSON-RPC. */
+export function toMcpErrorResponse({ status, code, message, hint, headers }: HttpError): GatewayResponse {
+  const text = hint === null ? message : `${message} ${hint}`;
+  const error = { code: code === PARSE_ERROR ? -32700 : -32000, message: text, data: { code } };
+  return jsonResponse(status, { jsonrpc: "2.0", id: null, error }, headers);
+}

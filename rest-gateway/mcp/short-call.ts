@@ -1,0 +1,73 @@
+import type { IncomingHttpHeaders } from "node:http";
+import { isJsonObject, type JsonObject } from "#runtime/json";
+import type { ToolResult } from "./call-tool.ts";
+
+/** A call that needs nothing of the SDK: one message, a known version, no progress. */
+export type ShortCall = {
+  readonly id: string | number;
+  readonly name: string;
+  readonly given: JsonObject;
+  /** 2026-07-28, whose results say more. */
+  readonly isStateless: boolean;
+};
+
+const STATELESS_VERSION = "2026-07-28";
+const SESSION_VERSIONS: readonly unknown[] = ["2025-11-25", "2025-06-18", "2025-03-26"];
+const META = "io.modelcontextprotocol/";
+const META_MEMBERS: readonly string[] = ["protocolVersion", "clientInfo", "clientCapabilities"].map(
+  (name) => META + name,
+);
+
+/**
+ * Null for all other messages: the SDK answers those, and explains what is wrong with them. It takes as long for a call as
+ * the table interface for its query.
+ */
+export function readShortCall(message: unknown, headers: IncomingHttpHeaders): ShortCall | null {
+  if (!isJsonObject(message) || message.method !== "tools/call" || message.jsonrpc !== "2.0") return null;
+  const { id, params } = message;
+  if ((typeof id !== "string" && !Number.isSafeInteger(id)) || !isJsonObject(params)) return null;
+  const { name, arguments: given = {}, _meta: meta } = params;
+  if (typeof name !== "string" || !isJsonObject(given) || !hasOnly(params, ["name", "arguments", "_meta"])) return null;
+  if (!isAccepted(headers)) return null;
+  const call = { id: id as string | number, name, given };
+  const version = headers["mcp-protocol-version"];
+  if (version === STATELESS_VERSION) {
+    return isStatelessCall(meta, name, headers) ? { ...call, isStateless: true } : null;
+  }
+  return SESSION_VERSIONS.includes(version) && meta === undefined ? { ...call, isStateless: false } : null;
+}
+
+function isAccepted({ accept = "", "content-type": type }: IncomingHttpHeaders): boolean {
+  return type === "application/json" && accept.includes("application/json") && accept.includes("text/event-stream");
+}
+
+/** The envelope of the message, and headers that say the same. */
+function isStatelessCall(meta: unknown, name: string, headers: IncomingHttpHeaders): boolean {
+  if (!isJsonObject(meta) || !hasOnly(meta, META_MEMBERS)) return false;
+  const client = meta[`${META}clientInfo`];
+  return (
+    meta[`${META}protocolVersion`] === STATELESS_VERSION &&
+    isJsonObject(client) &&
+    typeof client.name === "string" &&
+    typeof client.version === "string" &&
+    isJsonObject(meta[`${META}clientCapabilities`]) &&
+    headers["mcp-method"] === "tools/call" &&
+    headers["mcp-name"] === name
+  );
+}
+
+function hasOnly(object: JsonObject, names: readonly string[]): boolean {
+  return Object.keys(object).every((name) => names.includes(name));
+}
+
+/** The response as text: the rows are in it as Postgres has written them. */
+export function shortResponse(
+  { id, isStateless }: ShortCall,
+  { isError, text, structured }: ToolResult,
+  serverInfo: string,
+): string {
+  const content = `"content":[{"type":"text","text":${JSON.stringify(text)}}]`;
+  const outcome = isError ? ',"isError":true' : structured === null ? "" : `,"structuredContent":${structured}`;
+  const envelope = isStateless ? `,"resultType":"complete","_meta":{"${META}serverInfo":${serverInfo}}` : "";
+  return `{"result":{${content}${outcome}${envelope}},"jsonrpc":"2.0","id":${JSON.stringify(id)}}`;
+}
