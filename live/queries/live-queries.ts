@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import type { Caller } from "#accounts/identity";
 import { type AsOwner, formatLsn, type Lsn } from "#postgres/database";
 import { ApiError, unavailable } from "#runtime";
 import type { Logger } from "#runtime/log";
@@ -24,6 +25,8 @@ export type { LiveEvent, LiveResult, LiveSource, LiveSubscription };
 export const LIVE_LIMITS = {
   ofCaller: 100,
   all: 10_000,
+  /** Callers without an account cost nothing: they leave room for the others. */
+  ofStrangers: 5_000,
   resultBytes: 2 ** 20,
   allBytes: 128 * 2 ** 20,
   firstRunMs: 3_000,
@@ -110,12 +113,13 @@ export class LiveQueries {
     this.#closeStream();
   }
 
-  #refuseTooMany({ quotaKey }: LiveSource): void {
-    const { ofCaller, all, allBytes } = LIVE_LIMITS;
+  #refuseTooMany({ quotaKey, caller }: LiveSource): void {
+    const { ofCaller, all, ofStrangers, allBytes } = LIVE_LIMITS;
     if ((this.#openOfCaller.get(quotaKey) ?? 0) >= ofCaller) throw tooManyQueries(ofCaller, "a caller");
     const bytes = this.#results.values().reduce((sum, result) => sum + result.bytes, 0);
     if (this.#isClosed) throw unavailable("The service stops: connect again.");
-    if (this.#subscribers.size >= all || bytes > allBytes) throw tooManyQueries(all, "the service");
+    const isFull = this.#subscribers.size >= (isStranger(caller) ? ofStrangers : all);
+    if (isFull || bytes > allBytes) throw tooManyQueries(all, "the service");
   }
 
   #remove(subscriber: LiveSubscriber): void {
@@ -350,6 +354,10 @@ export class LiveQueries {
     this.#options.log.warn({ err: error, position: formatLsn(result.markedAt) }, "a live query has ended");
     for (const subscriber of subscribers) subscriber.fail(error);
   }
+}
+
+function isStranger({ kind, claims }: Caller): boolean {
+  return kind !== "key" && (typeof claims.sub !== "string" || claims.is_anonymous === true);
 }
 
 function refuseUnfit({ text }: LiveResult, { obstacles }: QueryDependencies, milliseconds: number): void {

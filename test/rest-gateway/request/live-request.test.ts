@@ -191,6 +191,19 @@ test.each([
   });
 });
 
+test("a caller has a limited number of live queries, and others are served", async () => {
+  const path = "/rest/v1/news?select=id";
+  for (let tens = 0; tens < 10; tens++) await Promise.all(Array.from({ length: 10 }, () => open(path, as("dan"))));
+  expect(await refusal(path, as("dan"))).toMatchObject([429, { code: "RATE_LIMITED" }]);
+  await open(path, as("eva"));
+  clients[0]!.close();
+  await until(async () => {
+    const again = await EventClient.open(`${fixture.service.url}${path}`, as("dan")).catch(() => null);
+    again?.close();
+    return again !== null;
+  });
+});
+
 test("errors are those of the request", async () => {
   expect(await refusal("/rest/v1/teams?select=missing", as("ann"))).toMatchObject([400, { code: "42703" }]);
   expect((await refusal("/rest/v1/missing", as("ann")))[0]).toBe(404);
