@@ -17,6 +17,7 @@ import {
 } from "./committed-migrations.ts";
 import { upgradeEarlier } from "./earlier-histories.ts";
 import { keepRows, type ReportLine, restoreKeptRows } from "./kept-rows.ts";
+import { restoreLostObjects } from "./lost-objects.ts";
 import { createRecord, explainDivergence, readMigrationState } from "./migration-state.ts";
 import { upgradeSingleHistory } from "./single-history.ts";
 import { splitStatements, toUtf16Offset } from "./split-statements.ts";
@@ -52,6 +53,7 @@ export async function applyCommitted(
       if (state.kind === "earlier") await upgradeEarlier(client, state, histories);
       if (state.kind === "single history") await upgradeSingleHistory(client, state, histories);
       await createRecord(client);
+      await restoreLostObjects(client, histories);
       return { applied: await countApplied(client), searchPath: ofDatabase };
     }),
   );

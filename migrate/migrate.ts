@@ -18,6 +18,7 @@ import {
 import { requireUpgradable } from "./earlier-histories.ts";
 import { checkImport } from "./import-check.ts";
 import type { ReportLine } from "./kept-rows.ts";
+import { explainLostObjects, findLostObjects } from "./lost-objects.ts";
 import { explainDivergence, type MigrationState, readMigrationState } from "./migration-state.ts";
 import { recreateDatabase } from "./scratch-database.ts";
 import { explainSingleHistory, requireUpgradableProject } from "./single-history.ts";
@@ -172,9 +173,19 @@ export async function bringUpToDate(options: UpToDateOptions): Promise<Migration
   const found = await readState(settings);
   await checkDatabase(settings.url, found);
   const state = await migrateIfNeeded(found, options);
+  await requireObjects(options);
   // In the service's own database, the first migration creates the login role.
   if (requestUrl !== settings.url) await checkDatabase(requestUrl, state);
   return state;
+}
+
+/** Creates again what was dropped from the service's own database. Throws if another one lacks something. */
+async function requireObjects({ settings, isOwnDatabase, report }: UpToDateOptions): Promise<void> {
+  const lost = await withServiceClient(settings.url, (client) => findLostObjects(client, settings.histories));
+  if (lost.length === 0) return;
+  if (!isOwnDatabase) throw new Error(explainLostObjects(lost));
+  report(explainLostObjects(lost));
+  await runMigrations({ name: "migrate" }, settings);
 }
 
 async function migrateIfNeeded(

@@ -123,7 +123,9 @@ test("a migration that fails is printed with its place and what to do, without a
       client.query("create schema storage; create table storage.objects (id bigint primary key)"),
     );
     const { stderr, code } = await runCommand("migrate", [], foreign);
-    expect(stderr).toMatch(/^db\/platform\/committed\/\d+-files\.sql:\d+:1: the table storage\.objects is not /);
+    expect(stderr).toMatch(
+      /^db\/platform\/committed\/\d+-buckets-and-objects\.sql:\d+:1: the table storage\.objects is not /,
+    );
     expect(stderr).toContain("Hint: Rename it");
     expect(stderr).not.toMatch(/^ +at |cause/m);
     expect(code).toBe(1);

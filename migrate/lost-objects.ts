@@ -1,0 +1,108 @@
+import type pg from "pg";
+import { commandLine } from "#runtime";
+import { type CommittedMigration, committedMigrations, type MigrationHistory } from "./committed-migrations.ts";
+import { inTransaction } from "./earlier-histories.ts";
+import { appliedMigrations } from "./migration-state.ts";
+import { splitStatements } from "./split-statements.ts";
+
+const DEFINITION =
+  /^create (?:or replace )?(?:function|table(?: if not exists)?|view|sequence|type|schema(?: if not exists)?) ([\w.]+)/gm;
+const FUNCTION = /^create (?:or replace )?function ([\w.]+)/;
+/** Of the example application, which a project may have changed, policies and tables are not created again. */
+const WITHOUT_ROWS =
+  /^(create (or replace )?(function|trigger)|create (unique )?index|(grant execute|comment) on function) /;
+const PROJECT_DROPS = /\bdrop\s+(?:function|table|view|sequence|type)\s+(?:if\s+exists\s+)?([\w.]+)/gi;
+
+const PRESENT_OBJECTS = `
+  with schemas as (select oid, nspname from pg_catalog.pg_namespace)
+  select nspname::pg_catalog.text as name from schemas
+  union select nspname operator(pg_catalog.||) '.' operator(pg_catalog.||) relname
+    from pg_catalog.pg_class join schemas on schemas.oid operator(pg_catalog.=) relnamespace
+  union select nspname operator(pg_catalog.||) '.' operator(pg_catalog.||) proname
+    from pg_catalog.pg_proc join schemas on schemas.oid operator(pg_catalog.=) pronamespace
+  union select nspname operator(pg_catalog.||) '.' operator(pg_catalog.||) typname
+    from pg_catalog.pg_type join schemas on schemas.oid operator(pg_catalog.=) typnamespace`;
+
+/**
+ * Objects of the platform that its applied migrations have created and that are gone, such as those of a schema that a cleaning script has
+ * dropped. What a migration of the project drops by its name is not missed.
+ */
+export async function findLostObjects(
+  client: pg.ClientBase,
+  histories: readonly MigrationHistory[],
+): Promise<readonly string[]> {
+  const platform = (await releasedMigrations(client, histories)).filter(({ history }) => history === "platform");
+  const defined = platform.flatMap(({ body }) => [...body.matchAll(DEFINITION)].map(([, name]) => name!));
+  if (defined.length === 0) return [];
+  const { rows } = await client.query<{ name: string }>(PRESENT_OBJECTS);
+  const present = new Set(rows.map(({ name }) => name));
+  const lost = defined.filter((name) => !present.has(name));
+  if (lost.length === 0) return lost;
+  const project = histories.find(({ name }) => name === "project");
+  const own = project ? await committedMigrations(project) : [];
+  const dropped = new Set(own.flatMap(({ body }) => [...body.matchAll(PROJECT_DROPS)].map(([, name]) => name)));
+  return lost.filter((name) => !dropped.has(name));
+}
+
+export function explainLostObjects(lost: readonly string[]): string {
+  const shown = lost.slice(0, 5).join(", ");
+  return (
+    `The database has lost ${lost.length} objects that its migrations created (${shown}${lost.length > 5 ? ", …" : ""}). ` +
+    `${commandLine("migrate")} creates them again, without their rows, which a backup has. Then ${commandLine("migrate", "status")} ` +
+    "prints the SQL for your objects that were dropped with them, such as policies."
+  );
+}
+
+/** Executes again the statements of the release that are about lost objects, in their order. Returns what was lost. */
+export async function restoreLostObjects(
+  client: pg.ClientBase,
+  histories: readonly MigrationHistory[],
+): Promise<readonly string[]> {
+  const lost = await findLostObjects(client, histories);
+  if (lost.length === 0) return lost;
+  const mentioned = new RegExp(`(?<![\\w.])(?:${lost.map((name) => name.replace(".", "\\.")).join("|")})(?!\\w)`);
+  await inTransaction(client, async () => {
+    for (const { history, body } of await releasedMigrations(client, histories)) {
+      for (const { sql } of splitStatements(body)) {
+        if (!mentioned.test(sql) || (history === "content" && !WITHOUT_ROWS.test(sql))) continue;
+        const [, name] = FUNCTION.exec(sql) ?? [];
+        // A function that is there may be one of the project, which has replaced it.
+        const isLost = name === undefined || lost.includes(name) || lost.includes(name.split(".")[0]!);
+        if (!isLost && history === "platform") continue;
+        const text = isLost ? sql : sql.replace(/^create or replace /, "create ");
+        await execute(client, text, history === "content" ? null : IS_THERE);
+      }
+    }
+  });
+  return lost;
+}
+
+/** Errors of statements that create what is there already. */
+const IS_THERE: ReadonlySet<string | undefined> = new Set([
+  ...["42701", "42P06", "42P07", "42710", "42723", "42P16", "23505"],
+]);
+
+/** Tolerates these errors, or all: the project may have dropped tables of the example application. */
+async function execute(
+  client: pg.ClientBase,
+  sql: string,
+  tolerated: ReadonlySet<string | undefined> | null,
+): Promise<void> {
+  await client.query("savepoint statement");
+  try {
+    await client.query(sql);
+  } catch (error) {
+    if (tolerated && !tolerated.has((error as pg.DatabaseError).code)) throw error;
+    await client.query("rollback to savepoint statement");
+  }
+}
+
+/** The migrations of the platform and of the example application that the database has. */
+async function releasedMigrations(
+  client: pg.ClientBase,
+  histories: readonly MigrationHistory[],
+): Promise<CommittedMigration[]> {
+  const applied = new Set((await appliedMigrations(client)).map(({ hash }) => hash));
+  const released = histories.filter(({ name }) => name !== "project");
+  return (await Promise.all(released.map(committedMigrations))).flat().filter(({ hash }) => applied.has(hash));
+}
