@@ -39,7 +39,7 @@ export const LONG_TESTS: readonly LongTests[] = [
     files: [
       "test/studio/{access,accessibility,frame,people,protection,running,schema,schema-forms,sign-in,sql}.test.ts",
       "test/studio/tables/{edit/editing,million-rows,tables}.test.ts",
-      "test/journeys/{example,graphiql,pages,reference}.test.ts",
+      "test/journeys/{example,graphiql,pages,reference,supabase-features}.test.ts",
       "test/graphql/server/explorer.test.ts",
       "test/rest-gateway/guide/guide.test.ts",
       "test/rest-gateway/sign-in/account/account-page.test.ts",
