@@ -81,6 +81,7 @@ export const SERVED: Readonly<Record<string, string>> = {
   "[TABLE_PREFIX": "listed",
   storageFolder: "files: an object has an owner, and no address",
   "[FUNCTIONS_PREFIX": "code of the project, which is trusted",
+  mcpFolder: "tools for rows and functions, which the other interfaces serve too",
   adminFolder: "listed",
   "graphql.folders": "listed",
   "realtime.handlersByPath": "channels, which write nothing",
