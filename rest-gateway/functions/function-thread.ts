@@ -36,9 +36,10 @@ const BLOCKED_MS = 300;
 
 /**
  * A loop that calls nothing but V8's own functions, and was optimized while it ran, cannot be interrupted: neither its
- * memory could be measured nor the thread be ended. Without this optimization every loop can.
+ * memory could be measured nor the thread be ended. Without this optimization every loop can. It is of the whole process,
+ * so it is kept while there are no functions.
  */
-setFlagsFromString("--no-use-osr");
+const WITHOUT_LOOPS_OPTIMIZED_WHILE_RUNNING = "--no-use-osr";
 
 type Ping = { readonly at: number; readonly cpu: number };
 
@@ -64,6 +65,7 @@ export class FunctionThread {
     const { source, environment, limits } = options;
     const { name, file, importMap } = source;
     const workerData: ThreadData = { name, entry: pathToFileURL(file).href, importMap };
+    setFlagsFromString(WITHOUT_LOOPS_OPTIMIZED_WHILE_RUNNING);
     this.#worker = new Worker(PROGRAM, {
       name: `function ${name}`,
       workerData,

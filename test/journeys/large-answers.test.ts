@@ -141,7 +141,9 @@ describe("a response that could exhaust the service's memory", () => {
       if (payload) codes.set(id, payload.errors?.[0].extensions.code ?? null);
     }
     wire.close();
-    expect(new Set(codes.values())).toEqual(new Set([null, "SERVICE_UNAVAILABLE"]));
+    // How many are refused depends on how many are in memory at the same time.
+    expect([...new Set(codes.values())].filter((code) => code !== "SERVICE_UNAVAILABLE")).toEqual([null]);
+    expect(await serving.peak()).toBeLessThan(MOST_MIB);
     await expect.poll(async () => (await outcomeOf(ECHOES)).code).toBeNull();
   });
 

@@ -267,6 +267,8 @@ describe("the connection of a statement", () => {
     const lanes = [];
     for (let index = 0; index < 4; index++) lanes.push(await laneOf(0));
     expect(lanes.slice(0, 3)).toEqual(["slow", "slow", "slow"]);
+    // On a busy machine one of these runs may be slow.
+    for (let index = 0; index < 20; index++) await laneOf(0);
     while ((await laneOf(0)) !== "read");
     expect(await laneOf(0.05)).toBe("read");
     expect(await laneOf(0)).toBe("slow");
