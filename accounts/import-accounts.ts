@@ -8,11 +8,11 @@ type ImportedRow = Readonly<Record<string, unknown>>;
 /** Rows of Supabase's `auth.users` and `auth.identities`. */
 export type AccountRows = { readonly users: readonly ImportedRow[]; readonly identities: readonly ImportedRow[] };
 
-type Outcome = "imported" | "known" | "skipped" | "refused" | "no_provider";
+type ImportOutcome = "imported" | "known" | "skipped" | "refused" | "no_provider";
 
 export type ImportReport = {
-  readonly users: Readonly<Partial<Record<Outcome, number>>>;
-  readonly identities: Readonly<Partial<Record<Outcome, number>>>;
+  readonly users: Readonly<Partial<Record<ImportOutcome, number>>>;
+  readonly identities: Readonly<Partial<Record<ImportOutcome, number>>>;
   /** Providers of identities that do not exist here. */
   readonly missingProviders: readonly string[];
   /** Addresses that this service does not accept, or that are taken. */
@@ -40,8 +40,12 @@ export function importAccounts(asOwner: AsOwner, { users, identities }: AccountR
   });
 }
 
-async function outcomeOf(client: pg.ClientBase, statement: string, ...values: readonly unknown[]): Promise<Outcome> {
-  const { rows } = await client.query<{ outcome: Outcome }>(statement, [...values]);
+async function outcomeOf(
+  client: pg.ClientBase,
+  statement: string,
+  ...values: readonly unknown[]
+): Promise<ImportOutcome> {
+  const { rows } = await client.query<{ outcome: ImportOutcome }>(statement, [...values]);
   return rows[0]!.outcome;
 }
 
@@ -51,7 +55,7 @@ async function inOrder<T, R>(items: readonly T[], work: (item: T) => Promise<R>)
   return results;
 }
 
-function countOutcomes(outcomes: readonly Outcome[]): Partial<Record<Outcome, number>> {
+function countOutcomes(outcomes: readonly ImportOutcome[]): Partial<Record<ImportOutcome, number>> {
   return Object.fromEntries([...Map.groupBy(outcomes, (outcome) => outcome)].map(([name, all]) => [name, all.length]));
 }
 

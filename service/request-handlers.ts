@@ -79,7 +79,7 @@ import {
 } from "#rest-gateway/sign-in";
 import { authenticateTableCaller, makeTableInterface } from "#rest-gateway/table";
 import type { Logger } from "#runtime/log";
-import type { AgentServices } from "./agent-services.ts";
+import type { AgentServices } from "./extension-services.ts";
 import type { SignInServices } from "./sign-in-services.ts";
 
 /** The entry point of HTTP requests, and what runs queued requests and function calls. */

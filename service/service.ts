@@ -64,8 +64,7 @@ import {
 import type { ExtendServer } from "#rest-gateway/mcp";
 import { defaultVersion, makeVersionReader } from "#rest-gateway/resource";
 import { warnOfDisplacedTables } from "#rest-gateway/resource/collections";
-import { openAgentServices } from "./agent-services.ts";
-import { functionEnvironment } from "./function-environment.ts";
+import { functionEnvironment, openAgentServices } from "./extension-services.ts";
 import type { MetricsDependencies } from "./metrics.ts";
 import { makeServiceHealth, openOperations, type WorkersState } from "./operations.ts";
 import { makeRequestHandlers, type RequestHandlers } from "./request-handlers.ts";

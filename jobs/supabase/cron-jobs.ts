@@ -127,9 +127,9 @@ export class CronJobs {
   }
 }
 
-type Outcome = { readonly status: "succeeded" | "failed"; readonly message: string };
+type RunOutcome = { readonly status: "succeeded" | "failed"; readonly message: string };
 
-async function runAs(client: pg.Client, username: string, command: string): Promise<Outcome> {
+async function runAs(client: pg.Client, username: string, command: string): Promise<RunOutcome> {
   try {
     await client.query(`set role ${quotedName(username)}`);
     const results = (await client.query(command)) as pg.QueryResult | pg.QueryResult[];

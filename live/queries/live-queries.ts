@@ -7,7 +7,6 @@ import type { ChangeSubscription, CommittedTransaction, ReplicationStream } from
 import { type AwaitVisible, makeAwaitVisible } from "../transaction-visibility.ts";
 import { ChangeMarks, type LiveQueryResult, type MarkedResults } from "./change-marks.ts";
 import { DependencyCache } from "./dependency-cache.ts";
-import { notLive, resultTooLarge, tooManyQueries, tooSlow } from "./live-errors.ts";
 import {
   type LiveEvent,
   type LiveResult,
@@ -373,4 +372,33 @@ function mayRunAgain(error: unknown, failures: number): boolean {
   if (kind === "unavailable" || kind === "timeout") return true;
   const isFinal = kind === "forbidden" || kind === "unauthenticated" || code === "NOT_LIVE";
   return !isFinal && failures < MAX_FAILURES;
+}
+
+/** The query cannot be kept up to date. */
+function notLive(obstacles: readonly string[]): ApiError {
+  const [first] = obstacles;
+  return new ApiError("invalid", "NOT_LIVE", `This query cannot be live: ${first}.`, {
+    details: obstacles.length > 1 ? obstacles.join("; ") : null,
+    hint: "Read it again when you need to, or change what the message names.",
+  });
+}
+
+function tooManyQueries(max: number, whose: "a caller" | "the service"): ApiError {
+  const message =
+    whose === "a caller"
+      ? `A caller can have ${max} live queries open.`
+      : "The service has too many live queries open.";
+  return new ApiError("rateLimited", "RATE_LIMITED", message, { hint: "Close others first.", retryAfterSeconds: 5 });
+}
+
+function resultTooLarge(bytes: number): ApiError {
+  return new ApiError("invalid", "NOT_LIVE", `This query cannot be live: its result is larger than ${bytes} bytes.`, {
+    hint: "Select fewer columns or rows, for example with limit.",
+  });
+}
+
+function tooSlow(milliseconds: number): ApiError {
+  return new ApiError("invalid", "NOT_LIVE", `This query cannot be live: it takes longer than ${milliseconds} ms.`, {
+    hint: "It would run again after each change. Add an index, or select fewer rows.",
+  });
 }

@@ -21,6 +21,8 @@ import { readRowFunctionFindings } from "./row-function-checks.ts";
 import { readScheduleFindings } from "./schedule-checks.ts";
 import { readWebhookFindings } from "./webhook-checks.ts";
 
+export type { DoctorFinding } from "./facts.ts";
+
 const SIGNED_IN = "authenticated";
 
 export type DoctorSubject = {

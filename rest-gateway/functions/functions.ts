@@ -1,14 +1,33 @@
 import { watch } from "node:fs";
+import { extname, join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { Worker } from "node:worker_threads";
 import type { Config } from "#config";
 import type { GatewayResponse, ResponseBody } from "#http";
 import type { FunctionLine } from "#http/observability";
 import type { Logger } from "#runtime/log";
-import { checkFunctions } from "./check-functions.ts";
 import type { FunctionRequest } from "./function-call.ts";
-import { FunctionLog } from "./function-log.ts";
 import { FunctionThread } from "./function-thread.ts";
 import { bootFailed, tooManyFunctions } from "./functions-error.ts";
 import { type FunctionSource, type FunctionSources, findFunctionsFolder, readFunctions } from "./functions-folder.ts";
+import type { LogLevel, ThreadData } from "./thread/messages.ts";
+
+const MAX_LINES = 500;
+const MAX_TEXT = 2_000;
+
+/** The last lines of this process, for Studio. */
+class FunctionLog {
+  readonly #lines: FunctionLine[] = [];
+
+  add(line: Omit<FunctionLine, "at">): void {
+    this.#lines.push({ at: new Date().toISOString(), ...line, text: line.text.slice(0, MAX_TEXT) });
+    if (this.#lines.length > MAX_LINES) this.#lines.shift();
+  }
+
+  list(): readonly FunctionLine[] {
+    return this.#lines;
+  }
+}
 
 type FunctionsSettings = Pick<
   Config,
@@ -177,4 +196,31 @@ export class Functions {
       return () => {};
     }
   }
+}
+
+type FunctionProblem = { readonly name: string; readonly level: LogLevel; readonly text: string };
+
+const CHECK_PROGRAM = join(import.meta.dirname, `thread/check-thread${extname(import.meta.filename)}`);
+
+/** Reads the imports of all files, without running them. A function with an error does not start. */
+function checkFunctions(sources: readonly FunctionSource[]): Promise<readonly FunctionProblem[]> {
+  const functions: readonly ThreadData[] = sources.map(({ name, file, importMap }) => ({
+    name,
+    entry: pathToFileURL(file).href,
+    importMap,
+  }));
+  const worker = new Worker(CHECK_PROGRAM, {
+    workerData: functions,
+    env: {},
+    execArgv: ["--experimental-vm-modules"],
+    stdout: true,
+    stderr: true,
+  });
+  worker.unref();
+  return new Promise((resolve, reject) => {
+    worker
+      .on("message", resolve)
+      .on("error", reject)
+      .on("exit", () => resolve([]));
+  });
 }

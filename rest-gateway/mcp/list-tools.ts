@@ -1,10 +1,10 @@
+import { createHash } from "node:crypto";
 import { type Catalog, exposedSchemas, type Routine } from "#catalog";
 import type { Config } from "#config";
 import { makeSchemaOfType, readComment, type VisibleTable, viewSchema } from "#rest-gateway/openapi";
 import { GENERIC_TOOLS } from "./generic-tools.ts";
 import type { McpGrants } from "./grants.ts";
 import type { GenericToolName, McpSchema, McpSurface, McpTool, ToolAnnotations, ToolDescription } from "./surface.ts";
-import { ToolNames } from "./tool-names.ts";
 import {
   CALL_RESULT,
   checkTexts,
@@ -20,6 +20,25 @@ import {
   writeResult,
 } from "./tool-schemas.ts";
 import { type TableVerb, verbsOf } from "./verbs.ts";
+
+const LONGEST = 64;
+
+/** Names that all clients accept: letters, digits, `_` and `-`, at most 64. Names that would be equal differ at their end. */
+class ToolNames {
+  readonly #used = new Set<string>();
+
+  add(wanted: string): string {
+    const plain = wanted.replaceAll(/[^A-Za-z0-9_-]/g, "_");
+    const isExact = plain === wanted && plain.length <= LONGEST && !this.#used.has(plain);
+    const name = isExact ? plain : `${plain.slice(0, LONGEST - 9)}_${hashOf(wanted)}`;
+    this.#used.add(name);
+    return name;
+  }
+}
+
+function hashOf(text: string): string {
+  return createHash("sha256").update(text).digest("hex").slice(0, 8);
+}
 
 /** With more, models choose badly and the list fills their context: then tools take the table as an argument. */
 export const MOST_TOOLS = 60;

@@ -1,5 +1,4 @@
-import type { Authenticator, Caller } from "#accounts/identity";
-import { callerKey } from "#accounts/identity";
+import { type Authenticator, type Caller, callerKey } from "#accounts/identity";
 import type { Catalog } from "#catalog";
 import type { Config } from "#config";
 import {
@@ -24,7 +23,6 @@ import type { CallAudit } from "./call-audit.ts";
 import { callTool, type RunTableRequest, type ToolResult } from "./call-tool.ts";
 import { grantsOf } from "./grants.ts";
 import { makeSurface } from "./list-tools.ts";
-import { makeOriginCheck } from "./mcp-origin.ts";
 import { type ExtendServer, type McpSdk, type McpSession, makeProtocolServer } from "./protocol-server.ts";
 import { RunningCalls } from "./running-calls.ts";
 import { readShortCall, shortResponse } from "./short-call.ts";
@@ -239,4 +237,33 @@ export function toMcpErrorResponse({ status, code, message, hint, headers }: Htt
   const text = hint === null ? message : `${message} ${hint}`;
   const error = { code: code === PARSE_ERROR ? -32700 : -32000, message: text, data: { code } };
   return jsonResponse(status, { jsonrpc: "2.0", id: null, error }, headers);
+}
+
+type OriginDependencies = {
+  readonly config: Pick<Config, "host" | "publicUrl">;
+  readonly csrf: Pick<CsrfProtection, "isAllowedOrigin">;
+};
+
+const LOOPBACK_NAME = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/i;
+
+/**
+ * A page of another site that has let its name point to this machine (DNS rebinding) sends its own name as `Host`. A
+ * service that only this machine can reach, or that knows its public address, accepts no other names.
+ */
+function makeOriginCheck({ config: { host, publicUrl }, csrf }: OriginDependencies) {
+  const publicName = publicUrl === null ? null : new URL(publicUrl).hostname;
+  const knowsNames = publicName !== null || LOOPBACK_NAME.test(host) || host === "::1";
+  const isKnownName = (name: string) => name === publicName || LOOPBACK_NAME.test(name);
+  return ({ headers }: Pick<GatewayRequest, "headers">): void => {
+    const name = URL.parse(`http://${headers.host ?? ""}`)?.hostname ?? "";
+    if (knowsNames && !isKnownName(name)) {
+      throw new HttpError(403, "PERMISSION_DENIED", "This service is not known by the name in the header Host.", {
+        hint: "Set PUBLIC_URL to the address that clients use.",
+      });
+    }
+    if (headers.origin === undefined || csrf.isAllowedOrigin(headers)) return;
+    throw new HttpError(403, "PERMISSION_DENIED", "Pages of this origin may not use /mcp.", {
+      hint: "Add the origin to CORS_ORIGINS.",
+    });
+  };
 }

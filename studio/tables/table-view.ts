@@ -1,16 +1,20 @@
 import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { explainRequest } from "../access/access-api.ts";
 import type { DatabaseDescription, DescribedTable } from "../api/catalog.ts";
-import type { TableRow } from "../api/rest-query.ts";
+import { type TableRow, tablePath } from "../api/rest-query.ts";
+import { Button } from "../components/button.ts";
 import { DataGrid } from "../components/data-grid.ts";
 import type { GridColumn } from "../components/grid-columns.ts";
 import type { GridControl } from "../components/grid-cursor.ts";
 import type { GridCell } from "../components/grid-keys.ts";
 import { useGridRows } from "../components/grid-rows.ts";
+import { Notice } from "../components/notice.ts";
+import { useLoaded } from "../components/use-loaded.ts";
 import { location, navigate } from "../frame/router.ts";
 import { type Children, html } from "../html.ts";
+import { ADMINISTRATOR, allowAdministrators } from "../schema/forms/policy-sql.ts";
 import { useStore } from "../store.ts";
 import { texts } from "../texts.ts";
-import { AdministratorNotice, isHiddenFromAdministrator } from "./administrator-notice.ts";
 import { cellContent } from "./cell-content.ts";
 import { ColumnMenu } from "./column-menu.ts";
 import { EditingToolbar, useEditingView } from "./edit/editing-view.ts";
@@ -21,7 +25,7 @@ import { ReferencePreview } from "./reference-preview.ts";
 import { addressOf, foreignKeyOf, referencedRow } from "./references.ts";
 import { RowDetails } from "./row-details.ts";
 import type { RowWindows } from "./row-windows.ts";
-import { TableErrors } from "./table-errors.ts";
+import { GrantDialog, TableErrors, WhyLink } from "./table-errors.ts";
 import { TableToolbar } from "./table-toolbar.ts";
 import { type TableColumns, useColumns } from "./use-columns.ts";
 import { useTableRows } from "./use-table-rows.ts";
@@ -201,4 +205,30 @@ function addressBehind(
   const key = column && foreignKeyOf(table, column.id);
   const reference = key && row && referencedRow(catalog, key, row);
   return reference ? addressOf(reference) : null;
+}
+
+/** Whether the rows that an administrator sees and changes here depend on policies that were written for others. */
+function isHiddenFromAdministrator(table: DescribedTable, role: string): boolean {
+  return role === ADMINISTRATOR && table.lacks_administrator_policy;
+}
+
+type AdministratorNoticeProps = { readonly table: DescribedTable; readonly onGranted: () => void };
+
+/** How many rows are hidden from administrators, and the policy that shows them. */
+function AdministratorNotice({ table, onGranted }: AdministratorNoticeProps) {
+  const [isApplying, setApplying] = useState(false);
+  const { schema, name } = table;
+  const { value } = useLoaded(
+    (signal) => explainRequest({ path: tablePath(name), schema, as: { role: ADMINISTRATOR } }, signal),
+    [schema, name],
+  );
+  if (!value) return null;
+  const { visible = 0, total = 0, is_partial: isPartial = false } = value;
+  return html`
+    <${Notice}>
+      <p>${texts.tables.noAdministratorPolicy({ visible, total, isPartial })} <${WhyLink} table=${table} /></p>
+      <div class="row"><${Button} size="small" onClick=${() => setApplying(true)}>${texts.tables.applyGrant}<//></div>
+    <//>
+    ${isApplying && html`<${GrantDialog} table=${name} sql=${allowAdministrators(table)} onClose=${() => setApplying(false)} onGranted=${onGranted} />`}
+  `;
 }

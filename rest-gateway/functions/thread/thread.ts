@@ -1,8 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { inspect } from "node:util";
 import { parentPort, workerData } from "node:worker_threads";
-import { captureConsole } from "./captured-console.ts";
-import { installFetch } from "./decoded-fetch.ts";
+import { captureConsole, installFetch } from "./changed-globals.ts";
 import { makeDenoNamespace, type Served, type ServeHandler } from "./deno-namespace.ts";
 import type { ThreadData, ThreadOrder, ThreadReport } from "./messages.ts";
 import { installModuleHooks } from "./module-hooks.ts";

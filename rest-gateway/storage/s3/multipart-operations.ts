@@ -1,13 +1,13 @@
 import { randomUUID } from "node:crypto";
 import { Readable } from "node:stream";
+import { type Caller, quotaKey } from "#accounts/identity";
 import type { BytePart, FileStore } from "#files";
 import type { GatewayResponse } from "#http";
 import { asLogin } from "#postgres/database";
-import { keepFile, type UnfinishedUpload, type UploadPart } from "../object-rows.ts";
-import { ownerOf } from "../storage-request.ts";
+import { keepFile, type ObjectAddress, type UnfinishedUpload, type UploadPart } from "../object-rows.ts";
+import { ownerOf, type StorageRequest } from "../storage-request.ts";
 import { keepObject, newObject, termsOf, type UploadRight } from "../upload.ts";
 import { checkType } from "../upload-body.ts";
-import { beginUpload, callerOf, endUpload } from "./begun-uploads.ts";
 import { checkSourceCondition, readWriteCondition } from "./conditions.ts";
 import { describeContent, readObjectHeaders } from "./object-headers.ts";
 import { openPayload, type Payload } from "./payload.ts";
@@ -213,4 +213,37 @@ async function chooseParts(request: S3Request, { id }: UnfinishedUpload): Promis
 
 async function* joinParts(parts: readonly UploadPart[], store: FileStore): AsyncGenerator<Buffer> {
   for (const { content } of parts) yield* readContent(content, null, store);
+}
+
+/** An upload in parts. */
+type BegunUpload = {
+  readonly id: string;
+  readonly address: ObjectAddress;
+  readonly about: unknown;
+  /** Of the object. */
+  readonly maxBytes: number;
+};
+
+const BEGIN = "select null from content_service.begin_upload($1, $2, $3, $4, $5, $6, $7, $8)";
+const END = "select null from content_service.end_upload($1)";
+
+/** Who may go on with an upload in parts. */
+function callerOf(caller: Caller): string {
+  return `${caller.role} ${ownerOf(caller) ?? ""}`;
+}
+
+/** Throws if the caller has too many that are not finished, or too large ones. */
+async function beginUpload(
+  { rows, caller, connection }: Pick<StorageRequest, "rows" | "caller" | "connection">,
+  { id, address, about, maxBytes }: BegunUpload,
+): Promise<void> {
+  await rows.asService(BEGIN, [
+    ...[id, callerOf(caller), quotaKey(caller, () => connection().address), caller.role],
+    ...[address.bucket, address.name, JSON.stringify(about), String(maxBytes)],
+  ]);
+}
+
+/** It does not count any more. */
+async function endUpload({ rows }: Pick<StorageRequest, "rows">, id: string): Promise<void> {
+  await rows.asService(END, [id]);
 }

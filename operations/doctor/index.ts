@@ -1,2 +1,0 @@
-export { collectFindings } from "./collect-findings.ts";
-export type { DoctorFinding } from "./facts.ts";
