@@ -1,4 +1,4 @@
-// Patroni's leader is ended again and again under load, once for each way of connecting: nothing acknowledged may be lost.
+// Patroni's leader is ended again and again under load, once for each route to it: nothing acknowledged may be lost.
 
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -54,24 +54,24 @@ type Options = {
   readonly print: (line: string) => void;
 };
 
-/** Ends the leader again and again, with one gateway and its clients for each way of connecting. */
+/** Ends the leader again and again, with one gateway and its clients for each route to it. */
 export async function runFailovers(cluster: PatroniCluster, options: Options): Promise<FailoverRun> {
   await using opened = new AsyncDisposableStack();
-  const ways: Readonly<Record<string, Settings>> = { "several hosts": cluster.hosts, HAProxy: cluster.haproxy };
+  const routes: Readonly<Record<string, Settings>> = { "several hosts": cluster.hosts, HAProxy: cluster.haproxy };
   const served = await Promise.all(
-    Object.entries(ways).map(async ([way, settings]) => {
-      const log = join(cluster.folder, `gateway ${way}.log`);
+    Object.entries(routes).map(async ([route, settings]) => {
+      const log = join(cluster.folder, `gateway ${route}.log`);
       const gateway = opened.use(await startGateway(settings, await freePort(), log));
-      const traffic = opened.adopt(await startTraffic(gateway.url, way), (each) => each.close());
-      return { way, gateway, traffic };
+      const traffic = opened.adopt(await startTraffic(gateway.url, route), (each) => each.close());
+      return { route, gateway, traffic };
     }),
   );
   const failovers = await endLeaders(cluster, options);
   await Promise.all(served.map(({ traffic }) => traffic.quiet()));
   await cluster.healthy();
   const findings: Record<string, Findings> = {};
-  for (const { way, traffic } of served) findings[way] = await checkRows(cluster, traffic, failovers);
-  const ended = served.flatMap(({ way, gateway }) => (gateway.exitCode() === null ? [] : [way]));
+  for (const { route, traffic } of served) findings[route] = await checkRows(cluster, traffic, failovers);
+  const ended = served.flatMap(({ route, gateway }) => (gateway.exitCode() === null ? [] : [route]));
   return { failovers, findings, copies: await cluster.copies(), ended };
 }
 
@@ -148,9 +148,9 @@ async function checkRows(cluster: PatroniCluster, traffic: Traffic, failovers: r
 /** What must not happen, where it did, with how often. */
 export function faultsOf({ failovers, findings, ended }: FailoverRun): Record<string, number> {
   const counts = Object.entries(findings).flatMap(
-    ([way, { lost, duplicates, refusedAndWritten, hanging, repeated, missedSilently, invented }]) =>
+    ([route, { lost, duplicates, refusedAndWritten, hanging, repeated, missedSilently, invented }]) =>
       Object.entries({ lost, duplicates, refusedAndWritten, hanging, repeated, missedSilently, invented }).map(
-        ([name, count]): [string, number] => [`${way}: ${name}`, count],
+        ([name, count]): [string, number] => [`${route}: ${name}`, count],
       ),
   );
   const sessions = failovers.reduce((sum, { sessionsOnStandbys }) => sum + sessionsOnStandbys, 0);
@@ -164,15 +164,15 @@ const spread = (values: readonly number[]) =>
 
 /** A table of Markdown, for docs/high-availability.md. */
 export function describe({ failovers, findings, copies, ended }: FailoverRun): string[] {
-  const ways = Object.keys(findings);
+  const routes = Object.keys(findings);
   const row = (name: string, cell: (found: Findings) => string | number) =>
-    `| ${name} | ${ways.map((way) => cell(findings[way]!)).join(" | ")} |`;
+    `| ${name} | ${routes.map((route) => cell(findings[route]!)).join(" | ")} |`;
   const kinds = (Object.keys(KINDS) as Kind[]).filter((kind) => failovers.some((failover) => failover.kind === kind));
   const own = (kind: Kind) => failovers.filter((each) => each.kind === kind).map((each) => each.promotedAt - each.at);
   const of = (values: readonly number[], kind: Kind) => values.filter((_, index) => failovers[index]!.kind === kind);
   return [
-    `| | ${ways.join(" | ")} |`,
-    `| --- |${" --- |".repeat(ways.length)}`,
+    `| | ${routes.join(" | ")} |`,
+    `| --- |${" --- |".repeat(routes.length)}`,
     ...kinds.flatMap((kind) => [
       row(`${KINDS[kind]}: times`, () => own(kind).length),
       row(`${kind}: until another leader, Patroni's own (median / worst)`, () => spread(own(kind))),
@@ -203,9 +203,9 @@ export function describe({ failovers, findings, copies, ended }: FailoverRun): s
     row("sessions left on a standby", () => failovers.reduce((sum, each) => sum + each.sessionsOnStandbys, 0)),
     row("standbys that could not follow and were copied again", () => copies),
     row("gateways that ended", () => ended.length),
-    ...ways.flatMap((way) =>
-      Object.entries(findings[way]!.failures).map(([failure, times]) => `  ${way}: ${times} x ${failure}`),
+    ...routes.flatMap((route) =>
+      Object.entries(findings[route]!.failures).map(([failure, times]) => `  ${route}: ${times} x ${failure}`),
     ),
-    ...ways.flatMap((way) => findings[way]!.details.map((detail) => `  ${way}: ${detail}`)),
+    ...routes.flatMap((route) => findings[route]!.details.map((detail) => `  ${route}: ${detail}`)),
   ];
 }

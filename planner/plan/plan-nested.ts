@@ -131,7 +131,7 @@ class NestedPlanner {
   }
 
   #add(rows: NestedTable, links: readonly LinkSource[]): InsertDraft {
-    const setting = `engine.nested_${this.inserts.length + 1}`;
+    const setting = `planner.nested_${this.inserts.length + 1}`;
     const insert = new InsertDraft({
       rows,
       links,

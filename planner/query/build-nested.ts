@@ -19,7 +19,7 @@ const WRITTEN_CTE = sql`"written"`;
 const EQUALS = sql`=`;
 
 /** What fails a nested insert; Postgres repeats it in the message (see `guardColumn`). */
-export const NESTED_GUARD = /engine\.nested (?<problem>dropped|null|differs) (?<row>\d+)(?: (?<column>\d+))?/;
+export const NESTED_GUARD = /planner\.nested (?<problem>dropped|null|differs) (?<row>\d+)(?: (?<column>\d+))?/;
 
 /** Inserts rows in the order of the payload, which is that in which RETURNING has them, and saves their keys. */
 export function buildNestedInsert(plan: NestedInsertPlan): StatementTemplate {
@@ -70,10 +70,10 @@ export function buildSavedRows(change: ChangePlan & { kind: "nested insert" }, r
 /** Rows that a trigger has dropped would shift the keys of all that follow, and a missing key would link to no row. */
 function guardColumn({ saved, required }: NestedInsertPlan): Sql {
   const sent = sql`pg_catalog.json_array_length(${PAYLOAD_JSON})`;
-  const dropped = sql`when pg_catalog.count(*) <> ${sent} then pg_catalog.current_setting('engine.nested dropped ' || pg_catalog.count(*)::pg_catalog.text)`;
+  const dropped = sql`when pg_catalog.count(*) <> ${sent} then pg_catalog.current_setting('planner.nested dropped ' || pg_catalog.count(*)::pg_catalog.text)`;
   const missing = saved.columns.flatMap(({ name }, index) => {
     if (!required.includes(name)) return [];
-    const problem = sql`'engine.nested null ' || pg_catalog.count(${keyName(index)})::pg_catalog.text || ${literal(` ${index}`)}`;
+    const problem = sql`'planner.nested null ' || pg_catalog.count(${keyName(index)})::pg_catalog.text || ${literal(` ${index}`)}`;
     return [
       sql`when pg_catalog.count(${keyName(index)}) <> pg_catalog.count(*) then pg_catalog.current_setting(${problem})`,
     ];
@@ -110,7 +110,7 @@ function columnValue(column: NestedColumn, index: number, { records, ordinal }: 
   const type = catalogSql(sqlType);
   const values = sources.map((source) => linkedValue(source, type));
   const all = confirmed === null ? values : [...values, identifier(records.alias, confirmed)];
-  const row = sql`'engine.nested differs ' || ${identifier(records.alias, ordinal)}::pg_catalog.text || ${literal(` ${index}`)}`;
+  const row = sql`'planner.nested differs ' || ${identifier(records.alias, ordinal)}::pg_catalog.text || ${literal(` ${index}`)}`;
   const checks = all.flatMap((value, at) =>
     all.slice(at + 1).map((other) => {
       const isDifferent = sql`not (${value} ${operatorIn(column.operatorSchema, EQUALS)} ${other})`;

@@ -33,8 +33,8 @@ const RESET = makeConstantStep("reset all", { sync: false });
 const RESET_WITHIN: BatchStep = { ...RESET };
 const BEGIN = makeConstantStep("begin", { sync: false });
 /** At the end of a subtransaction, unlike after SET LOCAL, Postgres restores whether the transaction may write. */
-const BEGIN_READ_ONLY = ["savepoint engine_read", "set transaction read only"].map(makeStepBeside);
-const END_READ_ONLY = makeStepBeside("release savepoint engine_read");
+const BEGIN_READ_ONLY = ["savepoint read_only_steps", "set transaction read only"].map(makeStepBeside);
+const END_READ_ONLY = makeStepBeside("release savepoint read_only_steps");
 const BEGIN_ISOLATED = {
   "read committed": makeConstantStep("begin isolation level read committed", { sync: false }),
   "repeatable read": makeConstantStep("begin isolation level repeatable read", { sync: false }),

@@ -40,12 +40,12 @@ import { combinedPacing, type StatementPacing, type StatementShape, type Stateme
 
 /** The caller's function may have changed the role, so the current role is saved and restored. */
 const BECOME_LOGIN: Statement = {
-  text: `select pg_catalog.set_config('engine.role', pg_catalog.current_setting('role'), true),
+  text: `select pg_catalog.set_config('login.role', pg_catalog.current_setting('role'), true),
     pg_catalog.set_config('role', 'none', true)`,
   values: [],
 };
 const BECOME_CALLER: Statement = {
-  text: "select pg_catalog.set_config('role', pg_catalog.current_setting('engine.role'), true)",
+  text: "select pg_catalog.set_config('role', pg_catalog.current_setting('login.role'), true)",
   values: [],
 };
 

@@ -99,7 +99,7 @@ function makeRecorder(client: pg.ClientBase, statements: Statement[]): CallerDat
   };
 }
 
-/** Runs a statement without parsing values, like the engine. */
+/** Runs a statement without parsing values, like the service. */
 async function runStatement(client: pg.ClientBase, { text, values }: Statement): Promise<StatementResult> {
   const types = { getTypeParser: () => (value: unknown) => value };
   const { rows, rowCount } = await client.query({ text, values: [...values], rowMode: "array", types: types as never });

@@ -48,7 +48,7 @@ test("a function is defined once, but for those of accounts that the example app
   expect(replaced.map(([name]) => name).sort()).toEqual(home.split(" ").map((name) => `auth.${name}`));
 });
 
-test("every error code that SQL raises is in db/README.md, with the status that the engine maps it to", async () => {
+test("every error code that SQL raises is in db/README.md, with its status", async () => {
   const readme = await readFile(new URL("README.md", db), "utf8");
   const documented = new Map(
     [...readme.matchAll(/^\| `(\w{5})` \| (\d{3}) \|/gm)].map(([, code, status]) => [code, status]),

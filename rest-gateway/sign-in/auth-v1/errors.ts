@@ -136,13 +136,13 @@ const CREDENTIAL_TRANSLATIONS: Readonly<Record<CredentialErrorReason, ErrorTrans
   tokenOfOtherType: BAD_JWT,
 };
 
-/** The message is that of the engine; GoTrue quotes it if it has no words of its own for the reason. */
+/** The message is that of `accounts`; GoTrue quotes it if it has no words of its own for the reason. */
 export function credentialRejected(reason: CredentialErrorReason, message = ""): HttpError {
   const [status, code, text] = CREDENTIAL_TRANSLATIONS[reason];
   return authError(status, code, text ?? `invalid JWT: unable to parse or verify signature, ${message}`);
 }
 
-/** GoTrue's status, code and message for errors of the engine. */
+/** GoTrue's status, code and message for errors of `accounts`. */
 const TRANSLATIONS: Readonly<Record<string, ErrorTranslation>> = {
   INVALID_CREDENTIALS: [400, "invalid_credentials", "Invalid login credentials"],
   ACCOUNT_DISABLED: [400, "user_banned", "User is banned"],

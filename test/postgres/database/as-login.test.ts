@@ -89,7 +89,7 @@ describe("a statement of the login role in a caller's transaction", () => {
 
   test("leaves no settings on the connection", async () => {
     await opened.database.transaction(alice, (query) => asLogin(query)(NOTE));
-    const seen = await opened.database.run(alice, sql("select current_setting('engine.role', true), current_user"));
+    const seen = await opened.database.run(alice, sql("select current_setting('login.role', true), current_user"));
     expect(["", null]).toContain(seen.rows[0]![0]);
     expect(seen.rows[0]![1]).toBe("authenticated");
   });
