@@ -38,12 +38,12 @@ export class EarlySchema {
       documents: {
         *read(text) {
           const checked = yield* documents.read(text);
-          if (!visibility.showsDocument(checked.document)) throw undecided();
+          if (!visibility.showsDocument(checked.document)) throw new UndecidedOperation();
           return {
             ...checked,
             checkVariables(operation, variables) {
               checked.checkVariables(operation, variables);
-              if (!visibility.showsVariables(operation, variables)) throw undecided();
+              if (!visibility.showsVariables(operation, variables)) throw new UndecidedOperation();
             },
           };
         },
@@ -52,7 +52,9 @@ export class EarlySchema {
   });
 }
 
-/** Never sent: the answer is that of the schema before. */
-function undecided(): GraphqlRefusal {
-  return new GraphqlRefusal([new GraphQLError("The schema of the role decides")]);
+/** Never sent: the schema of the role decides, when it is built. */
+export class UndecidedOperation extends GraphqlRefusal {
+  constructor() {
+    super([new GraphQLError("The schema of the role decides")]);
+  }
 }

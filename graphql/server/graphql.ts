@@ -239,6 +239,7 @@ function makeExecution(
     stages: makeOperationStages({
       schemaOf: (role) => keeper.current(role),
       upcomingSchemaOf: (role) => keeper.upcoming(role),
+      whenBuilt: () => keeper.whenBuilt(),
       introspection,
       database,
       events,

@@ -30,6 +30,8 @@ const BUILD_ALLOWANCE_MS = 30_000;
 const MAX_OUTDATED_MS = 20_000;
 /** The number of roles whose schemas are prepared before a new schema is served. */
 const MAX_PREPARED_ROLES = 4;
+/** How long an operation waits for a build whose schema may allow it. */
+const MAX_BUILD_WAIT_MS = 10_000;
 /** How many builds an operation waits for: one fails if a change of the database meets its statements. */
 const MAX_AWAITED_BUILDS = 3;
 /** How long a start waits for the first schema, which takes longer with thousands of tables. The other interfaces do not need it. */
@@ -42,6 +44,8 @@ export class SchemaKeeper {
   #served: RoleSchemas | null = null;
   /** Of a build that runs. */
   #early: EarlySchema | null = null;
+  /** Until a build is over that was not given up. */
+  #building: PromiseWithResolvers<void> | null = null;
   #fault: Error | null = null;
   #omitted: readonly OmittedObject[] = [];
   readonly #knownFaults: KnownBuildFaults = new Map();
@@ -87,6 +91,11 @@ export class SchemaKeeper {
   /** The schema that is being built, for operations that the current one refuses. Null when there is none, or not yet. */
   upcoming(role: string): ServedSchema | null {
     return this.#early?.schemaOf(role) ?? null;
+  }
+
+  /** Resolves when the running build is over, or after a while. */
+  async whenBuilt(): Promise<void> {
+    await Promise.race([this.#building?.promise, sleep(MAX_BUILD_WAIT_MS, undefined, { ref: false })]);
   }
 
   /** A different object for each schema. */
@@ -142,6 +151,7 @@ export class SchemaKeeper {
     const startedAt = performance.now();
     const build = new AbortController();
     this.#build = build;
+    this.#building ??= Promise.withResolvers();
     this.#isBuildOutdated = false;
     try {
       this.#served = await this.#makeSchemas(AbortSignal.any([this.#closing.signal, build.signal]));
@@ -157,6 +167,8 @@ export class SchemaKeeper {
       if (!build.signal.aborted) {
         this.#finishedBuilds++;
         this.#early = null;
+        this.#building?.resolve();
+        this.#building = null;
         this.#outdatedSince = this.#isBuildOutdated ? performance.now() : 0;
       }
     }

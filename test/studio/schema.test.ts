@@ -66,7 +66,7 @@ describeInBrowser("the schema page", () => {
 
   test("objects of the service are listed only when they are asked for", async () => {
     await show("/studio/schema");
-    const tables = ["auth/users", "api/webhooks", "private/tasks"].map((name) =>
+    const tables = ["auth/users", "api/webhooks", "content_service/tasks"].map((name) =>
       page.locator(`a[href="/studio/schema/table/${name}"]`),
     );
     const find = (text: string) => page.getByLabel("Search all objects").fill(text);

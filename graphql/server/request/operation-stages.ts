@@ -2,6 +2,7 @@ import { callerKey } from "#accounts/identity";
 import { ResponseBudget } from "#postgres/database";
 import { runLongWork, runToCompletion, type Stepwise } from "#runtime/concurrency";
 import { GraphqlRefusal } from "../documents.ts";
+import { UndecidedOperation } from "../early-schema.ts";
 import type { ServedSchema } from "../role-schemas.ts";
 import type {
   OperationDependencies,
@@ -17,7 +18,7 @@ import { run } from "./run.ts";
 
 /** The stages of operations over HTTP and WebSocket, with what all of them share. */
 export function makeOperationStages(dependencies: OperationDependencies): OperationStages {
-  const { schemaOf, upcomingSchemaOf, byteLimits } = dependencies;
+  const { schemaOf, upcomingSchemaOf, whenBuilt, byteLimits } = dependencies;
   const shared: SharedBudgets = {
     rows: new ResponseBudget(byteLimits.together),
     responses: new ResponseBudget(byteLimits.answers),
@@ -28,22 +29,21 @@ export function makeOperationStages(dependencies: OperationDependencies): Operat
       const isLong = isLongDocument(parameters);
       const planWith = (served: ServedSchema) =>
         take(plan(dependencies, shared, served, parameters, requestInfo, isLong), isLong, requestInfo);
-      return recover(
-        () => {
-          const served = schemaOf(role);
-          return served instanceof Promise ? served.then(planWith) : planWith(served);
-        },
-        (refusal) => {
-          const upcoming = isInvalidOperation(refusal) ? upcomingSchemaOf(role) : null;
-          if (!upcoming) throw refusal;
-          return recover(
-            () => planWith(upcoming),
-            () => {
-              throw refusal;
-            },
-          );
-        },
-      );
+      const planNow = () => {
+        const served = schemaOf(role);
+        return served instanceof Promise ? served.then(planWith) : planWith(served);
+      };
+      return recover(planNow, (refusal) => {
+        const upcoming = isInvalidOperation(refusal) ? upcomingSchemaOf(role) : null;
+        if (!upcoming) throw refusal;
+        return recover(
+          () => planWith(upcoming),
+          (early) => {
+            if (!(early instanceof UndecidedOperation)) throw refusal;
+            return whenBuilt().then(planNow);
+          },
+        );
+      });
     },
     query: (planned) => take(query(dependencies.compilation, planned), planned.isLong, planned.requestInfo),
     run: (planned, bound) => run(dependencies, planned, bound),

@@ -89,6 +89,8 @@ export type OperationDependencies = {
   readonly schemaOf: (role: string) => ServedSchema | Promise<ServedSchema>;
   /** The schema that is being built, for operations that the current one refuses. */
   readonly upcomingSchemaOf: (role: string) => ServedSchema | null;
+  /** Resolves when it is served, or after a while. */
+  readonly whenBuilt: () => Promise<void>;
   readonly introspection: IntrospectionAccess;
   readonly database: Database;
   readonly events: RowEventHub;
