@@ -43,6 +43,9 @@ const OTHER_TIMERS: Readonly<Record<string, string>> = {
   "realtime/presence.ts": "looks at presences, in memory",
   "http/drain.ts": "ends with the service",
   "http/request-body.ts": "resumes sockets, in memory",
+  "rest-gateway/functions/function-thread.ts": "measures a thread while it works",
+  "rest-gateway/functions/functions.ts": "ends idle threads",
+  "rest-gateway/mcp/protocol-server.ts": "reports the progress of one call",
 };
 
 test("whatever is done at intervals is background work of the supervisor, or cannot end", () => {
