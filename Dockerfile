@@ -16,7 +16,6 @@ COPY accounts accounts
 COPY catalog catalog
 COPY cluster cluster
 COPY config config
-COPY files files
 COPY graphql graphql
 COPY http http
 COPY jobs jobs
