@@ -8,28 +8,30 @@ export type NoticeProps = {
   readonly title?: string;
   /** Shown with its code and hint. */
   readonly error?: Error | null;
+  /** Where the children say what to do. */
+  readonly hidesHint?: boolean;
   readonly onRetry?: () => void;
   readonly children?: Children;
 };
 
 /** A message within the page: an error of the service, or what to know. */
-export function Notice({ kind = "info", title, error, onRetry, children }: NoticeProps) {
+export function Notice({ kind = "info", title, error, hidesHint = false, onRetry, children }: NoticeProps) {
   return html`
     <div class=${`notice ${kind}`} role=${kind === "error" ? "alert" : "note"}>
       ${title && html`<p class="notice-title">${title}</p>`}
-      ${error && html`<${ErrorText} error=${error} />`}
+      ${error && html`<${ErrorText} error=${error} hidesHint=${hidesHint} />`}
       ${children}
       ${onRetry && html`<${Button} size="small" onClick=${onRetry}>${texts.components.retry}<//>`}
     </div>
   `;
 }
 
-function ErrorText({ error }: { error: Error }) {
+function ErrorText({ error, hidesHint }: { error: Error; hidesHint: boolean }) {
   if (!(error instanceof ServiceError)) return html`<p>${error.message}</p>`;
   return html`
     <p>${error.message}</p>
     ${error.details && html`<p>${error.details}</p>`}
-    ${error.hint && html`<p>${error.hint}</p>`}
+    ${!hidesHint && error.hint && html`<p>${error.hint}</p>`}
     <p class="quiet">${texts.components.errorCode(error.code)}</p>
   `;
 }

@@ -37,7 +37,7 @@ export function TableErrors({ catalog, windows, role, table, explainsHidden }: T
   if (!(error instanceof Error)) return null;
   const isForbidden = error instanceof ServiceError && error.code === "42501";
   return html`
-    <${Notice} kind="error" error=${error} onRetry=${() => windows.retry()}>
+    <${Notice} kind="error" error=${error} hidesHint=${isForbidden} onRetry=${() => windows.retry()}>
       ${isForbidden && html`<${RefusedRead} catalog=${catalog} message=${error.message} role=${role} table=${table} onGranted=${() => windows.retry()} />`}
     <//>
   `;

@@ -272,9 +272,8 @@ describeInBrowser("the tables of Studio", () => {
 
   test("are refused with the privilege that is missing, at the table that it is missing at", async () => {
     await visit("/studio/tables/public/front");
-    // What the page before showed may still be leaving.
-    await page.getByText('grant select on "public"."behind" to "admin";').first().waitFor();
-    await until(async () => (await page.getByText("grant select").count()) === 1);
+    await page.getByText('grant select on "public"."behind" to "admin";').waitFor();
+    expect(await page.getByText("grant select").count()).toBe(1);
     await page.getByRole("button", { name: "Apply…" }).click();
     await page.getByRole("dialog").getByRole("button", { name: "Run", exact: true }).click();
     await showsIds(page, ["7"]);
