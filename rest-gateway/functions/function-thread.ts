@@ -31,6 +31,8 @@ const BOOT_MS = 30_000;
 const MEGABYTE = 2 ** 20;
 /** At its own limit V8 may abort the whole process. Ours is checked every CHECK_MS, in which no function takes so much. */
 const HEAP_RESERVE_MEGABYTES = 4096;
+/** So much of buffers that are used no more V8 lets wait until it collects them. */
+const UNCOLLECTED_MEGABYTES = 64;
 /** Without a response to a ping for this long, the event loop of the thread is blocked. */
 const BLOCKED_MS = 300;
 
@@ -252,7 +254,8 @@ export class FunctionThread {
     if (this.#reason !== null) return;
     const { memoryMegabytes, cpuSeconds } = this.#options.limits;
     const used = cpu.user + cpu.system;
-    if (heap.used_heap_size + heap.external_memory > memoryMegabytes * MEGABYTE) {
+    const buffers = Math.max(0, heap.external_memory - UNCOLLECTED_MEGABYTES * MEGABYTE);
+    if (heap.used_heap_size + buffers > memoryMegabytes * MEGABYTE) {
       this.#endOverLimit(`takes more than ${memoryMegabytes} MB of memory, and is ended`);
     } else if (this.#isReady && this.#ping === null) {
       this.#ping = { at: performance.now(), cpu: used };
