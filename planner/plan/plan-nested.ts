@@ -244,12 +244,14 @@ class InsertDraft {
     const isNamed = rows.columns.has(name);
     const isGiven = isNamed || rows.rows.some(({ nulls }) => nulls.has(name));
     const missingValue = planMissingValue(column, rows.table);
+    const isLinked = (row: number) => sources.some(({ pointers }) => pointers[row] !== null);
+    // Postgres requires privileges on the functions of a default that is in the statement, also if no row uses it.
+    const usesDefault =
+      (missingAsDefault || !isNamed) &&
+      rows.rows.some(({ values, nulls }, row) => !values.has(name) && !nulls.has(name) && !isLinked(row));
     const record =
-      isGiven && !isAlwaysLinked
-        ? planRecordColumn(column, missingAsDefault || !isNamed ? missingValue : null, context.catalog)
-        : null;
-    const confirmedValue = (row: number) =>
-      sources.some(({ pointers }) => pointers[row] !== null) ? (rows.rows[row]!.values.get(name) ?? null) : null;
+      isGiven && !isAlwaysLinked ? planRecordColumn(column, usesDefault ? missingValue : null, context.catalog) : null;
+    const confirmedValue = (row: number) => (isLinked(row) ? (rows.rows[row]!.values.get(name) ?? null) : null);
     const isConfirmed = isNamed && rows.rows.some((_row, index) => confirmedValue(index) !== null);
     const confirmed = isConfirmed
       ? {

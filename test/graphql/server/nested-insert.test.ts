@@ -26,6 +26,10 @@ const TABLES = `
   create table public.people (id int generated always as identity primary key, name text not null, boss_id int references public.people);
   create table public.slots (code text not null unique, person_id int not null references public.people);
   comment on table public.slots is '@nestedInsert forward';
+  create function hidden.next_number() returns int language sql as 'select 1';
+  revoke execute on function hidden.next_number() from public;
+  create table public.badges (number int primary key default hidden.next_number(), person_id int not null references public.people);
+  comment on table public.badges is '@nestedInsert forward';
   create function hidden.before_line() returns trigger language plpgsql as $$ begin
     if new.place = 13 then return null; end if;
     if new.place = 14 then raise exception 'No such place' using errcode = 'P0001'; end if;
@@ -46,7 +50,7 @@ const TABLES = `
   comment on table public.order_tags is '@nestedInsert';
   comment on constraint people_boss_id_fkey on public.people is '@nestedInsert';
   grant usage on schema public to authenticated, clerk;
-  grant select, insert on public.orders, public.lines, public.tags, public.order_tags, public.people, public.slots to authenticated;
+  grant select, insert on public.orders, public.lines, public.tags, public.order_tags, public.people, public.slots, public.badges to authenticated;
   grant select (id, name, since, address), insert (name, since, address) on public.customers to authenticated;
   grant select, insert on public.orders, public.tags to clerk;
   grant select on public.lines, public.customers to clerk;
@@ -68,7 +72,7 @@ describe.each(["on", "off"])("a creation with related rows, with GRAPHQL_COMPILE
   afterAll(() => served.stop());
   beforeEach(() =>
     served.sql(
-      "truncate public.customers, public.orders, public.lines, public.tags, public.order_tags, public.people, public.slots",
+      "truncate public.customers, public.orders, public.lines, public.tags, public.order_tags, public.people, public.slots, public.badges",
     ),
   );
 
@@ -218,6 +222,13 @@ describe.each(["on", "off"])("a creation with related rows, with GRAPHQL_COMPILE
     );
     expect(errors[0].extensions.code).toBe("PERMISSION_DENIED");
     expect(await countRows()).toBe(0);
+  });
+
+  test("needs the privileges of a default only where a row has no value for the column", async () => {
+    const create = (input: string) =>
+      served.ask(`mutation { createBadge(input: { ${input} person: { name: "Ada" } }) { number } }`, user);
+    expect(await create("number: 7,")).toMatchObject({ data: { createBadge: { number: "7" } } });
+    expect((await create("")).errors[0].extensions.code).toBe("PERMISSION_DENIED");
   });
 
   test("refuses a foreign key that is not that of the related row", async () => {
