@@ -1,4 +1,3 @@
-import { toDataURL } from "qrcode";
 import { type AsOwner, inOwnerTransaction } from "#postgres/database";
 import { ApiError } from "#runtime";
 import { wrongCode } from "./auth-errors.ts";
@@ -146,6 +145,7 @@ export class Factors {
 
 async function toEnrolment(secret: string, issuer: string, username: string): Promise<FactorEnrolment> {
   const uri = totpUri(secret, issuer, username);
+  const { toDataURL } = await import("qrcode");
   return { secret, uri, qrCode: await toDataURL(uri) };
 }
 

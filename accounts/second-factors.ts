@@ -3,7 +3,6 @@ import type {
   PublicKeyCredentialRequestOptionsJSON,
 } from "@simplewebauthn/server";
 import type pg from "pg";
-import { toString as toQrCode } from "qrcode";
 import { type AsOwner, inOwnerTransaction } from "#postgres/database";
 import { matchTimeStep, newTotpSecret, normalizeTotpCode, totpUri } from "./factor-codes.ts";
 import { CLIENT_INFO_SQL, type ClientInfo, clientInfoParameter } from "./identity/client-info.ts";
@@ -250,6 +249,7 @@ async function toTotpKey(secret: string, issuer: string, username: string): Prom
 
 /** Clients put the text into a data: URL, where a # would begin the fragment. */
 async function toQrCodeSvg(text: string): Promise<string> {
+  const { toString: toQrCode } = await import("qrcode");
   const svg = await toQrCode(text, { type: "svg" });
   return svg.replaceAll("#ffffff", "white").replaceAll("#000000", "black").trim();
 }

@@ -1,15 +1,14 @@
 import { isIP } from "node:net";
-import {
-  type AuthenticationResponseJSON,
-  generateAuthenticationOptions,
-  generateRegistrationOptions,
-  type PublicKeyCredentialCreationOptionsJSON,
-  type PublicKeyCredentialRequestOptionsJSON,
-  type RegistrationResponseJSON,
-  verifyAuthenticationResponse,
-  verifyRegistrationResponse,
+import type {
+  AuthenticationResponseJSON,
+  PublicKeyCredentialCreationOptionsJSON,
+  PublicKeyCredentialRequestOptionsJSON,
+  RegistrationResponseJSON,
 } from "@simplewebauthn/server";
 import type { Config } from "#config";
+
+/** Loaded at first use: its parsers of certificates are a tenth of all modules. */
+const loadLibrary = () => import("@simplewebauthn/server");
 
 /** ES256, EdDSA and RS256: what all authenticators have one of. */
 const ALGORITHMS = [-7, -8, -257];
@@ -89,7 +88,8 @@ export function makeWebAuthn({ config, siteUrl }: WebAuthnOptions): WebAuthn {
   });
 
   return {
-    registrationOptions({ uuid, username }, existing, purpose) {
+    async registrationOptions({ uuid, username }, existing, purpose) {
+      const { generateRegistrationOptions } = await loadLibrary();
       return generateRegistrationOptions({
         rpName: config.jwtIssuer,
         rpID: rpId(),
@@ -101,14 +101,16 @@ export function makeWebAuthn({ config, siteUrl }: WebAuthnOptions): WebAuthn {
         supportedAlgorithmIDs: ALGORITHMS,
       });
     },
-    requestOptions(known, purpose) {
+    async requestOptions(known, purpose) {
+      const { generateAuthenticationOptions } = await loadLibrary();
       return generateAuthenticationOptions({
         rpID: rpId(),
         allowCredentials: known.map(toDescriptor),
         userVerification: selectionFor(purpose).userVerification,
       });
     },
-    verifyRegistration(response, challenge, purpose) {
+    async verifyRegistration(response, challenge, purpose) {
+      const { verifyRegistrationResponse } = await loadLibrary();
       return nullOnError(async () => {
         const { verified, registrationInfo } = await verifyRegistrationResponse({
           ...expectations(response, challenge, purpose),
@@ -128,7 +130,8 @@ export function makeWebAuthn({ config, siteUrl }: WebAuthnOptions): WebAuthn {
         };
       });
     },
-    verifyUse(response, challenge, key, purpose) {
+    async verifyUse(response, challenge, key, purpose) {
+      const { verifyAuthenticationResponse } = await loadLibrary();
       return nullOnError(async () => {
         const { verified, authenticationInfo } = await verifyAuthenticationResponse({
           ...expectations(response, challenge, purpose),

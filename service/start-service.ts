@@ -9,17 +9,12 @@ import { withServiceClient } from "#postgres/client";
 import { commandLine } from "#runtime";
 import { makeLogger, standardOutput } from "#runtime/log";
 import { acceptsStartArguments } from "./cli/command.ts";
-import {
-  CLOSE_TIMEOUT_MS,
-  exitAfter,
-  keepYoungGenerationMemory,
-  reportFailure,
-} from "./processes/process-lifecycle.ts";
+import { CLOSE_TIMEOUT_MS, exitAfter, reportFailure } from "./processes/process-lifecycle.ts";
+import { growYoungGeneration } from "./processes/young-generation.ts";
 import type { RunningService } from "./service.ts";
 
 const startedAt = performance.now();
 if (!acceptsStartArguments(process.argv.slice(2))) process.exit();
-keepYoungGenerationMemory();
 /** `npm run dev`: the files in `current/` are applied whenever they change. */
 const isDevelopment = process.argv.includes("--dev");
 const { config, warnings } = readConfigOrExit();
@@ -70,6 +65,7 @@ try {
     ...{ log, report, onFatalError },
     ...(isDevelopment && { onMigrated: applyCurrentMigrations, migrationWatch: () => migrationWatch }),
   });
+  growYoungGeneration();
   await printBanner(service);
 } catch (error) {
   reportFailure(error);

@@ -109,7 +109,7 @@ export function makeFederation(options: FederationOptions) {
       const provider = await providers.find(name);
       if (provider.kind !== "saml")
         throw new ApiError("notFound", "RESOURCE_NOT_FOUND", "This provider does not use SAML.");
-      return asProviderError(() => makeSamlProtocol(provider, urlsOf(provider)).metadata);
+      return asProviderError(() => makeSamlProtocol(provider, urlsOf(provider)).metadata());
     },
   };
 }

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { promisify } from "node:util";
 import { inflateRaw } from "node:zlib";
-import { type CacheProvider, type Profile, SAML, type SamlConfig, ValidateInResponseTo } from "@node-saml/node-saml";
+import type { CacheProvider, Profile, SAML, SamlConfig } from "@node-saml/node-saml";
 import { ApiError } from "#runtime";
 import { assertionInvalid } from "./federation-errors.ts";
 import type {
@@ -24,28 +24,36 @@ import {
   rootAttribute,
 } from "./saml-message.ts";
 
+/** Loaded at first use: most deployments have no SAML provider. */
+const loadLibrary = () => import("@node-saml/node-saml");
+
 const LOGOUT_PARAMETERS: readonly string[] = ["SAMLRequest", "SAMLResponse", "RelayState", "SigAlg", "Signature"];
 const STRONG_SIGNATURE = /#rsa-sha(256|384|512)$/;
 /** The maximum age of a logout request. */
 const MAX_LOGOUT_AGE_MS = 5 * 60_000;
 
 export type SamlProtocol = ProviderProtocol & {
-  /** The service provider's metadata document. */
-  readonly metadata: string;
+  /** Returns the service provider's metadata document. */
+  metadata(): Promise<string>;
 };
 
 /** A SAML 2.0 service provider (web browser SSO): requests by redirect, responses by POST, signed assertions only. */
 export function makeSamlProtocol(provider: Provider, serviceUrls: ServiceUrls): SamlProtocol {
   const { issuer, settings } = provider;
-  const saml = (more?: Partial<SamlConfig>) => new SAML({ ...samlConfiguration(provider, serviceUrls), ...more });
+  const openSaml = async (more?: Partial<SamlConfig>) => {
+    const { SAML } = await loadLibrary();
+    return new SAML({ ...samlConfiguration(provider, serviceUrls), ...more });
+  };
   return {
-    get metadata() {
-      return saml().generateServiceProviderMetadata(null, settings.certificate ?? null);
+    async metadata() {
+      const saml = await openSaml();
+      return saml.generateServiceProviderMetadata(null, settings.certificate ?? null);
     },
 
     async startSignIn(state) {
       const requestId = `_${randomBytes(20).toString("hex")}`;
-      const address = await saml({ generateUniqueId: () => requestId }).getAuthorizeUrlAsync(state, undefined, {});
+      const saml = await openSaml({ generateUniqueId: () => requestId });
+      const address = await saml.getAuthorizeUrlAsync(state, undefined, {});
       return { url: address, checks: { nonce: null, codeVerifier: null, requestId } };
     },
 
@@ -65,10 +73,11 @@ export function makeSamlProtocol(provider: Provider, serviceUrls: ServiceUrls): 
         spNameQualifier: SPNameQualifier,
         ...(sessionIndex !== null && { sessionIndex }),
       };
-      return saml().getLogoutUrlAsync(user as Profile, state, {});
+      const saml = await openSaml();
+      return saml.getLogoutUrlAsync(user as Profile, state, {});
     },
 
-    readLogout: (callback) => readLogoutMessage(saml(), callback, serviceUrls.signedOut),
+    readLogout: async (callback) => readLogoutMessage(await openSaml(), callback, serviceUrls.signedOut),
   };
 }
 
@@ -86,6 +95,7 @@ async function readResponse(
 ): Promise<ExternalIdentity> {
   const xml = decodeMessage(SAMLResponse);
   checkResponse(xml, serviceUrls.callback);
+  const { SAML, ValidateInResponseTo } = await loadLibrary();
   const saml = new SAML({
     ...samlConfiguration(provider, serviceUrls),
     validateInResponseTo: ValidateInResponseTo.always,

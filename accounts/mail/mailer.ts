@@ -1,7 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { access, constants, mkdir, rm, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { createTransport } from "nodemailer";
 import { type Config, ConfigError } from "#config";
 import type { Logger } from "#runtime/log";
 
@@ -19,6 +18,9 @@ export type Mailer = {
 };
 
 type MailSettings = Pick<Config, "smtpUrl" | "mailFrom" | "mailDir" | "nodeEnv" | "dataDir">;
+
+/** Loaded with the first e-mail. */
+const loadLibrary = () => import("nodemailer");
 
 const DEFAULT_SENDER = "no-reply@localhost";
 const CONNECT_TIMEOUT_MS = 10_000;
@@ -71,6 +73,18 @@ export function makeMailer(
 }
 
 function smtpMailer(url: string, from: string): Mailer {
+  let transport: ReturnType<typeof openSmtpTransport> | null = null;
+  return {
+    async send(message) {
+      transport ??= openSmtpTransport(url);
+      await (await transport).sendMail(toMailOptions(message, from));
+    },
+    close: () => void transport?.then((opened) => opened.close()),
+  };
+}
+
+async function openSmtpTransport(url: string) {
+  const { createTransport } = await loadLibrary();
   const transport = createTransport({
     url,
     pool: true,
@@ -82,26 +96,16 @@ function smtpMailer(url: string, from: string): Mailer {
     disableUrlAccess: true,
   });
   transport.use("stream", refuseOtherRecipients);
-  return {
-    send: async (message) => void (await transport.sendMail(toMailOptions(message, from))),
-    close: () => transport.close(),
-  };
+  return transport;
 }
 
 /** Writes each e-mail as an .eml file, which mail programs can open. */
 function folderMailer(folder: string, from: string, log: Pick<Logger, "info">): Mailer {
-  const composer = createTransport({ streamTransport: true, buffer: true, newline: "windows" });
-  // Quoted-printable would break long links over several lines, so that they could not be copied from the file.
-  composer.use("stream", ({ message }, done) => {
-    for (const part of [message, ...(message as unknown as MessagePart).childNodes]) {
-      part.getTransferEncoding = () => "8bit";
-    }
-    done();
-  });
-  composer.use("stream", refuseOtherRecipients);
+  let composer: ReturnType<typeof openComposer> | null = null;
   return {
     async send(message) {
-      const { message: bytes } = await composer.sendMail(toMailOptions(message, from));
+      composer ??= openComposer();
+      const { message: bytes } = await (await composer).sendMail(toMailOptions(message, from));
       const file = join(
         await createMailFolder(folder),
         `${new Date().toISOString().replaceAll(":", "")}-${randomUUID()}.eml`,
@@ -117,6 +121,20 @@ function folderMailer(folder: string, from: string, log: Pick<Logger, "info">): 
     },
     close() {},
   };
+}
+
+async function openComposer() {
+  const { createTransport } = await loadLibrary();
+  const composer = createTransport({ streamTransport: true, buffer: true, newline: "windows" });
+  // Quoted-printable would break long links over several lines, so that they could not be copied from the file.
+  composer.use("stream", ({ message }, done) => {
+    for (const part of [message, ...(message as unknown as MessagePart).childNodes]) {
+      part.getTransferEncoding = () => "8bit";
+    }
+    done();
+  });
+  composer.use("stream", refuseOtherRecipients);
+  return composer;
 }
 
 /** The text and the HTML of an e-mail that has both are its child nodes. */

@@ -1,7 +1,7 @@
 import { Readable } from "node:stream";
-import { MemoryLocker, type Server } from "@tus/server";
+import type { Locker, Server } from "@tus/server";
 import type { GatewayResponse } from "#http";
-import { openResumableServer, type ResumableServices } from "./resumable-server.ts";
+import type { ResumableServices } from "./resumable-server.ts";
 import { STORAGE_PREFIX, type StorageHandler, type StorageRequest, type StorageRoutes } from "./storage-request.ts";
 
 const PATH = "/upload/resumable";
@@ -22,10 +22,13 @@ export const SIGNED_RESUMABLE_ROUTES = routesOf(SIGNED_PATH);
 /** Uploads in several requests, by the protocol TUS 1.0.0. */
 export function resumableRoutes(services: Pick<ResumableServices, "store" | "keys" | "config">): StorageRoutes {
   // Of requests to this process. Two processes that write to the same upload write the same bytes.
-  const locker = new MemoryLocker();
+  let locker: Locker | null = null;
   const handle =
     (base: string): StorageHandler =>
     async (request) => {
+      // The library is loaded with the first such upload.
+      const { makeLocker, openResumableServer } = await import("./resumable-server.ts");
+      locker ??= makeLocker();
       const opened = openResumableServer(request, { ...services, locker, path: `${STORAGE_PREFIX}${base}` });
       const response = await opened.server.handleWeb(toWebRequest(request));
       if (opened.failure !== null) throw opened.failure;

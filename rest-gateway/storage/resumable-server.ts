@@ -1,5 +1,5 @@
 import type { Readable } from "node:stream";
-import { DataStore, ERRORS, type Locker, Server, Upload } from "@tus/server";
+import { DataStore, ERRORS, type Locker, MemoryLocker, Server, Upload } from "@tus/server";
 import { quotaKey } from "#accounts/identity";
 import type { UnfinishedUploads } from "#files";
 import { HttpError } from "#http";
@@ -37,6 +37,8 @@ export type ResumableServer = {
   /** What the gateway explains. */
   failure: unknown;
 };
+
+export const makeLocker = () => new MemoryLocker();
 
 /** The protocol for one request, whose caller's policies decide. */
 export function openResumableServer(request: StorageRequest, services: ResumableServices): ResumableServer {

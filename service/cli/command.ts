@@ -1,6 +1,7 @@
 import { parseArgs } from "node:util";
 import { type Config, readConfig } from "#config";
 import { commandLine, ExplainedError, isExplained } from "#runtime";
+import { growYoungGeneration } from "../processes/young-generation.ts";
 
 export class UsageError extends ExplainedError {
   override name = "UsageError";
@@ -22,6 +23,7 @@ type CommandDefinition = {
 
 /** Runs a command: handles `--help`, reads the settings, prints errors and sets the exit code. */
 export async function runCommand({ usage, options = {}, passThrough = false, run }: CommandDefinition): Promise<void> {
+  growYoungGeneration();
   try {
     const { values, positionals } = passThrough ? passArguments() : parseCommandLine(options);
     if (values.help) {

@@ -1,5 +1,6 @@
 import { enableCompileCache } from "node:module";
 import { join, sep } from "node:path";
+import { fixYoungGeneration } from "../processes/young-generation.ts";
 
 /**
  * Keeps compiled code and stripped types for the next start, also that of workers, which takes 40 % less processor time
@@ -11,4 +12,6 @@ const [root] = import.meta.dirname.split(`${sep}node_modules${sep}`);
 const isInstalled = root !== import.meta.dirname;
 const packages = join(isInstalled ? root! : join(import.meta.dirname, "../.."), "node_modules");
 process.env.NODE_COMPILE_CACHE ??= join(packages, ".cache/content-service");
+// Here, because V8 accepts only code that was compiled with the same options: those of commands, of the service and of workers.
+fixYoungGeneration();
 enableCompileCache(process.env.NODE_COMPILE_CACHE);

@@ -1,5 +1,4 @@
 import { inspect } from "node:util";
-import { setFlagsFromString } from "node:v8";
 import { isExplained } from "#runtime";
 import { standardError } from "#runtime/log";
 
@@ -19,12 +18,4 @@ export function exitAfter(milliseconds: number): void {
     process.exit(1);
   };
   setTimeout(end, milliseconds).unref();
-}
-
-/**
- * Makes V8 keep the memory of its young generation between scavenges. Returning it to the system and faulting it in again,
- * many times per second, costs 5 % of a small request.
- */
-export function keepYoungGenerationMemory(): void {
-  setFlagsFromString("--lazy-new-space-shrinking");
 }

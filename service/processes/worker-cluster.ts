@@ -2,6 +2,7 @@ import cluster, { type Worker } from "node:cluster";
 import { once } from "node:events";
 import { extname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { pathToFileURL } from "node:url";
 import { openWalArchive, type ServedPostgres, startPostgres } from "#cluster";
 import type { WalArchiveState } from "#cluster/wal-archive";
 import { type Config, isEmbedded, MIN_POOL_SIZE } from "#config";
@@ -274,7 +275,10 @@ export class WorkerCluster {
 }
 
 /** With this file's extension: .ts in the source tree, .js in the package. */
-const WORKER_PROGRAM = join(import.meta.dirname, `worker${extname(import.meta.filename)}`);
+const EXTENSION = extname(import.meta.filename);
+const WORKER_PROGRAM = join(import.meta.dirname, `worker${EXTENSION}`);
+/** Loaded before the program. */
+const COMPILE_CACHE = pathToFileURL(join(import.meta.dirname, `../cli/compile-cache${EXTENSION}`)).href;
 /** A worker that has not exited this long after its own time limit is killed. */
 const KILL_GRACE_MS = 1_000;
 /** A query that is not answered within this time is answered with undefined. */
@@ -315,7 +319,7 @@ export class ManagedWorker {
 
   constructor(drainTimeout: number, events: WorkerEvents) {
     // SIGUSR1 is handled by this process; in a worker it would open Node's inspector while the modules load.
-    const execArgv = [...process.execArgv, "--disable-sigusr1"];
+    const execArgv = [...process.execArgv, "--disable-sigusr1", "--import", COMPILE_CACHE];
     cluster.setupPrimary({ exec: WORKER_PROGRAM, execArgv, args: [], serialization: "advanced" });
     this.#worker = cluster.fork();
     this.#passed = rescueConnections(this.#worker);

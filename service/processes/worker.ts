@@ -6,10 +6,10 @@ import type { HandlePeerMessage, PeerTopic, PeerWorkers } from "#runtime/concurr
 import { makeLogger } from "#runtime/log";
 import type { WorkersState } from "../operations.ts";
 import { type Service, startService } from "../service.ts";
-import { CLOSE_TIMEOUT_MS, exitAfter, keepYoungGenerationMemory, reportFailure } from "./process-lifecycle.ts";
+import { CLOSE_TIMEOUT_MS, exitAfter, reportFailure } from "./process-lifecycle.ts";
 import type { WorkerMessage, WorkerReport } from "./worker-cluster.ts";
+import { growYoungGeneration } from "./young-generation.ts";
 
-keepYoungGenerationMemory();
 let service: Service | null = null;
 let drainTimeout = 0;
 let isStopping = false;
@@ -114,6 +114,7 @@ async function serve(message: WorkerMessage & { kind: "serve" }): Promise<void> 
       everywhere,
       ...(schemaPatienceMs !== undefined && { schemaTimeoutMs: schemaPatienceMs }),
     });
+    growYoungGeneration();
     report({ kind: "serving", url: service.url });
   } catch (error) {
     reportFailure(error);

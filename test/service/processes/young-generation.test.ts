@@ -3,10 +3,27 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
 
-const MODULE = join(import.meta.dirname, "../../../service/processes/process-lifecycle.ts");
+const MODULE = join(import.meta.dirname, "../../../service/processes/young-generation.ts");
+const MEBIBYTE = 2 ** 20;
 
-test("this version of V8 supports the flag", async () => {
-  const program = `import { keepYoungGenerationMemory } from ${JSON.stringify(MODULE)}; keepYoungGenerationMemory();`;
-  const result = await promisify(execFile)(process.execPath, ["--input-type=module", "--eval", program]);
-  expect(result).toEqual({ stdout: "", stderr: "" });
+/** Prints the size of the young generation after allocations that survive: before and after it may grow. */
+const PROGRAM = `
+  import { getHeapSpaceStatistics } from "node:v8";
+  import { fixYoungGeneration, growYoungGeneration } from ${JSON.stringify(MODULE)};
+  const size = () => getHeapSpaceStatistics().find(({ space_name }) => space_name === "new_space").space_size;
+  const survivors = [];
+  const allocate = () => { for (let count = 0; count < 500_000; count++) survivors.push({ count, text: "row " + count }); };
+  fixYoungGeneration();
+  allocate();
+  const fixed = size();
+  growYoungGeneration();
+  allocate();
+  console.log(JSON.stringify({ fixed, grown: size() }));`;
+
+test("the young generation grows only once the service has started", async () => {
+  const { stdout, stderr } = await promisify(execFile)(process.execPath, ["--input-type=module", "--eval", PROGRAM]);
+  expect(stderr).toBe("");
+  const { fixed, grown } = JSON.parse(stdout);
+  expect(fixed).toBeLessThan(8 * MEBIBYTE);
+  expect(grown).toBeGreaterThan(16 * MEBIBYTE);
 });
