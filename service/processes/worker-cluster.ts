@@ -1,23 +1,18 @@
-import cluster, { type Worker } from "node:cluster";
-import { once } from "node:events";
-import { extname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { pathToFileURL } from "node:url";
-import { openWalArchive, type ServedPostgres, startPostgres } from "#cluster";
+import { openWalArchive, startPostgres } from "#cluster";
 import type { WalArchiveState } from "#cluster/wal-archive";
 import { type Config, isEmbedded, MIN_POOL_SIZE } from "#config";
 import type { ServiceOperations } from "#http/admin";
-import { type ProcessMetrics, type SharedActivity, sumCounters } from "#http/observability";
-import { checkListenAddress, type DrainMode } from "#http/serving";
+import { type ProcessMetrics, sumCounters } from "#http/observability";
+import { checkListenAddress } from "#http/serving";
 import { bringUpToDate } from "#migrate";
 import { packageProgram } from "#runtime";
-import { type PeerTopic, retryDelay } from "#runtime/concurrency";
+import { retryDelay } from "#runtime/concurrency";
 import type { Logger } from "#runtime/log";
-import type { WorkersState } from "../operations.ts";
 import type { RunningService, ServiceOptions } from "../service.ts";
-import { type PassedConnections, rescueConnections } from "./passed-connections.ts";
-import { CLOSE_TIMEOUT_MS } from "./process-lifecycle.ts";
+import { ManagedWorker } from "./managed-worker.ts";
 import { followSharedListener } from "./shared-listener.ts";
+import type { PeerMessage, PostgresAccess, WorkerOptions, WorkerQuery } from "./worker-messages.ts";
 
 const MIN_RESTART_DELAY_MS = 250;
 const MAX_RESTART_DELAY_MS = 30_000;
@@ -99,7 +94,7 @@ export function divideAmongWorkers(config: Config): Config {
   };
 }
 
-export type WorkerClusterOptions = {
+type WorkerClusterOptions = {
   /** The settings of a worker. */
   readonly config: Config;
   readonly log: Pick<Logger, "info" | "warn" | "error">;
@@ -108,7 +103,7 @@ export type WorkerClusterOptions = {
 };
 
 /** A fixed number of workers. Restarts workers that exit unexpectedly, and can replace all of them one by one. */
-export class WorkerCluster {
+class WorkerCluster {
   readonly #options: WorkerClusterOptions;
   readonly #size: number;
   readonly #workers = new Set<ManagedWorker>();
@@ -272,232 +267,4 @@ export class WorkerCluster {
     const fault = isShort ? `${serving} of ${this.#size} workers are serving.` : null;
     for (const worker of this.#workers) worker.send({ kind: "workers", state: { serving, fault } });
   }
-}
-
-/** With this file's extension: .ts in the source tree, .js in the package. */
-const EXTENSION = extname(import.meta.filename);
-const WORKER_PROGRAM = join(import.meta.dirname, `worker${EXTENSION}`);
-/** Loaded before the program. */
-const COMPILE_CACHE = pathToFileURL(join(import.meta.dirname, `../cli/compile-cache${EXTENSION}`)).href;
-/** A worker that has not exited this long after its own time limit is killed. */
-const KILL_GRACE_MS = 1_000;
-/** A query that is not answered within this time is answered with undefined. */
-const REPLY_TIMEOUT_MS = 5_000;
-/** The same for messages between workers, which the sender may wait for. */
-const DELIVERY_TIMEOUT_MS = 250;
-
-type WorkerEvents = {
-  /** A step of the worker's start, for the operator. */
-  readonly onStep: (step: string) => void;
-  /** Resolves when the other workers have handled the message. */
-  readonly publish: (message: PeerMessage) => Promise<void>;
-  /** The answers of all workers. */
-  readonly queryAll: (name: keyof SharedActivity) => Promise<readonly unknown[]>;
-};
-
-/** A worker process, from the primary's point of view. */
-export class ManagedWorker {
-  readonly startedAt = performance.now();
-  /** Resolves with the worker's address when it serves; rejects if it exits before. */
-  readonly serving: Promise<string>;
-  /** Resolves with the exit code or signal. */
-  readonly ended: Promise<string>;
-  /** Resolves when it needs no new connections, because it stops, or has exited. */
-  readonly readyToClose: Promise<void>;
-  /** As it has reported them last. */
-  metrics: ProcessMetrics = [];
-  isServing = false;
-  isStopping = false;
-  readonly #worker: Worker;
-  readonly #events: WorkerEvents;
-  readonly #passed: PassedConnections;
-  readonly #whenReadyToClose = Promise.withResolvers<void>();
-  readonly #whenServing = Promise.withResolvers<string>();
-  readonly #pendingReplies = new Map<number, (answer: unknown) => void>();
-  #nextRequestId = 0;
-  readonly #stopTimeoutMs: number;
-
-  constructor(drainTimeout: number, events: WorkerEvents) {
-    // SIGUSR1 is handled by this process; in a worker it would open Node's inspector while the modules load.
-    const execArgv = [...process.execArgv, "--disable-sigusr1", "--import", COMPILE_CACHE];
-    cluster.setupPrimary({ exec: WORKER_PROGRAM, execArgv, args: [], serialization: "advanced" });
-    this.#worker = cluster.fork();
-    this.#passed = rescueConnections(this.#worker);
-    this.#events = events;
-    this.#stopTimeoutMs = drainTimeout * 1000 + CLOSE_TIMEOUT_MS + KILL_GRACE_MS;
-    this.#worker.on("message", (message: unknown) => {
-      // Other libraries use the same channel.
-      if (isReport(message)) this.#handle(message);
-    });
-    this.ended = once(this.#worker, "exit").then(([code, signal]) =>
-      signal ? `signal ${signal}` : `exit code ${code}`,
-    );
-    this.readyToClose = Promise.race([this.#whenReadyToClose.promise, this.ended.then(() => {})]);
-    this.serving = Promise.race([this.#whenServing.promise, this.ended.then(throwEndedEarly)]);
-    this.serving.catch(() => {});
-  }
-
-  get id(): number {
-    return this.#worker.id;
-  }
-
-  /** Whether it has yet to take connections. */
-  get isPassedConnections(): boolean {
-    return this.#passed.count() > 0;
-  }
-
-  serve(options: WorkerOptions): void {
-    this.send({ kind: "serve", worker: this.id, ...options });
-  }
-
-  /** An error is ignored: the worker has exited, and `ended` says so. */
-  send(message: WorkerMessage): void {
-    this.#worker.send(message, () => {});
-  }
-
-  /** Asks the worker for its state; undefined if it does not answer in time. */
-  query<W extends WorkerQuery>(name: W): Promise<Awaited<ReturnType<ServiceOperations[W]>> | undefined> {
-    const answer = this.#request((id) => ({ kind: "query", id, name }), REPLY_TIMEOUT_MS);
-    return answer as Promise<Awaited<ReturnType<ServiceOperations[W]>> | undefined>;
-  }
-
-  /** Resolves when the worker has handled another one's message. */
-  async deliver(message: PeerMessage): Promise<void> {
-    await this.#request((id) => ({ kind: "peer", id, ...message }), DELIVERY_TIMEOUT_MS);
-  }
-
-  /** A worker that does not answer keeps its last metrics, so that no counter falls. */
-  async measure(): Promise<void> {
-    if (this.isServing) this.metrics = (await this.query("measure"))?.flat() ?? this.metrics;
-  }
-
-  /** Resolves when the worker has exited; kills it if it hangs. */
-  async stop(departure: DrainMode): Promise<void> {
-    this.isStopping = true;
-    this.send({ kind: "stop", departure });
-    const killTimer = setTimeout(() => this.#worker.process.kill("SIGKILL"), this.#stopTimeoutMs);
-    await this.ended;
-    clearTimeout(killTimer);
-  }
-
-  async #request(toMessage: (id: number) => WorkerMessage, timeoutMs: number): Promise<unknown> {
-    const id = this.#nextRequestId++;
-    const { promise, resolve } = Promise.withResolvers<unknown>();
-    this.#pendingReplies.set(id, resolve);
-    const timer = setTimeout(() => resolve(undefined), timeoutMs);
-    this.send(toMessage(id));
-    const answer = await promise;
-    clearTimeout(timer);
-    this.#pendingReplies.delete(id);
-    return answer;
-  }
-
-  #handle(message: WorkerReport): void {
-    switch (message.kind) {
-      case "serving":
-        this.isServing = true;
-        this.#whenServing.resolve(message.url);
-        break;
-      case "ready to close":
-        this.#whenReadyToClose.resolve();
-        break;
-      case "step":
-        this.#events.onStep(message.step);
-        break;
-      case "reply":
-        this.#pendingReplies.get(message.id)?.(message.answer);
-        break;
-      case "publish":
-        void this.#publish(message);
-        break;
-      case "query all":
-        void this.#queryAll(message);
-        break;
-      case "last metrics":
-        this.metrics = message.metrics;
-    }
-  }
-
-  async #queryAll({ id, name }: WorkerReport & { kind: "query all" }): Promise<void> {
-    this.send({ kind: "answers", id, answers: await this.#events.queryAll(name) });
-  }
-
-  async #publish({ id, topic, content }: WorkerReport & { kind: "publish" }): Promise<void> {
-    await this.#events.publish({ sender: this.id, topic, content });
-    this.send({ kind: "published", id });
-  }
-}
-
-function throwEndedEarly(reason: string): never {
-  throw new Error(`A worker exited before it was serving (${reason}); see its output above.`);
-}
-
-/** A message from one worker to the others. */
-type PeerMessage = { readonly sender: number; readonly topic: PeerTopic; readonly content: unknown };
-
-/** A message from the primary to a worker. */
-export type WorkerMessage =
-  | ({ readonly kind: "serve"; readonly worker: number } & WorkerOptions)
-  | { readonly kind: "workers"; readonly state: WorkersState }
-  | { readonly kind: "wal archive"; readonly state: WalArchiveState }
-  /** Asks for the worker's state, for an operator. */
-  | { readonly kind: "query"; readonly id: number; readonly name: WorkerQuery }
-  | ({ readonly kind: "peer"; readonly id: number } & PeerMessage)
-  | { readonly kind: "peer exit"; readonly worker: number }
-  /** The other workers have handled the message. */
-  | { readonly kind: "published"; readonly id: number }
-  /** The answers of all workers to a query of this one. */
-  | { readonly kind: "answers"; readonly id: number; readonly answers: readonly unknown[] }
-  | { readonly kind: "stop"; readonly departure: DrainMode }
-  /** All workers are ready to close. */
-  | { readonly kind: "hold requests" }
-  /** No new connections come. */
-  | { readonly kind: "close server" };
-
-/** How a worker is started. */
-export type WorkerOptions = {
-  readonly config: Config;
-  readonly postgres: PostgresAccess;
-  /** How the primary was called. */
-  readonly packageProgram: string | null;
-  /** Null if the WAL is not archived. */
-  readonly walArchive: WalArchiveState | null;
-  /** How long the worker waits for the GraphQL schema before it serves, if not the default. */
-  readonly schemaPatienceMs?: number;
-};
-
-export type WorkerQuery = keyof ServiceOperations;
-
-/** A message from a worker to the primary. */
-export type WorkerReport =
-  /** The worker serves at this address. */
-  | { readonly kind: "serving"; readonly url: string }
-  /** It stops, and needs no new connections. */
-  | { readonly kind: "ready to close" }
-  /** A step of its start. */
-  | { readonly kind: "step"; readonly step: string }
-  /** The answer to a query; undefined if it failed. */
-  | { readonly kind: "reply"; readonly id: number; readonly answer: unknown }
-  /** A message to the other workers. */
-  | ({ readonly kind: "publish"; readonly id: number } & Omit<PeerMessage, "sender">)
-  /** A query to all workers. */
-  | { readonly kind: "query all"; readonly id: number; readonly name: keyof SharedActivity }
-  /** The metrics of a worker that exits. */
-  | { readonly kind: "last metrics"; readonly metrics: ProcessMetrics };
-
-const REPORT_KINDS: readonly unknown[] = [
-  "serving",
-  "ready to close",
-  "step",
-  "reply",
-  "publish",
-  "query all",
-  "last metrics",
-] satisfies WorkerReport["kind"][];
-
-/** How to reach Postgres, without the right to stop it. */
-export type PostgresAccess = Omit<ServedPostgres, "close">;
-
-function isReport(message: unknown): message is WorkerReport {
-  return REPORT_KINDS.includes((message as Partial<WorkerReport> | null)?.kind);
 }

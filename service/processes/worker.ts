@@ -7,7 +7,7 @@ import { makeLogger } from "#runtime/log";
 import type { WorkersState } from "../operations.ts";
 import { type Service, startService } from "../service.ts";
 import { CLOSE_TIMEOUT_MS, exitAfter, reportFailure } from "./process-lifecycle.ts";
-import type { WorkerMessage, WorkerReport } from "./worker-cluster.ts";
+import type { WorkerMessage, WorkerReport } from "./worker-messages.ts";
 import { growYoungGeneration } from "./young-generation.ts";
 
 let service: Service | null = null;
