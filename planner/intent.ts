@@ -160,6 +160,8 @@ export type RowPayload = {
   /** The columns of the payload: the keys of its first object, or the parameter `columns`. */
   readonly columns: readonly string[];
   readonly isArray: boolean;
+  /** The columns that some row lacks; if absent, rows may lack any. */
+  readonly incompleteColumns?: readonly string[];
   /** If present, every row has all columns. */
   readonly valueSpans?: JsonValueSpans;
 };

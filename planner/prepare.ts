@@ -271,8 +271,8 @@ function outlinePage(page: CursorPage | null): unknown {
   return [page.position.order, page.position.values.map((value) => value === null)];
 }
 
-function outlinePayload({ columns, isArray, valueSpans }: RowPayload): unknown[] {
-  return [columns, isArray, valueSpans !== undefined];
+function outlinePayload({ columns, isArray, valueSpans, incompleteColumns }: RowPayload): unknown[] {
+  return [columns, isArray, valueSpans !== undefined, incompleteColumns];
 }
 
 function outlineArgument(argument: CallArgument): unknown[] {

@@ -245,7 +245,6 @@ class InsertDraft {
     const isGiven = isNamed || rows.rows.some(({ nulls }) => nulls.has(name));
     const missingValue = planMissingValue(column, rows.table);
     const isLinked = (row: number) => sources.some(({ pointers }) => pointers[row] !== null);
-    // Postgres requires privileges on the functions of a default that is in the statement, also if no row uses it.
     const usesDefault =
       (missingAsDefault || !isNamed) &&
       rows.rows.some(({ values, nulls }, row) => !values.has(name) && !nulls.has(name) && !isLinked(row));

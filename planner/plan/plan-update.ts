@@ -7,6 +7,7 @@ import {
   canBeReadFromArray,
   columnNotFound,
   makeUnusedNames,
+  mayLack,
   planMissingValue,
   planRecordColumn,
   recordsAlias,
@@ -33,7 +34,8 @@ export function planUpdate(intent: UpdateIntent, table: CatalogTable, context: U
     const isKey = key?.includes(name) ?? false;
     const used = operators.find((each) => each.column === name);
     if (isKey && used) throw operatorNotPossible(`The column '${name}' is the key, so it keeps its value.`);
-    const missingValue = missingAsDefault && !isKey ? planMissingValue(column, table) : null;
+    const usesDefault = missingAsDefault && !isKey && mayLack(payload, name);
+    const missingValue = usesDefault ? planMissingValue(column, table) : null;
     const given = planRecordColumn(column, missingValue, context.catalog);
     return used
       ? planOperators(used, column, given, table, context.catalog)

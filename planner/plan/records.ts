@@ -1,6 +1,6 @@
 import { baseTypeOf, type Catalog, type CatalogColumn, type CatalogTable, type DataType } from "#catalog";
 import { ApiError, type ApiErrorOptions } from "#runtime";
-import type { InsertIntent, UpdateIntent } from "../intent.ts";
+import type { InsertIntent, RowPayload, UpdateIntent } from "../intent.ts";
 import type { ArrayElementPlan, ColumnDefaultPlan, JsonReader, RecordColumn, RecordsPlan } from "./plan.ts";
 import { findRepresentation } from "./scope.ts";
 
@@ -21,7 +21,8 @@ export function planRecords(
   const columns = payload.columns.map((name): RecordColumn => {
     const column = table.columns.get(name);
     if (!column) throw columnNotFound(name, table);
-    return planRecordColumn(column, missingAsDefault ? planMissingValue(column, table) : null, catalog);
+    const usesDefault = missingAsDefault && mayLack(payload, name);
+    return planRecordColumn(column, usesDefault ? planMissingValue(column, table) : null, catalog);
   });
   return {
     alias: recordsAlias(table),
@@ -31,11 +32,19 @@ export function planRecords(
   };
 }
 
+export function mayLack({ incompleteColumns }: RowPayload, name: string): boolean {
+  return incompleteColumns?.includes(name) ?? true;
+}
+
 /** The table and its records are in one statement. */
 export function recordsAlias({ name }: CatalogTable): string {
   return name === "payload" ? "records" : "payload";
 }
 
+/**
+ * The value for missing ones is null if no row lacks the column, since Postgres requires privileges on the functions of a default that is in
+ * the statement, also if no row uses it.
+ */
 export function planRecordColumn(
   column: CatalogColumn,
   missingValue: ColumnDefaultPlan | null,

@@ -43,8 +43,7 @@ export function* parsePayload({ isList, records }: BodyRecords, rules: PayloadRu
     if (faults.areMany) break;
   }
   faults.refuse(errorCodesOf(rules.version).missingField);
-  const payload = { json: yield* toJson(rows, isList), columns: columnsOf(rows, rules), isArray: isList };
-  return { payload, rows };
+  return { payload: { json: yield* toJson(rows, isList), ...columnsOf(rows, rules), isArray: isList }, rows };
 }
 
 function readRow(
@@ -77,13 +76,17 @@ function readRow(
 }
 
 /** A replacement sets missing fields to their defaults, so it names every writable column. */
-function columnsOf(rows: readonly SentRow[], rules: PayloadRules): readonly string[] {
-  const columns = new Set<string>();
-  for (const row of rows) for (const column of row.keys()) columns.add(column);
+function columnsOf(rows: readonly SentRow[], rules: PayloadRules): Pick<RowPayload, "columns" | "incompleteColumns"> {
+  const counts = new Map<string, number>();
+  for (const row of rows) for (const column of row.keys()) counts.set(column, (counts.get(column) ?? 0) + 1);
   if (rules.verb === "replace") {
-    for (const field of rules.collection.fields) if (isWritten(field, rules)) columns.add(field.column.name);
+    for (const field of rules.collection.fields) {
+      const { name } = field.column;
+      if (isWritten(field, rules) && !counts.has(name)) counts.set(name, 0);
+    }
   }
-  return [...columns].sort();
+  const columns = [...counts.keys()].sort();
+  return { columns, incompleteColumns: columns.filter((name) => counts.get(name)! < rows.length) };
 }
 
 function* toJson(rows: readonly SentRow[], isList: boolean): Stepwise<Buffer> {
