@@ -59,6 +59,9 @@ export function clientAdministrationRoutes(services: OAuthServices): PatternRout
     ),
     "PUT /admin/oauth/clients/{client}": forAdministrators(async ({ request }) => {
       const client = await find(request);
+      if (client.registration === "document") {
+        throw authError(400, "validation_failed", "Change its document, which describes this client, or delete it");
+      }
       const metadata = readMetadata({ ...toClientJson(client), ...(await readJsonBody(request)) });
       const changed = { ...client, ...metadata };
       const isKept = (metadata.auth_method === "none") === (client.auth_method === "none");

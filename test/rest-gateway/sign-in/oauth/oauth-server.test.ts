@@ -239,6 +239,29 @@ describe("supabase.auth", () => {
     const { error: refused } = await supabaseFor(fixture).auth.admin.oauth.listClients();
     expect(refused).toMatchObject({ status: 403 });
   });
+
+  test("admin.oauth: a client that a document describes can be deleted, and not changed", async () => {
+    const { oauth } = supabaseFor(fixture, "service_role").auth.admin;
+    const id = "https://films.example/client.json";
+    await fixture.owner.query(
+      `insert into auth.oauth_clients (id, name, redirect_uris, grant_types, auth_method, registration, fresh_until)
+        values ($1, 'Films', $2, '{authorization_code}', 'none', 'document', now() + interval '1 hour')`,
+      [id, [CALLBACK]],
+    );
+    const read = () => oauth.getClient(encodeURIComponent(id));
+    expect((await read()).data).toMatchObject({ client_id: id, registration_type: "document", client_name: "Films" });
+    const changes = [{ client_name: "Ours" }, { token_endpoint_auth_method: "client_secret_basic" as const }];
+    for (const change of changes) {
+      const { error } = await oauth.updateClient(encodeURIComponent(id), change);
+      expect(error).toMatchObject({
+        ...{ status: 400, code: "validation_failed" },
+        message: expect.stringContaining("Change its document"),
+      });
+    }
+    expect((await read()).data).toMatchObject({ client_name: "Films", token_endpoint_auth_method: "none" });
+    expect((await oauth.deleteClient(encodeURIComponent(id))).error).toBeNull();
+    expect((await read()).error).toMatchObject({ status: 404 });
+  });
 });
 
 describe("the account page", () => {
