@@ -4,7 +4,12 @@ import { type AsOwner, inOwnerTransaction } from "#postgres/database";
 import { findUnstorable } from "#runtime/json";
 
 export type ClientRegistration = "manual" | "dynamic" | "document";
-export type ClientAuthMethod = "none" | "client_secret_basic" | "client_secret_post";
+/** The grant types of this server (RFC 6749). */
+export const GRANT_TYPES = ["authorization_code", "refresh_token"] as const;
+/** How applications that keep a secret send it. */
+export const SECRET_METHODS = ["client_secret_basic", "client_secret_post"] as const;
+export const AUTH_METHODS = ["none", ...SECRET_METHODS] as const;
+export type ClientAuthMethod = (typeof AUTH_METHODS)[number];
 
 /** What an application says about itself, checked. */
 export type ClientMetadata = {

@@ -1,9 +1,9 @@
 import { awaitsConfirmation, isUuid, type UserJson } from "#accounts";
 import type { ClientInfo } from "#accounts/identity";
 import { HttpError } from "#http";
-import { toClient } from "./authorize-routes.ts";
 import type { OAuthServices } from "./oauth-services.ts";
 import type { Approval, OpenedAuthorization } from "./oauth-store.ts";
+import { toRedirectAddress } from "./redirect-address.ts";
 
 export type Decision = OpenedAuthorization & {
   readonly user: UserJson;
@@ -34,7 +34,7 @@ export async function approve(
 ): Promise<string> {
   const code = await store.approve(request.id, approval, config.oauthGrantDays, clientInfo);
   if (code === null) throw authorizationGone();
-  return toClient(request.redirect_uri, { code, state: request.state, iss: accounts.oauthTokens.issuer() });
+  return toRedirectAddress(request, accounts.oauthTokens.issuer(), { code });
 }
 
 /** Returns the address of the application, with the refusal. */
@@ -44,12 +44,8 @@ export async function deny(
   { accounts, oauthStore: store }: OAuthServices,
 ): Promise<string> {
   if (!(await store.deny(request.id, userId))) throw authorizationGone();
-  return toClient(request.redirect_uri, {
-    error: "access_denied",
-    error_description: "The user has refused.",
-    state: request.state,
-    iss: accounts.oauthTokens.issuer(),
-  });
+  const answer = { error: "access_denied", error_description: "The user has refused." };
+  return toRedirectAddress(request, accounts.oauthTokens.issuer(), answer);
 }
 
 function authorizationGone(): HttpError {
