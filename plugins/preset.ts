@@ -31,6 +31,7 @@ import {
   IndexedTablesPlugin,
   MemoizedBehaviorsPlugin,
 } from "./LinearTimePlugins.ts";
+import { LiveQueryPlugin } from "./LiveQueryPlugin.ts";
 import { NameClashesPlugin, NamesPlugin } from "./NamePlugins.ts";
 import { NestedInsertPlugin } from "./NestedInsertPlugin.ts";
 import { CORE_NODE_PLUGINS, NodeIdsPlugin, TableNodesPlugin } from "./NodePlugins.ts";
@@ -130,6 +131,7 @@ export function makePreset({
       NestedInsertPlugin,
       TransactionPlugin,
       SubscriptionsPlugin,
+      LiveQueryPlugin,
       RowPresencePlugin,
       CompositeTypesPlugin,
       ArrayDimensionsPlugin,

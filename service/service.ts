@@ -356,12 +356,21 @@ async function openStreamingInterfaces(
   const authenticator = () => state.identification.authenticator;
   const clientAddress = (request: IncomingMessage) => state.readConnection(request).address;
   const memory = new SocketMemory(config);
+  const keep = config.realtimeSlot;
+  const publication = REALTIME_PUBLICATION;
+  const changes = openReplication({ url: postgres.directUrl, asOwner, publication, keep, supervisor, log });
+  opened.defer(() => changes.close());
+  const reloadDefinitions = () => catalog.reload();
+  const live = new LiveQueries({ asOwner, changes, publication, reloadDefinitions, log });
+  opened.defer(() => live.endAll());
+
   const graphql = await openGraphql({
     config,
     authenticator,
     catalog,
     database,
     listener,
+    live,
     loginRole: postgres.loginRole,
     clientAddress,
     limitCreatedUsers,
@@ -374,13 +383,6 @@ async function openStreamingInterfaces(
   });
   opened.defer(() => graphql.close());
 
-  const keep = config.realtimeSlot;
-  const publication = REALTIME_PUBLICATION;
-  const changes = openReplication({ url: postgres.directUrl, asOwner, publication, keep, supervisor, log });
-  opened.defer(() => changes.close());
-  const reloadDefinitions = () => catalog.reload();
-  const live = new LiveQueries({ asOwner, changes, publication, reloadDefinitions, log });
-  opened.defer(() => live.endAll());
   const realtime = openRealtime({
     config,
     authenticator,

@@ -31,6 +31,7 @@ import {
   tooDeepError,
 } from "./document-size.ts";
 import { keepLiteralDigits, makeRestoreDigits, type RestoreDigits } from "./exact-numbers.ts";
+import { type LiveDocument, toLiveDocument } from "./live/live-document.ts";
 import { validateInSteps } from "./stepwise-validation.ts";
 import { UnfinishedSchema } from "./unfinished-schema.ts";
 
@@ -54,6 +55,8 @@ export type CheckedDocument = {
   amplification(operation: OperationDefinitionNode): ResponseAmplification;
   /** The statements of one of its operations. */
   plans(operation: OperationDefinitionNode): OperationPlans;
+  /** The query of a live query's subfields; null for other operations. */
+  live(operation: OperationDefinitionNode): LiveDocument | null;
   /** Null when no variable of the operation can have lost digits. */
   restoreDigits(operation: OperationDefinitionNode): RestoreDigits | null;
   /**
@@ -114,7 +117,12 @@ export function makeDocumentReader({ schema, limits, memory, hits, onInvalid }: 
     yield;
     // Others may have read it since.
     if (cache.has(text)) return cache.get(text)!;
-    const { document, weight, planned, conditions } = yield* parseAndValidate(text, schema, limits, onInvalid);
+    const { received, document, weight, planned, conditions } = yield* parseAndValidate(
+      text,
+      schema,
+      limits,
+      onInvalid,
+    );
     yield;
     memory.reserve(weight);
     const checkRequired = makeVariableCheck(document, schema);
@@ -130,6 +138,7 @@ export function makeDocumentReader({ schema, limits, memory, hits, onInvalid }: 
       operation: memoizeOperations(document, schema),
       amplification: memoizeAmplification(document),
       plans: memoizePerObject((operation) => new OperationPlans({ schema, document, operation, reserve })),
+      live: memoizePerObject((operation) => toLiveDocument(received, operation.name?.value, schema)),
       restoreDigits: memoizePerObject((operation) => {
         const restore = makeRestoreDigits(operation, schema);
         if (restore === null) return null;
@@ -169,6 +178,7 @@ function* parseAndValidate(
       throw new GraphqlRefusal(faults.map(makeValidationError(document)));
     }
     return {
+      received: document,
       document: keepLiteralDigits(document, schema),
       weight: weight + text.length / CHARACTERS_PER_WEIGHT,
       planned,

@@ -19,7 +19,9 @@ import {
 import { ApiError, type ApiErrorDetails } from "#runtime";
 import { isJsonObject } from "#runtime/json";
 import type { Logger } from "#runtime/log";
+import { GraphqlRefusal } from "./documents.ts";
 import type { IntrospectionAccess } from "./introspection-access.ts";
+import { LiveQueryFailure } from "./live/live-failure.ts";
 import { NESTED_KEY_SEPARATOR } from "./nested-writes.ts";
 
 type GraphqlErrorAudience = { readonly authentication: AuthenticationResult; readonly requestId: string };
@@ -167,6 +169,12 @@ export function toGraphQLError(error: unknown): GraphQLError {
   });
 }
 
+/** What a request that has failed as a whole has in `errors`. */
+export function errorsOf(thrown: unknown): readonly GraphQLError[] {
+  const isList = thrown instanceof GraphqlRefusal || thrown instanceof LiveQueryFailure;
+  return isList ? thrown.errors : [toGraphQLError(thrown)];
+}
+
 /** The client's message for a Postgres error, and the input field that it is about. */
 type GraphqlErrorMessage = { readonly message: string; readonly field?: string };
 
@@ -209,11 +217,16 @@ function withoutPath(details: ApiErrorDetails | null): ApiErrorDetails | null {
 /** The `extensions` of a response. */
 export type ResponseExtensions = {
   /** Why the operation ran as anonymous although the request has a credential. */
-  readonly authentication: { readonly code: string; readonly message: string };
+  readonly authentication?: { readonly code: string; readonly message: string };
+  /** Of a live query whose client takes patches: the LSN that the result has, and what has changed since the one before. */
+  readonly live?: { readonly position: string; readonly patch?: unknown };
 };
 
-export function responseExtensions({ rejection: refusal }: AuthenticationResult): ResponseExtensions | undefined {
-  return refusal
-    ? { authentication: { code: errorCodeOf(toHttpError(refusal)), message: refusal.message } }
-    : undefined;
+/** `own`: those of the result. */
+export function responseExtensions(
+  { rejection: refusal }: AuthenticationResult,
+  own?: ResponseExtensions,
+): ResponseExtensions | undefined {
+  if (!refusal) return own;
+  return { ...own, authentication: { code: errorCodeOf(toHttpError(refusal)), message: refusal.message } };
 }

@@ -13,6 +13,7 @@ import type { Config } from "#config";
 import { makeBodyLimits, makeCsrfProtection, makeReadYourWrites, readSessionCookie, type SocketMemory } from "#http";
 import { makeServiceCounters, type ServiceCounters, type Tracing } from "#http/observability";
 import { requestInfoOf } from "#http/request-info";
+import type { LiveQueries } from "#live";
 import { isKnownTo, makePreset, type OmittedObject } from "#plugins";
 import type { Listener } from "#postgres/client";
 import { type AsOwner, type Database, type StatementContext, shorterLimit } from "#postgres/database";
@@ -46,6 +47,7 @@ export type GraphqlDependencies = {
   readonly catalog: CatalogKeeper;
   readonly database: Database;
   readonly listener: Listener;
+  readonly live: LiveQueries;
   readonly loginRole: string;
   /** The client's address, as reported by trusted proxies. */
   readonly clientAddress: (request: IncomingMessage) => string | null;
@@ -223,7 +225,16 @@ function openRowEvents(dependencies: GraphqlDependencies): RowEventHub {
 
 /** The stages of operations over HTTP and WebSocket, and how their errors are explained. */
 function makeExecution(
-  { config, authenticator, catalog, database, limitCreatedUsers = null, tracing = null, log }: GraphqlDependencies,
+  {
+    config,
+    authenticator,
+    catalog,
+    database,
+    limitCreatedUsers = null,
+    tracing = null,
+    live,
+    log,
+  }: GraphqlDependencies,
   { keeper, events, counts }: { keeper: SchemaKeeper; events: RowEventHub; counts: ServiceCounters },
 ): { readonly explain: ExplainError; readonly stages: OperationStages } {
   const introspection = makeIntrospectionAccess(config);
@@ -242,6 +253,7 @@ function makeExecution(
       whenBuilt: () => keeper.whenBuilt(),
       introspection,
       database,
+      live,
       events,
       makeInsertNested: makeNestedInserts(() => catalog.current()),
       contextOf: makeOperationContexts(config, () => catalog.current()),

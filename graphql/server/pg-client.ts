@@ -54,7 +54,11 @@ export type CallerDatabase = Pick<Database, "run" | "runEach" | "transaction"> &
 export type InsertNested = (row: RowInput, statement: Statement, options: SharedRunOptions) => Promise<StatementResult>;
 
 /** Throws if the result that was kept last in the transaction says that its mutation was not successful. */
-export async function checkSuccess(database: CallerDatabase, context: StatementContext, text: string): Promise<void> {
+export async function checkSuccess(
+  database: Pick<CallerDatabase, "run">,
+  context: StatementContext,
+  text: string,
+): Promise<void> {
   const { rows } = await database.run(context, { text, values: [] });
   if (rows[0]) throw new UnsuccessfulResult(rows[0]);
 }

@@ -137,6 +137,23 @@ describe("Apollo Client", () => {
     await close();
   });
 
+  test("keeps the objects of its cache up to date by a live query", async () => {
+    const { client, close } = connect(tokenFor(1));
+    const subscription = client
+      .subscribe({ query: gql`subscription { live { article(id: 1) { id title comments { content } } } }` })
+      .subscribe({});
+    const titles: unknown[] = [];
+    const watched = client
+      .watchQuery<{ article: { title: string } }>({ query: gql`{ article(id: 1) { id title } }` })
+      .subscribe(({ data }) => titles.push(data?.article?.title));
+    await expect.poll(() => titles.at(-1)).toBe("First one");
+    await graphql.sql("update public.articles set title = 'Another title' where id = 1");
+    await expect.poll(() => titles.at(-1)).toBe("Another title");
+    watched.unsubscribe();
+    subscription.unsubscribe();
+    await close();
+  });
+
   test("falls back to whole documents if operations are not registered", async () => {
     const sha256 = (text: string) => createHash("sha256").update(text).digest("hex");
     const link = new PersistedQueryLink({ sha256 }).concat(new HttpLink({ uri: graphql.url }));

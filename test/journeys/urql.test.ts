@@ -105,4 +105,18 @@ describe("urql", () => {
     await expect.poll(() => graphql.service.graphql.state().subscriptions).toBe(0);
     await close();
   });
+
+  test("keeps the result of a live query", async () => {
+    const { client, close } = connect(tokenFor(1));
+    const query = gql`subscription Live($id: ID!) { live { article(id: $id) { title comments { content } } } }`;
+    const heard: unknown[] = [];
+    const { unsubscribe } = client
+      .subscription(query, { id: "1" })
+      .subscribe(({ data, error }) => heard.push(error ?? data?.live.article.title));
+    await expect.poll(() => heard).toEqual(["First one"]);
+    await graphql.sql("update public.articles set title = 'Second title'");
+    await expect.poll(() => heard).toEqual(["First one", "Second title"]);
+    unsubscribe();
+    await close();
+  });
 });

@@ -3,6 +3,7 @@ import { ResponseBudget } from "#postgres/database";
 import { runLongWork, runToCompletion, type Stepwise } from "#runtime/concurrency";
 import { GraphqlRefusal } from "../documents.ts";
 import { UndecidedOperation } from "../early-schema.ts";
+import { openLiveQuery } from "../live/open-live-query.ts";
 import type { ServedSchema } from "../role-schemas.ts";
 import type {
   OperationDependencies,
@@ -23,7 +24,7 @@ export function makeOperationStages(dependencies: OperationDependencies): Operat
     rows: new ResponseBudget(byteLimits.together),
     responses: new ResponseBudget(byteLimits.answers),
   };
-  return {
+  const stages: OperationStages = {
     plan(parameters, requestInfo) {
       const { role } = requestInfo.authentication.caller;
       const isLong = isLongDocument(parameters);
@@ -46,8 +47,12 @@ export function makeOperationStages(dependencies: OperationDependencies): Operat
       });
     },
     query: (planned) => take(query(dependencies.compilation, planned), planned.isLong, planned.requestInfo),
-    run: (planned, bound) => run(dependencies, planned, bound),
+    run: (planned, bound) =>
+      planned.live
+        ? openLiveQuery(dependencies, stages, planned.live, planned.requestInfo)
+        : run(dependencies, planned, bound),
   };
+  return stages;
 }
 
 /** Whether the document may be valid for another schema. */

@@ -50,7 +50,7 @@ export async function runOperationTransaction(
 }
 
 /** The statements of a plan run in the open transaction, whose caller and limits are fixed. */
-function databaseWithin(query: QueryInTransaction, queryTogether: QueryTogether): CallerDatabase {
+export function databaseWithin(query: QueryInTransaction, queryTogether: QueryTogether): CallerDatabase {
   const run: CallerDatabase["run"] = async (_context, statement, { before, fields = false, signal } = {}) => {
     if (signal?.aborted) throw signal.reason;
     if (!before) return query(statement, { fields });

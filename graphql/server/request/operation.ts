@@ -3,6 +3,7 @@ import type { ExecutionArgs, GraphQLError, OperationDefinitionNode, OperationTyp
 import type { LimitCreatedUsers } from "#accounts";
 import type { AuthenticationResult } from "#accounts/identity";
 import type { KeyedCounter, Tracing } from "#http/observability";
+import type { LiveQueries } from "#live";
 import type { Database, StatementContext } from "#postgres/database";
 import type { AbortLike } from "#runtime/concurrency";
 import type { Logger } from "#runtime/log";
@@ -11,6 +12,8 @@ import type { CheckedDocument } from "../documents.ts";
 import type { RowEventHub } from "../events.ts";
 import type { OperationVariables } from "../exact-numbers.ts";
 import type { IntrospectionAccess } from "../introspection-access.ts";
+import type { LiveDocument } from "../live/live-document.ts";
+import type { LiveResults } from "../live/live-results.ts";
 import type { MakeInsertNested } from "../nested-writes.ts";
 import type { ServedSchema } from "../role-schemas.ts";
 import type { SubscriptionResults } from "../subscription-delivery.ts";
@@ -24,6 +27,7 @@ export type OperationParameters = {
   readonly variables: OperationVariables;
   /** The variables with ExactNumbers. */
   readonly parseExactVariables: () => OperationVariables;
+  readonly extensions: Readonly<Record<string, unknown>>;
 };
 
 /** The caller and the request that an operation came with. */
@@ -45,7 +49,10 @@ export type OperationRequestInfo = {
 
 export type OperationOutcome =
   | { readonly kind: "result"; readonly result: OperationResult }
-  | { readonly kind: "stream"; readonly results: SubscriptionResults };
+  | { readonly kind: "stream"; readonly results: ResultStream };
+
+/** The results of a subscription. */
+export type ResultStream = SubscriptionResults | LiveResults;
 
 /** A checked operation that is ready to run. */
 export type PreparedOperation = ExecutionArgs & {
@@ -56,6 +63,9 @@ export type PreparedOperation = ExecutionArgs & {
   /** Call when the response has been sent, or will not be. */
   release(): void;
 };
+
+/** The query of a live query, and the request that it came with. */
+export type LiveOperation = { readonly document: LiveDocument; readonly parameters: OperationParameters };
 
 /** An operation between its stages: its document is checked, and what it may hold and how it runs is known. */
 export type PlannedOperation = {
@@ -70,6 +80,8 @@ export type PlannedOperation = {
   readonly requestInfo: OperationRequestInfo;
   readonly context: StatementContext;
   readonly isLong: boolean;
+  /** Null: it is not a live query. */
+  readonly live: LiveOperation | null;
   /** Why Grafast may not plan it, which cannot be interrupted; null if it may. */
   readonly planRefusal: GraphQLError | null;
 };
@@ -93,6 +105,7 @@ export type OperationDependencies = {
   readonly whenBuilt: () => Promise<void>;
   readonly introspection: IntrospectionAccess;
   readonly database: Database;
+  readonly live: LiveQueries;
   readonly events: RowEventHub;
   readonly makeInsertNested: MakeInsertNested;
   readonly contextOf: (requestInfo: OperationRequestInfo, kind: PreparedOperation["kind"]) => StatementContext;

@@ -17,10 +17,11 @@ export function* plan(
   { introspection, contextOf, byteLimits, anonymous }: OperationDependencies,
   shared: SharedBudgets,
   served: ServedSchema,
-  { query, operationName, variables: sentVariables, parseExactVariables }: OperationParameters,
+  parameters: OperationParameters,
   requestInfo: OperationRequestInfo,
   isLong: boolean,
 ): Stepwise<PlannedOperation> {
+  const { query, operationName, variables: sentVariables, parseExactVariables } = parameters;
   const { caller } = requestInfo.authentication;
   const checked = yield* served.documents.read(query);
   if (checked.isIntrospection) introspection.check(caller.role);
@@ -40,6 +41,7 @@ export function* plan(
     amplification: () => checked.amplification(selected),
     waitForSlot: () => waitForLargeWorkSlot(callerKey(caller.claims, requestInfo.address)),
   });
+  const liveDocument = checked.live(selected);
   return {
     kind,
     served,
@@ -51,6 +53,7 @@ export function* plan(
     requestInfo,
     context: contextOf(requestInfo, kind),
     isLong,
+    live: liveDocument && { document: liveDocument, parameters },
     planRefusal: isAnonymous ? refusalToPlan(checked.plannedFields, anonymous.maxPlannedFields) : null,
   };
 }

@@ -2,8 +2,7 @@ import type { GraphQLFormattedError } from "grafast/graphql";
 import type { AuthenticationResult } from "#accounts/identity";
 import { HttpError } from "#http";
 import { ApiError } from "#runtime";
-import { GraphqlRefusal } from "../documents.ts";
-import { type ExplainError, type ResponseExtensions, responseExtensions, toGraphQLError } from "../errors.ts";
+import { type ExplainError, errorsOf, type ResponseExtensions, responseExtensions } from "../errors.ts";
 import type { GraphqlHttpResponse } from "./http-messages.ts";
 import type { OperationResult } from "./run-compiled.ts";
 
@@ -65,7 +64,7 @@ function hasCode(errors: FormattedErrors, code: string): boolean {
 
 export function toErrorResult(thrown: unknown): OperationResult {
   if (thrown instanceof ApiError) throw thrown;
-  return { errors: thrown instanceof GraphqlRefusal ? thrown.errors : [toGraphQLError(thrown)] };
+  return { errors: errorsOf(thrown) };
 }
 
 function serializeResponse(

@@ -16,10 +16,11 @@ import type { CompiledStep } from "../../compile/compile-operation.ts";
 import { NotCompiled } from "../../compile/not-compiled.ts";
 import type { RootField } from "../../compile/operation-compiler.ts";
 import type { BoundOperation, BoundStep } from "../../compile/operation-plans.ts";
+import type { ResponseExtensions } from "../errors.ts";
 import { type CallerDatabase, checkSuccess, type InsertNested } from "../pg-client.ts";
 
 export type CompiledRunOptions = {
-  readonly database: CallerDatabase;
+  readonly database: Pick<CallerDatabase, "run">;
   readonly context: StatementContext;
   readonly signal: AbortLike | undefined;
   readonly budget: ResponseBudget;
@@ -38,6 +39,7 @@ export type CompiledRunOptions = {
 export type OperationResult = {
   readonly data?: ExecutionResult["data"] | string | Buffer;
   readonly errors?: readonly GraphQLError[] | undefined;
+  readonly extensions?: ResponseExtensions | undefined;
 };
 
 /** Runs the step by Grafast, because of an error that Grafast assigns to fields. */
@@ -76,11 +78,12 @@ function mergeResults(results: readonly OperationResult[], asText: boolean): Ope
   const all = results.flatMap(({ errors = [] }) => errors);
   const errors = all.length > 0 ? { errors: all } : {};
   if (!asText) return { data: Object.assign({}, ...results.map(({ data }) => data)), ...errors };
-  const texts = results.map(({ data }) => {
-    const text = typeof data === "string" || Buffer.isBuffer(data) ? String(data) : JSON.stringify(data);
-    return text.slice(1, -1);
-  });
+  const texts = results.map(({ data }) => textOf(data!).slice(1, -1));
   return { data: `{${texts.join()}}`, ...errors };
+}
+
+export function textOf(data: NonNullable<OperationResult["data"]>): string {
+  return typeof data === "string" || Buffer.isBuffer(data) ? String(data) : JSON.stringify(data);
 }
 
 /** Throws NotCompiled for an error that Grafast assigns to fields when it repeats the step. */

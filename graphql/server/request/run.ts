@@ -58,7 +58,7 @@ async function runTransaction(
   }
 }
 
-function resultOf(outcome: OperationOutcome): OperationResult {
+export function resultOf(outcome: OperationOutcome): OperationResult {
   if (outcome.kind === "stream") throw new TypeError("A mutation has one result");
   return outcome.result;
 }
@@ -68,23 +68,11 @@ async function runBound(
   planned: PlannedOperation,
   bound: BoundOperation,
 ): Promise<OperationOutcome> {
-  const { memory, context, requestInfo, isOneTransaction, planRefusal } = planned;
-  const { signal, asText = false, requestId } = requestInfo;
-  const options: CompiledRunOptions = {
-    database: dependencies.database,
-    context,
-    signal,
-    budget: memory.rowBudget(),
-    admit: (bytes) => memory.admitBytes(bytes),
-    asText,
-    insertNested: dependencies.makeInsertNested(dependencies.database, context),
-    stopsAtError: isOneTransaction,
-    planRefusal,
-  };
+  const { memory, requestInfo, isOneTransaction } = planned;
   try {
-    const result = await runCompiled(bound, options, async ({ document }, reason) => {
+    const result = await runCompiled(bound, compiledRunOptions(dependencies, planned), async ({ document }, reason) => {
       if (isOneTransaction) throw reason;
-      noteNotCompiled(dependencies.compilation, requestId, reason);
+      noteNotCompiled(dependencies.compilation, requestInfo.requestId, reason);
       memory.endExecution();
       const outcome = await runByGrafast(dependencies, { ...planned, args: { ...planned.args, document } });
       return resultOf(outcome);
@@ -95,10 +83,28 @@ async function runBound(
   }
 }
 
+export function compiledRunOptions(
+  { database, makeInsertNested }: Pick<RunDependencies, "database" | "makeInsertNested">,
+  { memory, context, requestInfo, isOneTransaction, planRefusal }: PlannedOperation,
+): CompiledRunOptions {
+  const { signal, asText = false } = requestInfo;
+  return {
+    database,
+    context,
+    signal,
+    budget: memory.rowBudget(),
+    admit: (bytes) => memory.admitBytes(bytes),
+    asText,
+    insertNested: makeInsertNested(database, context),
+    stopsAtError: isOneTransaction,
+    planRefusal,
+  };
+}
+
 /** Documents that Grafast has planned. */
 const plannedDocuments = new WeakSet<object>();
 
-async function runByGrafast(
+export async function runByGrafast(
   { database, events, makeInsertNested, limitCreatedUsers }: RunDependencies,
   { served, args, kind, isOneTransaction, memory, requestInfo, context, isLong }: PlannedOperation,
 ): Promise<OperationOutcome> {

@@ -17,7 +17,7 @@ import { type CsrfProtection, readSessionCookie, type SocketMemory } from "#http
 import { type ByteQuota, heapSize, Reservation, SharedBytes, type Shortage } from "#runtime";
 import { parseJsonExactly } from "#runtime/json";
 import { GraphqlRefusal } from "../documents.ts";
-import { type ExplainError, responseExtensions, toGraphQLError } from "../errors.ts";
+import { type ExplainError, errorsOf, responseExtensions } from "../errors.ts";
 import type { FindDocument } from "../persisted-operations.ts";
 import { readConnectionCredentials, readCredentials } from "../request/authenticate.ts";
 import type { OperationRequestInfo, OperationStages, PreparedOperation } from "../request/operation.ts";
@@ -176,13 +176,11 @@ export class SocketConnection {
   /** Converts errors to their format in responses. */
   explainAll(errors: readonly unknown[]): GraphQLFormattedError[] {
     const audience = { authentication: this.#authentication, requestId: this.#request.id };
-    return errors
-      .flatMap((error) => (error instanceof GraphqlRefusal ? error.errors : [toGraphQLError(error)]))
-      .map((error) => this.#services.explain(error, audience));
+    return errors.flatMap(errorsOf).map((error) => this.#services.explain(error, audience));
   }
 
-  toPayload({ data, errors }: OperationResult): FormattedExecutionResult {
-    const extensions = responseExtensions(this.#authentication);
+  toPayload({ data, errors, extensions: own }: OperationResult): FormattedExecutionResult {
+    const extensions = responseExtensions(this.#authentication, own);
     return {
       ...(errors && { errors: this.explainAll(errors) }),
       ...(data !== undefined && { data: this.#standInFor(data) as Record<string, unknown> | null }),

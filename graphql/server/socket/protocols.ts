@@ -1,8 +1,8 @@
 import type { ExecutionArgs, ExecutionResult } from "grafast/graphql";
 import { makeServer, type Server } from "graphql-ws";
-import { GraphqlRefusal } from "../documents.ts";
-import { toGraphQLError } from "../errors.ts";
+import { errorsOf, toGraphQLError } from "../errors.ts";
 import type { PreparedOperation } from "../request/operation.ts";
+import type { OperationResult } from "../request/run-compiled.ts";
 import type { SocketChannel, SocketConnection } from "./connection.ts";
 
 /** https://github.com/enisdenjo/graphql-ws/blob/master/PROTOCOL.md */
@@ -21,12 +21,12 @@ export function makeTransportWs({ initTimeoutMs }: { initTimeoutMs: number }): T
       try {
         return await extra.prepare(id, payload, extra.message);
       } catch (error) {
-        return error instanceof GraphqlRefusal ? error.errors : [toGraphQLError(error)];
+        return errorsOf(error);
       }
     },
     execute: runOperation,
     subscribe: runOperation,
-    onNext: ({ extra }, _id, _payload, _args, result) => extra.toPayload(result),
+    onNext: ({ extra }, _id, _payload, _args, result) => extra.toPayload(result as OperationResult),
     onError: ({ extra }, id, _payload, errors) => {
       extra.ended(id);
       return extra.explainAll(errors);
@@ -39,7 +39,10 @@ export function makeTransportWs({ initTimeoutMs }: { initTimeoutMs: number }): T
 async function runOperation(args: ExecutionArgs) {
   try {
     const outcome = await (args as PreparedOperation).run();
-    return outcome.kind === "stream" ? outcome.results : (outcome.result as ExecutionResult);
+    // `onNext` reads results of either form.
+    return outcome.kind === "stream"
+      ? (outcome.results as AsyncGenerator<ExecutionResult>)
+      : (outcome.result as ExecutionResult);
   } catch (error) {
     return { errors: [toGraphQLError(error)] };
   }

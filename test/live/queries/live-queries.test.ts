@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { propertyRuns } from "../../property-runs.ts";
 import { anonKey, openRealtimeFixture, type RealtimeFixture, token } from "../../realtime/service.ts";
 import { EventClient } from "./event-client.ts";
+import { makeRandom } from "./random.ts";
 
 const SCHEMA = `
   create table public.rooms (id int primary key, name text, is_open bool not null);
@@ -39,15 +40,6 @@ beforeAll(async () => {
   fixture = await openRealtimeFixture(`${SCHEMA}; ${RELATIONSHIP}`);
 });
 afterAll(() => fixture.close());
-
-/** The same numbers in each run. */
-function makeRandom(seed: number): (below: number) => number {
-  let state = seed;
-  return (below) => {
-    state = (Math.imul(state, 1_103_515_245) + 12_345) & 0x7fffffff;
-    return (state >> 8) % below;
-  };
-}
 
 function randomStatement(random: (below: number) => number): string {
   const [room, id, person] = [1 + random(4), 1 + random(12), PEOPLE[random(3)]];
