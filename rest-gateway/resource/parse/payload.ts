@@ -32,7 +32,7 @@ type SentRow = ReadonlyMap<string, SentMember>;
 
 export type ParsedPayload = { readonly payload: RowPayload; readonly rows: readonly SentRow[] };
 
-/** Validates the rows of a body and reports all errors together. Fields that no role may write are dropped. */
+/** Validates the rows of a body and reports all errors together. Fields that the role may read but not write are dropped. */
 export function* parsePayload({ isList, records }: BodyRecords, rules: PayloadRules): Stepwise<ParsedPayload> {
   const faults = new PayloadFaults();
   const fields = new Map(rules.collection.fields.map((field) => [field.name, field]));
@@ -64,6 +64,8 @@ function readRow(
       const fault = sent.fault ?? (sent.text === "null" ? null : valueLengthFault(field.column, sent.value));
       if (fault) faults.wrong(name, () => `It ${fault}.`);
       values.set(field.column.name, sent);
+    } else if (!mayBeSentBack(field, rules)) {
+      faults.wrong(name, () => "This field cannot be written by this method.");
     }
   }
   if (verb !== "merge") {
@@ -115,6 +117,11 @@ function writtenNames(rules: PayloadRules): readonly string[] {
 function isWritten({ insertable, updatable, column }: CollectionField, { verb, addressed }: PayloadRules): boolean {
   if (verb === "create") return insertable;
   return updatable && (verb === "merge" || !addressed.has(column.name));
+}
+
+/** A client may send back what it has read, and what the address says. */
+function mayBeSentBack({ readable, column }: CollectionField, { fixed, addressed }: PayloadRules): boolean {
+  return readable || fixed.has(column.name) || addressed.has(column.name);
 }
 
 function isRequired(field: CollectionField, rules: PayloadRules): boolean {
