@@ -50,8 +50,7 @@ export class LiveSubscriber implements LiveSubscription {
   #sent: ResultVersion | null = null;
   #failure: { readonly error: unknown } | null = null;
   #isClosed = false;
-  /** Ends the wait for a change. */
-  #wake: (() => void) | null = null;
+  #change = Promise.withResolvers<void>();
 
   constructor(source: LiveSource, onClose: (subscriber: LiveSubscriber) => void) {
     this.source = source;
@@ -80,7 +79,8 @@ export class LiveSubscriber implements LiveSubscription {
   }
 
   wake(): void {
-    this.#wake?.();
+    this.#change.resolve();
+    this.#change = Promise.withResolvers();
   }
 
   fail(error: unknown): void {
@@ -108,11 +108,9 @@ export class LiveSubscriber implements LiveSubscription {
   }
 
   async #changed(milliseconds: number): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.#wake = resolve;
-    const timer = setTimeout(resolve, Math.max(1, milliseconds)).unref();
-    await promise;
+    const idle = Promise.withResolvers<void>();
+    const timer = setTimeout(idle.resolve, Math.max(1, milliseconds)).unref();
+    await Promise.race([this.#change.promise, idle.promise]);
     clearTimeout(timer);
-    this.#wake = null;
   }
 }
