@@ -73,7 +73,7 @@ async function restoreAsArchived(
   await withServiceClient(settings.url, refuseUnlessEmpty);
   await requireKnownMigrations(archive.header, settings.histories);
   const warnings = await withMigrationLock(settings.url, () =>
-    withClient(settings.url, (client) => restoreDatabase(client, file, store)),
+    withClient(settings.url, (client) => restoreLines(client, readArchive(file), store)),
   );
   return { ...archive, warnings };
 }
@@ -123,7 +123,12 @@ async function requireKnownMigrations(
   );
 }
 
-async function restoreDatabase(client: pg.ClientBase, file: string, store?: FileStore): Promise<string[]> {
+/** Creates what the lines describe, in one transaction. Returns warnings. */
+export async function restoreLines(
+  client: pg.ClientBase,
+  lines: AsyncIterable<ArchiveLine>,
+  store?: FileStore,
+): Promise<string[]> {
   await setPortableFormats(client);
   await client.query("begin");
   const restorer = new DatabaseRestorer(client);
@@ -131,7 +136,7 @@ async function restoreDatabase(client: pg.ClientBase, file: string, store?: File
   let largeObject: { readonly oid: string; offset: number } | null = null;
   const contents = store ? new FileRestorer(store) : null;
   let isFile = false;
-  for await (const line of readArchive(file)) {
+  for await (const line of lines) {
     if (typeof line === "string") {
       if (isFile) await contents?.add(line);
       else if (largeObject) largeObject.offset += await writeLargeObject(client, largeObject, line);

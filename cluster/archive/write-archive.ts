@@ -73,10 +73,16 @@ async function* toText(lines: AsyncIterable<ArchiveLine>): AsyncGenerator<string
   yield chunk;
 }
 
+type LineOptions = Pick<WriteOptions, "store"> & {
+  /** Without the rows of other tables, and without large objects. */
+  readonly onlyRowsOf?: ((table: ContentTable) => boolean) | undefined;
+  readonly onEnd?: (written: ArchiveCounts) => void;
+};
+
 /** The lines of a backup, from one snapshot. */
 export async function* archiveLines(
   client: pg.ClientBase,
-  { store, onEnd = () => {} }: Pick<WriteOptions, "store"> & { readonly onEnd?: (written: ArchiveCounts) => void } = {},
+  { store, onlyRowsOf, onEnd = () => {} }: LineOptions = {},
 ): AsyncGenerator<ArchiveLine> {
   await setPortableFormats(client);
   await client.query("begin isolation level repeatable read, read only");
@@ -92,14 +98,14 @@ export async function* archiveLines(
   };
   yield* [...schema.roles, ...schema.memberships, ...schema.beforeRows];
   let rows = 0;
-  for (const table of tables) {
+  for (const table of onlyRowsOf ? tables.filter(onlyRowsOf) : tables) {
     yield { table: table.table, columns: table.columns };
     for await (const row of tableRows(client, table)) {
       rows++;
       yield row;
     }
   }
-  for await (const line of largeObjectLines(client)) {
+  for await (const line of onlyRowsOf ? [] : largeObjectLines(client)) {
     if (typeof line === "string") rows++;
     yield line;
   }

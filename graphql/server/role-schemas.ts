@@ -141,6 +141,22 @@ function forgetPlans({ extensions }: GraphQLSchema): void {
   for (const symbol of Object.getOwnPropertySymbols(kept)) delete kept[symbol];
 }
 
+/** The schema with what at least one of the roles may use. */
+export async function pruneToPrivileges(
+  schema: GraphQLSchema,
+  catalog: Catalog,
+  roles: readonly string[],
+): Promise<GraphQLSchema> {
+  const privileges = privilegesOf(catalog, roles);
+  return runStepwise(
+    (function* () {
+      const hidden = yield* findHiddenElements(schema, privileges);
+      const withheld = yield* findWithheldFields(schema, privileges);
+      return yield* pruneSchema(schema, { hidden, withheld });
+    })(),
+  );
+}
+
 /** By which privileges elements are hidden from a role, and by which fields are withheld from it. */
 export type PrivilegesByUse = { readonly hidden: RolePrivileges; readonly withheld: RolePrivileges };
 

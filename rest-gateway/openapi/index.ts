@@ -13,8 +13,9 @@ export {
   type OpenApiDocument,
   type PrintedDocument,
   printDocument,
+  readDocument,
 } from "./printed-document.ts";
-export { OPENAPI_PATH, openApiRoutes } from "./resource/document.ts";
+export { makeResourceDocument, OPENAPI_PATH, openApiRoutes } from "./resource/document.ts";
 export { makeRowSchemas, RESERVED_NAMES } from "./table/components.ts";
 export { makeTableDocument } from "./table/document.ts";
 export { type TableDocumentOptions, type VisibleSchema, type VisibleTable, viewSchema } from "./visible-schema.ts";

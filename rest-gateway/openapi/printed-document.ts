@@ -68,6 +68,11 @@ export async function printDocument(document: OpenApiDocument): Promise<PrintedD
   return { gzip: await compressed, bytes, digest: digest.digest("hex") };
 }
 
+/** The document as a value. */
+export async function readDocument({ gzip }: PrintedDocument): Promise<unknown> {
+  return JSON.parse((await inflate(gzip)).toString());
+}
+
 /** The JSON text of a document in pieces, one for each entry of a section. */
 function* documentPieces(document: OpenApiDocument): Generator<string> {
   let before = "{";

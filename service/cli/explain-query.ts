@@ -118,11 +118,12 @@ export async function buildGraphQL(
   catalog: Catalog,
   { maxPageSize }: Pick<Config, "maxPageSize">,
   { requestUrl, ownerUrl }: Pick<PostgresUrls, "requestUrl" | "ownerUrl">,
+  loginRole?: string,
 ): Promise<BuiltSchema> {
   const database = openDatabase({ url: requestUrl, ownerUrl, log: { info() {}, warn() {} } });
   try {
     const schemas = exposedSchemas(catalog).map(({ name }) => name);
-    const pgService = makePgService({ database, schemas, loginRole: await loginRoleOf(requestUrl) });
+    const pgService = makePgService({ database, schemas, loginRole: loginRole ?? (await loginRoleOf(requestUrl)) });
     return await buildServableSchema(makePreset({ pgService, maxPageSize }), new AbortController().signal);
   } finally {
     await database.close();

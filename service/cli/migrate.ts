@@ -16,11 +16,17 @@ import { driftFindings, readDrift } from "#operations/inspect";
 import { withClient } from "#postgres/client";
 import { commandLine } from "#runtime";
 import { findAction, runCommand, UsageError } from "./command.ts";
+import { DIFF_OPTIONS, type DiffOptions, EXIT_CHANGED, parseDiffOptions } from "./diff-options.ts";
 
 /** The package contains built files, and migrations that the next release replaces. */
 const isClone = extname(import.meta.filename) === ".ts";
 
-type MigrateOptions = { readonly message: string; readonly history: MigrationHistory["name"] };
+type MigrateOptions = {
+  readonly config: Config;
+  readonly message: string;
+  readonly history: MigrationHistory["name"];
+  readonly diff: DiffOptions;
+};
 type MigrateAction = (postgres: PostgresUrls, options: MigrateOptions) => Promise<void>;
 
 /** Insufficient privilege. */
@@ -60,6 +66,11 @@ const ACTIONS: Readonly<Record<string, MigrateAction>> = {
     const files = await runMigrations({ name: "dump" }, migrate);
     if (files.length === 0) console.log("schema.sql is up to date.");
     printFiles(files);
+  },
+  async diff(postgres, { config, diff }) {
+    // Imported here, because it loads all interfaces.
+    const { diffInterfaces } = await import("./migrate-diff.ts");
+    process.exitCode = await diffInterfaces(postgres, config, diff);
   },
 };
 
@@ -158,14 +169,26 @@ ${commandLine("migrate", "reset --erase")}
   Drops the database with ALL ITS DATA and creates it again.
 ${commandLine("migrate", "dump")}
   Updates schema.sql.
+${commandLine("migrate", "diff [--fail-on LEVEL] [--against FILE] [--json]")}
+  Compares all interfaces with those after the pending migrations, which are applied to a copy of the schema without rows.
+  --fail-on   breaking or dangerous: exit with ${EXIT_CHANGED} if there is such a change
+  --against   compare with a snapshot in place of the database
+  --json      print JSON in place of Markdown
+${commandLine("migrate", "diff --save FILE")}
+  Writes a snapshot of the interfaces of the database as it is.
 ${commandLine("migrate", "--watch-only")}
   Applies no migration: only creates an event trigger that reports schema changes, in a database that is served as it is.
   --history   project (default; the folder MIGRATIONS_DIR), content or platform (both part of the release)
 
 Example:
   ${commandLine("migrate", 'commit "add tags"')}`,
-  options: { erase: { type: "boolean" }, history: { type: "string" }, "watch-only": { type: "boolean" } },
-  async run(config, positionals, { erase, history: historyOption, "watch-only": isWatchOnly }) {
+  options: {
+    erase: { type: "boolean" },
+    history: { type: "string" },
+    "watch-only": { type: "boolean" },
+    ...DIFF_OPTIONS,
+  },
+  async run(config, positionals, { erase, history: historyOption, "watch-only": isWatchOnly, ...others }) {
     const [action = "migrate", ...args] = positionals;
     if (isWatchOnly && positionals.length > 0)
       throw new UsageError(`--watch-only cannot be combined with "${action}".`);
@@ -175,17 +198,20 @@ Example:
     if (historyOption !== undefined && action !== "commit" && action !== "uncommit") {
       throw new UsageError("--history is only allowed with commit and uncommit.");
     }
+    const diff = parseDiffOptions(others);
+    if (action !== "diff" && Object.keys(DIFF_OPTIONS).some((option) => others[option] !== undefined))
+      throw new UsageError("--save, --against, --fail-on and --json are only allowed with diff.");
     if (action === "reset") {
       if (!erase) throw new UsageError("reset drops the database with all its data; confirm it with --erase.");
       if (isEmbedded(config) && (await joinPostgres(config))) {
         throw new Error("The service is running on this database. Stop it before you reset it.");
       }
     }
-    const mayCreate = action === "migrate" && !isWatchOnly;
+    const mayCreate = (action === "migrate" && !isWatchOnly) || action === "diff";
     const postgres = await reachPostgres(config, (step) => console.error(step), { mayCreate });
     try {
       if (isWatchOnly) await createTrigger(postgres, config);
-      else await act(postgres, { message: args.join(" "), history });
+      else await act(postgres, { config, message: args.join(" "), history, diff });
     } finally {
       await postgres.close();
     }

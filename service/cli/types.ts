@@ -1,5 +1,5 @@
 import { writeFile } from "node:fs/promises";
-import { toClientTypes } from "#operations/client-types";
+import { toClientTypes } from "#operations/contract";
 import { commandLine } from "#runtime";
 import { runCommand, UsageError } from "./command.ts";
 import { withCatalog } from "./command-context.ts";

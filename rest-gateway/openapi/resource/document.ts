@@ -45,7 +45,7 @@ import {
 import described from "./service-paths.json" with { type: "json" };
 
 /** The OpenAPI 3.1 document of the plain REST interface and of sign-in. */
-async function makeResourceDocument({
+export async function makeResourceDocument({
   catalog,
   role,
   version,

@@ -3,11 +3,11 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { loadCatalog } from "../../catalog/load-catalog.ts";
-import { toClientTypes } from "../../operations/client-types.ts";
-import { withClient } from "../../postgres/client/with-client.ts";
-import { cloneDatabase } from "../database.ts";
-import { REPOSITORY } from "../repository.ts";
+import { loadCatalog } from "../../../catalog/load-catalog.ts";
+import { toClientTypes } from "../../../operations/contract/client-types.ts";
+import { withClient } from "../../../postgres/client/with-client.ts";
+import { cloneDatabase } from "../../database.ts";
+import { REPOSITORY } from "../../repository.ts";
 
 const SCHEMA = `
   create schema shop;

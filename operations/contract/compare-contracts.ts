@@ -1,0 +1,32 @@
+import { accessChanges } from "./access-changes.ts";
+import {
+  CHANGE_LEVELS,
+  CONTRACT_SURFACES,
+  type Contract,
+  type ContractChange,
+  type SurfaceChange,
+} from "./contract.ts";
+import { graphqlChanges } from "./graphql-changes.ts";
+import { openapiChanges } from "./openapi-changes.ts";
+import { tableChanges } from "./table-changes.ts";
+import { typeChanges } from "./type-changes.ts";
+
+const COMPARISONS: Readonly<
+  Record<(typeof CONTRACT_SURFACES)[number], (before: Contract, after: Contract) => SurfaceChange[]>
+> = {
+  graphql: (before, after) => graphqlChanges(before.graphql, after.graphql),
+  openapi: (before, after) => openapiChanges(before.openapi, after.openapi),
+  tables: (before, after) => tableChanges(before.tables, after.tables),
+  types: (before, after) => typeChanges(before.types, after.types),
+  access: (before, after) => accessChanges(before.access, after.access),
+};
+
+/** What a change of the database changes for clients: by surface, the severest first. */
+export function compareContracts(before: Contract, after: Contract): ContractChange[] {
+  const rank = ({ level }: SurfaceChange) => -CHANGE_LEVELS.indexOf(level);
+  return CONTRACT_SURFACES.flatMap((surface) =>
+    COMPARISONS[surface](before, after)
+      .toSorted((one, other) => rank(one) - rank(other))
+      .map((change) => ({ surface, ...change })),
+  );
+}

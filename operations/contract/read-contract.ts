@@ -1,0 +1,55 @@
+import { type GraphQLSchema, printSchema } from "grafast/graphql";
+import type { Catalog } from "#catalog";
+import { makeResourceDocument, printDocument, readDocument } from "#rest-gateway/openapi";
+import type { ApiVersion } from "#rest-gateway/resource";
+import { toClientTypes } from "./client-types.ts";
+import { CONTRACT_FORMAT, type Contract } from "./contract.ts";
+import { readAccess } from "./read-access.ts";
+import { readTableInterface } from "./read-table-interface.ts";
+
+type ContractSource = {
+  readonly catalog: Catalog;
+  /** The roles of requests. */
+  readonly roles: readonly string[];
+  /** As the roles together see it. */
+  readonly graphql: GraphQLSchema;
+  readonly versions: readonly ApiVersion[];
+};
+
+/** What the database promises to clients. */
+export async function readContract({ catalog, roles, graphql, versions }: ContractSource): Promise<Contract> {
+  const openapi: Record<string, unknown> = {};
+  for (const version of versions.filter(({ status }) => status !== "retired"))
+    openapi[`v${version.number}`] = await readOpenApi(catalog, roles, version);
+  return {
+    format: CONTRACT_FORMAT,
+    graphql: printSchema(graphql),
+    openapi,
+    tables: readTableInterface(catalog, roles),
+    types: toClientTypes(catalog),
+    access: readAccess(catalog, roles),
+  };
+}
+
+/** The document as a caller with the privileges of all roles would get it, without the paths of the service. */
+async function readOpenApi(
+  catalog: Catalog,
+  roles: readonly string[],
+  { number, status }: ApiVersion,
+): Promise<unknown> {
+  const hasPrivilege = (_: string, ...privilege: readonly unknown[]) =>
+    roles.some((role) => (catalog.hasPrivilege as (...all: unknown[]) => boolean)(role, ...privilege));
+  const document = await makeResourceDocument({
+    catalog: { ...catalog, hasPrivilege },
+    role: roles.at(-1)!,
+    version: number,
+    isDeprecated: status === "deprecated",
+    filter: null,
+    errorBody: "detail",
+    publicUrl: null,
+    routes: new Set(),
+    folders: [],
+    hasTasks: false,
+  });
+  return readDocument(await printDocument(document));
+}

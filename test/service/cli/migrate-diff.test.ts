@@ -1,0 +1,76 @@
+import { readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { runMigrations } from "../../../migrate/migrate.ts";
+import { type OwnHistories, ownHistories } from "../../migrate/own-histories.ts";
+import { runCommand } from "./run-command.ts";
+
+let own: OwnHistories;
+const snapshot = join(tmpdir(), `snapshot-${process.pid}.json`);
+
+beforeAll(async () => {
+  own = await ownHistories(["platform"]);
+  await own.add(
+    "project",
+    "notes",
+    "create table public.notes (id int primary key, text text); grant select on public.notes to anon",
+  );
+  await runMigrations({ name: "migrate" }, own.settings);
+});
+afterAll(async () => {
+  await own[Symbol.asyncDispose]();
+  await rm(snapshot, { force: true });
+});
+
+function diff(...words: string[]) {
+  const { url, shadowUrl, rootUrl } = own.settings;
+  const settings = {
+    BASE_SCHEMA: "platform",
+    MIGRATIONS_DIR: own.history("project").folder,
+    SHADOW_DATABASE_URL: shadowUrl,
+    ROOT_DATABASE_URL: rootUrl,
+  };
+  return runCommand("migrate", ["diff", ...words], { url: own.requestUrl, ownerUrl: url }, settings);
+}
+
+test("compares the database with its pending migrations, and leaves it as it is", async () => {
+  expect(await diff("--save", snapshot)).toMatchObject({ stdout: `wrote ${snapshot}\n`, code: 0 });
+
+  await own.add("project", "likes", "alter table public.notes add column likes int");
+  const added = await diff("--fail-on", "breaking");
+  expect(added.stdout).toContain("- **compatible** `public.notes.likes`: The column is new.");
+  expect(added.code).toBe(0);
+
+  await own.write("project", "0010-drop.sql", "alter table public.notes drop column text");
+  const dropped = await diff("--fail-on", "breaking");
+  expect(dropped.stdout).toContain("- **breaking** `FIELD_REMOVED`: Note.text was removed.");
+  expect(dropped.code).toBe(3);
+
+  expect(await own.rows("select text from public.notes")).toEqual([]);
+  expect(await own.shadowExists()).toBe(false);
+});
+
+test("compares with a snapshot in place of the database, as JSON", async () => {
+  await runMigrations({ name: "current" }, own.settings);
+  const unchanged = await diff("--fail-on", "dangerous");
+  expect([unchanged.stdout, unchanged.code]).toEqual(["No interface changes.\n", 0]);
+  const { stdout, code } = await diff("--against", snapshot, "--fail-on", "breaking", "--json");
+  expect(code).toBe(3);
+  expect(JSON.parse(stdout)).toContainEqual({
+    surface: "types",
+    level: "breaking",
+    object: "Database.public.Tables.notes.Row.text",
+    message: "The member is no longer there.",
+  });
+  await writeFile(snapshot, (await readFile(snapshot, "utf8")).replace('"format":1', '"format":0'));
+  expect(await diff("--against", snapshot)).toMatchObject({
+    stderr: expect.stringContaining("is not a snapshot"),
+    code: 1,
+  });
+});
+
+test("refuses options that contradict each other", async () => {
+  expect((await diff("--save", snapshot, "--fail-on", "breaking")).code).toBe(2);
+  expect((await diff("--fail-on", "anything")).code).toBe(2);
+});
