@@ -51,6 +51,7 @@ export function sqlRoutes({ config, postgres, catalog, log }: AdminServices): Ad
         context: as && contextOf(request, as),
         readOnly,
         explain,
+        commits: explain === null,
         maxRows: limit,
         maxBytes: Math.min(MAX_RESULT_BYTES, config.maxAnswerBytes),
         ...limitsOf(config, as?.role),

@@ -1,4 +1,5 @@
 export { makeAssumedContexts } from "./assumed-contexts.ts";
+export { describeDatabase } from "./describe-database.ts";
 export { driftFindings, readDrift } from "./drift-checks.ts";
 export { explainStatement, inRolledBackTransaction } from "./explain.ts";
 export { type AttemptOutcome, listRequestRoles, type PolicyMatrixRow, readPolicyMatrix } from "./policy-matrix.ts";
@@ -9,3 +10,4 @@ export {
   parsePolicyTest,
   runPolicyTest,
 } from "./policy-tests.ts";
+export { tryStatements } from "./try-statements.ts";

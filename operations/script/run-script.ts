@@ -46,8 +46,10 @@ export type ScriptRequest = {
   /** The role and settings of the transaction; null: the login's own. */
   readonly context: StatementContext | null;
   readonly readOnly: boolean;
-  /** Plans instead of results, and nothing is changed. */
+  /** Plans instead of results. */
   readonly explain: { readonly analyze: boolean } | null;
+  /** Otherwise all changes are rolled back at the end. */
+  readonly commits: boolean;
   /** The number of rows of each statement. */
   readonly maxRows: number;
   /** Of all rows together, and of the names and types of all columns. */
@@ -201,15 +203,16 @@ class Script {
     this.#current = null;
     if (isAlone) return true;
     this.#mayBeDone = true;
-    await this.#runOwn({ text: this.#request.explain ? "rollback" : "commit", values: [] });
+    const { commits } = this.#request;
+    await this.#runOwn({ text: commits ? "commit" : "rollback", values: [] });
     this.#collectNotices();
-    return this.#request.explain === null;
+    return commits;
   }
 
   /** One statement as the owner is no transaction block, which VACUUM, CREATE INDEX CONCURRENTLY and procedures that commit require. */
   #isAlone(): boolean {
-    const { context, readOnly, explain } = this.#request;
-    return this.#statements.length === 1 && context === null && !readOnly && explain === null;
+    const { context, readOnly, commits } = this.#request;
+    return this.#statements.length === 1 && context === null && !readOnly && commits;
   }
 
   #opening(isAlone: boolean): Statement[] {

@@ -37,6 +37,10 @@ const COMMANDS: Readonly<Record<string, { readonly about: string; readonly run: 
     about: "checks security, performance and configuration, and prints fixes",
     run: () => import("./doctor.ts"),
   },
+  mcp: {
+    about: "offers the documentation, the schema and the commands that check it to coding agents",
+    run: () => import("./mcp.ts"),
+  },
   backup: { about: "writes all rows to a file", run: () => import("./backup.ts") },
   restore: {
     about: "restores a backup, a time of the WAL archive, or rows of a table",

@@ -1,0 +1,134 @@
+import type { Config } from "#config";
+import { tryStatements } from "#operations/inspect";
+import { readGuideText } from "#rest-gateway/guide";
+import { withCatalog } from "../command-context.ts";
+import { describeSchema } from "./describe-schema.ts";
+import { type CommandOutput, runOwnCommand } from "./own-command.ts";
+
+type ToolContext = { readonly config: Config; readonly signal: AbortSignal };
+
+/** Each tool reads those that it declares. */
+export type ToolArguments = {
+  readonly words?: string;
+  readonly page?: string;
+  readonly table?: string;
+  readonly request?: string;
+  readonly role?: string;
+  readonly roles?: readonly string[];
+  readonly claims?: string;
+  readonly sql?: string;
+};
+
+export type DeveloperTool = {
+  readonly name: string;
+  readonly description: string;
+  /** JSON Schemas of the arguments. */
+  readonly properties: Readonly<Partial<Record<keyof ToolArguments, object>>>;
+  readonly required: readonly (keyof ToolArguments)[];
+  /** The arguments fit the schemas. */
+  readonly run: (args: ToolArguments, context: ToolContext) => Promise<CommandOutput>;
+};
+
+const text = (description: string) => ({ type: "string", description });
+const ROLE = text("The role of the caller, such as anon or authenticated.");
+const CLAIMS = text('The claims of the caller\'s token as JSON text, such as {"sub": "7"}.');
+const REQUEST = text(
+  "A path such as /rest/v1/things?done=is.false, /api/v1/things or /realtime/v1?table=things; or a GraphQL query.",
+);
+
+/** What a coding agent may ask. Nothing here changes the database. */
+export const DEVELOPER_TOOLS: readonly DeveloperTool[] = [
+  {
+    name: "search_docs",
+    description: "Finds sections of this release's documentation that contain all words.",
+    properties: { words: text("A few words: a setting, an error code, a header.") },
+    required: ["words"],
+    run: async ({ words }) => searchDocs(words!),
+  },
+  {
+    name: "read_docs",
+    description: "Returns a page of the documentation, as Markdown.",
+    properties: { page: text("Its name, as search_docs gives it.") },
+    required: ["page"],
+    run: async ({ page }) => readDocs(page!),
+  },
+  {
+    name: "describe_schema",
+    description:
+      "Lists tables and functions; or describes one table: columns, keys, indexes, triggers, policies, grants.",
+    properties: { table: text("With its schema if several tables have the name.") },
+    required: [],
+    run: ({ table }, { config }) =>
+      withCatalog(config, ({ catalog, postgres }) => describeSchema(table, { catalog, ...postgres })),
+  },
+  {
+    name: "why",
+    description:
+      "Explains which rows of a request a caller sees, which policies hide the others, and the execution plan.",
+    properties: { request: REQUEST, role: ROLE, claims: CLAIMS },
+    required: ["request"],
+    run: ({ request, role, claims }, { signal }) =>
+      runOwnCommand("why", [...optionOf("role", role), ...optionOf("claims", claims), "--", request!], signal),
+  },
+  {
+    name: "policies",
+    description:
+      "Tries each command on each table as each role, rolls it back, and says how many rows each role reaches.",
+    properties: {
+      roles: { type: "array", items: ROLE, description: "Without it: all roles of requests." },
+      claims: CLAIMS,
+    },
+    required: [],
+    run: ({ roles = [], claims }, { signal }) =>
+      runOwnCommand(
+        "policies",
+        [...roles.flatMap((role) => optionOf("role", role)), ...optionOf("claims", claims)],
+        signal,
+      ),
+  },
+  {
+    name: "doctor",
+    description: "Checks security, performance and configuration, and says how to fix each problem.",
+    properties: {},
+    required: [],
+    run: (_args, { signal }) => runOwnCommand("doctor", [], signal),
+  },
+  {
+    name: "migration_status",
+    description: "Says which migrations are applied and which are pending, and where the database differs from them.",
+    properties: {},
+    required: [],
+    run: (_args, { signal }) => runOwnCommand("migrate", ["status"], signal),
+  },
+  {
+    name: "try_migration",
+    description:
+      "Runs SQL as the owner in one transaction, says how each statement ended, and rolls everything back. Its locks hold others up meanwhile.",
+    properties: { sql: text("The statements of the migration.") },
+    required: ["sql"],
+    run: ({ sql }, { config, signal }) =>
+      withCatalog(config, ({ postgres }) =>
+        tryStatements(sql!, { url: postgres.directUrl, connectTimeoutMs: config.acquireTimeout * 1_000, signal }),
+      ),
+  },
+];
+
+let guide: ReturnType<typeof readGuideText> | undefined;
+
+function searchDocs(words: string): CommandOutput {
+  guide ??= readGuideText();
+  const found = guide.search(words);
+  const lines = found.map(({ page, heading, excerpt }) => `${page}: ${heading}\n  ${excerpt}`);
+  return { text: lines.join("\n") || "No section contains all these words. Search for fewer.", hasFailed: false };
+}
+
+function readDocs(page: string): CommandOutput {
+  guide ??= readGuideText();
+  const found = guide.read(page);
+  return {
+    text: found ?? `There is no page ${page}. The pages are: ${guide.names.join(", ")}.`,
+    hasFailed: found === null,
+  };
+}
+
+const optionOf = (name: string, value: string | undefined) => (value === undefined ? [] : [`--${name}=${value}`]);
