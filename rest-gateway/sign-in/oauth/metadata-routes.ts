@@ -7,14 +7,15 @@ import { supportedScopes } from "./scopes.ts";
 /** The endpoints, below the public address. */
 export const OAUTH_PREFIX = "/auth/v1/oauth";
 
+const MCP_RESOURCE = "/mcp";
 /** The resources that tokens are issued for, as paths below the public address. */
-export const OAUTH_RESOURCES: readonly string[] = [API_RESOURCE, "/mcp"];
+export const OAUTH_RESOURCES: readonly string[] = [API_RESOURCE, MCP_RESOURCE];
 
 const CACHE_FIVE_MINUTES = { "Cache-Control": "public, max-age=300" };
 
 type MetadataOptions = {
   readonly tokens: OAuthTokens;
-  readonly config: Pick<Config, "oauthDynamicRegistration" | "oauthClientDocuments">;
+  readonly config: Pick<Config, "oauthDynamicRegistration" | "oauthClientDocuments" | "mcp">;
 };
 
 /** Where clients find out how to get a token: RFC 9728 (resources), RFC 8414 (the server), OpenID Connect Discovery. */
@@ -26,7 +27,7 @@ export function metadataRoutes({ tokens, config }: MetadataOptions): GatewayRout
     respond(() => ({
       resource: resourceAddress(tokens.issuer(), path),
       authorization_servers: [tokens.issuer()],
-      scopes_supported: scopes,
+      scopes_supported: path === MCP_RESOURCE ? agentScopes(config) : scopes,
       bearer_methods_supported: ["header"],
       ...(tokens.canBeVerified && { jwks_uri: `${tokens.issuer()}/.well-known/jwks.json` }),
     })),
@@ -39,6 +40,9 @@ export function metadataRoutes({ tokens, config }: MetadataOptions): GatewayRout
     ...(tokens.canBeVerified && { "/.well-known/openid-configuration": server }),
   };
 }
+
+/** Agents request all that is named, so scopes about the user are not. */
+const agentScopes = ({ mcp }: Pick<Config, "mcp">) => (mcp === "write" ? ["read", "write"] : ["read"]);
 
 function describeServer(
   { issuer, canBeVerified, algorithm }: OAuthTokens,

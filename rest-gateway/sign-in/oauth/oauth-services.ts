@@ -13,6 +13,7 @@ export type OAuthConfig = Pick<
   | "oauthClientDocuments"
   | "oauthConsentUrl"
   | "oauthGrantDays"
+  | "mcp"
 >;
 
 /** What the routes and pages of the authorization server use. */
