@@ -43,7 +43,7 @@ export const SERVER_SETTINGS = {
     "WEB_CONCURRENCY",
     workerCount,
     "auto",
-    "Number of worker processes that share the port. `auto`: [one for every two cores](operations.md#several-processes), as memory and DB_POOL allow.",
+    "Worker processes that share the port. `auto`: [one for every two cores](operations.md#several-processes), as memory and DB_POOL allow.",
   ),
   drainTimeout: withDefault(
     "DRAIN_TIMEOUT_SECONDS",
@@ -55,7 +55,7 @@ export const SERVER_SETTINGS = {
     "DRAIN_DELAY_SECONDS",
     integer(0, 3600),
     "0",
-    "Seconds of DRAIN_TIMEOUT_SECONDS in which all but /health/ready is still served after SIGTERM: longer than load balancers take to notice.",
+    "Seconds of DRAIN_TIMEOUT_SECONDS in which all but /health/ready is still served after SIGTERM.",
   ),
   httpsCertificate: optional(
     "HTTPS_CERT_FILE",
@@ -86,7 +86,7 @@ export const POSTGRES_SETTINGS = {
   directDatabaseUrl: secret(
     "DIRECT_DATABASE_URL",
     postgresUrl,
-    "The same database with its owner, without a connection pooler or router in between: migrations, backups, LISTEN, the change stream, the task queue. Unset: OWNER_DATABASE_URL.",
+    "The same database with its owner, without a pooler in between. Unset: OWNER_DATABASE_URL.",
   ),
   readDatabaseUrls: secret(
     "READ_DATABASE_URLS",
@@ -97,7 +97,7 @@ export const POSTGRES_SETTINGS = {
     "READ_MAX_LAG_SECONDS",
     integer(1, 3600),
     "10",
-    "Maximum lag of a replica in seconds. A replica with more lag is not used until it has caught up.",
+    "Maximum lag in seconds of a replica that is used.",
   ),
   dataDir: withDefault("DATA_DIR", text, ".data", "Folder of the embedded Postgres and of its secrets."),
   storageDir: optional(
@@ -108,7 +108,7 @@ export const POSTGRES_SETTINGS = {
   storageS3Endpoint: optional(
     "STORAGE_S3_ENDPOINT",
     httpUrl,
-    "URL of an S3 service that keeps the contents of files instead of STORAGE_DIR. Several gateways share it.",
+    "URL of an S3 service that keeps the contents of files instead of STORAGE_DIR.",
   ),
   storageS3Bucket: withDefault("STORAGE_S3_BUCKET", text, "files", "Bucket of that service, which must exist."),
   storageS3Region: withDefault("STORAGE_S3_REGION", text, "us-east-1", "Region of that service."),
@@ -135,7 +135,7 @@ export const POSTGRES_SETTINGS = {
     ["DB_POOL", "PGRST_DB_POOL"],
     integer(1, 1000),
     "28",
-    "Maximum number of connections for requests, all workers together, and at most half of the server's free connections; at least 4.",
+    "Connections for requests, all workers together: at least 4, and at most half of those that the server has free.",
   ),
   acquireTimeout: withDefault(
     ["DB_ACQUIRE_TIMEOUT_SECONDS", "PGRST_DB_POOL_ACQUISITION_TIMEOUT"],
@@ -165,12 +165,12 @@ export const POSTGRES_SETTINGS = {
     "DB_PIPELINE_DEPTH",
     integer(1, 1000),
     "64",
-    "Maximum number of reads in flight on one connection; only statements known to be fast share one.",
+    "Maximum number of reads in flight on one connection.",
   ),
   preparedStatements: optional(
     ["DB_PREPARED_STATEMENTS", "PGRST_DB_PREPARED_STATEMENTS"],
     flag,
-    "Whether statements are prepared once and used by many requests. Unset: true if the server or router supports it, which is found out.",
+    "Whether statements are prepared once and used by many requests. Unset: found out.",
   ),
   transactionMode: optional(
     "TRANSACTION_MODE",
@@ -216,13 +216,13 @@ export const JOB_SETTINGS = {
     "SCHEDULES",
     flag,
     "true",
-    "Whether this gateway runs the [schedules](schedules.md) of `api.schedules`. Set it to `false` for a copy of a database whose schedules must not run.",
+    "Whether this gateway runs the [schedules](schedules.md) of `api.schedules`. Set it to `false` for a copy of a database.",
   ),
   sendsWebhooks: withDefault(
     "WEBHOOKS",
     flag,
     "true",
-    "Whether this gateway sends [webhooks](webhooks.md). Set it to `false` for a copy of a database whose changes must not be sent.",
+    "Whether this gateway sends [webhooks](webhooks.md). Set it to `false` for a copy of a database.",
   ),
   supabaseApis: optional(
     "SUPABASE_APIS",
@@ -235,12 +235,7 @@ export const JOB_SETTINGS = {
     "When to write a backup, in cron's syntax and UTC: `0 3 * * *` ([nightly backup](backup.md#nightly-backup)). Unset: no backups.",
   ),
   backupDir: withDefault("BACKUP_DIR", text, "backups", "Folder of scheduled backups."),
-  backupKeep: withDefault(
-    "BACKUP_KEEP",
-    integer(1, 10_000),
-    "7",
-    "Number of scheduled backups to keep. Older ones are deleted when a newer one is complete.",
-  ),
+  backupKeep: withDefault("BACKUP_KEEP", integer(1, 10_000), "7", "Number of scheduled backups to keep."),
   archivesWal: withDefault(
     "BACKUP_WAL",
     flag,
@@ -251,13 +246,13 @@ export const JOB_SETTINGS = {
     "BACKUP_WAL_BASE_HOURS",
     integer(1, 24 * 31),
     "24",
-    "Hours between base backups of the WAL archive. Restoring replays the WAL since the last one.",
+    "Hours between base backups of the WAL archive.",
   ),
   walKeepDays: withDefault(
     "BACKUP_WAL_KEEP",
     integer(1, 3650),
     "7",
-    "Days of which the WAL archive can restore any time. What no such time needs is deleted after a base backup.",
+    "Days of which the WAL archive can restore any time.",
   ),
   walReserve: withDefault(
     "BACKUP_WAL_RESERVE_MB",
@@ -275,7 +270,7 @@ export const JOB_SETTINGS = {
     "BACKUP_CHECK",
     flag,
     "false",
-    "Whether each scheduled backup is restored into a temporary database and compared, as `restore --check` does. One that differs replaces none; see [Checked backups](backup.md#checked-backups).",
+    "Whether each scheduled backup is restored into a temporary database and compared, as `restore --check` does. See [Checked backups](backup.md#checked-backups).",
   ),
 } satisfies Record<string, SettingDefinition<unknown>>;
 
@@ -308,7 +303,7 @@ export const LIMIT_SETTINGS = {
     "MAX_ANONYMOUS_BODY_BYTES",
     integer(1024),
     "1048576",
-    "Maximum size of a request body of the anonymous role, with or without the public key.",
+    "Maximum size of a request body of the anonymous role.",
   ),
   maxRowBytes: withDefault(
     "MAX_ROW_BYTES",
@@ -326,7 +321,7 @@ export const LIMIT_SETTINGS = {
     "MAX_ANSWER_BYTES",
     integer(65_536, 1_073_741_823),
     "33554432",
-    "Maximum size of a response that is not streamed, and of one streamed row; a GraphQL operation may read and return a quarter.",
+    "Maximum size of a response that is not streamed, and of one streamed row.",
   ),
   maxHeaderBytes: withDefault(
     "MAX_HEADER_BYTES",
@@ -356,7 +351,7 @@ export const LIMIT_SETTINGS = {
     "TASK_TIMEOUT_SECONDS",
     integer(0, 86_400),
     "600",
-    "Timeout of functions that schedules and `api.enqueue_as` call, in seconds; 0 disables it. What callers queue has the limit of a direct call.",
+    "Timeout of functions that schedules and `api.enqueue_as` call, in seconds; 0 disables it.",
   ),
   webSocketConnections: withDefault(
     "WEBSOCKET_MAX_CONNECTIONS",
@@ -374,7 +369,7 @@ export const LIMIT_SETTINGS = {
     "WEBSOCKET_MAX_TOTAL_BYTES",
     integer(1_048_576),
     "134217728",
-    "The same for all WebSockets, divided among the workers. Unread data may use as much again, incomplete messages half of it, presences a quarter.",
+    "The same for all WebSockets, divided among the workers.",
   ),
 } satisfies Record<string, SettingDefinition<unknown>>;
 
@@ -389,7 +384,7 @@ export const OBSERVABILITY_SETTINGS = {
     "SLOW_QUERY_MS",
     integer(0),
     "1000",
-    "Statements that take this many milliseconds or more, including the wait for a connection, are logged; 0 disables it.",
+    "Statements that take this many milliseconds or more are logged; 0 disables it.",
   ),
   serverTiming: withDefault(
     ["SERVER_TIMING", "PGRST_SERVER_TIMING_ENABLED"],

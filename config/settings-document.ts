@@ -56,8 +56,8 @@ PORT=4000 RATE_LIMIT=600 npm start
 npm run config        # the values in force and their origin
 \`\`\`
 
-All settings are environment variables. \`npx content-service\` also reads \`.env\` in the working directory, and settings that apply to all deployments of a project, and are not secret, from its \`package.json\`:
-\`"content-service": { "BASE_SCHEMA": "platform" }\`. The environment takes precedence, then \`.env\`. Settings with a name such as \`pgrst.db_schemas\` can also be set [in the database](#settings-in-the-database). At startup the service checks all settings and reports all errors
+All settings are environment variables. \`npx content-service\` also reads \`.env\` in the working directory, and settings of all deployments from the project's \`package.json\`:
+\`"content-service": { "BASE_SCHEMA": "platform" }\`. The environment takes precedence, then \`.env\`. Settings with a name such as \`pgrst.db_schemas\` can also be set [in the database](#settings-in-the-database). At startup the service reports all errors
 together. A *playground* has the embedded Postgres, a loopback address as \`HOST\`, no production \`NODE_ENV\` and, for Studio and webhooks, neither \`PUBLIC_URL\` nor \`TRUST_PROXY\`.
 This page is generated from the source by \`npm run config -- --markdown\`.
 
@@ -90,7 +90,7 @@ $$;
 
 ## PostgREST settings without effect
 
-These are accepted, with a line in the log, so that the environment of a PostgREST deployment can be reused.
+These are accepted, with a line in the log.
 
 | setting | reason |
 | --- | --- |
