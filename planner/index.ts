@@ -29,6 +29,7 @@ export {
   type RowRange,
   type RowSelection,
   type SearchOperator,
+  type SelectedAggregate,
   type SelectedColumn,
   type SelectedRelation,
   type SelectItem,

@@ -22,7 +22,13 @@ export type SelectedColumn = {
   readonly field: FieldReference | null;
   readonly alias: string | null;
   readonly cast: string | null;
-  readonly aggregate: { readonly name: AggregateName; readonly cast: string | null } | null;
+  readonly aggregate: SelectedAggregate | null;
+};
+export type SelectedAggregate = {
+  readonly name: AggregateName;
+  readonly cast: string | null;
+  /** Equal values count once. */
+  readonly distinct?: true;
 };
 export type SelectedRelation = {
   readonly kind: "relation";
@@ -45,12 +51,17 @@ export type RowCondition =
       readonly negated: boolean;
       readonly operation: FilterOperation;
     }
-  /** A row of the relation, by its name in the select or its own name, meets the condition. */
+  /**
+   * A row of the relation, by its name in the select or its own name, meets the condition. A filter on `count`, without such a
+   * column, concerns the number of rows.
+   */
   | {
       readonly kind: "related";
       readonly relation: string;
       /** As in a selected relation. */
       readonly found?: DirectRelationship;
+      /** All rows meet the condition, instead of some. */
+      readonly every?: true;
       readonly negated: boolean;
       readonly condition: RowCondition;
     }
@@ -108,6 +119,8 @@ export type SearchOperator = "fts" | "plfts" | "phfts" | "wfts";
 
 export type OrderTerm = {
   readonly field: FieldReference;
+  /** The field names a relation, whose rows are counted. */
+  readonly by?: "count";
   /** The to-one relation of the column, by alias or name. */
   readonly relation: string | null;
   readonly direction: "asc" | "desc" | null;
@@ -123,6 +136,10 @@ export type WithEmbedPath<T> = { readonly path: readonly string[]; readonly valu
 export type RowSelection = {
   readonly select: readonly SelectItem[];
   readonly conditions: readonly WithEmbedPath<RowCondition>[];
+  /** Conditions on groups: their fields are names of selected columns. */
+  readonly having?: readonly WithEmbedPath<RowCondition>[];
+  /** Of rows with equal values in these fields, only the first in the order is selected. */
+  readonly distinct?: readonly WithEmbedPath<readonly FieldReference[]>[];
   readonly orders: readonly WithEmbedPath<readonly OrderTerm[]>[];
   readonly ranges: readonly WithEmbedPath<RowRange>[];
 };

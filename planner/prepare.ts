@@ -23,9 +23,9 @@ import { type Plan, type PlanOptions, type StreamedPlan, toProbePlan, toStreamed
 import { planCall } from "./plan/plan-call.ts";
 import { type NestedInsert, type NestedInsertIntent, planNestedInsert } from "./plan/plan-nested.ts";
 import { planRead } from "./plan/plan-read.ts";
-import type { PlanContext } from "./plan/plan-selection.ts";
 import { planWrite } from "./plan/plan-write.ts";
 import type { LegacyTarget } from "./plan/select-tree.ts";
+import type { PlanContext } from "./plan/selection-context.ts";
 import { buildNestedInsert } from "./query/build-nested.ts";
 import { buildEstimateQuery, buildQuery, buildRowsQuery } from "./query/build-query.ts";
 import type { StatementTemplate } from "./query/sql.ts";
@@ -286,9 +286,11 @@ function outlineArgument(argument: CallArgument): unknown[] {
   }
 }
 
-function outlineSelection({ conditions, orders, ranges }: RowSelection): unknown[] {
+function outlineSelection({ conditions, having, distinct, orders, ranges }: RowSelection): unknown[] {
   return [
     conditions.map(({ path, value }) => [path, outlineCondition(value)]),
+    having?.map(({ path, value }) => [path, outlineCondition(value)]),
+    distinct?.map(({ path, value }) => [path, value.map(outlineField)]),
     orders.map(({ path, value }) => [path, value.map(outlineOrderTerm)]),
     ranges.map(({ path, value }) => [path, value.offset, value.limit]),
   ];
@@ -297,7 +299,12 @@ function outlineSelection({ conditions, orders, ranges }: RowSelection): unknown
 function outlineSelectItem(item: SelectItem): unknown[] {
   if (item.kind === "column") {
     const { field, alias, cast, aggregate } = item;
-    return [field && outlineField(field), alias, cast, aggregate && [aggregate.name, aggregate.cast]];
+    return [
+      field && outlineField(field),
+      alias,
+      cast,
+      aggregate && [aggregate.name, aggregate.cast, aggregate.distinct],
+    ];
   }
   const { name, alias, hint, relationship, join, spread, select } = item;
   return [name, alias, hint, outlineRelationship(relationship), join, spread, select.map(outlineSelectItem)];
@@ -330,6 +337,7 @@ function outlineCondition(condition: RowCondition): unknown[] {
         negated,
         condition.relation,
         outlineRelationship(condition.found),
+        condition.every,
         outlineCondition(condition.condition),
       ];
     case "row":
@@ -363,8 +371,8 @@ function outlineRowOperation(operation: RowOperation): unknown[] {
   }
 }
 
-function outlineOrderTerm({ field, relation, direction, nulls }: OrderTerm): unknown[] {
-  return [outlineField(field), relation, direction, nulls];
+function outlineOrderTerm({ field, relation, by, direction, nulls }: OrderTerm): unknown[] {
+  return [outlineField(field), relation, by, direction, nulls];
 }
 
 function outlineFormat(format: ResponseFormat): unknown[] {

@@ -67,7 +67,8 @@ export type BindParameter =
 /** The operations of all conditions with a value, in the order of parameter indexes. */
 export function listOperations(intent: Intent): readonly (FilterOperation | RowOperation)[] {
   const operations: (FilterOperation | RowOperation)[] = [];
-  for (const { value } of intent.selection.conditions) collectOperations(value, operations);
+  const { conditions, having = [] } = intent.selection;
+  for (const { value } of [...conditions, ...having]) collectOperations(value, operations);
   if (intent.kind === "call")
     for (const condition of intent.row?.conditions ?? []) collectOperations(condition, operations);
   return operations;

@@ -4,7 +4,7 @@ import { ApiError } from "#runtime";
 import type { CursorPage, OrderTerm } from "../intent.ts";
 import { operatorSchemaOfRows } from "./operator-schema.ts";
 import { type KeptColumns, type KeysetPlan, MAX_BUFFERED_ROWS } from "./plan.ts";
-import { effectiveRange, type PlanContext, planResultRows, planSelection } from "./plan-selection.ts";
+import { effectiveRange, planResultRows, planSelection } from "./plan-selection.ts";
 import { type SelectScope, tableScope, typeOfField } from "./scope.ts";
 import type { SelectNode } from "./select-tree.ts";
 import {
@@ -17,6 +17,7 @@ import {
   type WherePredicate,
   withOutputs,
 } from "./selection.ts";
+import type { PlanContext } from "./selection-context.ts";
 
 type KeysetRanges = readonly (readonly WherePredicate[])[];
 
@@ -71,7 +72,8 @@ function pageLimit(tree: SelectNode, { maxRows }: PlanContext): number {
   return effectiveRange(tree, Math.min(maxRows ?? MAX_BUFFERED_ROWS, MAX_BUFFERED_ROWS)).limit!;
 }
 
-function rejectGroupedRows({ grouped }: SelectPlan): void {
+function rejectGroupedRows({ grouped, distinct }: SelectPlan): void {
+  if (distinct.length > 0) throw cursorNotPossible("Rows that distinct leaves out would be on later pages.");
   if (grouped) throw cursorNotPossible("Aggregates make rows that have no place among those of the table.");
 }
 
@@ -209,7 +211,13 @@ function completeOrder(order: readonly OrderTerm[], { table, mayRead }: OrderedR
 
 /** A short hash, equal for equal orders of the same rows. */
 function orderFingerprint(kind: "read" | "call", of: QualifiedName, order: readonly OrderTerm[]): string {
-  const terms = order.map((term) => [term.relation, term.field, isDescending(term), hasNullsLast(term)]);
+  const terms = order.map((term) => [
+    term.relation,
+    term.field,
+    isDescending(term),
+    hasNullsLast(term),
+    ...(term.by ? [term.by] : []),
+  ]);
   const digest = createHash("sha256")
     .update(JSON.stringify([kind, of.schema, of.name, terms]))
     .digest();
@@ -224,8 +232,8 @@ function hasNullsLast(term: OrderTerm): boolean {
   return term.nulls === null ? !isDescending(term) : term.nulls === "last";
 }
 
-function isPlainColumn({ field, relation }: OrderTerm): boolean {
-  return relation === null && field.path.length === 0;
+function isPlainColumn({ field, relation, by }: OrderTerm): boolean {
+  return relation === null && by === undefined && field.path.length === 0;
 }
 
 /** The primary key first. A view's key need not be unique: a join can repeat the table's rows. */

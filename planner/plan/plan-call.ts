@@ -20,10 +20,12 @@ import {
   type TotalPlan,
 } from "./plan.ts";
 import { planTotal, selectsAllColumns } from "./plan-read.ts";
-import { effectiveRange, type PlanContext, planConditions, planResultRows, planSelection } from "./plan-selection.ts";
+import { effectiveRange, planConditions, planResultRows, planSelection } from "./plan-selection.ts";
+import { placeCountConditions } from "./related-count.ts";
 import { rowScope, type SelectScope, tableRowScope } from "./scope.ts";
-import { buildSelectTree, type SelectNode } from "./select-tree.ts";
+import { buildSelectTree, makeSelectNode, type SelectNode } from "./select-tree.ts";
 import type { RoutineArguments, RoutineCall, RoutineParameter, WherePredicate } from "./selection.ts";
+import type { PlanContext } from "./selection-context.ts";
 
 export function planCall(
   requested: CallIntent,
@@ -37,7 +39,7 @@ export function planCall(
   const routine = intent.row ? findRowRoutine(intent, intent.row.of, catalog) : findRoutine(intent, catalog, role);
   if (response.maxAffected !== null && !routine.returns.set) throw routineNotSetReturning();
   const scope = callScope(routine, catalog);
-  const tree = buildSelectTree(selection, context);
+  const tree = buildSelectTree(placeCountConditions(selection, scope.table, context), context);
   // The function runs in any case: an estimate would save nothing.
   const total = planTotal(count === "estimated" ? "exact" : count, effectiveRange(tree, context.maxRows), options);
   const { call, where } = planRoutineCall(routine, intent, scope.alias, context);
@@ -123,8 +125,8 @@ function planRoutineCall(routine: Routine, { row, argument }: CallIntent, alias:
     arguments: planArguments(withoutRowArgument(routine), argument, alias),
     row: { table: { schema: table.schema, name: table.name }, alias: scope.alias },
   };
-  const conditions = { columns: [], children: [], conditions: [...row.conditions], order: [], range: null };
-  return { call, where: planConditions(conditions, scope, context) };
+  const node = { ...makeSelectNode([]), conditions: [...row.conditions] };
+  return { call, where: planConditions(node, scope, context) };
 }
 
 function planArguments(routine: Routine, argument: CallArgument, alias: string): RoutineArguments {

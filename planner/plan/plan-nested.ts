@@ -13,9 +13,9 @@ import type {
   SavedRows,
   WritePlan,
 } from "./plan.ts";
-import type { PlanContext } from "./plan-selection.ts";
 import { planWrite } from "./plan-write.ts";
 import { makeUnusedNames, planMissingValue, planRecordColumn, unboundedType } from "./records.ts";
+import type { PlanContext } from "./selection-context.ts";
 
 /** A nested insert: the statements that insert rows, in their order, and the one that reads the response. */
 type NestedPlan = { readonly inserts: readonly NestedInsert[]; readonly response: WritePlan };

@@ -3,10 +3,12 @@ import { ALL_COLUMNS, type CountMethod, type ReadIntent, type ResponseOptions, t
 import { findTable } from "./find-target.ts";
 import { planReadPage } from "./keyset-page.ts";
 import { negotiateFormat, type PlanOptions, type ReadPlan, type TotalPlan } from "./plan.ts";
-import { type PlanContext, planSelection } from "./plan-selection.ts";
+import { planSelection } from "./plan-selection.ts";
+import { placeCountConditions } from "./related-count.ts";
 import { tableScope } from "./scope.ts";
 import { buildSelectTree, type SelectNode } from "./select-tree.ts";
 import type { RowSource, SelectPlan } from "./selection.ts";
+import type { PlanContext } from "./selection-context.ts";
 
 export function planRead(
   intent: ReadIntent,
@@ -17,7 +19,7 @@ export function planRead(
   const { catalog, role } = context;
   const { target, selection, count } = intent;
   const table = findTable(target, catalog, role);
-  const tree = buildSelectTree(selection, context);
+  const tree = buildSelectTree(placeCountConditions(selection, table, context), context);
   const {
     rows,
     kept: keptPages,

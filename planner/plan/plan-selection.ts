@@ -1,97 +1,32 @@
-import {
-  type Catalog,
-  type CatalogTable,
-  type DirectRelationship,
-  policyConditionSql,
-  type Relationship,
-} from "#catalog";
+import type { CatalogTable, DirectRelationship, Relationship } from "#catalog";
 import { ApiError } from "#runtime";
-import {
-  ALL_COLUMNS,
-  type FieldReference,
-  type FilterOperation,
-  type OrderTerm,
-  type RowCondition,
-  type RowOperation,
-  type SelectedRelation,
-} from "../intent.ts";
-import type { BindParameter } from "./bind-parameters.ts";
-import { operatorSchemaOf, schemaOfComparison } from "./operator-schema.ts";
+import { ALL_COLUMNS, type SelectedRelation } from "../intent.ts";
 import type { KeptColumns } from "./plan.ts";
+import { planCondition, planHaving } from "./plan-condition.ts";
+import { planOrdering, planRowField } from "./plan-order.ts";
+import { planSelectedCount } from "./related-count.ts";
 import { findRelationship, isToOne, type JoinedSource, joinRelationship } from "./relationship.ts";
 import {
   ALL_COLUMNS_ITEM,
   chooseAlias,
-  fieldOutputName,
-  filterReader,
   fromSpreadOutput,
-  isPlainText,
   type NamedSelectColumn,
-  needsTsvectorConversion,
-  planField,
   planSelectColumns,
-  refuseAggregateName,
   type SelectColumn,
   type SelectScope,
   toOutput,
   toSpreadOutput,
-  typeOfField,
-  useColumn,
 } from "./scope.ts";
-import {
-  type EmbedNameRules,
-  type EmbedNode,
-  embedName,
-  findEmbed,
-  relationNotEmbedded,
-  type SelectNode,
-} from "./select-tree.ts";
+import { type EmbedNode, embedName, findEmbed, makeSelectNode, type SelectNode } from "./select-tree.ts";
 import {
   columnExpression,
-  type OrderExpression,
   type OutputColumn,
   type SelectPlan,
   type SpreadJoin,
   type ValueExpression,
   type WherePredicate,
 } from "./selection.ts";
-
-/** The context shared by all parts of one plan. */
-export type PlanContext = EmbedNameRules & {
-  readonly catalog: Catalog;
-  readonly role: string;
-  /** The schema of the request, in which relations are looked up. */
-  readonly schema: string;
-  /** Whether clients may use aggregates. */
-  readonly aggregates: boolean;
-  /** The maximum number of rows of a selection; null is no limit. */
-  readonly maxRows: number | null;
-  parameterFor(operation: FilterOperation | RowOperation): BindParameter;
-};
-
-/** What conditions and orders of one selection may refer to. */
-type SelectionContext = {
-  readonly node: SelectNode;
-  readonly scope: SelectScope;
-  readonly relations: readonly PlannedRelation[];
-  readonly planContext: PlanContext;
-  /** Finds the relation of this name in the select, or plans it if it is not selected. */
-  findRelation(name: string, found?: DirectRelationship): PlannedRelation;
-  /** The selected columns. */
-  selectedOutputs(): readonly OutputColumn[];
-  /** For writes: a name means the column, even if a relation is returned under that name. */
-  readonly prefersColumns: boolean;
-};
-
-type PlannedRelation = {
-  readonly branch: EmbedNode;
-  readonly toOne: boolean;
-  readonly context: SelectionContext;
-  readonly subquery: SelectPlan;
-  readonly spread: SpreadJoin | null;
-  /** The columns that the parent row shows of it. */
-  readonly columns: readonly NamedSelectColumn[];
-};
+import type { PlanContext, PlannedRelation, SelectionContext } from "./selection-context.ts";
 
 /** Plans the requested rows with all embedded relations. */
 export function planSelection(root: SelectNode, start: JoinedSource, planContext: PlanContext): SelectPlan {
@@ -130,13 +65,14 @@ function makeSelectionContext(node: SelectNode, scope: SelectScope, planContext:
     relations,
     planContext,
     findRelation,
-    selectedOutputs,
+    selectedColumns,
+    selectedOutputs: () => toOutputs(selectedColumns()).outputs,
     prefersColumns: false,
   };
   return context;
 
-  function selectedOutputs(): readonly OutputColumn[] {
-    return toOutputs(planColumns(context, { isSpread: false })).outputs;
+  function selectedColumns(): readonly SelectColumn[] {
+    return planColumns(context, { isSpread: false });
   }
 }
 
@@ -189,20 +125,21 @@ function toEmbeddedColumn(branch: EmbedNode, toOne: boolean, from: SelectPlan): 
   return { kind: "value", name: embedName(branch), value, aggregate: null, isJson: true, field: null };
 }
 
-function planColumns(
-  { node, scope, relations, planContext }: SelectionContext,
-  { isSpread }: { readonly isSpread: boolean },
-): SelectColumn[] {
+function planColumns(context: SelectionContext, { isSpread }: { readonly isSpread: boolean }): SelectColumn[] {
+  const { node, scope, relations, planContext } = context;
   const related = relations.flatMap(({ columns }) => columns);
-  const hasAggregate = [...node.columns, ...related].some(({ aggregate }) => aggregate);
+  const counts = new Map(node.columns.map((selected) => [selected, planSelectedCount(selected, context)]));
+  const aggregated = [...node.columns.filter((selected) => !counts.get(selected)), ...related];
+  const hasAggregate = aggregated.some(({ aggregate }) => aggregate);
   const { catalog, role, aggregates } = planContext;
-  const options = { expand: isSpread || hasAggregate, scope, catalog, role, aggregates };
-  return [...node.columns.flatMap((selected) => planSelectColumns(selected, options)), ...related];
+  const options = { expand: isSpread || hasAggregate || node.distinct.length > 0, scope, catalog, role, aggregates };
+  const own = node.columns.flatMap((selected) => counts.get(selected) ?? planSelectColumns(selected, options));
+  return [...own, ...related];
 }
 
 function toOutputs(columns: readonly SelectColumn[]): Pick<SelectPlan, "outputs" | "grouped"> {
   const grouped = columns.some((one) => one.kind === "value" && one.aggregate);
-  return { outputs: columns.map((one): OutputColumn => toOutput(one, { grouped })), grouped };
+  return { outputs: columns.map((one) => (one.kind === "all" ? one : toOutput(one, { grouped }))), grouped };
 }
 
 function toSelectPlan(
@@ -221,9 +158,28 @@ function toSelectPlan(
     spreads: relations.flatMap(({ spread }) => spread ?? []),
     where: [...join, ...conditions, ...innerJoins],
     grouped,
+    having: planGroupConditions(context, grouped),
+    distinct: planDistinct(context, { outputs, grouped }),
     order: node.order.map((term) => planOrdering(term, context)),
     ...effectiveRange(node, maxRows),
   };
+}
+
+function planGroupConditions(context: SelectionContext, grouped: boolean): WherePredicate[] {
+  const { having } = context.node;
+  if (having.length > 0 && !grouped) throw havingWithoutAggregate();
+  return having.map((condition) => planHaving(condition, context));
+}
+
+function planDistinct(
+  context: SelectionContext,
+  { outputs, grouped }: Pick<SelectPlan, "outputs" | "grouped">,
+): ValueExpression[] {
+  const { distinct } = context.node;
+  if (distinct.length === 0) return [];
+  if (grouped) throw distinctNotPossible("Aggregates group the rows already.");
+  if (outputs.some(({ kind }) => kind === "all")) throw distinctNotPossible("The columns of the rows are not known.");
+  return distinct.map((field) => planRowField(field, context));
 }
 
 function existsCondition({ subquery: selection }: PlannedRelation): WherePredicate {
@@ -246,7 +202,7 @@ function unselectedBranch(name: string, relationship?: DirectRelationship): Embe
     spread: false,
     select: [],
   };
-  return { columns: [], children: [], conditions: [], order: [], range: null, relation };
+  return { ...makeSelectNode([]), relation };
 }
 
 /** The range of a selection, limited to the maximum number of rows. */
@@ -258,189 +214,23 @@ function smallerLimit(a: number | null, b: number | null): number | null {
   return a === null ? b : b === null ? a : Math.min(a, b);
 }
 
+function havingWithoutAggregate(): ApiError {
+  return new ApiError("invalid", "PGRST189", "'having' needs an aggregate in 'select'", {
+    details: "Conditions on groups concern rows that aggregates have grouped.",
+    hint: "Filter rows by their columns, without 'having'.",
+  });
+}
+
+function distinctNotPossible(details: string): ApiError {
+  return new ApiError("invalid", "PGRST188", "'distinct' is not possible here", {
+    details,
+    hint: "Select columns without aggregates. To group rows, select the columns and an aggregate such as count().",
+  });
+}
+
 function aggregatesInSpreadNotImplemented(): ApiError {
   return new ApiError("invalid", "PGRST127", "Feature not implemented", {
     details: "Aggregates are not implemented for one-to-many or many-to-many spreads.",
-  });
-}
-
-function planCondition(condition: RowCondition, context: SelectionContext): WherePredicate {
-  switch (condition.kind) {
-    case "filter":
-      return planFilter(condition, context);
-    case "related": {
-      const { subquery: selection, context: relatedContext } = context.findRelation(
-        condition.relation,
-        condition.found,
-      );
-      const and = [planCondition(condition.condition, relatedContext)];
-      return { kind: "exists", negated: condition.negated, selection, and };
-    }
-    case "row":
-      return planRowOperation(condition.operation, condition.negated, context);
-    default: {
-      const parts = condition.conditions.map((part) => planCondition(part, context));
-      return { kind: condition.kind, negated: condition.negated, parts };
-    }
-  }
-}
-
-function planFilter(
-  { field, negated, operation }: RowCondition & { kind: "filter" },
-  context: SelectionContext,
-): WherePredicate {
-  const { scope, planContext } = context;
-  const isColumn = scope.columns.has(field.name) || scope.computed.has(field.name);
-  const embedded =
-    field.path.length === 0 && isEmbeddedRelation(field.name, context) && !(isColumn && context.prefersColumns);
-  if (embedded && operation.kind === "is" && (operation.value === "null" || operation.value === "not_null")) {
-    // `clients=is.null` selects parents without related rows, and `not.is.null` those with some.
-    const { subquery: selection } = context.findRelation(field.name);
-    return { kind: "exists", negated: (operation.value === "null") !== negated, selection, and: [] };
-  }
-  if (embedded && !isColumn) throw badEmbedOperator(field);
-  return planOperation(field, negated, operation, context, filterReader(field, scope, planContext.catalog));
-}
-
-function planOperation(
-  field: FieldReference,
-  negated: boolean,
-  operation: FilterOperation,
-  { scope, planContext }: SelectionContext,
-  reader: string | null,
-): WherePredicate {
-  const left = planField(field, scope);
-  const operatorSchema = field.path.length === 0 ? operatorSchemaOf(typeOfField(field.name, scope), planContext) : null;
-  switch (operation.kind) {
-    case "is":
-      return { kind: "is", negated, left, value: operation.value };
-    case "in":
-      return {
-        kind: "in",
-        negated,
-        left,
-        operatorSchema,
-        operand: { parameter: planContext.parameterFor(operation), reader },
-      };
-    case "isdistinct":
-      return {
-        kind: "distinct",
-        negated,
-        left,
-        operatorSchema,
-        operand: { parameter: planContext.parameterFor(operation), reader: null },
-      };
-    case "search": {
-      const { operator, language } = operation;
-      const operand = { parameter: planContext.parameterFor(operation), reader: null };
-      return {
-        kind: "search",
-        negated,
-        left,
-        convert: needsTsvectorConversion(field, scope),
-        schema: isPlainText(field, scope) ? "pg_catalog" : null,
-        operator,
-        language,
-        operand,
-      };
-    }
-    case "compare": {
-      const { operator, quantifier } = operation;
-      const isPattern = operator === "like" || operator === "ilike";
-      const operand = { parameter: planContext.parameterFor(operation), reader: isPattern ? null : reader };
-      const schema = schemaOfComparison(operator, field, operatorSchema, scope);
-      return { kind: "compare", negated, left, operator, operatorSchema: schema, quantifier, operand };
-    }
-  }
-}
-
-function planRowOperation(
-  operation: RowOperation,
-  negated: boolean,
-  { scope, planContext, selectedOutputs: outputs }: SelectionContext,
-): WherePredicate {
-  if (operation.kind === "permitted") {
-    const text = scope.table
-      ? policyConditionSql(planContext.catalog, scope.table, planContext.role, operation.command)
-      : "false";
-    return { kind: "permitted", negated, text };
-  }
-  const slot = planContext.parameterFor(operation);
-  if (operation.kind === "digest") return { kind: "digest", negated, outputs: outputs(), parameter: slot };
-  const key = (scope.table?.primaryKey ?? []).map((name) => ({ name, value: useColumn(scope, name) }));
-  return { kind: "found", negated, key, by: operation.by, parameter: slot };
-}
-
-function isEmbeddedRelation(name: string, { node }: SelectionContext): boolean {
-  return findEmbed(node, name, { legacyTargetNames: false }) !== undefined;
-}
-
-function badEmbedOperator({ name }: FieldReference): ApiError {
-  return new ApiError("invalid", "PGRST120", `Bad operator on the '${name}' embedded resource`, {
-    details: "Only is null or not is null filters are allowed on embedded resources",
-  });
-}
-
-function planOrdering({ field, relation, direction, nulls }: OrderTerm, context: SelectionContext): OrderExpression {
-  const value = relation === null ? planOrderField(field, context) : planRelatedOrder(relation, field, context);
-  return { value, direction, nulls };
-}
-
-function planOrderField(field: FieldReference, { scope, planContext }: SelectionContext): ValueExpression {
-  refuseAggregateName(field.name, { scope, ...planContext });
-  return planField(field, scope);
-}
-
-function planRelatedOrder(
-  name: string,
-  field: FieldReference,
-  { scope, relations }: SelectionContext,
-): ValueExpression {
-  const related = relations.find(({ branch }) => embedName(branch) === name);
-  if (!related) throw relationNotEmbedded(name);
-  if (!related.toOne) throw relationNotToOne(scope.name, name);
-  return spreadColumnValue(related, field) ?? lookupExpression(related, field);
-}
-
-/** Grouped rows can be ordered by a spread column only through its output. */
-function spreadColumnValue({ spread, columns }: PlannedRelation, field: FieldReference): ValueExpression | null {
-  if (!spread) return null;
-  return (findColumnByName(columns, field) ?? columns.find((one) => isSameField(one.field, field)))?.value ?? null;
-}
-
-function lookupExpression({ subquery: selection, context }: PlannedRelation, field: FieldReference): ValueExpression {
-  return { kind: "lookup", value: planSelectedField(field, context), from: selection };
-}
-
-function findColumnByName(
-  columns: readonly NamedSelectColumn[],
-  { name, path }: FieldReference,
-): NamedSelectColumn | undefined {
-  return path.length === 0 ? columns.find((one) => one.aggregate === null && one.name === name) : undefined;
-}
-
-/** A name refers to an output of the response first, then to a column. */
-function planSelectedField(field: FieldReference, context: SelectionContext): ValueExpression {
-  const { node, scope, relations } = context;
-  const selected = node.columns.find(
-    (one) => one.field && one.aggregate === null && (one.alias ?? fieldOutputName(one.field)) === field.name,
-  );
-  if (selected?.field) {
-    const { name, path } = selected.field;
-    const value = planField({ name, path: [...path, ...field.path] }, scope);
-    return selected.cast === null ? value : { kind: "cast", of: value, type: selected.cast };
-  }
-  const spread = relations.find((one) => one.spread && one.toOne && findColumnByName(one.columns, field));
-  return spread ? lookupExpression(spread, field) : planOrderField(field, context);
-}
-
-function isSameField(left: FieldReference | null, right: FieldReference): boolean {
-  return left?.name === right.name && JSON.stringify(left.path) === JSON.stringify(right.path);
-}
-
-function relationNotToOne(from: string, to: string): ApiError {
-  return new ApiError("invalid", "PGRST118", `A related order on '${to}' is not possible`, {
-    details: `'${from}' and '${to}' do not form a many-to-one or one-to-one relationship`,
   });
 }
 

@@ -11,11 +11,13 @@ import {
   type WritePlan,
 } from "./plan.ts";
 import { selectsAllColumns } from "./plan-read.ts";
-import { type PlanContext, planConditions, planResultRows } from "./plan-selection.ts";
+import { planConditions, planResultRows } from "./plan-selection.ts";
 import { planUpdate } from "./plan-update.ts";
 import { planRecords } from "./records.ts";
+import { placeCountConditions } from "./related-count.ts";
 import { tableScope } from "./scope.ts";
 import { buildSelectTree, type SelectNode } from "./select-tree.ts";
+import type { PlanContext } from "./selection-context.ts";
 
 export function planWrite(
   intent: WriteIntent,
@@ -26,7 +28,7 @@ export function planWrite(
   const { catalog, role } = context;
   const { selection, returned, count } = intent;
   const table = findTable(intent.target, catalog, role);
-  const tree = buildSelectTree(selection, context);
+  const tree = buildSelectTree(placeCountConditions(selection, table, context), context);
   // The rows to write and the columns to return are planned separately.
   const change = planChange(intent, table, tree, context, options);
   const scope = tableScope(table, { alias: table.name, depth: 0, takenAliases: new Set() }, context);

@@ -9,7 +9,13 @@ import {
   type TypeAttribute,
 } from "#catalog";
 import { ApiError } from "#runtime";
-import { type AggregateName, ALL_COLUMNS, type FieldReference, type SelectedColumn } from "../intent.ts";
+import {
+  type AggregateName,
+  ALL_COLUMNS,
+  type FieldReference,
+  type SelectedAggregate,
+  type SelectedColumn,
+} from "../intent.ts";
 import {
   type CompositeRow,
   columnExpression,
@@ -39,6 +45,12 @@ export type SelectScope = {
   /** The names that the selection uses; that of `ALL_COLUMNS` for all columns. */
   readonly usedNames: Set<string>;
 };
+
+export type RowNames = Pick<SelectScope, "columns" | "computed">;
+
+export function hasName({ columns, computed }: RowNames, name: string): boolean {
+  return columns.has(name) || computed.has(name);
+}
 
 type OuterScope = Pick<SelectScope, "depth" | "takenAliases">;
 
@@ -170,7 +182,6 @@ function isJsonType(type: DataType | null): boolean {
   return type?.schema === "pg_catalog" && (type.name === "json" || type.name === "jsonb");
 }
 
-type SelectedAggregate = NonNullable<SelectedColumn["aggregate"]>;
 type PlannedAggregate = SelectedAggregate & Pick<ValueExpression & { kind: "aggregate" }, "schema">;
 
 /** A selected column, before it is known whether its aggregate is computed here or in the parent. */
@@ -292,7 +303,7 @@ export function refuseAggregateName(
   name: string,
   { scope, catalog, aggregates }: Pick<SelectColumnOptions, "scope" | "catalog" | "aggregates">,
 ): void {
-  if (aggregates || name === ALLOWED_AGGREGATE_NAME || scope.columns.has(name) || scope.computed.has(name)) return;
+  if (aggregates || name === ALLOWED_AGGREGATE_NAME || hasName(scope, name)) return;
   if (catalog.rowAggregates.has(name)) throw aggregatesNotAllowed();
 }
 
@@ -300,15 +311,19 @@ function aggregatesNotAllowed(): ApiError {
   return new ApiError("invalid", "PGRST123", "Use of aggregate functions is not allowed");
 }
 
+type NamedOutput = Extract<OutputColumn, { kind: "value" }>;
+
 /** The column as an output of the response. */
-export function toOutput(one: SelectColumn, { grouped }: { readonly grouped: boolean }): OutputColumn {
-  if (one.kind === "all") return one;
-  const { name, value, aggregate, isJson } = one;
+export function toOutput(
+  { name, value, aggregate, isJson }: NamedSelectColumn,
+  { grouped }: { readonly grouped: boolean },
+): NamedOutput {
   if (aggregate) {
     const aggregated: ValueExpression = {
       kind: "aggregate",
       name: aggregate.name,
       of: value,
+      distinct: aggregate.distinct ?? false,
       schema: aggregate.schema,
     };
     return { kind: "value", name, value: castTo(aggregated, aggregate.cast), isAggregate: true };
@@ -335,6 +350,6 @@ function spreadColumnName(index: number): string {
   return `c${index + 1}`;
 }
 
-function castTo(value: ValueExpression, type: string | null): ValueExpression {
+export function castTo(value: ValueExpression, type: string | null): ValueExpression {
   return type === null ? value : { kind: "cast", of: value, type };
 }

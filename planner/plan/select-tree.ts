@@ -1,5 +1,6 @@
 import { ApiError } from "#runtime";
 import type {
+  FieldReference,
   OrderTerm,
   RowCondition,
   RowRange,
@@ -14,6 +15,10 @@ export type SelectNode = {
   readonly columns: readonly SelectedColumn[];
   readonly children: readonly EmbedNode[];
   readonly conditions: RowCondition[];
+  /** Conditions on groups. */
+  readonly having: RowCondition[];
+  /** Of rows with equal values in these fields only the first is selected. */
+  distinct: readonly FieldReference[];
   order: readonly OrderTerm[];
   range: RowRange | null;
 };
@@ -31,11 +36,13 @@ export type LegacyTarget = { readonly name: string; readonly alias: string };
 
 /** Assigns conditions, orders and ranges to their relations. */
 export function buildSelectTree(
-  { select, conditions, orders, ranges }: RowSelection,
+  { select, conditions, having = [], distinct = [], orders, ranges }: RowSelection,
   rules: EmbedNameRules,
 ): SelectNode {
-  const root = toSelectNode(select);
+  const root = makeSelectNode(select);
   for (const { path, value } of conditions) findNodeAt(root, path, rules).conditions.push(value);
+  for (const { path, value } of having) findNodeAt(root, path, rules).having.push(value);
+  for (const { path, value } of firstPerPath(distinct)) findNodeAt(root, path, rules).distinct = value;
   for (const { path, value } of firstPerPath(orders)) findNodeAt(root, path, rules).order = value;
   for (const { path, value } of firstPerPath(ranges)) findNodeAt(root, path, rules).range = value;
   return root;
@@ -54,13 +61,15 @@ export function findEmbed({ children }: SelectNode, name: string, rules: EmbedNa
   return aliased;
 }
 
-function toSelectNode(select: RowSelection["select"]): SelectNode {
+export function makeSelectNode(select: RowSelection["select"]): SelectNode {
   return {
     columns: select.filter((item) => item.kind === "column"),
     children: select
       .filter((item) => item.kind === "relation")
-      .map((relation) => ({ ...toSelectNode(relation.select), relation })),
+      .map((relation) => ({ ...makeSelectNode(relation.select), relation })),
     conditions: [],
+    having: [],
+    distinct: [],
     order: [],
     range: null,
   };

@@ -20,6 +20,10 @@ export type SelectPlan = {
   readonly where: readonly WherePredicate[];
   /** Whether rows are grouped by all outputs that are not aggregates. */
   readonly grouped: boolean;
+  /** Conditions on groups. */
+  readonly having: readonly WherePredicate[];
+  /** Of rows with equal values, only the first is selected. */
+  readonly distinct: readonly ValueExpression[];
   readonly order: readonly OrderExpression[];
   readonly offset: number;
   readonly limit: number | null;
@@ -81,11 +85,14 @@ export type ValueExpression =
       readonly kind: "aggregate";
       readonly name: AggregateName;
       readonly of: ValueExpression | null;
+      readonly distinct: boolean;
       /** Null: on the search path, since types of extensions have aggregates of their own, such as citext's `min`. */
       readonly schema: "pg_catalog" | null;
     }
   /** A value of the row that the selection finds, if any. */
   | { readonly kind: "lookup"; readonly value: ValueExpression; readonly from: SelectPlan }
+  /** The number of rows, without order and range. */
+  | { readonly kind: "count"; readonly from: SelectPlan }
   /** The rows of a relation as JSON. */
   | { readonly kind: "embedded"; readonly form: "object" | "array"; readonly from: SelectPlan };
 
@@ -147,6 +154,8 @@ export type WherePredicate =
       readonly selection: SelectPlan;
       readonly and: readonly WherePredicate[];
     }
+  /** The condition is false or null. */
+  | { readonly kind: "unmet"; readonly condition: WherePredicate }
   | {
       readonly kind: "same";
       readonly left: ValueExpression;

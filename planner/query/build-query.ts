@@ -18,16 +18,9 @@ import {
   wrongKey,
 } from "../plan/plan.ts";
 import { type OutputColumn, type SelectPlan, withOutputs } from "../plan/selection.ts";
+import { buildCall, SCALAR_COLUMN } from "./build-call.ts";
 import { buildSavedRows } from "./build-nested.ts";
-import {
-  buildCall,
-  buildSelect,
-  buildUnorderedSelect,
-  fromClause,
-  RESULT_CTE,
-  SCALAR_COLUMN,
-  whereClause,
-} from "./build-select.ts";
+import { buildMatchingRows, buildSelect, fromClause, RESULT_CTE, whereClause } from "./build-select.ts";
 import { buildUpdate, isByKey, keyGuards } from "./build-update.ts";
 import { buildChange } from "./build-write.ts";
 import {
@@ -77,7 +70,7 @@ export function buildRowsQuery(plan: StreamedPlan): StatementTemplate {
 
 /** Builds the EXPLAIN of the rows without their range; the estimate is `Plan Rows` in its JSON. */
 export function buildEstimateQuery({ rows, keyset: page }: ReadPlan): StatementTemplate {
-  return compile(sql`explain (format json) ${matchingRows(page?.all ?? rows)}`);
+  return compile(sql`explain (format json) ${buildMatchingRows(page?.all ?? rows)}`);
 }
 
 function buildStatement(plan: Plan): Sql {
@@ -170,15 +163,10 @@ function guardColumns(all: readonly RowCountGuard[]): Sql[] {
 
 function totalColumn(total: TotalPlan, rows: SelectPlan): Sql {
   if (total.kind !== "counted") return sql`null`;
-  if (total.max === null && !rows.grouped)
+  if (total.max === null && !rows.grouped && rows.distinct.length === 0)
     return sql`(select pg_catalog.count(*)${fromClause(rows)}${whereClause(rows)})`;
   const max = total.max === null ? NOTHING : sql` limit ${integer(total.max)}`;
-  return sql`(select pg_catalog.count(*) from (${matchingRows(rows)}${max}) "_")`;
-}
-
-/** One empty row per matching row, to count. */
-function matchingRows(rows: SelectPlan): Sql {
-  return rows.grouped ? buildUnorderedSelect(rows) : sql`select 1${fromClause(rows)}${whereClause(rows)}`;
+  return sql`(select pg_catalog.count(*) from (${buildMatchingRows(rows)}${max}) "_")`;
 }
 
 /** Evaluated last, after functions and triggers. After its first use a setting is empty, not null. */

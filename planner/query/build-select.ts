@@ -1,19 +1,18 @@
 import type { AggregateName, ComparisonName, JsonPathStep, SearchOperator } from "../intent.ts";
-import type { KeptColumns } from "../plan/plan.ts";
-import type {
-  OrderExpression,
-  OutputColumn,
-  ParameterOperand,
-  PositionOperand,
-  RoutineCall,
-  RoutineParameter,
-  RowReference,
-  RowSource,
-  SelectPlan,
-  SpreadJoin,
-  ValueExpression,
-  WherePredicate,
+import {
+  columnExpression,
+  type OrderExpression,
+  type OutputColumn,
+  type ParameterOperand,
+  type PositionOperand,
+  type RowReference,
+  type RowSource,
+  type SelectPlan,
+  type SpreadJoin,
+  type ValueExpression,
+  type WherePredicate,
 } from "../plan/selection.ts";
+import { callFromItem } from "./build-call.ts";
 import {
   catalogSql,
   identifier,
@@ -91,12 +90,38 @@ const NULLS_PLACEMENT = { first: sql` nulls first`, last: sql` nulls last` };
 export const RESULT_CTE = identifier("result");
 
 export function buildSelect(selection: SelectPlan): Sql {
-  const { order, offset, limit } = selection;
-  const orderBy = order.length > 0 ? sql` order by ${join(order.map(orderTerm), ", ")}` : NOTHING;
-  // Literals: with a parameter Postgres would plan the statement anew each time.
+  if (selection.distinct.length > 0 && !isOrderedByKeys(selection)) return buildReorderedSelect(selection);
+  return sql`${buildUnorderedSelect(selection)}${orderClause(selection.order)}${rangeClause(selection)}`;
+}
+
+function orderClause(order: readonly OrderExpression[]): Sql {
+  return order.length > 0 ? sql` order by ${join(order.map(orderTerm), ", ")}` : NOTHING;
+}
+
+/** Literals: with a parameter Postgres would plan the statement anew each time. */
+function rangeClause({ limit, offset }: SelectPlan): Sql {
   const limitSql = limit === null ? NOTHING : sql` limit ${integer(limit)}`;
-  const offsetSql = offset === 0 ? NOTHING : sql` offset ${integer(offset)}`;
-  return sql`${buildUnorderedSelect(selection)}${orderBy}${limitSql}${offsetSql}`;
+  return offset === 0 ? limitSql : sql`${limitSql} offset ${integer(offset)}`;
+}
+
+/** Whether the order begins with the keys of `distinct on`, as Postgres requires. */
+function isOrderedByKeys({ distinct, order }: SelectPlan): boolean {
+  const keys = new Set(distinct.map((key) => JSON.stringify(key)));
+  return order.slice(0, keys.size).every(({ value }) => keys.has(JSON.stringify(value)));
+}
+
+/** The first row of each key, in an order that does not begin with the keys. */
+function buildReorderedSelect(selection: SelectPlan): Sql {
+  const { distinct, order, outputs } = selection;
+  const named = outputs.filter((output) => output.kind === "value");
+  const inner = named.map((output, index) => ({ ...output, name: `c${index + 1}` }));
+  const orderNames = order.map((_, index) => `o${index + 1}`);
+  const ordered = order.map(({ value }, index) => ({ ...named[0]!, name: orderNames[index]!, value }));
+  const byKeys = distinct.map((value) => ({ value, direction: null, nulls: null }));
+  const first = sql`${buildUnorderedSelect({ ...selection, outputs: [...inner, ...ordered] })}${orderClause([...byKeys, ...order])}`;
+  const list = named.map(({ name }, index) => sql` ${identifier("_", inner[index]!.name)} as ${identifier(name)}`);
+  const outer = order.map((term, index) => ({ ...term, value: columnExpression("_", orderNames[index]!) }));
+  return sql`select${join(list, ",")} from (${first}) "_"${orderClause(outer)}${rangeClause(selection)}`;
 }
 
 /** All rows, without order and range. */
@@ -107,7 +132,26 @@ export function buildUnorderedSelect(selection: SelectPlan): Sql {
     spreads.map((spread) => spreadClause(spread, source)),
     "",
   );
-  return sql`select${join(list, ",")}${fromClause(selection)}${lateral}${whereClause(selection)}${groupByClause(selection)}`;
+  const grouping = sql`${groupByClause(selection)}${havingClause(selection)}`;
+  return sql`select${distinctClause(selection)}${join(list, ",")}${fromClause(selection)}${lateral}${whereClause(selection)}${grouping}`;
+}
+
+function distinctClause({ distinct }: SelectPlan): Sql {
+  return distinct.length > 0 ? sql` distinct on (${join(distinct.map(buildExpression), ", ")})` : NOTHING;
+}
+
+/** One row without values per matching row, to count. */
+export function buildMatchingRows(selection: SelectPlan): Sql {
+  const { grouped } = selection;
+  if (grouped) return buildUnorderedSelect(selection);
+  return sql`select${distinctClause(selection)} 1${fromClause(selection)}${whereClause(selection)}`;
+}
+
+/** Counts all rows, not groups. */
+function countRows(selection: SelectPlan): Sql {
+  if (selection.distinct.length > 0)
+    return sql`(select pg_catalog.count(*) from (${buildMatchingRows(selection)}) "_")`;
+  return sql`(select pg_catalog.count(*)${fromClause(selection)}${whereClause(selection)})`;
 }
 
 export function fromClause({ source, alias }: SelectPlan): Sql {
@@ -175,6 +219,10 @@ function groupKey(output: OutputColumn, index: number): Sql {
   return isRepresented ? buildExpression(output.value.of) : integer(index + 1);
 }
 
+function havingClause({ having }: SelectPlan): Sql {
+  return having.length > 0 ? sql` having ${buildConjunction(having)}` : NOTHING;
+}
+
 function orderTerm({ value, direction, nulls }: OrderExpression): Sql {
   const toward = direction ? ORDER_DIRECTIONS[direction] : NOTHING;
   return sql`${buildExpression(value)}${toward}${nulls ? NULLS_PLACEMENT[nulls] : NOTHING}`;
@@ -221,10 +269,13 @@ function buildPositivePredicate(where: WherePredicate): Sql {
     }
     case "exists": {
       const { selection, and } = where;
+      if (selection.having.length > 0 && and.length === 0) return sql`exists (${buildUnorderedSelect(selection)})`;
       const conditions = [...selection.where, ...and];
       const matching = conditions.length > 0 ? sql` where ${buildConjunction(conditions)}` : NOTHING;
       return sql`exists (select 1${fromClause(selection)}${matching}${emptyingRange(selection)})`;
     }
+    case "unmet":
+      return sql`(${buildPredicate(where.condition)}) is not true`;
     case "same":
       return sql`${buildExpression(where.left)} ${operatorIn(where.operatorSchema, COMPARISON_OPERATORS.eq)} ${buildExpression(where.right)}`;
     case "position": {
@@ -318,12 +369,19 @@ function buildExpression(value: ValueExpression): Sql {
     case "cast":
       return sql`cast(${buildExpression(value.of)} as ${typeName(value.type)})`;
     case "aggregate":
-      return sql`${value.schema ? PG_CATALOG : NOTHING}${AGGREGATE_FUNCTIONS[value.name]}(${value.of ? buildExpression(value.of) : sql`*`})`;
+      return aggregateCall(value);
     case "lookup":
       return sql`(select ${buildExpression(value.value)}${fromClause(value.from)}${whereClause(value.from)} limit 1)`;
+    case "count":
+      return countRows(value.from);
     case "embedded":
       return embeddedRows(value);
   }
+}
+
+function aggregateCall({ schema, name, of, distinct }: ValueExpression & { kind: "aggregate" }): Sql {
+  const values = of === null ? sql`*` : sql`${distinct ? sql`distinct ` : NOTHING}${buildExpression(of)}`;
+  return sql`${schema ? PG_CATALOG : NOTHING}${AGGREGATE_FUNCTIONS[name]}(${values})`;
 }
 
 function jsonValue(value: ValueExpression, convert: boolean): Sql {
@@ -354,77 +412,4 @@ function rowArgument({ of, as }: RowReference): Sql {
   if (!as) return sql`${identifier(of)}.*`;
   const values = as.columns.map((name) => identifier(of, name));
   return sql`row(${join(values, ", ")})::${qualifiedIdentifier(as.type)}`;
-}
-
-/** The column name of a scalar result. */
-export const SCALAR_COLUMN = "pgrst_scalar";
-
-const PAYLOAD_PARAMETER = { kind: "payload" } as const;
-
-/** Selects the kept columns of a function's result. */
-export function buildCall(call: RoutineCall, { wholeRow, names }: KeptColumns): Sql {
-  const columns = names.map((name) => identifier(call.alias, name));
-  const kept = wholeRow ? [sql`${identifier(call.alias)}.*`, ...columns] : columns;
-  return sql`select ${kept.length > 0 ? join(kept, ", ") : sql`1`} from ${callFromItem(call)}`;
-}
-
-/** The function call as a FROM item. */
-function callFromItem(call: RoutineCall): Sql {
-  const { routine, alias, isScalar } = call;
-  const called = sql`${qualifiedIdentifier(routine)}(${argumentList(call)})`;
-  // A SELECT list allows functions that FROM does not, such as those that return arbitrary records.
-  const rows = isScalar ? sql`(select ${called} as ${identifier(SCALAR_COLUMN)})` : called;
-  const source = sql`${rows} as ${identifier(alias)}`;
-  const routineArguments = call.arguments;
-  const before = [
-    ...(call.row ? [sql`${qualifiedIdentifier(call.row.table)} as ${identifier(call.row.alias)}`] : []),
-    ...(routineArguments.kind === "record" ? [argumentRecord(routineArguments)] : []),
-  ];
-  return before.length > 0 ? sql`${join(before, ", ")}, lateral ${source}` : source;
-}
-
-/** Positional arguments precede named ones. */
-function argumentList(call: RoutineCall): Sql {
-  const row = call.row ? [sql`${identifier(call.row.alias)}.*`] : [];
-  const others = call.arguments.kind === "none" ? [] : [remainingArguments(call)];
-  return join([...row, ...others], ", ");
-}
-
-function remainingArguments({ arguments: routineArguments }: RoutineCall): Sql {
-  switch (routineArguments.kind) {
-    case "none":
-      return NOTHING;
-    case "body":
-      return sql`${parameter(PAYLOAD_PARAMETER)}::${catalogSql(routineArguments.sqlType)}`;
-    case "each":
-      return join(
-        routineArguments.parameters.map((each) =>
-          argumentSql(each, sql`${parameter(each.parameter)}::${catalogSql(each.sqlType)}`, routineArguments),
-        ),
-        ", ",
-      );
-    case "record":
-      return join(
-        routineArguments.parameters.map((each) =>
-          argumentSql(each, identifier(routineArguments.alias, each.name), routineArguments),
-        ),
-        ", ",
-      );
-  }
-}
-
-function argumentSql(
-  { name, variadic }: RoutineParameter,
-  value: Sql,
-  { positional }: { readonly positional: boolean },
-): Sql {
-  return sql`${variadic ? sql`variadic ` : NOTHING}${positional ? value : sql`${identifier(name)} := ${value}`}`;
-}
-
-function argumentRecord({ alias, isArray, parameters }: RoutineCall["arguments"] & { kind: "record" }): Sql {
-  const columns = parameters.map(({ name, sqlType }) => sql`${identifier(name)} ${catalogSql(sqlType)}`);
-  const as = sql`as ${identifier(alias)}`;
-  const list = join(columns, ", ");
-  if (!isArray) return sql`pg_catalog.json_to_record(${parameter(PAYLOAD_PARAMETER)}::pg_catalog.json) ${as}(${list})`;
-  return sql`(select * from pg_catalog.json_to_recordset(${parameter(PAYLOAD_PARAMETER)}::pg_catalog.json) ${as}(${list}) limit 1) ${as}`;
 }

@@ -62,9 +62,13 @@ export function rowFilterRefs(table: string, columns: readonly { readonly name: 
     .map(({ name }) => componentRef("parameters", rowFilterKey(table, name)));
 }
 
-/** A column or argument named cursor takes precedence over the parameter. */
-export function cursorRefs(names: Iterable<string>): ComponentReference[] {
-  return new Set(names).has("cursor") ? [] : sharedRefs("cursor");
+/** A column or argument takes precedence over one of these parameters that has its name. */
+export function unreservedRefs(
+  names: Iterable<string>,
+  ...parameters: readonly TableParameter[]
+): ComponentReference[] {
+  const taken = new Set(names);
+  return sharedRefs(...parameters.filter((name) => !taken.has(name)));
 }
 
 /** The header that selects the schema; the default schema needs none. */

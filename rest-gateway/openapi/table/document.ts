@@ -7,7 +7,6 @@ import type { OpenApiDocument } from "../printed-document.ts";
 import { type TableDocumentOptions, type VisibleSchema, type VisibleTable, viewSchema } from "../visible-schema.ts";
 import components from "./components.json" with { type: "json" };
 import {
-  cursorRefs,
   EMPTY_RESPONSE,
   EMPTY_RESPONSE_REF,
   makeRowSchemas,
@@ -21,6 +20,7 @@ import {
   tableErrorRefs,
   tableErrorResponses,
   tableResponses,
+  unreservedRefs,
   writtenRef,
 } from "./components.ts";
 import { routinePaths, routineTag } from "./routine-paths.ts";
@@ -179,10 +179,11 @@ function tablePath(visible: VisibleTable, profiles: Profiles): object {
 
 function readOperation(visible: VisibleTable, profile: readonly ComponentReference[]): TablePathOperation {
   const shared = sharedRefs("select", "order", "limit", "offset", "range", "rangeUnit", "preferRead");
-  const cursor = cursorRefs(visible.selectable.map(({ name }) => name));
+  const names = visible.selectable.map(({ name }) => name);
+  const others = unreservedRefs(names, "distinct", "having", "cursor");
   return {
     ...describeOperation("read", visible),
-    parameters: [...filterRefs(visible), ...shared, ...cursor, ...profile],
+    parameters: [...filterRefs(visible), ...shared, ...others, ...profile],
     responses: { 200: rowsRef(visible), 206: rowsRef(visible), ...ERRORS.read },
   };
 }

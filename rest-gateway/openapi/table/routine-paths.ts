@@ -4,7 +4,6 @@ import { componentKey } from "../components.ts";
 import { attributesSchema, type JsonSchema, orNull, type SchemaOfType } from "../json-schema.ts";
 import type { VisibleSchema } from "../visible-schema.ts";
 import {
-  cursorRefs,
   EMPTY_RESPONSE_REF,
   profileRefs,
   RESERVED_NAMES,
@@ -12,6 +11,7 @@ import {
   sharedRefs,
   type TableErrorStatus,
   tableErrorRefs,
+  unreservedRefs,
 } from "./components.ts";
 
 type RoutineContext = { readonly viewer: VisibleSchema; readonly catalog: Catalog; readonly typeSchema: SchemaOfType };
@@ -49,7 +49,7 @@ function readOperation(overloads: readonly Routine[], context: RoutineContext): 
     ? sharedRefs("select", "order", "limit", "offset", "range", "rangeUnit", "preferRead")
     : sharedRefs("select", "preferRead");
   const argumentNames = overloads.flatMap((routine) => routine.arguments.map(({ name }) => name!));
-  const cursor = isPaged ? cursorRefs(argumentNames) : [];
+  const cursor = isPaged ? unreservedRefs(argumentNames, "cursor") : [];
   const profile = profileRefs({ catalog, schema: viewer.schema!.name }, "Accept-Profile");
   const answers = resultResponses(overloads, context);
   return {

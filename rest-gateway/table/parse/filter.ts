@@ -11,6 +11,7 @@ import { Scanner, takeField, takeName, unescaped } from "./scanner.ts";
 
 const LOGIC_OPERATOR = /and|or/y;
 const LOGIC_GROUP = /(?:not\.)?(?:and|or)[ \t]*\(/y;
+const QUANTIFIED = /(not\.)?(any|none|every)[ \t]*\([ \t]*/y;
 const ARRAY_LITERAL = /\{[^{}]*\}/y;
 
 const OPERATOR_PATTERNS = {
@@ -34,7 +35,16 @@ const IS_OPERANDS = ["null", "not_null", "true", "false", "unknown"] as const;
 const QUOTED_ELEMENT = /"([^"\\]*(?:\\.[^"\\]*)*)"(?=[,)]|$)/sy;
 const PLAIN_ELEMENT = /[^,)]*/y;
 
+type RelatedRows = Extract<RowCondition, { kind: "related" }>;
 type FilterPart = Pick<Extract<RowCondition, { kind: "filter" }>, "negated" | "operation">;
+
+/** The value of a parameter named after a relation, `any(stars.gt.3)`; null if it is another one. */
+export function parseQuantified({ name, path }: FieldReference, text: string): RowCondition | null {
+  const scanner = new Scanner("filter", text, maskApiKey(name, text));
+  const condition = path.length === 0 ? takeQuantified(scanner, name) : null;
+  if (condition !== null && !scanner.looksDone()) scanner.fail();
+  return condition;
+}
 
 /** The value of a parameter named after a field. With `orArgument`, null if the value has no operator. */
 export function parseFilter(
@@ -171,8 +181,21 @@ function takeRelated(scanner: Scanner): RowCondition | null {
   const negated = scanner.take("not.");
   const relation = takeName(scanner);
   if (relation === null || !scanner.take(".")) return null;
+  const rows = takeQuantified(scanner, relation);
+  if (rows !== null) return { ...rows, negated: rows.negated !== negated };
   const condition = takeCondition(scanner);
   return condition && { kind: "related", relation, negated, condition };
+}
+
+/** `any(stars.gt.3,text.neq.)`, `none(…)`, `every(…)`, `not.every(…)`: how many rows of the relation meet all conditions. */
+function takeQuantified(scanner: Scanner, relation: string): RelatedRows | null {
+  const match = scanner.takeMatch(QUANTIFIED);
+  if (match === null) return null;
+  const [, not, quantifier] = match;
+  const conditions = readConditions(scanner);
+  const condition: RowCondition = { kind: "and", negated: false, conditions };
+  const negated = (not !== undefined) !== (quantifier === "none");
+  return { kind: "related", relation, ...(quantifier === "every" && { every: true }), negated, condition };
 }
 
 function takeFilter(scanner: Scanner): RowCondition | null {
@@ -191,10 +214,15 @@ function readGroup(scanner: Scanner): RowCondition {
   const negated = scanner.take("not.");
   const kind = readOperator(scanner);
   readMark(scanner, "(");
+  return { kind, negated, conditions: readConditions(scanner) };
+}
+
+/** With the closing parenthesis. */
+function readConditions(scanner: Scanner): readonly RowCondition[] {
   const conditions = [readCondition(scanner)];
   while (takeMark(scanner, ",")) conditions.push(readCondition(scanner));
   readMark(scanner, ")");
-  return { kind, negated, conditions };
+  return conditions;
 }
 
 function readOperator(scanner: Scanner): "and" | "or" {

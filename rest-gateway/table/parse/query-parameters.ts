@@ -3,6 +3,7 @@ import { HttpError } from "#http";
 import type {
   CursorPage,
   CursorPosition,
+  FieldReference,
   OrderTerm,
   RowCondition,
   RowRange,
@@ -10,14 +11,16 @@ import type {
   WithEmbedPath,
 } from "#planner";
 import { memoizeRecent } from "#runtime";
-import { parseFilter, parseLogic } from "./filter.ts";
+import { parseFilter, parseLogic, parseQuantified } from "./filter.ts";
 import type { UrlParameter } from "./query-string.ts";
 import { parseColumns, parseLogicPath, parsePath } from "./scanner.ts";
-import { parseOrder, parseSelect, SELECT_ALL } from "./select.ts";
+import { isDistinct, parseDistinct, parseOrder, parseSelect, SELECT_ALL } from "./select.ts";
 
 export type QueryParameters = {
   readonly select: readonly SelectItem[];
   readonly conditions: readonly WithEmbedPath<RowCondition>[];
+  readonly having: readonly WithEmbedPath<RowCondition>[];
+  readonly distinct: readonly WithEmbedPath<readonly FieldReference[]>[];
   readonly orders: readonly WithEmbedPath<readonly OrderTerm[]>[];
   readonly bounds: readonly RangeBounds[];
   readonly page: CursorPage | null;
@@ -49,6 +52,8 @@ class ParameterSorter {
   #onConflict: readonly string[] | null = null;
   #page: CursorPage | null = null;
   readonly #conditions: WithEmbedPath<RowCondition>[] = [];
+  readonly #having: WithEmbedPath<RowCondition>[] = [];
+  readonly #distinct: WithEmbedPath<readonly FieldReference[]>[] = [];
   readonly #orders: WithEmbedPath<readonly OrderTerm[]>[] = [];
   readonly #bounds = new Map<string, RangeBounds>();
   readonly #arguments: UrlParameter[] = [];
@@ -63,6 +68,16 @@ class ParameterSorter {
     switch (name.slice(lastDot + 1)) {
       case "order":
         this.#orders.push({ path: embedPathOf(name), value: parseOrderCached(value) });
+        break;
+      case "having":
+        if (value.startsWith("(") && !this.#withArguments)
+          this.#having.push({ path: embedPathOf(name), value: parseLogic("and", value) });
+        else this.#addFilter(name, value);
+        break;
+      case "distinct":
+        if (isDistinct(value) && !this.#withArguments)
+          this.#distinct.push({ path: embedPathOf(name), value: parseDistinct(value) });
+        else this.#addFilter(name, value);
         break;
       case "limit":
         this.#setBound(name.slice(0, lastDot + 1), { path: embedPathOf(name), limit: parseBound(value) });
@@ -87,6 +102,8 @@ class ParameterSorter {
     return {
       select: this.#select?.length ? this.#select : SELECT_ALL,
       conditions: this.#conditions,
+      having: this.#having,
+      distinct: this.#distinct,
       orders: this.#orders,
       bounds: [...this.#bounds.values()],
       page: this.#page,
@@ -113,7 +130,8 @@ class ParameterSorter {
 
   #addFilter(name: string, value: string): void {
     const { path, field } = parsePathCached(name);
-    const condition = parseFilter(field, value, { orArgument: this.#withArguments });
+    const quantified = this.#withArguments ? null : parseQuantified(field, value);
+    const condition = quantified ?? parseFilter(field, value, { orArgument: this.#withArguments });
     if (condition === null) this.#arguments.push([field.name, value]);
     else this.#conditions.push({ path, value: condition });
   }

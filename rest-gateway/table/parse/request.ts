@@ -7,6 +7,7 @@ import {
   type ResponseFormat,
   type RowPayload,
   type RowRange,
+  type RowSelection,
   type UpdateIntent,
   type WithEmbedPath,
 } from "#planner";
@@ -175,13 +176,21 @@ type ParsedParts = {
   readonly content: ParsedBody;
 };
 
+function toSelection(
+  { select, conditions, having, distinct, orders }: QueryParameters,
+  ranges: ParsedParts["ranges"],
+): RowSelection {
+  const groups = { ...(having.length > 0 && { having }), ...(distinct.length > 0 && { distinct }) };
+  return { select, conditions, ...groups, orders, ranges };
+}
+
 /** Combines the parsed parts, by the method. */
 function toIntent(kind: "table" | "function", parsed: ParsedParts): Intent {
   const { method, target, query, ranges, preferences, content } = parsed;
-  const { select, conditions, orders, columns, page } = query;
+  const { columns, page } = query;
   const isRead = method === "GET" || method === "HEAD";
   if (page !== null && !isRead) throw cursorNotPossible(`${method} has no pages: only GET and HEAD have.`);
-  const common = { target, selection: { select, conditions, orders, ranges }, count: preferences.count };
+  const common = { target, selection: toSelection(query, ranges), count: preferences.count };
   if (kind === "function")
     return { kind: "call", ...common, page, argument: toArgument(), readOnly: method !== "POST" };
 

@@ -1,7 +1,9 @@
 import {
   type AggregateName,
   ALL_COLUMNS,
+  type FieldReference,
   type OrderTerm,
+  type SelectedAggregate,
   type SelectedColumn,
   type SelectedRelation,
   type SelectItem,
@@ -84,7 +86,7 @@ function readCount(scanner: Scanner, alias: string | null): SelectedColumn {
   return { kind: "column", field: null, alias, cast: null, aggregate: { name: "count", cast } };
 }
 
-/** `data->items->0::text`, `views.sum()::int` */
+/** `data->items->0::text`, `views.sum()::int`, `author_id.count(distinct)` */
 function readColumn(scanner: Scanner, name: string, alias: string | null): SelectedColumn {
   const field = readField(scanner, name);
   const cast = readCast(scanner);
@@ -96,7 +98,7 @@ function readColumn(scanner: Scanner, name: string, alias: string | null): Selec
     field,
     alias,
     cast,
-    aggregate: aggregate && { name: aggregate, cast: aggregateCast },
+    aggregate: aggregate && { ...aggregate, cast: aggregateCast },
   };
 }
 
@@ -124,12 +126,15 @@ function readCast(scanner: Scanner): string | null {
   return readIdentifier(scanner);
 }
 
-function takeAggregate(scanner: Scanner): AggregateName | null {
+type AggregateCall = Pick<SelectedAggregate, "name" | "distinct">;
+
+function takeAggregate(scanner: Scanner): AggregateCall | null {
   if (!scanner.looksAt(".")) return null;
   const after = scanner.position + 1;
   const name = AGGREGATES.find((candidate) => scanner.text.startsWith(candidate, after));
   if (name === undefined) for (const candidate of AGGREGATES) scanner.expectLiteral(candidate, after);
-  else if (scanner.take(`.${name}()`)) return name;
+  else if (scanner.take(`.${name}()`)) return { name };
+  else if (scanner.take(`.${name}(distinct)`)) return { name, distinct: true };
   else scanner.expectLiteral("()", after + name.length);
   return null;
 }
@@ -138,7 +143,7 @@ function looksEnded(scanner: Scanner): boolean {
   return scanner.looksAt(")") || scanner.looksAt(",") || scanner.looksDone();
 }
 
-/** `created_at.desc.nullslast,data->>name,author(name).asc` */
+/** `created_at.desc.nullslast,data->>name,author(name).asc,comments.count.desc` */
 export function parseOrder(text: string): readonly OrderTerm[] {
   const scanner = new Scanner("order", text);
   const terms = [readTerm(scanner)];
@@ -146,12 +151,17 @@ export function parseOrder(text: string): readonly OrderTerm[] {
   return terms;
 }
 
+const COUNT_SUFFIX = /\.count(?=[.,]|$)/y;
+
 function readTerm(scanner: Scanner): OrderTerm {
   const { relation, field } = readSubject(scanner);
+  const isCount = relation === null && field.path.length === 0 && scanner.matches(COUNT_SUFFIX);
+  if (isCount) scanner.takeMatch(COUNT_SUFFIX);
   const direction = takeSuffix(scanner, "asc") ?? takeSuffix(scanner, "desc");
   const nulls = takeSuffix(scanner, "nullsfirst") ?? takeSuffix(scanner, "nullslast");
   if (!scanner.looksAt(",") && !scanner.looksDone()) scanner.fail();
-  return { field, relation, direction, nulls: nulls && (nulls === "nullsfirst" ? "first" : "last") };
+  const nullsPlace = nulls && (nulls === "nullsfirst" ? "first" : "last");
+  return { field, relation, ...(isCount && { by: "count" }), direction, nulls: nullsPlace };
 }
 
 /** `created_at`, `author(name)` */
@@ -176,4 +186,19 @@ function takeSuffix<Word extends string>(scanner: Scanner, word: Word): Word | n
   if (scanner.peek(".")) scanner.expectLiteral(word, scanner.position + 1);
   else scanner.expect("delimiter (.)");
   return null;
+}
+
+/** A filter begins with the name of an operator, so a column may be called distinct. */
+export function isDistinct(text: string): boolean {
+  return text.startsWith("on(");
+}
+
+/** `on(author_id,data->>kind)` */
+export function parseDistinct(text: string): readonly FieldReference[] {
+  const scanner = new Scanner("distinct", text);
+  scanner.take("on(");
+  const fields = [takeField(scanner) ?? scanner.fail()];
+  while (scanner.take(",")) fields.push(takeField(scanner) ?? scanner.fail());
+  if (!scanner.take(")") || !scanner.looksDone()) scanner.fail();
+  return fields;
 }

@@ -150,6 +150,8 @@ describe("the OpenAPI document", () => {
         "Range",
         "Range-Unit",
         "Prefer",
+        "distinct",
+        "having",
         "cursor",
       ],
     ]);

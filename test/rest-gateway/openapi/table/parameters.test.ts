@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { cursorRefs } from "../../../../rest-gateway/openapi/table/components.ts";
+import { unreservedRefs } from "../../../../rest-gateway/openapi/table/components.ts";
 
 test("a column or an argument with the name cursor is described as such", () => {
-  expect(cursorRefs(["id", "cursors"])).toEqual([{ $ref: "#/components/parameters/cursor" }]);
-  expect(cursorRefs(["id", "cursor"])).toEqual([]);
+  expect(unreservedRefs(["id", "cursors"], "cursor")).toEqual([{ $ref: "#/components/parameters/cursor" }]);
+  expect(unreservedRefs(["id", "cursor"], "cursor")).toEqual([]);
 });

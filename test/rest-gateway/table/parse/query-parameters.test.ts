@@ -12,6 +12,8 @@ describe("parameters", () => {
     expect(parse("")).toEqual({
       select: [everything],
       conditions: [],
+      having: [],
+      distinct: [],
       orders: [],
       bounds: [],
       page: null,
