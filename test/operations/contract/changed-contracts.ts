@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { readConfig } from "../../../config/config.ts";
 import { compareContracts } from "../../../operations/contract/compare-contracts.ts";
-import { CHANGE_LEVELS, type Contract, type ContractChange } from "../../../operations/contract/contract.ts";
+import { CHANGE_LEVELS, type ContractChange } from "../../../operations/contract/contract.ts";
 import { withClient } from "../../../postgres/client/with-client.ts";
 import { readContractOf } from "../../../service/cli/migrate-diff.ts";
 import { cloneDatabase, urlOf } from "../../database.ts";
@@ -44,7 +44,8 @@ export const SHOP = `
   grant execute on all functions in schema shop to anon, authenticated, service_role`;
 
 export type ChangedContracts = AsyncDisposable & {
-  readonly before: Contract;
+  /** The database before. */
+  readonly name: string;
   /** The changes of the interfaces that the SQL makes, in a database of its own. */
   compare(sql: string): Promise<ContractChange[]>;
 };
@@ -56,7 +57,7 @@ export async function openContracts(schema = SHOP): Promise<ChangedContracts> {
   const read = (url: string) => readContractOf(url, database.url, config);
   const before = await read(database.ownerUrl);
   return {
-    before,
+    name: database.name,
     async compare(sql) {
       const name = `test_${randomUUID().replaceAll("-", "")}`;
       const inRoot = (text: string) => withClient(urlOf("postgres", "postgres"), (client) => client.query(text));
