@@ -49,7 +49,7 @@ export function writeSettingsDocument(): string {
   const ignored = Object.entries(IGNORED_SETTINGS).map(([name, reason]) => `| \`${name}\` | ${reason} |`);
   return `# Settings
 
-After reading this page you can configure the service with environment variables or in the database, and reuse the environment of a PostgREST deployment.
+Configure the service with environment variables or in the database, also with those of a PostgREST deployment.
 
 \`\`\`sh
 PORT=4000 RATE_LIMIT=600 npm start
