@@ -17,6 +17,14 @@ export {
 } from "./error-bodies.ts";
 export { type ErrorPageRequest, type NegotiateErrorPage, toErrorResponse } from "./errors.ts";
 export {
+  acceptsEventStream,
+  EVENT_STREAM,
+  EVENT_STREAM_HEADERS,
+  type EventSource,
+  sendEvents,
+  toEventText,
+} from "./event-stream.ts";
+export {
   errorCodeOf,
   errorHeaders,
   HttpError,

@@ -160,8 +160,8 @@ const VOLATILE_BUILT_INS = `
 const TIME =
   /\b(?:now|transaction_timestamp|statement_timestamp|age)\(|\b(?:CURRENT_DATE|CURRENT_TIME|CURRENT_TIMESTAMP|LOCALTIME|LOCALTIMESTAMP)\b|'(?:now|today|tomorrow|yesterday)'/i;
 const DYNAMIC_SQL = /\bexecute\b/i;
-/** Settings that all requests of a caller have in common. */
-const OTHER_SETTING = /current_setting\((?!\s*'(?:request\.jwt\.claims|response\.\w+|app\.settings\.\w+)')/i;
+/** Other settings than those that all requests of a caller have in common; none is called `graphql.refused`. */
+const OTHER_SETTING = /current_setting\((?!\s*'(?:request\.jwt\.claims|response\.\w+|graphql\.refused|app\.settings\.\w+)')/i;
 
 type ReadObject =
   | Extract<PolicyDependency, { kind: "condition" }>

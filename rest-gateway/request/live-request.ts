@@ -2,13 +2,15 @@ import type { IncomingHttpHeaders } from "node:http";
 import { type Caller, quotaKey } from "#accounts/identity";
 import type { Catalog } from "#catalog";
 import {
-  type BodyStream,
+  acceptsEventStream,
+  EVENT_STREAM,
+  EVENT_STREAM_HEADERS,
   type GatewayRequest,
   type GatewayResponse,
   HttpError,
   isBodyStream,
   type ResponseBody,
-  readMediaRanges,
+  sendEvents,
 } from "#http";
 import type { EqualityFilter, LiveQueries, LiveResult } from "#live";
 import type { Intent } from "#planner";
@@ -17,13 +19,11 @@ import { ApiError } from "#runtime";
 import { authenticate } from "./authenticate.ts";
 import type { ParsedRequest, Pipeline, RequestState } from "./dialect.ts";
 import { handleRequest } from "./handle-request.ts";
-import { sendLiveEvents } from "./live-events.ts";
+import { toEventSource } from "./live-events.ts";
 import { parse } from "./parse.ts";
 import { planAhead } from "./plan.ts";
 import { explainError } from "./respond.ts";
 import { contextOf } from "./run.ts";
-
-export const EVENT_STREAM = "text/event-stream";
 
 /** Headers that do not change the rows of a response. */
 const OTHER_HEADERS =
@@ -33,12 +33,7 @@ const CONDITIONS = /^(?:if-.*|last-event-id)$/;
 
 /** Whether the client reads by GET and accepts a stream of events: the response then stays up to date. */
 export function isLiveRequest({ method, headers }: GatewayRequest): boolean {
-  const { accept = "" } = headers;
-  return (
-    method === "GET" &&
-    accept.includes(EVENT_STREAM) &&
-    readMediaRanges(accept).some(({ type, quality }) => type === EVENT_STREAM && quality > 0)
-  );
+  return method === "GET" && acceptsEventStream(headers);
 }
 
 /** A read whose response is sent again, as changes, whenever a commit changes it. */
@@ -63,18 +58,8 @@ export async function handleLiveRequest<Parsed extends ParsedRequest>(
   received.signal.addEventListener("abort", () => subscription.close());
   if (received.signal.aborted) subscription.close();
   const isValid = () => isStillValid(received, caller, pipeline);
-  const body: BodyStream = sendLiveEvents(subscription, { caller, isValid });
-  return {
-    status: 200,
-    headers: {
-      "Content-Type": `${EVENT_STREAM}; charset=utf-8`,
-      "Cache-Control": "no-store",
-      Vary: "Accept",
-      // nginx would gather events before it sends them.
-      "X-Accel-Buffering": "no",
-    },
-    body,
-  };
+  const body = sendEvents(toEventSource(subscription), { caller, isValid });
+  return { status: 200, headers: EVENT_STREAM_HEADERS, body };
 }
 
 /** The same request for a single response in JSON. */

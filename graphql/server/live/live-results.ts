@@ -23,7 +23,7 @@ export class LiveResults implements AsyncGenerator<OperationResult, undefined, u
   readonly #options: LiveResultOptions;
   readonly #returned = Promise.withResolvers<void>();
   /** Of the last result that was taken. */
-  position: Lsn | null = null;
+  position: Lsn = 0n;
   #isOver = false;
 
   constructor(subscription: LiveSubscription, options: LiveResultOptions) {
@@ -37,14 +37,20 @@ export class LiveResults implements AsyncGenerator<OperationResult, undefined, u
 
   async next(): Promise<ResultStep> {
     while (!this.#isOver) {
-      const event = await this.#subscription.next(WAIT_MS).catch((error: unknown) => ({ error }));
-      if (this.#isOver) break;
+      const result = await this.take(WAIT_MS);
       // The service stops. An end would say that nothing follows; the connection that is closed next says to connect again.
-      if (event === null) await this.#returned.promise;
-      else if (event !== "idle")
-        return { done: false, value: "error" in event ? this.#fail(event) : this.#read(event) };
+      if (result === null) await this.#returned.promise;
+      else if (result !== "idle") return { done: false, value: result };
     }
     return END;
+  }
+
+  /** `idle` if nothing has changed in that time; null when the service ends the query, and after `return`. */
+  async take(milliseconds: number): Promise<OperationResult | "idle" | null> {
+    const event = await this.#subscription.next(milliseconds).catch((error: unknown) => ({ error }));
+    if (event === null || this.#isOver) return null;
+    if (event === "idle") return event;
+    return "error" in event ? this.#fail(event) : this.#read(event);
   }
 
   async return(): Promise<ResultStep> {

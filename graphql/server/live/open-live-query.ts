@@ -37,7 +37,7 @@ export async function openLiveQuery(
   try {
     const since = parseLsn(String(requestInfo.headers["last-event-id"] ?? ""));
     const subscription = await dependencies.live.open(source, since);
-    return { kind: "stream", results: new LiveResults(subscription, { key, takesPatches: takesPatches(extensions) }) };
+    return { kind: "live", results: new LiveResults(subscription, { key, takesPatches: takesPatches(extensions) }) };
   } catch (error) {
     return { kind: "result", result: { errors: errorsOf(error) } };
   }

@@ -1,5 +1,11 @@
 import type { IncomingHttpHeaders } from "node:http";
-import { API_RESOURCE, type AuthenticationResult, type Authenticator, type Credentials } from "#accounts/identity";
+import {
+  API_RESOURCE,
+  type AuthenticationResult,
+  type Authenticator,
+  type Caller,
+  type Credentials,
+} from "#accounts/identity";
 import { type CsrfProtection, readSessionCookie, setSessionCookie } from "#http";
 import type { GraphqlHttpRequest } from "./http-messages.ts";
 
@@ -18,6 +24,16 @@ export async function authenticate(
   }
   request.admit(authentication.caller);
   return authentication;
+}
+
+/** Whether the account behind the token was disabled or deleted, or has changed, since; or the key was revoked. */
+export async function isRevoked(
+  authenticator: Authenticator,
+  { claims, kind }: Caller,
+  credentials: Credentials,
+): Promise<boolean> {
+  if (kind !== "key") return (await authenticator.validateClaims(claims)) !== null;
+  return (await authenticator.authenticateOrAnonymous(credentials)).caller.kind !== "key";
 }
 
 type CredentialSource = { readonly headers: IncomingHttpHeaders; readonly rawQuery: string };

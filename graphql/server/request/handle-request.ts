@@ -1,17 +1,17 @@
 import { GraphQLError } from "grafast/graphql";
 import type { AuthenticationResult, Authenticator } from "#accounts/identity";
-import { type CsrfProtection, type FindBodyLimit, HttpError, notFound } from "#http";
+import { acceptsEventStream, type CsrfProtection, type FindBodyLimit, HttpError, notFound } from "#http";
 import { isSchemaOutdated } from "#postgres/database";
 import { GraphqlRefusal } from "../documents.ts";
 import type { ExplainError } from "../errors.ts";
 import type { FindDocument } from "../persisted-operations.ts";
 import type { SchemaKeeper } from "../schema-keeper.ts";
-import { authenticate } from "./authenticate.ts";
+import { authenticate, isRevoked, readCredentials } from "./authenticate.ts";
 import type { GraphqlHttpRequest, GraphqlHttpResponse } from "./http-messages.ts";
 import type { OperationOutcome, OperationRequestInfo, OperationStages, PlannedOperation } from "./operation.ts";
 import { GRAPHQL_METHODS, parse } from "./parse.ts";
 import { negotiateMediaType, respond, toErrorResult } from "./respond.ts";
-import type { OperationResult } from "./run-compiled.ts";
+import { respondWithEvents } from "./respond-with-events.ts";
 
 type GraphqlHandlerDependencies = {
   readonly path: string;
@@ -39,47 +39,62 @@ export function makeGraphqlHandler(dependencies: GraphqlHandlerDependencies): Ha
   return async (request) => {
     if (request.path !== path) throw notFound();
     if (request.method === "OPTIONS") return { status: 204, headers: { Allow: GRAPHQL_METHODS }, body: null };
-    const mediaType = negotiateMediaType(request.headers.accept);
+    const takesEvents = acceptsEventStream(request.headers);
+    const mediaType = negotiateMediaType(request.headers.accept, takesEvents);
     request.stages.enter("authenticate");
     const authentication = await authenticate(request, dependencies);
     request.stages.enter("parse");
     // The body limit depends on the caller.
     const parsed = await parse(request, authentication.caller, bodyLimitOf(authentication.caller));
-    const result = await retryWithNewerSchema(schema, async () => {
+    const outcome = await retryWithNewerSchema(schema, async () => {
       request.stages.enter("plan");
       const query = await findDocument(parsed);
       const planned = await stages.plan({ ...parsed, query }, requestInfoOf(request, authentication));
       request.stages.enter("query");
       const bound = await stages.query(planned);
-      checkMethod(planned, request.method);
+      checkMethod(planned, request.method, takesEvents);
       request.stages.enter("run");
       request.whenSent(() => planned.memory.release());
-      return { planned, result: resultOf(await stages.run(planned, bound)) };
-    }).catch(toErrorResult);
+      return { planned, outcome: await stages.run(planned, bound) };
+    }).catch((error): OperationOutcome => ({ kind: "result", result: toErrorResult(error) }));
     request.stages.enter("respond");
-    return respond(result, { request, authentication, mediaType }, dependencies);
+    if (outcome.kind === "stream") throw new TypeError("Events of rows are sent over WebSocket");
+    if (outcome.kind === "result" && mediaType !== null)
+      return respond(outcome.result, { request, authentication, mediaType }, dependencies);
+    const isValid = () => isStillValid(request, authentication, dependencies);
+    return respondWithEvents(outcome, { request, authentication, isValid }, dependencies.explain);
   };
 }
 
-type Attempt = { readonly planned: PlannedOperation; readonly result: OperationResult };
+type Attempt = { readonly planned: PlannedOperation; readonly outcome: OperationOutcome };
 
 /** Runs a query again whose statements name what no longer exists. */
 async function retryWithNewerSchema(
   schema: GraphqlHandlerDependencies["schema"],
   runOnce: () => Promise<Attempt>,
-): Promise<OperationResult> {
+): Promise<OperationOutcome> {
   for (let attempts = 1; ; attempts++) {
     const { version } = schema;
-    const { planned, result } = await runOnce();
-    const mayRetry = planned.kind === "query" && attempts < MAX_SCHEMA_ATTEMPTS && usesOutdatedSchema(result);
-    if (!mayRetry || !(await schema.isNewerThan(version))) return result;
+    const { planned, outcome } = await runOnce();
+    const mayRetry = planned.kind === "query" && attempts < MAX_SCHEMA_ATTEMPTS && usesOutdatedSchema(outcome);
+    if (!mayRetry || !(await schema.isNewerThan(version))) return outcome;
     planned.memory.release();
   }
 }
 
 /** Whether a statement failed because it names an object that no longer exists. */
-function usesOutdatedSchema({ errors }: OperationResult): boolean {
+function usesOutdatedSchema(outcome: OperationOutcome): boolean {
+  const errors = outcome.kind === "result" ? outcome.result.errors : undefined;
   return errors?.some(({ originalError }) => isSchemaOutdated(originalError)) ?? false;
+}
+
+/** While the database cannot be asked, a stream stays open. */
+async function isStillValid(
+  request: GraphqlHttpRequest,
+  { caller }: AuthenticationResult,
+  { authenticator }: GraphqlHandlerDependencies,
+): Promise<boolean> {
+  return !(await isRevoked(authenticator(), caller, readCredentials(request)).catch(() => false));
 }
 
 function requestInfoOf(
@@ -99,19 +114,17 @@ function requestInfoOf(
   };
 }
 
-function checkMethod({ kind }: PlannedOperation, method: string): void {
-  if (kind === "subscription") throw new GraphqlRefusal([SUBSCRIPTION_OVER_HTTP]);
+function checkMethod({ kind, live }: PlannedOperation, method: string, takesEvents: boolean): void {
+  if (kind === "subscription" && !(live && takesEvents)) throw new GraphqlRefusal([SUBSCRIPTION_OVER_HTTP]);
   // A link must not change data.
   if (kind === "mutation" && method !== "POST") {
     throw new HttpError(405, "METHOD_NOT_ALLOWED", "Send mutations by POST.", { headers: { Allow: "POST" } });
   }
 }
 
-const SUBSCRIPTION_OVER_HTTP = new GraphQLError("Subscriptions need a WebSocket connection to this path.", {
-  extensions: { code: "VALIDATION_ERROR" },
-});
-
-function resultOf(outcome: OperationOutcome): OperationResult {
-  if (outcome.kind === "stream") throw new TypeError("A stream of results cannot be one answer");
-  return outcome.result;
-}
+const SUBSCRIPTION_OVER_HTTP = new GraphQLError(
+  "Subscriptions need a WebSocket connection to this path; those to live, or text/event-stream.",
+  {
+    extensions: { code: "VALIDATION_ERROR" },
+  },
+);

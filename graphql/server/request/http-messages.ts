@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { Caller } from "#accounts/identity";
-import type { BodyLimit } from "#http";
+import type { BodyLimit, ResponseBody } from "#http";
 import type { AbortLike } from "#runtime/concurrency";
 
 /** The request as the gateway passes it on. */
@@ -26,5 +26,5 @@ export type GraphqlHttpRequest = {
 export type GraphqlHttpResponse = {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body: string | Buffer | null;
+  readonly body: ResponseBody | null;
 };

@@ -49,10 +49,8 @@ export type OperationRequestInfo = {
 
 export type OperationOutcome =
   | { readonly kind: "result"; readonly result: OperationResult }
-  | { readonly kind: "stream"; readonly results: ResultStream };
-
-/** The results of a subscription. */
-export type ResultStream = SubscriptionResults | LiveResults;
+  | { readonly kind: "stream"; readonly results: SubscriptionResults }
+  | { readonly kind: "live"; readonly results: LiveResults };
 
 /** A checked operation that is ready to run. */
 export type PreparedOperation = ExecutionArgs & {

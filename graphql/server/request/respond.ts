@@ -1,6 +1,6 @@
 import type { GraphQLFormattedError } from "grafast/graphql";
 import type { AuthenticationResult } from "#accounts/identity";
-import { HttpError } from "#http";
+import { EVENT_STREAM, HttpError } from "#http";
 import { ApiError } from "#runtime";
 import { type ExplainError, errorsOf, type ResponseExtensions, responseExtensions } from "../errors.ts";
 import type { GraphqlHttpResponse } from "./http-messages.ts";
@@ -41,6 +41,16 @@ export function respond(
     },
     body: serializeResponse(result.data, errors, responseExtensions(authentication)),
   };
+}
+
+/** The body of a response with this result. */
+export function serializeResult(
+  { data, errors, extensions }: OperationResult,
+  audience: Parameters<ExplainError>[1],
+  explain: ExplainError,
+): string | Buffer {
+  const explained = errors?.map((error) => explain(error, audience));
+  return serializeResponse(data, explained, responseExtensions(audience.authentication, extensions));
 }
 
 function statusOf(
@@ -85,14 +95,22 @@ function serializeResponse(
 
 export type ResponseMediaType = "application/json" | "application/graphql-response+json";
 
-/** GraphQL over HTTP, section 6.2. At equal quality, application/graphql-response+json is preferred. */
-export function negotiateMediaType(accept: string | undefined): ResponseMediaType {
+/**
+ * GraphQL over HTTP, section 6.2. At equal quality, application/graphql-response+json is preferred. Null for a client that takes
+ * event streams only.
+ */
+export function negotiateMediaType(accept: string | undefined, takesEvents: boolean): ResponseMediaType | null {
   if (accept === undefined || accept === JSON_MEDIA_TYPE || accept === "*/*" || accept.trim() === "")
     return JSON_MEDIA_TYPE;
   const ranges = accept.split(",").map(parseAcceptRange);
   const best = ranges.filter(({ type, quality }) => type && quality > 0).sort(byPreference)[0];
   if (best?.type) return best.type;
-  throw new HttpError(406, "NOT_ACCEPTABLE", `Accept must allow ${GRAPHQL_MEDIA_TYPE} or ${JSON_MEDIA_TYPE}.`);
+  if (takesEvents) return null;
+  throw new HttpError(
+    406,
+    "NOT_ACCEPTABLE",
+    `Accept must allow ${GRAPHQL_MEDIA_TYPE}, ${JSON_MEDIA_TYPE} or ${EVENT_STREAM}.`,
+  );
 }
 
 type AcceptRange = { readonly type: ResponseMediaType | undefined; readonly quality: number };

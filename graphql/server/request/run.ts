@@ -59,7 +59,7 @@ async function runTransaction(
 }
 
 export function resultOf(outcome: OperationOutcome): OperationResult {
-  if (outcome.kind === "stream") throw new TypeError("A mutation has one result");
+  if (outcome.kind !== "result") throw new TypeError("Queries and mutations have one result");
   return outcome.result;
 }
 

@@ -19,7 +19,7 @@ import { parseJsonExactly } from "#runtime/json";
 import { GraphqlRefusal } from "../documents.ts";
 import { type ExplainError, errorsOf, responseExtensions } from "../errors.ts";
 import type { FindDocument } from "../persisted-operations.ts";
-import { readConnectionCredentials, readCredentials } from "../request/authenticate.ts";
+import { isRevoked, readConnectionCredentials, readCredentials } from "../request/authenticate.ts";
 import type { OperationRequestInfo, OperationStages, PreparedOperation } from "../request/operation.ts";
 import { prepareOperation } from "../request/operation-stages.ts";
 import { parseParameters } from "../request/parse.ts";
@@ -134,7 +134,9 @@ export class SocketConnection {
 
   /** Closes when the account behind the token was disabled or deleted, or has changed, since; or when the key was revoked. */
   async recheckAccount(): Promise<void> {
-    if (await this.#isOver()) this.#channel.close(4403, "Token expired");
+    const { caller } = this.#authentication;
+    if (await isRevoked(this.#services.authenticator(), caller, this.#credentials))
+      this.#channel.close(4403, "Token expired");
   }
 
   /** Throws if the operation is rejected. `message` is the text of the whole message. */
@@ -234,13 +236,6 @@ export class SocketConnection {
   #release({ sent, document }: OpenOperation): void {
     sent.release();
     if (document) this.#documents.release(document.node, document.bytes);
-  }
-
-  async #isOver(): Promise<boolean> {
-    const { claims, kind } = this.#authentication.caller;
-    const authenticator = this.#services.authenticator();
-    if (kind !== "key") return (await authenticator.validateClaims(claims)) !== null;
-    return (await authenticator.authenticateOrAnonymous(this.#credentials)).caller.kind !== "key";
   }
 
   /** The credentials of the upgrade request; a browser sends its cookie for any page. */

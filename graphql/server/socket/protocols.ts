@@ -40,9 +40,9 @@ async function runOperation(args: ExecutionArgs) {
   try {
     const outcome = await (args as PreparedOperation).run();
     // `onNext` reads results of either form.
-    return outcome.kind === "stream"
-      ? (outcome.results as AsyncGenerator<ExecutionResult>)
-      : (outcome.result as ExecutionResult);
+    return outcome.kind === "result"
+      ? (outcome.result as ExecutionResult)
+      : (outcome.results as AsyncGenerator<ExecutionResult>);
   } catch (error) {
     return { errors: [toGraphQLError(error)] };
   }

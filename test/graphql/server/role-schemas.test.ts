@@ -100,7 +100,7 @@ describe("the schema of a caller", () => {
   ])("omits %s if only others may use it", async (_, token) => {
     const schema = await introspect(token);
     expect(fieldsOf(schema, "Query")).toEqual(["mySecret", "shop", "shops"]);
-    expect(fieldsOf(schema, "Subscription")).toEqual(["onShopOpened"]);
+    expect(fieldsOf(schema, "Subscription")).toEqual(["live", "onShopOpened"]);
     expect(fieldsOf(schema, "Shop")).toEqual(["id", "name"]);
     expect(fieldsOf(schema, "CreateShopInput")).toEqual(["id", "name"]);
     expect(fieldsOf(schema, "UpdateShopInput")).toEqual(["name"]);
@@ -127,7 +127,7 @@ describe("the schema of a caller", () => {
       expect.arrayContaining(["audit", "audits", "busiestShop", "letters", "mySecret", "secrets", "shop"]),
     );
     expect(fieldsOf(schema, "Mutation")).toEqual(expect.arrayContaining(["closeShop", "createAudit", "createLetter"]));
-    expect(fieldsOf(schema, "Subscription")).toEqual(["onAudit", "onShopOpened"]);
+    expect(fieldsOf(schema, "Subscription")).toEqual(["live", "onAudit", "onShopOpened"]);
     expect(fieldsOf(schema, "Shop")).toEqual(["audits", "id", "margin", "name", "turnover"]);
     expect(fieldsOf(schema, "CreateShopInput")).toEqual(["id", "margin", "name"]);
     expect(fieldsOf(schema, "ShopFilterInput")).toEqual(["margin", "name", "word"]);

@@ -1,0 +1,79 @@
+import type { IncomingHttpHeaders } from "node:http";
+import { type Caller, hasExpired } from "#accounts/identity";
+import { readMediaRanges } from "./request.ts";
+import type { BodyStream } from "./response.ts";
+
+export const EVENT_STREAM = "text/event-stream";
+
+export const EVENT_STREAM_HEADERS = {
+  "Content-Type": `${EVENT_STREAM}; charset=utf-8`,
+  "Cache-Control": "no-store",
+  Vary: "Accept",
+  // nginx would gather events before it sends them.
+  "X-Accel-Buffering": "no",
+} as const;
+
+/** A comment so often keeps proxies from closing a connection without changes. */
+const HEARTBEAT_MS = 15_000;
+const EXPIRY_CHECK_MS = 1_000;
+/** How often it is checked whether the session or the key was revoked. */
+const CREDENTIALS_CHECK_MS = 5_000;
+
+export type EventSource = {
+  /** The text of the next events; `idle` if there is none in that time; null after the last one. */
+  next(milliseconds: number): Promise<string | "idle" | null>;
+  /** The text of the event for a client whose credentials are not valid any more. */
+  readonly expired: string;
+  close(): void;
+};
+
+type EventStreamClient = {
+  readonly caller: Caller;
+  /** Whether the credentials are still those of the caller. */
+  isValid(): Promise<boolean>;
+};
+
+/** Whether the client names event streams. */
+export function acceptsEventStream({ accept = "" }: Pick<IncomingHttpHeaders, "accept">): boolean {
+  return (
+    accept.includes(EVENT_STREAM) &&
+    readMediaRanges(accept).some(({ type, quality }) => type === EVENT_STREAM && quality > 0)
+  );
+}
+
+/** The fields of one event. JSON has line breaks between its values only. */
+export function toEventText({ data, ...fields }: { readonly id?: string; event: string; data: string }): string {
+  const lines = Object.entries(fields).map(([name, value]) => `${name}: ${value}\n`);
+  return `${lines.join("")}data: ${data.replaceAll(/[\r\n]+/g, " ")}\n\n`;
+}
+
+/** Sends events until the source has ended, the client leaves or may not read any more. */
+export async function* sendEvents(source: EventSource, client: EventStreamClient): BodyStream {
+  try {
+    let [sentAt, checkedAt] = [performance.now(), performance.now()];
+    for (;;) {
+      const event = await source.next(EXPIRY_CHECK_MS);
+      if (event === null) return;
+      const now = performance.now();
+      const isCheckDue = now - checkedAt >= CREDENTIALS_CHECK_MS;
+      if (isCheckDue) checkedAt = now;
+      if (hasTokenExpired(client.caller) || (isCheckDue && !(await client.isValid()))) {
+        yield toChunk(source.expired);
+        return;
+      }
+      if (event === "idle" && now - sentAt < HEARTBEAT_MS) continue;
+      sentAt = now;
+      yield toChunk(event === "idle" ? ":\n\n" : event);
+    }
+  } finally {
+    source.close();
+  }
+}
+
+function hasTokenExpired({ expiresAt }: Caller): boolean {
+  return expiresAt !== null && hasExpired(expiresAt);
+}
+
+function toChunk(text: string) {
+  return { data: Buffer.from(text), release: () => {} };
+}
