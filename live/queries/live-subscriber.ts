@@ -50,7 +50,8 @@ export class LiveSubscriber implements LiveSubscription {
   #sent: ResultVersion | null = null;
   #failure: { readonly error: unknown } | null = null;
   #isClosed = false;
-  #change = Promise.withResolvers<void>();
+  /** Ends the wait for a change. */
+  #wake: (() => void) | null = null;
 
   constructor(source: LiveSource, onClose: (subscriber: LiveSubscriber) => void) {
     this.source = source;
@@ -79,8 +80,7 @@ export class LiveSubscriber implements LiveSubscription {
   }
 
   wake(): void {
-    this.#change.resolve();
-    this.#change = Promise.withResolvers();
+    this.#wake?.();
   }
 
   fail(error: unknown): void {
@@ -108,9 +108,11 @@ export class LiveSubscriber implements LiveSubscription {
   }
 
   async #changed(milliseconds: number): Promise<void> {
-    const idle = Promise.withResolvers<void>();
-    const timer = setTimeout(idle.resolve, Math.max(1, milliseconds)).unref();
-    await Promise.race([this.#change.promise, idle.promise]);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#wake = resolve;
+    const timer = setTimeout(resolve, Math.max(1, milliseconds)).unref();
+    await promise;
     clearTimeout(timer);
+    this.#wake = null;
   }
 }

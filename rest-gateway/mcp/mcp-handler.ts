@@ -21,12 +21,11 @@ import { type AbortLike, toSignal } from "#runtime/concurrency";
 import { isJsonObject, parseJsonExactly } from "#runtime/json";
 import type { CallAudit } from "./call-audit.ts";
 import { callTool, type RunTableRequest, type ToolResult } from "./call-tool.ts";
-import { grantsOf } from "./grants.ts";
-import { makeSurface } from "./list-tools.ts";
 import { type ExtendServer, type McpSdk, type McpSession, makeProtocolServer } from "./protocol-server.ts";
 import { RunningCalls } from "./running-calls.ts";
 import { readShortCall, shortResponse } from "./short-call.ts";
 import type { McpSurface } from "./surface.ts";
+import { SurfaceCache } from "./surface-cache.ts";
 
 export const MCP_PATH = "/mcp";
 /** The version of the interface: the service does not tell its own. */
@@ -155,34 +154,6 @@ function makeSession(request: GatewayRequest, { caller, surface, dependencies }:
   };
   return { config, runTableRequest, request, caller, surface, signal: request.signal, recordCall };
 }
-
-/** The tools of a role and its grants, until the catalogue changes. */
-class SurfaceCache {
-  readonly #dependencies: McpDependencies;
-  #catalog: Catalog | null = null;
-  readonly #surfaces = new Map<string, Promise<McpSurface>>();
-
-  constructor(dependencies: McpDependencies) {
-    this.#dependencies = dependencies;
-  }
-
-  of(caller: Caller): Promise<McpSurface> {
-    const { config, catalog: currentCatalog } = this.#dependencies;
-    const catalog = currentCatalog();
-    if (catalog !== this.#catalog || this.#surfaces.size >= MOST_SURFACES) this.#surfaces.clear();
-    this.#catalog = catalog;
-    const grants = grantsOf(caller, config);
-    const key = `${caller.role} ${grants.key}`;
-    const known = this.#surfaces.get(key);
-    if (known) return known;
-    const made = makeSurface({ catalog, role: caller.role, grants, config });
-    this.#surfaces.set(key, made);
-    made.catch(() => this.#surfaces.delete(key));
-    return made;
-  }
-}
-
-const MOST_SURFACES = 20;
 
 /** The SDK's handler, which is loaded with the first message that needs it. */
 class ProtocolHandler {

@@ -77,9 +77,7 @@ export function signedInHandlers(
       const session = await findSession(request, accounts.sessions);
       if (session)
         return render(await show({ session, values: new URLSearchParams(request.rawQuery), rejected: null }));
-      // Browsers do not send Strict cookies after a link or a redirect from another site; a page of this site loads it again.
-      if (request.headers["sec-fetch-site"] === "cross-site") return render(continuePage(currentAddress(request)));
-      return seeOther(withRedirect(SIGN_IN_PATH, request.path));
+      return leadToSignIn(request, render);
     },
     POST: async (request) => {
       const values = await readForm(request);
@@ -95,8 +93,15 @@ export function signedInHandlers(
   };
 }
 
-export function currentAddress({ path, rawQuery }: GatewayRequest): string {
-  return rawQuery === "" ? path : `${path}?${rawQuery}`;
+/** Of a page that needs a session, and that the browser comes back to. */
+export function leadToSignIn(
+  { path, rawQuery, headers }: GatewayRequest,
+  render: PageDependencies["render"],
+): GatewayResponse {
+  const address = rawQuery === "" ? path : `${path}?${rawQuery}`;
+  // Browsers do not send Strict cookies after a link or a redirect from another site; a page of this site loads it again.
+  if (headers["sec-fetch-site"] === "cross-site") return render(continuePage(address));
+  return seeOther(withRedirect(SIGN_IN_PATH, address));
 }
 
 /** The hidden fields of a form. */

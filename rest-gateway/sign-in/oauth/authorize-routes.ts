@@ -10,6 +10,8 @@ import { OAUTH_RESOURCES } from "./metadata-routes.ts";
 import { OAuthError } from "./oauth-error.ts";
 import type { OAuthServices } from "./oauth-services.ts";
 import type { AuthorizationRequest } from "./oauth-store.ts";
+import { toRedirectAddress, withParameters } from "./redirect-address.ts";
+import { refuseRepeated } from "./refuse-repeated.ts";
 import { readScopes } from "./scopes.ts";
 
 export const CONSENT_PATH = "/auth/oauth/consent";
@@ -53,7 +55,8 @@ async function beginAuthorization(
   services: OAuthServices,
 ): Promise<GatewayResponse> {
   const { oauthStore: store, config, accounts, limitExpensive } = services;
-  refuseUnreadable(parameters);
+  refuseRepeated(parameters);
+  refuseUnstorable(parameters);
   const findClient = makeFindClient({
     store,
     isEnabled: config.oauthClientDocuments,
@@ -62,22 +65,18 @@ async function beginAuthorization(
   const client = await findClient(parameters.get("client_id") ?? "");
   if (!client) throw new OAuthError("invalid_client", "The application (client_id) is not known here.");
   const redirectUri = readRedirect(parameters, client);
-  const state = parameters.get("state");
-  const issuer = accounts.oauthTokens.issuer();
   try {
     const id = await store.begin(readAuthorization(parameters, client, redirectUri, services));
     return seeOther(withParameters(config.oauthConsentUrl ?? CONSENT_PATH, { authorization_id: id }));
   } catch (thrown) {
     if (!(thrown instanceof RedirectedError)) throw thrown;
     const { code: error, message: error_description } = thrown;
-    return seeOther(toClient(redirectUri, { error, error_description, state, iss: issuer }));
+    const refused = { redirect_uri: redirectUri, state: parameters.get("state") };
+    return seeOther(toRedirectAddress(refused, accounts.oauthTokens.issuer(), { error, error_description }));
   }
 }
 
-/** RFC 6749 §3.1: parameters are sent once, apart from resource. */
-function refuseUnreadable(parameters: URLSearchParams): void {
-  const names = [...parameters.keys()].filter((name) => name !== "resource");
-  if (new Set(names).size < names.length) throw new OAuthError("invalid_request", "A parameter is sent twice.");
+function refuseUnstorable(parameters: URLSearchParams): void {
   if ([...parameters.values()].some((value) => findUnstorable(value) !== null)) {
     throw new OAuthError("invalid_request", "A parameter contains a character that cannot be stored.");
   }
@@ -143,16 +142,4 @@ function readResource(requested: readonly string[], issuer: string): string {
 
 function invalid(message: string): RedirectedError {
   return new RedirectedError("invalid_request", message);
-}
-
-/** The address of the application, with what the user has decided. */
-export function toClient(redirectUri: string, parameters: Readonly<Record<string, string | null>>): string {
-  return withParameters(redirectUri, parameters);
-}
-
-/** Keeps the text of the address, which the application may compare. */
-function withParameters(address: string, parameters: Readonly<Record<string, string | null>>): string {
-  const given = Object.entries(parameters).filter((entry): entry is [string, string] => entry[1] !== null);
-  const separator = !address.includes("?") ? "?" : /[?&]$/.test(address) ? "" : "&";
-  return `${address}${separator}${new URLSearchParams(given)}`;
 }

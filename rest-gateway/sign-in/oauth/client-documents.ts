@@ -15,7 +15,7 @@ const MIN_SECONDS = 300;
 const MAX_SECONDS = 86_400;
 
 /** Never reaches this machine or its network, since strangers choose the addresses. */
-const fetchPublic = () => makeSafeFetch({ providerUrl: "https://public.invalid", allowsPrivateNetwork: false });
+const fetchPublic = makeSafeFetch({ providerUrl: "https://public.invalid", allowsPrivateNetwork: false });
 
 type DocumentOptions = {
   readonly store: Pick<ClientStore, "findClient" | "register">;
@@ -29,12 +29,7 @@ type DocumentOptions = {
  * Client ID metadata documents: the `client_id` is the https address of a document about the application, so that it need
  * not register. It is kept as long as its server says, between five minutes and a day.
  */
-export function makeFindClient({
-  store,
-  isEnabled,
-  limit,
-  fetchDocument = fetchPublic(),
-}: DocumentOptions): FindClient {
+export function makeFindClient({ store, isEnabled, limit, fetchDocument = fetchPublic }: DocumentOptions): FindClient {
   return async (id) => {
     const known = await store.findClient(id);
     if (known?.is_fresh) return known;

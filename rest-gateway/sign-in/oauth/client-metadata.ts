@@ -1,5 +1,11 @@
 import { findUnstorable } from "#runtime/json";
-import type { ClientAuthMethod, ClientMetadata, OAuthClient } from "./client-store.ts";
+import {
+  AUTH_METHODS,
+  type ClientAuthMethod,
+  type ClientMetadata,
+  GRANT_TYPES,
+  type OAuthClient,
+} from "./client-store.ts";
 import { OAuthError } from "./oauth-error.ts";
 
 /** The names of RFC 7591. */
@@ -8,12 +14,6 @@ type MetadataDocument = Readonly<Record<string, unknown>>;
 const MAX_REDIRECTS = 20;
 const MAX_URI_LENGTH = 2_000;
 const MAX_NAME_LENGTH = 200;
-const GRANT_TYPES = ["authorization_code", "refresh_token"];
-const AUTH_METHODS: readonly string[] = [
-  "none",
-  "client_secret_basic",
-  "client_secret_post",
-] satisfies ClientAuthMethod[];
 const LOOPBACK_HOSTS = ["127.0.0.1", "[::1]", "localhost"];
 
 /** Reads what an application says about itself (RFC 7591 §2), and refuses what would be unsafe. */
@@ -23,8 +23,9 @@ export function readClientMetadata(document: MetadataDocument, defaultMethod: Cl
     throw new OAuthError("invalid_redirect_uri", `redirect_uris must have 1 to ${MAX_REDIRECTS} addresses.`);
   }
   const uris = redirects.map(readRedirectUri);
-  const method = readText(document, "token_endpoint_auth_method") ?? defaultMethod;
-  if (!AUTH_METHODS.includes(method)) throw invalidMetadata("token_endpoint_auth_method", AUTH_METHODS);
+  const named = readText(document, "token_endpoint_auth_method") ?? defaultMethod;
+  const method = AUTH_METHODS.find((each) => each === named);
+  if (method === undefined) throw invalidMetadata("token_endpoint_auth_method", AUTH_METHODS);
   const responseTypes = readList(document, "response_types", ["code"]);
   if (responseTypes.some((type) => type !== "code")) throw invalidMetadata("response_types", ["code"]);
   const grantTypes = readList(document, "grant_types", GRANT_TYPES);
@@ -37,7 +38,7 @@ export function readClientMetadata(document: MetadataDocument, defaultMethod: Cl
     // Others, of which this server knows nothing, are not registered.
     grant_types: GRANT_TYPES.filter((type) => grantTypes.includes(type)),
     scope: readText(document, "scope"),
-    auth_method: method as ClientAuthMethod,
+    auth_method: method,
   };
 }
 

@@ -59,11 +59,14 @@ export function clientAdministrationRoutes(services: OAuthServices): PatternRout
     ),
     "PUT /admin/oauth/clients/{client}": forAdministrators(async ({ request }) => {
       const client = await find(request);
+      if (client.registration === "document") {
+        throw authError(400, "validation_failed", "Change its document, which describes this client, or delete it");
+      }
       const metadata = readMetadata({ ...toClientJson(client), ...(await readJsonBody(request)) });
       const changed = { ...client, ...metadata };
       const isKept = (metadata.auth_method === "none") === (client.auth_method === "none");
       if (isKept) return jsonResponse(200, toClientJson(await store.change(changed, clientInfoOf(request))));
-      const { client: saved, secret } = await store.register(withoutTimes(changed), clientInfoOf(request));
+      const { client: saved, secret } = await store.register(changed, clientInfoOf(request));
       return jsonResponse(200, toClientJson(saved, secret));
     }),
     "DELETE /admin/oauth/clients/{client}": forAdministrators(async ({ request }) => {
@@ -75,16 +78,10 @@ export function clientAdministrationRoutes(services: OAuthServices): PatternRout
       if (client.auth_method === "none") {
         throw authError(400, "validation_failed", "Cannot regenerate secret for public client");
       }
-      const { client: saved, secret } = await store.register(withoutTimes(client), clientInfoOf(request));
+      const { client: saved, secret } = await store.register(client, clientInfoOf(request));
       return jsonResponse(200, toClientJson(saved, secret));
     }),
   };
-}
-
-/** What is saved of a client that gets a new secret. */
-function withoutTimes(client: OAuthClient) {
-  const { secret_hash: _hash, created_at: _created, updated_at: _updated, is_fresh: _isFresh, ...kept } = client;
-  return kept;
 }
 
 /** In the format of errors of `/auth/v1`. */

@@ -4,7 +4,12 @@ import { type AsOwner, inOwnerTransaction } from "#postgres/database";
 import { findUnstorable } from "#runtime/json";
 
 export type ClientRegistration = "manual" | "dynamic" | "document";
-export type ClientAuthMethod = "none" | "client_secret_basic" | "client_secret_post";
+/** The grant types of this server (RFC 6749). */
+export const GRANT_TYPES = ["authorization_code", "refresh_token"] as const;
+/** How applications that keep a secret send it. */
+export const SECRET_METHODS = ["client_secret_basic", "client_secret_post"] as const;
+export const AUTH_METHODS = ["none", ...SECRET_METHODS] as const;
+export type ClientAuthMethod = (typeof AUTH_METHODS)[number];
 
 /** What an application says about itself, checked. */
 export type ClientMetadata = {
@@ -18,9 +23,13 @@ export type ClientMetadata = {
   readonly auth_method: ClientAuthMethod;
 };
 
-export type OAuthClient = ClientMetadata & {
+/** What users and administrators are shown. */
+export type DescribedClient = ClientMetadata & {
   readonly id: string;
   readonly registration: ClientRegistration;
+};
+
+export type OAuthClient = DescribedClient & {
   readonly secret_hash: Buffer | null;
   readonly created_at: Date;
   readonly updated_at: Date;
@@ -66,8 +75,9 @@ const SAVE = `select ${COLUMNS} from auth.save_oauth_client($2, $3, ${CLIENT_INF
 const MAX_ID_LENGTH = 2_000;
 
 export function makeClientStore(asOwner: AsOwner): ClientStore {
-  const save = async (client: object, secretHash: Buffer | null, clientInfo: ClientInfo): Promise<OAuthClient> => {
-    const values = [clientInfoParameter(clientInfo), JSON.stringify(client), secretHash];
+  const save = async (client: NewClient, secretHash: Buffer | null, clientInfo: ClientInfo): Promise<OAuthClient> => {
+    const described = JSON.stringify({ ...client, secret_hash: undefined });
+    const values = [clientInfoParameter(clientInfo), described, secretHash];
     const { rows } = await inOwnerTransaction(asOwner, (connection) => connection.query<OAuthClient>(SAVE, values));
     return rows[0]!;
   };
@@ -86,7 +96,7 @@ export function makeClientStore(asOwner: AsOwner): ClientStore {
       const secret = client.auth_method === "none" ? null : generateSecret();
       return { client: await save(client, secret === null ? null : digestOf(secret), clientInfo), secret };
     },
-    change: ({ secret_hash, is_fresh: _isFresh, ...client }, clientInfo) => save(client, secret_hash, clientInfo),
+    change: (client, clientInfo) => save(client, client.secret_hash, clientInfo),
     async removeClient(id, clientInfo) {
       const text = `select auth.remove_oauth_client($2, ${CLIENT_INFO_SQL}) as done`;
       const { rows } = await inOwnerTransaction(asOwner, (client) =>

@@ -8,10 +8,10 @@ import {
   type RequestSession,
   seeOther,
 } from "#rest-gateway";
-import { currentAddress, hiddenFields, timeOf } from "../account/signed-in-page.ts";
+import { BACK_TO_ACCOUNT, hiddenFields, leadToSignIn, timeOf } from "../account/signed-in-page.ts";
 import { alert, formActionSource, hiddenInputs, renderRejected } from "../form-page.ts";
 import { readForm } from "../read-body.ts";
-import { ACCOUNT_PATH, continuePage, SIGN_IN_PATH, SIGN_OUT_PATH, withRedirect } from "../sign-in-pages.ts";
+import { ACCOUNT_PATH, SIGN_IN_PATH, SIGN_OUT_PATH, withRedirect } from "../sign-in-pages.ts";
 import { CONSENT_PATH } from "./authorize-routes.ts";
 import { approve, type Decision, deny, openDecision } from "./decisions.ts";
 import { describeAccess } from "./describe-access.ts";
@@ -31,11 +31,7 @@ export function consentRoutes(services: ConsentServices): GatewayRoutes {
 
   const show = async (request: GatewayRequest) => {
     const session = await findSession(request, accounts.sessions);
-    if (!session) {
-      // Browsers do not send Strict cookies after a redirect from another site; a page of this site loads it again.
-      if (request.headers["sec-fetch-site"] === "cross-site") return render(continuePage(currentAddress(request)));
-      return seeOther(withRedirect(SIGN_IN_PATH, currentAddress(request)));
-    }
+    if (!session) return leadToSignIn(request, render);
     const values = new URLSearchParams(request.rawQuery);
     try {
       const decision = await decisionOf(values, session, services);
@@ -123,6 +119,6 @@ function signOutForm(session: RequestSession): Html {
 
 function refusalPage(session: RequestSession, message: string): PageContent {
   const content = html`${alert(message)}<p>You are signed in as ${session.username}.</p>
-<nav aria-label="Go on"><a href="${ACCOUNT_PATH}">Your account</a></nav>`;
+${BACK_TO_ACCOUNT}`;
   return { title: "No access was given", content };
 }

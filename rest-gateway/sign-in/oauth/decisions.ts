@@ -1,17 +1,12 @@
 import { awaitsConfirmation, isUuid, type UserJson } from "#accounts";
 import type { ClientInfo } from "#accounts/identity";
 import { HttpError } from "#http";
-import { toClient } from "./authorize-routes.ts";
-import type { OAuthClient } from "./client-store.ts";
 import type { OAuthServices } from "./oauth-services.ts";
-import type { Approval, PendingAuthorization } from "./oauth-store.ts";
+import type { Approval, OpenedAuthorization } from "./oauth-store.ts";
+import { toRedirectAddress } from "./redirect-address.ts";
 
-export type Decision = {
-  readonly request: PendingAuthorization;
-  readonly client: OAuthClient;
+export type Decision = OpenedAuthorization & {
   readonly user: UserJson;
-  /** Whether nobody has to be asked: the same was granted to this application, which keeps a secret. */
-  readonly isGranted: boolean;
 };
 
 /** What the user of a signed-in request decides about; throws 404, or 403 for an account that may not grant anything. */
@@ -26,9 +21,8 @@ export async function openDecision(
     throw forbidden("Confirm your e-mail address before you give access to your account.");
   }
   const opened = isUuid(id) ? await store.open(id, userId) : null;
-  const client = opened && (await store.findClient(opened.request.client_id));
-  if (!client) throw authorizationGone();
-  return { ...opened, client, user };
+  if (!opened) throw authorizationGone();
+  return { ...opened, user };
 }
 
 /** Returns the address of the application, with the code. */
@@ -40,7 +34,7 @@ export async function approve(
 ): Promise<string> {
   const code = await store.approve(request.id, approval, config.oauthGrantDays, clientInfo);
   if (code === null) throw authorizationGone();
-  return toClient(request.redirect_uri, { code, state: request.state, iss: accounts.oauthTokens.issuer() });
+  return toRedirectAddress(request, accounts.oauthTokens.issuer(), { code });
 }
 
 /** Returns the address of the application, with the refusal. */
@@ -50,12 +44,8 @@ export async function deny(
   { accounts, oauthStore: store }: OAuthServices,
 ): Promise<string> {
   if (!(await store.deny(request.id, userId))) throw authorizationGone();
-  return toClient(request.redirect_uri, {
-    error: "access_denied",
-    error_description: "The user has refused.",
-    state: request.state,
-    iss: accounts.oauthTokens.issuer(),
-  });
+  const answer = { error: "access_denied", error_description: "The user has refused." };
+  return toRedirectAddress(request, accounts.oauthTokens.issuer(), answer);
 }
 
 function authorizationGone(): HttpError {

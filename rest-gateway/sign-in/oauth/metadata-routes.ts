@@ -2,6 +2,7 @@ import type { OAuthTokens } from "#accounts";
 import { API_RESOURCE, resourceAddress } from "#accounts/identity";
 import type { Config } from "#config";
 import { type GatewayRoutes, jsonResponse } from "#http";
+import { AUTH_METHODS, GRANT_TYPES, SECRET_METHODS } from "./client-store.ts";
 import { supportedScopes } from "./scopes.ts";
 
 /** The endpoints, below the public address. */
@@ -50,7 +51,6 @@ function describeServer(
   { oauthDynamicRegistration, oauthClientDocuments }: MetadataOptions["config"],
 ): object {
   const endpoint = (name: string) => `${issuer()}${OAUTH_PREFIX}/${name}`;
-  const methods = ["none", "client_secret_basic", "client_secret_post"];
   return {
     issuer: issuer(),
     authorization_endpoint: endpoint("authorize"),
@@ -61,11 +61,11 @@ function describeServer(
     scopes_supported: scopes,
     response_types_supported: ["code"],
     response_modes_supported: ["query"],
-    grant_types_supported: ["authorization_code", "refresh_token"],
+    grant_types_supported: GRANT_TYPES,
     code_challenge_methods_supported: ["S256"],
-    token_endpoint_auth_methods_supported: methods,
-    revocation_endpoint_auth_methods_supported: methods,
-    introspection_endpoint_auth_methods_supported: methods.slice(1),
+    token_endpoint_auth_methods_supported: AUTH_METHODS,
+    revocation_endpoint_auth_methods_supported: AUTH_METHODS,
+    introspection_endpoint_auth_methods_supported: SECRET_METHODS,
     authorization_response_iss_parameter_supported: true,
     client_id_metadata_document_supported: oauthClientDocuments,
     ...(canBeVerified && {

@@ -1,7 +1,7 @@
 import { digestOf, generateSecret, type OAuthGrant, type SessionClaims } from "#accounts";
 import { CLIENT_INFO_SQL, type ClientInfo, clientInfoParameter } from "#accounts/identity";
 import { type AsOwner, inOwnerTransaction } from "#postgres/database";
-import { type ClientStore, makeClientStore } from "./client-store.ts";
+import { type ClientStore, type DescribedClient, makeClientStore } from "./client-store.ts";
 
 /** A request of an application for access (RFC 6749 §4.1.1), checked. */
 export type AuthorizationRequest = {
@@ -16,11 +16,13 @@ export type AuthorizationRequest = {
   readonly asks_always: boolean;
 };
 
-export type PendingAuthorization = AuthorizationRequest & { readonly id: string };
+type PendingAuthorization = AuthorizationRequest & { readonly id: string };
 
-type OpenedAuthorization = {
+/** A request for access that a user decides about. */
+export type OpenedAuthorization = {
   readonly request: PendingAuthorization;
-  /** Whether the user granted the same before, to an application that keeps a secret. */
+  readonly client: DescribedClient;
+  /** Whether nobody has to be asked: the same was granted to this application, which keeps a secret. */
   readonly isGranted: boolean;
 };
 
@@ -100,7 +102,8 @@ const AUTHORIZATION_SECONDS = 600;
 const CODE_SECONDS = 120;
 
 const OPEN = `
-  select pg_catalog.to_jsonb(opened.request) as request, opened.is_granted as "isGranted"
+  select pg_catalog.to_jsonb(opened.request) as request, pg_catalog.to_jsonb(opened.client) operator(pg_catalog.-) 'secret_hash' as client,
+    opened.is_granted as "isGranted"
   from auth.open_oauth_authorization($1, $2) as opened`;
 const APPROVE = `select auth.approve_oauth_authorization($2, $3, $4, $5, ${CODE_SECONDS}, $6, ${CLIENT_INFO_SQL}) as done`;
 const SESSION_COLUMNS = `outcome, claims, (session).grant_id, (session).scopes, (session).resource, expires_at`;

@@ -5,10 +5,11 @@ import { ANY_RESOURCE, type Claims, CredentialError, readOAuthAccess, resourceAd
 import { clientInfoOf, type GatewayResponse, jsonResponse, type MatchedRequest, type PatternRoutes } from "#http";
 import { readForm } from "../read-body.ts";
 import { authenticateClient } from "./authenticate-client.ts";
-import type { OAuthClient } from "./client-store.ts";
+import { GRANT_TYPES, type OAuthClient } from "./client-store.ts";
 import { OAuthError, withOAuthErrors } from "./oauth-error.ts";
 import type { OAuthServices } from "./oauth-services.ts";
 import type { OAuthSession, TokenReference } from "./oauth-store.ts";
+import { refuseRepeated } from "./refuse-repeated.ts";
 
 type ClientRequest = {
   readonly request: MatchedRequest;
@@ -24,8 +25,7 @@ export function oauthTokenRoutes(services: OAuthServices): PatternRoutes {
   const forClients = (handle: (request: ClientRequest) => Promise<GatewayResponse>) => (request: MatchedRequest) =>
     withOAuthErrors(async () => {
       const parameters = await readForm(request);
-      const names = [...parameters.keys()].filter((name) => name !== "resource");
-      if (new Set(names).size < names.length) throw new OAuthError("invalid_request", "A parameter is sent twice.");
+      refuseRepeated(parameters);
       return handle({
         request,
         parameters,
@@ -48,9 +48,9 @@ export function oauthTokenRoutes(services: OAuthServices): PatternRoutes {
 
 async function issueTokens(request: ClientRequest, services: OAuthServices): Promise<GatewayResponse> {
   const { parameters, client } = request;
-  const grantType = parameters.get("grant_type") ?? "";
-  if (!["authorization_code", "refresh_token"].includes(grantType)) {
-    throw new OAuthError("unsupported_grant_type", "grant_type must be authorization_code or refresh_token.");
+  const grantType = GRANT_TYPES.find((each) => each === parameters.get("grant_type"));
+  if (grantType === undefined) {
+    throw new OAuthError("unsupported_grant_type", `grant_type must be ${GRANT_TYPES.join(" or ")}.`);
   }
   if (!client.grant_types.includes(grantType)) {
     throw new OAuthError("invalid_grant", "This client is not registered for this grant_type.");

@@ -6,13 +6,13 @@ import { describeInBrowser, launchBrowser } from "../../../browser.ts";
 import { expectAccessible, LAYOUTS } from "../../../page-layouts.ts";
 import {
   type Application,
-  askFor,
   newApplication,
   newPerson,
   type OAuthFixture,
   openOAuth,
   PASSWORD,
   type Person,
+  requestAuthorization,
 } from "./open-oauth.ts";
 
 describeInBrowser("the page of consent in a browser", () => {
@@ -53,7 +53,7 @@ describeInBrowser("the page of consent in a browser", () => {
   const atLocalhost = (address: URL) => address.href.replace("127.0.0.1", "localhost");
 
   async function ask(scope = "read write openid") {
-    const { address, state } = await askFor(application, { redirect_uri: `${siteUrl}/done`, scope });
+    const { address, state } = await requestAuthorization(application, { redirect_uri: `${siteUrl}/done`, scope });
     shown = `<a href="${atLocalhost(address).replaceAll("&", "&amp;")}">Sign in</a>`;
     await page.goto(siteUrl);
     await page.getByRole("link", { name: "Sign in" }).click();

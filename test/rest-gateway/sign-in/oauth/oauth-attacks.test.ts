@@ -5,7 +5,6 @@ import { openBrowser } from "../browser.ts";
 import {
   type Application,
   approved,
-  askFor,
   browserOf,
   CALLBACK,
   consentForm,
@@ -16,6 +15,7 @@ import {
   type OAuthFixture,
   openOAuth,
   type Person,
+  requestAuthorization,
   signedIn,
   supabaseFor,
 } from "./open-oauth.ts";
@@ -60,7 +60,7 @@ const postJson = (path: string, body: object, headers: Record<string, string> = 
 
 /** The request for access with other parameters; null leaves one out. */
 async function authorize(changes: Record<string, string | null>) {
-  const { address } = await askFor(application);
+  const { address } = await requestAuthorization(application);
   for (const [name, value] of Object.entries(changes)) {
     if (value === null) address.searchParams.delete(name);
     else address.searchParams.set(name, value);
@@ -134,8 +134,8 @@ describe("a downgrade of PKCE", () => {
   });
 
   test("at the exchange is refused, and does not use the code up", async () => {
-    const asked = await askFor(application);
-    const landed = await decide(fixture, await browserOf(fixture, person), asked);
+    const authorization = await requestAuthorization(application);
+    const landed = await decide(fixture, await browserOf(fixture, person), authorization);
     const fields = {
       ...{ grant_type: "authorization_code", code: landed.searchParams.get("code")!, client_id: application.id },
       redirect_uri: CALLBACK,
@@ -143,12 +143,12 @@ describe("a downgrade of PKCE", () => {
     expect((await postForm("/auth/v1/oauth/token", fields)).body.error).toBe("invalid_request");
     for (const change of [
       { code_verifier: "w".repeat(43) },
-      { code_verifier: asked.verifier, redirect_uri: "https://evil.example" },
+      { code_verifier: authorization.verifier, redirect_uri: "https://evil.example" },
     ]) {
       const { status, body } = await postForm("/auth/v1/oauth/token", { ...fields, ...change });
       expect([status, body.error]).toEqual([400, "invalid_grant"]);
     }
-    expect((await exchange(application, landed, asked)).access_token).toBeTypeOf("string");
+    expect((await exchange(application, landed, authorization)).access_token).toBeTypeOf("string");
   });
 });
 
@@ -168,7 +168,7 @@ describe("a request that is not understood in one way only", () => {
   });
 
   test("with a parameter that is sent twice is refused", async () => {
-    const { address } = await askFor(application);
+    const { address } = await requestAuthorization(application);
     address.searchParams.append("redirect_uri", "https://evil.example");
     expect((await request(address)).status).toBe(400);
   });
@@ -176,8 +176,8 @@ describe("a request that is not understood in one way only", () => {
 
 describe("a stolen token", () => {
   test("code: used again, it ends what it was exchanged for", async () => {
-    const { asked, landed, tokens } = await approved(fixture, application, person);
-    await expect(exchange(application, landed, asked)).rejects.toMatchObject({ error: "invalid_grant" });
+    const { authorization, landed, tokens } = await approved(fixture, application, person);
+    await expect(exchange(application, landed, authorization)).rejects.toMatchObject({ error: "invalid_grant" });
     await isRefused(tokens.refresh_token!);
     expect(await accepts(tokens.access_token)).toBe(false);
   });
@@ -225,7 +225,7 @@ describe("a stolen token", () => {
 describe("the page of consent", () => {
   test("cannot be framed, loads nothing, and lets its form go to the application only", async () => {
     const browser = await browserOf(fixture, person);
-    const { headers, text } = await browser.go((await askFor(application)).address);
+    const { headers, text } = await browser.go((await requestAuthorization(application)).address);
     const policy = headers.get("content-security-policy")!;
     expect(policy).toContain("default-src 'none'");
     expect(policy).toContain("frame-ancestors 'none'");
@@ -237,14 +237,14 @@ describe("the page of consent", () => {
   test("shows the application's texts as texts", async () => {
     const evil = '"><img src=x onerror=alert(1)>';
     const hostile = await newApplication(fixture, { client_name: evil });
-    const { text } = await (await browserOf(fixture, person)).go((await askFor(hostile)).address);
+    const { text } = await (await browserOf(fixture, person)).go((await requestAuthorization(hostile)).address);
     expect(text).not.toContain("<img");
     expect(text).toContain("&lt;img");
   });
 
   test("accepts its own form only: no other site, no other session, and no form without the token", async () => {
     const browser = await browserOf(fixture, person);
-    const page = await browser.go((await askFor(application)).address);
+    const page = await browser.go((await requestAuthorization(application)).address);
     const form = consentForm(page);
     const own = { Origin: new URL(fixture.url).origin };
     const send = (fields: Record<string, string>, headers: Record<string, string>) =>
@@ -260,7 +260,7 @@ describe("the page of consent", () => {
 
   test("lets nobody decide about what somebody else has opened", async () => {
     const first = await browserOf(fixture, person);
-    const page = await first.go((await askFor(application)).address);
+    const page = await first.go((await requestAuthorization(application)).address);
     const id = consentForm(page).authorization_id;
     const other = await newPerson(fixture);
     const second = await browserOf(fixture, other);
@@ -271,7 +271,7 @@ describe("the page of consent", () => {
   });
 
   test("leads somebody without a session to the page of sign-in, and back", async () => {
-    const shown = await openBrowser({ accept: "text/html" }).go((await askFor(application)).address);
+    const shown = await openBrowser({ accept: "text/html" }).go((await requestAuthorization(application)).address);
     expect(shown.url.pathname).toBe("/auth/sign-in");
     expect(shown.url.searchParams.get("redirect_to")).toMatch(/^\/auth\/oauth\/consent\?authorization_id=/);
   });
@@ -289,7 +289,7 @@ describe("an account that cannot give access", () => {
 
     const unconfirmed = await newPerson(fixture, false);
     const browser = await browserOf(fixture, unconfirmed);
-    const page = await browser.go((await askFor(application)).address);
+    const page = await browser.go((await requestAuthorization(application)).address);
     expect([page.status, page.text]).toEqual([403, expect.stringContaining("Confirm your e-mail address")]);
   });
 

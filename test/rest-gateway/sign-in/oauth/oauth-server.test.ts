@@ -3,7 +3,6 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {
   type Application,
   approved,
-  askFor,
   browserOf,
   CALLBACK,
   decide,
@@ -13,6 +12,7 @@ import {
   type OAuthFixture,
   openOAuth,
   type Person,
+  requestAuthorization,
   signedIn,
   supabaseFor,
 } from "./open-oauth.ts";
@@ -110,9 +110,9 @@ describe("a relying party (openid-client)", () => {
   });
 
   test("is told that the user refuses", async () => {
-    const asked = await askFor(application);
-    const landed = await decide(fixture, await browserOf(fixture, person), asked, "deny");
-    await expect(exchange(application, landed, asked)).rejects.toMatchObject({ error: "access_denied" });
+    const authorization = await requestAuthorization(application);
+    const landed = await decide(fixture, await browserOf(fixture, person), authorization, "deny");
+    await expect(exchange(application, landed, authorization)).rejects.toMatchObject({ error: "access_denied" });
     expect(landed.searchParams.get("iss")).toBe(fixture.url);
   });
 
@@ -125,8 +125,8 @@ describe("a relying party (openid-client)", () => {
     );
     const agent = { id: config.clientMetadata().client_id, secret: undefined, config };
     const redirect_uri = "http://127.0.0.1:49152/done";
-    const asked = await askFor(agent, { redirect_uri });
-    const page = await (await browserOf(fixture, person)).go(asked.address);
+    const authorization = await requestAuthorization(agent, { redirect_uri });
+    const page = await (await browserOf(fixture, person)).go(authorization.address);
     expect(page.text).toContain("Nobody here has checked its name");
     const { tokens } = await approved(fixture, agent, person, { redirect_uri });
     expect(tokens.refresh_token).toBeTypeOf("string");
@@ -166,10 +166,10 @@ describe("supabase.auth", () => {
     const { supabase } = await signedIn(fixture, user);
     const { oauth } = supabase.auth;
     const begin = async () => {
-      const asked = await askFor(application);
-      const response = await fetch(asked.address, { redirect: "manual" });
+      const authorization = await requestAuthorization(application);
+      const response = await fetch(authorization.address, { redirect: "manual" });
       const id = new URL(response.headers.get("location")!, fixture.url).searchParams.get("authorization_id")!;
-      return { asked, id };
+      return { authorization, id };
     };
     const first = await begin();
     const details = await oauth.getAuthorizationDetails(first.id);
@@ -183,7 +183,7 @@ describe("supabase.auth", () => {
     });
     const approval = await oauth.approveAuthorization(first.id);
     expect(approval.error).toBeNull();
-    const tokens = await exchange(application, new URL(approval.data!.redirect_url), first.asked);
+    const tokens = await exchange(application, new URL(approval.data!.redirect_url), first.authorization);
     expect(await statusOf("/rest/v1/articles?limit=1", bearer(tokens.access_token))).toBe(200);
 
     const second = await begin();
@@ -204,11 +204,11 @@ describe("supabase.auth", () => {
     const user = await newPerson(fixture);
     const confidential = await newApplication(fixture, { token_endpoint_auth_method: "client_secret_post" });
     await approved(fixture, confidential, user);
-    const asked = await askFor(confidential);
-    const shown = await (await browserOf(fixture, user)).go(asked.address);
+    const authorization = await requestAuthorization(confidential);
+    const shown = await (await browserOf(fixture, user)).go(authorization.address);
     expect(shown.url.origin + shown.url.pathname).toBe(CALLBACK);
     const again = await (await browserOf(fixture, user)).go(
-      (await askFor(confidential, { prompt: "consent" })).address,
+      (await requestAuthorization(confidential, { prompt: "consent" })).address,
     );
     expect(again.text).toContain("Give access");
   });
@@ -238,6 +238,29 @@ describe("supabase.auth", () => {
     expect(error).toMatchObject({ status: 400, code: "validation_failed" });
     const { error: refused } = await supabaseFor(fixture).auth.admin.oauth.listClients();
     expect(refused).toMatchObject({ status: 403 });
+  });
+
+  test("admin.oauth: a client that a document describes can be deleted, and not changed", async () => {
+    const { oauth } = supabaseFor(fixture, "service_role").auth.admin;
+    const id = "https://films.example/client.json";
+    await fixture.owner.query(
+      `insert into auth.oauth_clients (id, name, redirect_uris, grant_types, auth_method, registration, fresh_until)
+        values ($1, 'Films', $2, '{authorization_code}', 'none', 'document', now() + interval '1 hour')`,
+      [id, [CALLBACK]],
+    );
+    const read = () => oauth.getClient(encodeURIComponent(id));
+    expect((await read()).data).toMatchObject({ client_id: id, registration_type: "document", client_name: "Films" });
+    const changes = [{ client_name: "Ours" }, { token_endpoint_auth_method: "client_secret_basic" as const }];
+    for (const change of changes) {
+      const { error } = await oauth.updateClient(encodeURIComponent(id), change);
+      expect(error).toMatchObject({
+        ...{ status: 400, code: "validation_failed" },
+        message: expect.stringContaining("Change its document"),
+      });
+    }
+    expect((await read()).data).toMatchObject({ client_name: "Films", token_endpoint_auth_method: "none" });
+    expect((await oauth.deleteClient(encodeURIComponent(id))).error).toBeNull();
+    expect((await read()).error).toMatchObject({ status: 404 });
   });
 });
 

@@ -98,7 +98,7 @@ export type Application = {
   readonly config: client.Configuration;
 };
 
-export async function discover({ url }: OAuthFixture, id: string, secret?: string): Promise<Application> {
+async function discover({ url }: OAuthFixture, id: string, secret?: string): Promise<Application> {
   const authentication = secret === undefined ? client.None() : client.ClientSecretBasic(secret);
   const config = await client.discovery(new URL(url), id, secret, authentication, {
     execute: [client.allowInsecureRequests],
@@ -106,14 +106,17 @@ export async function discover({ url }: OAuthFixture, id: string, secret?: strin
   return { id, secret, config };
 }
 
-export type Asked = {
+export type AuthorizationAttempt = {
   readonly address: URL;
   readonly verifier: string;
   readonly state: string;
   readonly nonce: string | undefined;
 };
 
-export async function askFor({ config }: Application, parameters: Record<string, string> = {}): Promise<Asked> {
+export async function requestAuthorization(
+  { config }: Application,
+  parameters: Record<string, string> = {},
+): Promise<AuthorizationAttempt> {
   const { scope = "openid profile email read" } = parameters;
   const [verifier, state] = [client.randomPKCECodeVerifier(), client.randomState()];
   // Without an ID token, nothing has the nonce.
@@ -139,7 +142,7 @@ export function consentForm({ text }: PageView, action: "approve" | "deny" = "ap
 export async function decide(
   { url }: OAuthFixture,
   browser: Browser,
-  { address }: Pick<Asked, "address">,
+  { address }: Pick<AuthorizationAttempt, "address">,
   action: "approve" | "deny" = "approve",
 ): Promise<URL> {
   const page = await browser.go(address);
@@ -154,13 +157,13 @@ export async function decide(
 
 /** The tokens of an application that the person has approved. */
 export async function approved(fixture: OAuthFixture, application: Application, person: Person, parameters = {}) {
-  const asked = await askFor(application, parameters);
-  const landed = await decide(fixture, await browserOf(fixture, person), asked);
-  const tokens = await exchange(application, landed, asked);
-  return { asked, landed, tokens };
+  const authorization = await requestAuthorization(application, parameters);
+  const landed = await decide(fixture, await browserOf(fixture, person), authorization);
+  const tokens = await exchange(application, landed, authorization);
+  return { authorization, landed, tokens };
 }
 
-export function exchange({ config }: Application, landed: URL, { verifier, state, nonce }: Asked) {
+export function exchange({ config }: Application, landed: URL, { verifier, state, nonce }: AuthorizationAttempt) {
   return client.authorizationCodeGrant(config, landed, {
     pkceCodeVerifier: verifier,
     expectedState: state,

@@ -1,0 +1,19 @@
+import type { AuthorizationRequest } from "./oauth-store.ts";
+
+type Parameters = Readonly<Record<string, string | null>>;
+
+/** The address of the application, with what the server or the user has decided (RFC 6749 §4.1.2, RFC 9207). */
+export function toRedirectAddress(
+  { redirect_uri, state }: Pick<AuthorizationRequest, "redirect_uri" | "state">,
+  issuer: string,
+  answer: Parameters,
+): string {
+  return withParameters(redirect_uri, { ...answer, state, iss: issuer });
+}
+
+/** Keeps the text of the address, which the application may compare. */
+export function withParameters(address: string, parameters: Parameters): string {
+  const given = Object.entries(parameters).filter((entry): entry is [string, string] => entry[1] !== null);
+  const separator = !address.includes("?") ? "?" : /[?&]$/.test(address) ? "" : "&";
+  return `${address}${separator}${new URLSearchParams(given)}`;
+}
