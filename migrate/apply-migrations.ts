@@ -193,7 +193,6 @@ async function runInChildProcess(job: RunnerJob): Promise<RunnerError | null> {
   return fault;
 }
 
-/** The failed migration is the first of its history that is not recorded as applied. */
 /** The schema of the service was called `private` before the first release. */
 function formerSchemaHint({ message, ...fields }: RunnerError["error"]): { readonly hint?: string } {
   if ((fields as Partial<pg.DatabaseError>).code !== "3F000" || !message.includes('"private"')) return {};
@@ -203,6 +202,7 @@ function formerSchemaHint({ message, ...fields }: RunnerError["error"]): { reado
   return { hint };
 }
 
+/** The failed migration is the first of its history that is not recorded as applied. */
 async function toMigrationError(
   url: string,
   histories: readonly MigrationHistory[],

@@ -13,6 +13,7 @@ import {
 } from "./committed-migrations.ts";
 import { withScratchDatabase } from "./scratch-database.ts";
 import { splitStatements, toUtf16Offset } from "./split-statements.ts";
+import { tryStatement } from "./try-statement.ts";
 
 /** The message of the first migration that `init --template supabase` writes. */
 const IMPORT_MESSAGE = "supabase";
@@ -89,18 +90,6 @@ function findFaults(url: string, text: string, file: string, firstLine: number):
     });
     return faults;
   });
-}
-
-async function tryStatement(client: pg.ClientBase, statement: string): Promise<pg.DatabaseError | null> {
-  await client.query("savepoint statement");
-  try {
-    await client.query(statement);
-    await client.query("release savepoint statement");
-    return null;
-  } catch (error) {
-    await client.query("rollback to savepoint statement");
-    return error as pg.DatabaseError;
-  }
 }
 
 function linesBefore(sql: string, offset: number): number {

@@ -4,6 +4,7 @@ import { type CommittedMigration, committedMigrations, type MigrationHistory } f
 import { inTransaction } from "./earlier-histories.ts";
 import { appliedMigrations } from "./migration-state.ts";
 import { splitStatements } from "./split-statements.ts";
+import { tryStatement } from "./try-statement.ts";
 
 const DEFINITION =
   /^create (?:or replace )?(?:function|table(?: if not exists)?|view|sequence|type|schema(?: if not exists)?) ([\w.]+)/gm;
@@ -70,7 +71,9 @@ export async function restoreLostObjects(
         const isLost = name === undefined || lost.includes(name) || lost.includes(name.split(".")[0]!);
         if (!isLost && history === "platform") continue;
         const text = isLost ? sql : sql.replace(/^create or replace /, "create ");
-        await execute(client, text, history === "content" ? null : IS_THERE);
+        const error = await tryStatement(client, text);
+        // The project may have dropped tables of the example application.
+        if (error && history === "platform" && !IS_THERE.has(error.code)) throw error;
       }
     }
   });
@@ -81,21 +84,6 @@ export async function restoreLostObjects(
 const IS_THERE: ReadonlySet<string | undefined> = new Set([
   ...["42701", "42P06", "42P07", "42710", "42723", "42P16", "23505"],
 ]);
-
-/** Tolerates these errors, or all: the project may have dropped tables of the example application. */
-async function execute(
-  client: pg.ClientBase,
-  sql: string,
-  tolerated: ReadonlySet<string | undefined> | null,
-): Promise<void> {
-  await client.query("savepoint statement");
-  try {
-    await client.query(sql);
-  } catch (error) {
-    if (tolerated && !tolerated.has((error as pg.DatabaseError).code)) throw error;
-    await client.query("rollback to savepoint statement");
-  }
-}
 
 /** The migrations of the platform and of the example application that the database has. */
 async function releasedMigrations(
