@@ -15,7 +15,7 @@ const WITHOUT_ROWS =
 const PROJECT_DROPS = /\bdrop\s+(?:function|table|view|sequence|type)\s+(?:if\s+exists\s+)?([\w.]+)/gi;
 
 const PRESENT_OBJECTS = `
-  with schemas as (select oid, nspname from pg_catalog.pg_namespace)
+  with schemas as (select oid, nspname from pg_catalog.pg_namespace where nspname operator(pg_catalog.=) any ($1::pg_catalog.name[]))
   select nspname::pg_catalog.text as name from schemas
   union select nspname operator(pg_catalog.||) '.' operator(pg_catalog.||) relname
     from pg_catalog.pg_class join schemas on schemas.oid operator(pg_catalog.=) relnamespace
@@ -35,7 +35,8 @@ export async function findLostObjects(
   const platform = (await releasedMigrations(client, histories)).filter(({ history }) => history === "platform");
   const defined = platform.flatMap(({ body }) => [...body.matchAll(DEFINITION)].map(([, name]) => name!));
   if (defined.length === 0) return [];
-  const { rows } = await client.query<{ name: string }>(PRESENT_OBJECTS);
+  const schemas = new Set(defined.map((name) => name.split(".")[0]));
+  const { rows } = await client.query<{ name: string }>(PRESENT_OBJECTS, [[...schemas]]);
   const present = new Set(rows.map(({ name }) => name));
   const lost = defined.filter((name) => !present.has(name));
   if (lost.length === 0) return lost;
