@@ -1,12 +1,11 @@
 import { isUtf8 } from "node:buffer";
 import { HttpError } from "#http";
 import type { CallArgument, JsonValueSpans, NestedRows, ResponseFormat, RowPayload } from "#planner";
-import { runToCompletion, type Stepwise } from "#runtime/concurrency";
+import type { Stepwise } from "#runtime/concurrency";
 import {
   isJsonObject,
   OPEN_BRACE,
   OPEN_BRACKET,
-  parseJsonExactly,
   type RecordVisitor,
   scanJson,
   skipSpace,
@@ -15,6 +14,7 @@ import {
 import { csvToJson } from "./csv.ts";
 import { parseContentType } from "./headers.ts";
 import { parseForm, type UrlParameter } from "./query-string.ts";
+import { decodeText, invalidBody, parseWholeJson, unreadableJson } from "./whole-json.ts";
 
 export const EMPTY_PAYLOAD: RowPayload = { json: Buffer.from("[]"), columns: [], isArray: true };
 const RAW_BODY_TYPES: Readonly<Record<string, "text" | "xml" | "bytea">> = {
@@ -40,10 +40,6 @@ export const NO_BODY: ParsedBody = { body: Buffer.alloc(0), format: parseContent
 /** A form has one row or the arguments of a function, so it is short. */
 const MAX_FORM_BYTES = 2 ** 20;
 const MAX_FORM_FIELDS = 10_000;
-/** Its values are parsed at once. */
-export const MAX_NESTED_BYTES = 4 * 2 ** 20;
-/** Its values are parsed and serialized, which is recursive. */
-export const MAX_NESTED_LEVELS = 1_000;
 
 /** `holdMemory` is called with the memory used in addition to the body. */
 export function* parseBody(
@@ -83,11 +79,6 @@ function parseFormBody(body: Buffer): readonly UrlParameter[] {
   return parseForm(text);
 }
 
-function decodeText(body: Buffer): string {
-  if (!isUtf8(body)) throw new HttpError(400, "22021", 'invalid byte sequence for encoding "UTF8"');
-  return body.toString();
-}
-
 /** The rows of an insert or an update. With the parameter `columns`, invalid JSON is left to Postgres to report. */
 export function parseRows(body: ParsedBody, columns: readonly string[] | null): RowPayload {
   switch (body.kind) {
@@ -110,14 +101,8 @@ export function parseRows(body: ParsedBody, columns: readonly string[] | null): 
 export function parseNestedRows(content: ParsedBody, columns: readonly string[] | null): NestedRows {
   if (content.kind === "unreadable") throw content.refusal;
   if (content.kind !== "json") throw invalidBody("Prefer: nested=insert requires a JSON body");
-  if (content.body.length > MAX_NESTED_BYTES) {
-    throw new HttpError(413, "PAYLOAD_TOO_LARGE", `A nested insert may not be larger than ${MAX_NESTED_BYTES} bytes.`);
-  }
+  const value = parseWholeJson(content.body, "A nested insert");
   const { kind } = requireReadable(content.outline);
-  if (runToCompletion(scanJson(content.body, null, MAX_NESTED_LEVELS)).kind === "too deep") {
-    throw invalidBody(`The json of a nested insert has more than ${MAX_NESTED_LEVELS} levels`);
-  }
-  const value = parseJsonExactly(decodeText(content.body));
   const rows = kind === "object" ? [value] : kind === "scalar" ? [] : (value as readonly unknown[]);
   if (!rows.every(isJsonObject)) throw invalidBody("All elements of the list must be objects");
   return { rows, isList: kind !== "object", columns: columns && sortedUnique(columns) };
@@ -149,7 +134,7 @@ export function parseArgument(content: ParsedBody, columns: readonly string[] | 
 type ReadableOutline = Exclude<JsonOutline, { readonly kind: "invalid" | "too deep" }>;
 
 function requireReadable(outline: JsonOutline): ReadableOutline {
-  if (outline.kind === "invalid") throw invalidBody("Empty or invalid json");
+  if (outline.kind === "invalid") throw unreadableJson();
   if (outline.kind === "too deep") throw invalidBody(`The json has more than ${outline.maxLevels} levels`);
   return outline;
 }
@@ -196,10 +181,6 @@ function sortedUnique(names: readonly string[]): readonly string[] {
 
 function contentTypeNotAcceptable({ type }: ResponseFormat): HttpError {
   return invalidBody(`Content-Type not acceptable: ${type}`);
-}
-
-export function invalidBody(message: string): HttpError {
-  return new HttpError(400, "PGRST102", message);
 }
 
 /** The structure of a JSON text that the statement depends on: one object or several, and their keys. */

@@ -8,9 +8,8 @@ import {
   type UpdateIntent,
   type UpdateOperator,
 } from "#planner";
-import { runToCompletion } from "#runtime/concurrency";
-import { isExactNumber, isJsonObject, type JsonObject, parseJsonExactly, scanJson } from "#runtime/json";
-import { invalidBody, MAX_NESTED_BYTES, MAX_NESTED_LEVELS } from "./body.ts";
+import { isExactNumber, isJsonObject, type JsonObject } from "#runtime/json";
+import { invalidBody, parseWholeJson } from "./whole-json.ts";
 
 /** Makes the column the value itself, which may be an object with a key that begins with a dollar sign. */
 const SET = "$set";
@@ -33,18 +32,7 @@ export function parseOperators(payload: RowPayload): Pick<UpdateIntent, "payload
 }
 
 function readRows({ json, isArray }: RowPayload): readonly JsonObject[] {
-  if (json.length > MAX_NESTED_BYTES) {
-    throw new HttpError(
-      413,
-      "PAYLOAD_TOO_LARGE",
-      `A body with operators may not be larger than ${MAX_NESTED_BYTES} bytes.`,
-    );
-  }
-  const scan = runToCompletion(scanJson(json, null, MAX_NESTED_LEVELS));
-  if (scan.kind === "too deep") throw invalidBody(`The json with operators has more than ${MAX_NESTED_LEVELS} levels`);
-  // With `columns=` it has not been read yet.
-  if (scan.kind === "invalid") throw invalidBody("Empty or invalid json");
-  const value = parseJsonExactly(json.toString());
+  const value = parseWholeJson(json, "A body with operators");
   const rows: unknown = isArray ? value : [value];
   if (Array.isArray(rows) && rows.every(isJsonObject)) return rows;
   throw invalidBody("All elements of the list must be objects");

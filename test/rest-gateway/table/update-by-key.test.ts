@@ -65,7 +65,7 @@ type Patch = TestRequest & { readonly prefer?: string };
 const patch = (path: string, body: unknown, { prefer = "return=representation", ...rest }: Patch = {}) =>
   client.ask(path, {
     method: "PATCH",
-    body: typeof body === "string" ? body : JSON.stringify(body),
+    body: typeof body === "string" || Buffer.isBuffer(body) ? body : JSON.stringify(body),
     ...rest,
     headers: { Prefer: prefer, ...rest.headers },
   });
@@ -356,6 +356,15 @@ describe("operators", () => {
     expect((await operate("/odd?id=eq.1", { n: { $inc: 1 } })).body.code).toBe("PGRST199");
     expect((await operate("/odd?id=eq.1&select=note", { note: { $max: "y" } })).body).toEqual([{ note: "y" }]);
     expect((await operate("/items?columns=amount&id=eq.1", "{")).body.code).toBe("PGRST102");
+  });
+
+  test("are refused in a body that is not UTF-8, which changes nothing", async () => {
+    const notUtf8 = Buffer.from('{"name": {"$max": "z\xff"}}', "latin1");
+    for (const path of ["/items?id=eq.1", "/items?id=eq.1&columns=name"]) {
+      const { status, body } = await operate(path, notUtf8);
+      expect([status, body.code]).toEqual([400, "22021"]);
+    }
+    expect(await rowsOf("select name from stock.items where id = 1")).toEqual([{ name: "one" }]);
   });
 
   test("require SELECT on the column, whose value they read", async () => {
