@@ -3,6 +3,11 @@ import { type CatalogTable, inSnapshot, type Policy } from "#catalog";
 import type { AsOwner } from "#postgres/database";
 import { readJsonMembers } from "#runtime/json";
 
+/** Of a function `p` in the language `l`: an extension's author has declared that it depends on its arguments alone. */
+export const IS_IMMUTABLE_C = `l.lanname = 'c' and p.prokind = 'f' and p.provolatile = 'i' and exists (
+      select from pg_catalog.pg_depend d where d.classid = 'pg_catalog.pg_proc'::pg_catalog.regclass and d.objid = p.oid and d.deptype = 'e'
+    )`;
+
 // Built-in objects are not in pg_depend; they are in the texts. A dependency on a row type does not read its table.
 const DEPENDENCIES = `
   with recursive used (class, object) as (
@@ -35,9 +40,7 @@ const DEPENDENCIES = `
   union all
   select pg_catalog.json_build_object(
     'kind', 'function', 'name', pg_catalog.format('%I.%I', n.nspname, p.proname), 'body', pg_catalog.pg_get_function_sqlbody(p.oid),
-    'isImmutableC', l.lanname = 'c' and p.prokind = 'f' and p.provolatile = 'i' and exists (
-      select from pg_catalog.pg_depend d where d.classid = 'pg_catalog.pg_proc'::pg_catalog.regclass and d.objid = p.oid and d.deptype = 'e'
-    ),
+    'isImmutableC', ${IS_IMMUTABLE_C},
     'isPlainJson', p.pronargs = 0 and p.prorettype in ('pg_catalog.json'::pg_catalog.regtype, 'pg_catalog.jsonb'::pg_catalog.regtype) and p.proconfig is null
   )
   from used join pg_catalog.pg_proc p on used.class = 'pg_catalog.pg_proc'::pg_catalog.regclass and p.oid = used.object

@@ -1,6 +1,6 @@
 import type pg from "pg";
 import type { AsOwner, Statement } from "#postgres/database";
-import { findClaims, type PolicyClaims, type PolicyDependency } from "./policy-dependencies.ts";
+import { findClaims, IS_IMMUTABLE_C, type PolicyClaims, type PolicyDependency } from "./policy-dependencies.ts";
 
 /** A relation that a query reads, directly or through views, functions and policies. */
 export type ReadRelation = {
@@ -113,7 +113,7 @@ const DEPENDENCIES = `
   union all
   select pg_catalog.json_build_object(
     'kind', 'function', 'oid', p.oid::pg_catalog.int8, 'name', pg_catalog.format('%I.%I', n.nspname, p.proname), 'body', pg_catalog.pg_get_function_sqlbody(p.oid),
-    'isImmutableC', l.lanname = 'c' and p.prokind = 'f' and p.provolatile = 'i',
+    'isImmutableC', ${IS_IMMUTABLE_C},
     'isPlainJson', p.pronargs = 0 and p.prorettype in ('pg_catalog.json'::pg_catalog.regtype, 'pg_catalog.jsonb'::pg_catalog.regtype) and p.proconfig is null,
     'language', l.lanname, 'volatility', p.provolatile, 'kindOf', p.prokind, 'isStatement', p.oid = $1,
     'source', case when l.lanname in ('sql', 'plpgsql') then p.prosrc end,
