@@ -17,6 +17,7 @@ import { explainNestedError, explainUpdateError } from "./nested-errors.ts";
 import { MAX_BUFFERED_ROWS, type Plan, type StreamedPlan } from "./plan/plan.ts";
 import type { PreparedEstimate, PreparedRequest, PreparedStream } from "./prepare.ts";
 import { type BodyFrame, bodyFrame, guardError, type ResponseRow, readResponseRow } from "./query/build-query.ts";
+import { isByKey } from "./query/build-update.ts";
 
 /** Larger responses are not buffered a second time. */
 const MAX_BUFFERED_BYTES = 2 * 2 ** 20;
@@ -101,8 +102,8 @@ export function explainGroupError(
   const known = guardError(error);
   if (known) return known;
   if (nested) return explainNestedError(error, nested.inserts, failed);
-  const isByKey = plan.kind === "write" && plan.change.kind === "update" && plan.change.key !== null;
-  return isByKey && intent.kind === "update" ? explainUpdateError(error, intent, plan.table) : error;
+  if (plan.kind !== "write" || plan.change.kind !== "update" || intent.kind !== "update") return error;
+  return isByKey(plan.change) ? explainUpdateError(error, intent, plan.table) : error;
 }
 
 function throwExplained(prepared: ExplainedRequest): (error: unknown) => never {

@@ -14,7 +14,7 @@ import type {
   WritePlan,
 } from "./plan.ts";
 import { planWrite } from "./plan-write.ts";
-import { makeUnusedNames, planMissingValue, planRecordColumn, unboundedType } from "./records.ts";
+import { makeUnusedNames, planMissingValue, planRecordColumn, recordsAlias, unboundedType } from "./records.ts";
 import type { PlanContext } from "./selection-context.ts";
 
 /** A nested insert: the statements that insert rows, in their order, and the one that reads the response. */
@@ -214,7 +214,7 @@ class InsertDraft {
     );
     const plan: NestedInsertPlan = {
       table: { schema, name },
-      records: { alias: name === "payload" ? "records" : "payload", isArray: true, byColumn: false, columns: records },
+      records: { alias: recordsAlias(rows.table), isArray: true, byColumn: false, columns: records },
       ordinal,
       columns: columns.map(({ column }) => column),
       links: rowLinks.map(({ link }) => link),

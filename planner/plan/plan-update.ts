@@ -4,13 +4,12 @@ import { type ColumnOperators, operandName, operatorName, type UpdateIntent, typ
 import { operatorSchemaOf } from "./operator-schema.ts";
 import type { AssignmentPlan, OperandSubject, OperationPlan, RecordColumn, UpdatePlan } from "./plan.ts";
 import {
-  canBeReadFromArray,
   columnNotFound,
   makeUnusedNames,
   mayLack,
   planMissingValue,
   planRecordColumn,
-  recordsAlias,
+  toRecordsPlan,
   unboundedType,
 } from "./records.ts";
 
@@ -45,9 +44,8 @@ export function planUpdate(intent: UpdateIntent, table: CatalogTable, context: U
         };
   });
   const records = columns.flatMap((column) => column.records);
-  const byColumn = payload.valueSpans !== undefined && operators.length === 0 && records.every(canBeReadFromArray);
   return {
-    records: { alias: recordsAlias(table), isArray: payload.isArray, byColumn, columns: records },
+    records: toRecordsPlan(table, payload, records),
     assignments: columns.map(({ assignment }) => assignment).filter(({ column }) => !key?.includes(column)),
     key: key && {
       columns: key.map((name) => ({ name, operatorSchema: operatorSchemaOf(table.columns.get(name)!.type, context) })),

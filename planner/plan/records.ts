@@ -24,12 +24,16 @@ export function planRecords(
     const usesDefault = missingAsDefault && mayLack(payload, name);
     return planRecordColumn(column, usesDefault ? planMissingValue(column, table) : null, catalog);
   });
-  return {
-    alias: recordsAlias(table),
-    isArray: payload.isArray,
-    byColumn: payload.valueSpans !== undefined && columns.every(canBeReadFromArray),
-    columns,
-  };
+  return toRecordsPlan(table, payload, columns);
+}
+
+export function toRecordsPlan(
+  table: CatalogTable,
+  { isArray, valueSpans }: RowPayload,
+  columns: readonly RecordColumn[],
+): RecordsPlan {
+  const byColumn = valueSpans !== undefined && columns.every(canBeReadFromArray);
+  return { alias: recordsAlias(table), isArray, byColumn, columns };
 }
 
 export function mayLack({ incompleteColumns }: RowPayload, name: string): boolean {
@@ -55,7 +59,7 @@ export function planRecordColumn(
 }
 
 /** In arrays every row has the column, so its default is not used. */
-export function canBeReadFromArray({ element, reader }: RecordColumn): boolean {
+function canBeReadFromArray({ element, reader }: RecordColumn): boolean {
   return element !== null && reader === null;
 }
 
