@@ -32,7 +32,7 @@ export type Credentials = {
   /** Whether the token may be one of a sign-in that has not proved the second factor of its account yet. */
   readonly mayLackFactor?: boolean;
   /** The resource that the interface is, as a path: tokens of applications are for one. Without it they are refused. */
-  readonly resource?: string;
+  readonly resource?: string | undefined;
 };
 
 type TokenPolicy = Pick<Credentials, "resource"> & { readonly mayLackFactor: boolean };
@@ -125,7 +125,7 @@ export function makeAuthenticator(options: AuthenticatorOptions): Authenticator 
     const token = readBearerToken(credentials.authorization);
     const { apiKey, resource } = credentials;
     const mayLackFactor = !requiresFactor || credentials.mayLackFactor === true;
-    const policy = { mayLackFactor, ...(resource !== undefined && { resource }) };
+    const policy = { mayLackFactor, resource };
     if (token !== null) return callerOfBearerToken(token, policy);
     if (!apiKey) return readers.length === 0 ? anonymous : firstCaller(readers, credentials, anonymous);
     if (isJwt(apiKey)) return callerOfBearerToken(apiKey, policy);

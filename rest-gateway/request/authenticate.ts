@@ -46,7 +46,7 @@ export function authenticateCaller(
   request: GatewayRequest,
   { authenticator, csrf, resource }: AuthenticationDependencies & Pick<Credentials, "resource">,
 ): Caller | Promise<Caller> {
-  const credentials = { ...readCredentials(request), ...(resource !== undefined && { resource }) };
+  const credentials = { ...readCredentials(request), resource };
   const { login = null, session = null } = credentials;
   const admitCaller = (caller: Caller): Caller => {
     request.admit(caller);

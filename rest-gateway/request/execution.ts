@@ -1,5 +1,5 @@
 import type { GatewayResponse, ResponseBody } from "#http";
-import type { RunStatement } from "#postgres/database";
+import type { RunStatement, Statement } from "#postgres/database";
 import { type KeyedRequest, readIdempotencyKey } from "../idempotency/idempotent-runner.ts";
 import { prefersAsync } from "../tasks/task-queue.ts";
 import type { PreparedTask } from "../tasks/task-runner.ts";
@@ -43,12 +43,17 @@ export function beginTransaction<Parsed extends ParsedRequest>(state: RequestSta
   const context = contextOf(state, plan);
   const isolation = isolationOf(state, plan);
   const options = isolation === null ? {} : { isolation };
-  return (work) => {
-    const runWork = async (run: RunStatement) => {
-      if (preRequest) await run(preRequest);
-      return work(run);
-    };
-    return database.transaction(context, runWork, options);
+  return (work) => database.transaction(context, afterPreRequest(preRequest, work), options);
+}
+
+/** The work of a transaction, in which the function of the operator runs first. */
+export function afterPreRequest<Result>(
+  preRequest: Statement | undefined,
+  work: (run: RunStatement) => Promise<Result>,
+): (run: RunStatement) => Promise<Result> {
+  return async (run) => {
+    if (preRequest) await run(preRequest);
+    return work(run);
   };
 }
 

@@ -18,6 +18,7 @@ import { parseLsn, type RunStatement, type StatementContext } from "#postgres/da
 import { ApiError } from "#runtime";
 import { authenticate } from "./authenticate.ts";
 import type { ParsedRequest, Pipeline, RequestState } from "./dialect.ts";
+import { afterPreRequest } from "./execution.ts";
 import { handleRequest } from "./handle-request.ts";
 import { toEventSource } from "./live-events.ts";
 import { parse } from "./parse.ts";
@@ -155,13 +156,12 @@ class RecordedRuns<Parsed extends ParsedRequest> {
   /** All statements in one snapshot. */
   together<Result>(work: (transaction: RunStatement) => Promise<Result>): Promise<Result> {
     const { database, preRequest } = this.#state.pipeline;
-    const runInside = async (run: RunStatement) => {
-      if (preRequest) await run(preRequest);
-      return work((statement) => {
+    const runInside = afterPreRequest(preRequest, (run) =>
+      work((statement) => {
         this.statements.push({ statement, context: this.#context });
         return run(statement);
-      });
-    };
+      }),
+    );
     return database.transaction(this.#context, runInside, { isolation: "repeatable read", readOnly: true });
   }
 }

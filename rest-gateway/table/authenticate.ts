@@ -18,8 +18,7 @@ export function authenticateTableCaller(
   resource?: string,
 ): Caller | Promise<Caller> {
   const key = readTableApiKey(headers, rawQuery);
-  const forResource = resource === undefined ? {} : { resource };
-  const byKey = key === null ? null : authenticator.authenticate({ authorization: null, apiKey: key, ...forResource });
+  const byKey = key === null ? null : authenticator.authenticate({ authorization: null, apiKey: key, resource });
   if (byKey === null && requireApiKey) {
     throw new HttpError(401, "AUTH_REQUIRED", "No API key found in request", {
       hint: "No `apikey` request header or url param was found.",
@@ -32,8 +31,8 @@ export function authenticateTableCaller(
     return byKey ?? authenticator.anonymous;
   // An invalid key is rejected even if the token alone would suffice.
   return byKey instanceof Promise
-    ? byKey.then(() => authenticator.authenticate({ authorization, ...forResource }))
-    : authenticator.authenticate({ authorization, ...forResource });
+    ? byKey.then(() => authenticator.authenticate({ authorization, resource }))
+    : authenticator.authenticate({ authorization, resource });
 }
 
 function isBearerToken(token: string, authorization: string): boolean {
