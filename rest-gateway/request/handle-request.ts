@@ -18,13 +18,18 @@ export const MAX_ATTEMPTS = 4;
  * A request whose caller is known: one that was queued, whose transaction the task runner has begun, or one that another
  * interface has made of its own (null).
  */
-type ResumedRequest = { readonly caller: Caller; readonly transaction: RunStatement | null };
+type ResumedRequest<Parsed extends ParsedRequest> = {
+  readonly caller: Caller;
+  readonly transaction: RunStatement | null;
+  /** If it has been parsed already. */
+  readonly state?: RequestState<Parsed>;
+};
 
 /** A request to `/rest/v1`, `/users` or `/api/v<N>`: authenticate → parse → plan → query → run → respond. */
 export async function handleRequest<Parsed extends ParsedRequest>(
   received: GatewayRequest,
   pipeline: Pipeline<Parsed>,
-  resumed: ResumedRequest | null = null,
+  resumed: ResumedRequest<Parsed> | null = null,
 ): Promise<GatewayResponse<ResponseBody>> {
   const caller = resumed?.caller ?? (await authenticate(received, pipeline));
   const refreshCatalog = resumed ? null : pipeline.refreshCatalog;
@@ -32,7 +37,7 @@ export async function handleRequest<Parsed extends ParsedRequest>(
   for (let attempt = 1; ; attempt++) {
     let state: RequestState<Parsed> | null = null;
     try {
-      const parsed = await parse(request, caller, pipeline);
+      const parsed = resumed?.state ?? (await parse(request, caller, pipeline));
       if (parsed === null) return await respondToOptions(request, caller, pipeline);
       if ("response" in parsed) return await parsed.response;
       state = parsed;

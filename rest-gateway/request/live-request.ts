@@ -117,7 +117,7 @@ async function runLive<Parsed extends ParsedRequest>(
   const { parsed } = state;
   const runs = new RecordedRuns(state);
   const isSingle = typeof parsed.intent !== "function" && parsed.precheck === undefined;
-  const respond = (transaction: RunStatement) => handleRequest(request, pipeline, { caller, transaction });
+  const respond = (transaction: RunStatement) => handleRequest(request, pipeline, { caller, transaction, state });
   let missing: unknown = null;
   const response = await (isSingle ? respond(runs.alone) : runs.together(respond)).catch((error: unknown) => {
     if (!isMissing(error)) throw error;
