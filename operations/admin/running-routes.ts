@@ -95,6 +95,10 @@ export function runningRoutes(services: AdminServices): AdminRoutes {
         kept_per_process: MAX_RECENT_REQUESTS,
       });
     },
+    "GET /functions/log": async () => {
+      const lines = (await everywhere.functionLines()).toSorted((one, other) => (one.at < other.at ? 1 : -1));
+      return jsonResponse(200, { lines: lines.slice(0, MAX_LISTED) });
+    },
     "POST /running/cancel": async ({ request, logEvent }) => {
       const { pid, started_at: startedAt } = await readFields(request, CANCEL_FIELDS);
       const statement = await cancelStatement(asOwner, { pid, startedAt }, ({ application, role, milliseconds }) =>

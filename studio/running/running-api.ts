@@ -154,6 +154,20 @@ export type FoundRequests = {
   readonly kept_per_process: number;
 };
 
+export type FunctionLines = {
+  readonly lines: readonly {
+    readonly at: string;
+    readonly function: string;
+    readonly level: "debug" | "info" | "warn" | "error";
+    readonly text: string;
+    readonly request: string | null;
+  }[];
+};
+
+export function readFunctionLines(signal: AbortSignal): Promise<FunctionLines> {
+  return adminCall<FunctionLines>("GET /functions/log", { signal });
+}
+
 export type RequestFilter = { readonly search: string; readonly status: string; readonly least_ms: string };
 
 export function searchRequests(filter: RequestFilter, signal: AbortSignal): Promise<FoundRequests> {

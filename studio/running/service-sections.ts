@@ -2,6 +2,7 @@ import { formatBytes, formatDuration, formatNumber, formatTime } from "../compon
 import { PlainTable, Section } from "../components/plain-table.ts";
 import { html } from "../html.ts";
 import { texts } from "../texts.ts";
+import { FunctionLog } from "./function-log.ts";
 import { Schedules, Webhooks } from "./jobs/job-sections.ts";
 import { kindOf, RequestSearch } from "./request-search.ts";
 import type { RunningState } from "./running-api.ts";
@@ -13,12 +14,13 @@ type ServiceProps = {
   readonly onChange: () => void;
 };
 
-/** Requests, errors, tasks, schedules, webhooks, processes and replicas. */
+/** Requests, errors, functions, tasks, schedules, webhooks, processes and replicas. */
 export function ServiceSections({ history, state, onChange }: ServiceProps) {
   return html`
     <${Interfaces} history=${history} />
     <${RequestSearch} />
     <${Errors} state=${state} />
+    <${FunctionLog} />
     <${Tasks} state=${state} />
     <${Schedules} schedules=${state.schedules} onChange=${onChange} />
     <${Webhooks} webhooks=${state.webhooks} at=${state.at} onChange=${onChange} />

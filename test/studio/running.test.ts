@@ -2,25 +2,34 @@ import pg from "pg";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { expectAccessible, LAYOUTS } from "../page-layouts.ts";
+import { type FunctionsProject, makeFunctionsProject } from "../rest-gateway/functions/project.ts";
 import { until } from "../until.ts";
 import { describeInBrowser, type OpenStudio, openStudio } from "./studio.ts";
 
 describeInBrowser("the page of what is running", () => {
   let studio: OpenStudio;
   let page: Page;
+  let project: FunctionsProject;
   beforeAll(async () => {
+    project = await makeFunctionsProject({
+      "../config.toml": "[functions.writer]\nverify_jwt = false",
+      "writer/index.ts": "Deno.serve(() => { console.warn('<b>careful</b>'); return new Response('written'); });",
+    });
     studio = await openStudio({
       path: "/studio/running",
       schema: `create table public.counters (amount integer);
         insert into public.counters values (0);
         create function public.tidy_up() returns void language sql as '';
         grant execute on function public.tidy_up to service_role`,
-      settings: { SCHEDULES: "false", WEBHOOKS: "false" },
+      settings: { SCHEDULES: "false", WEBHOOKS: "false", FUNCTIONS_DIR: project.folder },
     });
     page = studio.page;
     await page.getByRole("img", { name: /^Requests per second\./ }).waitFor();
   });
-  afterAll(() => studio?.close());
+  afterAll(async () => {
+    await studio?.close();
+    await project?.remove();
+  });
 
   const connect = async (name: string) => {
     const client = new pg.Client({ connectionString: studio.database.ownerUrl, application_name: name });
@@ -184,6 +193,18 @@ describeInBrowser("the page of what is running", () => {
     await page.getByText("No request matches.").waitFor();
     await region("Search requests").getByLabel("Status").selectOption("4");
     await found.waitFor();
+  });
+
+  test("shows what functions have written", async () => {
+    const log = region("Log of functions");
+    await log.getByText("No function has written anything.").waitFor();
+    await fetch(`${studio.service.url}/functions/v1/writer`);
+    const line = log.getByRole("row").filter({ hasText: "<b>careful</b>" });
+    await until(async () => {
+      await log.getByRole("button", { name: "Read again" }).click();
+      return (await line.count()) > 0;
+    });
+    expect(await line.textContent()).toMatch(/writer\s*warn/);
   });
 
   test("keeps its history while other pages are shown, and asks no more when it is paused", async () => {

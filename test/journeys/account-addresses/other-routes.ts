@@ -163,6 +163,7 @@ export const OTHER_ROUTES: readonly string[] = [
   "GET /admin/v1/audit-log",
   "GET /admin/v1/catalog",
   "GET /admin/v1/doctor",
+  "GET /admin/v1/functions/log",
   "GET /admin/v1/mails",
   "GET /admin/v1/migration",
   "GET /admin/v1/policies",

@@ -252,7 +252,12 @@ describe("a function", () => {
     const response = await call("hello", { method: "POST", body: '{"name":"Log"}' });
     const id = response.headers.get("x-request-id");
     await response.text();
-    const lines = async () => (await service.operations.functionLines()).filter(({ request }) => request === id);
+    const log = new URL("/admin/v1/functions/log", service.url);
+    const read = (role: string) => fetch(log, { headers: { Authorization: `Bearer ${jwt.sign({ role }, SECRET)}` } });
+    type Log = { readonly lines: readonly { readonly request: string | null }[] };
+    const lines = async () =>
+      ((await (await read("admin")).json()) as Log).lines.filter(({ request }) => request === id);
+    expect((await read("authenticated")).status).toBe(403);
     await until(async () => (await lines()).length > 0);
     expect(await lines()).toEqual([
       { at: expect.any(String), function: "hello", level: "info", text: "greeted { name: 'Log' }", request: id },
