@@ -1,5 +1,6 @@
 import pg from "pg";
 import { clientDetailOf } from "#postgres/database";
+import type { RateLimitStatus } from "#postgres/rate-limits";
 import { ApiError, type ApiErrorOptions, CREDENTIALS_REQUIRED, type ErrorKind, unavailable } from "#runtime";
 import { errorCodeOfStatus, meaningOf } from "./sqlstates.ts";
 
@@ -143,4 +144,13 @@ export function withBearerChallenge(error: HttpError): HttpError {
 function bearerChallenge(challenge: NonNullable<HttpError["challenge"]>): string {
   if (challenge.error === null) return "Bearer";
   return `Bearer error="${challenge.error}", error_description="${challenge.description}"`;
+}
+
+/** `what` was counted, such as "requests". */
+export function tooManyRequests({ limit, endsAt }: Pick<RateLimitStatus, "limit" | "endsAt">, what: string): HttpError {
+  const seconds = Math.max(1, Math.ceil((endsAt - Date.now()) / 1000));
+  return new HttpError(429, "RATE_LIMITED", `More than ${limit} ${what} in one minute.`, {
+    hint: `Try again in ${seconds} seconds.`,
+    headers: { "Retry-After": String(seconds) },
+  });
 }

@@ -31,6 +31,7 @@ export {
   methodNotAllowed,
   notFound,
   toHttpError,
+  tooManyRequests,
   withBearerChallenge,
   withMembers,
 } from "./http-error.ts";

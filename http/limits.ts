@@ -11,7 +11,7 @@ import {
 } from "#postgres/rate-limits";
 import { clientNetwork, clientSite, LoadShedder } from "#runtime";
 import type { PeerWorkers, Supervisor } from "#runtime/concurrency";
-import { HttpError } from "./http-error.ts";
+import { HttpError, tooManyRequests } from "./http-error.ts";
 import type { ClientConnection } from "./request.ts";
 
 type RateLimitHeaders = Readonly<Record<string, string>>;
@@ -47,7 +47,7 @@ export function makeAdmission(url: string, limit: RequestLimit | null, connectio
         count - counted,
       );
       counted = count;
-      if (!status.isAdmitted) throw tooManyRequests(status);
+      if (!status.isAdmitted) throw tooManyRequests(status, "requests");
     },
     headers: () => (status ? headersOf(status) : NO_HEADERS),
   };
@@ -70,14 +70,6 @@ function headersOf({ limit, remaining, endsAt }: RateLimitStatus): RateLimitHead
     "X-RateLimit-Remaining": String(remaining),
     "X-RateLimit-Reset": String(Math.ceil(endsAt / 1000)),
   };
-}
-
-function tooManyRequests({ limit, endsAt }: RateLimitStatus): HttpError {
-  const seconds = Math.max(1, Math.ceil((endsAt - Date.now()) / 1000));
-  return new HttpError(429, "RATE_LIMITED", `More than ${limit} requests in one minute.`, {
-    hint: `Try again in ${seconds} seconds.`,
-    headers: { "Retry-After": String(seconds) },
-  });
 }
 
 /**

@@ -30,7 +30,7 @@ export { CLIENT_INFO_SQL, type ClientInfo, clientInfoParameter, OPERATOR } from 
 export { CredentialError, type CredentialErrorReason } from "./credential-error.ts";
 export { makeDatabaseClock } from "./database-clock.ts";
 export { LIFETIMES } from "./lifetimes.ts";
-export { ANY_RESOURCE, API_RESOURCE, type OAuthAccess, readOAuthAccess, resourceAddress } from "./oauth-access.ts";
+export { ANY_RESOURCE, API_RESOURCE, readOAuthAccess, resourceAddress } from "./oauth-access.ts";
 export { RemoteKeySet } from "./remote-key-set.ts";
 export { canIssueTokens, loadDeploymentKeys, makeTokenKeys, requireIssuingKeys, type TokenKeys } from "./token-keys.ts";
 export { makeRoleKey, signToken, TokenError, verifySignature } from "./tokens.ts";

@@ -10,7 +10,7 @@ export const API_RESOURCE = "";
 export const ANY_RESOURCE = "*";
 
 /** What the user has granted to the application that holds an access token of our authorization server. */
-export type OAuthAccess = {
+type OAuthAccess = {
   readonly clientId: string;
   readonly grantId: string;
   /** The resources that the token is for (RFC 8707), as addresses. */

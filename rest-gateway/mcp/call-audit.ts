@@ -10,7 +10,7 @@ type CallEntry = {
   readonly details: object;
 };
 
-export type RecordedCall = {
+type RecordedCall = {
   readonly tool: string;
   readonly isError: boolean;
   readonly milliseconds: number;

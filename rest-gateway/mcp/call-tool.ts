@@ -19,13 +19,10 @@ import { ArgumentError, routineRequest, type TableRequestParts, tableRequest } f
 /** Runs a request of the table interface as a caller who is authenticated already. */
 export type RunTableRequest = (request: GatewayRequest, caller: Caller) => Promise<GatewayResponse<ResponseBody>>;
 
-export type ToolCallDependencies = {
+/** One call of a tool: by whom, in which request. */
+export type ToolCall = {
   readonly config: Pick<Config, "mcpMaxRows" | "mcpMaxBytes" | "anonRole">;
   readonly runTableRequest: RunTableRequest;
-};
-
-/** One call of a tool: by whom, in which request. */
-export type ToolCall = ToolCallDependencies & {
   readonly request: GatewayRequest;
   readonly caller: Caller;
   readonly surface: McpSurface;

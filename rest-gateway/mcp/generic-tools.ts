@@ -11,6 +11,7 @@ import {
   updateArguments,
   writeResult,
 } from "./tool-schemas.ts";
+import { ANNOTATIONS } from "./verbs.ts";
 
 type GenericTool = Omit<ToolDescription, "name" | "inputSchema"> & {
   readonly inputSchema: (maxRows: number) => JsonSchema;
@@ -18,11 +19,6 @@ type GenericTool = Omit<ToolDescription, "name" | "inputSchema"> & {
 
 const SCHEMA: JsonSchema = { type: "string", description: "Only needed if several schemas have the name." };
 const TABLE: JsonSchema = { type: "string", description: "From search_catalogue." };
-
-const READS = { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false } as const;
-const INSERTS = { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false } as const;
-const CHANGES = { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false } as const;
-const CALLS = { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: false } as const;
 
 function ofTable(schema: JsonSchema): JsonSchema {
   const { properties, required } = schema as { properties: object; required: readonly string[] };
@@ -44,7 +40,7 @@ export const GENERIC_TOOLS: Readonly<Record<GenericToolName, GenericTool>> = {
       properties: { found: { type: "array", items: ANY_ROW }, next_offset: { type: ["integer", "null"] } },
       required: ["found"],
     },
-    annotations: READS,
+    annotations: ANNOTATIONS.read,
   },
   describe: {
     title: "Describe a table or function",
@@ -55,49 +51,49 @@ export const GENERIC_TOOLS: Readonly<Record<GenericToolName, GenericTool>> = {
         { schema: SCHEMA },
       ),
     outputSchema: ANY_ROW,
-    annotations: READS,
+    annotations: ANNOTATIONS.read,
   },
   read_rows: {
     title: "Read rows of a table",
     description: "Reads rows of a table or view.",
     inputSchema: (maxRows) => ofTable(readArguments([], maxRows)),
     outputSchema: rowsResult(ANY_ROW),
-    annotations: READS,
+    annotations: ANNOTATIONS.read,
   },
   insert_rows: {
     title: "Insert rows into a table",
     description: "Inserts rows. `describe` says which columns are required.",
     inputSchema: (maxRows) => ofTable(insertArguments(ANY_ROW, maxRows)),
     outputSchema: writeResult(ANY_ROW),
-    annotations: INSERTS,
+    annotations: ANNOTATIONS.insert,
   },
   update_rows: {
     title: "Update rows of a table",
     description: "Changes the rows that match.",
     inputSchema: () => ofTable(updateArguments(ANY_ROW, [])),
     outputSchema: writeResult(ANY_ROW),
-    annotations: CHANGES,
+    annotations: ANNOTATIONS.update,
   },
   delete_rows: {
     title: "Delete rows of a table",
     description: "Deletes the rows that match.",
     inputSchema: () => ofTable(deleteArguments([])),
     outputSchema: writeResult(ANY_ROW),
-    annotations: CHANGES,
+    annotations: ANNOTATIONS.delete,
   },
   query_function: {
     title: "Call a function that reads",
     description: "Calls a function that changes nothing (`stable` or `immutable`).",
     inputSchema: functionArguments,
     outputSchema: CALL_RESULT,
-    annotations: READS,
+    annotations: ANNOTATIONS.read,
   },
   call_function: {
     title: "Call a function",
     description: "Calls a function, which may change data.",
     inputSchema: functionArguments,
     outputSchema: CALL_RESULT,
-    annotations: CALLS,
+    annotations: ANNOTATIONS.call,
   },
 };
 

@@ -6,6 +6,8 @@ import type { Config } from "#config";
 export type McpGrants = {
   /** Callers with equal keys have the same grants. */
   readonly key: string;
+  /** Whether there is anything that a tool may change. */
+  readonly allowsChanges: boolean;
   mayRead(table: QualifiedName): boolean;
   mayWrite(table: QualifiedName): boolean;
   /** A function can read or write any table, so a scope of one table is not enough. */
@@ -22,7 +24,8 @@ export function grantsOf(
   const scopes = claims.oauth_grant_id === undefined ? null : scopesOf(claims.scope);
   const writes = mode === "write";
   if (scopes === null) {
-    return { key: mode, mayRead: () => true, mayWrite: () => writes, mayCall: (isReadOnly) => isReadOnly || writes };
+    const mayCall = (isReadOnly: boolean) => isReadOnly || writes;
+    return { key: mode, allowsChanges: writes, mayRead: () => true, mayWrite: () => writes, mayCall };
   }
   const has = (verb: "read" | "write", table?: QualifiedName) =>
     scopes.includes(verb) || (table !== undefined && namesOf(table).some((name) => scopes.includes(`${verb}:${name}`)));
@@ -30,6 +33,7 @@ export function grantsOf(
   const namesOf = ({ schema, name }: QualifiedName) => [`${schema}.${name}`, ...(schema === schemas[0] ? [name] : [])];
   return {
     key: `${mode} ${scopes.join(" ")}`,
+    allowsChanges: writes && scopes.some((name) => name.startsWith("write")),
     mayRead: (table) => has("read", table) || has("write", table),
     mayWrite: (table) => writes && has("write", table),
     mayCall: (isReadOnly) => (isReadOnly ? has("read") || has("write") : writes && has("write")),

@@ -4,12 +4,13 @@ import type { Config } from "#config";
 import { makeSchemaOfType, readComment, type VisibleTable, viewSchema } from "#rest-gateway/openapi";
 import { GENERIC_TOOLS } from "./generic-tools.ts";
 import type { McpGrants } from "./grants.ts";
-import type { GenericToolName, McpSchema, McpSurface, McpTool, ToolAnnotations, ToolDescription } from "./surface.ts";
+import type { GenericToolName, McpSchema, McpSurface, McpTool, ToolDescription } from "./surface.ts";
 import {
   CALL_RESULT,
   checkTexts,
   deleteArguments,
   insertArguments,
+  type RowSchemas,
   readArguments,
   routineArguments,
   rowSchemasOf,
@@ -19,7 +20,7 @@ import {
   updateArguments,
   writeResult,
 } from "./tool-schemas.ts";
-import { type TableVerb, verbsOf } from "./verbs.ts";
+import { ANNOTATIONS, type TableVerb, verbsOf } from "./verbs.ts";
 
 const LONGEST = 64;
 
@@ -41,7 +42,7 @@ function hashOf(text: string): string {
 }
 
 /** With more, models choose badly and the list fills their context: then tools take the table as an argument. */
-export const MOST_TOOLS = 60;
+const MOST_TOOLS = 60;
 
 type SurfaceOptions = {
   readonly catalog: Catalog;
@@ -88,9 +89,8 @@ function makeTools(schemas: readonly McpSchema[], context: ToolContext): Readonl
 }
 
 function genericTools({ grants, maxRows }: ToolContext): McpTool[] {
-  const mayWrite = grants.key.startsWith("write");
   return Object.entries(GENERIC_TOOLS)
-    .filter(([, { annotations }]) => annotations.readOnlyHint || mayWrite)
+    .filter(([, { annotations }]) => annotations.readOnlyHint || grants.allowsChanges)
     .map(([name, { inputSchema, ...rest }]) => ({
       description: { name, ...rest, inputSchema: inputSchema(maxRows) },
       operation: { kind: "generic", name: name as GenericToolName },
@@ -101,15 +101,16 @@ function specificTools(schemas: readonly McpSchema[], context: ToolContext): Mcp
   const names = new ToolNames();
   return schemas.flatMap((schema, index) => {
     const prefix = index === 0 ? "" : `${schema.name}_`;
-    const ofTables = schema.tables.flatMap((visible) =>
-      verbsOf(visible, context.grants).map((verb): McpTool => {
+    const ofTables = schema.tables.flatMap((visible) => {
+      const rows = rowSchemasOf(visible, { ...schema, catalog: context.catalog });
+      return verbsOf(visible, context.grants).map((verb): McpTool => {
         const name = names.add(`${verb}_${prefix}${visible.table.name}`);
         return {
-          description: describeTable(name, verb, visible, schema, context),
+          description: describeTable(name, verb, visible, rows, context),
           operation: { kind: "table", verb, visible },
         };
-      }),
-    );
+      });
+    });
     const ofRoutines = schema.routines.map((routine): McpTool => {
       const name = names.add(`call_${prefix}${routine.name}`);
       return { description: describeRoutine(name, routine, schema), operation: { kind: "routine", routine } };
@@ -120,22 +121,14 @@ function specificTools(schemas: readonly McpSchema[], context: ToolContext): Mcp
 
 const VERB_TITLES = { read: "Read", insert: "Insert into", update: "Update", delete: "Delete from" } as const;
 
-const ANNOTATIONS: Readonly<Record<TableVerb, ToolAnnotations>> = {
-  read: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
-  insert: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false },
-  update: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
-  delete: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
-};
-
 function describeTable(
   name: string,
   verb: TableVerb,
   visible: VisibleTable,
-  { viewer, typeSchema }: McpSchema,
-  { catalog, maxRows }: ToolContext,
+  { row, insert, update }: RowSchemas,
+  { maxRows }: ToolContext,
 ): ToolDescription {
   const { table, selectable } = visible;
-  const { row, insert, update } = rowSchemasOf(visible, { viewer, catalog, typeSchema });
   const inputs = {
     read: () => readArguments(selectable, maxRows),
     insert: () => insertArguments(insert, maxRows),
@@ -157,7 +150,7 @@ function describeTable(
   };
 }
 
-export function describeRoutine(name: string, routine: Routine, { typeSchema }: McpSchema): ToolDescription {
+function describeRoutine(name: string, routine: Routine, { typeSchema }: McpSchema): ToolDescription {
   const isReadOnly = routine.volatility !== "volatile";
   const title = `Call ${routine.schema}.${routine.name}`;
   const { text } = readComment(routine.comment);
@@ -167,11 +160,6 @@ export function describeRoutine(name: string, routine: Routine, { typeSchema }: 
     description: [`${title}.`, ...(text === undefined ? [] : [text])].join("\n"),
     inputSchema: toInputSchema(routineArguments(routine, typeSchema)),
     outputSchema: CALL_RESULT,
-    annotations: {
-      readOnlyHint: isReadOnly,
-      destructiveHint: !isReadOnly,
-      idempotentHint: isReadOnly,
-      openWorldHint: false,
-    },
+    annotations: isReadOnly ? ANNOTATIONS.read : ANNOTATIONS.call,
   };
 }

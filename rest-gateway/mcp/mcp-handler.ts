@@ -1,6 +1,6 @@
 import { type Authenticator, type Caller, callerKey } from "#accounts/identity";
 import type { Catalog } from "#catalog";
-import type { Config } from "#config";
+import { type Config, isLoopbackHost } from "#config";
 import {
   type BodyStream,
   type CsrfProtection,
@@ -15,6 +15,7 @@ import {
   notFound,
   type ResponseBody,
   toHttpError,
+  tooManyRequests,
 } from "#http";
 import type { RequestLimit } from "#postgres/rate-limits";
 import { type AbortLike, toSignal } from "#runtime/concurrency";
@@ -33,7 +34,7 @@ const SERVER_INFO = { name: "content-service", version: "1" };
 const SERVER_INFO_TEXT = JSON.stringify(SERVER_INFO);
 const PARSE_ERROR = "PARSE_ERROR";
 
-export type McpDependencies = {
+type McpDependencies = {
   readonly config: Config;
   readonly authenticator: Authenticator;
   readonly csrf: CsrfProtection;
@@ -128,13 +129,8 @@ function challengeOf(...parameters: readonly (string | null)[]): string {
 function checkLimit(request: GatewayRequest, { claims }: Caller, limit: RequestLimit): void {
   const { oauth_grant_id: grant } = claims;
   const key = typeof grant === "string" ? `grant ${grant}` : callerKey(claims, () => request.connection().address);
-  const { isAdmitted, endsAt, limit: most } = limit.count(`mcp ${key}`, 1);
-  if (isAdmitted) return;
-  const seconds = Math.max(1, Math.ceil((endsAt - Date.now()) / 1000));
-  throw new HttpError(429, "RATE_LIMITED", `More than ${most} requests of one grant in one minute.`, {
-    hint: `Try again in ${seconds} seconds.`,
-    headers: { "Retry-After": String(seconds) },
-  });
+  const status = limit.count(`mcp ${key}`, 1);
+  if (!status.isAdmitted) throw tooManyRequests(status, "requests of one grant");
 }
 
 function parseMessage(body: Buffer): unknown {
@@ -215,16 +211,14 @@ type OriginDependencies = {
   readonly csrf: Pick<CsrfProtection, "isAllowedOrigin">;
 };
 
-const LOOPBACK_NAME = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/i;
-
 /**
  * A page of another site that has let its name point to this machine (DNS rebinding) sends its own name as `Host`. A
  * service that only this machine can reach, or that knows its public address, accepts no other names.
  */
 function makeOriginCheck({ config: { host, publicUrl }, csrf }: OriginDependencies) {
   const publicName = publicUrl === null ? null : new URL(publicUrl).hostname;
-  const knowsNames = publicName !== null || LOOPBACK_NAME.test(host) || host === "::1";
-  const isKnownName = (name: string) => name === publicName || LOOPBACK_NAME.test(name);
+  const knowsNames = publicName !== null || isLoopbackHost(host);
+  const isKnownName = (name: string) => name === publicName || isLoopbackHost(name);
   return ({ headers }: Pick<GatewayRequest, "headers">): void => {
     const name = URL.parse(`http://${headers.host ?? ""}`)?.hostname ?? "";
     if (knowsNames && !isKnownName(name)) {

@@ -3,7 +3,7 @@ import { describeTableFully, findTable } from "./catalogue-tools.ts";
 import type { McpSurface } from "./surface.ts";
 import { verbsOf } from "./verbs.ts";
 
-export type ResourceDescription = {
+type ResourceDescription = {
   readonly uri: string;
   readonly name: string;
   readonly title: string;

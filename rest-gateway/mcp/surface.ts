@@ -1,20 +1,13 @@
 import type { Catalog, Routine } from "#catalog";
 import type { JsonSchema, SchemaOfType, VisibleSchema, VisibleTable } from "#rest-gateway/openapi";
 import type { McpGrants } from "./grants.ts";
-import type { TableVerb } from "./verbs.ts";
+import type { TableVerb, ToolAnnotations } from "./verbs.ts";
 
 /** What a tool does. The generic ones find the table or function by their arguments. */
 export type ToolOperation =
   | { readonly kind: "table"; readonly verb: TableVerb; readonly visible: VisibleTable }
   | { readonly kind: "routine"; readonly routine: Routine }
   | { readonly kind: "generic"; readonly name: GenericToolName };
-
-export type ToolAnnotations = {
-  readonly readOnlyHint: boolean;
-  readonly destructiveHint: boolean;
-  readonly idempotentHint: boolean;
-  readonly openWorldHint: false;
-};
 
 /** Of databases with many tables. */
 export type GenericToolName =

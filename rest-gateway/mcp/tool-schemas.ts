@@ -37,7 +37,7 @@ function nameSchema(columns: NamedColumns): JsonSchema {
   return columns.length > 0 ? { type: "string", enum: columns.map(({ name }) => name) } : { type: "string" };
 }
 
-export function conditionsSchema(columns: NamedColumns, use: string): JsonSchema {
+function conditionsSchema(columns: NamedColumns, use: string): JsonSchema {
   const condition = objectOf(
     { column: nameSchema(columns), value: { description: "A string, number, boolean or null; for `in` a list." } },
     { operator: { type: "string", enum: [...OPERATORS], default: "eq", description: OPERATOR_HELP } },
@@ -103,10 +103,11 @@ export function rowsResult(row: JsonSchema): JsonSchema {
   return objectOf({ rows: { type: "array", items: row } }, { next_offset: { type: ["integer", "null"] } });
 }
 
-export const WRITE_RESULT_COUNT: JsonSchema = { type: ["integer", "null"], description: "How many rows." };
-
 export function writeResult(row: JsonSchema): JsonSchema {
-  return objectOf({ rows: { type: "array", items: row }, count: WRITE_RESULT_COUNT });
+  return objectOf({
+    rows: { type: "array", items: row },
+    count: { type: ["integer", "null"], description: "How many rows." },
+  });
 }
 
 export const CALL_RESULT: JsonSchema = objectOf({ result: {} });

@@ -4,7 +4,7 @@ const MAX_PAUSE_FACTOR = 4;
 /** Of the time without runs, how much is added to what they may take without a pause. */
 const REGAINED_SHARE = 1 / (1 + MAX_PAUSE_FACTOR);
 
-export type CoalescerOptions = { readonly allowanceMs?: number; readonly maxPauseMs?: number };
+type CoalescerOptions = { readonly allowanceMs?: number; readonly maxPauseMs?: number };
 
 /**
  * Runs a task soon after it is requested, one run at a time. Requests during a run share one further run; after a

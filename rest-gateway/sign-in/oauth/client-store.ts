@@ -3,7 +3,7 @@ import { CLIENT_INFO_SQL, type ClientInfo, clientInfoParameter } from "#accounts
 import { type AsOwner, inOwnerTransaction } from "#postgres/database";
 import { findUnstorable } from "#runtime/json";
 
-export type ClientRegistration = "manual" | "dynamic" | "document";
+type ClientRegistration = "manual" | "dynamic" | "document";
 /** The grant types of this server (RFC 6749). */
 export const GRANT_TYPES = ["authorization_code", "refresh_token"] as const;
 /** How applications that keep a secret send it. */
@@ -38,7 +38,7 @@ export type OAuthClient = DescribedClient & {
 };
 
 /** The secret is shown once; null for an application that cannot keep one. */
-export type RegisteredClient = { readonly client: OAuthClient; readonly secret: string | null };
+type RegisteredClient = { readonly client: OAuthClient; readonly secret: string | null };
 
 type NewClient = ClientMetadata & {
   readonly registration: ClientRegistration;

@@ -6,7 +6,7 @@ import { AUTH_METHODS, GRANT_TYPES, SECRET_METHODS } from "./client-store.ts";
 import { supportedScopes } from "./scopes.ts";
 
 /** The endpoints, below the public address. */
-export const OAUTH_PREFIX = "/auth/v1/oauth";
+const OAUTH_PREFIX = "/auth/v1/oauth";
 
 const MCP_RESOURCE = "/mcp";
 /** The resources that tokens are issued for, as paths below the public address. */
