@@ -1,6 +1,6 @@
 import type { RequestListener } from "node:http";
 import type { LimitCreatedUsers, LimitSignUps } from "#accounts";
-import { API_RESOURCE, canIssueTokens, makeRoleKey } from "#accounts/identity";
+import { API_RESOURCE, canIssueTokens, makeRoleKey, resourceAddress } from "#accounts/identity";
 import { type Catalog, type CatalogKeeper, type CatalogRefresh, makeCatalogRefresh } from "#catalog";
 import type { ServedPostgres } from "#cluster";
 import type { Config } from "#config";
@@ -321,7 +321,7 @@ type McpParts = Pick<Parameters<typeof makeMcpHandler>[0], "authenticator" | "cs
 
 function mcpFolder({ agents, currentCatalog: catalog, siteUrl }: SharedParts, config: Config, parts: McpParts) {
   if (config.mcp === "off") return {};
-  const metadataUrl = () => `${siteUrl().replace(/\/+$/, "")}/.well-known/oauth-protected-resource${MCP_PATH}`;
+  const metadataUrl = () => resourceAddress(siteUrl(), `/.well-known/oauth-protected-resource${MCP_PATH}`);
   return {
     [MCP_PATH]: makeMcpHandler({
       ...agents,

@@ -80,7 +80,7 @@ export class FunctionThread {
     });
     this.#worker.on("message", (message: ThreadReport) => this.#receive(message));
     this.#worker.on("error", (error) => this.#fail(error));
-    this.#worker.on("exit", () => this.#finish());
+    this.#worker.on("exit", () => this.#end(this.#isReady ? workerFailed() : bootFailed()));
     for (const stream of [this.#worker.stdout, this.#worker.stderr])
       stream.on("data", (data: Buffer) => this.#log("info", data.toString().slice(0, 10_000).trimEnd()));
     this.#ready.promise.catch(() => {});
@@ -90,16 +90,8 @@ export class FunctionThread {
     }, BOOT_MS).unref();
   }
 
-  get isRetired(): boolean {
-    return this.#isRetired;
-  }
-
   get isIdle(): boolean {
     return this.#isReady && this.#calls.size === 0 && this.#background === 0;
-  }
-
-  get activeCalls(): number {
-    return this.#calls.size;
   }
 
   /** Since when nothing was called. */
@@ -127,9 +119,7 @@ export class FunctionThread {
 
   /** Ends the thread after its last request. */
   retire(): void {
-    if (this.#isRetired) return;
-    this.#isRetired = true;
-    this.#options.onRetired();
+    this.#markRetired();
     this.#endIfUnused();
   }
 
@@ -188,29 +178,23 @@ export class FunctionThread {
     return this.#isReady ? idleTimeout(timeoutSeconds) : bootFailed();
   }
 
+  #markRetired(): void {
+    if (this.#isRetired) return;
+    this.#isRetired = true;
+    this.#options.onRetired();
+  }
+
+  /** Also after the thread has ended by itself. */
   #end(reason: HttpError): void {
     if (this.#reason !== null) return;
     this.#reason = reason;
-    if (!this.#isRetired) {
-      this.#isRetired = true;
-      this.#options.onRetired();
-    }
+    this.#markRetired();
     void this.#worker.terminate();
-    this.#finish();
-  }
-
-  /** The thread has ended, by us or by itself. */
-  #finish(): void {
-    this.#reason ??= this.#isReady ? workerFailed() : bootFailed();
     clearInterval(this.#check ?? undefined);
     this.#check = null;
-    this.#ready.reject(this.#reason);
-    for (const call of [...this.#calls.values()]) call.fail(this.#reason);
+    this.#ready.reject(reason);
+    for (const call of [...this.#calls.values()]) call.fail(reason);
     this.#calls.clear();
-    if (!this.#isRetired) {
-      this.#isRetired = true;
-      this.#options.onRetired();
-    }
     this.#options.onEnded({ hasStarted: this.#isReady });
   }
 

@@ -12,21 +12,21 @@ type FunctionsServices = {
   readonly siteUrl: () => string;
 };
 
-const ADDRESS = /^\/functions\/v1\/([^/]+)(.*)$/;
 /** What a Request of fetch cannot be. */
 const REFUSED_METHODS: ReadonlySet<string> = new Set(["CONNECT", "TRACE", "TRACK"]);
 
 /** `/functions/v1/{name}`, and all paths below: the function reads the rest. */
 export function functionsHandler(services: FunctionsServices): GatewayHandler {
   return async (request) => {
-    const [, name = "", rest = ""] = ADDRESS.exec(request.path) ?? [];
+    const path = request.path.slice(FUNCTIONS_PREFIX.length);
+    const [, name = ""] = path.split("/", 2);
     const source = services.functions.find(name);
     if (!source) throw functionNotFound();
     if (REFUSED_METHODS.has(request.method))
       throw methodNotAllowed(request.method, "DELETE, GET, HEAD, PATCH, POST, PUT");
     await authorize(request, source, services);
     request.stages.enter("run");
-    return services.functions.call(source, toFunctionRequest(request, `/${name}${rest}`, services.siteUrl()));
+    return services.functions.call(source, toFunctionRequest(request, path, services.siteUrl()));
   };
 }
 

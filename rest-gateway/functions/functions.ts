@@ -83,13 +83,6 @@ export class Functions {
     return this.#sources.byName.get(name) ?? null;
   }
 
-  list(): readonly (FunctionSource & { readonly isRunning: boolean; readonly activeCalls: number })[] {
-    return [...this.#sources.byName.values()].map((source) => {
-      const thread = this.#threads.get(source.name);
-      return { ...source, isRunning: thread !== undefined, activeCalls: thread?.activeCalls ?? 0 };
-    });
-  }
-
   lines(): readonly FunctionLine[] {
     return this.#log.list();
   }

@@ -7,7 +7,7 @@ import { parentPort, workerData } from "node:worker_threads";
 import { MISSING_MEMBERS } from "./deno-namespace.ts";
 import { locate, readFunctionSource } from "./function-source.ts";
 import type { LogLevel, ThreadData } from "./messages.ts";
-import { isPackage, packageOf } from "./module-hooks.ts";
+import { explainMissingPackage, isPackage, packageOf } from "./module-hooks.ts";
 import { resolveImport } from "./resolve-import.ts";
 
 // The program of a thread that reads the imports of functions, with the parser of V8, and runs nothing.
@@ -46,7 +46,7 @@ function checkFunction({ name, entry, importMap }: ThreadData): readonly Problem
         const next = new URL(target.specifier, parent);
         if (next.protocol === "file:" && /\.m?[jt]s$/.test(next.pathname)) waiting.push(next.href);
       } else if (!isBuiltin(target.specifier) && !isInstalled(target.specifier, parent))
-        addProblem("error", `${locate(url, specifier)}: ${missingPackage(target.specifier)}`);
+        addProblem("error", `${locate(url, specifier)}: ${explainMissingPackage(target.specifier)}`);
     }
     for (const text of missingMembers(source ?? "", file)) addProblem("warn", text);
   }
@@ -75,11 +75,6 @@ function importsOf(source: string, file: string): readonly string[] {
 function isInstalled(specifier: string, parent: string): boolean {
   const folders = createRequire(parent).resolve.paths(specifier) ?? [];
   return folders.some((folder) => existsSync(join(folder, packageOf(specifier), "package.json")));
-}
-
-function missingPackage(specifier: string): string {
-  const name = packageOf(specifier);
-  return `the package ${name} is not installed: npm install ${name}`;
 }
 
 /** Only a warning: the text may be a comment, or a test whether the member exists. */

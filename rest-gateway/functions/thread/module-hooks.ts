@@ -20,8 +20,7 @@ export function installModuleHooks(map: ImportMap | null): void {
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code !== "ERR_MODULE_NOT_FOUND" || !isPackage(target.specifier))
           throw error;
-        const name = packageOf(target.specifier);
-        throw new Error(`${locate(parentURL, specifier)}: the package ${name} is not installed: npm install ${name}`);
+        throw new Error(`${locate(parentURL, specifier)}: ${explainMissingPackage(target.specifier)}`);
       }
     },
     load(url, context, next) {
@@ -37,4 +36,9 @@ export function isPackage(specifier: string): boolean {
 
 export function packageOf(specifier: string): string {
   return specifier.split("/", specifier.startsWith("@") ? 2 : 1).join("/");
+}
+
+export function explainMissingPackage(specifier: string): string {
+  const name = packageOf(specifier);
+  return `the package ${name} is not installed: npm install ${name}`;
 }
