@@ -233,29 +233,30 @@ class DatabaseRestorer {
   }
 
   async #changeOwner({ statement }: ArchivedStatement, owner: string): Promise<void> {
-    await this.#client.query("savepoint attempt");
-    try {
-      await this.#client.query(statement);
-    } catch (error) {
-      if ((error as pg.DatabaseError).code !== NOT_PERMITTED) throw error;
-      await this.#client.query("rollback to savepoint attempt");
-      await withOwnerInSchemas(this.#client, owner, statement);
-    }
-    await this.#client.query("release savepoint attempt");
+    if (await this.#attempt(statement, [NOT_PERMITTED])) await withOwnerInSchemas(this.#client, owner, statement);
   }
 
   /** Without the privilege, leaves a warning. */
   async #tryRun(created: ArchivedStatement): Promise<void> {
+    const refused = await this.#attempt(created.statement, [NOT_PERMITTED, UNDEFINED_OBJECT]).catch((error: Error) =>
+      fail(created, error),
+    );
+    if (refused) this.warnings.push(`${created.object} is not restored: ${refused.message}`);
+  }
+
+  /** Returns an error with one of these codes; the transaction then goes on without the statement. */
+  async #attempt(statement: string, tolerated: readonly string[]): Promise<pg.DatabaseError | null> {
     await this.#client.query("savepoint attempt");
+    let refused: pg.DatabaseError | null = null;
     try {
-      await this.#client.query(created.statement);
+      await this.#client.query(statement);
     } catch (error) {
-      const { code, message } = error as pg.DatabaseError;
-      if (code !== NOT_PERMITTED && code !== UNDEFINED_OBJECT) fail(created, error as Error);
+      refused = error as pg.DatabaseError;
+      if (!tolerated.includes(refused.code ?? "")) throw error;
       await this.#client.query("rollback to savepoint attempt");
-      this.warnings.push(`${created.object} is not restored: ${message}`);
     }
     await this.#client.query("release savepoint attempt");
+    return refused;
   }
 }
 
