@@ -51,9 +51,12 @@ async function nullWhenLate<Result>(answer: Promise<Result>): Promise<Result | n
 /** `3201:3208:3203,3205`: transactions below the second number are complete, except those listed. */
 export function isTransactionVisible(xid: number, snapshot: string): boolean {
   const [, next = "", running = ""] = snapshot.split(":");
-  // The log has 32-bit numbers, which wrap around.
-  const low = (text: string) => Number(BigInt.asUintN(32, BigInt(text)));
-  if (running !== "" && running.split(",").some((text) => low(text) === xid)) return false;
-  const distance = (low(next) - xid) >>> 0;
+  if (running !== "" && running.split(",").some((text) => toLogXid(text) === xid)) return false;
+  const distance = (toLogXid(next) - xid) >>> 0;
   return distance > 0 && distance < HALF_XID_RANGE;
+}
+
+/** The number of a transaction in the log, where numbers have 32 bits and wrap around. */
+export function toLogXid(xid: string): number {
+  return Number(BigInt.asUintN(32, BigInt(xid)));
 }

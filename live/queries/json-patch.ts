@@ -1,4 +1,4 @@
-import { isExactNumber, isJsonObject, type JsonObject } from "#runtime/json";
+import { escapePointer, isExactJsonObject, type JsonObject } from "#runtime/json";
 
 /** An operation of a JSON Patch (RFC 6902). */
 export type PatchOperation =
@@ -18,26 +18,18 @@ export function makeJsonPatch(before: unknown, after: unknown): PatchOperation[]
 function compareValues(before: unknown, after: unknown, path: string, operations: PatchOperation[]): void {
   if (before === after) return;
   if (Array.isArray(before) && Array.isArray(after)) compareArrays(before, after, path, operations);
-  else if (isPlainObject(before) && isPlainObject(after)) compareObjects(before, after, path, operations);
+  else if (isExactJsonObject(before) && isExactJsonObject(after)) compareObjects(before, after, path, operations);
   else if (JSON.stringify(before) !== JSON.stringify(after)) operations.push({ op: "replace", path, value: after });
-}
-
-function isPlainObject(value: unknown): value is JsonObject {
-  return isJsonObject(value) && !isExactNumber(value);
 }
 
 function compareObjects(before: JsonObject, after: JsonObject, path: string, operations: PatchOperation[]): void {
   for (const name of Object.keys(before))
-    if (!Object.hasOwn(after, name)) operations.push({ op: "remove", path: `${path}/${escapeName(name)}` });
+    if (!Object.hasOwn(after, name)) operations.push({ op: "remove", path: `${path}/${escapePointer(name)}` });
   for (const [name, value] of Object.entries(after)) {
-    const at = `${path}/${escapeName(name)}`;
+    const at = `${path}/${escapePointer(name)}`;
     if (Object.hasOwn(before, name)) compareValues(before[name], value, at, operations);
     else operations.push({ op: "add", path: at, value });
   }
-}
-
-function escapeName(name: string): string {
-  return name.replaceAll("~", "~0").replaceAll("/", "~1");
 }
 
 /** Elements that both arrays have in the same order stay; between them, elements are changed, removed and added. */

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { AsOwner } from "#postgres/database";
-import { isTransactionVisible } from "../transaction-visibility.ts";
+import { isTransactionVisible, toLogXid } from "../transaction-visibility.ts";
 
 const POLL_MS = 100;
 /** A transaction that runs for longer is in the stream after its commit, like any other. */
@@ -23,8 +23,7 @@ export class RunningTransactions {
   async read(): Promise<ReadonlySet<number>> {
     const [, , running = ""] = (await this.#readSnapshot()).split(":");
     const texts = running === "" ? [] : running.split(",");
-    // The log has 32-bit numbers.
-    return new Set(texts.map((xid) => Number(BigInt.asUintN(32, BigInt(xid)))));
+    return new Set(texts.map(toLogXid));
   }
 
   /** Calls back once some of them have ended, and again when all have. */

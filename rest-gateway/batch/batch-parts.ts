@@ -1,6 +1,8 @@
 import { type GatewayRequest, type GatewayResponse, HttpError } from "#http";
 import { runStepwise } from "#runtime/concurrency";
 import {
+  escapePointer,
+  isExactJsonObject,
   isExactNumber,
   isJsonObject,
   type JsonMember,
@@ -166,7 +168,7 @@ function readBody(member: JsonMember | undefined, contentType: string | undefine
 
 /** Null for any other value; throws for a part that is not an earlier one. */
 function toReference(value: unknown, index: number): Reference | null {
-  if (!isJsonObject(value) || isExactNumber(value)) return null;
+  if (!isExactJsonObject(value)) return null;
   const names = Object.keys(value);
   const text = names.length === 1 && names[0] === "$ref" ? value.$ref : null;
   const match = typeof text === "string" ? REFERENCE.exec(text) : null;
@@ -237,7 +239,7 @@ function find(reference: Reference, bodyOf: ReadPartBody): unknown {
 }
 
 function unknownReference({ part, pointer }: Reference, details: string): HttpError {
-  const text = [`${part}#`, ...pointer.map((name) => name.replaceAll("~", "~0").replaceAll("/", "~1"))].join("/");
+  const text = [`${part}#`, ...pointer.map(escapePointer)].join("/");
   return new HttpError(400, "UNKNOWN_REFERENCE", `The reference "${text}" cannot be resolved.`, {
     details,
     hint: "To refer to rows that a request writes, send Prefer: return=representation with it.",

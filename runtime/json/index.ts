@@ -1,8 +1,10 @@
 export { JsonMember, JsonRecord, NO_RECORD_LIMITS, readJsonRecords, Uint32List } from "./json-records.ts";
 export {
   type ExactNumber,
+  escapePointer,
   findUnstorable,
   findUnstorableInJson,
+  isExactJsonObject,
   isExactNumber,
   isJsonObject,
   type JsonObject,

@@ -53,6 +53,16 @@ export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
+/** The same of a value from `parseJsonExactly`, where a number may be an object. */
+export function isExactJsonObject(value: unknown): value is JsonObject {
+  return isJsonObject(value) && !isExactNumber(value);
+}
+
+/** The name of a member, in a JSON Pointer (RFC 6901). */
+export function escapePointer(name: string): string {
+  return name.replaceAll("~", "~0").replaceAll("/", "~1");
+}
+
 /** The members of a JSON object by name, as unparsed text. Of duplicate names the last counts, as in Postgres. */
 export function readJsonMembers(object: string): ReadonlyMap<string, string> {
   const members = new Map<string, string>();

@@ -9,6 +9,7 @@ import {
   type TypeAttribute,
 } from "#catalog";
 import { quotedName } from "#postgres/client";
+import { escapePointer } from "#runtime/json";
 import { makeColumnDescriber, readComment } from "../comments.ts";
 import { parseLiteral } from "../json-schema.ts";
 import type { OpenApiDocument } from "../printed-document.ts";
@@ -226,8 +227,7 @@ function rowFilterKey(table: string, column: string): string {
 type SwaggerReference = { readonly $ref: string };
 
 function swaggerRef(section: "definitions" | "parameters", key: string): SwaggerReference {
-  const pointer = key.replaceAll("~", "~0").replaceAll("/", "~1");
-  return { $ref: `#/${section}/${encodeURIComponent(pointer)}` };
+  return { $ref: `#/${section}/${encodeURIComponent(escapePointer(key))}` };
 }
 
 function queryTextParameter(name: string, description: string | undefined) {

@@ -1,5 +1,5 @@
 import { baseTypeOf, type CatalogColumn, type DataType } from "#catalog";
-import { isExactNumber, type JsonMember, parseJsonExactly, toAddressText } from "#runtime/json";
+import { isExactJsonObject, isExactNumber, type JsonMember, parseJsonExactly, toAddressText } from "#runtime/json";
 
 const JSON_TYPES: ReadonlySet<string> = new Set(["json", "jsonb"]);
 /** The limit of values in one array or composite value, which are checked one by one. */
@@ -71,7 +71,7 @@ export function isOutOfRange(declaredType: DataType, text: string): boolean {
 function jsonFault(declaredType: DataType, value: unknown): string | null {
   const type = baseTypeOf(declaredType);
   if (type.kind === "array") return arrayFault(type.element, value);
-  if (type.kind === "composite") return isObject(value) ? null : "must be an object";
+  if (type.kind === "composite") return isExactJsonObject(value) ? null : "must be an object";
   if (type.kind !== "enum" && type.schema !== "pg_catalog") return null;
   if (type.name === "json" || type.name === "jsonb") return null;
   if (type.name === "bool") return typeof value === "boolean" ? null : "must be true or false";
@@ -118,10 +118,6 @@ function parseWholeNumber(text: string): unknown {
   return zeros < 0 || zeros > MAX_ZEROS
     ? null
     : parseJsonExactly(`${sign}${digits.replace(/^0+(?=\d)/, "")}${"0".repeat(zeros)}`);
-}
-
-function isObject(value: unknown): boolean {
-  return typeof value === "object" && value !== null && !Array.isArray(value) && !isExactNumber(value);
 }
 
 /** A member of a body. */

@@ -8,7 +8,7 @@ import {
   type UpdateIntent,
   type UpdateOperator,
 } from "#planner";
-import { isExactNumber, isJsonObject, type JsonObject } from "#runtime/json";
+import { isExactJsonObject, isJsonObject, type JsonObject } from "#runtime/json";
 import { invalidBody, parseWholeJson } from "./whole-json.ts";
 
 /** Makes the column the value itself, which may be an object with a key that begins with a dollar sign. */
@@ -57,13 +57,9 @@ function readChange(name: string, more: readonly string[], value: JsonObject, pa
   const operand = value[name];
   if (operator === SET) return { operator, operand };
   if (operand === null) throw invalidOperator(`The operator '${name}' has no value`, path);
-  if (operator === "$merge" && !isMembers(operand)) throw invalidOperator("'$merge' requires an object", path);
+  if (operator === "$merge" && !isExactJsonObject(operand)) throw invalidOperator("'$merge' requires an object", path);
   const isItem = WITH_LISTS.includes(operator) && !Array.isArray(operand);
   return { operator, operand: isItem ? [operand] : operand };
-}
-
-function isMembers(value: unknown): boolean {
-  return isJsonObject(value) && !isExactNumber(value);
 }
 
 function invalidOperator(message: string, path: string): HttpError {
