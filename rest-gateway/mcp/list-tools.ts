@@ -1,10 +1,9 @@
 import { createHash } from "node:crypto";
-import { type Catalog, exposedSchemas, type Routine } from "#catalog";
-import type { Config } from "#config";
-import { makeSchemaOfType, readComment, type VisibleTable, viewSchema } from "#rest-gateway/openapi";
+import type { Catalog, Routine } from "#catalog";
+import { readComment, type VisibleTable } from "#rest-gateway/openapi";
 import { GENERIC_TOOLS } from "./generic-tools.ts";
 import type { McpGrants } from "./grants.ts";
-import type { GenericToolName, McpSchema, McpSurface, McpTool, ToolDescription } from "./surface.ts";
+import type { GenericToolName, McpSchema, McpTool, ToolDescription } from "./surface.ts";
 import {
   CALL_RESULT,
   checkTexts,
@@ -44,40 +43,10 @@ function hashOf(text: string): string {
 /** With more, models choose badly and the list fills their context: then tools take the table as an argument. */
 const MOST_TOOLS = 60;
 
-type SurfaceOptions = {
-  readonly catalog: Catalog;
-  readonly role: string;
-  readonly grants: McpGrants;
-  readonly config: Pick<Config, "mcpSchemas" | "mcpMaxRows">;
-};
-
-export async function makeSurface({ catalog, role, grants, config }: SurfaceOptions): Promise<McpSurface> {
-  const schemas: McpSchema[] = [];
-  for (const { name } of exposedSchemas(catalog)) {
-    if (config.mcpSchemas !== null && !config.mcpSchemas.includes(name)) continue;
-    const viewer = await viewSchema({ catalog, role, schema: name, tables: null, mode: "follow-privileges" });
-    schemas.push({
-      viewer,
-      name,
-      typeSchema: makeSchemaOfType(catalog, viewer),
-      tables: viewer.tables.filter((visible) => verbsOf(visible, grants).length > 0),
-      routines: viewer.routines.flatMap((overloads) => callableOf(overloads, grants)),
-    });
-  }
-  return { catalog, grants, schemas, tools: makeTools(schemas, { catalog, grants, maxRows: config.mcpMaxRows }) };
-}
-
-/** Overloads have one name in the table interface, which selects by the arguments: only unambiguous functions are tools. */
-function callableOf(overloads: readonly Routine[], grants: McpGrants): readonly Routine[] {
-  const [routine, ...others] = overloads;
-  if (routine === undefined || others.length > 0) return [];
-  const hasNames = routine.arguments.every(({ name }) => name !== null);
-  return hasNames && grants.mayCall(routine.volatility !== "volatile") ? [routine] : [];
-}
-
 type ToolContext = { readonly catalog: Catalog; readonly grants: McpGrants; readonly maxRows: number };
 
-function makeTools(schemas: readonly McpSchema[], context: ToolContext): ReadonlyMap<string, McpTool> {
+/** The tools of these schemas, or generic ones if there were too many. */
+export function makeTools(schemas: readonly McpSchema[], context: ToolContext): ReadonlyMap<string, McpTool> {
   const count = schemas.reduce(
     (sum, { tables, routines }) =>
       tables.reduce((verbs, visible) => verbs + verbsOf(visible, context.grants).length, sum) + routines.length,

@@ -1,10 +1,12 @@
 import type { Caller } from "#accounts/identity";
-import type { Catalog } from "#catalog";
+import { type Catalog, exposedSchemas, type Routine } from "#catalog";
 import type { Config } from "#config";
+import { makeSchemaOfType, viewSchema } from "#rest-gateway/openapi";
 import { memoizePerObject } from "#runtime";
-import { grantsOf } from "./grants.ts";
-import { makeSurface } from "./list-tools.ts";
-import type { McpSurface } from "./surface.ts";
+import { grantsOf, type McpGrants } from "./grants.ts";
+import { makeTools } from "./list-tools.ts";
+import type { McpSchema, McpSurface } from "./surface.ts";
+import { verbsOf } from "./verbs.ts";
 
 type SurfaceCacheOptions = {
   readonly config: Pick<Config, "mcp" | "schemas" | "mcpSchemas" | "mcpMaxRows">;
@@ -36,4 +38,35 @@ export class SurfaceCache {
     made.catch(() => surfaces.delete(key));
     return made;
   }
+}
+
+type SurfaceOptions = {
+  readonly catalog: Catalog;
+  readonly role: string;
+  readonly grants: McpGrants;
+  readonly config: Pick<Config, "mcpSchemas" | "mcpMaxRows">;
+};
+
+async function makeSurface({ catalog, role, grants, config }: SurfaceOptions): Promise<McpSurface> {
+  const schemas: McpSchema[] = [];
+  for (const { name } of exposedSchemas(catalog)) {
+    if (config.mcpSchemas !== null && !config.mcpSchemas.includes(name)) continue;
+    const viewer = await viewSchema({ catalog, role, schema: name, tables: null, mode: "follow-privileges" });
+    schemas.push({
+      viewer,
+      name,
+      typeSchema: makeSchemaOfType(catalog, viewer),
+      tables: viewer.tables.filter((visible) => verbsOf(visible, grants).length > 0),
+      routines: viewer.routines.flatMap((overloads) => callableOf(overloads, grants)),
+    });
+  }
+  return { catalog, grants, schemas, tools: makeTools(schemas, { catalog, grants, maxRows: config.mcpMaxRows }) };
+}
+
+/** Overloads have one name in the table interface, which selects by the arguments: only unambiguous functions are tools. */
+function callableOf(overloads: readonly Routine[], grants: McpGrants): readonly Routine[] {
+  const [routine, ...others] = overloads;
+  if (routine === undefined || others.length > 0) return [];
+  const hasNames = routine.arguments.every(({ name }) => name !== null);
+  return hasNames && grants.mayCall(routine.volatility !== "volatile") ? [routine] : [];
 }

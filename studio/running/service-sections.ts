@@ -1,12 +1,17 @@
+import { Button } from "../components/button.ts";
 import { formatBytes, formatDuration, formatNumber, formatTime } from "../components/format.ts";
+import { Notice } from "../components/notice.ts";
 import { PlainTable, Section } from "../components/plain-table.ts";
+import { useLoaded } from "../components/use-loaded.ts";
 import { html } from "../html.ts";
 import { texts } from "../texts.ts";
-import { FunctionLog } from "./function-log.ts";
 import { Schedules, Webhooks } from "./jobs/job-sections.ts";
 import { kindOf, RequestSearch } from "./request-search.ts";
-import type { RunningState } from "./running-api.ts";
+import { type RunningState, readFunctionLines } from "./running-api.ts";
 import { type RunningHistory, summarizeInterfaces } from "./running-history.ts";
+
+const functionWords = texts.running.functions;
+const KINDS_OF_LEVELS = { debug: "", info: "", warn: "warning", error: "danger" } as const;
 
 type ServiceProps = {
   readonly history: RunningHistory;
@@ -65,6 +70,31 @@ function Errors({ state }: { readonly state: RunningState }) {
     <${Section} title=${texts.running.errors} count=${rows.length} empty=${texts.running.noErrors}>
       <${PlainTable} label=${texts.running.errors} heads=${[code, count]} rows=${rows} />
     <//>
+  `;
+}
+
+/** The last lines that functions have written, in all processes. */
+function FunctionLog() {
+  const { value, error, reload } = useLoaded(readFunctionLines, []);
+  const { at, id } = texts.running.search;
+  const rows = (value?.lines ?? []).map(({ at: time, function: written, level, text, request }, index) => ({
+    key: `${time} ${index}`,
+    cells: [
+      formatTime(time),
+      written,
+      html`<span class=${`badge ${KINDS_OF_LEVELS[level]}`}>${level}</span>`,
+      html`<code class="statement">${text}</code>`,
+      request === null ? "" : html`<code>${request}</code>`,
+    ],
+  }));
+  return html`
+    <section class="stack" aria-label=${functionWords.title}>
+      <h2>${functionWords.title}</h2>
+      <div class="row"><${Button} size="small" icon="refresh" onClick=${reload}>${functionWords.reload}<//></div>
+      ${error && html`<${Notice} kind="error" error=${error} />`}
+      ${value && rows.length === 0 && html`<p class="quiet">${functionWords.none}</p>`}
+      ${rows.length > 0 && html`<div class="request-log"><${PlainTable} label=${functionWords.title} heads=${[at, functionWords.name, functionWords.level, functionWords.text, id]} rows=${rows} /></div>`}
+    </section>
   `;
 }
 
