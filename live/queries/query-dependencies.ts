@@ -161,7 +161,8 @@ const TIME =
   /\b(?:now|transaction_timestamp|statement_timestamp|age)\(|\b(?:CURRENT_DATE|CURRENT_TIME|CURRENT_TIMESTAMP|LOCALTIME|LOCALTIMESTAMP)\b|'(?:now|today|tomorrow|yesterday)'/i;
 const DYNAMIC_SQL = /\bexecute\b/i;
 /** Other settings than those that all requests of a caller have in common; none is called `graphql.refused`. */
-const OTHER_SETTING = /current_setting\((?!\s*'(?:request\.jwt\.claims|response\.\w+|graphql\.refused|app\.settings\.\w+)')/i;
+const OTHER_SETTING =
+  /current_setting\((?!\s*'(?:request\.jwt\.claims|response\.\w+|graphql\.refused|app\.settings\.\w+)')/i;
 
 type ReadObject =
   | Extract<PolicyDependency, { kind: "condition" }>
