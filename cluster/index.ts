@@ -1,3 +1,4 @@
+export { createBranch, databaseOf, dropBranch, listBranches } from "./branches.ts";
 export { openWalArchive } from "./embedded-wal-archive.ts";
 export {
   awaitLogin,

@@ -1,7 +1,15 @@
 import { resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
-import { type Config, isEmbedded, parseServers, toPgConnectionString, toPrimaryUrl } from "#config";
+import {
+  branchDatabase,
+  type Config,
+  isEmbedded,
+  parseServers,
+  toPgConnectionString,
+  toPrimaryUrl,
+  withDatabase,
+} from "#config";
 import { allHistories, type MigrateSettings } from "#migrate";
 import {
   findServer,
@@ -206,19 +214,20 @@ export function toClientUrl(url: string): string {
 async function embeddedPostgres(config: Config, urlOf: UrlOf, close: () => Promise<void>): Promise<PostgresUrls> {
   try {
     const ownUrlOf: UrlOf = (role, database) => `${urlOf(role, database)}&${IGNORE_PG_ENVIRONMENT}`;
-    const ownerUrl = ownUrlOf("postgres", EMBEDDED_DATABASE);
+    const database = branchDatabase(EMBEDDED_DATABASE, config.branch);
+    const ownerUrl = ownUrlOf("postgres", database);
     const rootUrl = ownUrlOf("postgres", "postgres");
     const password = await prepareEmbeddedDatabase(config, rootUrl);
     return {
-      requestUrl: ownUrlOf(EMBEDDED_LOGIN, EMBEDDED_DATABASE),
+      requestUrl: ownUrlOf(EMBEDDED_LOGIN, database),
       ownerUrl,
       directUrl: ownerUrl,
       clientUrl: password
-        ? `postgresql://postgres:${password}@127.0.0.1:${config.embeddedPort}/${EMBEDDED_DATABASE}`
-        : urlOf("postgres", EMBEDDED_DATABASE),
+        ? `postgresql://postgres:${password}@127.0.0.1:${config.embeddedPort}/${database}`
+        : urlOf("postgres", database),
       migrate: {
         url: ownerUrl,
-        shadowUrl: ownUrlOf("postgres", `${EMBEDDED_DATABASE}_shadow`),
+        shadowUrl: ownUrlOf("postgres", `${database}_shadow`),
         rootUrl,
         histories: allHistories(config),
       },
@@ -234,15 +243,19 @@ async function embeddedPostgres(config: Config, urlOf: UrlOf, close: () => Promi
  * Creates the database at the first start, and the password if loopback connections are enabled. A command that is run
  * meanwhile waits for it: of two that create or change the same object at the same time, Postgres lets one fail.
  */
-async function prepareEmbeddedDatabase({ dataDir, embeddedPort }: Config, rootUrl: string): Promise<string | null> {
+async function prepareEmbeddedDatabase(
+  { dataDir, embeddedPort, branch }: Config,
+  rootUrl: string,
+): Promise<string | null> {
   return withServiceClient(rootUrl, async (client) => {
     // Ends with the connection.
     await client.query("select pg_catalog.pg_advisory_lock(pg_catalog.hashtext($1))", [
       "prepare the embedded database",
     ]);
     const { rowCount } = await client.query("select from pg_catalog.pg_database where datname = $1", [
-      EMBEDDED_DATABASE,
+      branchDatabase(EMBEDDED_DATABASE, branch),
     ]);
+    if (!rowCount && branch !== null) throw new Error(`There is no branch "${branch}".`);
     if (!rowCount) await client.query(`create database ${client.escapeIdentifier(EMBEDDED_DATABASE)}`);
     if (embeddedPort === null) return null;
     const { databasePassword } = await readOrMakeSecrets(dataDir);
@@ -257,10 +270,6 @@ export async function loginRoleOf(url: string): Promise<string> {
     client.query<{ name: string }>("select session_user as name"),
   );
   return rows[0]!.name;
-}
-
-function withDatabase(url: string, rename: (name: string) => string): string {
-  return url.replace(/(^\w+:\/\/[^/?]*\/)([^?]+)/, (_, start: string, name: string) => start + rename(name));
 }
 
 type DatabaseUrls = Pick<PostgresUrls, "requestUrl" | "ownerUrl" | "directUrl">;

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { availableParallelism, totalmem } from "node:os";
 import { ExplainedError, findClosestName } from "#runtime";
+import { selectBranch } from "./branch.ts";
 import { isBase64Secret, type SettingDefinition } from "./setting-readers.ts";
 import { IGNORED_SETTINGS, SETTINGS, SETTINGS_IN_DATABASE, toDatabaseName } from "./settings.ts";
 
@@ -66,6 +67,7 @@ export function readConfig(environment: NodeJS.ProcessEnv): LoadedConfig {
   if (problems.length > 0) throwIfAny([...problems, ...unknown]);
   const config = Object.freeze({
     ...values,
+    ...selectBranch(values),
     ...resolveUsersAccess(values),
     ...resolveStudio(values),
     webhookNetwork: values.webhookNetwork ?? (isForThisMachine(values) ? "loopback" : "public"),

@@ -1,3 +1,4 @@
+export { branchDatabase, withDatabase } from "./branch.ts";
 export { claimAt, withClaimAt } from "./claim-path.ts";
 export {
   type Config,

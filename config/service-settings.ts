@@ -1,4 +1,5 @@
 import {
+  branchName,
   cronSchedule,
   flag,
   httpUrl,
@@ -98,6 +99,11 @@ export const POSTGRES_SETTINGS = {
     integer(1, 3600),
     "10",
     "Maximum lag in seconds of a replica that is used.",
+  ),
+  branch: optional(
+    "BRANCH",
+    branchName,
+    "Branch of the database to use instead of it. `npx content-service branch create NAME` creates one.",
   ),
   dataDir: withDefault("DATA_DIR", text, ".data", "Folder of the embedded Postgres and of its secrets."),
   storageDir: optional(

@@ -135,6 +135,12 @@ function canRead(file: string): boolean {
   }
 }
 
+/** Part of the name of a database, of which Postgres keeps 63 bytes. */
+export const branchName: SettingReader<string> = (value) => {
+  if (/^[a-z][a-z0-9_-]{0,29}$/.test(value)) return value;
+  throw new Error("at most 30 of the characters a-z, 0-9, _ and -, of which the first is a letter");
+};
+
 /** One connection string per server: several hosts in one are several servers. */
 export const postgresUrls: SettingReader<readonly string[]> = (value) =>
   value

@@ -22,7 +22,7 @@ export {
 } from "./migrate.ts";
 export { appliedMigrations, explainDivergence, readMigrationState } from "./migration-state.ts";
 export { makeSchemaChanges, SchemaChangeError, type SchemaChanges } from "./schema-changes.ts";
-export { withScratchDatabase } from "./scratch-database.ts";
+export { recreateDatabase, withScratchDatabase } from "./scratch-database.ts";
 export { explainSingleHistory, requireUpgradableProject } from "./single-history.ts";
 export { type SqlStatement, splitStatements, toUtf16Offset } from "./split-statements.ts";
 export { type MigrationWatch, watchMigrations } from "./watch-migrations.ts";

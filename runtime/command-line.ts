@@ -22,9 +22,9 @@ type CommandLineOptions = {
 /** The command line for one of the commands, as an npm script or by the program of the package, whichever was used for this process. */
 export function commandLine(name: string, args = "", { silent = false }: CommandLineOptions = {}): string {
   if (program !== null) return joinParts(program, name, args);
-  if (name === "start") return joinParts("npm start", args);
   // Redirections and pipes are for the shell, so no dashes are needed.
   const dashes = args === "" || /^[<>|]/.test(args) ? "" : "--";
+  if (name === "start") return joinParts("npm start", dashes, args);
   return joinParts(silent ? "npm run --silent" : "npm run", name, dashes, args);
 }
 

@@ -402,8 +402,9 @@ async function openStreamingInterfaces(
 }
 
 function makeScheduledBackup({ postgres, config, asOwner, log }: ServiceCore): ScheduledBackup | null {
-  const { backupSchedule: schedule, backupDir: directory, backupKeep: keep } = config;
-  if (schedule === null) return null;
+  const { backupSchedule: schedule, backupDir: directory, backupKeep: keep, branch } = config;
+  // Its backups would count as those of the database.
+  if (schedule === null || branch !== null) return null;
   const check = config.checksBackups ? (file: string) => checkInScratch(file, postgres.migrate) : null;
   return new ScheduledBackup({
     url: postgres.directUrl,

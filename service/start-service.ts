@@ -8,13 +8,13 @@ import { displayPath, type MigrateSettings, type MigrationWatch, readUsersAccess
 import { withServiceClient } from "#postgres/client";
 import { commandLine } from "#runtime";
 import { makeLogger, standardOutput } from "#runtime/log";
-import { acceptsStartArguments } from "./cli/command.ts";
+import { acceptsStartArguments, takeBranch } from "./cli/command.ts";
 import { CLOSE_TIMEOUT_MS, exitAfter, reportFailure } from "./processes/process-lifecycle.ts";
 import { growYoungGeneration } from "./processes/young-generation.ts";
 import type { RunningService } from "./service.ts";
 
 const startedAt = performance.now();
-if (!acceptsStartArguments(process.argv.slice(2))) process.exit();
+if (!acceptsStartArguments(takeBranch(process.argv.slice(2), process.env))) process.exit();
 /** `npm run dev`: the files in `current/` are applied whenever they change. */
 const isDevelopment = process.argv.includes("--dev");
 const { config, warnings } = readConfigOrExit();

@@ -1,16 +1,37 @@
+import type pg from "pg";
 import { withClient } from "#postgres/client";
+import type { ArchiveLine } from "./archive-format.ts";
+import type { ContentTable } from "./content-tables.ts";
 import { restoreLines } from "./restore-archive.ts";
 import { archiveLines } from "./write-archive.ts";
 
 /** The tables whose rows decide what a database is and how it is served: applied migrations and versions of the interface. */
 const DEFINING_TABLES = /^"graphile_migrate"\.|^"api"\."versions"$/;
 
-/** Creates the objects of a database in an empty one on the same server, without rows. Blocks nobody who reads or writes rows. */
-export async function copySchema(sourceUrl: string, targetUrl: string): Promise<void> {
+/** What belongs to a database and is not copied from a template. */
+const DATABASE_ATTRIBUTES = ["privileges of database", "settings of the database"];
+
+/** Gives a database the privileges and settings of another one on the same server. */
+export async function copyDatabaseAttributes(sourceUrl: string, targetUrl: string): Promise<void> {
   await withClient(sourceUrl, (source) =>
     withClient(targetUrl, async (target) => {
-      const lines = archiveLines(source, { onlyRowsOf: ({ table }) => DEFINING_TABLES.test(table) });
-      await restoreLines(target, lines);
+      await restoreLines(target, attributeLines(source));
+    }),
+  );
+}
+
+async function* attributeLines(source: pg.ClientBase): AsyncGenerator<ArchiveLine> {
+  for await (const line of archiveLines(source, { onlyRowsOf: () => false })) {
+    if (typeof line === "object" && "statement" in line && DATABASE_ATTRIBUTES.includes(line.object)) yield line;
+  }
+}
+
+/** Creates the objects of a database in an empty one on the same server, without rows or with them. Blocks nobody who reads or writes rows. */
+export async function copySchema(sourceUrl: string, targetUrl: string, { withRows = false } = {}): Promise<void> {
+  await withClient(sourceUrl, (source) =>
+    withClient(targetUrl, async (target) => {
+      const onlyRowsOf = ({ table }: ContentTable) => DEFINING_TABLES.test(table);
+      await restoreLines(target, archiveLines(source, withRows ? {} : { onlyRowsOf }));
     }),
   );
 }

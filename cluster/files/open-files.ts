@@ -37,11 +37,17 @@ export function openFileStore(settings: StoreSettings): FileStore {
 }
 
 /** Null if the database has no tables for files. */
-export async function openFiles(config: StoreSettings, asOwner: AsOwner, log: Logger): Promise<Files | null> {
+export async function openFiles(
+  config: StoreSettings & Pick<Config, "branch">,
+  asOwner: AsOwner,
+  log: Logger,
+): Promise<Files | null> {
   const { rowCount } = await asOwner((client) => client.query(HAS_FILES));
   if (rowCount !== 1) return null;
   const store = openFileStore(config);
-  const collect = oneAtATime(makeCollection(store, asOwner, log));
+  // Objects of the database name contents that a branch does not.
+  const isShared = config.branch !== null;
+  const collect = isShared ? async () => undefined : oneAtATime(makeCollection(store, asOwner, log));
   const pauses = { pauseMs: COLLECTION_PAUSE_MS, timeoutMs: COLLECTION_TIMEOUT_MS };
   return { store, keepCollected: (supervisor) => supervisor.repeat("collection of files", collect, pauses) };
 }

@@ -79,12 +79,20 @@ function isOptionError(error: unknown): error is Error {
   return error instanceof Error && String((error as NodeJS.ErrnoException).code).startsWith("ERR_PARSE_ARGS");
 }
 
-/** Whether the service should start: `--dev` is the only argument. For others, prints the usage or an error. */
+/** The arguments of a start; `--branch NAME` sets BRANCH. */
+export function takeBranch(args: readonly string[], environment: NodeJS.ProcessEnv): readonly string[] {
+  const at = args.indexOf("--branch");
+  if (at < 0 || args[at + 1] === undefined) return args;
+  environment.BRANCH = args[at + 1];
+  return args.toSpliced(at, 2);
+}
+
+/** Whether the service should start: `--dev` and `--branch NAME` are the only arguments. For others, prints the usage or an error. */
 export function acceptsStartArguments(args: readonly string[]): boolean {
   const [arg] = args.filter((each) => each !== "--dev");
   if (arg === undefined) return true;
   const command = commandLine(args.includes("--dev") ? "dev" : "start");
-  const usage = `${command} takes no arguments. Settings are environment variables, such as PORT=8080; ${commandLine("config")} shows all of them.`;
+  const usage = `${command} takes no arguments but --branch NAME. Settings are environment variables, such as PORT=8080; ${commandLine("config")} shows all of them.`;
   if (arg === "--help" || arg === "-h") {
     console.log(usage);
     return false;

@@ -13,6 +13,7 @@ const COMMANDS: Readonly<Record<string, { readonly about: string; readonly run: 
   init: { about: "creates a project in a folder", run: () => import("./init.ts") },
   test: { about: "runs the policy tests in test/policies", run: () => import("./test-policies.ts") },
   migrate: { about: "applies migrations; commits, uncommits, resets", run: () => import("./migrate.ts") },
+  branch: { about: "creates, lists and drops branches of the database", run: () => import("./branch.ts") },
   user: { about: "adds, disables and enables users, and assigns their roles", run: () => import("./user.ts") },
   keys: { about: "prints the deployment's keys; creates, lists and revokes others", run: () => import("./keys.ts") },
   provider: {

@@ -1,0 +1,129 @@
+import pg from "pg";
+import { branchDatabase, withDatabase } from "#config";
+import { recreateDatabase } from "#migrate";
+import { withClient } from "#postgres/client";
+import { copyDatabaseAttributes, copySchema } from "./archive/copy-schema.ts";
+import type { PostgresUrls } from "./served-postgres.ts";
+
+type Branch = { readonly name: string; readonly bytes: number; readonly sessions: number };
+
+/** How the rows were copied: by the file system, by Postgres, by one session that reads them, or not. */
+type BranchCopy = "cloned" | "copied" | "read" | "without rows";
+
+/** The comment of the database of a branch; others are never dropped. */
+function markOf(database: string): string {
+  return `A branch of the database ${database}.`;
+}
+
+/** Postgres cuts longer names. */
+const MAX_NAME_BYTES = 63;
+const OBJECT_IN_USE = "55006";
+const INSUFFICIENT_PRIVILEGE = "42501";
+
+export function listBranches({ migrate }: PostgresUrls, database: string): Promise<Branch[]> {
+  return withClient(migrate.rootUrl, async (client) => {
+    const { rows } = await client.query<Branch & { database: string }>(
+      `select datname as database, pg_catalog.pg_database_size(oid)::pg_catalog.float8 as bytes, (
+         select pg_catalog.count(*)::pg_catalog.int4 from pg_catalog.pg_stat_activity where datid = d.oid) as sessions
+       from pg_catalog.pg_database d where pg_catalog.shobj_description(oid, 'pg_database') = $1 order by 1`,
+      [markOf(database)],
+    );
+    const prefix = branchDatabase(database, "").length;
+    return rows.map(({ database: name, bytes, sessions }) => ({ name: name.slice(prefix), bytes, sessions }));
+  });
+}
+
+type BranchOptions = { readonly schemaOnly: boolean };
+
+/** Creates the branch as a copy of the database, in which nothing is sent or scheduled. */
+export async function createBranch(
+  { directUrl, migrate: { rootUrl } }: PostgresUrls,
+  name: string,
+  { schemaOnly }: BranchOptions,
+): Promise<BranchCopy> {
+  const database = await databaseOf(directUrl);
+  const target = branchDatabase(database, name);
+  const targetUrl = withDatabase(directUrl, () => target);
+  return withClient(rootUrl, async (root) => {
+    const { rowCount } = await root.query("select from pg_catalog.pg_database where datname = $1", [target]);
+    if (rowCount) throw new Error(`There is a database ${target} already.`);
+    if (Buffer.byteLength(target) > MAX_NAME_BYTES)
+      throw new Error(`Choose a shorter name: ${target} has more than ${MAX_NAME_BYTES} bytes.`);
+    const copy = schemaOnly ? null : await copyFiles(root, database, target);
+    try {
+      if (copy === null) {
+        await recreateDatabase(targetUrl, rootUrl);
+        await copySchema(directUrl, targetUrl, { withRows: !schemaOnly });
+      } else await copyDatabaseAttributes(directUrl, targetUrl);
+      await withClient(targetUrl, silence);
+      await root.query(`comment on database ${pg.escapeIdentifier(target)} is ${pg.escapeLiteral(markOf(database))}`);
+    } catch (error) {
+      await root.query(`drop database if exists ${pg.escapeIdentifier(target)} with (force)`);
+      throw error;
+    }
+    return copy ?? (schemaOnly ? "without rows" : "read");
+  });
+}
+
+/** Null if other sessions use the database, which Postgres does not copy then. */
+async function copyFiles(root: pg.ClientBase, database: string, target: string): Promise<BranchCopy | null> {
+  const create = `create database ${pg.escapeIdentifier(target)} template ${pg.escapeIdentifier(database)}`;
+  try {
+    if (await clones(root)) {
+      const cloned = await root.query(`${create} strategy file_copy`).then(
+        () => true,
+        (error: pg.DatabaseError) => (error.code === OBJECT_IN_USE ? Promise.reject(error) : false),
+      );
+      if (cloned) return "cloned";
+    }
+    await root.query(create);
+    return "copied";
+  } catch (error) {
+    const { code, message } = error as pg.DatabaseError;
+    if (code === OBJECT_IN_USE) return null;
+    if (code === INSUFFICIENT_PRIVILEGE)
+      throw new Error(`${message}. Allow the owner to create databases: alter role … createdb.`, { cause: error });
+    throw error;
+  }
+}
+
+/** Since Postgres 18. Whether the file system can is only known when it is tried. */
+function clones(root: pg.ClientBase): Promise<boolean> {
+  return root.query("set file_copy_method = clone").then(
+    () => true,
+    () => false,
+  );
+}
+
+/** What waits in the queue would be done twice, and schedules and webhooks reach others. */
+const SILENCE = [
+  ["content_service.tasks", "delete from content_service.tasks"],
+  ["content_service.webhook_deliveries", "delete from content_service.webhook_deliveries"],
+  ["api.schedules", "update api.schedules set is_enabled = false"],
+  ["api.webhooks", "update api.webhooks set is_enabled = false"],
+] as const;
+
+async function silence(client: pg.ClientBase): Promise<void> {
+  for (const [table, sql] of SILENCE) {
+    const { rowCount } = await client.query("select where pg_catalog.to_regclass($1) is not null", [table]);
+    if (rowCount) await client.query(sql);
+  }
+}
+
+export async function dropBranch(postgres: PostgresUrls, name: string): Promise<void> {
+  const database = await databaseOf(postgres.directUrl);
+  const branches = await listBranches(postgres, database);
+  const branch = branches.find((each) => each.name === name);
+  if (!branch) throw new Error(`There is no branch "${name}".`);
+  if (branch.sessions > 0)
+    throw new Error(`The branch "${name}" is used by ${branch.sessions} sessions. End them first.`);
+  const target = branchDatabase(database, name);
+  await withClient(postgres.migrate.rootUrl, (root) => root.query(`drop database ${pg.escapeIdentifier(target)}`));
+}
+
+export function databaseOf(url: string): Promise<string> {
+  return withClient(url, async (client) => {
+    const { rows } = await client.query<{ name: string }>("select pg_catalog.current_database() as name");
+    return rows[0]!.name;
+  });
+}

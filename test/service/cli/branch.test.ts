@@ -1,0 +1,86 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { withClient } from "../../../postgres/client/with-client.ts";
+import { cloneDatabase, type TestDatabase, urlOf } from "../../database.ts";
+import { serve } from "../../serve.ts";
+import { runCommand } from "./run-command.ts";
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await cloneDatabase("platform");
+  await rows(
+    database.name,
+    `create table public.notes (id int primary key, text text); insert into public.notes values (1, 'first');
+     grant select on public.notes to anon;
+     create function public.nightly() returns void language sql as 'select';
+     grant execute on function public.nightly to service_role;
+     insert into api.schedules (name, cron, function, role) values ('hourly', '@hourly', 'public.nightly', 'service_role');
+     alter database ${database.name} set "app.note" = 'kept'`,
+  );
+});
+afterAll(async () => {
+  for (const name of ["likes", "empty", "busy"])
+    await rows("postgres", `drop database if exists ${database.name}_branch_${name} with (force)`);
+  await database.drop();
+});
+
+function rows(name: string, sql: string): Promise<Record<string, unknown>[]> {
+  return withClient(urlOf("postgres", name), async (client) => (await client.query(sql)).rows ?? []);
+}
+
+const branch = (...words: string[]) =>
+  runCommand("branch", words, database, { ROOT_DATABASE_URL: urlOf("postgres", "postgres") });
+
+test("is a copy of the database that is served on its own", async () => {
+  const created = await branch("create", "likes");
+  expect([created.stdout, created.stderr]).toEqual([
+    expect.stringMatching(/^Created the branch likes \((cloned|copied)\)/),
+    "",
+  ]);
+  const copy = `${database.name}_branch_likes`;
+  expect(await rows(copy, "select is_enabled from api.schedules")).toEqual([{ is_enabled: false }]);
+  expect(await rows(copy, "select current_setting('app.note') as note")).toEqual([{ note: "kept" }]);
+  expect(
+    await rows(copy, "select has_database_privilege('authenticator', current_database(), 'connect') as may"),
+  ).toEqual(
+    await rows(database.name, "select has_database_privilege('authenticator', current_database(), 'connect') as may"),
+  );
+
+  const service = await serve(database, { BRANCH: "likes", BASE_SCHEMA: "platform", REST_REQUIRE_APIKEY: "false" });
+  try {
+    await rows(copy, "insert into public.notes values (2, 'second')");
+    const response = await fetch(`${service.url}/rest/v1/notes?select=id&order=id`);
+    expect(await response.json()).toEqual([{ id: 1 }, { id: 2 }]);
+    expect((await branch("drop", "likes")).stderr).toContain('The branch "likes" is used by');
+  } finally {
+    await service.stop();
+  }
+  expect(await rows(database.name, "select id from public.notes")).toEqual([{ id: 1 }]);
+});
+
+test("can be without rows, but knows the applied migrations", async () => {
+  expect((await branch("create", "empty", "--schema-only")).stdout).toContain("(without rows)");
+  expect(await rows(`${database.name}_branch_empty`, "select * from public.notes")).toEqual([]);
+  const status = await runCommand("migrate", ["status"], database, { BRANCH: "empty", BASE_SCHEMA: "platform" });
+  expect(status.stdout).toMatch(/^All \d+ migrations are applied/);
+});
+
+test("is read by a session while others use the database", async () => {
+  await withClient(database.ownerUrl, async (client) => {
+    await client.query("select 1");
+    expect((await branch("create", "busy")).stdout).toContain("(read)");
+  });
+  expect(await rows(`${database.name}_branch_busy`, "select * from public.notes")).toEqual([{ id: 1, text: "first" }]);
+});
+
+test("is listed and dropped, and no other database is", async () => {
+  expect((await branch("list")).stdout).toMatch(/^branch +size +sessions\nbusy +\d+ MiB +0\nempty .*\nlikes /);
+  expect(await branch("drop", "busy")).toMatchObject({ stdout: "Dropped the branch busy.\n", code: 0 });
+  await rows("postgres", `create database ${database.name}_branch_busy`);
+  expect(await branch("drop", "busy")).toMatchObject({
+    stderr: expect.stringContaining('There is no branch "busy"'),
+    code: 1,
+  });
+  expect((await branch("create", "Not a name")).code).toBe(1);
+  expect((await branch("create")).code).toBe(2);
+  expect((await branch("create", "likes")).stderr).toContain("already");
+});
