@@ -13,28 +13,41 @@ const UUID = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i;
 
 /** Whether neither the old nor the new row meets the filter. In doubt it is false. */
 export function isExcluded(change: RowChange, { column, values }: EqualityFilter): boolean {
-  const { kind, relation } = change;
-  if (kind === "TRUNCATE") return false;
-  const at = relation.columns.findIndex(({ name }) => name === column);
-  const found = relation.columns[at];
-  if (!found) return false;
-  const wanted = values.map((value) => comparableText(value, found.typeName));
-  if (wanted.includes(null)) return false;
-  const misses = (row: ReplicatedRow | null): boolean => {
-    const cell = row?.[at];
-    if (cell === undefined) return false;
-    return cell === null || !wanted.includes(comparableText(cell, found.typeName));
-  };
-  if (kind === "INSERT") return misses(change.new);
-  if (kind === "DELETE") return found.isIdentity && misses(change.old);
-  // Without an old row in the log, no column of the identity has changed.
-  if (change.old === null) return found.isIdentity && misses(change.new);
-  return found.isIdentity && misses(change.old) && misses(change.new);
+  const texts = comparableTexts(change, column);
+  if (texts === null) return false;
+  const wanted = values.map(toComparableText);
+  return !wanted.includes(null) && !texts.some((text) => wanted.includes(text));
 }
 
-/** Equal for values that are equal, and only for those; null for types where the text does not tell. */
-function comparableText(value: string, type: string): string | null {
-  if (INTEGERS.has(type)) return INTEGER.test(value) ? String(BigInt(value.replace(/^\+/, ""))) : null;
-  if (type === "uuid") return UUID.test(value) ? value.toLowerCase() : null;
-  return null;
+/** Equal for values of integers and of UUIDs that are equal, and only for those; null for other texts. */
+export function toComparableText(value: string): string | null {
+  if (INTEGER.test(value)) return String(BigInt(value.replace(/^\+/, "")));
+  return UUID.test(value) ? value.toLowerCase() : null;
+}
+
+/** The values of a column in the old and in the new row; null if they are not known, or their texts do not tell whether they are equal. */
+export function comparableTexts(change: RowChange, column: string): readonly string[] | null {
+  const { kind, relation } = change;
+  if (kind === "TRUNCATE") return null;
+  const at = relation.columns.findIndex(({ name }) => name === column);
+  const found = relation.columns[at];
+  if (!found || !(INTEGERS.has(found.typeName) || found.typeName === "uuid")) return null;
+  const rows = completeRows(change, found.isIdentity);
+  if (rows === null) return null;
+  const texts: string[] = [];
+  for (const row of rows) {
+    const cell = row[at];
+    if (cell === undefined) return null;
+    if (cell !== null) texts.push(toComparableText(cell)!);
+  }
+  return texts;
+}
+
+/** Null if the log has not all values that the column had. */
+function completeRows(change: RowChange, isIdentity: boolean): readonly ReplicatedRow[] | null {
+  if (change.kind === "INSERT") return [change.new!];
+  if (!isIdentity) return null;
+  if (change.kind === "DELETE") return change.old ? [change.old] : null;
+  // Without an old row in the log, no column of the identity has changed.
+  return change.old ? [change.old, change.new!] : [change.new!];
 }

@@ -6,14 +6,10 @@ import type {
   ReplicatedRelation,
   RowChange,
 } from "../changes.ts";
-import { isExcluded } from "./affected-rows.ts";
-import type { LiveSubscriber } from "./live-subscriber.ts";
-import type { SharedResult } from "./shared-result.ts";
+import { type LiveQueryResult, RelationResults } from "./relation-results.ts";
 
 /** The prefix of the message that the database writes to the stream with each change of definitions. */
 const SCHEMA_CHANGED_PREFIX = "schema";
-
-export type LiveQueryResult = SharedResult<LiveSubscriber>;
 
 /** A query that is being opened: which relations have changed since. */
 export type OpeningQuery = { readonly changed: Set<number> };
@@ -35,7 +31,7 @@ type MarkEvents = {
 /** Finds the results that a commit affects, by the relations that they depend on. */
 export class ChangeMarks implements ChangeFollower {
   readonly #events: MarkEvents;
-  readonly #resultsByRelation = new Map<number, Set<LiveQueryResult>>();
+  readonly #resultsByRelation = new Map<number, RelationResults>();
   readonly #openings = new Set<OpeningQuery>();
   #affected = new Set<LiveQueryResult>();
   /** The last commit of the stream that was of interest. */
@@ -57,8 +53,8 @@ export class ChangeMarks implements ChangeFollower {
   }
 
   add(result: LiveQueryResult): void {
-    for (const { oid } of result.dependencies.relations) {
-      const results = this.#resultsByRelation.get(oid) ?? new Set();
+    for (const oid of relationsOf(result)) {
+      const results = this.#resultsByRelation.get(oid) ?? new RelationResults(oid);
       results.add(result);
       this.#resultsByRelation.set(oid, results);
     }
@@ -66,10 +62,10 @@ export class ChangeMarks implements ChangeFollower {
 
   remove(result: LiveQueryResult): void {
     this.#affected.delete(result);
-    for (const { oid } of result.dependencies.relations) {
+    for (const oid of relationsOf(result)) {
       const results = this.#resultsByRelation.get(oid);
-      results?.delete(result);
-      if (results?.size === 0) this.#resultsByRelation.delete(oid);
+      results?.remove(result);
+      if (results?.isEmpty) this.#resultsByRelation.delete(oid);
     }
   }
 
@@ -84,8 +80,7 @@ export class ChangeMarks implements ChangeFollower {
   change(change: RowChange): void {
     const { oid } = change.relation;
     for (const { changed } of this.#openings) changed.add(oid);
-    for (const result of this.#resultsByRelation.get(oid) ?? [])
-      if (!this.#affected.has(result) && isAffected(result, change)) this.#affected.add(result);
+    for (const result of this.#resultsByRelation.get(oid)?.affectedBy(change) ?? []) this.#affected.add(result);
   }
 
   commit(transaction: CommittedTransaction): void {
@@ -107,9 +102,6 @@ export class ChangeMarks implements ChangeFollower {
   }
 }
 
-function isAffected({ filters, dependencies }: LiveQueryResult, change: RowChange): boolean {
-  const { oid } = change.relation;
-  const isReadOnce = dependencies.relations.some((relation) => relation.oid === oid && relation.isReadOnce);
-  if (!isReadOnce) return true;
-  return !filters.some((filter) => filter.relation === oid && isExcluded(change, filter));
+function relationsOf({ dependencies }: LiveQueryResult): ReadonlySet<number> {
+  return new Set(dependencies.relations.map(({ oid }) => oid));
 }

@@ -5,7 +5,7 @@ import { ApiError, unavailable } from "#runtime";
 import type { Logger } from "#runtime/log";
 import type { ChangeSubscription, CommittedTransaction, ReplicationStream } from "../changes.ts";
 import { type AwaitVisible, makeAwaitVisible } from "../transaction-visibility.ts";
-import { ChangeMarks, type LiveQueryResult, type MarkedResults } from "./change-marks.ts";
+import { ChangeMarks, type MarkedResults } from "./change-marks.ts";
 import { DependencyCache } from "./dependency-cache.ts";
 import {
   type LiveEvent,
@@ -16,6 +16,7 @@ import {
 } from "./live-subscriber.ts";
 import { claimsKey } from "./policy-dependencies.ts";
 import { type QueryDependencies, readFingerprint } from "./query-dependencies.ts";
+import type { LiveQueryResult } from "./relation-results.ts";
 import { RunningTransactions } from "./running-transactions.ts";
 import { SharedResult } from "./shared-result.ts";
 

@@ -1,0 +1,60 @@
+import { expect, test } from "vitest";
+import type { RowChange } from "../../../live/changes.ts";
+import { type LiveQueryResult, RelationResults } from "../../../live/queries/relation-results.ts";
+import { SharedResult } from "../../../live/queries/shared-result.ts";
+
+const RELATION = 7;
+
+function resultOf(key: string, column: string | null, values: readonly string[], isReadOnce = true): LiveQueryResult {
+  const dependencies = {
+    relations: [{ oid: RELATION, isReadOnce }],
+    claims: new Set<string>(),
+    readsRequest: false,
+    obstacles: [],
+    deciding: { relations: [], functions: [] },
+    fingerprint: "",
+  };
+  return new SharedResult(key, dependencies, column === null ? [] : [{ relation: RELATION, column, values }]);
+}
+
+const COLUMNS = [
+  { name: "list", typeName: "int4", isIdentity: true },
+  { name: "place", typeName: "int4", isIdentity: false },
+  { name: "name", typeName: "text", isIdentity: false },
+];
+
+function changeOf(kind: string, before: readonly string[] | null, after: readonly string[] | null): RowChange {
+  return { kind, relation: { oid: RELATION, columns: COLUMNS }, old: before, new: after } as unknown as RowChange;
+}
+
+const results = new RelationResults(RELATION);
+const ALL = [
+  resultOf("every row", null, []),
+  resultOf("list 1", "list", ["1"]),
+  resultOf("lists 1 and 2", "list", ["+1", "002"]),
+  resultOf("list 3, read twice", "list", ["3"], false),
+  resultOf("place 5", "place", ["5"]),
+  resultOf("named a", "name", ["a"]),
+];
+for (const result of ALL) results.add(result);
+
+const affected = (...change: Parameters<typeof changeOf>) =>
+  [...new Set(results.affectedBy(changeOf(...change)))].map(({ key }) => key).sort();
+const ALWAYS = ["every row", "list 3, read twice", "named a"];
+
+test.each([
+  ["an insert", "INSERT", null, ["1", "9", "b"], ["list 1", "lists 1 and 2"]],
+  ["an insert that no filter lets through", "INSERT", null, ["9", "9", "b"], []],
+  ["an insert by another column", "INSERT", null, ["9", "5", "b"], ["place 5"]],
+  ["an update that moves a row", "UPDATE", ["2", "9", "b"], ["1", "9", "b"], ["list 1", "lists 1 and 2", "place 5"]],
+  ["an update without the old row", "UPDATE", null, ["2", "9", "b"], ["lists 1 and 2", "place 5"]],
+  ["a delete", "DELETE", ["2", "9", "b"], null, ["lists 1 and 2", "place 5"]],
+  ["truncate", "TRUNCATE", null, null, ["list 1", "lists 1 and 2", "place 5"]],
+])("%s affects the results whose filters the rows may meet", (_what, kind, before, after, found) => {
+  expect(affected(kind, before, after)).toEqual([...ALWAYS, ...found].sort());
+});
+
+test("nothing stays of results that were removed, also twice", () => {
+  for (const result of [...ALL, ...ALL]) results.remove(result);
+  expect([results.isEmpty, affected("TRUNCATE", null, null)]).toEqual([true, []]);
+});
