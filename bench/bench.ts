@@ -17,6 +17,7 @@ const BENCHES: Readonly<Record<string, () => Promise<{ readonly bench: Bench }>>
   users: () => import("./users.ts"),
   graphql: () => import("./graphql.ts"),
   realtime: () => import("./realtime.ts"),
+  live: () => import("./live.ts"),
   batch: () => import("./batch.ts"),
   mcp: () => import("./mcp.ts"),
   pool: () => import("./pool.ts"),
@@ -48,6 +49,7 @@ const USAGE = `npm run bench -- [NAME…] [--rounds 5] [--seconds 1] [--json FIL
   without a name: ${BY_DEFAULT.join(", ")}
   --markdown docs/benchmarks.md also draws docs/${CHART}
   chart: draws it again from the recorded figures, without measuring
+  live: 1,000 live queries of as many callers: from an update to the client, changes a second, memory of each
   batch: inserts in a batch beside the same as single requests
   mcp: calls of tools beside the same requests of the table interface
   pool: short reads beside many connections, slow statements and a locked table

@@ -1,0 +1,131 @@
+// Live queries of distinct callers under a policy: from an update to the client whose result it changes.
+
+import { setTimeout as sleep } from "node:timers/promises";
+import pg from "pg";
+import { startOurs } from "./comparison/ours.ts";
+import type { Bench } from "./kind.ts";
+import { LiveClients } from "./live/live-clients.ts";
+import { residentMebibytes } from "./resident-memory.ts";
+import { startScratch } from "./scratch.ts";
+
+const QUERIES = 1_000;
+const ROWS_OF_LIST = 10;
+const CHANGES_PER_SECOND = 500;
+const TARGET = { p50: 10, p99: 50, changesPerSecond: 6_000 };
+const WRITERS = 8;
+/** How long all clients may take to be up to date. */
+const LONGEST_WAIT_MS = 60_000;
+
+const SCHEMA = `
+  create role anon;
+  create role authenticated;
+  create role authenticator login noinherit;
+  grant anon, authenticated to authenticator;
+  create schema auth;
+  grant usage on schema auth to anon, authenticated;
+  create function auth.jwt() returns jsonb language sql stable
+    return nullif(current_setting('request.jwt.claims', true), '')::jsonb;
+  create table lists (id int primary key, owner text not null, name text not null);
+  create table tasks (list int references lists, id int, title text not null, primary key (list, id));
+  alter table lists enable row level security;
+  alter table tasks enable row level security;
+  create policy own on lists for select using (owner = (select auth.jwt() ->> 'sub'));
+  create policy of_list on tasks for select using (exists (select from lists l where l.id = list));
+  grant select on lists, tasks to authenticated;
+  insert into lists select n, n::text, 'List ' || n from generate_series(0, ${QUERIES - 1}) n;
+  insert into tasks select l.id, n, '-' from lists l, generate_series(1, ${ROWS_OF_LIST}) n;
+  create publication supabase_realtime for table lists, tasks`;
+
+const UPDATE = "update tasks set title = $1 where list = $2 and id = 1";
+const pathOf = (list: number) => `/rest/v1/tasks?select=id,title,lists(name)&list=eq.${list}&order=id`;
+
+export const bench: Bench = async ({ rounds, seconds, print }) => {
+  await using scratch = await startScratch(SCHEMA);
+  const server = await startOurs(scratch, scratch.url("authenticator"));
+  const clients = new LiveClients();
+  const writers = new pg.Pool({ connectionString: scratch.url("postgres"), max: WRITERS });
+  try {
+    const before = await residentMebibytes(server.pid);
+    await clients.join(server.base, QUERIES, pathOf);
+    const after = await residentMebibytes(server.pid);
+    const kibibytesEach = before === null || after === null ? null : ((after - before) * 1024) / QUERIES;
+    print(`live: ${QUERIES} queries with a join, of ${QUERIES} callers under a policy that reads another table`);
+    print(`  memory: ${kibibytesEach?.toFixed(0)} KiB each`);
+    const { p50, p99 } = await measureDelays(clients, writers, rounds * seconds);
+    print(
+      `  ${CHANGES_PER_SECOND} changes/s, update to client: p50 ${p50.toFixed(1)} ms (target ${TARGET.p50}), p99 ${p99.toFixed(1)} ms (target ${TARGET.p99})`,
+    );
+    const changesPerSecond = await measureRate(clients, writers, rounds * seconds);
+    print(`  sustained: ${Math.round(changesPerSecond)} changes/s (target ${TARGET.changesPerSecond})`);
+    return { queries: QUERIES, kibibytesEach, p50, p99, changesPerSecond };
+  } finally {
+    clients.close();
+    await writers.end();
+    await server.stop();
+  }
+};
+
+/** From the start of each update to the arrival of its value, or of a later one. */
+async function measureDelays(clients: LiveClients, writers: pg.Pool, seconds: number) {
+  const arrivals = new Arrivals(clients);
+  const startedAt = performance.now();
+  const total = CHANGES_PER_SECOND * seconds;
+  for (let number = 1; number <= total; ) {
+    const due = Math.min(total, ((performance.now() - startedAt) / 1_000) * CHANGES_PER_SECOND);
+    for (; number <= due; number++) void arrivals.write(writers, number);
+    await sleep(2);
+  }
+  await arrivals.settled();
+  const delays = arrivals.delays.toSorted((one, other) => one - other);
+  return { p50: delays[delays.length >> 1]!, p99: delays[Math.floor(delays.length * 0.99)]! };
+}
+
+/** Changes until all clients have the last value of their rows, in that time. */
+async function measureRate(clients: LiveClients, writers: pg.Pool, seconds: number): Promise<number> {
+  const arrivals = new Arrivals(clients);
+  const startedAt = performance.now();
+  let written = 0;
+  await Promise.all(
+    Array.from({ length: WRITERS }, async () => {
+      while (performance.now() - startedAt < seconds * 1_000) await arrivals.write(writers, ++written);
+    }),
+  );
+  await arrivals.settled();
+  return written / ((performance.now() - startedAt) / 1_000);
+}
+
+/** What was written to the row of each client, and has not arrived. */
+class Arrivals {
+  readonly delays: number[] = [];
+  readonly #waiting: Map<number, number>[] = Array.from({ length: QUERIES }, () => new Map());
+  #left = 0;
+
+  constructor(clients: LiveClients) {
+    clients.onNumber = (number, client) => this.#arrived(number, client);
+  }
+
+  async write(writers: pg.Pool, number: number): Promise<void> {
+    // Neighbours in time are changes of different results.
+    const list = (number * 7_919) % QUERIES;
+    this.#waiting[list]!.set(number, performance.now());
+    this.#left++;
+    await writers.query({ name: "update", text: UPDATE, values: [`n${number}`, list] });
+  }
+
+  async settled(): Promise<void> {
+    const end = performance.now() + LONGEST_WAIT_MS;
+    while (this.#left > 0) {
+      if (performance.now() > end) throw new Error(`${this.#left} changes have not arrived`);
+      await sleep(1);
+    }
+  }
+
+  #arrived(number: number, client: number): void {
+    for (const [earlier, startedAt] of this.#waiting[client]!) {
+      if (earlier > number) break;
+      this.#waiting[client]!.delete(earlier);
+      this.delays.push(performance.now() - startedAt);
+      this.#left--;
+    }
+  }
+}
