@@ -1,14 +1,11 @@
-import type pg from "pg";
-import { collectFiles, type FileStore } from "#files";
-import type { AsOwner } from "#postgres/database";
-
 // Gateways that share a file store are killed at random moments of uploads, moves and deletes, while contents are collected.
-
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { makeFolderStore, makeS3Store } from "#files";
+import type pg from "pg";
+import { collectFiles, type FileStore, makeFolderStore, makeS3Store } from "#files";
+import type { AsOwner } from "#postgres/database";
 import { startGateway } from "./failover/gateway.ts";
 import { type FaultySystem, startFaultySystem } from "./faults/system.ts";
 import { freePort } from "./free-port.ts";

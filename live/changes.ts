@@ -44,7 +44,7 @@ export type ReplicationStatistics = {
   readonly retainedBytes: number | null;
 };
 
-export type ReplicationLag = { readonly bytes: number; readonly seconds: number };
+type ReplicationLag = { readonly bytes: number; readonly seconds: number };
 
 /**
  * Called in commit order, one transaction after another: `begin`, its changes and messages, `commit`. A returned promise

@@ -18,7 +18,7 @@ import { type ReplicationHandler, ReplicationSession, type ReplicationSessionOpt
 import type { ReplicationSlot } from "./replication-slots.ts";
 import { type StreamHistory, validUntil } from "./stream-history.ts";
 
-export type WalReaderOptions = {
+type WalReaderOptions = {
   readonly session: ReplicationSessionOptions;
   readonly followers: Followers;
   readonly log: Pick<Logger, "info" | "warn">;

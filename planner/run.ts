@@ -22,7 +22,7 @@ import { isByKey } from "./query/build-update.ts";
 /** Larger responses are not buffered a second time. */
 const MAX_BUFFERED_BYTES = 2 * 2 ** 20;
 
-export type StatementRunOptions = {
+type StatementRunOptions = {
   /** Whether the transaction is rolled back in any case. */
   readonly rollback: boolean;
   /** Null for the database's default; others require an explicit BEGIN. */

@@ -12,7 +12,7 @@ import { type LiveQueryResult, RelationResults } from "./relation-results.ts";
 const SCHEMA_CHANGED_PREFIX = "schema";
 
 /** A query that is being opened: which relations have changed since. */
-export type OpeningQuery = { readonly changed: Set<number> };
+type OpeningQuery = { readonly changed: Set<number> };
 
 export type MarkedResults = {
   readonly results: ReadonlySet<LiveQueryResult>;

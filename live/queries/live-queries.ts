@@ -22,7 +22,7 @@ import { SharedResult } from "./shared-result.ts";
 
 export type { LiveEvent, LiveResult, LiveSource, LiveSubscription };
 
-export const LIVE_LIMITS = {
+const LIVE_LIMITS = {
   ofCaller: 100,
   all: 10_000,
   /** Callers without an account cost nothing: they leave room for the others. */

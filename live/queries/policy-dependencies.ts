@@ -173,7 +173,7 @@ export type PolicyDependency =
       readonly isSameForAll: boolean;
     };
 
-export type FunctionDependency = {
+type FunctionDependency = {
   readonly kind: "function";
   /** As conditions call it. */
   readonly name: string;

@@ -3,7 +3,7 @@ import type { AsOwner, Statement } from "#postgres/database";
 import { findClaims, IS_IMMUTABLE_C, type PolicyClaims, type PolicyDependency } from "./policy-dependencies.ts";
 
 /** A relation that a query reads, directly or through views, functions and policies. */
-export type ReadRelation = {
+type ReadRelation = {
   readonly oid: number;
   /** Whether only the query itself reads it, once: rows that its filter excludes then change nothing. */
   readonly isReadOnce: boolean;
@@ -23,7 +23,7 @@ export type QueryDependencies = {
   readonly fingerprint: string;
 };
 
-export type DecidingObjects = { readonly relations: readonly number[]; readonly functions: readonly number[] };
+type DecidingObjects = { readonly relations: readonly number[]; readonly functions: readonly number[] };
 
 type StatementToRead = Pick<Statement, "text"> & { readonly role: string; readonly searchPath: string };
 

@@ -19,7 +19,7 @@ const MAX_VERSIONS = 8;
 const MAX_VERSION_BYTES = 4 * 2 ** 20;
 
 /** Who reads a result. */
-export type ResultReader = { wake(): void };
+type ResultReader = { wake(): void };
 
 /** One query for one audience: its result, which all subscribers of the audience share. */
 export class SharedResult<Reader extends ResultReader> {

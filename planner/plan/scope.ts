@@ -127,7 +127,7 @@ export function planField({ name, path }: FieldReference, scope: SelectScope): V
 }
 
 /** The value for clients: a domain may have a cast to JSON. */
-export function planOutput(field: FieldReference, scope: SelectScope, catalog: Catalog): ValueExpression {
+function planOutput(field: FieldReference, scope: SelectScope, catalog: Catalog): ValueExpression {
   const value = planField(field, scope);
   const by = field.path.length === 0 ? findRepresentation(catalog, sqlTypeOfField(field.name, scope), "json") : null;
   return by === null ? value : { kind: "represented", by, of: value };

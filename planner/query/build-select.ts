@@ -125,7 +125,7 @@ function buildReorderedSelect(selection: SelectPlan): Sql {
 }
 
 /** All rows, without order and range. */
-export function buildUnorderedSelect(selection: SelectPlan): Sql {
+function buildUnorderedSelect(selection: SelectPlan): Sql {
   const { source, alias, outputs, spreads } = selection;
   const list = outputs.map((output) => sql` ${outputClause(output, alias)}`);
   const lateral = join(

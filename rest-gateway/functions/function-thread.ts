@@ -9,13 +9,13 @@ import { bootFailed, idleTimeout, workerFailed, workerLimit } from "./functions-
 import type { FunctionSource } from "./functions-folder.ts";
 import type { LogLevel, ThreadData, ThreadOrder, ThreadReport } from "./thread/messages.ts";
 
-export type ThreadLimits = {
+type ThreadLimits = {
   readonly memoryMegabytes: number;
   readonly timeoutSeconds: number;
   readonly cpuSeconds: number;
 };
 
-export type ThreadOptions = {
+type ThreadOptions = {
   readonly source: FunctionSource;
   readonly environment: Readonly<Record<string, string>>;
   readonly limits: ThreadLimits;

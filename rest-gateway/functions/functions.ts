@@ -34,7 +34,7 @@ type FunctionsSettings = Pick<
   "functions" | "functionsDir" | "functionsMemory" | "functionsTimeout" | "functionsCpu" | "nodeEnv"
 >;
 
-export type FunctionsOptions = {
+type FunctionsOptions = {
   readonly config: FunctionsSettings;
   /** `SUPABASE_URL` and the like, when a thread starts. */
   readonly environment: () => Readonly<Record<string, string>>;

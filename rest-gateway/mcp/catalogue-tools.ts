@@ -7,7 +7,7 @@ import { checkTexts, routineArguments, rowSchemasOf } from "./tool-schemas.ts";
 import { type TableVerb, verbsOf } from "./verbs.ts";
 
 /** What a generic tool answers from the catalogue, or the tool of a table or function that it stands for. */
-export type GenericCall =
+type GenericCall =
   | { readonly kind: "answer"; readonly answer: object }
   | { readonly kind: "operation"; readonly operation: ToolOperation; readonly given: JsonObject };
 

@@ -3,7 +3,7 @@ import { isJsonObject, type JsonObject } from "#runtime/json";
 import type { ToolResult } from "./call-tool.ts";
 
 /** A call that needs nothing of the SDK: one message, a known version, no progress. */
-export type ShortCall = {
+type ShortCall = {
   readonly id: string | number;
   readonly name: string;
   readonly given: JsonObject;

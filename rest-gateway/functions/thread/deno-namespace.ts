@@ -2,7 +2,7 @@ import { once } from "node:events";
 import fs from "node:fs";
 import { inspect } from "node:util";
 
-export type ServeInfo = { readonly remoteAddr: { transport: "tcp"; hostname: string; port: number } };
+type ServeInfo = { readonly remoteAddr: { transport: "tcp"; hostname: string; port: number } };
 export type ServeHandler = (request: Request, info: ServeInfo) => Response | Promise<Response>;
 type ServeOptions = {
   readonly handler?: ServeHandler;

@@ -1,7 +1,7 @@
 import type { ImportMap } from "./messages.ts";
 
 /** A specifier that Node can resolve, a module without content, or why it is refused. */
-export type ImportTarget =
+type ImportTarget =
   | { readonly kind: "module"; readonly specifier: string; readonly parent: string | null }
   | { readonly kind: "empty" }
   | { readonly kind: "refused"; readonly reason: string };

@@ -6,7 +6,7 @@ import type { ClientStore, OAuthClient } from "./client-store.ts";
 import { OAuthError } from "./oauth-error.ts";
 
 /** Finds a client by its id, whose document is read if the id is an address. */
-export type FindClient = (id: string) => Promise<OAuthClient | null>;
+type FindClient = (id: string) => Promise<OAuthClient | null>;
 
 type FetchDocument = ReturnType<typeof makeSafeFetch>;
 
