@@ -1,4 +1,5 @@
 // Gateways that share a file store are killed at random moments of uploads, moves and deletes, while contents are collected.
+
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -25,8 +25,8 @@ export type { LiveEvent, LiveResult, LiveSource, LiveSubscription };
 const LIVE_LIMITS = {
   ofCaller: 100,
   all: 10_000,
-  /** Callers without an account cost nothing: they leave room for the others. */
-  ofStrangers: 5_000,
+  /** Such callers cost nothing: they leave room for the others. */
+  withoutAccount: 5_000,
   resultBytes: 2 ** 20,
   allBytes: 128 * 2 ** 20,
   firstRunMs: 3_000,
@@ -114,11 +114,11 @@ export class LiveQueries {
   }
 
   #refuseTooMany({ quotaKey, caller }: LiveSource): void {
-    const { ofCaller, all, ofStrangers, allBytes } = LIVE_LIMITS;
+    const { ofCaller, all, withoutAccount, allBytes } = LIVE_LIMITS;
     if ((this.#openOfCaller.get(quotaKey) ?? 0) >= ofCaller) throw tooManyQueries(ofCaller, "a caller");
     const bytes = this.#results.values().reduce((sum, result) => sum + result.bytes, 0);
     if (this.#isClosed) throw unavailable("The service stops: connect again.");
-    const isFull = this.#subscribers.size >= (isStranger(caller) ? ofStrangers : all);
+    const isFull = this.#subscribers.size >= (hasAccount(caller) ? all : withoutAccount);
     if (isFull || bytes > allBytes) throw tooManyQueries(all, "the service");
   }
 
@@ -356,8 +356,8 @@ export class LiveQueries {
   }
 }
 
-function isStranger({ kind, claims }: Caller): boolean {
-  return kind !== "key" && (typeof claims.sub !== "string" || claims.is_anonymous === true);
+function hasAccount({ kind, claims }: Caller): boolean {
+  return kind === "key" || (typeof claims.sub === "string" && claims.is_anonymous !== true);
 }
 
 function refuseUnfit({ text }: LiveResult, { obstacles }: QueryDependencies, milliseconds: number): void {

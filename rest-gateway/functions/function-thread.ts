@@ -228,13 +228,13 @@ export class FunctionThread {
     if (this.#isMeasuring) return;
     this.#isMeasuring = true;
     try {
-      this.#judge(await this.#worker.getHeapStatistics(), await this.#worker.cpuUsage());
+      this.#checkUsage(await this.#worker.getHeapStatistics(), await this.#worker.cpuUsage());
     } finally {
       this.#isMeasuring = false;
     }
   }
 
-  #judge(heap: HeapInfo, cpu: NodeJS.CpuUsage): void {
+  #checkUsage(heap: HeapInfo, cpu: NodeJS.CpuUsage): void {
     if (this.#reason !== null) return;
     const { memoryMegabytes, cpuSeconds } = this.#options.limits;
     const used = cpu.user + cpu.system;

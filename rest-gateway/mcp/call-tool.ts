@@ -62,9 +62,9 @@ export async function callTool(operation: ToolOperation, given: JsonObject, call
   }
 }
 
-type TableAnswer = { readonly body: string; readonly range: string };
+type TableResult = { readonly body: string; readonly range: string };
 
-async function runRequest(parts: TableRequestParts, call: ToolCall): Promise<TableAnswer> {
+async function runRequest(parts: TableRequestParts, call: ToolCall): Promise<TableResult> {
   const { status, headers, body } = await call.runTableRequest(toTableRequest(parts, call), call.caller);
   const text = await readText(body, call.config.mcpMaxBytes);
   if (status >= 400) throw new ArgumentError(text);
@@ -123,7 +123,7 @@ function tooLarge(maxBytes: number): ArgumentError {
 }
 
 /** `{"rows": […], "next_offset": 50}`, or with the count of changed rows. */
-function rowsText({ body, range }: TableAnswer, isRead: boolean, { rawQuery }: TableRequestParts): string {
+function rowsText({ body, range }: TableResult, isRead: boolean, { rawQuery }: TableRequestParts): string {
   const rows = body === "" ? "[]" : body;
   const [, first = "", last = "", total = ""] = /^(?:(\d+)-(\d+)|\*)\/(\d+|\*)$/.exec(range) ?? [];
   const count = last === "" ? 0 : Number(last) - Number(first) + 1;

@@ -21,7 +21,7 @@ import {
 } from "./tool-schemas.ts";
 import { ANNOTATIONS, type TableVerb, verbsOf } from "./verbs.ts";
 
-const LONGEST = 64;
+const MAX_NAME_LENGTH = 64;
 
 /** Names that all clients accept: letters, digits, `_` and `-`, at most 64. Names that would be equal differ at their end. */
 class ToolNames {
@@ -29,8 +29,8 @@ class ToolNames {
 
   add(wanted: string): string {
     const plain = wanted.replaceAll(/[^A-Za-z0-9_-]/g, "_");
-    const isExact = plain === wanted && plain.length <= LONGEST && !this.#used.has(plain);
-    const name = isExact ? plain : `${plain.slice(0, LONGEST - 9)}_${hashOf(wanted)}`;
+    const isExact = plain === wanted && plain.length <= MAX_NAME_LENGTH && !this.#used.has(plain);
+    const name = isExact ? plain : `${plain.slice(0, MAX_NAME_LENGTH - 9)}_${hashOf(wanted)}`;
     this.#used.add(name);
     return name;
   }
@@ -41,7 +41,7 @@ function hashOf(text: string): string {
 }
 
 /** With more, models choose badly and the list fills their context: then tools take the table as an argument. */
-const MOST_TOOLS = 60;
+const MAX_TOOLS = 60;
 
 type ToolContext = { readonly catalog: Catalog; readonly grants: McpGrants; readonly maxRows: number };
 
@@ -52,7 +52,7 @@ export function makeTools(schemas: readonly McpSchema[], context: ToolContext): 
       tables.reduce((verbs, visible) => verbs + verbsOf(visible, context.grants).length, sum) + routines.length,
     0,
   );
-  const tools = count > MOST_TOOLS ? genericTools(context) : specificTools(schemas, context);
+  const tools = count > MAX_TOOLS ? genericTools(context) : specificTools(schemas, context);
   const byName = tools.toSorted((one, other) => (one.description.name < other.description.name ? -1 : 1));
   return new Map(byName.map((tool) => [tool.description.name, tool]));
 }
