@@ -73,7 +73,7 @@ export const LONG_TESTS: readonly LongTests[] = [
       "test/http/load-shedding.test.ts",
       "test/jobs/queue/{cron-times,job-runner,schedules}.test.ts",
       "test/jobs/webhooks/dispatcher.test.ts",
-      "test/journeys/{account-addresses,hostile-schema,large-answers,managed-owner,sign-in,supabase-application,supabase-auth}.test.ts",
+      "test/journeys/{account-addresses,hostile-commands,hostile-schema,large-answers,managed-owner,sign-in,supabase-application,supabase-auth}.test.ts",
       "test/journeys/{realtime-changes,realtime-channels,realtime-resume}.test.ts",
       "test/live/{resume,server}.test.ts",
       "test/operations/admin/{access-routes,migration,running-routes,session-routes}.test.ts",

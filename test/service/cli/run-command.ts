@@ -8,6 +8,8 @@ import { SECRET } from "../../secret.ts";
 
 export type CommandResult = { readonly stdout: string; readonly stderr: string; readonly code: number };
 
+const MAX_OUTPUT = 2 ** 26;
+
 /** A command as a person runs it, on that database. */
 export function runCommand(
   name: string,
@@ -27,7 +29,7 @@ export function runCommandWith(
 ): Promise<CommandResult> {
   const line = [join(REPOSITORY, `service/cli/${name}.ts`), ...words];
   const env = { PATH: process.env.PATH, NODE_COMPILE_CACHE: COMPILE_CACHE, MIGRATIONS_DIR: NO_PROJECT, ...settings };
-  return promisify(execFile)(process.execPath, line, { cwd: REPOSITORY, env }).then(
+  return promisify(execFile)(process.execPath, line, { cwd: REPOSITORY, env, maxBuffer: MAX_OUTPUT }).then(
     ({ stdout, stderr }) => ({ stdout, stderr, code: 0 }),
     (error) => error as CommandResult,
   );

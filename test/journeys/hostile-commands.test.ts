@@ -1,0 +1,52 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type pg from "pg";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { cloneDatabase, type TestDatabase } from "../database.ts";
+import { connect } from "../db/callers.ts";
+import { createHostileSchema, hostileCalls } from "../hostile-schema.ts";
+import { runCommand } from "../service/cli/run-command.ts";
+
+let database: TestDatabase;
+let owner: pg.Client;
+let folder: string;
+
+beforeAll(async () => {
+  [database, folder] = [await cloneDatabase("content"), await mkdtemp(join(tmpdir(), "hostile-commands-"))];
+  owner = await connect(database.ownerUrl);
+  await owner.query("insert into public.users (name, email) values ('Ada', 'ada@example.org')");
+  await createHostileSchema(owner);
+  await owner.end();
+});
+afterAll(async () => {
+  await database.drop();
+  await rm(folder, { recursive: true });
+});
+
+/** graphile-migrate's first statement, before which it has no search path of its own. */
+const FIRST_OF_GRAPHILE_MIGRATE = "type text wrote as postgres: select pg_catalog.set_config($1::text,";
+
+test("commands call nothing of a schema that comes before Postgres's own on the search path", async () => {
+  const file = join(folder, "backup.gz");
+  const commands = [
+    ["migrate", [], 0],
+    ["migrate", ["status"], 0],
+    ["doctor", [], expect.any(Number)],
+    ["backup", [file], 0],
+    ["restore", ["--check", file], 0],
+    // The database is not empty.
+    ["restore", [file], 1],
+  ] as const;
+  for (const [name, words, expected] of commands) {
+    const { stderr, code } = await runCommand(name, words, database);
+    expect([name, words, code, stderr]).toEqual([name, words, expected, expect.not.stringContaining("hostile:")]);
+  }
+  owner = await connect(database.ownerUrl);
+  const calls = await hostileCalls(owner);
+  await owner.end();
+  const others = calls.filter(
+    (call) => !call.startsWith(FIRST_OF_GRAPHILE_MIGRATE) && !call.includes(".note(text) called"),
+  );
+  expect(others).toEqual([]);
+});
