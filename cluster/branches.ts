@@ -8,7 +8,7 @@ import type { PostgresUrls } from "./served-postgres.ts";
 type Branch = { readonly name: string; readonly bytes: number; readonly sessions: number };
 
 /** How the rows were copied: by the file system, by Postgres, by one session that reads them, or not. */
-type BranchCopy = "cloned" | "copied" | "read" | "without rows";
+type BranchCopy = "copied by the file system" | "copied" | "read" | "without rows";
 
 /** The comment of the database of a branch; others are never dropped. */
 function markOf(database: string): string {
@@ -70,11 +70,11 @@ async function copyFiles(root: pg.ClientBase, database: string, target: string):
   const create = `create database ${pg.escapeIdentifier(target)} template ${pg.escapeIdentifier(database)}`;
   try {
     if (await clones(root)) {
-      const cloned = await root.query(`${create} strategy file_copy`).then(
+      const isCopied = await root.query(`${create} strategy file_copy`).then(
         () => true,
         (error: pg.DatabaseError) => (error.code === OBJECT_IN_USE ? Promise.reject(error) : false),
       );
-      if (cloned) return "cloned";
+      if (isCopied) return "copied by the file system";
     }
     await root.query(create);
     return "copied";

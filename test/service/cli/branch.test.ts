@@ -33,7 +33,7 @@ const branch = (...words: string[]) =>
 test("is a copy of the database that is served on its own", async () => {
   const created = await branch("create", "likes");
   expect([created.stdout, created.stderr]).toEqual([
-    expect.stringMatching(/^Created the branch likes \((cloned|copied)\)/),
+    expect.stringMatching(/^Created the branch likes \(copied( by the file system)?\)/),
     "",
   ]);
   const copy = `${database.name}_branch_likes`;
