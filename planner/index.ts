@@ -17,6 +17,7 @@ export {
   type JsonPathStep,
   type JsonValueSpans,
   type NestedRows,
+  type NestedUpdate,
   type OperatorQuantifier,
   type OrderTerm,
   operandName,
@@ -49,7 +50,7 @@ export {
 } from "./plan/find-target.ts";
 export { cursorNotPossible, orderNotTotal } from "./plan/keyset-page.ts";
 export { type CallPlan, notOneRow, type Plan, type ReadPlan, type WritePlan } from "./plan/plan.ts";
-export type { NestedInsert } from "./plan/plan-nested.ts";
+export type { NestedStep } from "./plan/plan-nested.ts";
 export { findRepresentation } from "./plan/scope.ts";
 export type { LegacyTarget } from "./plan/select-tree.ts";
 export {

@@ -219,9 +219,16 @@ export type NestedRows = {
   readonly isList: boolean;
   /** The keys of the top-level rows to use; null: all. */
   readonly columns: readonly string[] | null;
+  /** Changes existing rows by their keys, instead of inserting all. */
+  readonly update?: NestedUpdate;
   /** The relations of keys that the interface has already looked up, by key. */
   readonly relations?: ReadonlyMap<string, Relationship>;
 };
+
+/** `upsert` inserts rows that do not exist, and `replace` also removes those that are not in the payload. */
+export type NestedUpdate =
+  | { readonly kind: "update" | "upsert" }
+  | { readonly kind: "replace"; readonly removes: "delete" | "unlink" };
 
 export type UpdateIntent = WriteIntentBase & {
   readonly kind: "update";
@@ -231,6 +238,8 @@ export type UpdateIntent = WriteIntentBase & {
   readonly key?: readonly string[];
   /** The columns that the payload has operators for. */
   readonly operators?: readonly ColumnOperators[];
+  /** The values of the row that the conditions find, and of rows of related tables in it, instead of the payload. */
+  readonly nested?: NestedRows | undefined;
   /** A payload without columns changes nothing; with this it returns the rows that the caller may update, otherwise none. */
   readonly returnsUnchangedRows?: true;
 };

@@ -5,7 +5,8 @@ import { ApiError } from "#runtime";
 import { isJsonObject, type JsonObject, parseJsonExactly } from "#runtime/json";
 import type { UpdateIntent } from "./intent.ts";
 import { joinPath } from "./plan/nested-rows.ts";
-import type { NestedInsert } from "./plan/plan-nested.ts";
+import { keyMismatch, type NestedInsertPlan } from "./plan/plan.ts";
+import type { NestedStep } from "./plan/plan-nested.ts";
 import { NESTED_GUARD } from "./query/build-nested.ts";
 
 /** `Key (id, code)=(1, a) already exists.`, `Failing row contains (id, code) = (1, a).`, in any language. */
@@ -35,15 +36,15 @@ export function nestedPathOf(error: unknown): string | null {
 }
 
 /** The error of a nested insert, of which the statement with the index `failed` (null: the commit) has failed. `nestedPathOf` returns the path of an error of Postgres. */
-export function explainNestedError(error: unknown, inserts: readonly NestedInsert[], failed: number | null): unknown {
+export function explainNestedError(error: unknown, steps: readonly NestedStep[], failed: number | null): unknown {
   if (!(error instanceof pg.DatabaseError) || error instanceof PrecedingStatementError) return error;
   // A deferred constraint.
-  const ofTable = inserts.filter(({ table }) => table.schema === error.schema && table.name === error.table);
-  const insert = failed === null ? (ofTable.length === 1 ? ofTable[0] : undefined) : inserts[failed];
-  if (!insert) return error;
+  const ofTable = steps.filter(({ table }) => table.schema === error.schema && table.name === error.table);
+  const step = failed === null ? (ofTable.length === 1 ? ofTable[0] : undefined) : steps[failed];
+  if (!step) return error;
   const guard = NESTED_GUARD.exec(error.message)?.groups;
-  if (error.code === "42704" && guard) return guardError(guard, insert);
-  return withPath(error, insert);
+  if (error.code === "42704" && guard) return guardError(guard, step);
+  return step.rows.length > 0 ? withPath(error, step) : error;
 }
 
 function withPath(error: pg.DatabaseError, sent: SentRows): unknown {
@@ -72,9 +73,22 @@ function parseRecords(text: string): readonly JsonObject[] {
   }
 }
 
-function guardError({ problem, row, column }: Readonly<Record<string, string>>, insert: NestedInsert): ApiError {
-  const { table, rows, plan } = insert;
+function guardError({ problem, row, column }: Readonly<Record<string, string>>, step: NestedStep): ApiError {
+  const { table, rows, plan } = step;
   switch (problem) {
+    case "parent":
+      return notOneParent(table.name, Number(row));
+    case "refused":
+      return new ApiError("forbidden", "42501", `A row of '${table.name}' may not be changed`, {
+        details: { path: rows.length > 0 ? pathOf(rows, null) : "" },
+        hint: "Policies do not permit it, or a trigger has dropped the change. Nothing was changed.",
+      });
+    case "missing":
+      if ("where" in plan && plan.where.length > 0) return keyMismatch();
+      return new ApiError("notFound", "PGRST187", `A row of '${table.name}' was not found by its key`, {
+        details: { path: pathOf([rows[Number(row) - 1]!], null) },
+        hint: "It does not exist, is not visible, or belongs to another row. Nothing was changed.",
+      });
     case "dropped":
       return new ApiError(
         "conflict",
@@ -86,14 +100,14 @@ function guardError({ problem, row, column }: Readonly<Record<string, string>>, 
         },
       );
     case "null": {
-      const { name } = plan.saved.columns[Number(column)]!;
+      const { name } = (plan as NestedInsertPlan).saved.columns[Number(column)]!;
       return new ApiError("conflict", "PGRST195", `An inserted row of '${table.name}' has no '${name}'`, {
         details: { path: pathOf(rows, name) },
         hint: "Other rows refer to this column, or the response is read by it. Nothing was changed.",
       });
     }
     default: {
-      const { name } = plan.columns[Number(column)]!;
+      const { name } = (plan as NestedInsertPlan).columns[Number(column)]!;
       return new ApiError("invalid", "PGRST196", `The value of '${name}' is not that of the related row`, {
         details: { path: pathOf([rows[Number(row) - 1]!], name) },
         hint: "Leave it out: it is taken from the related row.",
@@ -102,8 +116,20 @@ function guardError({ problem, row, column }: Readonly<Record<string, string>>, 
   }
 }
 
-type Row = NestedInsert["rows"][number];
-type SentRows = Pick<NestedInsert, "table" | "rows">;
+function notOneParent(table: string, rows: number): ApiError {
+  return new ApiError(
+    rows === 0 ? "notFound" : "invalid",
+    "PGRST185",
+    `A nested update changes one row of '${table}'`,
+    {
+      details: `The filters find ${rows} rows.`,
+      hint: "Filter by the primary key. Nothing was changed.",
+    },
+  );
+}
+
+type Row = NestedStep["rows"][number];
+type SentRows = Pick<NestedStep, "table" | "rows">;
 type Failed = { readonly rows: readonly Row[]; readonly column: string | null };
 
 /** The rows that the error may concern, by the values in it, and the column. */

@@ -21,12 +21,14 @@ import { bindValues, bindValuesInSteps, listOperations } from "./plan/bind-param
 import { isObjectText } from "./plan/find-target.ts";
 import { type Plan, type PlanOptions, type StreamedPlan, toProbePlan, toStreamedPlan } from "./plan/plan.ts";
 import { planCall } from "./plan/plan-call.ts";
-import { type NestedInsert, type NestedInsertIntent, planNestedInsert } from "./plan/plan-nested.ts";
+import { type NestedInsertIntent, type NestedStep, planNestedInsert } from "./plan/plan-nested.ts";
+import { type NestedUpdateIntent, planNestedUpdate } from "./plan/plan-nested-update.ts";
 import { planRead } from "./plan/plan-read.ts";
 import { planWrite } from "./plan/plan-write.ts";
 import type { LegacyTarget } from "./plan/select-tree.ts";
 import type { PlanContext } from "./plan/selection-context.ts";
 import { buildNestedInsert } from "./query/build-nested.ts";
+import { buildNestedChange } from "./query/build-nested-change.ts";
 import { buildEstimateQuery, buildQuery, buildRowsQuery } from "./query/build-query.ts";
 import type { StatementTemplate } from "./query/sql.ts";
 
@@ -48,10 +50,10 @@ export type PlannedRequest = {
   readonly nested: NestedStatements | null;
 };
 
-/** The statements of a nested insert, and what they insert. */
+/** The statements of a nested insert or update, and what they write. */
 export type NestedStatements = {
   readonly statements: readonly Statement[];
-  readonly inserts: readonly NestedInsert[];
+  readonly steps: readonly NestedStep[];
 };
 
 type PlannedStream = {
@@ -119,11 +121,11 @@ export function makeRequestPlanner(options: PlannerOptions, hits?: CacheHits): P
   const [ofAnonymous, ofOthers] = [makeCache(), makeCache()];
   let cachedFor: Catalog | null = null;
   // A request may be planned several times: for its key, its transaction and itself.
-  const planNested = memoizePerObject((intent: NestedInsertIntent, ...rest: [ResponseOptions, Catalog, string]) =>
+  const planNested = memoizePerObject((intent: NestedIntent, ...rest: [ResponseOptions, Catalog, string]) =>
     planNestedRequest(intent, rest[0], rest[1], { ...options, role: rest[2] }),
   );
   return (intent, response, catalog, role) => {
-    if (isNestedInsert(intent)) return planNested(intent, response, catalog, role);
+    if (isNested(intent)) return planNested(intent, response, catalog, role);
     if (catalog !== cachedFor) {
       ofAnonymous.clear();
       ofOthers.clear();
@@ -159,13 +161,19 @@ function buildTemplates(plan: Plan, { count }: Intent, { neverStreams, maxRows }
   };
 }
 
-function isNestedInsert(intent: Intent): intent is NestedInsertIntent {
-  return intent.kind === "insert" && intent.nested !== undefined;
+type NestedIntent = NestedInsertIntent | NestedUpdateIntent;
+
+function isNested(intent: Intent): intent is NestedIntent {
+  return (intent.kind === "insert" || intent.kind === "update") && intent.nested !== undefined;
 }
 
-/** The statements of a nested insert depend on which rows contain which, so their plan is not cached. */
+function isNestedUpdate(intent: NestedIntent): intent is NestedUpdateIntent {
+  return intent.nested.update !== undefined;
+}
+
+/** The statements depend on which rows contain which, so their plan is not cached. */
 function planNestedRequest(
-  intent: NestedInsertIntent,
+  intent: NestedIntent,
   response: ResponseOptions,
   catalog: Catalog,
   options: PlanOptions,
@@ -173,12 +181,14 @@ function planNestedRequest(
   // The key is not needed, but names that Postgres does not support are refused.
   statementShapeKey(intent, response);
   const context = makePlanContext(intent, catalog, options);
-  const { inserts, response: plan } = planNestedInsert(intent, response, context, options);
-  const statements = inserts.map((insert) => {
-    const { text, parameters } = buildNestedInsert(insert.plan);
-    return { text, values: parameters.map(() => insert.payload) };
+  const { steps, response: plan } = isNestedUpdate(intent)
+    ? planNestedUpdate(intent, response, context, options)
+    : planNestedInsert(intent, response, context, options);
+  const statements = steps.map(({ plan: step, payload }) => {
+    const { text, parameters } = step.kind === "insert rows" ? buildNestedInsert(step) : buildNestedChange(step);
+    return { text, values: bindValues(parameters, { ...intent, payload: { ...intent.payload, json: payload } }) };
   });
-  return { plan, template: buildQuery(plan), stream: null, estimate: null, nested: { statements, inserts } };
+  return { plan, template: buildQuery(plan), stream: null, estimate: null, nested: { statements, steps } };
 }
 
 /** The query stage: the statement's text is known, its values come from the intent. */

@@ -101,7 +101,7 @@ export function explainGroupError(
 ): unknown {
   const known = guardError(error);
   if (known) return known;
-  if (nested) return explainNestedError(error, nested.inserts, failed);
+  if (nested) return explainNestedError(error, nested.steps, failed);
   if (plan.kind !== "write" || plan.change.kind !== "update" || intent.kind !== "update") return error;
   return isByKey(plan.change) ? explainUpdateError(error, intent, plan.table) : error;
 }

@@ -4,7 +4,7 @@ import {
   explainNestedError,
   type InsertIntent,
   makeRequestPlanner,
-  type NestedInsert,
+  type NestedStep,
   type ResponseOptions,
   type SelectItem,
 } from "#planner";
@@ -22,7 +22,7 @@ import { type CallerDatabase, type InsertNested, toPgText } from "./pg-client.ts
 
 /** The statements that insert a row with its related rows, and what they insert. */
 type NestedWrite = {
-  readonly inserts: readonly NestedInsert[];
+  readonly steps: readonly NestedStep[];
   /** One for each of them, and one that keeps the row's key for the statement that reads the row. */
   readonly statements: readonly Statement[];
 };
@@ -62,15 +62,15 @@ function makeNestedWritePlanner(catalog: () => Catalog): (row: RowInput, role: s
     }
     const { setting, columns } = response.change.saved;
     const positions = keyOf(row.table)!.map((column) => columns.findIndex(({ name }) => name === column));
-    const { inserts, statements } = nested;
-    return { inserts, statements: [...statements, keepKey(setting, positions)] };
+    const { steps, statements } = nested;
+    return { steps, statements: [...statements, keepKey(setting, positions)] };
   };
 }
 
 async function runNestedWrite(
   database: Pick<CallerDatabase, "runTogether">,
   context: StatementContext,
-  { inserts, statements }: NestedWrite,
+  { steps, statements }: NestedWrite,
   statement: Statement,
   options: SharedRunOptions,
 ): Promise<StatementResult> {
@@ -78,7 +78,7 @@ async function runNestedWrite(
     const results = await database.runTogether(context, [...statements, statement], options);
     return results.at(-1)!;
   } catch (error) {
-    throw explainNestedError(error, inserts, failedStatementOf(error));
+    throw explainNestedError(error, steps, failedStatementOf(error));
   }
 }
 

@@ -21,7 +21,7 @@ export type NestedTable = {
   readonly columns: Set<string>;
 };
 
-type InsertableRelationship = Exclude<Relationship, { readonly kind: "computed" }>;
+export type InsertableRelationship = Exclude<Relationship, { readonly kind: "computed" }>;
 export type NestedRelation = { readonly relationship: InsertableRelationship; readonly rows: NestedTable };
 
 export type NestedRow = {
@@ -34,6 +34,8 @@ export type NestedRow = {
   readonly references: Map<NestedRelation, number>;
   /** The columns of foreign keys whose related row is null. */
   readonly nulls: Set<string>;
+  /** The relations that the row has keys for, also with empty lists. */
+  readonly named: Map<string, InsertableRelationship>;
 };
 
 type NestedRowsContext = {
@@ -57,6 +59,31 @@ export function readNestedRows(nested: NestedRows, table: CatalogTable, context:
 /** Whether the row that contains the other refers to it, so that the other is inserted first. */
 export function isReferenced(relationship: InsertableRelationship): boolean {
   return relationship.kind !== "many-to-many" && relationship.keyAt === "source";
+}
+
+/** Some of the rows, with the rows in them. */
+export function takeRows(from: NestedTable, indexes: readonly number[]): NestedTable {
+  const places = new Map(indexes.map((old, index) => [old, index]));
+  const rows = indexes.map((old) => ({ ...from.rows[old]!, references: new Map<NestedRelation, number>() }));
+  const relations = new Map<string, NestedRelation>();
+  for (const [key, relation] of from.relations) {
+    const isBelow = !isReferenced(relation.relationship);
+    const referenced = new Set(indexes.flatMap((old) => from.rows[old]!.references.get(relation) ?? []));
+    const taken = [...relation.rows.rows.keys()].filter((index) =>
+      isBelow ? places.has(relation.rows.rows[index]!.parent!) : referenced.has(index),
+    );
+    if (taken.length === 0) continue;
+    const below = takeRows(relation.rows, taken);
+    const placed = isBelow ? below.rows.map((row) => ({ ...row, parent: places.get(row.parent!)! })) : below.rows;
+    const placesBelow = new Map(taken.map((old, index) => [old, index]));
+    const kept = { relationship: relation.relationship, rows: { ...below, rows: placed } };
+    relations.set(key, kept);
+    indexes.forEach((old, index) => {
+      const reference = from.rows[old]!.references.get(relation);
+      if (reference !== undefined) rows[index]!.references.set(kept, placesBelow.get(reference)!);
+    });
+  }
+  return { table: from.table, rows, relations, columns: new Set(rows.flatMap(({ values }) => [...values.keys()])) };
 }
 
 export function joinPath(path: string, key: string | number): string {
@@ -93,7 +120,7 @@ class NestedRowReader {
     if (this.#rows > MAX_ROWS) throw tooLarge(`A nested insert may have at most ${MAX_ROWS} rows`);
     if (level > MAX_LEVELS) throw tooLarge(`A nested insert may have at most ${MAX_LEVELS} levels`, path);
     const values = new Map<string, unknown>();
-    const row: NestedRow = { path, values, parent, references: new Map(), nulls: new Set() };
+    const row: NestedRow = { path, values, parent, references: new Map(), nulls: new Set(), named: new Map() };
     const index = into.rows.push(row) - 1;
     const names = level === 1 ? this.#nested.columns : null;
     for (const [key, value] of Object.entries(record)) {
@@ -127,6 +154,7 @@ class NestedRowReader {
     const path = joinPath(row.path, key);
     const relationship = into.relations.get(key)?.relationship ?? this.#findRelationship(into.table, key, path);
     const records = relatedRecords(relationship, value, path);
+    row.named.set(key, relationship);
     if (isReferenced(relationship) && records.length === 0) this.#addNulls(into, row, relationship);
     if (records.length === 0) return;
     const relation = this.#relation(into, key, relationship);
@@ -215,6 +243,6 @@ function keysMustMatch(path: string): ApiError {
   });
 }
 
-function tooLarge(message: string, path?: string): ApiError {
+export function tooLarge(message: string, path?: string): ApiError {
   return new ApiError("invalid", "PGRST102", message, path === undefined ? {} : { details: { path } });
 }

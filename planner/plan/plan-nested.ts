@@ -5,6 +5,7 @@ import { findTable } from "./find-target.ts";
 import { isReferenced, type NestedRelation, type NestedRow, type NestedTable, readNestedRows } from "./nested-rows.ts";
 import { operatorSchemaOf } from "./operator-schema.ts";
 import type {
+  NestedChangePlan,
   NestedColumn,
   NestedInsertPlan,
   PlanOptions,
@@ -18,14 +19,25 @@ import { makeUnusedNames, planMissingValue, planRecordColumn, recordsAlias, unbo
 import type { PlanContext } from "./selection-context.ts";
 
 /** A nested insert: the statements that insert rows, in their order, and the one that reads the response. */
-type NestedPlan = { readonly inserts: readonly NestedInsert[]; readonly response: WritePlan };
+export type NestedPlan = { readonly steps: readonly NestedStep[]; readonly response: WritePlan };
 
-export type NestedInsert = {
-  readonly plan: NestedInsertPlan;
+/** A statement of a nested write, and the rows of the payload that it concerns. */
+export type NestedStep = {
+  readonly plan: NestedInsertPlan | NestedChangePlan;
   readonly table: CatalogTable;
   readonly rows: readonly Pick<NestedRow, "path" | "values">[];
   /** JSON: the rows, with the numbers of the rows that they refer to. */
   readonly payload: Buffer;
+};
+
+/** Statements of which it is not known yet what the following ones need from their rows. */
+export type StepDraft = { toSteps(): readonly NestedStep[] };
+
+/** Rows that the following statements may refer to. */
+export type RowSaver = {
+  /** Saves a column, which may not be null. */
+  require(name: string): void;
+  readonly saved: SavedRows;
 };
 
 export type NestedInsertIntent = InsertIntent & { readonly nested: NestedRows };
@@ -56,7 +68,7 @@ export function planNestedInsert(
     read: isRead ? "by key" : "as saved",
     columns,
   };
-  return { inserts: planner.inserts.map((insert) => insert.toInsert()), response: { ...written, change } };
+  return { steps: planner.drafts.flatMap((draft) => draft.toSteps()), response: { ...written, change } };
 }
 
 /** Without a key the rows are returned as they were inserted. */
@@ -66,22 +78,24 @@ function returnedColumns({ result: { wholeRow, names } }: WritePlan, table: Cata
   throw notPossible(`'${table.name}' has no primary key, so '${computed}' cannot be read after a nested insert.`);
 }
 
-function notPossible(details: string): ApiError {
+export function notPossible(details: string): ApiError {
   return new ApiError("invalid", "PGRST127", "Feature not implemented", { details });
 }
 
 /** A row that contains the rows of a statement, or the same for the other side of a junction. */
-type LinkSource = {
-  readonly insert: InsertDraft;
+export type LinkSource = {
+  readonly insert: RowSaver;
   /** `source` is the column of the rows to insert. */
   readonly columns: readonly ColumnPair[];
   pointerOf(row: NestedRow, index: number): number | null;
 };
 
-class NestedPlanner {
-  readonly inserts: InsertDraft[] = [];
+export class NestedPlanner {
+  /** In the order of their statements. */
+  readonly drafts: StepDraft[] = [];
   readonly #context: PlanContext;
   readonly #missingAsDefault: boolean;
+  #settings = 0;
 
   constructor(context: PlanContext, missingAsDefault: boolean) {
     this.#context = context;
@@ -115,6 +129,7 @@ class NestedPlanner {
       values: new Map(),
       references: new Map(),
       nulls: new Set<string>(),
+      named: new Map(),
     }));
     this.#add({ table, rows: junctionRows, relations: new Map(), columns: new Set() }, [
       {
@@ -131,7 +146,7 @@ class NestedPlanner {
   }
 
   #add(rows: NestedTable, links: readonly LinkSource[]): InsertDraft {
-    const setting = `planner.nested_${this.inserts.length + 1}`;
+    const setting = this.nextSetting();
     const insert = new InsertDraft({
       rows,
       links,
@@ -139,8 +154,14 @@ class NestedPlanner {
       context: this.#context,
       missingAsDefault: this.#missingAsDefault,
     });
-    this.inserts.push(insert);
+    this.drafts.push(insert);
     return insert;
+  }
+
+  /** An unused name for saved rows. */
+  nextSetting(): string {
+    this.#settings += 1;
+    return `planner.nested_${this.#settings}`;
   }
 }
 
@@ -159,7 +180,7 @@ type DraftParts = {
 };
 
 /** A statement of which it is not known yet what the following ones need from its rows. */
-class InsertDraft {
+class InsertDraft implements StepDraft, RowSaver {
   readonly #parts: DraftParts;
   readonly #saved = new Set<string>();
   readonly #required = new Set<string>();
@@ -188,7 +209,7 @@ class InsertDraft {
     return { setting, columns };
   }
 
-  toInsert(): NestedInsert {
+  toSteps(): readonly NestedStep[] {
     const { rows, links } = this.#parts;
     const { schema, name } = rows.table;
     const unusedName = makeUnusedNames(rows.table);
@@ -213,6 +234,7 @@ class InsertDraft {
       ]),
     );
     const plan: NestedInsertPlan = {
+      kind: "insert rows",
       table: { schema, name },
       records: { alias: recordsAlias(rows.table), isArray: true, byColumn: false, columns: records },
       ordinal,
@@ -221,7 +243,7 @@ class InsertDraft {
       saved: this.saved,
       required: [...this.#required],
     };
-    return { plan, table: rows.table, rows: rows.rows, payload: Buffer.from(JSON.stringify(payload)) };
+    return [{ plan, table: rows.table, rows: rows.rows, payload: Buffer.from(JSON.stringify(payload)) }];
   }
 
   #planColumns(links: readonly LinkedRows[], unusedName: (name: string) => string): DraftColumn[] {
@@ -291,6 +313,6 @@ type DraftColumn = {
   readonly confirmed: { readonly record: RecordColumn; valueOf(row: number): unknown } | null;
 };
 
-function toPositionColumn(name: string): RecordColumn {
+export function toPositionColumn(name: string): RecordColumn {
   return { name, sqlType: "integer", element: null, reader: null, missingValue: null };
 }

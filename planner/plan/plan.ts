@@ -139,6 +139,7 @@ type SavedColumn = {
 
 /** One statement of a nested insert: it inserts the rows of one relation. */
 export type NestedInsertPlan = {
+  readonly kind: "insert rows";
   readonly table: QualifiedName;
   /** The payload: the values of columns, and in further columns the number of the row and of the rows it belongs to. */
   readonly records: RecordsPlan;
@@ -149,6 +150,48 @@ export type NestedInsertPlan = {
   readonly saved: SavedRows;
   /** The saved columns that may not be null, since other rows refer to them. */
   readonly required: readonly string[];
+};
+
+/** One statement of a nested update. */
+export type NestedChangePlan = NestedRowsPlan &
+  (
+    | { readonly kind: "update rows"; readonly set: readonly MatchedColumn[] }
+    | { readonly kind: "insert missing rows"; readonly set: readonly MatchedColumn[] }
+    /** Fails if a row does not exist. */
+    | { readonly kind: "save rows"; readonly saved: SavedRows }
+    /** Updates the one row that the conditions find, and saves it. */
+    | {
+        readonly kind: "update parent";
+        readonly set: readonly MatchedColumn[];
+        readonly conditions: readonly WherePredicate[];
+        readonly saved: SavedRows;
+      }
+    /** Removes rows of these parents that are not among the records; `columns` refer to the parent, and `matches` to the record. */
+    | {
+        readonly kind: "remove rows";
+        readonly by: "delete" | "unlink";
+        readonly parents: readonly number[];
+        readonly columns: readonly MatchedColumn[];
+      }
+  );
+
+type NestedRowsPlan = {
+  readonly table: QualifiedName;
+  readonly records: RecordsPlan;
+  readonly ordinal: string;
+  readonly links: readonly RowLink[];
+  /** The columns by which rows of the table are those of the payload. */
+  readonly matches: readonly MatchedColumn[];
+  /** Conditions on the records. */
+  readonly where: readonly WherePredicate[];
+};
+
+/** A column and its value: that of the first linked row that exists, or that of the record column of the same name. */
+export type MatchedColumn = {
+  readonly name: string;
+  readonly sqlType: string;
+  readonly operatorSchema: string | null;
+  readonly sources: readonly { readonly link: RowLink; readonly column: string }[];
 };
 
 /** Refers to rows that were inserted before, by their number in a column of the payload. */

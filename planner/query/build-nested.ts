@@ -1,4 +1,13 @@
-import type { ChangePlan, KeptColumns, LinkedValue, NestedColumn, NestedInsertPlan, SavedRows } from "../plan/plan.ts";
+import type { QualifiedName } from "#catalog";
+import type {
+  ChangePlan,
+  KeptColumns,
+  LinkedValue,
+  NestedColumn,
+  NestedInsertPlan,
+  RowLink,
+  SavedRows,
+} from "../plan/plan.ts";
 import { buildDefault, keptColumns, PAYLOAD_JSON, recordsFromItem } from "./build-write.ts";
 import {
   catalogSql,
@@ -18,8 +27,9 @@ import {
 const WRITTEN_CTE = sql`"written"`;
 const EQUALS = sql`=`;
 
-/** What fails a nested insert; Postgres repeats it in the message (see `guardColumn`). */
-export const NESTED_GUARD = /planner\.nested (?<problem>dropped|null|differs) (?<row>\d+)(?: (?<column>\d+))?/;
+/** What fails a nested insert or update; Postgres repeats it in the message (see `guardColumn`). */
+export const NESTED_GUARD =
+  /planner\.nested (?<problem>dropped|null|differs|missing|refused|parent) (?<row>\d+)(?: (?<column>\d+))?/;
 
 /** Inserts rows in the order of the payload, which is that in which RETURNING has them, and saves their keys. */
 export function buildNestedInsert(plan: NestedInsertPlan): StatementTemplate {
@@ -28,25 +38,37 @@ export function buildNestedInsert(plan: NestedInsertPlan): StatementTemplate {
   const into = names.length > 0 ? sql` (${join(names, ", ")})` : NOTHING;
   const values = columns.map((column, index) => sql` ${columnValue(column, index, plan)}`);
   const joins = links.map((link) => {
-    const isLinked = sql`${identifier(link.alias, "row")} = ${identifier(records.alias, link.pointer)}`;
-    return sql` left join ${savedFromItem(link.saved)} as ${identifier(link.alias)} on ${isLinked}`;
+    const isLinked = sql`${identifier(link.alias, SAVED_NAMES.row)} = ${identifier(records.alias, link.pointer)}`;
+    return sql` left join ${linkedRows(link)} on ${isLinked}`;
   });
   const from = sql`from ${recordsFromItem(records)}${join(joins, "")}`;
   const rows = sql`select${join(values, ",")} ${from} order by ${identifier(records.alias, ordinal)}`;
-  const keys = saved.columns.map(
-    ({ name }, index) => sql`${identifier(table.name, name)}::pg_catalog.text as ${keyName(index)}`,
-  );
+  const keys = saved.columns.map((column, index) => savedColumn(table, column, index));
   const returning = keys.length > 0 ? join(keys, ", ") : sql`1`;
   const insert = sql`insert into ${qualifiedIdentifier(table)}${into} ${rows} returning ${returning}`;
-  const key = sql`pg_catalog.json_build_array(${join(
-    saved.columns.map((_, index) => keyName(index)),
-    ", ",
-  )})`;
-  const save = sql`pg_catalog.set_config(${literal(saved.setting)}, coalesce(pg_catalog.json_agg(${key}), '[]')::pg_catalog.text, true)`;
   return compile(
-    sql`with ${WRITTEN_CTE} as (${insert}) select pg_catalog.length(${save}), ${guardColumn(plan)} from ${WRITTEN_CTE}`,
+    sql`with ${WRITTEN_CTE} as (${insert}) select ${saveRows(saved)}, ${guardColumn(plan)} from ${WRITTEN_CTE}`,
   );
 }
+
+export function savedColumn(table: QualifiedName, { name }: SavedRows["columns"][number], index: number): Sql {
+  return sql`${identifier(table.name, name)}::pg_catalog.text as ${keyName(index)}`;
+}
+
+/** Keeps the saved columns of all rows, in their order. */
+export function saveRows({ setting, columns }: SavedRows, order: Sql = NOTHING): Sql {
+  const names = columns.map((_, index) => keyName(index));
+  const rows = sql`pg_catalog.json_agg(pg_catalog.json_build_array(${join(names, ", ")})${order})`;
+  return sql`pg_catalog.length(pg_catalog.set_config(${literal(setting)}, coalesce(${rows}, '[]')::pg_catalog.text, true))`;
+}
+
+/** The rows that a statement has saved, by the alias of the link. */
+export function linkedRows({ saved, alias }: RowLink): Sql {
+  return sql`${savedFromItem(saved)} as ${identifier(alias)}`;
+}
+
+/** The columns of saved rows: their number, and the values. */
+export const SAVED_NAMES = { row: "row", key: keyText } as const;
 
 /** The rows that the statements of a nested insert have saved, as they are in the table now or as they were inserted. */
 export function buildSavedRows(change: ChangePlan & { kind: "nested insert" }, result: KeptColumns): Sql {

@@ -24,7 +24,7 @@ function planNested(table: string, rows: readonly JsonObject[], more: Partial<In
 
 describe("the statements of a nested insert", () => {
   test("insert the rows that others refer to first, and those that refer to others last", () => {
-    const { inserts } = planNested("works", [
+    const { steps } = planNested("works", [
       {
         title: "Lilies",
         labels: { body: "In a pond" },
@@ -33,7 +33,7 @@ describe("the statements of a nested insert", () => {
         placements: { rooms: { floor: 3, number: 1 } },
       },
     ]);
-    expect(inserts.map(({ table }) => table.name)).toEqual([
+    expect(steps.map(({ table }) => table.name)).toEqual([
       ...["countries", "artists", "works", "labels", "people", "exhibitions", "exhibits", "rooms", "placements"],
     ]);
   });
@@ -60,8 +60,8 @@ describe("the statements of a nested insert", () => {
     const relationship = catalog.relationshipsOf(works).find(({ target }) => target.name === "artists")!;
     const rows = [{ title: "a", "artist:1": { id: 1, name: "A" } }];
     const relations = new Map([["artist:1", relationship]]);
-    const { inserts } = planNested("works", rows, { nested: { rows, isList: true, columns: null, relations } });
-    expect(inserts.map(({ table }) => table.name)).toEqual(["artists", "works"]);
+    const { steps } = planNested("works", rows, { nested: { rows, isList: true, columns: null, relations } });
+    expect(steps.map(({ table }) => table.name)).toEqual(["artists", "works"]);
   });
 });
 
@@ -71,13 +71,13 @@ describe("the path of an error of Postgres", () => {
     { title: "b", year: 1901, mood: "calm" },
     { title: "b", year: 1902, mood: "wild" },
   ];
-  const { inserts } = planNested("artists", [
+  const { steps } = planNested("artists", [
     { id: 1, name: "A", works: works.slice(0, 2) },
     { id: 2, name: "B", works: works.slice(2) },
   ]);
   const pathOf = (fields: Partial<pg.DatabaseError>, failed: number | null = 1) => {
     const error = Object.assign(new pg.DatabaseError(fields.message ?? "", 0, "error"), fields);
-    return nestedPathOf(explainNestedError(error, inserts, failed));
+    return nestedPathOf(explainNestedError(error, steps, failed));
   };
 
   test.each<[string, Partial<pg.DatabaseError>, string]>([

@@ -109,7 +109,8 @@ const PREFERENCE_VALUES = {
   tx: ["commit", "rollback"],
   missing: ["default", "null"],
   handling: ["strict", "lenient"],
-  nested: ["insert"],
+  nested: ["insert", "update", "upsert", "replace"],
+  removed: ["delete", "unlink"],
 } as const;
 
 type PreferenceChoice = keyof typeof PREFERENCE_VALUES;
@@ -183,6 +184,7 @@ function toPreferences(
     missing: choice("missing"),
     handling: choice("handling"),
     nested: choice("nested"),
+    removed: choice("removed"),
     operators: preferences.has("operators") || null,
     timezone: preferences.get("timezone") ?? null,
     maxAffected: /^-?\d+$/.test(maxAffected) ? Number(maxAffected) : null,

@@ -4,6 +4,7 @@ import {
   type CallArgument,
   cursorNotPossible,
   type Intent,
+  type NestedRows,
   type ResponseFormat,
   type RowPayload,
   type RowRange,
@@ -167,6 +168,12 @@ export function parseProfile(header: string | undefined, schemas: readonly strin
   });
 }
 
+function operatorsNotNested(): HttpError {
+  return new HttpError(400, "PGRST127", "Feature not implemented", {
+    details: "A nested update takes values, and no operators.",
+  });
+}
+
 type ParsedParts = {
   readonly method: string;
   readonly target: Intent["target"];
@@ -201,17 +208,33 @@ function toIntent(kind: "table" | "function", parsed: ParsedParts): Intent {
   switch (method) {
     case "POST": {
       const insert = { kind: "insert", ...write, missingAsDefault, upsert: toUpsert(), single: false } as const;
-      if (preferences.nested === null) return { ...insert, payload: toRows() };
+      if (preferences.nested !== "insert") return { ...insert, payload: toRows() };
       return { ...insert, payload: EMPTY_PAYLOAD, nested: parseNestedRows(content, columns) };
     }
     case "PUT": {
       const upsert = { resolution: "merge", onConflict: null } as const;
-      return { kind: "insert", ...write, payload: toRows(), missingAsDefault: false, upsert, single: true };
+      const replacement = { kind: "insert", ...write, missingAsDefault: false, upsert, single: true } as const;
+      const nested = toNestedUpdate();
+      if (nested === null) return { ...replacement, payload: toRows() };
+      return { ...replacement, payload: EMPTY_PAYLOAD, nested };
     }
-    case "PATCH":
-      return { kind: "update", ...write, ...toUpdate(), missingAsDefault };
+    case "PATCH": {
+      const nested = toNestedUpdate();
+      if (nested === null) return { kind: "update", ...write, ...toUpdate(), missingAsDefault };
+      return { kind: "update", ...write, payload: EMPTY_PAYLOAD, missingAsDefault, nested, returnsUnchangedRows: true };
+    }
     default:
       return { kind: "delete", ...write };
+  }
+
+  function toNestedUpdate(): NestedRows | null {
+    const { nested, removed } = preferences;
+    if (nested === null || nested === "insert") return null;
+    if (preferences.operators) throw operatorsNotNested();
+    const rows = parseNestedRows(content, method === "PUT" ? null : columns);
+    if (rows.isList) throw new HttpError(400, "PGRST102", `'Prefer: nested=${nested}' takes one object`);
+    const update = nested === "replace" ? ({ kind: nested, removes: removed ?? "delete" } as const) : { kind: nested };
+    return { ...rows, update };
   }
 
   function toArgument(): CallArgument {

@@ -23,6 +23,7 @@ const PREFERENCE_NAMES = {
   resolution: "resolution",
   missing: "missing",
   nested: "nested",
+  removed: "removed",
   operators: "operators",
   return: "return",
   count: "count",
@@ -156,16 +157,18 @@ function writeHead(request: TableRequest, plan: WritePlan, result: RunResult<unk
         ? putHead(request, result)
         : insertHead(request, plan, change.conflict !== null, result);
     case "nested insert":
-      return insertHead(request, plan, false, result);
+      if (request.method === "POST") return insertHead(request, plan, false, result);
+      return updateHead(request, result);
     case "update":
-      return changeHead(
-        request,
-        contentRange(0, lastRowNumber(0, result.rowCount), writtenTotal(request, result)),
-        UPDATE_PREFERENCES,
-      );
+      return updateHead(request, result);
     case "delete":
       return changeHead(request, contentRange(1, 0, writtenTotal(request, result)), DELETE_PREFERENCES);
   }
+}
+
+function updateHead(request: TableRequest, result: RunResult<unknown>): ResponseHead {
+  const range = contentRange(0, lastRowNumber(0, result.rowCount), writtenTotal(request, result));
+  return changeHead(request, range, UPDATE_PREFERENCES);
 }
 
 const PUT_PREFERENCES: readonly PreferenceName[] = ["return", ...READ_PREFERENCES];
@@ -176,7 +179,14 @@ const INSERT_PREFERENCES: readonly PreferenceName[] = [
   "return",
   ...READ_PREFERENCES,
 ];
-const UPDATE_PREFERENCES: readonly PreferenceName[] = ["missing", "operators", "return", ...CALL_PREFERENCES];
+const UPDATE_PREFERENCES: readonly PreferenceName[] = [
+  "missing",
+  "operators",
+  "nested",
+  "removed",
+  "return",
+  ...CALL_PREFERENCES,
+];
 const DELETE_PREFERENCES: readonly PreferenceName[] = ["return", ...CALL_PREFERENCES];
 
 function putHead(request: TableRequest, result: RunResult<unknown>): ResponseHead {

@@ -21,7 +21,7 @@ const SCHEMA = `
   grant update on public.goods to authenticated, service_role;
   grant update (name, amount, tags, data) on public.goods to anon;
 `;
-const [ANN, BOB] = ["00000000-0000-4000-8000-00000000000a", "00000000-0000-4000-8000-00000000000b"];
+const [ANN, BOB] = ["41", "42"];
 const CALLERS: readonly Claims[] = [
   { role: "anon" },
   { role: "authenticated", sub: ANN },

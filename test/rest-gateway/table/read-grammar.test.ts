@@ -7,7 +7,7 @@ import { propertyRuns } from "../../property-runs.ts";
 import { serve } from "../../serve.ts";
 import { type Claims, type Client, openClient } from "./client.ts";
 
-const [ANN, BOB] = ["00000000-0000-4000-8000-00000000000a", "00000000-0000-4000-8000-00000000000b"];
+const [ANN, BOB] = ["41", "42"];
 const CALLERS: readonly Claims[] = [
   { role: "anon" },
   { role: "authenticated", sub: ANN },

@@ -9,6 +9,7 @@ const NONE: Preferences = {
   tx: null,
   missing: null,
   nested: null,
+  removed: null,
   operators: null,
   handling: null,
   timezone: null,
