@@ -17,7 +17,15 @@ export {
 export { clientNetwork, clientSite, normalizeAddress } from "./limits/ip-address.ts";
 export { LoadShedder } from "./limits/load-shedding.ts";
 export { ByteQuota, heapSize, Reservation, SharedBytes, type Shortage } from "./memory/byte-quota.ts";
-export { type DeploymentSecrets, decryptBytes, encryptBytes, readOrMakeSecrets, readSecrets } from "./secrets.ts";
+export {
+  type DeploymentSecrets,
+  decryptBytes,
+  encryptBytes,
+  parseWebhookSecret,
+  readOrMakeSecrets,
+  readSecrets,
+  signWebhook,
+} from "./secrets.ts";
 export {
   type Algorithm,
   algorithmsOf,
@@ -29,4 +37,3 @@ export {
   signContent,
   type WebKey,
 } from "./web-keys.ts";
-export { parseWebhookSecret, signWebhook } from "./webhook-signature.ts";

@@ -12,15 +12,8 @@ import {
   tagContent,
 } from "#http";
 import { type Html, html, makeRenderPage, type RenderPage } from "../pages/page.ts";
-import {
-  DOCUMENT_ROOT,
-  type GuidePage,
-  MAX_QUERY_LENGTH,
-  makeSearch,
-  PAGE_INDEX,
-  readGuidePages,
-  type SearchResult,
-} from "./guide-pages.ts";
+import { DOCUMENT_ROOT, type GuidePage, PAGE_INDEX, readGuidePages } from "./guide-pages.ts";
+import { MAX_QUERY_LENGTH, makeSearch, type SearchResult } from "./guide-search.ts";
 import type { GuideSection, RenderedMarkdown, renderMarkdown } from "./render-markdown.ts";
 
 const GUIDE_PATH = "/docs/guide";

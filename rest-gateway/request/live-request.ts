@@ -5,22 +5,24 @@ import {
   acceptsEventStream,
   EVENT_STREAM,
   EVENT_STREAM_HEADERS,
+  type EventSource,
   type GatewayRequest,
   type GatewayResponse,
   HttpError,
   isBodyStream,
   type ResponseBody,
   sendEvents,
+  toEventText,
+  toHttpError,
 } from "#http";
-import type { EqualityFilter, LiveQueries, LiveResult } from "#live";
+import type { EqualityFilter, LiveQueries, LiveResult, LiveSubscription } from "#live";
 import type { Intent } from "#planner";
-import { parseLsn, type RunStatement, type StatementContext } from "#postgres/database";
+import { formatLsn, parseLsn, type RunStatement, type StatementContext } from "#postgres/database";
 import { ApiError } from "#runtime";
 import { authenticate } from "./authenticate.ts";
 import type { ParsedRequest, Pipeline, RequestState } from "./dialect.ts";
 import { afterPreRequest } from "./execution.ts";
 import { handleRequest } from "./handle-request.ts";
-import { toEventSource } from "./live-events.ts";
 import { parse } from "./parse.ts";
 import { planAhead } from "./plan.ts";
 import { explainError } from "./respond.ts";
@@ -190,4 +192,30 @@ function equalityFilters({ kind, target, selection }: Intent, { schemas }: Catal
     const isEquality = operation.kind === "compare" && operation.operator === "eq" && operation.quantifier === null;
     return isEquality ? [{ ...found, values: [operation.value] }] : [];
   });
+}
+
+const EXPIRED = { code: "AUTH_EXPIRED", message: "The token has expired, or the session has ended." };
+
+/** The events of a live query as `text/event-stream`. */
+function toEventSource(subscription: LiveSubscription): EventSource {
+  return {
+    async next(milliseconds) {
+      try {
+        const event = await subscription.next(milliseconds);
+        if (event === null || event === "idle") return event;
+        return toEventText({ id: formatLsn(event.position), event: event.kind, data: event.text });
+      } catch (error) {
+        subscription.close();
+        const { code, message, hint } = toHttpError(error);
+        return toErrorEvent({ code, message, ...(hint && { hint }) });
+      }
+    },
+    expired: toErrorEvent(EXPIRED),
+    close: () => subscription.close(),
+  };
+}
+
+/** Not `error`, which is what EventSource calls a lost connection. */
+function toErrorEvent(error: object): string {
+  return toEventText({ event: "end", data: JSON.stringify(error) });
 }

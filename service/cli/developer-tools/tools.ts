@@ -43,14 +43,14 @@ export const DEVELOPER_TOOLS: readonly DeveloperTool[] = [
     description: "Finds sections of this release's documentation that contain all words.",
     properties: { words: text("A few words: a setting, an error code, a header.") },
     required: ["words"],
-    run: async ({ words }) => searchDocs(words!),
+    run: ({ words }) => searchDocs(words!),
   },
   {
     name: "read_docs",
     description: "Returns a page of the documentation, as Markdown.",
     properties: { page: text("Its name, as search_docs gives it.") },
     required: ["page"],
-    run: async ({ page }) => readDocs(page!),
+    run: ({ page }) => readDocs(page!),
   },
   {
     name: "describe_schema",
@@ -115,18 +115,19 @@ export const DEVELOPER_TOOLS: readonly DeveloperTool[] = [
 
 let guide: ReturnType<typeof readGuideText> | undefined;
 
-function searchDocs(words: string): CommandOutput {
+async function searchDocs(words: string): Promise<CommandOutput> {
   guide ??= readGuideText();
-  const found = guide.search(words);
+  const found = (await guide).search(words);
   const lines = found.map(({ page, heading, excerpt }) => `${page}: ${heading}\n  ${excerpt}`);
   return { text: lines.join("\n") || "No section contains all these words. Search for fewer.", hasFailed: false };
 }
 
-function readDocs(page: string): CommandOutput {
+async function readDocs(page: string): Promise<CommandOutput> {
   guide ??= readGuideText();
-  const found = guide.read(page);
+  const { read, names } = await guide;
+  const found = read(page);
   return {
-    text: found ?? `There is no page ${page}. The pages are: ${guide.names.join(", ")}.`,
+    text: found ?? `There is no page ${page}. The pages are: ${names.join(", ")}.`,
     hasFailed: found === null,
   };
 }
