@@ -179,8 +179,8 @@ export class LiveQueries {
     if (subscriber.isClosed) this.#detach(subscriber);
   }
 
-  #make(key: string, { text, filters }: LiveResult, dependencies: QueryDependencies): LiveQueryResult {
-    const result: LiveQueryResult = new SharedResult(key, dependencies, filters);
+  #make(key: string, { text, filters, statements }: LiveResult, dependencies: QueryDependencies): LiveQueryResult {
+    const result: LiveQueryResult = new SharedResult(key, { dependencies, filters, statements: textsOf(statements) });
     result.accept(text, this.#position());
     this.#results.set(key, result);
     this.#marks.add(result);
@@ -277,17 +277,17 @@ export class LiveQueries {
       });
       return result.refreshingNext;
     }
-    result.refreshing = this.#withSlot(() => this.#runAgain(result)).finally(() => {
+    result.refreshing = this.#runAgain(result).finally(() => {
       result.refreshing = null;
     });
     return result.refreshing;
   }
 
-  async #withSlot(work: () => Promise<void>): Promise<void> {
+  async #withSlot<T>(work: () => Promise<T>): Promise<T> {
     if (this.#running >= LIVE_LIMITS.concurrency) await new Promise<void>((resolve) => this.#waiting.push(resolve));
     else this.#running++;
     try {
-      await work();
+      return await work();
     } finally {
       const next = this.#waiting.shift();
       if (next) next();
@@ -303,8 +303,11 @@ export class LiveQueries {
       const { markedAt } = result;
       result.isStale = false;
       try {
-        const { text } = await subscriber.source.run();
-        if (!(await this.#isSameAudience(result))) return this.#regroup(result);
+        const run = await this.#withSlot(() => subscriber.source.run());
+        // Rows decide which statements follow; others may have another audience.
+        const isOther = textsOf(run.statements).some((text) => !result.statements.has(text));
+        if (isOther || !(await this.#isSameAudience(result))) return this.#regroup(result);
+        const { text } = run;
         if (text.length > LIVE_LIMITS.resultBytes) throw resultTooLarge(LIVE_LIMITS.resultBytes);
         result.accept(text, markedAt);
         return;
@@ -354,6 +357,10 @@ export class LiveQueries {
     this.#options.log.warn({ err: error, position: formatLsn(result.markedAt) }, "a live query has ended");
     for (const subscriber of subscribers) subscriber.fail(error);
   }
+}
+
+function textsOf(statements: LiveResult["statements"]): string[] {
+  return statements.map(({ statement }) => statement.text);
 }
 
 function hasAccount({ kind, claims }: Caller): boolean {

@@ -156,13 +156,21 @@ const VOLATILE_BUILT_INS = `
   select pg_catalog.array_agg(distinct proname::pg_catalog.text) as names from pg_catalog.pg_proc
   where provolatile = 'v' and oid < ${FIRST_USER_OID} and prokind in ('f', 'w') and prorettype <> 'pg_catalog.trigger'::pg_catalog.regtype`;
 
-/** What Postgres prints for values that change with time alone. */
-const TIME =
-  /\b(?:now|transaction_timestamp|statement_timestamp|age)\(|\b(?:CURRENT_DATE|CURRENT_TIME|CURRENT_TIMESTAMP|LOCALTIME|LOCALTIMESTAMP)\b|'(?:now|today|tomorrow|yesterday)'/i;
+/** What stands between the name of a function and its arguments, also in a text that Postgres has not parsed. */
+const CALLED = String.raw`"?\s*\(`;
+/** Values that change with time alone. */
+const TIME = new RegExp(
+  [
+    `\\b(?:now|transaction_timestamp|statement_timestamp|age)${CALLED}`,
+    "\\b(?:CURRENT_DATE|CURRENT_TIME|CURRENT_TIMESTAMP|LOCALTIME|LOCALTIMESTAMP)\\b",
+    "'(?:now|today|tomorrow|yesterday)'",
+  ].join("|"),
+  "i",
+);
 const DYNAMIC_SQL = /\bexecute\b/i;
 /** Other settings than those that all requests of a caller have in common; none is called `graphql.refused`. */
 const OTHER_SETTING =
-  /current_setting\((?!\s*'(?:request\.jwt\.claims|response\.\w+|graphql\.refused|app\.settings\.\w+)')/i;
+  /current_setting\b(?!\(\s*'(?:request\.jwt\.claims|response\.\w+|graphql\.refused|app\.settings\.\w+)')/i;
 
 type ReadObject =
   | Extract<PolicyDependency, { kind: "condition" }>
@@ -324,7 +332,7 @@ function nameOf({ name, isVisible }: { name: string; isVisible: boolean }, noun:
 }
 
 function obstaclesOfTexts(texts: readonly string[], volatile: readonly string[]): string[] {
-  const called = new RegExp(`(?<![\\w.$"]|"\\.)(?:pg_catalog\\.)?(?:${volatile.join("|")})\\(`, "i");
+  const called = new RegExp(`(?<![\\w.$"]|"\\.)(?:pg_catalog\\.)?(?:${volatile.join("|")})${CALLED}`, "i");
   const obstacles: string[] = [];
   if (texts.some((text) => called.test(text))) obstacles.push("it calls a volatile function of Postgres");
   if (texts.some((text) => TIME.test(text))) obstacles.push("it depends on the time");

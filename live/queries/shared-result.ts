@@ -21,12 +21,20 @@ const MAX_VERSION_BYTES = 4 * 2 ** 20;
 /** Who reads a result. */
 type ResultReader = { wake(): void };
 
+type ResultDefinition = {
+  readonly dependencies: QueryDependencies;
+  readonly filters: readonly EqualityFilter[];
+  /** The texts of the statements that the dependencies are of. */
+  readonly statements: readonly string[];
+};
+
 /** One query for one audience: its result, which all subscribers of the audience share. */
 export class SharedResult<Reader extends ResultReader> {
   readonly key: string;
   readonly subscribers = new Set<Reader>();
-  dependencies: QueryDependencies;
-  filters: readonly EqualityFilter[];
+  readonly dependencies: QueryDependencies;
+  readonly filters: readonly EqualityFilter[];
+  readonly statements: ReadonlySet<string>;
   /** The last commit that may have changed the result. */
   markedAt: Lsn = 0n;
   /** Whether a commit is not in the result yet. */
@@ -40,10 +48,11 @@ export class SharedResult<Reader extends ResultReader> {
   #versions: ResultVersion[] = [];
   readonly #patches = new WeakMap<ResultVersion, WeakMap<ResultVersion, string>>();
 
-  constructor(key: string, dependencies: QueryDependencies, filters: readonly EqualityFilter[]) {
+  constructor(key: string, { dependencies, filters, statements }: ResultDefinition) {
     this.key = key;
     this.dependencies = dependencies;
     this.filters = filters;
+    this.statements = new Set(statements);
   }
 
   get current(): ResultVersion {

@@ -20,6 +20,30 @@ afterAll(async () => {
   await database.drop();
 });
 
+test.each(["current_setting ('request.headers', true)", `"current_setting"('request.headers', true)`])(
+  "the headers that %s reads in a text that Postgres has not parsed are noticed",
+  async (call) => {
+    await client.query(
+      `create or replace function public.tenant() returns text language sql stable as $$ select ${call} $$`,
+    );
+    const statement = { text: "select public.tenant() from public.films", role: "authenticated", searchPath: "public" };
+    const read = await readQueryDependencies((work) => work(client), statement, "missing");
+    expect(read.readsRequest).toBe(true);
+  },
+);
+
+test("the time that now () is in such a text is noticed, and a column of that name is none", async () => {
+  await client.query(
+    "create or replace function public.today() returns timestamptz language sql stable as 'select now ()'",
+  );
+  const obstaclesOf = async (text: string) => {
+    const statement = { text, role: "authenticated", searchPath: "public" };
+    return (await readQueryDependencies((work) => work(client), statement, "missing")).obstacles;
+  };
+  expect(await obstaclesOf("select public.today()")).toContain("it depends on the time");
+  expect(await obstaclesOf("select id as age, title as now from public.films")).not.toContain("it depends on the time");
+});
+
 const claimsOf = async (text: string) => {
   const statement = { text, role: "authenticated", searchPath: "public" };
   return (await readQueryDependencies((work) => work(client), statement, "missing")).claims;

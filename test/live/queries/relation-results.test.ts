@@ -14,7 +14,8 @@ function resultOf(key: string, column: string | null, values: readonly string[],
     deciding: { relations: [], functions: [] },
     fingerprint: "",
   };
-  return new SharedResult(key, dependencies, column === null ? [] : [{ relation: RELATION, column, values }]);
+  const filters = column === null ? [] : [{ relation: RELATION, column, values }];
+  return new SharedResult(key, { dependencies, filters, statements: [] });
 }
 
 const COLUMNS = [

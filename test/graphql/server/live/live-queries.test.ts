@@ -23,7 +23,11 @@ const SCHEMA = `
   create table public.moments (id int primary key, since timestamptz);
   alter table public.moments enable row level security;
   create policy of_past on public.moments for select using (since < now());
-  grant select on public.rooms, public.letters, public.moments to authenticated`;
+  create table public.notices (id int primary key, letter int references public.letters on delete cascade, title text);
+  create function public.find_notices(title text) returns setof public.notices language sql stable
+    begin atomic select * from public.notices n where n.title = find_notices.title; end;
+  grant execute on function public.find_notices to authenticated;
+  grant select on public.rooms, public.letters, public.moments, public.notices to authenticated`;
 
 const QUERIES = [
   "{ letters(orderBy: [{id: ASC}]) { totalCount edges { node { id body room { name } } } } }",
@@ -139,6 +143,7 @@ test("after random transactions each client has what its caller queries, and no 
 });
 
 const ANN = tokenFor("1");
+const BOB = tokenFor("2");
 const letter = (id: number, body: string) =>
   graphql.sql("insert into public.letters values ($1, null, '1', $2)", [id, body]);
 
@@ -166,6 +171,24 @@ test("a query that does not run as one statement is live in one snapshot", async
   await graphql.sql("update public.letters set body = 'second' where id = 102");
   await client.untilData(dataWith("second"));
   client.close();
+});
+
+test("callers of one result are told apart once its rows bring statements that depend on the caller", async () => {
+  await letter(103, "secret");
+  const query = `subscription { live { __schema { queryType { name } }
+    findNotices(title: "x") { letter { body } } } }`;
+  const [ann, bob] = [new LiveClient(ANN, query), new LiveClient(BOB, query)];
+  const dataWith = (notices: string) =>
+    `{"live":{"__schema":{"queryType":{"name":"Query"}},"findNotices":[${notices}]}}`;
+  await Promise.all([ann.untilData(dataWith("")), bob.untilData(dataWith(""))]);
+  await graphql.sql("insert into public.notices values (1, 103, 'x')");
+  await ann.untilData(dataWith('{"letter":{"body":"secret"}}'));
+  await bob.untilData(dataWith('{"letter":null}'));
+  expect(JSON.stringify(bob.results)).not.toContain("secret");
+  await graphql.sql("update public.letters set body = 'changed' where id = 103");
+  await ann.untilData(dataWith('{"letter":{"body":"changed"}}'));
+  ann.close();
+  bob.close();
 });
 
 async function refusalOf(query: string, token = ANN): Promise<unknown> {
