@@ -1,6 +1,6 @@
 import type { Catalog, CatalogTable, Relationship } from "#catalog";
 import { ApiError } from "#runtime";
-import { isJsonObject, type JsonObject } from "#runtime/json";
+import { isExactJsonObject, type JsonObject } from "#runtime/json";
 import type { NestedRows } from "../intent.ts";
 import { mayNameTable } from "./find-target.ts";
 import { columnNotFound, findJsonReader } from "./records.ts";
@@ -159,7 +159,7 @@ class NestedRowReader {
     if (records.length === 0) return;
     const relation = this.#relation(into, key, relationship);
     records.forEach((record, position) => {
-      if (!isJsonObject(record)) throw notAnObject(joinPath(path, position));
+      if (!isExactJsonObject(record)) throw notAnObject(joinPath(path, position));
       const place = { path: isToOne(relationship) ? path : joinPath(path, position), level: level + 1 };
       if (!isReferenced(relationship)) this.addRow(relation.rows, record, { ...place, parent: index });
       else row.references.set(relation, this.addRow(relation.rows, record, { ...place, parent: null }));
@@ -184,7 +184,7 @@ class NestedRowReader {
   #isColumn(table: CatalogTable, key: string, value: unknown): boolean {
     if (this.#nested.relations?.has(key)) return false;
     const column = table.columns.get(key);
-    if (!column || !isJsonObject(value)) return column !== undefined;
+    if (!column || !isExactJsonObject(value)) return column !== undefined;
     const { catalog, role } = this.#context;
     const { kind, name } = column.baseType;
     const takesObjects = kind === "composite" || name === "json" || name === "jsonb";
@@ -225,7 +225,7 @@ class NestedRowReader {
 function relatedRecords(relationship: InsertableRelationship, value: unknown, path: string): readonly unknown[] {
   if (value === null) return [];
   if (isToOne(relationship)) {
-    if (!isJsonObject(value)) throw notAnObject(path);
+    if (!isExactJsonObject(value)) throw notAnObject(path);
     return [value];
   }
   if (Array.isArray(value)) return value;

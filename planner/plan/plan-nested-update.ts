@@ -1,5 +1,6 @@
 import type { CatalogTable } from "#catalog";
 import { ApiError } from "#runtime";
+import { toAddressText } from "#runtime/json";
 import type { InsertIntent, NestedRows, ResponseOptions, UpdateIntent } from "../intent.ts";
 import { findTable } from "./find-target.ts";
 import {
@@ -261,7 +262,7 @@ function refuseRepeatedKeys({ rows, table }: NestedTable, keyed: readonly number
   const seen = new Set<string>();
   for (const index of keyed) {
     const { values, parent, path } = rows[index]!;
-    const key = JSON.stringify([parent, ...table.primaryKey.map((name) => String(values.get(name)))]);
+    const key = JSON.stringify([parent, ...table.primaryKey.map((name) => toAddressText(values.get(name)))]);
     if (seen.has(key)) {
       throw new ApiError("invalid", "PGRST198", `A row of '${table.name}' has the key of an earlier one`, {
         details: { path },

@@ -3,7 +3,7 @@ import { HttpError } from "#http";
 import type { CallArgument, JsonValueSpans, NestedRows, ResponseFormat, RowPayload } from "#planner";
 import type { Stepwise } from "#runtime/concurrency";
 import {
-  isJsonObject,
+  isExactJsonObject,
   OPEN_BRACE,
   OPEN_BRACKET,
   type RecordVisitor,
@@ -104,7 +104,7 @@ export function parseNestedRows(content: ParsedBody, columns: readonly string[] 
   const value = parseWholeJson(content.body, "A nested insert");
   const { kind } = requireReadable(content.outline);
   const rows = kind === "object" ? [value] : kind === "scalar" ? [] : (value as readonly unknown[]);
-  if (!rows.every(isJsonObject)) throw invalidBody("All elements of the list must be objects");
+  if (!rows.every(isExactJsonObject)) throw invalidBody("All elements of the list must be objects");
   return { rows, isList: kind !== "object", columns: columns && sortedUnique(columns) };
 }
 

@@ -111,6 +111,15 @@ describe("a nested update", () => {
     expect(await lines(2)).toEqual([{ id: 4, sku: "tea", quantity: 4 }]);
   });
 
+  test.each(['{"lines":[{"id":12345678901234567890,"quantity":3}]}', '{"client_id":12345678901234567890}'])(
+    "takes numbers of any length as numbers: %s",
+    async (body) => {
+      const headers = { Prefer: "nested=upsert" };
+      const { status, body: error } = await client.ask("/orders?id=eq.1", { method: "PATCH", body, headers });
+      expect([status, error.code]).toEqual([400, "22003"]);
+    },
+  );
+
   test("unlinks rows on request, and links rows of others by their key", async () => {
     const { status } = await change("/orders?id=eq.1", "replace, removed=unlink", { lines: [{ id: 1 }, { id: 5 }] });
     expect(status).toBe(200);
