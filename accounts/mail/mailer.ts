@@ -76,11 +76,23 @@ function smtpMailer(url: string, from: string): Mailer {
   let transport: ReturnType<typeof openSmtpTransport> | null = null;
   return {
     async send(message) {
-      transport ??= openSmtpTransport(url);
+      transport ??= retryable(openSmtpTransport(url), () => {
+        transport = null;
+      });
       await (await transport).sendMail(toMailOptions(message, from));
     },
-    close: () => void transport?.then((opened) => opened.close()),
+    close: () =>
+      void transport?.then(
+        (opened) => opened.close(),
+        () => {},
+      ),
   };
+}
+
+/** The library is loaded with the first e-mail: what could not be loaded is loaded again for the next one. */
+function retryable<T>(opening: Promise<T>, forget: () => void): Promise<T> {
+  opening.catch(forget);
+  return opening;
 }
 
 async function openSmtpTransport(url: string) {
@@ -104,7 +116,9 @@ function folderMailer(folder: string, from: string, log: Pick<Logger, "info">): 
   let composer: ReturnType<typeof openComposer> | null = null;
   return {
     async send(message) {
-      composer ??= openComposer();
+      composer ??= retryable(openComposer(), () => {
+        composer = null;
+      });
       const { message: bytes } = await (await composer).sendMail(toMailOptions(message, from));
       const file = join(
         await createMailFolder(folder),

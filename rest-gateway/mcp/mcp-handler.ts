@@ -167,7 +167,10 @@ class ProtocolHandler {
     signal: AbortLike,
   ): Promise<GatewayResponse<ResponseBody>> {
     this.#loaded ??= this.#load();
-    const handler = await this.#loaded;
+    const handler = await this.#loaded.catch((error) => {
+      this.#loaded = null;
+      throw error;
+    });
     const sent = Object.entries(headers).flatMap(([name, value]) => (typeof value === "string" ? [[name, value]] : []));
     const request = new Request(`http://localhost${MCP_PATH}`, {
       method: "POST",
