@@ -51,12 +51,12 @@ export async function createBranch(
       throw new Error(`Choose a shorter name: ${target} has more than ${MAX_NAME_BYTES} bytes.`);
     const copy = schemaOnly ? null : await copyFiles(root, database, target);
     try {
-      if (copy === null) {
-        await recreateDatabase(targetUrl, rootUrl);
-        await copySchema(directUrl, targetUrl, { withRows: !schemaOnly });
-      } else await copyDatabaseAttributes(directUrl, targetUrl);
-      await withClient(targetUrl, silence);
+      if (copy === null) await recreateDatabase(targetUrl, rootUrl);
+      // At once, so that what an interrupted command leaves can be listed and dropped.
       await root.query(`comment on database ${pg.escapeIdentifier(target)} is ${pg.escapeLiteral(markOf(database))}`);
+      if (copy === null) await copySchema(directUrl, targetUrl, { withRows: !schemaOnly });
+      else await copyDatabaseAttributes(directUrl, targetUrl);
+      await withClient(targetUrl, silence);
     } catch (error) {
       await root.query(`drop database if exists ${pg.escapeIdentifier(target)} with (force)`);
       throw error;
@@ -67,7 +67,10 @@ export async function createBranch(
 
 /** Null if other sessions use the database, which Postgres does not copy then. */
 async function copyFiles(root: pg.ClientBase, database: string, target: string): Promise<BranchCopy | null> {
-  const create = `create database ${pg.escapeIdentifier(target)} template ${pg.escapeIdentifier(database)}`;
+  const owner = "select pg_catalog.pg_get_userbyid(datdba) as name from pg_catalog.pg_database where datname = $1";
+  const { rows } = await root.query<{ name: string }>(owner, [database]);
+  const names = [target, database, rows[0]!.name].map((name) => pg.escapeIdentifier(name));
+  const create = `create database ${names[0]} template ${names[1]} owner ${names[2]}`;
   try {
     if (await clones(root)) {
       const isCopied = await root.query(`${create} strategy file_copy`).then(

@@ -101,7 +101,7 @@ export const POSTGRES_SETTINGS = {
     "Maximum lag in seconds of a replica that is used.",
   ),
   branch: optional(
-    "BRANCH",
+    "DATABASE_BRANCH",
     branchName,
     "Branch of the database to use instead of it. `npx content-service branch create NAME` creates one.",
   ),

@@ -41,7 +41,7 @@ ${commandLine("branch", "list")}
 ${commandLine("branch", "drop NAME")}
   Drops a branch with its rows.
 
-  ${commandLine("start", "--branch NAME")} serves a branch; with BRANCH=NAME each command uses it.
+  ${commandLine("start", "--branch NAME")} serves a branch; with DATABASE_BRANCH=NAME each command uses it.
 
 Example:
   ${commandLine("branch", "create likes --schema-only")}`,
@@ -52,8 +52,8 @@ Example:
       throw new UsageError(action === "list" ? "list takes no name." : `Name one branch: ${action} NAME.`);
     if (schemaOnly && action !== "create") throw new UsageError("--schema-only is only allowed with create.");
     // A branch of a branch has no name: all are of the database.
-    const { BRANCH: _branch, ...environment } = process.env;
-    if (name !== undefined) readConfig({ ...environment, BRANCH: name });
+    const { DATABASE_BRANCH: _branch, ...environment } = process.env;
+    if (name !== undefined) readConfig({ ...environment, DATABASE_BRANCH: name });
     const { config } = readConfig(environment);
     const postgres = await reachPostgres(config, (step) => console.error(step));
     try {

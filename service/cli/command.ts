@@ -79,11 +79,11 @@ function isOptionError(error: unknown): error is Error {
   return error instanceof Error && String((error as NodeJS.ErrnoException).code).startsWith("ERR_PARSE_ARGS");
 }
 
-/** The arguments of a start; `--branch NAME` sets BRANCH. */
+/** The arguments of a start; `--branch NAME` sets DATABASE_BRANCH. */
 export function takeBranch(args: readonly string[], environment: NodeJS.ProcessEnv): readonly string[] {
   const at = args.indexOf("--branch");
   if (at < 0 || args[at + 1] === undefined) return args;
-  environment.BRANCH = args[at + 1];
+  environment.DATABASE_BRANCH = args[at + 1];
   return args.toSpliced(at, 2);
 }
 

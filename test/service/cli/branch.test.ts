@@ -45,7 +45,11 @@ test("is a copy of the database that is served on its own", async () => {
     await rows(database.name, "select has_database_privilege('authenticator', current_database(), 'connect') as may"),
   );
 
-  const service = await serve(database, { BRANCH: "likes", BASE_SCHEMA: "platform", REST_REQUIRE_APIKEY: "false" });
+  const service = await serve(database, {
+    DATABASE_BRANCH: "likes",
+    BASE_SCHEMA: "platform",
+    REST_REQUIRE_APIKEY: "false",
+  });
   try {
     await rows(copy, "insert into public.notes values (2, 'second')");
     const response = await fetch(`${service.url}/rest/v1/notes?select=id&order=id`);
@@ -60,7 +64,10 @@ test("is a copy of the database that is served on its own", async () => {
 test("can be without rows, but knows the applied migrations", async () => {
   expect((await branch("create", "empty", "--schema-only")).stdout).toContain("(without rows)");
   expect(await rows(`${database.name}_branch_empty`, "select * from public.notes")).toEqual([]);
-  const status = await runCommand("migrate", ["status"], database, { BRANCH: "empty", BASE_SCHEMA: "platform" });
+  const status = await runCommand("migrate", ["status"], database, {
+    DATABASE_BRANCH: "empty",
+    BASE_SCHEMA: "platform",
+  });
   expect(status.stdout).toMatch(/^All \d+ migrations are applied/);
 });
 

@@ -79,7 +79,7 @@ describe("content-service", () => {
     const { version } = JSON.parse(await readFile(join(REPOSITORY, "package.json"), "utf8"));
     expect((await inClone("--version")).stdout.trim()).toBe(version);
     expect((await inClone("start", "--help")).stdout).toContain("PORT=8080");
-    expect((await inClone("start", "--branch", "Ä").catch((error) => error)).stderr).toContain("BRANCH");
+    expect((await inClone("start", "--branch", "Ä").catch((error) => error)).stderr).toContain("DATABASE_BRANCH");
     expect(await inClone("start", "--port", "8080").catch((error) => error)).toMatchObject({ code: 2 });
   });
 
