@@ -43,8 +43,8 @@ function describeOutcome({ results, notices, error }: ScriptOutcome, sql: string
     ({ statement, tag, milliseconds }) => `line ${lineAt(sql, statement.start)}: ${tag}, ${milliseconds.toFixed(1)} ms`,
   );
   const end = error
-    ? [describeMessage(error, sql), "Nothing was changed."]
-    : ["All statements succeed. They were rolled back: nothing was changed."];
+    ? [describeMessage(error, sql), "Everything was rolled back."]
+    : ["All statements succeed. They were rolled back."];
   return [...done, ...notices.map((notice) => describeMessage(notice, sql)), ...end].join("\n");
 }
 

@@ -203,7 +203,9 @@ class Script {
     this.#current = null;
     if (isAlone) return true;
     this.#mayBeDone = true;
-    const { commits } = this.#request;
+    const { commits, explain } = this.#request;
+    // What a commit would check.
+    if (!commits && !explain) await this.#runOwn({ text: "set constraints all immediate", values: [] });
     await this.#runOwn({ text: commits ? "commit" : "rollback", values: [] });
     this.#collectNotices();
     return commits;

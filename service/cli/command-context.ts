@@ -3,9 +3,9 @@ import { type Claims, parseClaims } from "#accounts/identity";
 import { type Catalog, loadCatalog, readDatabaseSettings } from "#catalog";
 import { awaitLogin, joinPostgres, loginRoleOf, type PostgresUrls, reachPostgres } from "#cluster";
 import { type Config, type DatabaseSettings, isEmbedded, toPgConnectionString, withDatabaseSettings } from "#config";
-import { bringUpToDate } from "#migrate";
+import { bringUpToDate, readMigrationState } from "#migrate";
 import { makeAssumedContexts } from "#operations/inspect";
-import { withServiceClient } from "#postgres/client";
+import { withClient, withServiceClient } from "#postgres/client";
 import type { AsOwner } from "#postgres/database";
 import { ApiError, commandLine } from "#runtime";
 import { UsageError } from "./command.ts";
@@ -48,6 +48,23 @@ export async function withCatalog<T>(
     const options = { schemas, extraSearchPath, loginRole, timeZones: false };
     const { catalog } = await withServiceClient(postgres.directUrl, (client) => loadCatalog(client, options));
     return await work({ catalog, config, postgres });
+  } finally {
+    await postgres.close();
+  }
+}
+
+/** Rejects if the service's own database is not as this version makes it, since `withCatalog` would migrate it. */
+export async function requireMigrated(config: Config): Promise<void> {
+  if (!isEmbedded(config)) return;
+  const postgres = await reachPostgres(config, (step) => console.error(step));
+  try {
+    const state = await withClient(postgres.directUrl, (client) =>
+      readMigrationState(client, postgres.migrate.histories),
+    );
+    if (state.kind !== "current")
+      throw new Error(
+        `The database does not have the migrations of this version: see ${commandLine("migrate", "status")}.`,
+      );
   } finally {
     await postgres.close();
   }

@@ -1,15 +1,26 @@
 import { execFile } from "node:child_process";
 import { extname, join } from "node:path";
 import { packageProgram } from "#runtime";
+import { EXIT_FAILURE } from "../command.ts";
 
 const EXTENSION = extname(import.meta.filename);
 const programOf = (name: string) => join(import.meta.dirname, `../${name}${EXTENSION}`);
 const MAX_OUTPUT_BYTES = 1_000_000;
 
+type RunOptions = {
+  readonly signal: AbortSignal;
+  /** Whether the command exits as after a failure if it has found faults, which it prints. */
+  readonly exitsWithFindings?: boolean;
+};
+
 export type CommandOutput = { readonly text: string; readonly hasFailed: boolean };
 
 /** Runs another command of the service as a process of its own, with the same settings. */
-export function runOwnCommand(name: string, words: readonly string[], signal: AbortSignal): Promise<CommandOutput> {
+export function runOwnCommand(
+  name: string,
+  words: readonly string[],
+  { signal, exitsWithFindings = false }: RunOptions,
+): Promise<CommandOutput> {
   // The program of a package also tells the command how the user calls it.
   const line = packageProgram() === null ? [programOf(name)] : [programOf("content-service"), name];
   return new Promise((resolve) => {
@@ -18,8 +29,7 @@ export function runOwnCommand(name: string, words: readonly string[], signal: Ab
       [...process.execArgv, ...line, ...words],
       { signal, maxBuffer: MAX_OUTPUT_BYTES },
       (error, stdout, stderr) => {
-        // A command that finds faults says them, and exits with 1.
-        const hasFailed = error !== null && stdout === "";
+        const hasFailed = error !== null && !(exitsWithFindings && error.code === EXIT_FAILURE && stdout !== "");
         resolve({ text: [stdout.trim(), stderr.trim()].filter((part) => part !== "").join("\n\n"), hasFailed });
       },
     );

@@ -1,7 +1,7 @@
 import type { Config } from "#config";
 import { tryStatements } from "#operations/inspect";
 import { readGuideText } from "#rest-gateway/guide";
-import { withCatalog } from "../command-context.ts";
+import { requireMigrated, withCatalog } from "../command-context.ts";
 import { describeSchema } from "./describe-schema.ts";
 import { type CommandOutput, runOwnCommand } from "./own-command.ts";
 
@@ -25,6 +25,8 @@ export type DeveloperTool = {
   /** JSON Schemas of the arguments. */
   readonly properties: Readonly<Partial<Record<keyof ToolArguments, object>>>;
   readonly required: readonly (keyof ToolArguments)[];
+  /** Clients run what reads only without asking the developer. */
+  readonly isReadOnly: boolean;
   /** The arguments fit the schemas. */
   readonly run: (args: ToolArguments, context: ToolContext) => Promise<CommandOutput>;
 };
@@ -36,10 +38,11 @@ const REQUEST = text(
   "A path such as /rest/v1/things?done=is.false, /api/v1/things or /realtime/v1?table=things; or a GraphQL query.",
 );
 
-/** What a coding agent may ask. Nothing here changes the database. */
+/** What a coding agent may ask. Nothing here migrates or changes the database. */
 export const DEVELOPER_TOOLS: readonly DeveloperTool[] = [
   {
     name: "search_docs",
+    isReadOnly: true,
     description: "Finds sections of this release's documentation that contain all words.",
     properties: { words: text("A few words: a setting, an error code, a header.") },
     required: ["words"],
@@ -47,6 +50,7 @@ export const DEVELOPER_TOOLS: readonly DeveloperTool[] = [
   },
   {
     name: "read_docs",
+    isReadOnly: true,
     description: "Returns a page of the documentation, as Markdown.",
     properties: { page: text("Its name, as search_docs gives it.") },
     required: ["page"],
@@ -54,24 +58,32 @@ export const DEVELOPER_TOOLS: readonly DeveloperTool[] = [
   },
   {
     name: "describe_schema",
+    isReadOnly: true,
     description:
       "Lists tables and functions; or describes one table: columns, keys, indexes, triggers, policies, grants.",
     properties: { table: text("With its schema if several tables have the name.") },
     required: [],
-    run: ({ table }, { config }) =>
-      withCatalog(config, ({ catalog, postgres }) => describeSchema(table, { catalog, ...postgres })),
+    run: async ({ table }, { config }) => {
+      await requireMigrated(config);
+      return withCatalog(config, ({ catalog, postgres }) => describeSchema(table, { catalog, ...postgres }));
+    },
   },
   {
     name: "why",
+    isReadOnly: true,
     description:
       "Explains which rows of a request a caller sees, which policies hide the others, and the execution plan.",
     properties: { request: REQUEST, role: ROLE, claims: CLAIMS },
     required: ["request"],
-    run: ({ request, role, claims }, { signal }) =>
-      runOwnCommand("why", [...optionOf("role", role), ...optionOf("claims", claims), "--", request!], signal),
+    run: async ({ request, role, claims }, { config, signal }) => {
+      await requireMigrated(config);
+      const words = [...optionOf("role", role), ...optionOf("claims", claims), "--", request!];
+      return runOwnCommand("why", words, { signal });
+    },
   },
   {
     name: "policies",
+    isReadOnly: true,
     description:
       "Tries each command on each table as each role, rolls it back, and says how many rows each role reaches.",
     properties: {
@@ -79,37 +91,46 @@ export const DEVELOPER_TOOLS: readonly DeveloperTool[] = [
       claims: CLAIMS,
     },
     required: [],
-    run: ({ roles = [], claims }, { signal }) =>
-      runOwnCommand(
-        "policies",
-        [...roles.flatMap((role) => optionOf("role", role)), ...optionOf("claims", claims)],
-        signal,
-      ),
+    run: async ({ roles = [], claims }, { config, signal }) => {
+      await requireMigrated(config);
+      const words = [...roles.flatMap((role) => optionOf("role", role)), ...optionOf("claims", claims)];
+      return runOwnCommand("policies", words, { signal });
+    },
   },
   {
     name: "doctor",
+    isReadOnly: true,
     description: "Checks security, performance and configuration, and says how to fix each problem.",
     properties: {},
     required: [],
-    run: (_args, { signal }) => runOwnCommand("doctor", [], signal),
+    run: async (_args, { config, signal }) => {
+      await requireMigrated(config);
+      return runOwnCommand("doctor", [], { signal, exitsWithFindings: true });
+    },
   },
   {
     name: "migration_status",
+    isReadOnly: true,
     description: "Says which migrations are applied and which are pending, and where the database differs from them.",
     properties: {},
     required: [],
-    run: (_args, { signal }) => runOwnCommand("migrate", ["status"], signal),
+    run: (_args, { signal }) => runOwnCommand("migrate", ["status"], { signal }),
   },
   {
     name: "try_migration",
+    // Sequences, other servers and files are not rolled back.
+    isReadOnly: false,
     description:
       "Runs SQL as the owner in one transaction, says how each statement ended, and rolls everything back. Its locks hold others up meanwhile.",
     properties: { sql: text("The statements of the migration.") },
     required: ["sql"],
-    run: ({ sql }, { config, signal }) =>
-      withCatalog(config, ({ postgres }) =>
-        tryStatements(sql!, { url: postgres.directUrl, connectTimeoutMs: config.acquireTimeout * 1_000, signal }),
-      ),
+    run: async ({ sql }, { config, signal }) => {
+      await requireMigrated(config);
+      const connectTimeoutMs = config.acquireTimeout * 1_000;
+      return withCatalog(config, ({ postgres }) =>
+        tryStatements(sql!, { url: postgres.directUrl, connectTimeoutMs, signal }),
+      );
+    },
   },
 ];
 

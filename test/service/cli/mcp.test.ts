@@ -1,10 +1,12 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Client } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { withClient } from "../../../postgres/client/with-client.ts";
 import { cloneDatabase } from "../../database.ts";
-import { COMPILE_CACHE } from "../../program.ts";
+import { COMPILE_CACHE, startReady, stopped } from "../../program.ts";
 import { NO_PROJECT, REPOSITORY } from "../../repository.ts";
 import { SECRET } from "../../secret.ts";
 
@@ -20,28 +22,33 @@ const SCHEMA = `
 `;
 
 let database: Awaited<ReturnType<typeof cloneDatabase>>;
-const client = new Client({ name: "test", version: "1" });
+let client: Client;
+
+/** The SDK's client of a process with these settings. */
+async function openAgent(settings: Record<string, string>): Promise<Client> {
+  const agent = new Client({ name: "test", version: "1" });
+  const env = { PATH: process.env.PATH!, NODE_COMPILE_CACHE: COMPILE_CACHE, MIGRATIONS_DIR: NO_PROJECT, ...settings };
+  const args = [join(REPOSITORY, "service/cli/mcp.ts")];
+  await agent.connect(new StdioClientTransport({ command: process.execPath, args, env, cwd: REPOSITORY }));
+  return agent;
+}
 
 beforeAll(async () => {
   database = await cloneDatabase("content");
   await withClient(database.ownerUrl, (owner) => owner.query(SCHEMA));
-  const connections = { DATABASE_URL: database.url, OWNER_DATABASE_URL: database.ownerUrl, JWT_SECRET: SECRET };
-  await client.connect(
-    new StdioClientTransport({
-      command: process.execPath,
-      args: ["service/cli/mcp.ts"].map((file) => join(REPOSITORY, file)),
-      env: { ...connections, PATH: process.env.PATH!, NODE_COMPILE_CACHE: COMPILE_CACHE, MIGRATIONS_DIR: NO_PROJECT },
-      cwd: REPOSITORY,
-    }),
-  );
+  client = await openAgent({ DATABASE_URL: database.url, OWNER_DATABASE_URL: database.ownerUrl, JWT_SECRET: SECRET });
 });
 afterAll(async () => {
   await client.close();
   await database.drop();
 });
 
-async function call(name: string, args: Record<string, unknown> = {}): Promise<{ text: string; isError: boolean }> {
-  const { content, isError = false } = await client.callTool({ name, arguments: args });
+async function call(
+  name: string,
+  args: Record<string, unknown> = {},
+  agent = client,
+): Promise<{ text: string; isError: boolean }> {
+  const { content, isError = false } = await agent.callTool({ name, arguments: args });
   return { text: (content[0] as { text: string }).text, isError };
 }
 
@@ -49,11 +56,12 @@ const rows = (query: string) =>
   withClient(database.ownerUrl, async (owner) => (await owner.query({ text: query, rowMode: "array" })).rows);
 
 describe("npm run mcp, with the SDK's client", () => {
-  test("has tools that are marked as reading only", async () => {
+  test("has tools that are marked as reading only, except the one that runs SQL", async () => {
     const { tools } = await client.listTools();
     const names = "search_docs read_docs describe_schema why policies doctor migration_status try_migration";
     expect(tools.map(({ name }) => name)).toEqual(names.split(" "));
-    expect(tools.every(({ annotations }) => annotations?.readOnlyHint)).toBe(true);
+    const writing = tools.filter(({ annotations }) => annotations?.readOnlyHint !== true);
+    expect(writing.map(({ name }) => name)).toEqual(["try_migration"]);
   });
 
   test("finds sections of the documentation, whose pages can be read", async () => {
@@ -131,5 +139,22 @@ describe("npm run mcp, with the SDK's client", () => {
 
   test("says which argument is missing", async () => {
     expect(await call("why")).toMatchObject({ isError: true, text: expect.stringContaining("request") });
+  });
+
+  test("never migrates an embedded database, whatever is called at once", async () => {
+    const dataDir = await mkdtemp(join(tmpdir(), "content-service-agent-"));
+    const service = await startReady({ DATA_DIR: dataDir, BASE_SCHEMA: "platform" });
+    await stopped(service, "SIGTERM");
+    const agent = await openAgent({ DATA_DIR: dataDir, BASE_SCHEMA: "content" });
+    try {
+      const calls = [call("describe_schema", {}, agent), call("try_migration", { sql: "select 1" }, agent)];
+      const refused = { isError: true, text: expect.stringContaining("does not have the migrations of this version") };
+      expect(await Promise.all(calls)).toEqual([refused, refused]);
+      const { text } = await call("migration_status", {}, agent);
+      expect(text).toContain("migrations are pending");
+    } finally {
+      await agent.close();
+      await rm(dataDir, { recursive: true, force: true });
+    }
   });
 });
