@@ -3,7 +3,7 @@ import type { FieldReference, OrderTerm } from "../intent.ts";
 import { countValue } from "./related-count.ts";
 import { fieldOutputName, hasName, type NamedSelectColumn, planField, refuseAggregateName } from "./scope.ts";
 import { embedName, relationNotEmbedded } from "./select-tree.ts";
-import { findOutput, outputValue } from "./selected-output.ts";
+import { findOutput, isAggregated, outputValue } from "./selected-output.ts";
 import type { OrderExpression, ValueExpression } from "./selection.ts";
 import type { PlannedRelation, SelectionContext } from "./selection-context.ts";
 
@@ -17,10 +17,10 @@ function planOrderValue({ field, relation, by }: OrderTerm, context: SelectionCo
   return relation === null ? planOrderField(field, context) : planRelatedOrder(relation, field, context);
 }
 
-/** A name that is none of the rows may be that of an output, such as an aggregate. */
+/** A name that is none of the rows may be that of an aggregate; those of columns are none, as in PostgREST. */
 function planOrderField(field: FieldReference, context: SelectionContext): ValueExpression {
   const output = hasName(context.scope, field.name) ? null : findOutput(field, context);
-  return output ? outputValue(output) : planRowField(field, context);
+  return output && isAggregated(output) ? outputValue(output) : planRowField(field, context);
 }
 
 /** Postgres rejects unknown names. */

@@ -13,3 +13,8 @@ export function findOutput({ name, path }: FieldReference, context: SelectionCon
 export function outputValue(one: NamedSelectColumn): ValueExpression {
   return toOutput(one, { grouped: true }).value;
 }
+
+/** Whether it is computed of several rows: by an aggregate, or a count of related ones. */
+export function isAggregated({ aggregate, value }: NamedSelectColumn): boolean {
+  return aggregate !== null || (value?.kind === "cast" ? value.of : value)?.kind === "count";
+}

@@ -120,10 +120,6 @@ export const INTENDED = {
         ? ours
         : null,
   },
-  "an order by an alias": {
-    since: "ours",
-    why: "a name of the response is an order, unless it is a column; PostgREST knows columns only",
-  },
   "a limit that is no number": {
     since: "ours",
     why: "it is no limit, as without an offset; PostgREST takes it for zero then",

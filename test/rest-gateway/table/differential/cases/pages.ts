@@ -128,12 +128,7 @@ export const pages: Area = {
       get("/nulls?select=id,a&order=a.asc.nullsfirst,id"),
       get("/nulls?select=id,a&order=a.desc.nullslast,id.desc"),
       get("/nulls?select=id&order=a", { fails: "any", name: "by a column that is not selected" }),
-      get("/nulls?select=x:id&order=x", {
-        fails: "any",
-        name: "by an alias",
-        differs: "an order by an alias",
-        ours: { status: 200, body: [1, 2, 3, 4, 5].map((x) => ({ x })) },
-      }),
+      get("/nulls?select=x:id&order=x", { fails: "any", name: "by an alias" }),
       get("/nulls?order=id.desc&order=a", { name: "twice" }),
       get("/nulls?select=id&order= id.desc, a.desc"),
       get("/nulls?select=id&order=id.desc ,a", { fails: "PGRST100" }),
