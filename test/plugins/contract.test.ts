@@ -77,7 +77,13 @@ describe("a documented type has the documented fields, and those of the examples
     ["FieldError", ["field: String!", "message: String!"]],
     [
       "Subscription",
-      ["onArticleCreated: Article!", "onCommentAdded(articleId: ID!): Comment!", "onArticleUpdated(id: ID): Article"],
+      [
+        "onArticleCreated: Article!",
+        "onCommentAdded(articleId: ID!): Comment!",
+        "onArticleUpdated(id: ID): Article",
+        // Beside the contract.
+        "live: Query!",
+      ],
     ],
   ])("%s", (type, fields) => {
     expect(fieldsOf(type).sort()).toEqual([...fields].sort());
