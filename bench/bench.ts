@@ -10,6 +10,7 @@ import { FAULTS } from "./faults/kinds.ts";
 import { ATTACK_NAMES, ATTACKS } from "./hostile/attacks/attacks.ts";
 import type { Bench } from "./kind.ts";
 import { type BenchRecord, benchmarksPage } from "./page.ts";
+import { watchStolenTime } from "./processor-time.ts";
 
 const BENCHES: Readonly<Record<string, () => Promise<{ readonly bench: Bench }>>> = {
   engine: () => import("./engine.ts"),
@@ -108,6 +109,7 @@ const amounts = {
   tasks: amountOf("tasks"),
 };
 const [loadBefore] = loadavg();
+const stolen = await watchStolenTime();
 const records: BenchRecord[] = [];
 for (const name of positionals.length > 0 ? positionals : BY_DEFAULT) {
   const { bench } = await BENCHES[name]!();
@@ -128,7 +130,10 @@ if (values.json) {
 }
 if (values.markdown) {
   const command = ["npm run bench --", ...process.argv.slice(2)].join(" ");
-  await writeFile(values.markdown, benchmarksPage(records, { command, at: new Date(), loadBefore: loadBefore! }));
+  await writeFile(
+    values.markdown,
+    benchmarksPage(records, { command, at: new Date(), loadBefore: loadBefore!, stolen: await stolen() }),
+  );
   if (positionals.length === 0) await drawChart(values.markdown);
 }
 

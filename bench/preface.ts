@@ -1,7 +1,8 @@
 import { loadavg } from "node:os";
+import type { ServerLauncher } from "./comparison/program.ts";
 import type { BenchOptions } from "./kind.ts";
 
-type InstallationState = { readonly name: string; readonly isInstalled: boolean };
+type InstallationState = Pick<ServerLauncher, "name" | "isInstalled" | "installation">;
 
 /** Conditions of the measurement. */
 export function printPreface({ rounds, seconds, print }: BenchOptions, launchers: readonly InstallationState[]): void {
@@ -9,6 +10,6 @@ export function printPreface({ rounds, seconds, print }: BenchOptions, launchers
   const [load] = loadavg();
   if (load! > 0.5)
     print(`the machine is busy (load ${load!.toFixed(1)}): the ratios are lower than on an idle machine`);
-  for (const { name, isInstalled } of launchers)
-    if (!isInstalled) print(`${name} skipped: npm ci --prefix bench/peers`);
+  for (const { name, isInstalled, installation = "npm ci --prefix bench/peers" } of launchers)
+    if (!isInstalled) print(`${name} skipped: ${installation}`);
 }

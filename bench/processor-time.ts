@@ -29,6 +29,24 @@ async function processorTimeOfOne(pid: number): Promise<number | null> {
   return (fields[11]! + fields[12]! + fields[13]! + fields[14]!) * TICK_MICROSECONDS;
 }
 
+/** From now on: the part of the processors' time that other virtual machines took, in percent. */
+export async function watchStolenTime(): Promise<() => Promise<string>> {
+  const before = await processorStates();
+  return async () => {
+    const after = await processorStates();
+    if (before === null || after === null) return "an unknown part";
+    const passed = after.map((ticks, index) => ticks - before[index]!);
+    // user, nice, system, idle, iowait, irq, softirq, steal; what follows is counted within the first two.
+    const all = passed.slice(0, 8).reduce((sum, ticks) => sum + ticks, 0);
+    return `${((100 * passed[7]!) / all).toFixed(1)} %`;
+  };
+}
+
+async function processorStates(): Promise<number[] | null> {
+  const stat = await readFile("/proc/stat", "utf8").catch(() => null);
+  return stat === null ? null : stat.split("\n", 1)[0]!.split(/ +/).slice(1).map(Number);
+}
+
 /** The same of all processes that work in a folder, as those of a Postgres cluster do in its data folder. */
 export async function processorTimeIn(folder: string): Promise<number | null> {
   const pids = (await readdir("/proc").catch(() => [])).filter((name) => /^\d+$/.test(name));

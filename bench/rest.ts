@@ -9,7 +9,7 @@ import { requirePgbench } from "./pgbench.ts";
 import { printPreface } from "./preface.ts";
 import { startCopier } from "./rest/copy.ts";
 import { describeExport, EXPORTED_ROWS, EXPORTERS, type Export, exportAll, READINGS } from "./rest/export.ts";
-import { EXPRESS, LITE, POSTGREST, SERVERS } from "./rest/servers.ts";
+import { BUN_SQL, EXPRESS, FASTIFY, LITE, PGX, POSTGREST, SERVERS } from "./rest/servers.ts";
 import { judgeUpdatesByKey, measureUpdatesByKey } from "./rest/update-by-key.ts";
 import { WORKS } from "./rest/works.ts";
 import { SCHEMA } from "./schema.ts";
@@ -56,9 +56,11 @@ export function targetsOn(cores: number): Targets {
     { than: LITE, least: hasFewCores ? 9 : 12 },
     // Express reaches a sixth of pgbench: six times its rate would be all that Postgres can do.
     { than: EXPRESS, least: 3 },
+    { than: FASTIFY, least: 1.5 },
+    { than: BUN_SQL, least: 1.5 },
   ];
   return {
-    "one row by key": reads,
+    "one row by key": [...reads, { than: PGX, least: 0.8, by: "processor time" }],
     "20 rows with a many-to-one embed": reads,
     "insert one row": [{ than: PGBENCH, least: 0.55 }],
     "insert 10,000 rows": [{ than: COPY, least: 0.5 }],

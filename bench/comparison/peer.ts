@@ -11,8 +11,10 @@ const BENCH = join(import.meta.dirname, "..");
 
 type Peer = {
   readonly name: string;
-  /** `peers/lite.mjs` */
-  readonly file: string;
+  /** Node by default. */
+  readonly command?: string;
+  /** `peers/lite.mjs`; none for a binary. */
+  readonly file?: string;
   /** The Postgres role. */
   readonly role?: string;
   /** Additional environment. */
@@ -21,15 +23,23 @@ type Peer = {
   readonly prefix?: string;
 };
 
-/** A program for Node that serves the same from the same Postgres. */
+/** A program that serves the same from the same Postgres. */
 export function startPeer(
   scratch: Scratch,
-  { name, file, role = "authenticator", env = {}, dialect = "handlers", prefix = "/" }: Peer,
+  {
+    name,
+    command = process.execPath,
+    file,
+    role = "authenticator",
+    env = {},
+    dialect = "handlers",
+    prefix = "/",
+  }: Peer,
 ): Promise<MeasuredServer> {
   return startProgram({
     name,
-    command: process.execPath,
-    args: [join(BENCH, file)],
+    command,
+    args: file === undefined ? [] : [join(BENCH, file)],
     env: (port) => ({
       PORT: port,
       DATABASE_URL: scratch.url(role),

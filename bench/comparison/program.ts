@@ -21,6 +21,8 @@ export type MeasuredServer = {
 export type ServerLauncher = {
   readonly name: string;
   readonly isInstalled: boolean;
+  /** The command that installs it; by default the one for all peers. */
+  readonly installation?: string;
   start(scratch: Scratch): Promise<MeasuredServer>;
 };
 

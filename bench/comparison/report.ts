@@ -10,6 +10,8 @@ export type Outcome = {
   readonly servers: Readonly<Record<string, Summary>>;
   /** The rate of this service divided by that of the other server. */
   readonly ratios: Readonly<Record<string, number>>;
+  /** The processor time of a request there, server and Postgres together, divided by ours; only of those that tell both. */
+  readonly timeRatios: Readonly<Record<string, number>>;
 };
 
 type Summary = { readonly [Key in keyof Sample]: number | null };
@@ -31,12 +33,20 @@ export function outcomeOf(work: string, rounds: readonly Round[]): Outcome {
     };
   };
   const ratio = (name: string) => median(rounds.map((round) => round.get(OURS)!.rate / round.get(name)!.rate));
+  const timeRatio = (name: string) =>
+    median(rounds.map((round) => timeOf(round.get(name)!)! / timeOf(round.get(OURS)!)!));
   const others = names.filter((name) => name !== OURS);
+  const timed = others.filter((name) => rounds.every((round) => timeOf(round.get(name)!) && timeOf(round.get(OURS)!)));
   return {
     work,
     servers: Object.fromEntries(names.map((name) => [name, summary(name)])),
     ratios: Object.fromEntries(others.map((name) => [name, ratio(name)])),
+    timeRatios: Object.fromEntries(timed.map((name) => [name, timeRatio(name)])),
   };
+}
+
+function timeOf({ serverTime, postgresTime }: Sample): number | null {
+  return serverTime === null || postgresTime === null ? null : serverTime + postgresTime;
 }
 
 export function describeOutcome({ work, servers, ratios }: Outcome, unit: string): string {

@@ -1,17 +1,23 @@
 import type { Outcome } from "./report.ts";
 
-export type Target = { readonly than: string; readonly least: number };
+export type Target = {
+  readonly than: string;
+  readonly least: number;
+  /** Requests per second by default. */
+  readonly by?: "processor time";
+};
 
 /** By the work's name. */
 export type Targets = Readonly<Record<string, readonly Target[]>>;
 
 /** Each target with what was reached, and whether that is enough. Nothing is said of who was not there. */
 export function judge(outcomes: readonly Outcome[], targets: Targets): string[] {
-  return outcomes.flatMap(({ work, ratios }) =>
-    (targets[work] ?? []).flatMap(({ than, least }) => {
-      const reached = ratios[than];
+  return outcomes.flatMap(({ work, ratios, timeRatios }) =>
+    (targets[work] ?? []).flatMap(({ than, least, by }) => {
+      const reached = (by === undefined ? ratios : timeRatios)[than];
       if (reached === undefined) return [];
-      return [verdict(`${work}: ${reached.toFixed(2)} times ${than}`, reached >= least, String(least))];
+      const what = `${work}: ${reached.toFixed(2)} times ${than}${by === undefined ? "" : `, by ${by}`}`;
+      return [verdict(what, reached >= least, String(least))];
     }),
   );
 }

@@ -12,6 +12,12 @@ export const POSTGREST = "PostgREST 12.0.2";
 export const LITE = "@supabase/lite 0.10.0";
 export const EXPRESS = "Express + pg";
 const PREPARED_EXPRESS = "Express + pg, prepared";
+export const FASTIFY = "Fastify + postgres.js";
+export const BUN_SQL = "Bun + Bun.sql";
+export const PGX = "Go + pgx";
+
+const BUN_BINARY = peerPackage("bun/bin/bun.exe");
+const PGX_BINARY = peerPackage(".bin/pgx-server");
 
 /** All of them on one Postgres, with the same roles, tokens and policies; none writes a line for a request that went well. */
 export const SERVERS: readonly ServerLauncher[] = [
@@ -65,5 +71,21 @@ export const SERVERS: readonly ServerLauncher[] = [
     name: PREPARED_EXPRESS,
     isInstalled: true,
     start: (scratch) => startPeer(scratch, { name: PREPARED_EXPRESS, file: EXPRESS_SERVER, env: { PREPARED: "true" } }),
+  },
+  {
+    name: FASTIFY,
+    isInstalled: existsSync(peerPackage("fastify")),
+    start: (scratch) => startPeer(scratch, { name: FASTIFY, file: "peers/fastify.mjs" }),
+  },
+  {
+    name: BUN_SQL,
+    isInstalled: existsSync(BUN_BINARY),
+    start: (scratch) => startPeer(scratch, { name: BUN_SQL, command: BUN_BINARY, file: "peers/bun.mjs" }),
+  },
+  {
+    name: PGX,
+    isInstalled: existsSync(PGX_BINARY),
+    installation: "npm run pgx --prefix bench/peers",
+    start: (scratch) => startPeer(scratch, { name: PGX, command: PGX_BINARY }),
   },
 ];

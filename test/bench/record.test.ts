@@ -9,9 +9,21 @@ const RECORD = "docs/benchmarks.md";
 const record = readFileSync(RECORD, "utf8");
 const cores = Number(/^- Machine: (\d+) x /m.exec(record)![1]);
 
-type Ratio = { readonly bench: string; readonly work: string; readonly peer: string; readonly ratio: number };
-const ratios: readonly Ratio[] = [...record.matchAll(/^\| (\w+) \| (.+) \| (.+) \| ([\d.]+) \|$/gm)].map(
-  ([, bench, work, peer, ratio]) => ({ bench: bench!, work: work!, peer: peer!, ratio: Number(ratio) }),
+type Ratio = {
+  readonly bench: string;
+  readonly work: string;
+  readonly peer: string;
+  readonly ratio: number;
+  readonly time: string;
+};
+const ratios: readonly Ratio[] = [...record.matchAll(/^\| (\w+) \| (.+) \| (.+) \| ([\d.]+) \| ([\d.]*) ?\|$/gm)].map(
+  ([, bench, work, peer, ratio, time]) => ({
+    bench: bench!,
+    work: work!,
+    peer: peer!,
+    ratio: Number(ratio),
+    time: time!,
+  }),
 );
 
 /** As the benchmark had them, with ratios only. */
@@ -20,13 +32,16 @@ function outcomesOf(bench: string) {
   return [...new Set(own.map(({ work }) => work))].map((work) => ({
     work,
     ratios: Object.fromEntries(own.filter((ratio) => ratio.work === work).map(({ peer, ratio }) => [peer, ratio])),
+    timeRatios: Object.fromEntries(
+      own.filter((ratio) => ratio.work === work && ratio.time !== "").map(({ peer, time }) => [peer, Number(time)]),
+    ),
     servers: {},
   }));
 }
 
 /** A sentence that compares, such as "4.7 times PostgREST" or "0.6 of pgbench". */
 const COMPARISON =
-  /(\d+(?:\.\d+)?) (?:times|of) (?:the rate of )?`?(pgbench|PostgREST|@supabase\/lite|Express|Apollo|bare PostGraphile|plain PostGraphile|Express \+ pg)\b/g;
+  /(\d+(?:\.\d+)?) (?:times|of) (?:the rate of )?`?(pgbench|PostgREST|@supabase\/lite|Express|Fastify|Bun|Go|Apollo|bare PostGraphile|plain PostGraphile|Express \+ pg)\b/g;
 
 describe("the recorded benchmarks", () => {
   test.each([
