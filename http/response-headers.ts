@@ -37,6 +37,7 @@ const EXPOSED_HEADERS = [
   "X-RateLimit-Remaining",
   "X-RateLimit-Reset",
   "X-Request-Id",
+  ...["cursor", "handle", "has-data", "offset", "schema", "up-to-date"].map((name) => `electric-${name}`),
 ].join(", ");
 const MAX_AGE_SECONDS = "86400";
 

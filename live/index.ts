@@ -36,5 +36,10 @@ export {
   WAL_DATA,
 } from "./replication-connection.ts";
 export { KEEPER_SLOT_NAME, REALTIME_PUBLICATION } from "./replication-slots.ts";
+export type { LiveShape } from "./shapes/live-shape.ts";
+export { defineShape, invalidShape, type ShapeDefinition, type ShapeParameters } from "./shapes/shape-definition.ts";
+export type { ShapeChange, ShapeRow } from "./shapes/shape-log.ts";
+export { ShapeRegistry } from "./shapes/shape-registry.ts";
+export { parseNames } from "./shapes/where/condition-tokens.ts";
 export { CURRENT_TIMELINE, type HistoryPosition, validUntil } from "./stream-history.ts";
 export { type AwaitVisible, makeAwaitVisible } from "./transaction-visibility.ts";

@@ -26,6 +26,7 @@ export type { Dialect, ParsedRequest, Pipeline, ReadyResponse, RunIntent } from 
 export { handleRequest, prepareTask } from "./request/handle-request.ts";
 export { handleLiveRequest, isLiveRequest } from "./request/live-request.ts";
 export { makeStatementContexts } from "./request/run.ts";
+export { SHAPES_PATH, shapesHandler } from "./shapes/shapes-handler.ts";
 export { toS3ErrorResponse } from "./storage/s3/s3-error.ts";
 export { S3_PREFIX, s3Handler } from "./storage/s3/s3-routes.ts";
 export { toStorageErrorResponse } from "./storage/storage-error.ts";

@@ -31,7 +31,7 @@ import {
   toNodeHandler,
   traceRequests,
 } from "#http/serving";
-import type { LiveQueries } from "#live";
+import { type LiveQueries, ShapeRegistry } from "#live";
 import { type MigrationWatch, makeSchemaChanges } from "#migrate";
 import { ADMIN_PREFIX, adminHandler } from "#operations/admin";
 import type { AsOwner, Database } from "#postgres/database";
@@ -53,8 +53,10 @@ import {
   type PrepareCall,
   type QueueTask,
   S3_PREFIX,
+  SHAPES_PATH,
   STORAGE_PREFIX,
   s3Handler,
+  shapesHandler,
   startPageLinks,
   startPageRoutes,
   storageHandler,
@@ -77,7 +79,7 @@ import {
   SIGN_IN_PATH,
   toAuthErrorResponse,
 } from "#rest-gateway/sign-in";
-import { authenticateTableCaller, makeTableInterface } from "#rest-gateway/table";
+import { authenticateTableCaller, makeTableInterface, preRequestStatement } from "#rest-gateway/table";
 import type { Logger } from "#runtime/log";
 import type { AgentServices } from "./extension-services.ts";
 import type { SignInServices } from "./sign-in-services.ts";
@@ -133,6 +135,7 @@ type SharedParts = RequestHandlerDependencies & {
   readonly referenceRoutes: GatewayRoutes;
   readonly guideFolder: ReturnType<typeof guideFolder>;
   readonly studioFolder: ReturnType<typeof studioFolder>;
+  readonly shapes: ShapeRegistry;
 };
 
 /** Makes the handlers for some settings. A request that is in flight when settings change ends with the old handlers. */
@@ -148,6 +151,7 @@ export function makeRequestHandlers(
     referenceRoutes: { ...apiReferenceRoutes(OPENAPI_PATH, versions), ...errorReferenceRoutes() },
     guideFolder: guideFolder(),
     studioFolder: studioFolder(),
+    shapes: new ShapeRegistry(dependencies.live),
   };
   return (config, signIn) => buildHandlers(shared, config, signIn);
 }
@@ -202,6 +206,7 @@ function buildHandlers(shared: SharedParts, config: Config, signIn: SignInServic
   };
   const folders = {
     [TABLE_PREFIX]: table.handle,
+    [SHAPES_PATH]: shapesFolder(shared, config, signIn),
     ...storageFolder(shared, config, signIn),
     [FUNCTIONS_PREFIX]: functionsFolder(shared, signIn),
     ...adminFolder(shared, config, { ...signIn, csrf }),
@@ -267,17 +272,30 @@ function storageFolder(
     pathPrefix: STORAGE_PREFIX,
     hoistedSettings: [],
   });
-  // As at Supabase, a token is enough: clients of TUS send no key.
-  const authenticate = (request: GatewayRequest) =>
+  const authenticate = makeTokenAuthentication(config, authenticator);
+  const services = { store, database, catalog, authenticator, authenticate, contextOf, keys, config };
+  // The first prefix that matches.
+  return { [S3_PREFIX]: s3Handler(services), [STORAGE_PREFIX]: storageHandler(services) };
+}
+
+function shapesFolder(
+  { database, currentCatalog: catalog, shapes }: SharedParts,
+  config: Config,
+  { authenticator }: SignInServices,
+): GatewayHandler {
+  const authenticate = makeTokenAuthentication(config, authenticator);
+  return shapesHandler({ config, catalog, database, shapes, authenticate, preRequest: preRequestStatement(config) });
+}
+
+/** As in the table interface, but a token is enough: clients of TUS and of shapes send no key. */
+function makeTokenAuthentication(config: Config, authenticator: SignInServices["authenticator"]): Authenticate {
+  return (request) =>
     authenticateTableCaller(
       request,
       authenticator,
       config.requireApiKey && !request.headers.authorization,
       API_RESOURCE,
     );
-  const services = { store, database, catalog, authenticator, authenticate, contextOf, keys, config };
-  // The first prefix that matches.
-  return { [S3_PREFIX]: s3Handler(services), [STORAGE_PREFIX]: storageHandler(services) };
 }
 
 function functionsFolder({ functions, siteUrl }: SharedParts, { authenticator }: SignInServices): GatewayHandler {

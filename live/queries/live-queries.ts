@@ -160,7 +160,7 @@ export class LiveQueries {
       if (first.missing && !mayBeMissing) throw first.missing;
       const milliseconds = performance.now() - startedAt;
       const dependencies = await this.#dependencies.of(first);
-      refuseUnfit(first, dependencies, mayBeMissing ? 0 : milliseconds);
+      refuseUnfit(first, obstaclesOf(source, dependencies), mayBeMissing ? 0 : milliseconds);
       const key = this.#keyOf(source, dependencies);
       const existing = this.#results.get(key);
       const result = existing ?? this.#make(key, first, dependencies);
@@ -367,7 +367,14 @@ function hasAccount({ kind, claims }: Caller): boolean {
   return kind === "key" || (typeof claims.sub === "string" && claims.is_anonymous !== true);
 }
 
-function refuseUnfit({ text }: LiveResult, { obstacles }: QueryDependencies, milliseconds: number): void {
+function obstaclesOf(
+  { outlivesRequest }: LiveSource,
+  { obstacles, readsRequest }: QueryDependencies,
+): readonly string[] {
+  return outlivesRequest && readsRequest ? [...obstacles, "it depends on the headers of a request"] : obstacles;
+}
+
+function refuseUnfit({ text }: LiveResult, obstacles: readonly string[], milliseconds: number): void {
   if (obstacles.length > 0) throw notLive(obstacles);
   if (text.length > LIVE_LIMITS.resultBytes) throw resultTooLarge(LIVE_LIMITS.resultBytes);
   if (milliseconds > LIVE_LIMITS.firstRunMs) throw tooSlow(LIVE_LIMITS.firstRunMs);

@@ -12,6 +12,8 @@ export type LiveSource = {
   readonly quotaKey: string;
   /** Whether the result may differ between callers of one audience, as where a function of the operator runs first. */
   readonly isPrivate: boolean;
+  /** Whether it serves later requests of the caller too: it then must not depend on the one that opened it. */
+  readonly outlivesRequest?: boolean;
   /** In one snapshot. Rejects as the request itself does. */
   run(): Promise<LiveResult>;
 };
@@ -27,9 +29,9 @@ export type LiveResult = {
 };
 
 export type LiveEvent = {
-  /** `text` is the whole result, or the JSON Patch that makes it of the one before. */
   readonly kind: "snapshot" | "change";
   readonly position: Lsn;
+  /** The whole result, or the JSON Patch that makes it of the one before, which is computed when it is read. */
   readonly text: string;
   /** The whole result. */
   readonly result: string;
@@ -104,7 +106,14 @@ export class LiveSubscriber implements LiveSubscription {
     const { position, text } = to;
     if (!from) return { kind: "snapshot", position, text, result: text };
     if (from.text === text) return null;
-    return { kind: "change", position, text: result.patchBetween(from, to), result: text };
+    return {
+      kind: "change",
+      position,
+      get text() {
+        return result.patchBetween(from, to);
+      },
+      result: text,
+    };
   }
 
   async #changed(milliseconds: number): Promise<void> {

@@ -60,7 +60,7 @@ export async function handleLiveRequest<Parsed extends ParsedRequest>(
   const subscription = await live.open(source, since);
   received.signal.addEventListener("abort", () => subscription.close());
   if (received.signal.aborted) subscription.close();
-  const isValid = () => isStillValid(received, caller, pipeline);
+  const isValid = () => isStillValid(received, caller, (request) => pipeline.dialect.authenticate(request));
   const body = sendEvents(toEventSource(subscription), { caller, isValid });
   return { status: 200, headers: EVENT_STREAM_HEADERS, body };
 }
@@ -95,13 +95,14 @@ function identityOf<Parsed extends ParsedRequest>(request: GatewayRequest, pipel
   return JSON.stringify([pipeline.name, request.path, pipeline.queryWithoutApiKey(request), headers.sort()]);
 }
 
-async function isStillValid<Parsed extends ParsedRequest>(
+/** Whether the credentials of a request whose response goes on are still those of its caller. */
+export async function isStillValid(
   received: GatewayRequest,
   caller: Caller,
-  { dialect }: Pipeline<Parsed>,
+  authenticateRequest: (request: GatewayRequest) => Caller | Promise<Caller>,
 ): Promise<boolean> {
   try {
-    const now = await dialect.authenticate({ ...received, admit: () => {}, addResponseHeaders: () => {} });
+    const now = await authenticateRequest({ ...received, admit: () => {}, addResponseHeaders: () => {} });
     return now.role === caller.role && now.kind === caller.kind;
   } catch (error) {
     // While the database cannot be asked, the query stays open.

@@ -263,7 +263,7 @@ function isRolledBack({ txEnd }: Config, { preferences }: Pick<TableRequest, "pr
 }
 
 /** The call of PGRST_DB_PRE_REQUEST, a name with or without its schema. */
-function preRequestStatement({ preRequest: name }: Config): Statement | undefined {
+export function preRequestStatement({ preRequest: name }: Config): Statement | undefined {
   if (name === null) return undefined;
   return { text: `select ${quotedName(...name.split("."))}()`, values: [] };
 }

@@ -1,0 +1,145 @@
+import type { Lsn } from "#postgres/database";
+import { unavailable } from "#runtime";
+import type { AbortLike } from "#runtime/concurrency";
+import type { LiveQueries, LiveSource, LiveSubscription } from "../queries/live-queries.ts";
+import type { ShapeDefinition } from "./shape-definition.ts";
+import { ShapeLog } from "./shape-log.ts";
+
+/** After so long without a request, the query is closed, and the log is kept. */
+const IDLE_MS = 60_000;
+const WAIT_MS = 60_000;
+
+type ShapeOptions = {
+  readonly definition: ShapeDefinition;
+  readonly live: LiveQueries;
+  readonly source: LiveSource;
+  /** The query cannot run any more. */
+  onFailed(shape: LiveShape): void;
+};
+
+/** A shape of one caller: its log, which a live query writes while there are requests. */
+export class LiveShape {
+  readonly definition: ShapeDefinition;
+  readonly log: ShapeLog;
+  /** Under which clients know it, the newest last. */
+  readonly handles: string[] = [];
+  source: LiveSource;
+  lastUsedAt = Date.now();
+  isClosed = false;
+  readonly #live: LiveQueries;
+  readonly #onFailed: ShapeOptions["onFailed"];
+  #subscription: LiveSubscription | null = null;
+  #attaching: Promise<void> | null = null;
+  #users = 0;
+  #idle: NodeJS.Timeout | undefined;
+  readonly #waiting = new Set<() => void>();
+
+  constructor({ definition, live, source, onFailed }: ShapeOptions) {
+    this.definition = definition;
+    this.log = new ShapeLog(definition.keyPlaces);
+    this.source = source;
+    this.#live = live;
+    this.#onFailed = onFailed;
+  }
+
+  get isInUse(): boolean {
+    return this.#users > 0;
+  }
+
+  get isAttached(): boolean {
+    return this.#subscription !== null;
+  }
+
+  /** Whether the rows are those of this caller, with these claims. */
+  isOf({ caller }: LiveSource): boolean {
+    const { role, claimsText } = this.source.caller;
+    return caller.role === role && caller.claimsText === claimsText;
+  }
+
+  /** Between `enter` and `leave`, the query is open as soon as `attach` has resolved. */
+  enter(): void {
+    clearTimeout(this.#idle);
+    this.#users++;
+  }
+
+  leave(): void {
+    this.lastUsedAt = Date.now();
+    if (--this.#users === 0) this.#idle = setTimeout(() => this.#detach(), IDLE_MS).unref();
+  }
+
+  /** Resolves when the log has the state of a run after the query was opened. What changed while it was closed becomes one change. */
+  attach(): Promise<void> {
+    this.#attaching ??= this.#subscription
+      ? null
+      : this.#openQuery().finally(() => {
+          this.#attaching = null;
+        });
+    return this.#attaching ?? Promise.resolve();
+  }
+
+  /** The same caller with a new token: what the token changes becomes one change. */
+  async replaceSource(source: LiveSource): Promise<void> {
+    await this.#attaching?.catch(() => {});
+    this.source = source;
+    this.#detach();
+    await this.attach();
+  }
+
+  /** Resolves when the log is past the position, in the end after some time. */
+  async changed(position: Lsn, milliseconds: number, signal: AbortLike): Promise<void> {
+    if (this.log.position > position || this.isClosed || !this.#subscription) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#waiting.add(resolve);
+    const timer = setTimeout(resolve, milliseconds).unref();
+    signal.addEventListener("abort", () => resolve());
+    await promise;
+    clearTimeout(timer);
+    this.#waiting.delete(resolve);
+  }
+
+  close(): void {
+    this.isClosed = true;
+    clearTimeout(this.#idle);
+    this.#detach();
+  }
+
+  async #openQuery(): Promise<void> {
+    const subscription = await this.#live.open(this.source);
+    this.#subscription = subscription;
+    if (!(await this.#takeEvent(subscription))) throw unavailable("The service stops: connect again.");
+    void this.#follow(subscription);
+  }
+
+  async #follow(subscription: LiveSubscription): Promise<void> {
+    try {
+      while (await this.#takeEvent(subscription));
+      if (this.#subscription === subscription) this.#detach();
+    } catch {
+      // The next request runs it anew, and gets the error.
+      this.close();
+      this.#onFailed(this);
+    }
+  }
+
+  /** False if the query has ended. */
+  async #takeEvent(subscription: LiveSubscription): Promise<boolean> {
+    const event = await subscription.next(WAIT_MS);
+    if (event === null || this.#subscription !== subscription) return false;
+    if (event !== "idle") {
+      this.log.accept(event.result, event.position);
+      this.#wake();
+    }
+    return true;
+  }
+
+  #detach(): void {
+    const subscription = this.#subscription;
+    this.#subscription = null;
+    subscription?.close();
+    this.#wake();
+  }
+
+  #wake(): void {
+    for (const resolve of this.#waiting) resolve();
+  }
+}

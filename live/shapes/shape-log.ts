@@ -1,0 +1,90 @@
+import type { Lsn } from "#postgres/database";
+
+/** The values of a row, as texts of Postgres. */
+export type ShapeRow = readonly (string | null)[];
+
+/** A row before and after a commit; null where the shape does not have it. */
+export type ShapeChange = { readonly position: Lsn; readonly before: ShapeRow | null; readonly after: ShapeRow | null };
+
+type ChangeBatch = { readonly position: Lsn; readonly changes: readonly ShapeChange[]; readonly bytes: number };
+
+const MAX_CHANGE_BYTES = 2 ** 20;
+const BATCH_BYTES = 64;
+
+/** The rows of a shape, and how they became so: each position is a state that a commit has made. */
+export class ShapeLog {
+  readonly #keyPlaces: readonly number[];
+  #text = "[]";
+  #rows = new Map<string, ShapeRow>();
+  #batches: ChangeBatch[] = [];
+  #changeBytes = 0;
+  /** The first position that changes are known since; null before the first state. */
+  #since: Lsn | null = null;
+  position: Lsn = 0n;
+
+  constructor(keyPlaces: readonly number[]) {
+    this.#keyPlaces = keyPlaces;
+  }
+
+  get rows(): Iterable<ShapeRow> {
+    return this.#rows.values();
+  }
+
+  get bytes(): number {
+    return this.#text.length + this.#changeBytes;
+  }
+
+  /** Takes the state as of a commit: all rows, as the statement of the shape returns them. */
+  accept(text: string, position: Lsn): void {
+    const isFirst = this.#since === null;
+    if (!isFirst && text === this.#text) return;
+    const next = position > this.position ? position : this.position + 1n;
+    const rows = new Map((JSON.parse(text) as ShapeRow[]).map((row) => [this.#keyOf(row), row]));
+    if (isFirst) this.#since = next;
+    else this.#append(compareRows(this.#rows, rows, next), next);
+    this.#text = text;
+    this.#rows = rows;
+    this.position = next;
+  }
+
+  /** Null if the log does not go back to this position. */
+  changesSince(position: Lsn): ShapeChange[] | null {
+    if (this.#since === null || position < this.#since || position > this.position) return null;
+    return this.#batches.filter((batch) => batch.position > position).flatMap(({ changes }) => changes);
+  }
+
+  #append(changes: readonly ShapeChange[], position: Lsn): void {
+    const bytes = changes.reduce((sum, { before, after }) => sum + sizeOf(before) + sizeOf(after), BATCH_BYTES);
+    this.#batches.push({ position, changes, bytes });
+    this.#changeBytes += bytes;
+    while (this.#changeBytes > MAX_CHANGE_BYTES && this.#batches.length > 1) {
+      const oldest = this.#batches.shift()!;
+      this.#changeBytes -= oldest.bytes;
+      this.#since = oldest.position;
+    }
+  }
+
+  #keyOf(row: ShapeRow): string {
+    return JSON.stringify(this.#keyPlaces.map((place) => row[place]));
+  }
+}
+
+function sizeOf(row: ShapeRow | null): number {
+  return row?.reduce((sum, text) => sum + (text?.length ?? 0) + 8, 0) ?? 0;
+}
+
+/** Deletions first: a unique value may move from one row to another. */
+function compareRows(
+  before: ReadonlyMap<string, ShapeRow>,
+  after: ReadonlyMap<string, ShapeRow>,
+  position: Lsn,
+): ShapeChange[] {
+  const deleted = [...before]
+    .filter(([key]) => !after.has(key))
+    .map(([, row]) => ({ position, before: row, after: null }));
+  const written = [...after].flatMap(([key, row]) => {
+    const old = before.get(key) ?? null;
+    return old?.every((text, place) => text === row[place]) ? [] : [{ position, before: old, after: row }];
+  });
+  return [...deleted, ...written];
+}

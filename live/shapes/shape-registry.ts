@@ -1,0 +1,153 @@
+import { randomUUID } from "node:crypto";
+import type { Lsn } from "#postgres/database";
+import { ApiError } from "#runtime";
+import type { LiveQueries, LiveSource } from "../queries/live-queries.ts";
+import { LiveShape } from "./live-shape.ts";
+import type { ShapeDefinition } from "./shape-definition.ts";
+
+const SHAPE_LIMITS = {
+  ofCaller: 100,
+  allBytes: 128 * 2 ** 20,
+  handles: 8,
+  keptMs: 24 * 3_600_000,
+} as const;
+
+/** The shapes of this process, by their callers and by their handles. */
+export class ShapeRegistry {
+  readonly #live: LiveQueries;
+  /** The least recently used one first. */
+  readonly #byKey = new Map<string, LiveShape>();
+  readonly #byHandle = new Map<string, LiveShape>();
+  readonly #ofCaller = new Map<string, Set<LiveShape>>();
+
+  constructor(live: LiveQueries) {
+    this.#live = live;
+  }
+
+  /** The caller's shape, which is made if there is none. */
+  async open(definition: ShapeDefinition, source: LiveSource): Promise<LiveShape> {
+    const shape = this.#byKey.get(keyOf(definition, source)) ?? this.#make(definition, source);
+    this.#touch(shape);
+    shape.enter();
+    try {
+      await shape.attach();
+      return shape;
+    } catch (error) {
+      shape.leave();
+      if (shape.log.position === 0n && !shape.isInUse) this.#drop(shape);
+      throw error;
+    }
+  }
+
+  /** The shape that the client knows by this handle, and continues from this offset; null if it has to begin anew. */
+  async find(handle: string, offset: Lsn, definition: ShapeDefinition, source: LiveSource): Promise<LiveShape | null> {
+    const shape = this.#byHandle.get(handle);
+    if (!shape || shape.definition.identity !== definition.identity) return null;
+    const isOwn = shape.isOf(source);
+    if (!isOwn && !this.#mayHandOver(shape, offset, source)) return null;
+    this.#touch(shape);
+    shape.enter();
+    try {
+      await (isOwn ? shape.attach() : this.#handOver(shape, source));
+      return shape;
+    } catch (error) {
+      shape.leave();
+      throw error;
+    }
+  }
+
+  /** A handle of the caller's shape, other than the one that is of no use to the client. */
+  handleOf(shape: LiveShape, expired: string | null): string {
+    const newest = shape.handles.at(-1);
+    if (newest !== undefined && newest !== expired) return newest;
+    const handle = randomUUID();
+    shape.handles.push(handle);
+    this.#byHandle.set(handle, shape);
+    if (shape.handles.length > SHAPE_LIMITS.handles) this.#byHandle.delete(shape.handles.shift()!);
+    return handle;
+  }
+
+  /** For a client that has to begin anew. */
+  nextHandle(definition: ShapeDefinition, source: LiveSource, expired: string): string {
+    const shape = this.#byKey.get(keyOf(definition, source));
+    return shape ? this.handleOf(shape, expired) : randomUUID();
+  }
+
+  #make(definition: ShapeDefinition, source: LiveSource): LiveShape {
+    this.#makeRoom(source.quotaKey);
+    const onFailed = (failed: LiveShape) => this.#drop(failed);
+    const shape = new LiveShape({ definition, live: this.#live, source, onFailed });
+    this.handleOf(shape, null);
+    return shape;
+  }
+
+  #touch(shape: LiveShape): void {
+    const { definition, source } = shape;
+    const key = keyOf(definition, source);
+    const ofCaller = this.#ofCaller.get(source.quotaKey) ?? new Set();
+    this.#ofCaller.set(source.quotaKey, ofCaller);
+    ofCaller.delete(shape);
+    ofCaller.add(shape);
+    this.#byKey.delete(key);
+    this.#byKey.set(key, shape);
+  }
+
+  /** Of one account, with a later token. The client gets nothing of the log from before. */
+  #mayHandOver({ source, log }: LiveShape, offset: Lsn, next: LiveSource): boolean {
+    const [from, to] = [source.caller, next.caller];
+    const isSameAccount = typeof to.claims.sub === "string" && to.claims.sub === from.claims.sub;
+    return isSameAccount && to.role === from.role && source.quotaKey === next.quotaKey && offset === log.position;
+  }
+
+  async #handOver(shape: LiveShape, source: LiveSource): Promise<void> {
+    this.#byKey.delete(keyOf(shape.definition, shape.source));
+    const other = this.#byKey.get(keyOf(shape.definition, source));
+    if (other) this.#drop(other);
+    try {
+      await shape.replaceSource(source);
+      this.#touch(shape);
+    } catch (error) {
+      this.#drop(shape);
+      throw error;
+    }
+  }
+
+  #makeRoom(quotaKey: string): void {
+    const ofCaller = this.#ofCaller.get(quotaKey);
+    if (ofCaller && ofCaller.size >= SHAPE_LIMITS.ofCaller) this.#dropFirst(ofCaller);
+    const oldest = Date.now() - SHAPE_LIMITS.keptMs;
+    for (const shape of this.#byKey.values()) {
+      if (shape.lastUsedAt >= oldest) break;
+      if (!shape.isInUse) this.#drop(shape);
+    }
+    let bytes = this.#byKey.values().reduce((sum, { log }) => sum + log.bytes, 0);
+    for (; bytes > SHAPE_LIMITS.allBytes; ) bytes -= this.#dropFirst(this.#byKey.values());
+  }
+
+  #dropFirst(shapes: Iterable<LiveShape>): number {
+    for (const shape of shapes) {
+      if (shape.isInUse) continue;
+      this.#drop(shape);
+      return shape.log.bytes;
+    }
+    throw new ApiError("rateLimited", "RATE_LIMITED", "Too many shapes are in use.", {
+      hint: "Close others first.",
+      retryAfterSeconds: 5,
+    });
+  }
+
+  #drop(shape: LiveShape): void {
+    shape.close();
+    const { definition, source } = shape;
+    const key = keyOf(definition, source);
+    if (this.#byKey.get(key) === shape) this.#byKey.delete(key);
+    for (const handle of shape.handles) this.#byHandle.delete(handle);
+    const ofCaller = this.#ofCaller.get(source.quotaKey);
+    ofCaller?.delete(shape);
+    if (ofCaller?.size === 0) this.#ofCaller.delete(source.quotaKey);
+  }
+}
+
+function keyOf({ identity }: ShapeDefinition, { caller }: LiveSource): string {
+  return JSON.stringify([identity, caller.role, caller.claimsText]);
+}

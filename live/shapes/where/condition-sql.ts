@@ -1,0 +1,85 @@
+import type { Catalog, CatalogTable } from "#catalog";
+import { mayNameColumn } from "#planner";
+import { quotedName } from "#postgres/client";
+import type { EqualityFilter } from "../../queries/affected-rows.ts";
+import { invalidCondition } from "./condition-tokens.ts";
+import type { Condition, Operand } from "./parse-condition.ts";
+
+/** The alias of the table in statements of shapes. */
+export const ROW = "t";
+
+export type ShapeTable = {
+  readonly table: CatalogTable;
+  readonly catalog: Catalog;
+  readonly role: string;
+};
+
+/** Writes a condition as SQL: columns by their names in the catalogue, values as parameters. */
+export class ConditionWriter {
+  readonly values: (string | null)[] = [];
+  readonly #of: ShapeTable;
+  readonly #parameter: string;
+
+  constructor(of: ShapeTable, parameter: string, values: (string | null)[] = []) {
+    this.#of = of;
+    this.#parameter = parameter;
+    this.values = values;
+  }
+
+  write(condition: Condition): string {
+    switch (condition.kind) {
+      case "and":
+      case "or":
+        return `(${condition.parts.map((part) => this.write(part)).join(` ${condition.kind} `)})`;
+      case "not":
+        return `(not ${this.write(condition.part)})`;
+      case "bare":
+        return this.#operand(condition.operand);
+      case "is":
+        return `(${this.#operand(condition.left)} is ${condition.test})`;
+      case "in":
+        return `(${this.#operand(condition.left)} = any(${this.#value(toArrayText(condition.values), null)}))`;
+      case "quantified": {
+        const { operator, all, left, right } = condition;
+        return `(${this.#operand(left)} ${operator} ${all ? "all" : "any"}(${this.#operand(right)}))`;
+      }
+      case "compare":
+        return `(${this.#operand(condition.left)} ${condition.operator} ${this.#operand(condition.right)})`;
+    }
+  }
+
+  #operand(operand: Operand): string {
+    return operand.kind === "column" ? this.#column(operand) : this.#value(operand.text, operand.type);
+  }
+
+  #value(text: string | null, type: string | null): string {
+    const number = this.values.push(text);
+    return type === null ? `$${number}` : `$${number}::pg_catalog.${type}`;
+  }
+
+  #column({ name, at }: Extract<Operand, { kind: "column" }>): string {
+    const { table, catalog, role } = this.#of;
+    if (!table.columns.has(name) || !mayNameColumn(catalog, role, table, name))
+      throw invalidCondition(this.#parameter, at, `there is no column ${JSON.stringify(name)}`);
+    return quotedName(ROW, name);
+  }
+}
+
+function toArrayText(values: readonly (string | null)[]): string {
+  const elements = values.map((value) =>
+    value === null ? "NULL" : `"${value.replaceAll("\\", "\\\\").replaceAll('"', '\\"')}"`,
+  );
+  return `{${elements.join(",")}}`;
+}
+
+/** The columns that have one of some values in each row that meets the condition. */
+export function equalityFiltersOf(condition: Condition, relation: number): EqualityFilter[] {
+  if (condition.kind === "and") return condition.parts.flatMap((part) => equalityFiltersOf(part, relation));
+  if (condition.kind === "in" && condition.left.kind === "column")
+    return [{ relation, column: condition.left.name, values: condition.values.filter((value) => value !== null) }];
+  if (condition.kind !== "compare" || condition.operator !== "=") return [];
+  const { left, right } = condition;
+  const [column, value] = left.kind === "column" ? [left, right] : [right, left];
+  if (column.kind !== "column" || value.kind !== "value" || value.text === null || value.type !== null) return [];
+  return [{ relation, column: column.name, values: [value.text] }];
+}

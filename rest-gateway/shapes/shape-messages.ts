@@ -1,0 +1,76 @@
+import type { ShapeChange, ShapeDefinition, ShapeRow } from "#live";
+import type { Lsn } from "#postgres/database";
+
+type Values = Readonly<Record<string, string | null>>;
+
+/** A message of a shape's log, as Electric's clients read it. */
+export type ShapeMessage =
+  | { readonly key: string; readonly value: Values; readonly old_value?: Values; readonly headers: object }
+  | { readonly headers: object };
+
+export const MUST_REFETCH: ShapeMessage = { headers: { control: "must-refetch" } };
+
+export function upToDate(position: Lsn): ShapeMessage {
+  return { headers: { control: "up-to-date", global_last_seen_lsn: String(position) } };
+}
+
+export function toOffset(position: Lsn): string {
+  return `${position}_0`;
+}
+
+/** Writes rows and changes as messages. With `isFull`, changes have the whole row, and updates the old values. */
+export class MessageWriter {
+  readonly #definition: ShapeDefinition;
+  readonly #isFull: boolean;
+  readonly #relation: readonly string[];
+
+  constructor(definition: ShapeDefinition, isFull: boolean) {
+    this.#definition = definition;
+    this.#isFull = isFull;
+    this.#relation = [definition.table.schema, definition.table.name];
+  }
+
+  row(row: ShapeRow): ShapeMessage {
+    return { key: this.#keyOf(row), value: this.#valuesOf(row), headers: this.#headers("insert") };
+  }
+
+  changes(changes: readonly ShapeChange[]): ShapeMessage[] {
+    return changes.map((change, index) => this.#change(change, index));
+  }
+
+  #change({ position, before, after }: ShapeChange, index: number): ShapeMessage {
+    const at = { lsn: String(position), op_position: index };
+    if (after === null) {
+      const value = this.#valuesOf(before!, this.#isFull ? null : () => false);
+      return { key: this.#keyOf(before!), value, headers: { ...this.#headers("delete"), ...at } };
+    }
+    const key = this.#keyOf(after);
+    if (before === null) return { key, value: this.#valuesOf(after), headers: { ...this.#headers("insert"), ...at } };
+    const hasChanged = (place: number) => before[place] !== after[place];
+    const value = this.#valuesOf(after, this.#isFull ? null : hasChanged);
+    const headers = { ...this.#headers("update"), ...at };
+    return this.#isFull
+      ? { key, value, old_value: this.#valuesOf(before, hasChanged, false), headers }
+      : { key, value, headers };
+  }
+
+  #headers(operation: "insert" | "update" | "delete") {
+    return { operation, relation: this.#relation };
+  }
+
+  /** The values of the places that are chosen, null for all; the key always, unless it is left out. */
+  #valuesOf(row: ShapeRow, isChosen: ((place: number) => boolean) | null = null, hasKey = true): Values {
+    const { columns, keyPlaces } = this.#definition;
+    const isMeant = (place: number) => isChosen === null || isChosen(place) || (hasKey && keyPlaces.includes(place));
+    return Object.fromEntries(
+      columns.flatMap(({ name }, place) => (isMeant(place) ? [[name, row[place] ?? null] as const] : [])),
+    );
+  }
+
+  /** `"schema"."table"/"1"` */
+  #keyOf(row: ShapeRow): string {
+    const names = this.#relation.map((name) => `"${name.replaceAll('"', '""')}"`).join(".");
+    const values = this.#definition.keyPlaces.map((place) => `"${(row[place] ?? "").replaceAll("/", "//")}"`);
+    return [names, ...values].join("/");
+  }
+}

@@ -1,0 +1,77 @@
+import { type GatewayRequest, type GatewayResponse, jsonResponse, matchesTag } from "#http";
+import type { LiveSource, ShapeDefinition } from "#live";
+import type { Lsn } from "#postgres/database";
+import { MUST_REFETCH, type ShapeMessage, toOffset } from "./shape-messages.ts";
+import type { ShapeRequest } from "./shape-request.ts";
+
+/** A request of a shape, as its stages hand it on. */
+export type ShapeCall = {
+  readonly received: GatewayRequest;
+  readonly parsed: ShapeRequest;
+  readonly definition: ShapeDefinition;
+  readonly source: LiveSource;
+};
+
+const PRIVATE = { "Cache-Control": "private, no-store" };
+/** The length of the time steps that a cursor counts. */
+const CURSOR_SECONDS = 20;
+
+/** The headers of a response with messages up to this position. */
+export function shapeHeaders({ parsed, definition }: ShapeCall, handle: string, position: Lsn) {
+  return {
+    "electric-handle": handle,
+    "electric-offset": toOffset(position),
+    "electric-schema": schemaHeader(definition),
+    "electric-cursor": nextCursor(parsed.cursor),
+  };
+}
+
+/** All messages that there are up to this position. Only responses to callers without credentials may be cached for others. */
+export function messagesResponse(
+  call: ShapeCall,
+  handle: string,
+  { position, messages, hasData }: { position: Lsn; messages: readonly ShapeMessage[]; hasData: boolean },
+): GatewayResponse {
+  const headers = {
+    ...shapeHeaders(call, handle, position),
+    "electric-up-to-date": "",
+    "electric-has-data": String(hasData),
+  };
+  const { caller, isPrivate } = call.source;
+  if (isPrivate || caller.kind !== "anonymous") return jsonResponse(200, messages, { ...headers, ...PRIVATE });
+  const { parsed, received } = call;
+  const from = parsed.offset === null ? "-1" : toOffset(parsed.offset);
+  const tag = `"${handle}:${from}:${headers["electric-offset"]}"`;
+  const cached = { ...headers, ETag: tag, "Cache-Control": "public, max-age=5, stale-while-revalidate=5" };
+  if (parsed.mode === "once" && matchesTag(received.headers["if-none-match"], tag))
+    return { status: 304, headers: cached, body: null };
+  return jsonResponse(200, messages, cached);
+}
+
+/** The client has to drop its rows, and to begin anew with another handle. */
+export function refetchResponse(handle: string): GatewayResponse {
+  return jsonResponse(409, [MUST_REFETCH], { "electric-handle": handle, ...PRIVATE });
+}
+
+/** Always another one than that of the request: a cache then does not return the response again. */
+function nextCursor(cursor: string): string {
+  const now = Math.floor(Date.now() / 1000 / CURSOR_SECONDS) * CURSOR_SECONDS;
+  const last = /^\d{1,15}$/.test(cursor) ? Number(cursor) : 0;
+  return String(Math.max(now, last + 1));
+}
+
+/** The value of the header `electric-schema`: names of types, as clients parse values by them. */
+function schemaHeader({ table, columns }: ShapeDefinition): string {
+  const types = columns.map(({ name, baseType, nullable, maxLength }) => {
+    const [type, dims] = baseType.kind === "array" ? [baseType.element, 1] : [baseType, undefined];
+    const place = table.primaryKey.indexOf(name);
+    const length = type.name === "varchar" && maxLength !== null ? { max_length: maxLength } : {};
+    const key = place < 0 ? {} : { pk_index: place };
+    return [name, { type: type.name, dims, ...(nullable ? {} : { not_null: true }), ...length, ...key }] as const;
+  });
+  // Headers are Latin-1.
+  return JSON.stringify(Object.fromEntries(types)).replaceAll(
+    /[^\x20-\x7e]/g,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
+}

@@ -1,0 +1,161 @@
+import { type Caller, hasExpired, quotaKey } from "#accounts/identity";
+import type { Catalog } from "#catalog";
+import type { Config } from "#config";
+import {
+  dispatchMethod,
+  EVENT_STREAM_HEADERS,
+  type EventSource,
+  type GatewayHandler,
+  type GatewayRequest,
+  type GatewayResponse,
+  HttpError,
+  type ResponseBody,
+  sendEvents,
+  toHttpError,
+} from "#http";
+import { defineShape, type LiveShape, type LiveSource, type ShapeDefinition, type ShapeRegistry } from "#live";
+import type { Database, Lsn, Statement } from "#postgres/database";
+import { isStillValid } from "../request/live-request.ts";
+import { makeStatementContexts } from "../request/run.ts";
+import { MessageWriter, upToDate } from "./shape-messages.ts";
+import { parseShapeRequest } from "./shape-request.ts";
+import { messagesResponse, refetchResponse, type ShapeCall, shapeHeaders } from "./shape-response.ts";
+
+export const SHAPES_PATH = "/v1/shape";
+
+const LONG_POLL_MS = 20_000;
+
+type ShapeServices = {
+  readonly config: Config;
+  readonly catalog: () => Catalog;
+  readonly database: Database;
+  readonly shapes: ShapeRegistry;
+  readonly authenticate: (request: GatewayRequest) => Caller | Promise<Caller>;
+  /** Runs first in each transaction; it may refuse the request. */
+  readonly preRequest: Statement | undefined;
+};
+
+/** `/v1/shape`, as Electric's clients speak it: the rows of a table that the caller reads, and then each change of them. */
+export function shapesHandler(services: ShapeServices): GatewayHandler {
+  const handler = new ShapesHandler(services);
+  const methods = new Map<string, GatewayHandler>([["GET", (request) => handler.handle(request)]]);
+  return (request) => dispatchMethod(methods, request);
+}
+
+class ShapesHandler {
+  readonly #services: ShapeServices;
+  readonly #contextOf: ReturnType<typeof makeStatementContexts>;
+
+  constructor(services: ShapeServices) {
+    this.#services = services;
+    const options = { interfaceName: "table", pathPrefix: "", hoistedSettings: [] } as const;
+    this.#contextOf = makeStatementContexts(services.config, options);
+  }
+
+  async handle(received: GatewayRequest): Promise<GatewayResponse<ResponseBody>> {
+    const { authenticate, catalog, config } = this.#services;
+    const caller = await authenticate(received);
+    received.admit(caller);
+    const parsed = parseShapeRequest(received);
+    const definition = defineShape(parsed, catalog(), caller.role, config.schemas);
+    const source = this.#sourceOf(received, caller, definition);
+    return this.#respond({ received, parsed, definition, source });
+  }
+
+  /** The statement of the shape as the caller, on the primary, which has each commit first. */
+  #sourceOf(received: GatewayRequest, caller: Caller, definition: ShapeDefinition): LiveSource {
+    const { database, catalog, config, preRequest: before } = this.#services;
+    const { statement, filters, table, identity } = definition;
+    const of = { request: received, caller, catalog: catalog(), schema: table.schema, timezone: null, plan: null };
+    const { readYourWrites: _, ...context } = this.#contextOf(of);
+    return {
+      request: identity,
+      caller,
+      quotaKey: quotaKey(caller, () => received.connection().address),
+      isPrivate: before !== undefined,
+      outlivesRequest: true,
+      run: async () => {
+        try {
+          const { rows } = await database.run(context, statement, { readOnly: true, before });
+          return { text: rows[0]![0]!, statements: [{ statement, context }], filters, missing: null };
+        } catch (error) {
+          throw toHttpError(error, { anonymous: caller.role === config.anonRole });
+        }
+      },
+    };
+  }
+
+  async #respond(call: ShapeCall): Promise<GatewayResponse<ResponseBody>> {
+    const { shapes } = this.#services;
+    const { parsed, definition, source } = call;
+    const { offset, handle } = parsed;
+    if (offset === null) {
+      const shape = await shapes.open(definition, source);
+      return this.#sendRows(call, shape);
+    }
+    const shape = await shapes.find(handle!, offset, definition, source);
+    if (!shape) return refetchResponse(shapes.nextHandle(definition, source, handle!));
+    if (parsed.mode === "events") return this.#sendEvents(call, shape, offset);
+    return this.#sendChanges(call, shape, offset).finally(() => shape.leave());
+  }
+
+  #sendRows(call: ShapeCall, shape: LiveShape): GatewayResponse {
+    const { hasChangesOnly, isFullReplica, expiredHandle } = call.parsed;
+    const { log, definition } = shape;
+    const writer = new MessageWriter(definition, isFullReplica);
+    const rows = hasChangesOnly ? [] : [...log.rows].map((row) => writer.row(row));
+    const handle = this.#services.shapes.handleOf(shape, expiredHandle);
+    const { position } = log;
+    shape.leave();
+    const messages = [...rows, upToDate(position)];
+    return messagesResponse(call, handle, { position, messages, hasData: rows.length > 0 });
+  }
+
+  async #sendChanges(call: ShapeCall, shape: LiveShape, offset: Lsn): Promise<GatewayResponse> {
+    const { parsed, received, definition, source } = call;
+    if (parsed.mode === "long poll") await shape.changed(offset, LONG_POLL_MS, received.signal);
+    const { expiresAt } = source.caller;
+    if (expiresAt !== null && hasExpired(expiresAt)) throw new HttpError(401, "AUTH_EXPIRED", "The token has expired.");
+    const changes = changesFor(call, shape, offset);
+    const handle = parsed.handle!;
+    if (!changes) return refetchResponse(this.#services.shapes.nextHandle(definition, source, handle));
+    const { position } = shape.log;
+    const writer = new MessageWriter(shape.definition, parsed.isFullReplica);
+    const messages = [...writer.changes(changes), upToDate(position)];
+    return messagesResponse(call, handle, { position, messages, hasData: changes.length > 0 });
+  }
+
+  #sendEvents(call: ShapeCall, shape: LiveShape, offset: Lsn): GatewayResponse<ResponseBody> {
+    const { received, parsed, source } = call;
+    const { caller } = source;
+    const { authenticate } = this.#services;
+    const headers = { ...EVENT_STREAM_HEADERS, ...shapeHeaders(call, parsed.handle!, offset) };
+    const isValid = () => isStillValid(received, caller, authenticate);
+    received.whenSent(() => shape.leave());
+    return { status: 200, headers, body: sendEvents(toEventSource(call, shape, offset), { caller, isValid }) };
+  }
+}
+
+/** Null where the client has to begin anew. */
+function changesFor({ source }: ShapeCall, shape: LiveShape, offset: Lsn) {
+  return shape.isClosed || !shape.isOf(source) ? null : shape.log.changesSince(offset);
+}
+
+/** Each message is an event without a name. The client connects again after the end, and then learns why. */
+function toEventSource(call: ShapeCall, shape: LiveShape, offset: Lsn): EventSource {
+  const writer = new MessageWriter(shape.definition, call.parsed.isFullReplica);
+  let sent: Lsn | null = null;
+  return {
+    async next(milliseconds) {
+      if (sent !== null) await shape.changed(sent, milliseconds, call.received.signal);
+      const changes = changesFor(call, shape, sent ?? offset);
+      if (!changes || (sent !== null && !shape.isAttached)) return null;
+      if (changes.length === 0 && sent !== null) return "idle";
+      sent = shape.log.position;
+      const messages = [...writer.changes(changes), upToDate(sent)];
+      return messages.map((message) => `data: ${JSON.stringify(message)}\n\n`).join("");
+    },
+    expired: ": the credentials are not valid any more\n\n",
+    close: () => {},
+  };
+}

@@ -1,0 +1,221 @@
+import { type FetchError, type Row, Shape, ShapeStream } from "@electric-sql/client";
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { anonKey, openRealtimeFixture, type RealtimeFixture, token } from "../../realtime/service.ts";
+import { until } from "../../until.ts";
+
+type StreamOptions = Omit<NonNullable<ConstructorParameters<typeof ShapeStream<Row>>[0]>, "url" | "params">;
+type Params = { table: string; where?: string; replica?: "full" };
+
+const SCHEMA = `
+  create table public.members (team int, person text, primary key (team, person));
+  create table public.tasks (
+    id int primary key, team int not null, title text, done bool default false, tags text[], secret text);
+  create function public.is_member(wanted int) returns bool language sql stable security definer set search_path = ''
+    as 'select exists (select from public.members where team = wanted and person = auth.jwt() ->> ''sub'')';
+  grant execute on function public.is_member to anon, authenticated;
+  alter table public.tasks enable row level security;
+  create policy select_of_team on public.tasks for select using (public.is_member(team));
+  grant select (id, team, title, done, tags) on public.tasks to authenticated;
+  create table public.news (id int primary key, title text, "Odd/name" text);
+  grant select on public.news to anon, authenticated;
+  create table public.pairs (a text, b int, n numeric, primary key (a, b));
+  grant select on public.pairs to anon, authenticated;
+  create table public.of_header (id int primary key);
+  alter table public.of_header enable row level security;
+  create policy by_header on public.of_header for select
+    using (current_setting('request.headers', true)::json ->> 'x-tenant' = id::text);
+  grant select on public.of_header to anon;
+  insert into public.tasks (id, team, title, tags) select n, 1 + n % 2, 'task ' || n, '{a,b}' from generate_series(1, 6) n;
+  insert into public.members values (1, 'ann'), (2, 'bob');
+  insert into public.news values (1, 'first', 'x'), (2, 'it''s', null);
+  insert into public.pairs values ('a/b', 1, 1.5), ('c', 2, 20)`;
+
+let fixture: RealtimeFixture;
+let abort = new AbortController();
+
+beforeAll(async () => {
+  fixture = await openRealtimeFixture(SCHEMA, { REST_REQUIRE_APIKEY: "false" });
+});
+afterAll(() => fixture.close());
+afterEach(() => {
+  abort.abort();
+  abort = new AbortController();
+});
+
+const sql = (text: string) => fixture.owner.query(text);
+const bearer = (person: string, claims: object = {}) => ({
+  authorization: `Bearer ${token({ sub: person, role: "authenticated", ...claims })}`,
+});
+
+function follow(params: Params, options: StreamOptions = {}) {
+  const url = `${fixture.service.url}/v1/shape`;
+  const stream = new ShapeStream<Row>({ url, params, signal: abort.signal, ...options });
+  return { stream, shape: new Shape<Row>(stream as ConstructorParameters<typeof Shape<Row>>[0]) };
+}
+
+async function untilRows(shape: Shape, expected: readonly Row[]) {
+  const wanted = JSON.stringify(expected.toSorted(byId));
+  await until(() => JSON.stringify(shape.currentRows.toSorted(byId)) === wanted);
+}
+
+const byId = (one: Row, other: Row) => Number(one.id) - Number(other.id);
+
+async function request(query: string, headers: Readonly<Record<string, string>> = {}) {
+  const response = await fetch(`${fixture.service.url}/v1/shape?${query}`, { headers });
+  return { response, body: JSON.parse((await response.text()) || "null") };
+}
+
+test("the client has the rows, and then each commit", async () => {
+  const { shape, stream } = follow({ table: "news" });
+  expect(await shape.rows).toEqual([
+    { id: 1, title: "first", "Odd/name": "x" },
+    { id: 2, title: "it's", "Odd/name": null },
+  ]);
+  await sql(
+    "begin; insert into public.news values (3, 'new'); update public.news set title = 'one' where id = 1; commit",
+  );
+  await untilRows(shape, [
+    { id: 1, title: "one", "Odd/name": "x" },
+    { id: 2, title: "it's", "Odd/name": null },
+    { id: 3, title: "new", "Odd/name": null },
+  ]);
+  await sql("delete from public.news where id = 3; update public.news set title = 'first' where id = 1");
+  await until(() => shape.currentRows.length === 2);
+  expect(stream.isUpToDate).toBe(true);
+});
+
+test("rows and columns are those that the caller may read, and come and go with a membership", async () => {
+  const { shape } = follow({ table: "tasks", where: "title like 'task %'" }, { headers: bearer("ann") });
+  const task = (id: number) => ({ id, team: 1 + (id % 2), title: `task ${id}`, done: false, tags: ["a", "b"] });
+  expect(await shape.rows).toEqual([2, 4, 6].map(task));
+  await sql("insert into public.members values (2, 'ann')");
+  await untilRows(shape, [1, 2, 3, 4, 5, 6].map(task));
+  await sql("delete from public.members where person = 'ann' and team = 1");
+  await untilRows(shape, [1, 3, 5].map(task));
+  await sql("delete from public.members where person = 'ann'; insert into public.members values (1, 'ann')");
+  await untilRows(shape, [2, 4, 6].map(task));
+});
+
+test("a caller cannot continue the shape of another one", async () => {
+  const { response, body } = await request("table=tasks&offset=-1", bearer("ann"));
+  expect(body.filter((message: { key?: string }) => message.key)).toHaveLength(3);
+  const [handle, offset] = ["handle", "offset"].map((name) => response.headers.get(`electric-${name}`)!);
+  const again = `table=tasks&handle=${handle}&offset=${offset}`;
+  expect((await request(again, bearer("ann"))).response.status).toBe(200);
+  const other = await request(again, bearer("bob"));
+  expect(other.response.status).toBe(409);
+  expect(other.body).toEqual([{ headers: { control: "must-refetch" } }]);
+  expect(other.response.headers.get("electric-handle")).not.toBe(handle);
+  expect((await request(again)).response.status).toBe(409);
+});
+
+test("a later token of the same account continues", async () => {
+  const first = await request("table=tasks&offset=-1", bearer("ann"));
+  const [handle, offset] = ["handle", "offset"].map((name) => first.response.headers.get(`electric-${name}`)!);
+  const next = bearer("ann", { session: 2 });
+  const { response, body } = await request(`table=tasks&handle=${handle}&offset=${offset}`, next);
+  expect([response.status, response.headers.get("electric-handle"), body.length]).toEqual([200, handle, 1]);
+});
+
+test("an unknown handle has the client begin anew", async () => {
+  const { shape } = follow({ table: "news" }, { handle: "unknown", offset: "7_0" });
+  expect((await shape.rows).map(({ id }) => id)).toEqual([1, 2]);
+});
+
+test.each([
+  ["n > 1.75", [20]],
+  ["a in ('c', 'x') and not (n is null)", [20]],
+  ["b = any($1)", [1.5, 20]],
+  ["b between 1 and 1 or a ilike 'C%'", [1.5, 20]],
+  ["(a = 'a/b' and b <> -2) and n is not distinct from '1.50'::numeric", [1.5]],
+  ["not a not in ('c')", [20]],
+])("where: %s", async (where, expected) => {
+  const query = new URLSearchParams({ table: "public.pairs", where, offset: "-1", "params[1]": "{1,2}" });
+  const { body } = await request(String(query));
+  expect(body.slice(0, -1).map(({ value }: { value: { n: string } }) => Number(value.n))).toEqual(expected);
+});
+
+test("keys, values and types are spelled as Electric does", async () => {
+  const { response, body } = await request("table=pairs&columns=b,a&where=b=1&offset=-1");
+  expect(body[0]).toEqual({
+    key: '"public"."pairs"/"a//b"/"1"',
+    value: { a: "a/b", b: "1" },
+    headers: { operation: "insert", relation: ["public", "pairs"] },
+  });
+  expect(JSON.parse(response.headers.get("electric-schema")!)).toEqual({
+    a: { type: "text", not_null: true, pk_index: 0 },
+    b: { type: "int4", not_null: true, pk_index: 1 },
+  });
+});
+
+test.each([
+  ["table=news&offset=-1&where=title%20=%20lower('x')", 400, /position \d+/],
+  ["table=news&offset=-1&where=nothing%20=%201", 400, /no column "nothing", at position 1/],
+  ["table=news&offset=-1&where=id%20=%20$1", 400, /\$1 has no value/],
+  ["table=news&offset=-1&where=1%20=%201", 400, /a column on one side/],
+  [`table=news&offset=-1&where=${"(".repeat(60)}`, 400, /at most 50 levels/],
+  ["table=news&offset=-1&where=id%20=%20'x'", 400, /invalid input syntax/],
+  ["table=news&offset=-1&columns=title", 400, /primary key/],
+  ["table=news&offset=x", 400, /offset/],
+  ["table=absent&offset=-1", 404, /absent/],
+  ["table=of_header&offset=-1", 400, /headers of a request/],
+])("%s is refused with %i", async (query, status, message) => {
+  const { response, body } = await request(query);
+  expect([response.status, body.error.message]).toEqual([status, expect.stringMatching(message)]);
+});
+
+test("columns that the caller may not read are refused by name and in conditions", async () => {
+  const { response } = await request("table=tasks&offset=-1&columns=id,secret", bearer("ann"));
+  expect(response.status).toBe(400);
+  expect((await request("table=tasks&offset=-1&where=secret='x'", bearer("ann"))).response.status).toBe(400);
+});
+
+test("responses may be cached for others only without credentials", async () => {
+  const [open, own] = [
+    await request("table=news&offset=-1"),
+    await request("table=news&offset=-1", { apikey: anonKey }),
+  ];
+  expect(open.response.headers.get("cache-control")).toMatch(/^public/);
+  expect(own.response.headers.get("cache-control")).toBe("private, no-store");
+  expect(own.response.headers.get("vary")).toMatch(/authorization/i);
+  const tag = open.response.headers.get("etag")!;
+  expect((await request("table=news&offset=-1", { "if-none-match": tag })).response.status).toBe(304);
+});
+
+test("the full replica has old values, and changes alone have no rows at first", async () => {
+  const { stream } = follow({ table: "news", replica: "full" }, { log: "changes_only" });
+  const messages: unknown[] = [];
+  stream.subscribe((batch) => void messages.push(...batch.filter((message) => "key" in message)));
+  await until(() => stream.isUpToDate);
+  expect(messages).toEqual([]);
+  await sql("update public.news set title = 'changed' where id = 2");
+  await until(() => messages.length > 0);
+  expect(messages[0]).toMatchObject({
+    value: { id: 2, title: "changed", "Odd/name": null },
+    old_value: { title: "it's" },
+    headers: { operation: "update" },
+  });
+  await sql("update public.news set title = 'it''s' where id = 2");
+});
+
+test("changes come as events", async () => {
+  const { shape } = follow({ table: "news" }, { liveSse: true });
+  await shape.rows;
+  await sql("insert into public.news values (9, 'event')");
+  await until(() => shape.currentRows.some(({ title }) => title === "event"));
+  await sql("delete from public.news where id = 9");
+  await until(() => shape.currentRows.length === 2);
+});
+
+test("a revoked privilege ends the shape with an error", async () => {
+  let error: unknown;
+  const onError = (thrown: Error) => {
+    error = thrown;
+  };
+  const { shape } = follow({ table: "pairs" }, { onError });
+  await shape.rows;
+  await sql("revoke select on public.pairs from anon");
+  await until(() => error !== undefined);
+  expect((error as FetchError).status).toBe(401);
+  await sql("grant select on public.pairs to anon");
+});
