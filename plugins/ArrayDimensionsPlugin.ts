@@ -135,7 +135,7 @@ function refuseSeveralDimensions(codec: Codec): void {
   };
   if (castFromPg) {
     codec.castFromPg = (array, isNotNull) =>
-      sql`(case when pg_catalog.array_ndims(${array}) > 1 then ${array}::pg_catalog.text else ${castFromPg(array, isNotNull)} end)`;
+      sql`(case when pg_catalog.array_ndims(${array}) operator(pg_catalog.>) 1 then ${array}::pg_catalog.text else ${castFromPg(array, isNotNull)} end)`;
   }
 }
 

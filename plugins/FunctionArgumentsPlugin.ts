@@ -39,13 +39,13 @@ const READ_DEFAULTS = `
       ),
       'isOverloaded', exists (
         select from pg_catalog.pg_proc as other
-        where other.pronamespace = pg_proc.pronamespace and other.proname = pg_proc.proname and other.oid <> pg_proc.oid
+        where other.pronamespace operator(pg_catalog.=) pg_proc.pronamespace and other.proname operator(pg_catalog.=) pg_proc.proname and other.oid operator(pg_catalog.<>) pg_proc.oid
       )
     )
   )::pg_catalog.text as defaults
   from pg_catalog.pg_proc
-  join pg_catalog.pg_namespace on pg_namespace.oid = pronamespace
-  where nspname = any ($1::pg_catalog.text[]) and pronargdefaults > 0`;
+  join pg_catalog.pg_namespace on pg_namespace.oid operator(pg_catalog.=) pronamespace
+  where nspname operator(pg_catalog.=) any ($1::pg_catalog.text[]) and pronargdefaults operator(pg_catalog.>) 0`;
 
 const INTEGER_TYPE = /^int[248]\b/;
 

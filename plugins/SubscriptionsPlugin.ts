@@ -54,11 +54,11 @@ const CANONICAL_TYPES: ReadonlySet<string> = new Set([
 const RESOLVE_COLUMN_TYPE = `
   with recursive typed as (
     select atttypid as type, atttypmod as modifier from pg_catalog.pg_attribute
-    where attrelid = pg_catalog.to_regclass(pg_catalog.format('%I.%I', $1::pg_catalog.text, $2::pg_catalog.text)) and attname = $3
+    where attrelid operator(pg_catalog.=) pg_catalog.to_regclass(pg_catalog.format('%I.%I', $1::pg_catalog.text, $2::pg_catalog.text)) and attname operator(pg_catalog.=) $3
     union all
-    select typbasetype, typtypmod from typed join pg_catalog.pg_type on pg_type.oid = type where typtype = 'd'
+    select typbasetype, typtypmod from typed join pg_catalog.pg_type on pg_type.oid operator(pg_catalog.=) type where typtype operator(pg_catalog.=) 'd'
   )
-  select pg_catalog.format_type(type, modifier) from typed join pg_catalog.pg_type on pg_type.oid = type where typtype <> 'd'`;
+  select pg_catalog.format_type(type, modifier) from typed join pg_catalog.pg_type on pg_type.oid operator(pg_catalog.=) type where typtype operator(pg_catalog.<>) 'd'`;
 
 const SUBSCRIPTION_TAG =
   /^(?<field>[A-Za-z]\w*)\s+on:(?<operation>insert|update)(?:\s+by:(?<by>\w+)(?<optional>\?)?)?(?<notNull>\s+notNull)?\s*$/;

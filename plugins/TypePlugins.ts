@@ -202,18 +202,18 @@ declare global {
 /** For a cast to json the same rule as to_json: only casts by a function count. */
 const TYPE_CAPABILITIES = `
   with comparison as (
-    select opcintype as oid, pg_catalog.bool_or(amname = 'btree') as "isOrdered"
-      from pg_catalog.pg_opclass join pg_catalog.pg_am on pg_am.oid = opcmethod
-      where opcdefault and amname in ('btree', 'hash')
+    select opcintype as oid, pg_catalog.bool_or(amname operator(pg_catalog.=) 'btree') as "isOrdered"
+      from pg_catalog.pg_opclass join pg_catalog.pg_am on pg_am.oid operator(pg_catalog.=) opcmethod
+      where opcdefault and amname operator(pg_catalog.=) any ('{btree,hash}')
       group by opcintype
   )
   select type.oid::pg_catalog.text as oid,
-      pg_catalog.min(casttarget::pg_catalog.regtype::pg_catalog.text) filter (where casttarget = 'pg_catalog.json'::pg_catalog.regtype and castmethod = 'f') as "functionCast",
-      case when type.typtype = 'm' or pg_catalog.bool_or("isOrdered") then 'order' when pg_catalog.count(comparison) > 0 then 'equality' end as comparison
+      pg_catalog.min(casttarget::pg_catalog.regtype::pg_catalog.text) filter (where casttarget operator(pg_catalog.=) 'pg_catalog.json'::pg_catalog.regtype and castmethod operator(pg_catalog.=) 'f') as "functionCast",
+      case when type.typtype operator(pg_catalog.=) 'm' or pg_catalog.bool_or("isOrdered") then 'order' when pg_catalog.count(comparison) operator(pg_catalog.>) 0 then 'equality' end as comparison
     from pg_catalog.pg_type as type
-    left join pg_catalog.pg_cast on castsource = type.oid
-    left join comparison on comparison.oid = type.oid or (comparison.oid = casttarget and castmethod = 'b' and castcontext = 'i')
-    where type.typtype in ('b', 'm') and type.typcategory <> 'A'
+    left join pg_catalog.pg_cast on castsource operator(pg_catalog.=) type.oid
+    left join comparison on comparison.oid operator(pg_catalog.=) type.oid or (comparison.oid operator(pg_catalog.=) casttarget and castmethod operator(pg_catalog.=) 'b' and castcontext operator(pg_catalog.=) 'i')
+    where type.typtype operator(pg_catalog.=) any ('{b,m}') and type.typcategory operator(pg_catalog.<>) 'A'
     group by type.oid`;
 
 type TypeCapabilities = {

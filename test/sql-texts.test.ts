@@ -65,13 +65,15 @@ const ON_SAFE_PATH =
 const SYNTAX =
   /^(all|any|array|as|bit|cast|char|check|coalesce|collation|exists|extract|filter|greatest|grouping|in|interval|key|least|nullif|numeric|on|operator|over|overlay|position|row|substring|table|time|timestamp|trim|using|values|varchar|with)$/;
 
+/** With a sign in place of each. */
+function withoutInterpolations(text: string): string {
+  const outer = text.replaceAll(/\$\{[^{}]*\}/g, "§");
+  return outer === text ? text : withoutInterpolations(outer);
+}
+
 /** Functions and relations of Postgres that a function or temporary table of a user could replace: those without a schema. */
 function unqualifiedNames({ text }: Pick<SqlText, "text">): string[] {
-  let sql = text;
-  for (let inner = ""; inner !== sql; ) {
-    inner = sql;
-    sql = inner.replaceAll(/\$\{[^{}]*\}/g, "§");
-  }
+  const sql = withoutInterpolations(text);
   // With several arguments, `unnest` is syntax too, which exists without a schema only.
   const calls = [
     ...sql.matchAll(/(?<=[\s(,]|^|::|\|\|)(?!unnest\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*,)([a-z][a-z_0-9]+)\(/g),
@@ -130,11 +132,19 @@ test("the SQL of the sources names types of Postgres with their schema", () => {
 /** Written between two values whose types are a user's: `operatorIn` and `operatorOf` choose the operator by the type. */
 const FIXED_OPERATOR =
   /\} (?:=|<>|<=?|>=?|@>|<@|&&|like|ilike|~\*?|is (?:not )?distinct from) (?:any \()?\$\{(?!sql\.literal)/;
+/** Beside a literal, as in `name = 'literal'`: with a search path that names `pg_catalog` last, an operator of a user is found first. */
+const LITERAL_OPERATOR = /[\w)§"] (?:=|<>|!=|<=?|>=?|@>|<@|&&|~\*?|like|ilike|\+|-|\|\|) (?:any \()?(?:'|\d)/;
 /** Assignments, numbers of rows, and types whose operators are on the search path. */
 const OF_KNOWN_TYPES = /const (?:set|assignments|isLinked) =|operatorSchema === null/;
 
 function fixedOperators(source: string): string[] {
   return source.split("\n").filter((line) => FIXED_OPERATOR.test(line) && !OF_KNOWN_TYPES.test(line));
+}
+
+function operatorsBesideLiterals({ text }: Pick<SqlText, "text">): string[] {
+  return withoutInterpolations(text)
+    .split("\n")
+    .filter((line) => LITERAL_OPERATOR.test(line));
 }
 
 test("finds an operator that is written between two values", () => {
@@ -144,8 +154,27 @@ test("finds an operator that is written between two values", () => {
   expect(fixedOperators(dynamic("sql`{left} {operatorOf(codec, name)} {right}`"))).toEqual([]);
 });
 
+test("finds an operator that is written beside a literal", () => {
+  const found = (text: string) => operatorsBesideLiterals({ text });
+  const beside = ["select from t where name = 'literal'", "select count(*) <> 0", "select (a)::int + 1"];
+  expect(beside.flatMap(found)).toEqual(beside);
+  expect(found("select from t where name operator(pg_catalog.=) 'literal' limit 1 offset 2")).toEqual([]);
+});
+
+/** What runs in the sessions of requests, with the search path of the database and of the role. */
+const OF_REQUESTS = /^(planner|plugins|graphql\/compile)\//;
+
+test("the SQL of requests names the operators beside literals with their schema", () => {
+  const texts = sqlTexts().filter(({ file }) => OF_REQUESTS.test(file));
+  expect(texts.length).toBeGreaterThan(100);
+  const offences = texts.flatMap((text) =>
+    operatorsBesideLiterals(text).map((line) => `${text.file}:${text.line} ${line.trim()}`),
+  );
+  expect(offences).toEqual([]);
+});
+
 test("the operators between values of requests are chosen by the values' type", () => {
-  const files = serviceFiles().filter((file) => /^(planner|plugins|graphql\/compile)\//.test(file));
+  const files = serviceFiles().filter((file) => OF_REQUESTS.test(file));
   expect(files.length).toBeGreaterThan(60);
   const offences = files.flatMap((file) =>
     fixedOperators(readFileSync(join(REPOSITORY, file), "utf8")).map((line) => `${file}: ${line.trim()}`),

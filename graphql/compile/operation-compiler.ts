@@ -191,7 +191,7 @@ export class OperationCompiler {
       : orNull(yield* this.#composite(itemValue, type, nodes), type);
     const list = sql`(select pg_catalog.concat('[', pg_catalog.string_agg(${item}, ','), ']') from (select pg_catalog.unnest(${value}) as "item") as ${items})`;
     return orNull(
-      sql`case when pg_catalog.array_ndims(${value}) > 1 then ${REFUSE} when ${value} is not null then ${list} end`,
+      sql`case when pg_catalog.array_ndims(${value}) operator(pg_catalog.>) 1 then ${REFUSE} when ${value} is not null then ${list} end`,
       field.type,
     );
   }

@@ -142,10 +142,10 @@ export function textLiteral(text: string): SQL {
 function spellFloat(value: SQL): SQL {
   const text = sql`${value}::pg_catalog.text`;
   const number = sql`${text}::pg_catalog.float8`;
-  return sql`(case when ${value} is null then null when ${number} = 0 then '0'
-    when pg_catalog.abs(${number}) >= 1e-4 and pg_catalog.abs(${number}) < 1e15 then ${number}::pg_catalog.text
-    when ${number} in ('NaN', 'Infinity', '-Infinity') then ${REFUSE}
-    when pg_catalog.abs(${number}) >= 1e-6 and pg_catalog.abs(${number}) < 1e21 then ${number}::pg_catalog.text::numeric::pg_catalog.text
+  return sql`(case when ${value} is null then null when ${number} operator(pg_catalog.=) 0 then '0'
+    when pg_catalog.abs(${number}) operator(pg_catalog.>=) 1e-4 and pg_catalog.abs(${number}) operator(pg_catalog.<) 1e15 then ${number}::pg_catalog.text
+    when ${number} operator(pg_catalog.=) any ('{NaN,Infinity,-Infinity}') then ${REFUSE}
+    when pg_catalog.abs(${number}) operator(pg_catalog.>=) 1e-6 and pg_catalog.abs(${number}) operator(pg_catalog.<) 1e21 then ${number}::pg_catalog.text::numeric::pg_catalog.text
     else pg_catalog.replace(${number}::pg_catalog.text, 'e-0', 'e-') end)`;
 }
 
@@ -168,12 +168,12 @@ function spellList(list: SQL, codec: Codec, itemType: GraphQLOutputType): Spelle
     const refused = isNonNullType(itemType)
       ? sql` or pg_catalog.array_position(${list}::pg_catalog.text[], null) is not null`
       : sql.blank;
-    const text = sql`(case when pg_catalog.array_ndims(${list}) > 1${refused} then ${REFUSE} else pg_catalog.array_to_json(${list}::pg_catalog.text[])::pg_catalog.text end)`;
+    const text = sql`(case when pg_catalog.array_ndims(${list}) operator(pg_catalog.>) 1${refused} then ${REFUSE} else pg_catalog.array_to_json(${list}::pg_catalog.text[])::pg_catalog.text end)`;
     return { text };
   }
-  const all = sql`(select coalesce('[' || pg_catalog.string_agg(${each}, ',' order by ${items}."position") || ']', '[]')
+  const all = sql`(select coalesce('[' operator(pg_catalog.||) pg_catalog.string_agg(${each}, ',' order by ${items}."position") operator(pg_catalog.||) ']', '[]')
     from pg_catalog.unnest(${list}) with ordinality as ${items}(${item}, "position"))`;
-  const text = sql`(case when ${list} is null then null when pg_catalog.array_ndims(${list}) > 1 then ${REFUSE} else ${all} end)`;
+  const text = sql`(case when ${list} is null then null when pg_catalog.array_ndims(${list}) operator(pg_catalog.>) 1 then ${REFUSE} else ${all} end)`;
   return { ...spelled, text };
 }
 

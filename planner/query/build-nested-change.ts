@@ -89,7 +89,7 @@ function updateParent(plan: ChangePlanOf<"update parent">): Sql {
     set.length > 0
       ? sql`update ${qualifiedIdentifier(table)} set ${setList(plan)} from ${recordsAndLinks(plan)}${where} returning ${keys}`
       : sql`select ${keys} from ${qualifiedIdentifier(table)}${where} for no key update`;
-  const guard = sql`case when pg_catalog.count(*) <> 1 then pg_catalog.current_setting('planner.nested parent ' || pg_catalog.count(*)::pg_catalog.text) end`;
+  const guard = sql`case when pg_catalog.count(*) operator(pg_catalog.<>) 1 then pg_catalog.current_setting('planner.nested parent ' operator(pg_catalog.||) pg_catalog.count(*)::pg_catalog.text) end`;
   return sql`with "written" as (${change}) select ${saveRows(saved)}, ${guard} from "written"`;
 }
 

@@ -42,7 +42,7 @@ import {
 const GUARD_MESSAGE = /(?<code>PGRST1\d\d) (?<rows>\d+)/;
 
 /** PostgREST's format: a record's text without its parentheses. */
-const CSV_LINE = sql`pg_catalog.substring((${ROW})::pg_catalog.text, 2, pg_catalog.length((${ROW})::pg_catalog.text) - 2)`;
+const CSV_LINE = sql`pg_catalog.substring((${ROW})::pg_catalog.text, 2, pg_catalog.length((${ROW})::pg_catalog.text) operator(pg_catalog.-) 2)`;
 const CSV_LINES = sql`coalesce(pg_catalog.string_agg(${CSV_LINE}, pg_catalog.chr(10)), '')`;
 const CSV_NAMES = sql`select pg_catalog.json_object_keys(pg_catalog.row_to_json("first".*)) as "name" from (select * from "page" limit 1) "first"`;
 const CSV_HEADER = sql`(select coalesce(pg_catalog.string_agg("name", ','), '') from (${CSV_NAMES}) "names")`;
@@ -177,7 +177,7 @@ function readSetting(name: string): Sql {
 /** The key of the written row as a JSON array, if one row was written. */
 function locationColumn(columns: readonly string[]): Sql {
   const values = columns.map((name) => sql`pg_catalog.row_to_json(${RESULT_CTE}.*)${TO_MEMBER_TEXT}${literal(name)}`);
-  return sql`case when pg_catalog.count(*) = 1 then (select pg_catalog.json_build_array(${join(values, ", ")}) from ${RESULT_CTE}) end`;
+  return sql`case when pg_catalog.count(*) operator(pg_catalog.=) 1 then (select pg_catalog.json_build_array(${join(values, ", ")}) from ${RESULT_CTE}) end`;
 }
 
 const EXPLAIN_OPTIONS = {

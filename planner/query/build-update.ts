@@ -62,7 +62,7 @@ export function keyGuards({ records, key }: KeyedUpdate): Sql[] {
     " or ",
   );
   const missing = sql`select pg_catalog.min(${position}) as "n" ${from} where ${isNull}`;
-  const repeated = sql`select pg_catalog.max(${position}) as "n" ${from} group by ${join(names, ", ")} having pg_catalog.count(*) > 1 limit 1`;
+  const repeated = sql`select pg_catalog.max(${position}) as "n" ${from} group by ${join(names, ", ")} having pg_catalog.count(*) operator(pg_catalog.>) 1 limit 1`;
   return [failAt("PGRST197", missing), failAt("PGRST198", repeated)];
 }
 

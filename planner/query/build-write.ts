@@ -56,8 +56,8 @@ function buildInsert(change: ChangePlan & { kind: "insert" }, result: KeptColumn
  * views, which have no xmax.
  */
 const INSERTED_COUNT = sql`coalesce(nullif(pg_catalog.current_setting('pgrst.inserted', true), '')::int, 0)`;
-const COUNT_UP = sql`pg_catalog.set_config('pgrst.inserted', (${INSERTED_COUNT} + 1)::pg_catalog.text, true) <> '0'`;
-const COUNT_DOWN = sql`pg_catalog.set_config('pgrst.inserted', (${INSERTED_COUNT} - 1)::pg_catalog.text, true) <> '-1'`;
+const COUNT_UP = sql`pg_catalog.set_config('pgrst.inserted', (${INSERTED_COUNT} operator(pg_catalog.+) 1)::pg_catalog.text, true) operator(pg_catalog.<>) '0'`;
+const COUNT_DOWN = sql`pg_catalog.set_config('pgrst.inserted', (${INSERTED_COUNT} operator(pg_catalog.-) 1)::pg_catalog.text, true) operator(pg_catalog.<>) '-1'`;
 
 function onConflict({ columns, resolution }: ConflictPlan, records: RecordsPlan): Sql {
   const keys = join(

@@ -58,7 +58,7 @@ describe("a response body is", () => {
         with: `"page" as (select "works"."id", "works"."title" from "api"."works" as "works" where "works"."id" < $1)`,
         body:
           `(select coalesce(pg_catalog.string_agg("name", ','), '') from (select pg_catalog.json_object_keys(pg_catalog.row_to_json("first".*)) as "name" from (select * from "page" limit 1) "first") "names") ` +
-          `|| pg_catalog.chr(10) || coalesce(pg_catalog.string_agg(pg_catalog.substring(("_".*)::pg_catalog.text, 2, pg_catalog.length(("_".*)::pg_catalog.text) - 2), pg_catalog.chr(10)), '')`,
+          `|| pg_catalog.chr(10) || coalesce(pg_catalog.string_agg(pg_catalog.substring(("_".*)::pg_catalog.text, 2, pg_catalog.length(("_".*)::pg_catalog.text) operator(pg_catalog.-) 2), pg_catalog.chr(10)), '')`,
       }).replace('from () "_"', 'from "page" "_"'),
     );
     expect(await bodyOf(intent, media("text/csv"))).toBe('id,title\n1,"Water Lilies"\n2,"Impression, Sunrise"');

@@ -32,8 +32,8 @@ beforeAll(async () => {
 });
 afterAll(() => fixture.drop());
 
-const UP = `pg_catalog.set_config('pgrst.inserted', (coalesce(nullif(pg_catalog.current_setting('pgrst.inserted', true), '')::int, 0) + 1)::pg_catalog.text, true) <> '0'`;
-const DOWN = `pg_catalog.set_config('pgrst.inserted', (coalesce(nullif(pg_catalog.current_setting('pgrst.inserted', true), '')::int, 0) - 1)::pg_catalog.text, true) <> '-1'`;
+const UP = `pg_catalog.set_config('pgrst.inserted', (coalesce(nullif(pg_catalog.current_setting('pgrst.inserted', true), '')::int, 0) operator(pg_catalog.+) 1)::pg_catalog.text, true) operator(pg_catalog.<>) '0'`;
+const DOWN = `pg_catalog.set_config('pgrst.inserted', (coalesce(nullif(pg_catalog.current_setting('pgrst.inserted', true), '')::int, 0) operator(pg_catalog.-) 1)::pg_catalog.text, true) operator(pg_catalog.<>) '-1'`;
 const INSERTED = `nullif(pg_catalog.current_setting('pgrst.inserted', true), '')`;
 const OBJECT = { kind: "object", type: "x/object", nulls: "kept" } as const;
 
@@ -115,7 +115,7 @@ describe("an insert", () => {
       quietly(
         `insert into "api"."exhibits" ("exhibition_id", "work_id") select "payload"."exhibition_id", "payload"."work_id" from ` +
           `pg_catalog.json_to_record($1::pg_catalog.json) as "payload"("exhibition_id" integer, "work_id" integer) returning "exhibits"."exhibition_id", "exhibits"."work_id"`,
-        `case when pg_catalog.count(*) = 1 then (select pg_catalog.json_build_array(pg_catalog.row_to_json("result".*) operator(pg_catalog.->>) 'exhibition_id', pg_catalog.row_to_json("result".*) operator(pg_catalog.->>) 'work_id') from "result") end, null`,
+        `case when pg_catalog.count(*) operator(pg_catalog.=) 1 then (select pg_catalog.json_build_array(pg_catalog.row_to_json("result".*) operator(pg_catalog.->>) 'exhibition_id', pg_catalog.row_to_json("result".*) operator(pg_catalog.->>) 'work_id') from "result") end, null`,
       ),
     );
     expect((await fixture.run(intent)).location).toEqual(["3", "7"]);
