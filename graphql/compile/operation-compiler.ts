@@ -324,6 +324,7 @@ export class OperationCompiler {
       return sql`${rows}.${sql.identifier(`texts${outputs.length}`)}`;
     };
     const parts = new PageParts(page, arrayOf);
+    const isPageRead = cursor !== null || !this.#isCountOnly(type, selections);
     let countsRead = false;
     const object = yield* this.#objectOf(type, selections, function* (field, nodes) {
       const source = sourceOf(field);
@@ -335,7 +336,7 @@ export class OperationCompiler {
           return yield* this.#pageInfo(parts, objectTypeOf(field.type), selectionsOf(nodes));
         case "totalCount": {
           const count = sql`(${selectRows(rowsOf(table, row, conditions), sql`pg_catalog.count(*)::pg_catalog.text`)})`;
-          if (cursor || size === 0) return count;
+          if (cursor || size === 0 || !isPageRead) return count;
           countsRead = true;
           // A page that is not full has all rows.
           return sql`case when ${rows}."count" < ${wholeNumber(size)} then ${rows}."count"::pg_catalog.text else ${count} end`;
@@ -344,6 +345,7 @@ export class OperationCompiler {
           throw new NotCompiled("field", `${type.name}.${field.name}`);
       }
     });
+    if (!isPageRead) return object;
     // Where no part of the page is selected, its arguments and privileges are checked all the same.
     if (outputs.length === 0) arrayOf(textLiteral(""));
     const order = orderExpressionsOf(row, table, page.order);
@@ -364,6 +366,16 @@ export class OperationCompiler {
     if (countsRead) arrays.push(sql`pg_catalog.count(*) as "count"`);
     const selected = selectRows(query, sql.join(named, ", "));
     return sql`(select ${object} from (select ${sql.join(arrays, ", ")} from (${selected}) as ${read}) as ${rows})`;
+  }
+
+  /** Such a selection needs no page, whose order reads columns that the role may not select. */
+  #isCountOnly(type: GraphQLObjectType, selections: readonly SelectionSetNode[]): boolean {
+    const fields = [...this.#selections.fieldsOf(type, selections).values()].filter((nodes) => !isTypename(nodes));
+    const isCount = (field: Field | undefined) => {
+      const source = field && sourceOf(field);
+      return source?.kind === "page" && source.part === "totalCount";
+    };
+    return fields.length > 0 && fields.every(([node]) => isCount(type.getFields()[node!.name.value]));
   }
 
   /** Of all rows, grouped by the columns that are selected for that. */

@@ -9,6 +9,10 @@ beforeAll(async () => {
       create table public.letters (id int primary key, text text, secret text, sender_id bigint references public.users);
       grant select (id, text, sender_id) on public.letters to anon, authenticated;
       grant select on public.letters to admin;
+      create table public.stamps (id int primary key, price int);
+      grant select (price) on public.stamps to authenticated;
+      grant select on public.stamps to admin;
+      insert into public.stamps values (1, 80), (2, 95);
       insert into public.users (name, email) values ('Ann', 'ann@example.org');
       insert into public.letters values (1, 'hello', 'x', 1), (2, 'bye', 'y', 1), (3, null, 'z', null)`,
   });
@@ -43,6 +47,17 @@ describe("where, orderBy and aggregates", () => {
       expect(errors[0].extensions.code).toBe("GRAPHQL_VALIDATION_FAILED");
       expect((await graphql.ask(document, { token: tokenFor(1, { role: "admin" }) })).errors).toBeUndefined();
     }
+  });
+
+  test("count the rows of a table whose key the role may not read", async () => {
+    const count = "{ stamps(where: { price: { gt: 90 } }) { __typename totalCount } }";
+    const list = "{ stamps { totalCount edges { node { price } } } }";
+    const token = tokenFor(1);
+    const { data } = await graphql.ask(count, { token });
+    expect(data).toEqual({ stamps: { __typename: "StampConnection", totalCount: 1 } });
+    // The pages of a list are in the order of the key.
+    expect((await graphql.ask(list, { token })).errors[0].extensions.code).toBe("PERMISSION_DENIED");
+    expect((await graphql.ask(list, { token: tokenFor(1, { role: "admin" }) })).data.stamps.totalCount).toBe(2);
   });
 
   test("are limited in size and depth, in the document and in variables", async () => {
