@@ -14,6 +14,11 @@ const MIGRATION = `
   select cron.schedule('outside a transaction', '1 second', 'vacuum public.log');
   select cron.schedule('slow', '1 second', 'select pg_sleep(30)');
   select cron.schedule('off', '1 second', 'select 1');
+  create schema "Ünit ""A"".b";
+  create table "Ünit ""A"".b"."order; lines" ("Id""s" serial, "a b.c" text);
+  create function "Ünit ""A"".b"."mark; all"("the row" text) returns void language sql
+    as $f$ insert into "Ünit ""A"".b"."order; lines" ("a b.c") values ("the row") $f$;
+  select cron.schedule('odd "name"', '1 second', $c$select "Ünit ""A"".b"."mark; all"("the row" => 'it''s; $$')$c$);
   select cron.alter_job((select jobid from cron.job where jobname = 'off'), active => false);
   insert into cron.job (jobname, schedule, command, username) values ('of a role', '1 second', 'insert into public.log default values', 'service_role');`;
 
@@ -56,6 +61,13 @@ describe("cron.job", () => {
     await until(async () => (await lastRun("of a role")) !== undefined);
     const { rows } = await owner.query("select distinct who from log order by 1");
     expect(rows).toEqual([{ who: "postgres" }, { who: "service_role" }]);
+  });
+
+  test("a command uses a schema, a table and a function whose names need quotes", async () => {
+    await until(async () => (await lastRun('odd "name"')) !== undefined);
+    expect(await lastRun('odd "name"')).toMatchObject({ status: "succeeded", return_message: "1 row" });
+    const { rows } = await owner.query('select distinct "a b.c" from "Ünit ""A"".b"."order; lines"');
+    expect(rows).toEqual([{ "a b.c": "it's; $$" }]);
   });
 
   test("a command that fails, and one that refuses a transaction, are recorded as pg_cron does", async () => {

@@ -45,3 +45,21 @@ describe("shapes of public Supabase projects", () => {
     }
   });
 });
+
+test("a project drops its own schemas; the refusal to drop one of the service names it", async () => {
+  const { database } = await makeSupabaseProject({
+    "migrations/20240101000000_own.sql": 'create schema "Own ""one"".";',
+  });
+  const client = new pg.Client({ connectionString: database.ownerUrl });
+  try {
+    await client.connect();
+    await client.query('drop schema "Own ""one""."');
+    const refused = { code: "42501", message: "Schema storage belongs to the service" };
+    await expect(client.query("drop schema storage cascade")).rejects.toMatchObject(refused);
+    const { rows } = await client.query("select to_regclass('storage.objects') is not null as kept");
+    expect(rows).toEqual([{ kept: true }]);
+  } finally {
+    await client.end();
+    await database.drop();
+  }
+});
