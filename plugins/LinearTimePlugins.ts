@@ -96,11 +96,23 @@ function indexIntrospection({ introspection }: { readonly introspection: Introsp
 
 type ViewEvents = NonNullable<GraphileBuild.GatherOptions["viewEvents"]>;
 
+/** What is read of `pg_attribute`, whose rows are most of the answer. */
+const READ_OF_COLUMNS =
+  "attrelid, attname, atttypid, attnum, attndims, atttypmod, attnotnull, atthasdef, attidentity, attgenerated, attisdropped, attacl";
+
+/** Core's query without what nobody reads: columns of indexes and sequences, and dependencies on other things than extensions. */
+const INTROSPECTION = makeIntrospectionQuery()
+  .replace(
+    /select \*(\s+from pg_catalog\.pg_attribute\s+where attrelid in \(select classes\._id from classes)(?=\))/,
+    (_, source) => `select ${READ_OF_COLUMNS}${source} where relkind operator(pg_catalog.=) any ('{r,v,m,f,p,c}')`,
+  )
+  .replace("deptype IN ('a', 'e')", "deptype operator(pg_catalog.=) 'e'");
+
 /**
  * Core asks Postgres whether each relation is updatable, which waits for any migration that has locked one of them. All tables are,
  * and the catalogue knows it of views.
  */
-const INTROSPECTION_OF_TABLES = makeIntrospectionQuery().replace(
+const INTROSPECTION_OF_TABLES = INTROSPECTION.replace(
   /pg_catalog\.pg_relation_is_updatable\(oid, true\)::bit\(8\)::int4/,
   `case when relkind in ('r', 'p') then ${ALL_EVENTS} end`,
 );
@@ -116,7 +128,7 @@ async function introspectServices(
   onIntrospected: (introspected: readonly IntrospectedService[]) => void,
 ): Promise<readonly IntrospectedService[]> {
   const { yieldToLoop = async () => {}, viewEvents } = info.options;
-  const introspectionQuery = viewEvents ? INTROSPECTION_OF_TABLES : makeIntrospectionQuery();
+  const introspectionQuery = viewEvents ? INTROSPECTION_OF_TABLES : INTROSPECTION;
   const introspected: IntrospectedService[] = [];
   for (const pgService of info.resolvedPreset.pgServices ?? []) {
     const [row] = await queryWhileGathering<{ introspection: string }>(pgService, introspectionQuery);
