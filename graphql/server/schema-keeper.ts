@@ -24,8 +24,10 @@ export type SchemaKeeperOptions = {
 
 /** Notifications of one DDL script, one per statement, arrive within this time and cause one build. */
 const DEBOUNCE_MS = 50;
-/** Builds may take so much without a pause, as after the steps of a migration, before they are limited to a fifth of the time. */
+/** Builds may take so much without a pause, as after the steps of a migration, before they are limited to half of the time. */
 const BUILD_ALLOWANCE_MS = 30_000;
+/** Longer pauses are as long as a build. */
+const MAX_PAUSE_MS = 1_000;
 /** For so long the rest of a build is given up for a newer one, once operations can use the schema that it makes. */
 const MAX_OUTDATED_MS = 20_000;
 /** The number of roles whose schemas are prepared before a new schema is served. */
@@ -60,7 +62,10 @@ export class SchemaKeeper {
 
   constructor(options: SchemaKeeperOptions) {
     this.#options = options;
-    this.#builds = new Coalescer(() => this.#buildAndLog(), DEBOUNCE_MS, { allowanceMs: BUILD_ALLOWANCE_MS });
+    this.#builds = new Coalescer(() => this.#buildAndLog(), DEBOUNCE_MS, {
+      allowanceMs: BUILD_ALLOWANCE_MS,
+      maxPauseMs: MAX_PAUSE_MS,
+    });
   }
 
   /** Resolves after the first build, successful or not, or after a timeout. */
