@@ -33,9 +33,13 @@ export const TypesInOrderPlugin: GraphileConfig.Plugin = {
 
 /**
  * The types reachable from these, in the order in which the constructor of GraphQLSchema collects them. The constructor recurses per
- * type, so a path of some thousand types exceeds the stack; it skips types that are in its `types` option. Yields once per type.
+ * type, so a path of some thousand types exceeds the stack. Listed types, which are roots too, keep the order of the roots. Yields once
+ * per type.
  */
-export function* collectTypesInOrder(roots: Iterable<GraphQLType>): Stepwise<GraphQLNamedType[]> {
+export function* collectTypesInOrder(
+  roots: Iterable<GraphQLType>,
+  listed: ReadonlySet<GraphQLType> = new Set(),
+): Stepwise<GraphQLNamedType[]> {
   const found = new Set<GraphQLNamedType>();
   const path: Iterator<GraphQLType>[] = [roots[Symbol.iterator]()];
   for (let referring = path.at(-1); referring; referring = path.at(-1)) {
@@ -45,7 +49,7 @@ export function* collectTypesInOrder(roots: Iterable<GraphQLType>): Stepwise<Gra
       continue;
     }
     const type = getNamedType(next.value);
-    if (found.has(type)) continue;
+    if (found.has(type) || (path.length > 1 && listed.has(type))) continue;
     found.add(type);
     path.push(referencedTypesOf(type));
     yield;

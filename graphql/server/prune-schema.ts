@@ -15,7 +15,7 @@ import {
   GraphQLNonNull,
   GraphQLObjectType,
   type GraphQLOutputType,
-  GraphQLSchema,
+  type GraphQLSchema,
   type GraphQLType,
   GraphQLUnionType,
   getNamedType,
@@ -42,6 +42,7 @@ import {
   withSource,
 } from "#plugins";
 import type { Stepwise } from "#runtime/concurrency";
+import { makeSchema } from "./stepwise-schema.ts";
 
 type OutputCompositeType = GraphQLObjectType | GraphQLInterfaceType;
 type SchemaField = GraphQLField<unknown, unknown>;
@@ -60,7 +61,7 @@ export function* pruneSchema(schema: GraphQLSchema, pruning: SchemaPruning): Ste
     if (isNonNullType(type)) return new GraphQLNonNull(prunedTypeOf(type.ofType)) as never;
     return (pruned.get(type as GraphQLNamedType) ?? type) as never;
   };
-  for (const type of changedTypes(references, pruning)) pruned.set(type, pruneType(type, pruning, prunedTypeOf));
+  for (const type of yield* changedTypes(references, pruning)) pruned.set(type, pruneType(type, pruning, prunedTypeOf));
   // Evaluated in steps here, since the schema's constructor evaluates all at once.
   for (const type of pruned.values()) {
     if (isComposite(type) || isInputObjectType(type)) type.getFields();
@@ -69,7 +70,7 @@ export function* pruneSchema(schema: GraphQLSchema, pruning: SchemaPruning): Ste
 
   const rootOf = (root: GraphQLObjectType | null | undefined) =>
     root && references.has(root) ? prunedTypeOf(root) : undefined;
-  return new GraphQLSchema({
+  return yield* makeSchema({
     ...config,
     extensions: { ...extensions },
     query: rootOf(query) ?? emptyQuery(query!),
@@ -111,12 +112,19 @@ function referencesOf(type: GraphQLNamedType, schema: GraphQLSchema, hidden: Hid
 }
 
 /** Types that lose an element or have a withheld one, and types that refer to a changed type. */
-function changedTypes(references: TypeReferences, { hidden, withheld }: SchemaPruning): ReadonlySet<GraphQLNamedType> {
+function* changedTypes(
+  references: TypeReferences,
+  { hidden, withheld }: SchemaPruning,
+): Stepwise<ReadonlySet<GraphQLNamedType>> {
   const referring = new Map<GraphQLNamedType, GraphQLNamedType[]>([...references.keys()].map((type) => [type, []]));
   for (const [type, referred] of references) for (const other of referred) referring.get(other)!.push(type);
   const withholds = (type: GraphQLNamedType) =>
     isComposite(type) && Object.values(type.getFields()).some((field) => withheld.has(field));
-  const changed = new Set([...references.keys()].filter((type) => losesElement(type, hidden) || withholds(type)));
+  const changed = new Set<GraphQLNamedType>();
+  for (const type of references.keys()) {
+    if (losesElement(type, hidden) || withholds(type)) changed.add(type);
+    yield;
+  }
   for (const type of changed) for (const other of referring.get(type)!) changed.add(other);
   return changed;
 }

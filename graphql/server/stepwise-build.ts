@@ -1,5 +1,11 @@
 import { setImmediate } from "node:timers/promises";
-import { type GraphQLError, type GraphQLObjectType, type GraphQLSchema, validateSchema } from "grafast/graphql";
+import {
+  type GraphQLError,
+  type GraphQLNamedType,
+  type GraphQLObjectType,
+  type GraphQLSchema,
+  validateSchema,
+} from "grafast/graphql";
 import { buildInflection, gather, getBuilder, type SchemaBuilder } from "graphile-build";
 import type { Introspection } from "graphile-build-pg/pg-introspection";
 import {
@@ -15,6 +21,7 @@ import {
 } from "#plugins";
 import type { Stepwise } from "#runtime/concurrency";
 import { DeferredFields } from "./deferred-fields.ts";
+import { makeSchema } from "./stepwise-schema.ts";
 import { UnfinishedSchema } from "./unfinished-schema.ts";
 
 /** Pure inflectors, which depend on no option of a preset. Builds call them with the same few words over and over. */
@@ -90,9 +97,9 @@ async function attemptStepwiseBuild(
   const [query, mutation] = roots;
   onUnfinished({ schema: new UnfinishedSchema(build, { query, mutation }), resolvedPreset });
   await yieldToLoop();
-  if (!(await runSteps(makeTypes(roots, deferred), yieldToLoop))) return null;
-  builder.createBuild = () => build;
-  const schema = builder.buildSchema(input);
+  const types = await runSteps(makeTypes(roots, deferred), yieldToLoop);
+  if (!types) return null;
+  const schema = await runSteps(finishSchema(builder, build, types), yieldToLoop);
   await validateInSteps(schema, yieldToLoop);
   for (const introspection of introspections) await clearIntrospection(introspection, yieldToLoop);
   const { omittedTables = [], omittedFunctions = [] } = input;
@@ -179,15 +186,33 @@ function* makeRowTypes(build: GraphileBuild.Build): Stepwise<void> {
   }
 }
 
-/** Makes all fields and types. Returns false when a deferred type turned out to have no fields. Yields between the types. */
+/** Makes all fields and types. Returns null when a deferred type turned out to have no fields. Yields between the types. */
 function* makeTypes(
   roots: readonly (GraphQLObjectType | null | undefined)[],
   deferred: DeferredFields,
-): Stepwise<boolean> {
-  if (!(yield* deferred.settleRoots())) return false;
-  // Evaluates the fields of all other types in steps, before the schema's constructor does at once.
-  yield* collectTypesInOrder(roots.filter((type) => type != null));
-  return yield* deferred.settle();
+): Stepwise<GraphQLNamedType[] | null> {
+  if (!(yield* deferred.settleRoots())) return null;
+  // Evaluates the fields of all other types in steps.
+  const types = yield* collectTypesInOrder(roots.filter((type) => type != null));
+  return (yield* deferred.settle()) ? types : null;
+}
+
+/** Does what `buildSchema` of core does with these types, which it would collect in one go. */
+function* finishSchema(
+  builder: SchemaBuilder,
+  build: GraphileBuild.Build,
+  collected: GraphQLNamedType[],
+): Stepwise<GraphQLSchema> {
+  const context = { type: "GraphQLSchema", scope: {} } as const;
+  const spec = { directives: [...build.graphql.specifiedDirectives] };
+  const config = builder.applyHooks("GraphQLSchema", spec, build, context);
+  const typesHooks = builder.hooks.GraphQLSchema_types;
+  builder.hooks.GraphQLSchema_types = typesHooks.filter(
+    ({ displayName }) => !displayName?.startsWith("TypesInOrderPlugin/"),
+  );
+  const types = builder.applyHooks("GraphQLSchema_types", collected, build, { ...context, config });
+  const schema = yield* makeSchema({ ...config, types });
+  return builder.applyHooks("finalize", schema, build, { scope: {}, type: "finalize" });
 }
 
 /** validateSchema in steps; `assumeValid` keeps core from calling it. */
