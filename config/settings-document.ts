@@ -46,20 +46,22 @@ function databaseNameOf(names: SettingDefinition<unknown>["names"]): string | nu
 /** `docs/settings.md`, generated from the settings that the program reads. */
 export function writeSettingsDocument(): string {
   const groups = SETTING_GROUPS.map(({ title, settings }) => describeGroup(title, Object.values(settings)));
+  const aliases = ALL_SETTINGS.flatMap(({ names: [name, ...others] }) =>
+    others.map((other) => `\`${other}\` (${name})`),
+  );
+  const inDatabase = [...SETTINGS_IN_DATABASE.keys()].map((name) => `\`${name}\``);
   const ignored = Object.entries(IGNORED_SETTINGS).map(([name, reason]) => `| \`${name}\` | ${reason} |`);
   return `# Settings
 
-Configure the service with environment variables or in the database, also with those of a PostgREST deployment.
+Configure the service with environment variables or in the database.
 
 \`\`\`sh
 PORT=4000 RATE_LIMIT=600 npm start
 npm run config        # the values in force and their origin
 \`\`\`
 
-All settings are environment variables. \`npx content-service\` also reads \`.env\` in the working directory, and settings of all deployments from the project's \`package.json\`:
-\`"content-service": { "BASE_SCHEMA": "platform" }\`. The environment takes precedence, then \`.env\`. Settings with a name such as \`pgrst.db_schemas\` can also be set [in the database](#settings-in-the-database). At startup the service reports all errors
-together. A *playground* has the embedded Postgres, a loopback address as \`HOST\`, no production \`NODE_ENV\` and, for Studio and webhooks, neither \`PUBLIC_URL\` nor \`TRUST_PROXY\`.
-This page is generated from the source by \`npm run config -- --markdown\`.
+All settings are environment variables; [some](#settings-in-the-database) can be set in the database. \`npx content-service\` also reads \`.env\` in the working directory, then \`package.json\`: \`"content-service": { "BASE_SCHEMA": "platform" }\`. The environment takes precedence.
+A *playground* has the embedded Postgres, a loopback address as \`HOST\`, no production \`NODE_ENV\` and, for Studio and webhooks, neither \`PUBLIC_URL\` nor \`TRUST_PROXY\`.
 
 ${groups.join("\n\n")}
 
@@ -69,7 +71,7 @@ ${groups.join("\n\n")}
 
 ## Settings in the database
 
-As in PostgREST, settings with a \`pgrst.\` name can be set in the database, where they override the environment. \`PGRST_DB_CONFIG=false\` disables this. There are two ways; the first one takes precedence:
+As in PostgREST, these can be set in the database, where they override the environment: ${inDatabase.join(", ")}. \`PGRST_DB_CONFIG=false\` disables this. There are two ways; the first one takes precedence:
 
 \`\`\`sql
 -- Settings of the login for requests, for all databases or (with precedence) for one.
@@ -82,15 +84,15 @@ create function settings.pre_config() returns void language sql security definer
 $$;
 \`\`\`
 
-| topic | behaviour |
-| --- | --- |
-| when they are read | at startup, and after \`NOTIFY pgrst, 'reload config'\`, \`NOTIFY pgrst, 'reload schema'\` and schema changes. \`pgrst.db_prepared_statements\` only at startup |
-| invalid values | prevent the startup. Later, the log has the error and the previous settings stay in force |
-| the token secret | with \`DATABASE_URL\`, \`JWT_SECRET\` is required in the environment unless \`PGRST_DB_CONFIG=true\` or \`PGRST_DB_PRE_CONFIG\` is set |
+They are read at startup, and after \`NOTIFY pgrst, 'reload config'\`, \`NOTIFY pgrst, 'reload schema'\` and schema changes; \`pgrst.db_prepared_statements\` only at startup. Invalid values prevent the startup; later, the log has the error and the previous settings stay in force.
 
-## PostgREST settings without effect
+With \`DATABASE_URL\`, \`JWT_SECRET\` is required in the environment unless \`PGRST_DB_CONFIG=true\` or \`PGRST_DB_PRE_CONFIG\` is set.
 
-These are accepted, with a line in the log.
+## PostgREST's settings
+
+Other names that are read, too: ${aliases.join(", ")}.
+
+These are accepted without effect, with a line in the log:
 
 | setting | reason |
 | --- | --- |
@@ -99,14 +101,12 @@ ${ignored.join("\n")}`;
 
 function describeGroup(title: string, settings: readonly SettingDefinition<unknown>[]): string {
   const rows = settings.map(({ names, fallback, description, secret }) => {
-    const [name, ...aliases] = names;
-    const sql = databaseNameOf(names);
-    const others = [...aliases, ...(sql ? [sql] : [])].map((other) => `\`${other}\``).join(", ");
-    return `| \`${name}\`${secret ? " (secret)" : ""} | ${fallback === null ? "" : `\`${fallback}\``} | ${others} | ${description} |`;
+    const shown = fallback === null || fallback === "" ? "" : `\`${fallback}\``;
+    return `| \`${names[0]}\`${secret ? " (secret)" : ""} | ${shown} | ${description} |`;
   });
   return `## ${title}
 
-| setting | default | also read from | effect |
-| --- | --- | --- | --- |
+| setting | default | effect |
+| --- | --- | --- |
 ${rows.join("\n")}`;
 }
