@@ -59,7 +59,9 @@ describeInBrowser("Studio", () => {
   test.each(Object.entries(VISITS))(
     "shows %s accessibly on a phone and on a large screen, light and dark",
     async (name, visit) => {
-      const page = await studio.open(`/studio/${visit.path}`, { width: 1440 });
+      const { page } = studio;
+      await page.goto(`${studio.service.url}/studio/${visit.path}`);
+      await page.setViewportSize({ width: 1440, height: 900 });
       await page.locator("#content h1").first().waitFor();
       await page.locator("#content .loading").waitFor({ state: "detached" });
       await visit.act?.(page);
@@ -73,7 +75,6 @@ describeInBrowser("Studio", () => {
         }
         await expectAccessible(page);
       }
-      await page.close();
     },
   );
 });

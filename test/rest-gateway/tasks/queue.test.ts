@@ -163,7 +163,7 @@ describe("a function that a client queues by supabase-js", () => {
     expect((await look(id, ada)).status).toBe(404);
   });
 
-  test.each([
+  test.concurrent.each([
     ["was disabled", "select auth.disable_account($1, null)"],
     ["has another role", "select auth.assign_role($1, 'admin', null)"],
   ])("fails with 401 where the account %s meanwhile", async (_, change) => {
@@ -176,25 +176,31 @@ describe("a function that a client queues by supabase-js", () => {
     expect(await notesOf(note)).toEqual([]);
   });
 
-  test("runs although the user has signed out meanwhile, unless that ended because of a new password", async () => {
+  /** A user who has queued a note, whose task is due when sessions are looked up again. */
+  const queueNote = async () => {
     const { email, userId } = await newPerson(gateways);
     await gateways.owner.query("update auth.users set verified_email = email where user_id = $1", [userId]);
     const note = randomUUID();
     const client = createClient(gateways.one.url, anonKey, { auth: { persistSession: false } });
-    const queueNote = async () => {
-      expect((await client.auth.signInWithPassword({ email, password: PASSWORD })).error).toBeNull();
-      const run_at = new Date(Date.now() + 6_000);
-      return (await client.rpc("enqueue", { function: "write_down", arguments: { note }, run_at })).data;
-    };
-    const first = await queueNote();
-    expect((await client.auth.signOut()).error).toBeNull();
-    expect(await finished(first)).toMatchObject({ status: "done" });
-    expect(await notesOf(note)).toHaveLength(1);
+    expect((await client.auth.signInWithPassword({ email, password: PASSWORD })).error).toBeNull();
+    const run_at = new Date(Date.now() + 6_000);
+    const { data: id } = await client.rpc("enqueue", { function: "write_down", arguments: { note }, run_at });
+    return { id, note, userId, client };
+  };
 
-    const second = await queueNote();
+  test.concurrent("runs although the user has signed out meanwhile", async () => {
+    const { id, note, client } = await queueNote();
+    expect((await client.auth.signOut()).error).toBeNull();
+    expect(await finished(id)).toMatchObject({ status: "done" });
+    expect(await notesOf(note)).toHaveLength(1);
+  });
+
+  test.concurrent("fails with 401 where the user has signed out meanwhile after a new password", async () => {
+    const { id, note, userId, client } = await queueNote();
     await gateways.owner.query("select auth.set_password($1, $2)", [userId, "$argon2id$none"]);
     await client.auth.signOut();
-    expect(await finished(second)).toMatchObject({ status: "failed", error: { status: 401 } });
+    expect(await finished(id)).toMatchObject({ status: "failed", error: { status: 401 } });
+    expect(await notesOf(note)).toEqual([]);
   });
 });
 

@@ -204,19 +204,6 @@ describe("two workers at one address", () => {
     await until(async () => (await condition()).status === "ok");
   });
 
-  test("the last serving worker is replaced immediately, however many have exited", async () => {
-    for (let time = 0; time < 2; time++) {
-      const endings = said("a worker process exited unexpectedly").length;
-      const victims = await childrenOf(program.child.pid!);
-      for (const victim of victims) process.kill(victim, "SIGKILL");
-      await until(() => said("a worker process exited unexpectedly").length === endings + victims.length);
-      // One that has not served yet is not replaced in the same moment.
-      expect(said("a worker process exited unexpectedly").at(-1)!.replacedInMs).toBeLessThanOrEqual(50);
-      await until(async () => (await fetch(at("/health/live")).catch(() => null))?.status === 200);
-    }
-    await until(async () => (await condition()).status === "ok");
-  });
-
   test("are replaced one by one on SIGUSR2, and no request fails", async () => {
     const before = await childrenOf(program.child.pid!);
     const channel = makeClient(program.url).channel("room");
@@ -315,6 +302,7 @@ describe("two workers at one address", () => {
   });
 
   test("leave no connection unanswered when all of them are killed", async () => {
+    await until(async () => (await condition()).status === "ok");
     const victims = await childrenOf(program.child.pid!);
     expect(victims.length).toBeGreaterThan(0);
     for (const victim of victims) process.kill(victim, "SIGSTOP");
@@ -323,6 +311,19 @@ describe("two workers at one address", () => {
     await sleep(100);
     for (const victim of victims) process.kill(victim, "SIGKILL");
     for (const { status } of await Promise.allSettled(answers)) expect(status).toBe("rejected");
+  });
+
+  test("the last serving worker is replaced immediately, however many have exited", async () => {
+    await until(async () => (await fetch(at("/health/live")).catch(() => null))?.status === 200);
+    for (let time = 0; time < 2; time++) {
+      const endings = said("a worker process exited unexpectedly").length;
+      const victims = await childrenOf(program.child.pid!);
+      for (const victim of victims) process.kill(victim, "SIGKILL");
+      await until(() => said("a worker process exited unexpectedly").length === endings + victims.length);
+      // One that has not served yet is not replaced in the same moment.
+      expect(said("a worker process exited unexpectedly").at(-1)!.replacedInMs).toBeLessThanOrEqual(50);
+      await until(async () => (await fetch(at("/health/live")).catch(() => null))?.status === 200);
+    }
   });
 
   test("the service is ready when the first worker serves, and none is missing while the others start", async () => {
