@@ -71,28 +71,7 @@ type PassOutcome = "passed" | "missing" | "disabled" | "counter";
 type ChallengePurpose = "passkey_registration" | "passkey_sign_in";
 
 export function makePasskeys({ asOwner, webAuthn }: { asOwner: AsOwner; webAuthn: WebAuthn }): Passkeys {
-  const saveChallenge = async <Options extends { readonly challenge: string }>(
-    purpose: ChallengePurpose,
-    userId: string | null,
-    options: Options,
-  ): Promise<PasskeyChallenge<Options>> => {
-    const { rows } = await inOwnerTransaction(asOwner, (client) =>
-      client.query<{ id: string; expiresAt: Date }>(ADD_CHALLENGE, [purpose, userId, options.challenge]),
-    );
-    const { id, expiresAt } = rows[0]!;
-    return { challengeId: id, options, expiresAt };
-  };
-
-  const takeChallenge = async (purpose: ChallengePurpose, userId: string | null, id: string): Promise<string> => {
-    if (!isUuid(id)) throw challengeNotFound();
-    const { rows } = await inOwnerTransaction(asOwner, (client) =>
-      client.query<{ challenge: string; isLive: boolean }>(TAKE_CHALLENGE, [purpose, userId, id]),
-    );
-    if (!rows[0]) throw challengeNotFound();
-    if (!rows[0].isLive) throw challengeExpired();
-    return rows[0].challenge;
-  };
-
+  const challenges = makeChallenges(asOwner);
   const list = async (userId: string): Promise<readonly Passkey[]> => {
     const { rows } = await asOwner((client) => client.query<Passkey>(LIST_PASSKEYS, [userId]));
     return rows;
@@ -102,7 +81,7 @@ export function makePasskeys({ asOwner, webAuthn }: { asOwner: AsOwner; webAuthn
     list,
     async beginRegistration(userId) {
       const [user, existing] = await Promise.all([findPasskeyUser(asOwner, userId), list(userId)]);
-      return saveChallenge(
+      return challenges.save(
         "passkey_registration",
         userId,
         await webAuthn.registrationOptions(user, existing, "passkey"),
@@ -110,7 +89,7 @@ export function makePasskeys({ asOwner, webAuthn }: { asOwner: AsOwner; webAuthn
     },
     async finishRegistration(userId, { challengeId, credential, friendlyName = "" }, clientInfo) {
       checkFriendlyName(friendlyName);
-      const challenge = await takeChallenge("passkey_registration", userId, challengeId);
+      const challenge = await challenges.take("passkey_registration", userId, challengeId);
       const registered = await webAuthn.verifyRegistration(credential, challenge, "passkey");
       if (!registered) throw passkeyRefused();
       return inOwnerTransaction(asOwner, (client) =>
@@ -118,10 +97,10 @@ export function makePasskeys({ asOwner, webAuthn }: { asOwner: AsOwner; webAuthn
       );
     },
     async beginSignIn() {
-      return saveChallenge("passkey_sign_in", null, await webAuthn.requestOptions([], "passkey"));
+      return challenges.save("passkey_sign_in", null, await webAuthn.requestOptions([], "passkey"));
     },
     async finishSignIn({ challengeId, credential }, clientInfo, open) {
-      const challenge = await takeChallenge("passkey_sign_in", null, challengeId);
+      const challenge = await challenges.take("passkey_sign_in", null, challengeId);
       const passkey = await findCredential(asOwner, credential);
       const use = passkey && (await webAuthn.verifyUse(credential, challenge, passkey, "passkey"));
       if (!use) throw passkeyRefused();
@@ -149,6 +128,32 @@ export function makePasskeys({ asOwner, webAuthn }: { asOwner: AsOwner; webAuthn
         client.query<{ removed: boolean }>(REMOVE_PASSKEY, values),
       );
       if (!rows[0]!.removed) throw passkeyNotFound();
+    },
+  };
+}
+
+/** Each is stored, and used once. */
+function makeChallenges(asOwner: AsOwner) {
+  return {
+    async save<Options extends { readonly challenge: string }>(
+      purpose: ChallengePurpose,
+      userId: string | null,
+      options: Options,
+    ): Promise<PasskeyChallenge<Options>> {
+      const { rows } = await inOwnerTransaction(asOwner, (client) =>
+        client.query<{ id: string; expiresAt: Date }>(ADD_CHALLENGE, [purpose, userId, options.challenge]),
+      );
+      const { id, expiresAt } = rows[0]!;
+      return { challengeId: id, options, expiresAt };
+    },
+    async take(purpose: ChallengePurpose, userId: string | null, id: string): Promise<string> {
+      if (!isUuid(id)) throw challengeNotFound();
+      const { rows } = await inOwnerTransaction(asOwner, (client) =>
+        client.query<{ challenge: string; isLive: boolean }>(TAKE_CHALLENGE, [purpose, userId, id]),
+      );
+      if (!rows[0]) throw challengeNotFound();
+      if (!rows[0].isLive) throw challengeExpired();
+      return rows[0].challenge;
     },
   };
 }

@@ -118,37 +118,7 @@ export function makeSecondFactors({ asOwner, attempts, webAuthn }: SecondFactors
     const { rows } = await inOwnerTransaction(asOwner, (client) => client.query<Row>(text, values));
     return rows[0] ?? null;
   };
-  const findKeys = async (text: string, id: string): Promise<readonly Passkey[]> =>
-    (await asOwner((client) => client.query<Passkey>(text, [id]))).rows;
-
-  const requestKey = async (userId: string, factor: SecondFactor): Promise<FactorKeyRequest> => {
-    if (factor.isVerified) {
-      const keys = await findKeys(FIND_KEYS, factor.id);
-      return { type: "request", options: await webAuthn.requestOptions(keys, "factor") };
-    }
-    const [user, keys] = await Promise.all([findPasskeyUser(asOwner, userId), findKeys(FIND_USERS_KEYS, userId)]);
-    return { type: "create", options: await webAuthn.registrationOptions(user, keys, "factor") };
-  };
-
-  const verifyResponse = async (
-    factorId: string,
-    { factorType, isVerified, secret, challenge }: ChallengedFactor,
-    { code, credential }: FactorResponse,
-  ): Promise<Proof | null> => {
-    if (factorType === "totp") {
-      const digits = normalizeTotpCode(code);
-      const step = digits === null ? null : await matchTimeStep(secret!, digits);
-      return step === null ? null : { kind: "code", step };
-    }
-    if (!isVerified) {
-      const key = await webAuthn.verifyRegistration(credential, challenge!, "factor");
-      return key && { kind: "newKey", key };
-    }
-    const id = (credential as { id?: unknown } | null)?.id;
-    const passkey = (await findKeys(FIND_KEYS, factorId)).find(({ credentialId }) => credentialId === id);
-    const use = passkey && (await webAuthn.verifyUse(credential, challenge!, passkey, "factor"));
-    return use ? { kind: "key", passkeyId: passkey.id, ...use } : null;
-  };
+  const proofs = makeProofs({ asOwner, webAuthn });
 
   return {
     async list(userId) {
@@ -170,7 +140,7 @@ export function makeSecondFactors({ asOwner, attempts, webAuthn }: SecondFactors
       if (!isUuid(factorId)) return null;
       const factor = await queryRow<SecondFactor>(FIND_FACTOR, [userId, factorId]);
       if (!factor) return null;
-      const keyRequest = factor.factorType === "webauthn" ? await requestKey(userId, factor) : null;
+      const keyRequest = factor.factorType === "webauthn" ? await proofs.request(userId, factor) : null;
       const values = [clientInfoParameter(clientInfo), userId, factorId, keyRequest?.options.challenge ?? null];
       const added = await queryRow<Pick<FactorChallenge, "id" | "expiresAt">>(ADD_CHALLENGE, values);
       return added && { ...added, factorType: factor.factorType, keyRequest };
@@ -186,7 +156,7 @@ export function makeSecondFactors({ asOwner, attempts, webAuthn }: SecondFactors
       if (factor.factorType === "webauthn" && factor.challenge === null) return { outcome: "challenge" };
       const attempt = await attempts.beginFor(userId, clientInfo);
       return attempts.withdrawOnError(attempt, async () => {
-        const proof = await verifyResponse(factorId, factor, response);
+        const proof = await proofs.verify(factorId, factor, response);
         if (!proof) {
           await attempts.fail(attempt, "code");
           return { outcome: "code" };
@@ -205,6 +175,43 @@ export function makeSecondFactors({ asOwner, attempts, webAuthn }: SecondFactors
       return (await queryRow<{ outcome: "removed" | "missing" | "level" }>(REMOVE_FACTOR, values))!.outcome;
     },
   };
+}
+
+/** Requests to the devices of users, and the check of their responses. */
+function makeProofs({ asOwner, webAuthn }: Pick<SecondFactorsOptions, "asOwner" | "webAuthn">) {
+  const findKeys = async (text: string, id: string): Promise<readonly Passkey[]> =>
+    (await asOwner((client) => client.query<Passkey>(text, [id]))).rows;
+
+  const request = async (userId: string, factor: SecondFactor): Promise<FactorKeyRequest> => {
+    if (factor.isVerified) {
+      const keys = await findKeys(FIND_KEYS, factor.id);
+      return { type: "request", options: await webAuthn.requestOptions(keys, "factor") };
+    }
+    const [user, keys] = await Promise.all([findPasskeyUser(asOwner, userId), findKeys(FIND_USERS_KEYS, userId)]);
+    return { type: "create", options: await webAuthn.registrationOptions(user, keys, "factor") };
+  };
+
+  const verify = async (
+    factorId: string,
+    { factorType, isVerified, secret, challenge }: ChallengedFactor,
+    { code, credential }: FactorResponse,
+  ): Promise<Proof | null> => {
+    if (factorType === "totp") {
+      const digits = normalizeTotpCode(code);
+      const step = digits === null ? null : await matchTimeStep(secret!, digits);
+      return step === null ? null : { kind: "code", step };
+    }
+    if (!isVerified) {
+      const key = await webAuthn.verifyRegistration(credential, challenge!, "factor");
+      return key && { kind: "newKey", key };
+    }
+    const id = (credential as { id?: unknown } | null)?.id;
+    const passkey = (await findKeys(FIND_KEYS, factorId)).find(({ credentialId }) => credentialId === id);
+    const use = passkey && (await webAuthn.verifyUse(credential, challenge!, passkey, "factor"));
+    return use ? { kind: "key", passkeyId: passkey.id, ...use } : null;
+  };
+
+  return { request, verify };
 }
 
 type VerifiedFactor = {

@@ -138,6 +138,15 @@ type SharedParts = RequestHandlerDependencies & {
   readonly shapes: ShapeRegistry;
 };
 
+/** Of the interfaces whose errors are not those of the resource interface. */
+const ERROR_FORMATS = {
+  [AUTH_V1_PREFIX]: toAuthErrorResponse,
+  [MCP_PATH]: toMcpErrorResponse,
+  [S3_PREFIX]: toS3ErrorResponse,
+  [STORAGE_PREFIX]: toStorageErrorResponse,
+  [FUNCTIONS_PREFIX]: toFunctionsErrorResponse,
+};
+
 /** Makes the handlers for some settings. A request that is in flight when settings change ends with the old handlers. */
 export function makeRequestHandlers(
   dependencies: RequestHandlerDependencies,
@@ -157,17 +166,7 @@ export function makeRequestHandlers(
 }
 
 function buildHandlers(shared: SharedParts, config: Config, signIn: SignInServices): RequestHandlers {
-  const {
-    database,
-    graphql,
-    realtime,
-    live,
-    queueTask,
-    counts,
-    versions,
-    refreshCatalog,
-    currentCatalog: catalog,
-  } = shared;
+  const { database, graphql, realtime, live, queueTask, counts, versions, currentCatalog: catalog } = shared;
   const { authenticator, accounts } = signIn;
   const csrf = makeCsrfProtection(config);
   const authenticate: Authenticate = (request) =>
@@ -185,19 +184,7 @@ function buildHandlers(shared: SharedParts, config: Config, signIn: SignInServic
     hasTasks: queueTask !== null,
   });
   const table = makeTableInterface({ config, authenticator, database, catalog, queueTask, counts, live });
-  const resource = makeResourceInterface({
-    config,
-    authenticator,
-    csrf,
-    database,
-    catalog,
-    catchUp: refreshCatalog,
-    versions,
-    limitCreatedUsers: shared.limitCreatedUsers,
-    queueTask,
-    counts,
-    live,
-  });
+  const resource = makeResource(shared, config, { authenticator, csrf });
   const routes = {
     ...authAndHealthRoutes,
     ...documents,
@@ -223,13 +210,7 @@ function buildHandlers(shared: SharedParts, config: Config, signIn: SignInServic
     fallback: queueTask ? withTaskRoutes(resource, shared, config, authenticate) : resource.handle,
     errorBody: config.errorBody,
     errorVerbosity: config.errorVerbosity,
-    errorFormats: {
-      [AUTH_V1_PREFIX]: toAuthErrorResponse,
-      [MCP_PATH]: toMcpErrorResponse,
-      [S3_PREFIX]: toS3ErrorResponse,
-      [STORAGE_PREFIX]: toStorageErrorResponse,
-      [FUNCTIONS_PREFIX]: toFunctionsErrorResponse,
-    },
+    errorFormats: ERROR_FORMATS,
     negotiateErrorPage: makeErrorPage({ ...config, signInPath: accounts ? SIGN_IN_PATH : null }),
     log: shared.log,
     errors: counts.errors,
@@ -242,6 +223,25 @@ function buildHandlers(shared: SharedParts, config: Config, signIn: SignInServic
     interfaceAt: (path) => (isPathUnder(TABLE_PREFIX, path) ? table : resource),
     prepareCall: makePrepareCall({ database, catalog, config }),
   };
+}
+
+function makeResource(
+  { database, currentCatalog, refreshCatalog, versions, limitCreatedUsers, queueTask, counts, live }: SharedParts,
+  config: Config,
+  callers: { readonly authenticator: SignInServices["authenticator"]; readonly csrf: CsrfProtection },
+) {
+  return makeResourceInterface({
+    ...callers,
+    config,
+    database,
+    catalog: currentCatalog,
+    catchUp: refreshCatalog,
+    versions,
+    limitCreatedUsers,
+    queueTask,
+    counts,
+    live,
+  });
 }
 
 function buildSignInRoutes(

@@ -117,48 +117,26 @@ export async function startService(environmentConfig: Config, options: ServiceOp
   const interfaces = await openStreamingInterfaces(core, state, limits, options.schemaTimeoutMs, opened);
   const backups = makeScheduledBackup(core);
   const acceptsWork = () => state.acceptsWork;
-  const health = makeServiceHealth({
-    ...core,
-    ...interfaces,
-    backups,
-    workers: options.workers,
-    acceptsWork,
-  });
+  const health = makeServiceHealth({ ...core, ...interfaces, backups, workers: options.workers, acceptsWork });
   opened.defer(warnOfDisplacedTables(catalog, log));
 
   const versions = makeVersionReader(asOwner);
-  const canQueueTasks = await hasTasks(asOwner);
-  const schedules = canQueueTasks && config.runsSchedules ? await openSchedules(core) : null;
-  const jobKinds = { hasTasks: canQueueTasks, schedules, backups };
-  const queueTask = canQueueTasks ? makeTaskQueue(core, versions) : null;
-  const webhooks = await startWebhooks(core);
-  opened.defer(() => webhooks?.close(0));
-  const functions = openFunctions({ config, environment: () => functionEnvironment(core, state), log });
-  opened.defer(() => functions?.close());
-  const functionsUrl = () => (functions && state.siteUrl ? state.siteUrl + FUNCTIONS_PREFIX : null);
-  const supabaseJobs = await startSupabaseJobs({ ...core, url: postgres.directUrl, functionsUrl });
-  opened.defer(() => supabaseJobs.close(0));
-  const files = await openFiles(config, asOwner, log);
-  const collection = files?.keepCollected(core.supervisor);
-  opened.defer(() => collection?.close());
+  const work = await openWork(core, state, { versions, backups }, opened);
   const requests = new RequestMetrics({ isWatched: config.adminPort !== null });
   const traffic = new HttpTraffic();
   const operations = openOperations({
-    ...{ ...core, ...interfaces, counts: state.counts, health, requests, traffic, webhooks, ...jobKinds },
+    ...{ ...core, ...interfaces, ...work, ...work.jobKinds, counts: state.counts, health, requests, traffic },
     emails: state.emails,
-    functions,
     opened,
   });
   const makeHandlers = makeRequestHandlers({
     ...core,
     ...interfaces,
     ...limits,
+    ...work,
     agents: openAgentServices(core, options.extendMcp, opened),
     health,
     versions,
-    queueTask,
-    fileStore: files?.store ?? null,
-    functions,
     migrationWatch: options.migrationWatch ?? (() => null),
     siteUrl: () => state.siteUrl!,
     acceptsRequests: () => state.acceptsRequests,
@@ -168,12 +146,12 @@ export async function startService(environmentConfig: Config, options: ServiceOp
   });
   state.handlers = makeHandlers(config, state.identification);
   await followSettings(core, state, { makeIdentification, makeHandlers }, opened);
-  const jobs = canQueueTasks || backups ? await openJobs(core, state, jobKinds, opened) : null;
+  const jobs = work.queueTask || backups ? await openJobs(core, state, work.jobKinds, opened) : null;
 
   const server = await openHttpServer(core, state, limits, interfaces);
   if (config.adminPort !== null) traffic.follow(server);
   state.siteUrl ??= serverUrl(server, config.host);
-  opened.defer(() => drainService(server, config, state, { ...interfaces, jobs, webhooks, supabaseJobs }));
+  opened.defer(() => drainService(server, config, state, { ...interfaces, ...work, jobs }));
 
   const running = opened.move();
   return {
@@ -183,13 +161,45 @@ export async function startService(environmentConfig: Config, options: ServiceOp
     operations,
     reload: async () => {
       await core.settings.reload();
-      functions?.reload();
+      work.functions?.reload();
       await reloadCertificate(server, config);
     },
     stop: (drainMode = {}) => {
       state.drainMode = drainMode;
       return running.disposeAsync();
     },
+  };
+}
+
+type WorkOptions = {
+  readonly versions: ReturnType<typeof makeVersionReader>;
+  readonly backups: ScheduledBackup | null;
+};
+
+/** What is done besides requests: queued tasks, schedules, webhooks, functions, and the collection of files. */
+async function openWork(
+  core: ServiceCore,
+  state: ServiceState,
+  { versions, backups }: WorkOptions,
+  opened: AsyncDisposableStack,
+) {
+  const { postgres, config, asOwner, supervisor, log } = core;
+  const canQueueTasks = await hasTasks(asOwner);
+  const schedules = canQueueTasks && config.runsSchedules ? await openSchedules(core) : null;
+  const webhooks = await startWebhooks(core);
+  opened.defer(() => webhooks?.close(0));
+  const functions = openFunctions({ config, environment: () => functionEnvironment(core, state), log });
+  opened.defer(() => functions?.close());
+  const functionsUrl = () => (functions && state.siteUrl ? state.siteUrl + FUNCTIONS_PREFIX : null);
+  const supabaseJobs = await startSupabaseJobs({ ...core, url: postgres.directUrl, functionsUrl });
+  opened.defer(() => supabaseJobs.close(0));
+  const files = await openFiles(config, asOwner, log);
+  const collection = files?.keepCollected(supervisor);
+  opened.defer(() => collection?.close());
+  return {
+    jobKinds: { hasTasks: canQueueTasks, schedules, backups },
+    queueTask: canQueueTasks ? makeTaskQueue(core, versions) : null,
+    ...{ webhooks, functions, supabaseJobs, fileStore: files?.store ?? null },
   };
 }
 

@@ -98,7 +98,7 @@ const MAX_ATTEMPTS = 5;
  * exactly once, however many attempts it needs. An error response is final.
  */
 export function makeTaskRunner(options: TaskRunnerOptions): TaskRunner {
-  const { asOwner, authenticator, handlerFor, prepareCall, catalog, refreshCatalog, errorVerbosity, log } = options;
+  const { asOwner, authenticator, handlerFor, prepareCall, errorVerbosity, log } = options;
   /** The Postgres backends that run tasks of this process. */
   const backendPids = new Set<string>();
   let isCancelled = false;
@@ -114,34 +114,16 @@ export function makeTaskRunner(options: TaskRunnerOptions): TaskRunner {
     await asOwner((client) => client.query(text, [id, seconds]));
   };
 
-  /** A call may be due days after the user has signed out. It does not outlive the password and the role of the user. */
-  const outlivesSession = async ({ id, call }: StartedTask, caller: Caller, { reason }: CredentialError) => {
-    if (!call || isActedAs(caller) || (reason !== "sessionEnded" && reason !== "accountChanged")) return false;
-    const { rows } = await asOwner((client) => client.query<{ outlives: boolean }>(OUTLIVES_SESSION, [id]));
-    return rows[0]!.outlives;
-  };
-
-  /** The process that has queued a request could parse and plan it, maybe with a newer catalogue than this one has. */
-  const prepareRequest = async (task: StartedTask, caller: Caller): Promise<PreparedTask> => {
-    const { prepareTask } = handlerFor(task.request.path);
-    for (;;) {
-      const known = catalog();
-      try {
-        return await prepareTask(toGatewayRequest(task.request, task.body), caller);
-      } catch (thrown) {
-        if (!(await refreshCatalog(known))) throw thrown;
-      }
-    }
-  };
-
   const runTask = async (task: StartedTask): Promise<void> => {
     const { id: taskId } = task;
     const caller = callerOfTask(task);
     const { explainError } = handlerFor(task.request.path);
     try {
       const rejection = await authenticator().validateClaims(caller.claims);
-      if (rejection && !(await outlivesSession(task, caller, rejection))) throw rejection;
-      const { transact, execute } = task.call ? prepareCall(task.call, caller) : await prepareRequest(task, caller);
+      if (rejection && !(await outlivesSession(asOwner, task, caller, rejection))) throw rejection;
+      const { transact, execute } = task.call
+        ? prepareCall(task.call, caller)
+        : await prepareRequest(task, caller, options);
       await transact(async (runStatement) => {
         const pid = await lockTask(asLogin(runStatement), taskId);
         backendPids.add(pid);
@@ -190,6 +172,35 @@ function toStartedTask(row: StartedRow, lane: TaskLane): StartedTask {
   if (row.function === null) return { ...row, call: null };
   const request = { id: row.id, method: "POST", path: `${TABLE_PREFIX}/rpc`, rawQuery: "", headers: {} };
   return { ...row, request, call: { ...row, function: row.function, isSystem: lane === "system" } };
+}
+
+/** A call may be due days after the user has signed out. It does not outlive the password and the role of the user. */
+async function outlivesSession(
+  asOwner: AsOwner,
+  { id, call }: StartedTask,
+  caller: Caller,
+  { reason }: CredentialError,
+): Promise<boolean> {
+  if (!call || isActedAs(caller) || (reason !== "sessionEnded" && reason !== "accountChanged")) return false;
+  const { rows } = await asOwner((client) => client.query<{ outlives: boolean }>(OUTLIVES_SESSION, [id]));
+  return rows[0]!.outlives;
+}
+
+/** The process that has queued a request could parse and plan it, maybe with a newer catalogue than this one has. */
+async function prepareRequest(
+  task: StartedTask,
+  caller: Caller,
+  { handlerFor, catalog, refreshCatalog }: Pick<TaskRunnerOptions, "handlerFor" | "catalog" | "refreshCatalog">,
+): Promise<PreparedTask> {
+  const { prepareTask } = handlerFor(task.request.path);
+  for (;;) {
+    const known = catalog();
+    try {
+      return await prepareTask(toGatewayRequest(task.request, task.body), caller);
+    } catch (thrown) {
+      if (!(await refreshCatalog(known))) throw thrown;
+    }
+  }
 }
 
 class TaskLockedError extends Error {
