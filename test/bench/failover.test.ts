@@ -5,9 +5,11 @@ import { startGateway } from "../../bench/failover/gateway.ts";
 import { isInstalled, type PatroniCluster, startPatroniCluster } from "../../bench/failover/patroni-cluster.ts";
 import { describeRestart, isWithoutFault, restartGateways, untilState } from "../../bench/failover/rolling-restart.ts";
 import { describe as describeRun, faultsOf, prepareDatabase, runFailovers } from "../../bench/failover.ts";
+import { propertyRuns } from "../property-runs.ts";
 
-const SECONDS = Number(process.env.FAILOVER_SECONDS ?? 80);
-const EVERY_SECONDS = 20;
+const EVERY_SECONDS = 16;
+/** A failover of each kind; with all property runs five of each. */
+const SECONDS = Number(process.env.FAILOVER_SECONDS ?? propertyRuns(10) * EVERY_SECONDS);
 
 // Debian's packages patroni, etcd-server, haproxy and postgresql-15, which .ci/run installs.
 describe.runIf(isInstalled)("on the cluster of deploy/ha", () => {
@@ -23,11 +25,11 @@ describe.runIf(isInstalled)("on the cluster of deploy/ha", () => {
     const run = await runFailovers(cluster, {
       seconds: SECONDS,
       every: EVERY_SECONDS,
-      kinds: ["kill", "kill", "switchover", "kill"],
+      kinds: ["kill", "switchover"],
       print: (line) => lines.push(line),
     });
     console.log([...lines, ...describeRun(run)].join("\n"));
-    expect(run.failovers.length).toBeGreaterThanOrEqual(3);
+    expect(run.failovers.length).toBeGreaterThanOrEqual(2);
     for (const { acknowledged, received, withoutWrites } of Object.values(run.findings)) {
       expect(acknowledged).toBeGreaterThan(500);
       expect(received).toBeGreaterThan(acknowledged);

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { createHostileSchema, HOSTILE_SCHEMA } from "../hostile-schema.ts";
+import { propertyRuns } from "../property-runs.ts";
 import { RECORDED_AREAS } from "./recorded-areas.ts";
 import { replay } from "./replay.ts";
 
@@ -35,7 +36,7 @@ test.each(CASES)("%s %j: no function and no operator of a user replaces one of P
     (owner) => createHostileSchema(owner, { path, fails: true }),
   );
   try {
-    const { requests, differences } = await replay(service, name, { most: 1_000 });
+    const { requests, differences } = await replay(service, name, { most: propertyRuns(2_000) });
     const isAllowed = (difference: string) =>
       BY_USERS.test(difference.split("\n", 1)[0]!) || OTHERWISE.test(difference);
     expect(differences.filter((difference) => !isAllowed(difference))).toEqual([]);

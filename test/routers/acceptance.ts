@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Service } from "../../service/service.ts";
 import { cloneDatabase, type TestDatabase, urlOf } from "../database.ts";
 import { SEED } from "../db/callers.ts";
+import { propertyRuns } from "../property-runs.ts";
 import { makeClient, subscribed, token } from "../realtime/service.ts";
 import { RECORDED_AREAS } from "../recording/recorded-areas.ts";
 import { replay } from "../recording/replay.ts";
@@ -201,7 +202,7 @@ function testClients(limit: number | undefined): void {
 }
 
 /** The number of requests of an area. */
-const MOST = 500;
+const MOST = propertyRuns(1_000);
 /** So many at once, on several sessions. */
 const READS = 8;
 

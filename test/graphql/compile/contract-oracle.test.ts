@@ -48,7 +48,7 @@ const comparisons: Comparison[] = [];
 
 describe("the service's own schema", () => {
   test.each(CALLERS)("has the same answers compiled and not, as %s", async (_role, token) => {
-    comparisons.push(await compareAnswers(services, token, propertyRuns(1_600)));
+    comparisons.push(await compareAnswers(services, token, propertyRuns(800)));
   });
 
   test("is compiled for at least 95 % of these operations", async () => {

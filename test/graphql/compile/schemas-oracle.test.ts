@@ -152,7 +152,7 @@ describe("answers are the same compiled and not", () => {
     await execute(database, sql);
     const services = opened.use(await servePair(database));
     const comparisons: Comparison[] = [];
-    for (const token of TOKENS) comparisons.push(await compareAnswers(services, token, propertyRuns(600)));
+    for (const token of TOKENS) comparisons.push(await compareAnswers(services, token, propertyRuns(300)));
     expect(await compiledShare(services.compiling, comparisons)).toBeGreaterThanOrEqual(share);
   });
 
@@ -225,7 +225,7 @@ describe("answers are the same compiled and not", () => {
     opened.defer(() => plain.stop());
     const services = { compiling: served.service, plain };
     const token = tokenFor("1", { role: served.schema.role });
-    const comparison = await compareAnswers(services, token, propertyRuns(1_100));
+    const comparison = await compareAnswers(services, token, propertyRuns(550));
     expect(await compiledShare(served.service, [comparison])).toBeGreaterThanOrEqual(0.95);
   });
 });

@@ -182,7 +182,10 @@ describe("content-service", () => {
     const empty = await mkdtemp(join(tmpdir(), "content-service-walk-"));
     try {
       const page = await readFile(join(REPOSITORY, "docs/projects.md"), "utf8");
-      const environment = { ...process.env, npm_config_loglevel: "error" };
+      const environment = {
+        ...process.env,
+        ...{ npm_config_loglevel: "error", npm_config_prefer_offline: "true", npm_config_audit: "false" },
+      };
       const steps = await walkProject(page, { folder: empty, tarball, environment }, async (url) => {
         expect(await (await fetch(`${url}/api/v1/tasks`)).json()).toMatchObject({
           data: [{ id: 1, title: "Write a policy" }],
