@@ -106,7 +106,7 @@ test("a statement that exceeds the time limit is cancelled, for all its callers,
 
 test("a request for a locked table fails in time, and no other caller waits", async () => {
   const name = "A table is locked (`ACCESS EXCLUSIVE`)";
-  const rounds = Array.from({ length: 15 });
+  const rounds = Array.from({ length: 8 });
   let id = 0;
   const all = (table: string) =>
     rounds.flatMap(() => [

@@ -54,7 +54,7 @@ function testClients(limit: number | undefined): void {
     await owner.query(`
       create function public.add(a int, b int) returns int immutable language sql return a + b;
       grant execute on function public.add to anon;
-      create table public.long_rows as select n, repeat('x', 100000) as text from generate_series(1, 400) n;
+      create table public.long_rows as select n, repeat('x', 100000) as text from generate_series(1, 150) n;
       grant select on public.long_rows to anon`);
     service = await serve(database);
   });
@@ -183,7 +183,7 @@ function testClients(limit: number | undefined): void {
   test("a large response is streamed, and a disconnecting client cancels it", async () => {
     const headers = { apikey: token({ role: "anon" }) };
     const whole = await fetch(`${service.url}/rest/v1/long_rows?select=text`, { headers });
-    expect((await whole.text()).length).toBeGreaterThan(40_000_000);
+    expect((await whole.text()).length).toBeGreaterThan(15_000_000);
     const leaves = new AbortController();
     const left = await fetch(`${service.url}/rest/v1/long_rows?select=text`, { headers, signal: leaves.signal });
     leaves.abort();
