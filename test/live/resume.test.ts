@@ -87,11 +87,11 @@ describe("after a lost connection", () => {
 
   test("a silent connection is detected, and replaced", async () => {
     const wire = await openWire(followed.database.ownerUrl);
-    const changes = followed.open({ url: wire.url, patienceMs: 250 });
+    const changes = followed.open({ url: wire.url, patienceMs: 1_000 });
     const record = new Followed();
     await changes.follow(record).from;
     // Silence alone is no reason while there is an answer.
-    await sleep(1_000);
+    await sleep(2_000);
     expect(changes.state().status).toBe("streaming");
     wire.silence();
     await followed.owner.query("truncate items");

@@ -206,7 +206,8 @@ describe("two workers at one address", () => {
 
   test("are replaced one by one on SIGUSR2, and no request fails", async () => {
     const before = await childrenOf(program.child.pid!);
-    const channel = makeClient(program.url).channel("room");
+    const client = makeClient(program.url);
+    const channel = client.channel("room");
     let heard = 0;
     channel.on("broadcast", { event: "word" }, () => void heard++);
     await subscribed(channel);
@@ -227,7 +228,7 @@ describe("two workers at one address", () => {
       await makeClient(program.url).channel("room").httpSend("word", {});
       return heard > 0;
     });
-    await channel.unsubscribe();
+    await client.removeAllChannels();
   });
 
   test("a worker that exits during a replacement is replaced once", async () => {
