@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { serverBinaries } from "../server-binaries.ts";
 import { CHANNEL_SESSIONS } from "./channel-sessions.ts";
 import type { Exchange } from "./exchange.ts";
-import { openContent, RECORDED_AREAS, type RecordedService } from "./recorded-areas.ts";
+import { openContent, RECORDED_AREAS, type RecordedArea, type RecordedService } from "./recorded-areas.ts";
 import { readRecording, writeRecording } from "./recording.ts";
 import { replay, respond } from "./replay.ts";
 import { messagesOf } from "./version-differences.ts";
@@ -11,12 +11,22 @@ import { messagesOf } from "./version-differences.ts";
 const RECORD = process.env.RECORD;
 const { major } = await serverBinaries();
 
-describe.each(RECORDED_AREAS)("$name", ({ name, open, requests }) => {
+/** Of all areas of tables with the default settings. Execution plans depend on what was done before. */
+let tables: Promise<RecordedService> | null = null;
+const sharesTables = ({ name, isPlainTables }: RecordedArea) =>
+  !RECORD && isPlainTables && name !== "table-execution-plans";
+afterAll(async () => (await tables)?.close());
+
+describe.each(RECORDED_AREAS)("$name", (area) => {
+  const { name, open, requests } = area;
   let service: RecordedService;
   beforeAll(async () => {
-    service = await open();
+    if (sharesTables(area)) tables ??= open();
+    service = await (sharesTables(area) ? tables! : open());
   });
-  afterAll(() => service.close());
+  afterAll(async () => {
+    if (!sharesTables(area)) await service.close();
+  });
 
   if (RECORD) {
     test("is recorded", async () => {
