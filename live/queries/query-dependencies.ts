@@ -99,11 +99,28 @@ const DEPENDENCIES = `
     select found[1]::pg_catalog.oid, pg_catalog.count(*)
     from pg_catalog.pg_proc p cross join lateral pg_catalog.regexp_matches(p.prosqlbody::pg_catalog.text, ${READ_IN_TREE}, 'g') as found
     where p.oid = $1 group by 1
+  ), deputies (role) as (
+    -- As whom functions and views read, where policies apply to them.
+    select r.oid from pg_catalog.pg_roles r where not r.rolsuper and not r.rolbypassrls and r.oid in (
+      select p.proowner from used join pg_catalog.pg_proc p on used.class = ${CLASS("pg_proc")} and p.oid = used.object where p.prosecdef
+      union
+      select c.relowner from used join pg_catalog.pg_class c on used.class = ${CLASS("pg_class")} and c.oid = used.object
+    )
   ), published (schema, name) as (
     select schemaname, tablename from pg_catalog.pg_publication_tables where pubname = $2
   )
-  select pg_catalog.json_build_object('kind', 'condition', 'text', pg_catalog.pg_get_expr(p.polqual, p.polrelid)) as dependency
-  from used join pg_catalog.pg_policy p on used.class = ${CLASS("pg_policy")} and p.oid = used.object where p.polqual is not null
+  select pg_catalog.json_build_object('kind', 'condition', 'text', pg_catalog.pg_get_expr(p.polqual, p.polrelid),
+    'isOfOthers', not (0 operator(pg_catalog.=) any(p.polroles) or exists (
+      select from pg_catalog.unnest(p.polroles) as applies (role)
+      where pg_catalog.pg_has_role($3, applies.role, 'usage') or exists (
+        select from deputies where pg_catalog.pg_has_role(deputies.role, applies.role, 'usage')
+          and (c.relforcerowsecurity or not pg_catalog.pg_has_role(deputies.role, c.relowner, 'usage'))
+      )
+    ))
+  ) as dependency
+  from used join pg_catalog.pg_policy p on used.class = ${CLASS("pg_policy")} and p.oid = used.object
+    join pg_catalog.pg_class c on c.oid = p.polrelid
+  where p.polqual is not null
   union all
   select pg_catalog.json_build_object('kind', 'condition', 'text', pg_catalog.pg_get_expr(c.conbin, 0))
   from used join pg_catalog.pg_constraint c on used.class = ${CLASS("pg_constraint")} and c.oid = used.object where c.conbin is not null
@@ -173,7 +190,10 @@ const OTHER_SETTING =
   /current_setting\b(?!\(\s*'(?:request\.jwt\.claims|response\.\w+|graphql\.refused|app\.settings\.\w+)')/i;
 
 type ReadObject =
-  | Extract<PolicyDependency, { kind: "condition" }>
+  | (Extract<PolicyDependency, { kind: "condition" }> & {
+      /** Whether it is that of a policy for other roles. */
+      readonly isOfOthers?: boolean;
+    })
   | (Extract<PolicyDependency, { kind: "function" }> & UsedFunction)
   | UsedRelation;
 
@@ -273,10 +293,9 @@ function summarize(
   const relations = objects.filter((object) => object.kind === "relation");
   const functions = objects.filter((object) => object.kind === "function");
   const tables = relations.filter(({ relkind }) => relkind !== "v");
-  const texts = objects.flatMap((object) => {
-    if (object.kind === "condition") return object.text;
-    return object.kind === "function" ? (object.body ?? object.source ?? []) : [];
-  });
+  const texts = textsOf(objects);
+  // The claims are those of all policies: a role may be granted to the caller's at any time.
+  const appliedTexts = textsOf(objects.filter((object) => object.kind !== "condition" || !object.isOfOthers));
   const others = objects.filter((object) => object.kind !== "relation");
   return {
     relations: tables.flatMap(({ oid, roots, isReadOnce }) => [
@@ -289,13 +308,20 @@ function summarize(
       ...(publishesAll ? [] : ["the publication of row changes does not have all kinds of changes"]),
       ...tables.flatMap(obstaclesOfRelation),
       ...functions.filter(({ isStatement }) => !isStatement).flatMap(obstaclesOfFunction),
-      ...obstaclesOfTexts(texts, volatile),
+      ...obstaclesOfTexts(appliedTexts, volatile),
     ],
     deciding: {
       relations: relations.map(({ oid }) => oid),
       functions: functions.filter(({ isStatement }) => !isStatement).map(({ oid }) => oid),
     },
   };
+}
+
+function textsOf(objects: readonly ReadObject[]): string[] {
+  return objects.flatMap((object) => {
+    if (object.kind === "condition") return object.text;
+    return object.kind === "function" ? (object.body ?? object.source ?? []) : [];
+  });
 }
 
 /** The statement itself calls nothing that its parsed body does not show. */

@@ -44,6 +44,30 @@ test("the time that now () is in such a text is noticed, and a column of that na
   expect(await obstaclesOf("select id as age, title as now from public.films")).not.toContain("it depends on the time");
 });
 
+test("the time in a policy matters to those whose role it is for, and to those who read through a function of that role", async () => {
+  await client.query(`
+    create role timekeeper; create role deputy;
+    create table public.shifts (id int primary key, until timestamptz);
+    alter table public.shifts enable row level security;
+    create policy of_keepers on public.shifts for select to timekeeper using (until > now());
+    create policy of_all on public.shifts for select using (id > 0);
+    grant select on public.shifts to authenticated, timekeeper, deputy;
+    create function public.shift_count() returns bigint language sql stable security definer begin atomic select count(*) from public.shifts; end;
+    alter function public.shift_count owner to deputy`);
+  const obstaclesOf = async (text: string, role: string) => {
+    const statement = { text, role, searchPath: "public" };
+    return (await readQueryDependencies((work) => work(client), statement, "missing")).obstacles;
+  };
+  const time = "it depends on the time";
+  expect(await obstaclesOf("select id from public.shifts", "authenticated")).not.toContain(time);
+  expect(await obstaclesOf("select id from public.shifts", "timekeeper")).toContain(time);
+  expect(await obstaclesOf("select public.shift_count()", "authenticated")).not.toContain(time);
+  await client.query("grant timekeeper to deputy");
+  expect(await obstaclesOf("select public.shift_count()", "authenticated")).toContain(time);
+  expect(await obstaclesOf("select id from public.shifts", "authenticated")).not.toContain(time);
+  await client.query("drop function public.shift_count; drop table public.shifts; drop role deputy, timekeeper");
+});
+
 const claimsOf = async (text: string) => {
   const statement = { text, role: "authenticated", searchPath: "public" };
   return (await readQueryDependencies((work) => work(client), statement, "missing")).claims;
