@@ -1,0 +1,101 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describeInBrowser, launchBrowser } from "../browser.ts";
+import { anonKey, openRealtimeFixture, type RealtimeFixture } from "../realtime/service.ts";
+
+const EXAMPLE = join(import.meta.dirname, "../../examples/local-first");
+const PASSWORD = "Tangerine-Boat-7";
+
+const isInstalled = existsSync(join(EXAMPLE, "node_modules"));
+if (!isInstalled)
+  console.warn("The local-first example is not tested; `npm ci --prefix examples/local-first` brings it.");
+
+(isInstalled ? describeInBrowser : describe.skip)("the local-first example", () => {
+  let fixture: RealtimeFixture;
+  let example: ChildProcess;
+  let browser: Browser;
+  let ada: Page;
+  let reader: Page;
+  const complaints: string[] = [];
+
+  beforeAll(async () => {
+    fixture = await openRealtimeFixture("select");
+    for (const name of ["Ada", "Bob"]) {
+      await fetch(`${fixture.service.url}/auth/register`, {
+        method: "POST",
+        headers: { "Content-Type": "application/json" },
+        body: JSON.stringify({ name, email: `${name.toLowerCase()}@example.org`, password: PASSWORD }),
+      });
+    }
+    example = spawn(process.execPath, [join(EXAMPLE, "server.ts")], {
+      env: { SERVICE_URL: fixture.service.url, ANON_KEY: anonKey, PORT: "0" },
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    const [address] = await once(createInterface({ input: example.stdout! }), "line");
+    browser = await launchBrowser();
+    const open = async (name: string) => {
+      const page = await (await browser.newContext()).newPage();
+      page.on("pageerror", (error) => complaints.push(String(error)));
+      await page.goto(String(address));
+      await page.getByLabel("Email").fill(`${name.toLowerCase()}@example.org`);
+      await page.getByLabel("Password").fill(PASSWORD);
+      await page.getByRole("button", { name: "Sign in" }).click();
+      await page.getByText(`Signed in as ${name}`).waitFor();
+      return page;
+    };
+    [ada, reader] = [await open("Ada"), await open("Bob")];
+  });
+  afterAll(async () => {
+    await browser?.close();
+    example?.kill();
+    await fixture?.close();
+  });
+
+  const articles = (page: Page) => page.getByRole("listitem").allInnerTexts();
+  const publish = async (title: string) => {
+    await ada.getByLabel("Title").fill(title);
+    await ada.getByRole("button", { name: "Publish" }).click();
+  };
+  const article = (title: string, about: string, ...buttons: string[]) =>
+    [title, `Ada · ${about}`, ...buttons].join("\n\n");
+
+  test("an article and its comments arrive in both browsers, each with its author", async () => {
+    await publish("First light");
+    await expect.poll(() => articles(reader)).toEqual([article("First light", "0 comments", "Comment")]);
+    await ada.getByRole("button", { name: "Comment" }).click();
+    for (const page of [ada, reader])
+      await expect.poll(() => articles(page)).toEqual([article("First light", "1 comment", "Comment")]);
+  });
+
+  test("what is written offline is shown at once, and sent later in one batch", async () => {
+    const batches: string[] = [];
+    ada.on(
+      "request",
+      (request) =>
+        request.url().endsWith("/rest/v1/") && request.method() === "POST" && batches.push(request.postData()!),
+    );
+    await ada.context().setOffline(true);
+    await publish("Second light");
+    await publish("Third light");
+    await ada.getByText("not sent yet").nth(1).waitFor();
+    expect(batches).toEqual([]);
+    await ada.context().setOffline(false);
+    const expected = ["Third light", "Second light"].map((title) => article(title, "0 comments", "Comment"));
+    await expect.poll(async () => (await articles(reader)).slice(0, 2).toSorted()).toEqual(expected.toSorted());
+    expect(batches.map((batch) => JSON.parse(batch).length)).toEqual([2]);
+    await expect.poll(() => ada.getByText("not sent yet").count()).toBe(0);
+    expect(await ada.getByRole("listitem").count()).toBe(3);
+  });
+
+  test("a refused write is undone, with the reason", async () => {
+    await publish("Bad");
+    await ada.getByRole("alert").waitFor();
+    await expect.poll(() => ada.getByRole("listitem").count()).toBe(3);
+    expect(complaints).toEqual([]);
+  });
+});
