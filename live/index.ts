@@ -40,6 +40,7 @@ export type { LiveShape } from "./shapes/live-shape.ts";
 export { defineShape, invalidShape, type ShapeDefinition, type ShapeParameters } from "./shapes/shape-definition.ts";
 export type { ShapeChange, ShapeRow } from "./shapes/shape-log.ts";
 export { ShapeRegistry } from "./shapes/shape-registry.ts";
+export { defineSubset, type ShapeSubset } from "./shapes/shape-subset.ts";
 export { parseNames } from "./shapes/where/condition-tokens.ts";
 export { CURRENT_TIMELINE, type HistoryPosition, validUntil } from "./stream-history.ts";
 export { type AwaitVisible, makeAwaitVisible } from "./transaction-visibility.ts";

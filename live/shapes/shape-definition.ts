@@ -26,6 +26,8 @@ export type ShapeDefinition = {
   readonly keyPlaces: readonly number[];
   /** Returns all rows as one JSON array of arrays of texts. */
   readonly statement: Statement;
+  /** The condition of the rows, as SQL with the values of the statement. */
+  readonly condition: string;
   readonly filters: readonly EqualityFilter[];
 };
 
@@ -42,11 +44,12 @@ export function defineShape(
   const of = { table, catalog, role };
   if (table.primaryKey.length === 0) throw invalidShape("table has no primary key");
   const columns = findColumns(of, request.columns);
-  const { text, parameters, filters } = writeCondition(of, request);
+  const { condition, parameters, filters } = writeCondition(of, request);
   const order = table.primaryKey.map((each) => quotedName(ROW, each)).join(", ");
   const statement = {
     text: `select coalesce(pg_catalog.json_agg(${rowSql(columns)} order by ${order}), '[]')::pg_catalog.text
-from ${quotedName(table.schema, table.name)} as ${ROW}${text}`,
+from ${quotedName(table.schema, table.name)} as ${ROW}
+where ${condition}`,
     values: parameters,
   };
   return {
@@ -55,6 +58,7 @@ from ${quotedName(table.schema, table.name)} as ${ROW}${text}`,
     columns,
     keyPlaces: table.primaryKey.map((each) => columns.findIndex((column) => column.name === each)),
     statement,
+    condition,
     filters,
   };
 }
@@ -79,11 +83,11 @@ function findColumns({ table, catalog, role }: ShapeTable, names: readonly strin
 }
 
 function writeCondition(of: ShapeTable, { where, values }: ShapeParameters) {
-  if (where === null || where.trim() === "") return { text: "", parameters: [], filters: [] };
-  const condition = parseCondition({ text: where, values, parameter: "where" });
+  if (where === null || where.trim() === "") return { condition: "true", parameters: [], filters: [] };
+  const parsed = parseCondition({ text: where, values, parameter: "where" });
   const writer = new ConditionWriter(of, "where");
-  const text = `\nwhere ${writer.write(condition)}`;
-  return { text, parameters: writer.values, filters: equalityFiltersOf(condition, of.table.oid) };
+  const condition = writer.write(parsed);
+  return { condition, parameters: writer.values, filters: equalityFiltersOf(parsed, of.table.oid) };
 }
 
 export function invalidShape(reason: string): ApiError {

@@ -1,5 +1,4 @@
-import type { GatewayRequest } from "#http";
-import { invalidShape, parseNames, type ShapeParameters } from "#live";
+import { invalidShape, parseNames, type ShapeParameters, type ShapeSubset } from "#live";
 import type { Lsn } from "#postgres/database";
 
 export type ShapeRequest = ShapeParameters & {
@@ -11,12 +10,15 @@ export type ShapeRequest = ShapeParameters & {
   readonly expiredHandle: string | null;
   readonly mode: "once" | "long poll" | "events";
   readonly cursor: string;
+  /** Rows to read once, instead of messages of the log. */
+  readonly subset: ShapeSubset | null;
 };
 
 const OFFSET = /^(\d{1,20})_(\d{1,19}|inf)$/;
 const VALUE = /^params\[(\d{1,4})\]$/;
 
-export function parseShapeRequest({ rawQuery }: Pick<GatewayRequest, "rawQuery">): ShapeRequest {
+/** `body`: of a POST, the subset as JSON. */
+export function parseShapeRequest(rawQuery: string, body: string | null): ShapeRequest {
   const query = new URLSearchParams(rawQuery);
   const text = query.get("offset") ?? "";
   const offset = parseOffset(text);
@@ -37,6 +39,7 @@ export function parseShapeRequest({ rawQuery }: Pick<GatewayRequest, "rawQuery">
     expiredHandle: query.get("expired_handle"),
     mode: !isLive ? "once" : hasEvents ? "events" : "long poll",
     cursor: query.get("cursor") ?? "",
+    subset: body === null ? parseSubset((name) => query.get(`subset__${name}`)) : parseSubsetBody(body),
   };
 }
 
@@ -64,7 +67,7 @@ function readChoice(query: URLSearchParams, name: string, choices: readonly stri
   return value;
 }
 
-/** `params[1]=…`, or an object or array in JSON. */
+/** `params[1]=…` */
 function parseValues(query: URLSearchParams): Map<number, string> {
   const values = new Map<number, string>();
   for (const [name, value] of query) {
@@ -72,4 +75,39 @@ function parseValues(query: URLSearchParams): Map<number, string> {
     if (number !== undefined) values.set(Number(number), value);
   }
   return values;
+}
+
+function parseSubsetBody(body: string): ShapeSubset | null {
+  const parsed = parseJson(body, "the body");
+  const textOf = (value: unknown) => (typeof value === "object" ? JSON.stringify(value) : String(value));
+  return parseSubset((name) => (Object.hasOwn(parsed, name) ? textOf(Reflect.get(parsed, name)) : null));
+}
+
+function parseSubset(read: (name: string) => string | null): ShapeSubset | null {
+  const [where, orderBy, params] = [read("where"), read("order_by"), read("params")];
+  const [limit, offset] = [parseCount("limit", read("limit")), parseCount("offset", read("offset"))];
+  if ([where, orderBy, params, limit, offset].every((value) => value === null)) return null;
+  return { where, orderBy, limit, offset, values: parseJsonValues(params) };
+}
+
+function parseCount(name: string, text: string | null): number | null {
+  if (text !== null && !/^\d{1,9}$/.test(text)) throw invalidShape(`subset__${name} must be a number`);
+  return text === null ? null : Number(text);
+}
+
+/** An object with numbers as names, or an array. */
+function parseJsonValues(text: string | null): Map<number, string> {
+  const parsed = text === null ? {} : parseJson(text, "subset__params");
+  const first = Array.isArray(parsed) ? 1 : 0;
+  return new Map(Object.entries(parsed).map(([name, value]) => [Number(name) + first, String(value)]));
+}
+
+function parseJson(text: string, where: string): object {
+  try {
+    const parsed: unknown = JSON.parse(text);
+    if (typeof parsed === "object" && parsed !== null) return parsed;
+  } catch {
+    // It is refused below.
+  }
+  throw invalidShape(`${where} must be an object in JSON`);
 }

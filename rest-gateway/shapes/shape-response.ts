@@ -1,3 +1,4 @@
+import { randomInt } from "node:crypto";
 import { type GatewayRequest, type GatewayResponse, jsonResponse, matchesTag } from "#http";
 import type { LiveSource, ShapeDefinition } from "#live";
 import type { Lsn } from "#postgres/database";
@@ -46,6 +47,30 @@ export function messagesResponse(
   if (parsed.mode === "once" && matchesTag(received.headers["if-none-match"], tag))
     return { status: 304, headers: cached, body: null };
   return jsonResponse(200, messages, cached);
+}
+
+type SubsetResult = {
+  /** The changes after it follow. */
+  readonly offset: Lsn;
+  readonly data: readonly ShapeMessage[];
+  /** `pg_current_snapshot()` */
+  readonly snapshot: string;
+  readonly lsn: string;
+};
+
+/** Rows that were read once, with the snapshot that they were read in. */
+export function subsetResponse(call: ShapeCall, handle: string, result: SubsetResult): GatewayResponse {
+  const [xmin, xmax, running = ""] = result.snapshot.split(":");
+  const metadata = {
+    snapshot_mark: randomInt(2 ** 31),
+    database_lsn: result.lsn,
+    ...{ xmin, xmax, xip_list: running === "" ? [] : running.split(",") },
+  };
+  return jsonResponse(
+    200,
+    { metadata, data: result.data },
+    { ...shapeHeaders(call, handle, result.offset), ...PRIVATE },
+  );
 }
 
 /** The client has to drop its rows, and to begin anew with another handle. */

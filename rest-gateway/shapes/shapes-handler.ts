@@ -5,25 +5,37 @@ import {
   dispatchMethod,
   EVENT_STREAM_HEADERS,
   type EventSource,
+  type FindBodyLimit,
   type GatewayHandler,
   type GatewayRequest,
   type GatewayResponse,
   HttpError,
+  makeBodyLimits,
   type ResponseBody,
   sendEvents,
   toHttpError,
 } from "#http";
-import { defineShape, type LiveShape, type LiveSource, type ShapeDefinition, type ShapeRegistry } from "#live";
-import type { Database, Lsn, Statement } from "#postgres/database";
+import {
+  defineShape,
+  defineSubset,
+  type LiveShape,
+  type LiveSource,
+  type ShapeDefinition,
+  type ShapeRegistry,
+  type ShapeRow,
+  type ShapeSubset,
+} from "#live";
+import type { Database, Lsn, ResultRow, Statement, StatementContext } from "#postgres/database";
 import { isStillValid } from "../request/live-request.ts";
 import { makeStatementContexts } from "../request/run.ts";
 import { MessageWriter, upToDate } from "./shape-messages.ts";
 import { parseShapeRequest } from "./shape-request.ts";
-import { messagesResponse, refetchResponse, type ShapeCall, shapeHeaders } from "./shape-response.ts";
+import { messagesResponse, refetchResponse, type ShapeCall, shapeHeaders, subsetResponse } from "./shape-response.ts";
 
 export const SHAPES_PATH = "/v1/shape";
 
 const LONG_POLL_MS = 20_000;
+const MAX_BODY_BYTES = 64 * 1024;
 
 type ShapeServices = {
   readonly config: Config;
@@ -38,49 +50,66 @@ type ShapeServices = {
 /** `/v1/shape`, as Electric's clients speak it: the rows of a table that the caller reads, and then each change of them. */
 export function shapesHandler(services: ShapeServices): GatewayHandler {
   const handler = new ShapesHandler(services);
-  const methods = new Map<string, GatewayHandler>([["GET", (request) => handler.handle(request)]]);
+  const methods = new Map<string, GatewayHandler>([
+    ["GET", (request) => handler.handle(request)],
+    ["POST", (request) => handler.handle(request)],
+  ]);
   return (request) => dispatchMethod(methods, request);
 }
 
 class ShapesHandler {
   readonly #services: ShapeServices;
   readonly #contextOf: ReturnType<typeof makeStatementContexts>;
+  readonly #bodyLimitOf: FindBodyLimit;
 
   constructor(services: ShapeServices) {
     this.#services = services;
     const options = { interfaceName: "table", pathPrefix: "", hoistedSettings: [] } as const;
     this.#contextOf = makeStatementContexts(services.config, options);
+    this.#bodyLimitOf = makeBodyLimits(services.config, MAX_BODY_BYTES);
   }
 
   async handle(received: GatewayRequest): Promise<GatewayResponse<ResponseBody>> {
     const { authenticate, catalog, config } = this.#services;
     const caller = await authenticate(received);
     received.admit(caller);
-    const parsed = parseShapeRequest(received);
+    const body = received.method === "POST" ? await received.readBody(this.#bodyLimitOf(caller)) : null;
+    const parsed = parseShapeRequest(received.rawQuery, body === null ? null : String(body));
     const definition = defineShape(parsed, catalog(), caller.role, config.schemas);
     const source = this.#sourceOf(received, caller, definition);
     return this.#respond({ received, parsed, definition, source });
   }
 
-  /** The statement of the shape as the caller, on the primary, which has each commit first. */
-  #sourceOf(received: GatewayRequest, caller: Caller, definition: ShapeDefinition): LiveSource {
-    const { database, catalog, config, preRequest: before } = this.#services;
-    const { statement, filters, table, identity } = definition;
-    const of = { request: received, caller, catalog: catalog(), schema: table.schema, timezone: null, plan: null };
+  #contextFor(received: GatewayRequest, caller: Caller, { table }: ShapeDefinition): StatementContext {
+    const catalog = this.#services.catalog();
+    const of = { request: received, caller, catalog, schema: table.schema, timezone: null, plan: null };
+    // The primary has each commit first.
     const { readYourWrites: _, ...context } = this.#contextOf(of);
+    return context;
+  }
+
+  async #run(context: StatementContext, statement: Statement): Promise<ResultRow> {
+    const { database, config, preRequest: before } = this.#services;
+    try {
+      const { rows } = await database.run(context, statement, { readOnly: true, before });
+      return rows[0]!;
+    } catch (error) {
+      throw toHttpError(error, { anonymous: context.role === config.anonRole });
+    }
+  }
+
+  #sourceOf(received: GatewayRequest, caller: Caller, definition: ShapeDefinition): LiveSource {
+    const { statement, filters, identity } = definition;
+    const context = this.#contextFor(received, caller, definition);
     return {
       request: identity,
       caller,
       quotaKey: quotaKey(caller, () => received.connection().address),
-      isPrivate: before !== undefined,
+      isPrivate: this.#services.preRequest !== undefined,
       outlivesRequest: true,
       run: async () => {
-        try {
-          const { rows } = await database.run(context, statement, { readOnly: true, before });
-          return { text: rows[0]![0]!, statements: [{ statement, context }], filters, missing: null };
-        } catch (error) {
-          throw toHttpError(error, { anonymous: caller.role === config.anonRole });
-        }
+        const [text] = await this.#run(context, statement);
+        return { text: text!, statements: [{ statement, context }], filters, missing: null };
       },
     };
   }
@@ -91,10 +120,12 @@ class ShapesHandler {
     const { offset, handle } = parsed;
     if (offset === null) {
       const shape = await shapes.open(definition, source);
+      if (parsed.subset) return this.#sendSubset(call, parsed.subset, shape).finally(() => shape.leave());
       return this.#sendRows(call, shape);
     }
     const shape = await shapes.find(handle!, offset, definition, source);
     if (!shape) return refetchResponse(shapes.nextHandle(definition, source, handle!));
+    if (parsed.subset) return this.#sendSubset(call, parsed.subset, shape).finally(() => shape.leave());
     if (parsed.mode === "events") return this.#sendEvents(call, shape, offset);
     return this.#sendChanges(call, shape, offset).finally(() => shape.leave());
   }
@@ -123,6 +154,21 @@ class ShapesHandler {
     const writer = new MessageWriter(shape.definition, parsed.isFullReplica);
     const messages = [...writer.changes(changes), upToDate(position)];
     return messagesResponse(call, handle, { position, messages, hasData: changes.length > 0 });
+  }
+
+  /** A client that has changes gets all that follow them: those that the subset has already are the same rows. */
+  async #sendSubset(call: ShapeCall, subset: ShapeSubset, shape: LiveShape): Promise<GatewayResponse> {
+    const { parsed, received, definition, source } = call;
+    const offset = parsed.offset ?? shape.log.position;
+    const { caller } = source;
+    const of = { catalog: this.#services.catalog(), role: caller.role };
+    const statement = defineSubset(definition, subset, of);
+    const [text, snapshot, lsn] = await this.#run(this.#contextFor(received, caller, definition), statement);
+    const writer = new MessageWriter(definition, parsed.isFullReplica);
+    const data = (JSON.parse(text!) as ShapeRow[]).map((row) => writer.row(row));
+    const handle =
+      parsed.offset === null ? this.#services.shapes.handleOf(shape, parsed.expiredHandle) : parsed.handle!;
+    return subsetResponse(call, handle, { offset, data, snapshot: snapshot!, lsn: lsn! });
   }
 
   #sendEvents(call: ShapeCall, shape: LiveShape, offset: Lsn): GatewayResponse<ResponseBody> {

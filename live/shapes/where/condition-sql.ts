@@ -16,7 +16,7 @@ export type ShapeTable = {
 
 /** Writes a condition as SQL: columns by their names in the catalogue, values as parameters. */
 export class ConditionWriter {
-  readonly values: (string | null)[] = [];
+  readonly values: (string | null)[];
   readonly #of: ShapeTable;
   readonly #parameter: string;
 
@@ -57,12 +57,18 @@ export class ConditionWriter {
     return type === null ? `$${number}` : `$${number}::pg_catalog.${type}`;
   }
 
-  #column({ name, at }: Extract<Operand, { kind: "column" }>): string {
-    const { table, catalog, role } = this.#of;
-    if (!table.columns.has(name) || !mayNameColumn(catalog, role, table, name))
-      throw invalidCondition(this.#parameter, at, `there is no column ${JSON.stringify(name)}`);
-    return quotedName(ROW, name);
+  #column({ name, at }: ColumnName): string {
+    return columnSql(this.#of, { name, at }, this.#parameter);
   }
+}
+
+type ColumnName = { readonly name: string; readonly at: number };
+
+/** Throws 400 for a column that does not exist, or that the role may not know of. */
+export function columnSql({ table, catalog, role }: ShapeTable, { name, at }: ColumnName, parameter: string): string {
+  if (!table.columns.has(name) || !mayNameColumn(catalog, role, table, name))
+    throw invalidCondition(parameter, at, `there is no column ${JSON.stringify(name)}`);
+  return quotedName(ROW, name);
 }
 
 function toArrayText(values: readonly (string | null)[]): string {

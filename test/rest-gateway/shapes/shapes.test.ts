@@ -58,6 +58,9 @@ async function untilRows(shape: Shape, expected: readonly Row[]) {
   await until(() => JSON.stringify(shape.currentRows.toSorted(byId)) === wanted);
 }
 
+const untilIds = (shape: Shape<Row>, ids: readonly number[]) =>
+  until(() => JSON.stringify(shape.currentRows.map(({ id }) => id).toSorted()) === JSON.stringify(ids));
+
 const byId = (one: Row, other: Row) => Number(one.id) - Number(other.id);
 
 async function request(query: string, headers: Readonly<Record<string, string>> = {}) {
@@ -157,6 +160,7 @@ test.each([
   ["table=news&offset=-1&where=id%20=%20'x'", 400, /invalid input syntax/],
   ["table=news&offset=-1&columns=title", 400, /primary key/],
   ["table=news&offset=x", 400, /offset/],
+  ["table=news&offset=-1&subset__order_by=id%20up", 400, /subset__order_by: expected ASC.*, at position 4/],
   ["table=absent&offset=-1", 404, /absent/],
   ["table=of_header&offset=-1", 400, /headers of a request/],
 ])("%s is refused with %i", async (query, status, message) => {
@@ -218,4 +222,17 @@ test("a revoked privilege ends the shape with an error", async () => {
   await until(() => error !== undefined);
   expect((error as FetchError).status).toBe(401);
   await sql("grant select on public.pairs to anon");
+});
+
+test.each(["GET", "POST"] as const)("a subset of the rows is read by %s, and its changes follow", async (method) => {
+  const { stream, shape } = follow({ table: "tasks" }, { log: "changes_only", offset: "now", headers: bearer("ann") });
+  const subset = { where: "id > $1", params: { 1: 1 }, orderBy: "id desc nulls last", limit: 2, method };
+  const { data, metadata } = await stream.requestSnapshot(subset);
+  expect(data.map(({ value }) => value.id)).toEqual([6, 4]);
+  expect(BigInt(metadata.xmax)).toBeGreaterThan(0n);
+  await untilIds(shape, [4, 6]);
+  await sql("update public.tasks set title = 'changed' where id in (4, 5)");
+  await until(() => shape.currentRows.some(({ title }) => title === "changed"));
+  expect(shape.currentRows.map(({ id }) => id).toSorted()).toEqual([4, 6]);
+  await sql("update public.tasks set title = 'task ' || id where id in (4, 5)");
 });
