@@ -78,20 +78,19 @@ export class LiveShape {
   }
 
   /** The same caller with a new token: what the token changes becomes one change. */
-  async replaceSource(source: LiveSource): Promise<void> {
-    await this.#attaching?.catch(() => {});
+  replaceSource(source: LiveSource): Promise<void> {
     this.source = source;
     this.#detach();
-    await this.attach();
+    return this.attach();
   }
 
   /** Resolves when the log is past the position, in the end after some time. */
-  async changed(position: Lsn, milliseconds: number, signal: AbortLike): Promise<void> {
+  async changed(position: Lsn, milliseconds: number, signal: AbortLike | null): Promise<void> {
     if (this.log.position > position || this.isClosed || !this.#subscription) return;
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#waiting.add(resolve);
     const timer = setTimeout(resolve, milliseconds).unref();
-    signal.addEventListener("abort", () => resolve());
+    signal?.addEventListener("abort", () => resolve());
     await promise;
     clearTimeout(timer);
     this.#waiting.delete(resolve);
@@ -103,11 +102,23 @@ export class LiveShape {
     this.#detach();
   }
 
+  /** Once more if the token was replaced in the meantime. */
   async #openQuery(): Promise<void> {
-    const subscription = await this.#live.open(this.source);
-    this.#subscription = subscription;
-    if (!(await this.#takeEvent(subscription))) throw unavailable("The service stops: connect again.");
-    void this.#follow(subscription);
+    for (;;) {
+      const { source } = this;
+      const subscription = await this.#live.open(source);
+      try {
+        if (this.source === source && !this.isClosed) {
+          this.#subscription = subscription;
+          if (await this.#takeEvent(subscription)) return void this.#follow(subscription);
+        }
+      } catch (error) {
+        this.#detach();
+        throw error;
+      }
+      subscription.close();
+      if (this.source === source || this.isClosed) throw unavailable("The shape was closed: connect again.");
+    }
   }
 
   async #follow(subscription: LiveSubscription): Promise<void> {

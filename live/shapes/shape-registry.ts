@@ -31,12 +31,14 @@ export class ShapeRegistry {
     shape.enter();
     try {
       await shape.attach();
-      return shape;
     } catch (error) {
       shape.leave();
       if (shape.log.position === 0n && !shape.isInUse) this.#drop(shape);
       throw error;
     }
+    if (shape.isOf(source)) return shape;
+    shape.leave();
+    return this.open(definition, source);
   }
 
   /** The shape that the client knows by this handle, and continues from this offset; null if it has to begin anew. */

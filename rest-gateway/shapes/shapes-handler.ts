@@ -121,7 +121,11 @@ class ShapesHandler {
     if (offset === null) {
       const shape = await shapes.open(definition, source);
       if (parsed.subset) return this.#sendSubset(call, parsed.subset, shape).finally(() => shape.leave());
-      return this.#sendRows(call, shape);
+      try {
+        return this.#sendRows(call, shape);
+      } finally {
+        shape.leave();
+      }
     }
     const shape = await shapes.find(handle!, offset, definition, source);
     if (!shape) return refetchResponse(shapes.nextHandle(definition, source, handle!));
@@ -137,7 +141,6 @@ class ShapesHandler {
     const rows = hasChangesOnly ? [] : [...log.rows].map((row) => writer.row(row));
     const handle = this.#services.shapes.handleOf(shape, expiredHandle);
     const { position } = log;
-    shape.leave();
     const messages = [...rows, upToDate(position)];
     return messagesResponse(call, handle, { position, messages, hasData: rows.length > 0 });
   }
@@ -193,7 +196,7 @@ function toEventSource(call: ShapeCall, shape: LiveShape, offset: Lsn): EventSou
   let sent: Lsn | null = null;
   return {
     async next(milliseconds) {
-      if (sent !== null) await shape.changed(sent, milliseconds, call.received.signal);
+      if (sent !== null) await shape.changed(sent, milliseconds, null);
       const changes = changesFor(call, shape, sent ?? offset);
       if (!changes || (sent !== null && !shape.isAttached)) return null;
       if (changes.length === 0 && sent !== null) return "idle";

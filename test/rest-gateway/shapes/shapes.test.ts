@@ -236,3 +236,28 @@ test.each(["GET", "POST"] as const)("a subset of the rows is read by %s, and its
   expect(shape.currentRows.map(({ id }) => id).toSorted()).toEqual([4, 6]);
   await sql("update public.tasks set title = 'task ' || id where id in (4, 5)");
 });
+
+test("a caller has as many shapes as it likes, of which the latest are kept", async () => {
+  const open = (id: number) => request(`table=news&offset=-1&where=id%20>%20${id}`, bearer("eve"));
+  const opened: Awaited<ReturnType<typeof request>>[] = [];
+  for (let id = 0; id < 103; id++) opened.push(await open(id));
+  expect(opened.map(({ response }) => response.status)).toEqual(opened.map(() => 200));
+  const again = ({ response: { headers } }: (typeof opened)[number], id: number) =>
+    request(
+      `table=news&handle=${headers.get("electric-handle")}&offset=${headers.get("electric-offset")}&where=id%20>%20${id}`,
+      bearer("eve"),
+    );
+  expect((await again(opened[102]!, 102)).response.status).toBe(200);
+  expect((await again(opened[0]!, 0)).response.status).toBe(409);
+  expect((await request("table=news&offset=-1", bearer("bob"))).response.status).toBe(200);
+});
+
+test("an error of a condition says nothing of rows that the caller may not read", async () => {
+  // Only rows of the other team have this text.
+  await sql("update public.tasks set title = '%\\' where team = 2");
+  const { response, body } = await request("table=tasks&offset=-1&where='x'%20like%20title", bearer("ann"));
+  expect([response.status, body.length]).toEqual([200, 1]);
+  const other = await request("table=tasks&offset=-1&where='x'%20like%20title", bearer("bob"));
+  expect(other.response.status).toBe(400);
+  await sql("update public.tasks set title = 'task ' || id");
+});
