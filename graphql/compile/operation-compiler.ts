@@ -1,7 +1,6 @@
 import { type SQL, sql } from "@dataplan/pg/pg-sql2";
 import {
   type FieldNode,
-  type GraphQLArgument,
   type GraphQLObjectType,
   type GraphQLOutputType,
   GraphQLString,
@@ -46,7 +45,7 @@ import {
 import { NotCompiled } from "./not-compiled.ts";
 import { type ObjectValue, objectValueOf } from "./object-values.ts";
 import type { OperationValues } from "./operation-values.ts";
-import { isCollectionArgument, orderOf, rowConditions } from "./row-arguments.ts";
+import { isListArgument, isOneOf, isPageArgument, orderOf, rowConditions } from "./row-arguments.ts";
 import { compileRowWrite, type RowWrite } from "./row-write.ts";
 import {
   type Field,
@@ -259,8 +258,7 @@ export class OperationCompiler {
   *#list(source: Source<"rows">, field: Field, nodes: readonly FieldNode[], parent: SQL | null): Stepwise<SQL> {
     const { table, relation, maxPageSize } = source;
     const node = nodes[0]!;
-    const isKnown = (argument: GraphQLArgument) => LIST_ARGUMENTS.has(argument.name) || isCollectionArgument(argument);
-    const args = this.#values.argumentsOf(field, node, isKnown);
+    const args = this.#values.argumentsOf(field, node, isListArgument);
     const count = (name: string) => this.#values.constant(name, node, args.get(name)) as number | null;
     const row = aliasOf(table);
     const conditions = relation ? joinPairs(relation, parent!, row) : [];
@@ -288,8 +286,7 @@ export class OperationCompiler {
   *#connection(source: Source<"rows">, field: Field, nodes: readonly FieldNode[]): Stepwise<SQL> {
     const { table, maxPageSize } = source;
     const node = nodes[0]!;
-    const isKnown = (argument: GraphQLArgument) => PAGE_ARGUMENTS.has(argument.name) || isCollectionArgument(argument);
-    const args = this.#values.argumentsOf(field, node, isKnown);
+    const args = this.#values.argumentsOf(field, node, isPageArgument);
     const count = (name: string) => this.#values.constant(name, node, args.get(name)) as number | null;
     const { first, last } = readPage(count("first"), count("last"), maxPageSize);
     const [after, before] = [args.get("after")!, args.get("before")!];
@@ -324,7 +321,8 @@ export class OperationCompiler {
       return sql`${rows}.${sql.identifier(`texts${outputs.length}`)}`;
     };
     const parts = new PageParts(page, arrayOf);
-    const isPageRead = cursor !== null || !this.#isCountOnly(type, selections);
+    // The order of the page reads columns that the role may perhaps not select.
+    const isPageRead = cursor !== null || !this.#selections.hasOnly(type, selections, isCount);
     let countsRead = false;
     const object = yield* this.#objectOf(type, selections, function* (field, nodes) {
       const source = sourceOf(field);
@@ -366,16 +364,6 @@ export class OperationCompiler {
     if (countsRead) arrays.push(sql`pg_catalog.count(*) as "count"`);
     const selected = selectRows(query, sql.join(named, ", "));
     return sql`(select ${object} from (select ${sql.join(arrays, ", ")} from (${selected}) as ${read}) as ${rows})`;
-  }
-
-  /** Such a selection needs no page, whose order reads columns that the role may not select. */
-  #isCountOnly(type: GraphQLObjectType, selections: readonly SelectionSetNode[]): boolean {
-    const fields = [...this.#selections.fieldsOf(type, selections).values()].filter((nodes) => !isTypename(nodes));
-    const isCount = (field: Field | undefined) => {
-      const source = field && sourceOf(field);
-      return source?.kind === "page" && source.part === "totalCount";
-    };
-    return fields.length > 0 && fields.every(([node]) => isCount(type.getFields()[node!.name.value]));
   }
 
   /** Of all rows, grouped by the columns that are selected for that. */
@@ -502,9 +490,7 @@ function partOf(type: GraphQLObjectType, field: Field): PagePart {
   return source.part;
 }
 
-const LIST_ARGUMENTS: ReadonlySet<string> = new Set(["limit", "offset"]);
-const PAGE_ARGUMENTS: ReadonlySet<string> = new Set(["first", "last", "after", "before"]);
-
-function isOneOf(args: readonly { readonly argument: string }[]): (argument: GraphQLArgument) => boolean {
-  return ({ name }) => args.some(({ argument }) => argument === name);
+function isCount(field: Field): boolean {
+  const source = sourceOf(field);
+  return source?.kind === "page" && source.part === "totalCount";
 }

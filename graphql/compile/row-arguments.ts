@@ -24,8 +24,23 @@ import type { Field } from "./selection-reader.ts";
 type RowsSource = Extract<FieldSource, { readonly kind: "rows" }>;
 type Arguments = ReadonlyMap<string, InputValue>;
 
+const LIST_ARGUMENTS: ReadonlySet<string> = new Set(["limit", "offset"]);
+const PAGE_ARGUMENTS: ReadonlySet<string> = new Set(["first", "last", "after", "before"]);
+
+export function isListArgument(argument: GraphQLArgument): boolean {
+  return LIST_ARGUMENTS.has(argument.name) || isCollectionArgument(argument);
+}
+
+export function isPageArgument(argument: GraphQLArgument): boolean {
+  return PAGE_ARGUMENTS.has(argument.name) || isCollectionArgument(argument);
+}
+
+export function isOneOf(args: readonly { readonly argument: string }[]): (argument: GraphQLArgument) => boolean {
+  return ({ name }) => args.some(({ argument }) => argument === name);
+}
+
 /** `where`, `orderBy`, a filter, or an input whose fields are filters. */
-export function isCollectionArgument(argument: GraphQLArgument): boolean {
+function isCollectionArgument(argument: GraphQLArgument): boolean {
   if (isRowArgument(argument) || rowFilterOf(argument) !== null) return true;
   const type = getNamedType(argument.type);
   return isInputObjectType(type) && Object.values(type.getFields()).every((field) => rowFilterOf(field) !== null);

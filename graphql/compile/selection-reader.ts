@@ -59,6 +59,18 @@ export class SelectionReader {
     return found;
   }
 
+  /** Whether some fields are selected, and all of them are such fields; `__typename` is none. */
+  hasOnly(
+    type: GraphQLObjectType,
+    selections: readonly SelectionSetNode[],
+    isSuch: (field: Field) => boolean,
+  ): boolean {
+    const fields = type.getFields();
+    const selected = [...this.fieldsOf(type, selections).values()].map(([node]) => node!.name.value);
+    const own = selected.filter((name) => name !== "__typename");
+    return own.length > 0 && own.every((name) => fields[name] !== undefined && isSuch(fields[name]));
+  }
+
   #applies(condition: string | undefined, type: GraphQLObjectType): boolean {
     if (condition === undefined || condition === type.name) return true;
     const other = this.schema.getType(condition);
