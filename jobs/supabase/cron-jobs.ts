@@ -155,7 +155,7 @@ export function findDueTime(schedule: string, after: Date, until: Date): Date | 
     const last = Math.floor(until.getTime() / 1000 / seconds) * seconds * 1000;
     return last > after.getTime() ? new Date(last) : null;
   }
-  const text = schedule.trim().replace(/\s+/g, " ");
+  const text = schedule.trim().split(/\s+/).slice(0, 5).join(" ");
   const cron = ALIASES[text.toLowerCase()] ?? text.replace(/^(\S+ \S+) \$ /, "$1 L ");
   try {
     return findDueTimes({ cron, timeZone: "UTC" }, after, until).due.at(-1) ?? null;

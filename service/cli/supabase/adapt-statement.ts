@@ -17,7 +17,60 @@ const SUPABASE_SCHEMAS =
 const SERVICE_ROWS =
   "audit_log_entries|flow_state|instances|mfa_amr_claims|mfa_challenges|mfa_factors|oauth_\\w+|one_time_tokens|refresh_tokens|saml_\\w+|schema_migrations|sessions|sso_\\w+";
 
+/** Tables of those services that do not exist here. */
+const SERVICE_TABLES =
+  'storage"?\\s*\\.\\s*"?(?:buckets_\\w+|iceberg_\\w+|migrations|prefixes|s3_multipart_uploads\\w*|vector_indexes)|' +
+  'auth"?\\s*\\.\\s*"?(?:custom_oauth_providers|instances|oauth_\\w+|saml_\\w+|schema_migrations|sso_\\w+)|' +
+  'realtime"?\\s*\\.\\s*"?(?:schema_migrations|subscription)';
+const STORAGE_FUNCTIONS =
+  "add_prefixes|allow_\\w+_operation|can_insert_object|delete_\\w*prefix\\w*|enforce_bucket_name_length|extension|filename|foldername|get_common_prefix|" +
+  "get_level|get_prefix(?:es)?|get_size_by_bucket|list_\\w+_with_delimiter|lock_top_prefixes|objects_\\w+|operation|prefixes_\\w+|protect_delete|search\\w*|update_updated_at_column";
+
+/** What comparisons of schemas write when two versions of Supabase's services differ. */
+const SERVICE_RULES: readonly Rule[] = [
+  {
+    pattern: new RegExp(
+      `^(?:(?:alter|create|drop)\\s+table\\s+(?:if\\s+(?:not\\s+)?exists\\s+)?(?:only\\s+)?|(?:grant|revoke)\\s[^(]*?\\son\\s+(?:table\\s+)?|` +
+        `create\\s+(?:unique\\s+)?index\\s[^(]*?\\son\\s+)"?(?:${SERVICE_TABLES})"?(?!["\\w])`,
+      "i",
+    ),
+    replacement: null,
+    change: "removed a statement about a table of Supabase's services",
+  },
+  {
+    pattern:
+      /^create\s+(?:or\s+replace\s+)?trigger\s[\s\S]*\sexecute\s+(?:function|procedure)\s+"?(?:storage|realtime)"?\s*\./i,
+    replacement: null,
+    change: "removed a trigger of Supabase's services",
+  },
+  {
+    pattern: /^(drop\s+trigger)\s+(?!if\b)([^;]*\son\s+"?storage"?\s*\.)/i,
+    replacement: "$1 if exists $2",
+    change: 'added "if exists" to a trigger of storage',
+  },
+  {
+    pattern: new RegExp(
+      `^(?:create\\s+(?:or\\s+replace\\s+)?|alter\\s+|drop\\s+|(?:grant|revoke)\\s[^(]*?\\son\\s+)function\\s+(?:if\\s+exists\\s+)?"?storage"?\\s*\\.\\s*"?(?:${STORAGE_FUNCTIONS})"?\\s*\\(`,
+      "i",
+    ),
+    replacement: null,
+    change: "removed a statement about a function of storage, which is that of the service",
+  },
+  {
+    pattern:
+      /^(?:alter\s+table\s+(?:only\s+)?"?storage"?\s*\.\s*"?(?:buckets|objects)"?\s+(?:add|alter|drop)|drop\s+index\s+(?:if\s+exists\s+)?"?storage"?\s*\.)/i,
+    replacement: null,
+    change: "removed a change of a table of storage, which is that of the service",
+  },
+  {
+    pattern: /^create\s+type\s+"?auth"?\s*\.\s*"?(aal_level|factor_status|factor_type)"?(?!["\w])/i,
+    replacement: null,
+    change: ([, type]) => `type auth.${type} exists`,
+  },
+];
+
 const RULES: readonly Rule[] = [
+  ...SERVICE_RULES,
   {
     // A migration is one transaction here.
     pattern: /^(begin|commit|end|start\s+transaction)(\s+(work|transaction))?$/i,

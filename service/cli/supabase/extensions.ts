@@ -32,6 +32,10 @@ const OPTIONAL: readonly string[] = [
   "wrappers",
 ];
 
+const HALFVEC_CASTS = `
+create cast (:SCHEMA.vector as :SCHEMA.halfvec) with inout as implicit;
+create cast (:SCHEMA.halfvec as :SCHEMA.vector) with inout as assignment;`;
+
 const CREATE = /^create\s+extension\s+(?:if\s+not\s+exists\s+)?"?([\w-]+)"?(?![\w-])([\s\S]*)$/i;
 const SCHEMA = /\bschema\s+(?:"([^"]+)"|(\w+))/i;
 const ABOUT = /^(?:comment\s+on|alter)\s+extension\s+"?([\w-]+)"?/i;
@@ -41,8 +45,8 @@ export type ExtensionSources = {
   /** The APIs whose schemas the project gets. */
   readonly apis: readonly SupabaseApi[];
   readonly folder: string;
-  /** The extensions of the statements before. */
-  readonly created: Set<string>;
+  /** Whether the project has columns of half precision. */
+  readonly usesHalfvec: boolean;
 };
 
 /** A statement about an extension, as it runs here; null for other statements and for those that stay. */
@@ -67,8 +71,7 @@ export async function adaptExtension(statement: string, sources: ExtensionSource
   if (STAND_INS.includes(name)) {
     const [, quoted, plain] = SCHEMA.exec(options) ?? [];
     const schema = quoted ?? plain?.toLowerCase() ?? "public";
-    const standIn = sources.created.has(name) ? null : await readStandIn(sources.folder, name, schema);
-    sources.created.add(name);
+    const standIn = await readStandIn(sources, name, schema);
     const missing = name === "http" ? "its functions raise an error when they are called" : "SQL stands in for it";
     return {
       sql: whereAvailable(name, created, standIn),
@@ -83,9 +86,52 @@ export async function adaptExtension(statement: string, sources: ExtensionSource
   return /^create\s+extension\s+if\b/i.test(statement) ? null : { sql: created, changes: ['added "if not exists"'] };
 }
 
+/** Extensions that are not in pg_extension although what they provide is here. */
+const UNLISTED = new RegExp(
+  `'(?:${[...Object.values(SUPABASE_APIS).map(({ extension }) => extension), ...STAND_INS].join("|")})'`,
+);
+const LIST = /(?<=\b(?:from|join)\s+)(?:"?pg_catalog"?\s*\.\s*)?"?(pg_extension|pg_available_extensions)"?(?![\w".])/gi;
+/** A statement of a block of PL/pgSQL, also one in a string that is executed. */
+const IN_BLOCK =
+  /(?<=(?:\b(?:begin|then|else|loop)|;|\$)(?:\s|--[^\n]*\n)*)(?:execute\s+'\s*(create\s+extension\b[^';]*);?\s*'|create\s+extension\b[^;]*)/gi;
+
+/** A statement that asks which extensions there are, or a block that creates one; null for other statements. */
+export async function adaptExtensionUse(
+  statement: string,
+  sources: ExtensionSources,
+): Promise<AdaptedStatement | null> {
+  const changes: string[] = [];
+  let sql = statement;
+  if (UNLISTED.test(sql) && sql.search(LIST) >= 0) {
+    sql = sql.replace(LIST, "extensions.$1");
+    changes.push("extensions.pg_extension lists the extensions that have a stand-in, too");
+  }
+  if (/^do\b/i.test(sql)) {
+    const block = await adaptBlock(sql, sources);
+    sql = block.sql;
+    changes.push(...block.changes);
+  }
+  return changes.length === 0 ? null : { sql, changes };
+}
+
+async function adaptBlock(block: string, sources: ExtensionSources): Promise<AdaptedStatement> {
+  const changes: string[] = [];
+  let sql = "";
+  let end = 0;
+  for (const match of block.matchAll(IN_BLOCK)) {
+    const adapted = await adaptExtension((match[1] ?? match[0]).trim(), sources);
+    if (adapted === null) continue;
+    const replacement = adapted.sql === "" ? "null" : `execute $statement$${adapted.sql}$statement$`;
+    sql += block.slice(end, match.index) + replacement;
+    end = match.index + match[0].length;
+    changes.push(...adapted.changes);
+  }
+  return { sql: sql + block.slice(end), changes };
+}
+
 /** The stand-in for a project that uses the type without creating its extension, as one that was enabled in the dashboard. */
-export function vectorStandIn(folder: string): Promise<string> {
-  return readStandIn(folder, "vector", "extensions").then((sql) =>
+export function vectorStandIn(sources: ExtensionSources): Promise<string> {
+  return readStandIn(sources, "vector", "extensions").then((sql) =>
     whereAvailable("vector", "create extension if not exists vector schema extensions", sql),
   );
 }
@@ -94,14 +140,17 @@ function apiOf(extension: string): SupabaseApi | undefined {
   return (Object.keys(SUPABASE_APIS) as SupabaseApi[]).find((api) => SUPABASE_APIS[api].extension === extension);
 }
 
-async function readStandIn(folder: string, name: string, schema: string): Promise<string> {
-  const text = await readFile(join(folder, `${name}.sql`), "utf8");
+async function readStandIn({ folder, usesHalfvec }: ExtensionSources, name: string, schema: string): Promise<string> {
+  const sql = await readFile(join(folder, `${name}.sql`), "utf8");
+  // Values are texts: halfvec is the same type under another name.
+  const text = name === "vector" && usesHalfvec ? `${sql}${sql.replaceAll("vector", "halfvec")}${HALFVEC_CASTS}` : sql;
   return text.replaceAll(":SCHEMA", `"${schema.replaceAll('"', '""')}"`).trim();
 }
 
-/** A database that has the stand-in already, as one whose migration is applied twice, keeps it. */
+/** The stand-in is created once, whichever of a project's statements runs first. */
 function whereAvailable(name: string, created: string, standIn: string | null): string {
-  const otherwise = standIn === null ? "" : `\nelse execute $stand_in$\n${standIn}\n$stand_in$;`;
+  const isMissing = `not exists (select from extensions.pg_extension where extname = '${name}')`;
+  const otherwise = standIn === null ? "" : `\nelsif ${isMissing} then execute $stand_in$\n${standIn}\n$stand_in$;`;
   const available = `exists (select from pg_catalog.pg_available_extensions where name = '${name}')`;
   return `do $extension$ begin\nif ${available} then execute $create$${created}$create$;${otherwise}\nend if;\nend $extension$`;
 }

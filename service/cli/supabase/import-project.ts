@@ -2,8 +2,15 @@ import { existsSync, globSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { splitStatements, writeMigration } from "#migrate";
-import { adaptStatement } from "./adapt-statement.ts";
-import { adaptExtension, type ExtensionSources, SUPABASE_APIS, type SupabaseApi, vectorStandIn } from "./extensions.ts";
+import { type AdaptedStatement, adaptStatement } from "./adapt-statement.ts";
+import {
+  adaptExtension,
+  adaptExtensionUse,
+  type ExtensionSources,
+  SUPABASE_APIS,
+  type SupabaseApi,
+  vectorStandIn,
+} from "./extensions.ts";
 import { type ImportedConfig, importConfig } from "./supabase-config.ts";
 
 const AUTH_TABLE =
@@ -56,7 +63,7 @@ const API_FILES: Readonly<Record<SupabaseApi, string>> = {
 const SEARCH_PATH = `select pg_catalog.set_config('search_path', '"$user", public, extensions', false);\n`;
 /** Commands of psql in dumps, which Supabase's command leaves out, too. */
 const PSQL_COMMAND = /^\\(un)?restrict\b.*$/gm;
-const VECTOR_TYPE = /\bvector\s*\(\s*\d+\s*\)/i;
+const VECTOR_TYPE = /\b(?:vector|halfvec)\s*\(\s*\d+\s*\)/i;
 
 /** The migrations and the seed of a Supabase project, as committed migrations after the template's. */
 export async function importSupabase({ projectFolder, templateFolder, apis }: ImportOptions): Promise<SupabaseImport> {
@@ -64,7 +71,11 @@ export async function importSupabase({ projectFolder, templateFolder, apis }: Im
   const sources = await readSources(folder);
   const config = await readConfigFile(folder);
   const changes: string[] = [...config.changes];
-  const extensions: ExtensionSources = { apis, folder: join(templateFolder, "extensions"), created: new Set() };
+  const extensions: ExtensionSources = {
+    apis,
+    folder: join(templateFolder, "extensions"),
+    usesHalfvec: sources.some(({ text }) => /\bhalfvec\b/i.test(text)),
+  };
   const seeds = config.seeds.flatMap((pattern) => globSync(pattern, { cwd: folder }).sort());
   const seedTexts = await Promise.all([...new Set(seeds)].map((name) => readText(join(folder, name))));
 
@@ -74,8 +85,7 @@ export async function importSupabase({ projectFolder, templateFolder, apis }: Im
     /create\s+extension\s+(if\s+not\s+exists\s+)?"?vector\b/i.test(text),
   );
   if (usesVector >= 0 && (createsVector < 0 || createsVector > usesVector)) {
-    base.push(`${await vectorStandIn(extensions.folder)};`);
-    extensions.created.add("vector");
+    base.push(`${await vectorStandIn(extensions)};`);
     changes.push("the type vector is used before its extension is created: the first migration creates it");
   }
   const first = writeMigration({ previous: null, message: "supabase", body: base.join("\n\n") });
@@ -162,10 +172,9 @@ async function adaptFile(
   extensions: ExtensionSources,
 ): Promise<{ readonly sql: string; readonly changed: string[] }> {
   const changed: string[] = [];
-  // In their order: only the first statement about an extension creates its stand-in.
   const replacements: Replacement[] = [];
   for (const { start, sql: statement } of splitStatements(text)) {
-    const found = (await adaptExtension(statement, extensions)) ?? adaptStatement(statement);
+    const found = await adapt(statement, extensions);
     if (found === null) continue;
     replacements.push({ start, length: statement.length, sql: found.sql });
     changed.push(...found.changes);
@@ -176,6 +185,16 @@ async function adaptFile(
   if (sql !== adapted)
     changed.push("tables of Supabase Auth, such as auth.identities, are views of schema supabase_auth");
   return { sql, changed: [...new Set(changed)] };
+}
+
+async function adapt(statement: string, extensions: ExtensionSources): Promise<AdaptedStatement | null> {
+  const extension = await adaptExtension(statement, extensions);
+  if (extension !== null) return extension;
+  const use = await adaptExtensionUse(statement, extensions);
+  const found = adaptStatement(use?.sql ?? statement);
+  return use === null || found === null
+    ? (found ?? use)
+    : { sql: found.sql, changes: [...use.changes, ...found.changes] };
 }
 
 type Replacement = { readonly start: number; readonly length: number; readonly sql: string };

@@ -7,7 +7,7 @@ declare
   v_role text;
 begin
   foreach v_role in array '{
-    postgres,dashboard_user,pgbouncer,supabase_admin,supabase_auth_admin,supabase_etl_admin,supabase_functions_admin,
+    postgres,dashboard_user,pgbouncer,pgsodium_keyholder,pgsodium_keyiduser,pgsodium_keymaker,supabase_admin,supabase_auth_admin,supabase_etl_admin,supabase_functions_admin,
     supabase_read_only_user,supabase_realtime_admin,supabase_replication_admin,supabase_storage_admin
   }'::text[] loop
     if not exists (select from pg_roles where rolname = v_role) then

@@ -4,6 +4,11 @@ create schema supabase_auth;
 grant usage on schema supabase_auth to anon, authenticated, service_role, postgres, supabase_auth_admin, dashboard_user, supabase_read_only_user;
 comment on schema supabase_auth is 'Identities, sessions and factors with the columns of Supabase Auth.';
 
+-- The types of Supabase's columns, which dumps of policies name.
+create type auth.aal_level as enum ('aal1', 'aal2', 'aal3');
+create type auth.factor_type as enum ('totp', 'webauthn', 'phone');
+create type auth.factor_status as enum ('unverified', 'verified');
+
 create function supabase_auth.shows(user_id uuid) returns boolean language sql stable as $$
   select current_user not in ('anon', 'authenticated') or user_id = auth.uid();
 $$;
@@ -104,7 +109,7 @@ create trigger write instead of insert or update or delete on supabase_auth.iden
 
 create view supabase_auth.sessions with (security_barrier = true) as
   select session.id, users.id as user_id, session.created_at, session.refreshed_at as updated_at, session.factor_id,
-    ('aal' || session.aal)::text as aal, null::timestamptz as not_after, session.refreshed_at at time zone 'UTC' as refreshed_at,
+    ('aal' || session.aal)::auth.aal_level as aal, null::timestamptz as not_after, session.refreshed_at at time zone 'UTC' as refreshed_at,
     session.user_agent, session.address as ip, session.tag
   from auth.token_sessions as session join auth.users using (user_id) where supabase_auth.shows(users.id);
 comment on view supabase_auth.sessions is 'Sign-ins by tokens.';
@@ -133,8 +138,8 @@ $$;
 create trigger write instead of delete on supabase_auth.refresh_tokens for each row execute function supabase_auth.tg_refresh_tokens__delete();
 
 create view supabase_auth.mfa_factors with (security_barrier = true) as
-  select factor.id, users.id as user_id, factor.friendly_name, factor.factor_type,
-    case factor.state when 'enabled' then 'verified' else 'unverified' end as status, factor.created_at, factor.updated_at,
+  select factor.id, users.id as user_id, factor.friendly_name, factor.factor_type::text::auth.factor_type,
+    (case factor.state when 'enabled' then 'verified' else 'unverified' end)::auth.factor_status as status, factor.created_at, factor.updated_at,
     null::text as secret, null::text as phone, factor.last_challenged_at, null::jsonb as web_authn_credential, null::uuid as web_authn_aaguid
   from auth.mfa_factors as factor join auth.users using (user_id) where supabase_auth.shows(users.id);
 comment on view supabase_auth.mfa_factors is 'Second factors, without their secrets.';

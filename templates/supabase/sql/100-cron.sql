@@ -54,12 +54,17 @@ begin
   if not exists (select from pg_catalog.pg_roles where rolname = NEW.username) then
     raise exception 'role "%" does not exist', NEW.username using errcode = 'undefined_object';
   end if;
+  if NEW.schedule ~ '^\s*@.*[A-Z]' then
+    raise exception 'invalid schedule: %', NEW.schedule using errcode = 'invalid_parameter_value';
+  end if;
   if NEW.schedule ~* '^\s*([1-9]|[1-5]\d)\s+seconds?\s*$' or lower(btrim(NEW.schedule)) in ('@midnight', '@annually') then
     return NEW;
   end if;
   begin
-    -- "$" is the last day of a month.
-    perform content_service.check_cron(regexp_replace(btrim(regexp_replace(NEW.schedule, '\s+', ' ', 'g')), '^(\S+ \S+) \$ ', '\1 28 '));
+    -- "$" is the last day of a month; what follows the fifth field is ignored.
+    perform content_service.check_cron(regexp_replace(
+      regexp_replace(btrim(regexp_replace(NEW.schedule, '\s+', ' ', 'g')), '^(\S+(?: \S+){4}) .*$', '\1'), '^(\S+ \S+) \$ ', '\1 28 '
+    ));
   exception when others then
     raise exception 'invalid schedule: %', NEW.schedule using errcode = 'invalid_parameter_value',
       hint = 'Use cron format (e.g. 5 4 * * *), or interval format ''[1-59] seconds''';
@@ -74,6 +79,9 @@ create function cron.schedule(job_name text, schedule text, command text) return
 declare
   v_job bigint;
 begin
+  if num_nulls($1, $2, $3) > 0 then
+    raise exception '% can not be NULL', case when $1 is null then 'job_name' when $2 is null then 'schedule' else 'command' end;
+  end if;
   insert into cron.job (jobname, schedule, command) values (schedule.job_name, schedule.schedule, schedule.command)
     on conflict on constraint jobname_username_uniq do update
       set schedule = excluded.schedule, command = excluded.command, active = true
@@ -92,16 +100,16 @@ create function cron.schedule_in_database(
       set schedule = excluded.schedule, command = excluded.command, database = excluded.database, active = excluded.active
     returning jobid;
 $$;
-create function cron.unschedule(job_id bigint) returns boolean language plpgsql set search_path = '' as $$
+create function cron.unschedule(job_id bigint) returns boolean language plpgsql strict set search_path = '' as $$
 begin
   delete from cron.job where jobid = job_id;
   if not found then
-    raise exception 'could not find valid entry for job ''%''', job_id;
+    raise exception 'could not find valid entry for job %', job_id;
   end if;
   return true;
 end;
 $$;
-create function cron.unschedule(job_name text) returns boolean language plpgsql set search_path = '' as $$
+create function cron.unschedule(job_name text) returns boolean language plpgsql strict set search_path = '' as $$
 begin
   delete from cron.job where jobname = job_name and username = current_user;
   if not found then

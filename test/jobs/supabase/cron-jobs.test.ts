@@ -7,6 +7,7 @@ test("a job is due at the last of its times since the one before, in UTC", () =>
   expect(findDueTime("*/5 * * * *", at("10:00:30"), at("10:04:59"))).toBeNull();
   expect(findDueTime("*/5 * * * *", at("10:00:30"), at("10:05:00"))).toEqual(at("10:05:00"));
   expect(findDueTime(" 0  12 * * * ", at("11:59:59"), at("12:00:01"))).toEqual(at("12:00:00"));
+  expect(findDueTime("0 12 * * * *", at("11:59:59"), at("12:00:01"))).toEqual(at("12:00:00"));
   expect(findDueTime("@midnight", new Date("2026-02-27T23:59:00Z"), at("00:00:01"))).toEqual(at("00:00:00"));
 });
 

@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { makeSupabaseProject } from "../../../supabase-template.ts";
 import { ACCESS } from "./shapes/access.ts";
 import { APPLICATIONS } from "./shapes/applications.ts";
+import { DUMPS } from "./shapes/dumps.ts";
 import { EXTENSIONS } from "./shapes/extensions.ts";
 import type { ShapeCheck } from "./shapes/shape.ts";
 import { STARTERS } from "./shapes/starters.ts";
@@ -25,7 +26,7 @@ async function runCheck(client: pg.Client, { as, claims = {}, sql, rows, error }
   }
 }
 
-const SHAPES = [...STARTERS, ...ACCESS, ...EXTENSIONS, ...APPLICATIONS];
+const SHAPES = [...STARTERS, ...ACCESS, ...EXTENSIONS, ...DUMPS, ...APPLICATIONS];
 
 describe("shapes of public Supabase projects", () => {
   test("are at least forty", () => {
