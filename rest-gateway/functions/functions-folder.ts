@@ -66,7 +66,12 @@ export function readFunctions(folder: string): FunctionSources {
     }
   };
   const { settings, root } = readOptions(folder, attempt);
-  const readMap = (file: string) => attempt(file, (text) => parseImportMap(text, file));
+  const readMap = (file: string): ImportMap | null =>
+    attempt(file, (text) => {
+      const { imports, importMap } = parseDenoConfig(text);
+      if (imports) return { imports, base: pathToFileURL(file).href };
+      return importMap ? readMap(resolve(dirname(file), importMap)) : null;
+    });
   const sharedMap = firstOf([...IMPORT_MAPS.map((name) => join(folder, name)), join(root, "deno.json")], readMap);
   const names = new Set([...foldersIn(folder), ...Object.keys(settings)]);
   const sources = [...names].flatMap((name): FunctionSource[] => {
@@ -110,10 +115,15 @@ function readOptions(folder: string, attempt: AttemptToRead) {
   return { settings: {}, root: project };
 }
 
-/** Null if the file has no imports. Comments are allowed, as in deno.jsonc. */
-function parseImportMap(text: string, file: string): ImportMap | null {
-  const { imports } = JSON.parse(withoutComments(text)) as { readonly imports?: Readonly<Record<string, string>> };
-  return imports ? { imports, base: pathToFileURL(file).href } : null;
+type DenoConfig = {
+  readonly imports?: Readonly<Record<string, string>>;
+  /** A file that has the imports. */
+  readonly importMap?: string;
+};
+
+/** Comments are allowed, as in deno.jsonc. */
+function parseDenoConfig(text: string): DenoConfig {
+  return JSON.parse(withoutComments(text)) as DenoConfig;
 }
 
 /** Strings are matched first, so that `//` in them is kept. */

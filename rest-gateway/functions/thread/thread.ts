@@ -16,6 +16,7 @@ const report = (message: ThreadReport) =>
 const requestIds = new AsyncLocalStorage<string>();
 const served: Served = { handler: null, onError: null };
 const calls = new Map<number, ServedCall>();
+const events = new EventTarget();
 let backgroundCount = 0;
 
 process.emitWarning = () => {};
@@ -26,6 +27,10 @@ installModuleHooks(importMap);
 Object.assign(globalThis, {
   Deno: makeDenoNamespace(served),
   EdgeRuntime: { waitUntil: awaitInBackground },
+  // Threads of Node have none. Nothing is dispatched: a thread is ended without notice.
+  addEventListener: events.addEventListener.bind(events),
+  removeEventListener: events.removeEventListener.bind(events),
+  dispatchEvent: events.dispatchEvent.bind(events),
 });
 
 try {

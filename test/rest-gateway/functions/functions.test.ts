@@ -91,6 +91,13 @@ const FILES: Readonly<Record<string, string>> = {
       } }), { headers: { "content-type": "text/event-stream" } });
     });
   `,
+  "_shared/imports.json": '{ "imports": { "cors": "./cors.ts" } }',
+  "mapped/deno.json": '{ "importMap": "../_shared/imports.json" }',
+  "mapped/index.ts": `
+    import { corsHeaders } from "cors";
+    addEventListener("beforeunload", (event) => console.log("ends", event.type));
+    Deno.serve(() => new Response("mapped", { headers: corsHeaders }));
+  `,
   "failing/index.ts": `Deno.serve((req) => {
       if (req.headers.get("x-status")) return Response.json({ reason: "chosen" }, { status: Number(req.headers.get("x-status")) });
       throw new Error("a mistake of the function");
@@ -217,6 +224,12 @@ describe("a function", () => {
     const plain = await call("plain");
     expect([await plain.text(), plain.headers.getSetCookie()]).toEqual(["plain", ["a=1", "b=2"]]);
     expect(await (await fetch(`${service.url}/functions/v1/renamed`)).text()).toBe("renamed");
+  });
+
+  test("may have its imports in a file that deno.json names, and listen for events of Deno", async () => {
+    const response = await call("mapped");
+    expect(await response.text()).toBe("mapped");
+    expect(response.headers.get("access-control-allow-origin")).toBe("https://app.example");
   });
 
   test("is unknown if it is disabled, or a folder that begins with _", async () => {
