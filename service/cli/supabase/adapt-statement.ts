@@ -80,7 +80,7 @@ const RULES: readonly Rule[] = [
   {
     // Each new table is added to the publication here.
     pattern:
-      /^(alter\s+publication\s+"?supabase_realtime"?\s+(add|set|owner)\b|(create|drop)\s+publication\s+(if\s+exists\s+)?"?supabase_realtime"?(?!["\w]))/i,
+      /^(alter\s+publication\s+"?supabase_realtime(_messages_publication)?"?\s+(add|set|owner)\b|(create|drop)\s+publication\s+(if\s+exists\s+)?"?supabase_realtime(_messages_publication)?"?(?!["\w]))/i,
     replacement: null,
     change: "removed a statement about the publication supabase_realtime, which has all tables here",
   },

@@ -16,6 +16,7 @@ export type SupabaseApi = keyof typeof SUPABASE_APIS;
 const STAND_INS: readonly string[] = ["vector", "http", "pgjwt", "pg_jsonschema"];
 /** Extensions of dumps that tables and functions rarely need: created where Postgres has them. */
 const OPTIONAL: readonly string[] = [
+  "basejump-supabase_test_helpers",
   "hypopg",
   "index_advisor",
   "pgaudit",
@@ -121,7 +122,7 @@ async function adaptBlock(block: string, sources: ExtensionSources): Promise<Ada
   for (const match of block.matchAll(IN_BLOCK)) {
     const adapted = await adaptExtension((match[1] ?? match[0]).trim(), sources);
     if (adapted === null) continue;
-    const replacement = adapted.sql === "" ? "null" : `execute $statement$${adapted.sql}$statement$`;
+    const replacement = adapted.sql === "" ? "null" : `execute $statement$${adapted.sql}\n$statement$`;
     sql += block.slice(end, match.index) + replacement;
     end = match.index + match[0].length;
     changes.push(...adapted.changes);

@@ -18,7 +18,7 @@ export const DUMPS: readonly Shape[] = [
             raise notice 'create extension pg_cron first';
           end if;
         end $$;
-        do $block$ declare has_net boolean; begin
+        do $$ declare has_net boolean; begin
           select exists (select 1 from pg_available_extensions where name = 'pg_net') into has_net;
           if has_net then execute 'create extension if not exists pg_net with schema extensions'; end if;
           begin create extension if not exists plv8; exception when others then null; end;
@@ -26,7 +26,7 @@ export const DUMPS: readonly Shape[] = [
             create extension vector with schema extensions;
           end if;
           perform cron.schedule('call', '* * * * *', 'select 2') where has_net;
-        end $block$;
+        end $$;
         create table items (id int primary key, embedding extensions.vector(2), small extensions.halfvec(2));
         create index on items using hnsw (small extensions.halfvec_cosine_ops);
         create function has_extension(name text) returns boolean language sql stable as $$
@@ -67,6 +67,7 @@ export const DUMPS: readonly Shape[] = [
         create or replace function storage.extension(name text) returns text language plpgsql as $function$ begin return ''; end $function$;
         create trigger protect_objects_delete before delete on storage.objects for each statement execute function storage.protect_delete();
         create trigger enforce_bucket_name_length_trigger before insert or update of name on storage.buckets for each row execute function storage.enforce_bucket_name_length();
+        alter publication supabase_realtime_messages_publication add table only realtime.messages;
         grant pgsodium_keyiduser to "postgres" with admin option;
         create table uploads (name text);
         create function note_upload() returns trigger language plpgsql security definer set search_path = '' as $$ begin insert into public.uploads values (new.name); return new; end $$;
