@@ -21,14 +21,22 @@ type FoundRoute = {
   readonly parameters: Readonly<Record<string, string>>;
 };
 
-type RoutePattern = { readonly segments: readonly string[]; readonly methods: Map<string, MatchedRequestHandler> };
+type RoutePattern = {
+  readonly segments: readonly PatternSegment[];
+  /** The name of `{name*}` at the end. */
+  readonly rest: string | null;
+  readonly methods: Map<string, MatchedRequestHandler>;
+};
+
+/** A literal segment, or the name of `{name}`. */
+type PatternSegment = { readonly literal: string } | { readonly name: string };
 
 /** Finds the handler of a method and path; throws 404 or 405. */
 export function makeRouteFinder(routes: PatternRoutes): (method: string, path: string) => FoundRoute {
   const patterns = new Map<string, RoutePattern>();
   for (const [name, handle] of Object.entries(routes)) {
     const [method = "", path = ""] = name.split(" ");
-    const pattern = patterns.get(path) ?? { segments: path.split("/"), methods: new Map() };
+    const pattern = patterns.get(path) ?? { ...parsePattern(path), methods: new Map() };
     pattern.methods.set(method, handle);
     patterns.set(path, pattern);
   }
@@ -36,7 +44,7 @@ export function makeRouteFinder(routes: PatternRoutes): (method: string, path: s
     // A trailing slash is ignored.
     const segments = path.replace(/\/$/, "").split("/");
     for (const pattern of patterns.values()) {
-      const parameters = matchSegments(pattern.segments, segments);
+      const parameters = matchSegments(pattern, segments);
       if (!parameters) continue;
       const handle = pattern.methods.get(method) ?? (method === "HEAD" ? pattern.methods.get("GET") : undefined);
       const allow = [...pattern.methods.keys(), "OPTIONS"].sort().join(", ");
@@ -52,22 +60,31 @@ function optionsResponse(allow: string): GatewayResponse {
   return { status: 204, headers: { Allow: allow }, body: null };
 }
 
+function parsePattern(path: string): Pick<RoutePattern, "segments" | "rest"> {
+  const segments = path.split("/");
+  const rest = /^\{(\w+)\*\}$/.exec(segments.at(-1)!)?.[1] ?? null;
+  const single = rest === null ? segments : segments.slice(0, -1);
+  return {
+    rest,
+    segments: single.map((segment) => {
+      const name = /^\{(\w+)\}$/.exec(segment)?.[1];
+      return name === undefined ? { literal: segment } : { name };
+    }),
+  };
+}
+
 /** The values of `{name}` and `{name*}` segments; null if the path does not match. */
-function matchSegments(pattern: readonly string[], segments: readonly string[]): Record<string, string> | null {
-  const rest = /^\{(\w+)\*\}$/.exec(pattern.at(-1)!)?.[1];
-  if (rest === undefined ? pattern.length !== segments.length : pattern.length > segments.length) return null;
+function matchSegments(
+  { segments: expected, rest }: RoutePattern,
+  segments: readonly string[],
+): Record<string, string> | null {
+  const isLong = segments.length > expected.length;
+  if (rest === null ? segments.length !== expected.length : !isLong) return null;
+  if (expected.some((each, index) => "literal" in each && each.literal !== segments[index])) return null;
   const parameters: Record<string, string> = {};
-  const single = rest === undefined ? pattern : pattern.slice(0, -1);
-  if (rest !== undefined) parameters[rest] = decodeSegment(segments.slice(single.length).join("/"));
-  for (const [index, expected] of single.entries()) {
-    const name = /^\{(\w+)\}$/.exec(expected)?.[1];
-    const segment = segments[index]!;
-    if (name === undefined) {
-      if (segment !== expected) return null;
-    } else {
-      parameters[name] = decodeSegment(segment);
-    }
-  }
+  if (rest !== null) parameters[rest] = decodeSegment(segments.slice(expected.length).join("/"));
+  for (const [index, each] of expected.entries())
+    if ("name" in each) parameters[each.name] = decodeSegment(segments[index]!);
   return parameters;
 }
 
