@@ -3,6 +3,7 @@ import type { Config } from "#config";
 import type { AsOwner } from "#postgres/database";
 import type { RepeatedWork, Supervisor } from "#runtime/concurrency";
 import type { Logger } from "#runtime/log";
+import { cacheContents } from "./cached-contents.ts";
 import { collectFiles, expireUploads, noteStrayFiles } from "./collect-files.ts";
 import type { FileStore } from "./file-store.ts";
 import { makeFolderStore } from "./folder-store.ts";
@@ -44,7 +45,7 @@ export async function openFiles(
 ): Promise<Files | null> {
   const { rowCount } = await asOwner((client) => client.query(HAS_FILES));
   if (rowCount !== 1) return null;
-  const store = openFileStore(config);
+  const store = cacheContents(openFileStore(config));
   // Objects of the database name contents that a branch does not.
   const isShared = config.branch !== null;
   const collect = isShared ? async () => undefined : oneAtATime(makeCollection(store, asOwner, log));

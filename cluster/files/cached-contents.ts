@@ -1,0 +1,38 @@
+import { RecentMap } from "#runtime";
+import type { FileStore, StoredFile } from "./file-store.ts";
+
+const MAX_CACHED_BYTES = 16 * 1024 * 1024;
+/** Of one content. */
+const MAX_BYTES = 64 * 1024;
+
+/** Keeps small contents that were read lately in memory: a content never changes, and who may read it is decided before. */
+export function cacheContents(store: FileStore): FileStore {
+  const cached = new RecentMap<string, Buffer>(MAX_CACHED_BYTES, (_, { length }) => length);
+  return {
+    ...store,
+    async open(hash) {
+      const known = cached.get(hash);
+      if (known) return openCached(known);
+      const file = await store.open(hash);
+      if (!file || file.bytes === 0 || file.bytes > MAX_BYTES) return file;
+      const content = await readWhole(file);
+      cached.set(hash, content);
+      return openCached(content);
+    },
+  };
+}
+
+function openCached(content: Buffer): StoredFile {
+  const { length: bytes } = content;
+  return { bytes, read: async ({ start, end }) => content.subarray(start, end + 1), close: async () => {} };
+}
+
+/** In memory of its own: a slice of Node's pool would keep what is beside it. */
+async function readWhole(file: StoredFile): Promise<Buffer> {
+  const content = Buffer.allocUnsafeSlow(file.bytes);
+  let at = 0;
+  const read = await file.read({ start: 0, end: file.bytes - 1 });
+  for await (const chunk of Buffer.isBuffer(read) ? [read] : read) at += chunk.copy(content, at);
+  if (at < content.length) throw new Error("A file of the file store has become shorter");
+  return content;
+}
