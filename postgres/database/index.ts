@@ -53,4 +53,10 @@ export {
   withTextCells,
 } from "./statement.ts";
 export { findNamedRelations } from "./statement-shape.ts";
-export { asLogin, type QueryInTransaction, type QueryTogether, type RunStatement } from "./transaction.ts";
+export {
+  asLogin,
+  BECOME_LOGIN,
+  type QueryInTransaction,
+  type QueryTogether,
+  type RunStatement,
+} from "./transaction.ts";

@@ -38,8 +38,8 @@ import { suspectsStandby } from "./standby-check.ts";
 import type { ResultRow, Statement, StatementContext, StatementResult } from "./statement.ts";
 import { combinedPacing, type StatementPacing, type StatementShape, type StatementShapes } from "./statement-shape.ts";
 
-/** The caller's function may have changed the role, so the current role is saved and restored. */
-const BECOME_LOGIN: Statement = {
+/** For the rest of the transaction, or until the role is restored: the caller's function may have changed it, so it is saved. */
+export const BECOME_LOGIN: Statement = {
   text: `select pg_catalog.set_config('login.role', pg_catalog.current_setting('role'), true),
     pg_catalog.set_config('role', 'none', true)`,
   values: [],

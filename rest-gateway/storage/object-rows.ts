@@ -1,6 +1,13 @@
 import type { Caller } from "#accounts/identity";
 import type { GatewayRequest } from "#http";
-import { asLogin, type Database, type RunStatement, type Statement, type StatementContext } from "#postgres/database";
+import {
+  asLogin,
+  BECOME_LOGIN,
+  type Database,
+  type RunStatement,
+  type Statement,
+  type StatementContext,
+} from "#postgres/database";
 import { isJsonObject, parseJsonExactly } from "#runtime/json";
 import { explainStorageError, storageError } from "./storage-error.ts";
 
@@ -58,20 +65,41 @@ export type StorageCaller = { readonly request: GatewayRequest; readonly caller:
 export class StorageRows {
   readonly #database: Database;
   readonly #context: StatementContext;
+  /** The same caller, without replicas. */
+  readonly #ofPrimary: StatementContext;
 
   constructor(database: Database, context: StatementContext) {
     this.#database = database;
     this.#context = context;
+    const { readYourWrites: _replicas, ...ofPrimary } = context;
+    this.#ofPrimary = ofPrimary;
   }
 
   /** Rows of a function, as JSON. */
-  async read<T>(text: string, values: readonly (string | null)[]): Promise<T[]> {
+  read<T>(text: string, values: readonly (string | null)[]): Promise<T[]> {
+    return this.#read(this.#context, { text, values });
+  }
+
+  /** Rows of a function that only the service calls, as JSON. */
+  readAsService<T>(text: string, values: readonly (string | null)[]): Promise<T[]> {
+    return this.#read(this.#ofPrimary, { text, values }, BECOME_LOGIN);
+  }
+
+  async #read<T>(context: StatementContext, statement: Statement, before?: Statement): Promise<T[]> {
     try {
-      const { rows } = await this.#database.run(this.#context, { text, values }, { readOnly: true });
+      const { rows } = await this.#database.run(context, statement, { readOnly: true, before });
       return rows.map(([cell]) => parseRow<T>(cell));
     } catch (error) {
       throw explainStorageError(error);
     }
+  }
+
+  /** A replica may lack what another caller, or this one through another gateway, has just uploaded: the primary is asked for it. */
+  async #readObject(statement: Statement, before?: Statement): Promise<ObjectRow> {
+    let [row] = await this.#read<ObjectRow>(this.#context, statement, before);
+    if (!row && this.#context.readYourWrites) [row] = await this.#read<ObjectRow>(this.#ofPrimary, statement, before);
+    if (!row) throw storageError("NoSuchKey");
+    return withUsableMetadata(row);
   }
 
   async write<T>(text: string, values: readonly (string | null)[]): Promise<T[]> {
@@ -90,10 +118,8 @@ export class StorageRows {
   }
 
   /** The object, if the caller may read it. */
-  async find(address: ObjectAddress): Promise<ObjectRow> {
-    const [row] = await this.findAll(address.bucket, [address.name]);
-    if (!row) throw storageError("NoSuchKey");
-    return row;
+  find({ bucket, name }: ObjectAddress): Promise<ObjectRow> {
+    return this.#readObject({ text: FIND_OBJECTS, values: [bucket, JSON.stringify([name])] });
   }
 
   async findAll(bucket: string, names: readonly string[]): Promise<ObjectRow[]> {
@@ -102,26 +128,21 @@ export class StorageRows {
   }
 
   /** An object of a public bucket, or one whose address was signed: whoever asks. */
-  async findAs(right: "public" | "signed", { bucket, name }: ObjectAddress): Promise<ObjectRow> {
+  findAs(right: "public" | "signed", { bucket, name }: ObjectAddress): Promise<ObjectRow> {
     const text = right === "public" ? PUBLIC_OBJECT : SIGNED_OBJECT;
-    const [row] = await this.asService<ObjectRow>(text, [bucket, name]);
-    if (!row) throw storageError("NoSuchKey");
-    return withUsableMetadata(row);
+    return this.#readObject({ text, values: [bucket, name] }, BECOME_LOGIN);
   }
 
   /** Throws unless the bucket exists. Everybody may know what can be uploaded to it. */
   async termsOf(bucket: string): Promise<BucketTerms> {
-    const [terms] = await this.asService<BucketTerms>(BUCKET_TERMS, [bucket]);
+    const [terms] = await this.readAsService<BucketTerms>(BUCKET_TERMS, [bucket]);
     if (!terms) throw storageError("NoSuchBucket");
     return terms;
   }
 
-  /** Rows of a function that only the service calls, as JSON. */
-  async asService<T>(text: string, values: readonly (string | null)[]): Promise<T[]> {
-    return this.transact(async (run) => {
-      const { rows } = await asLogin(run)({ text, values });
-      return rows.map(([cell]) => parseRow<T>(cell));
-    });
+  /** Calls a function that only the service calls. */
+  async writeAsService(text: string, values: readonly (string | null)[]): Promise<void> {
+    await this.transact((run) => asLogin(run)({ text, values }));
   }
 
   /** Throws unless the caller may add or replace the object. Nothing is changed. */

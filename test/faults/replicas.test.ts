@@ -2,9 +2,11 @@ import { chmod, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, beforeAll, test } from "vitest";
+import jwt from "jsonwebtoken";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { runMigrations } from "../../migrate/migrate.ts";
 import { withClient } from "../../postgres/client/with-client.ts";
+import { SECRET } from "../secret.ts";
 import { type Pair, startPair } from "../standby.ts";
 import { until } from "../until.ts";
 import { MARKS } from "./own-postgres.ts";
@@ -30,6 +32,7 @@ beforeAll(async () => {
     DATABASE_URL: pair.primary("authenticator", "content"),
     OWNER_DATABASE_URL: urlOf("content"),
     READ_DATABASE_URLS: pair.standby("authenticator", "content"),
+    STORAGE_DIR: join(root, "files"),
   });
   await until(isReplicaServing);
 });
@@ -49,9 +52,9 @@ async function isReplicaServing(): Promise<boolean> {
 const runFault = (fault: Fault) => underFault(fault, { service: () => service, postgres: { execute } });
 
 /** Requests of the service have reached the replica. */
-async function answersReads(): Promise<boolean> {
+async function answersReads(of = "marks"): Promise<boolean> {
   const { rowCount } = await withClient(pair.standby("postgres", "content"), (client) =>
-    client.query("select from pg_stat_activity where usename = 'authenticator' and query like '%marks%'"),
+    client.query("select from pg_stat_activity where usename = 'authenticator' and query like $1", [`%${of}%`]),
   );
   return rowCount! > 0;
 }
@@ -60,14 +63,14 @@ test("a replica, stopped immediately and started: it is not noticed, and each ca
   await runFault({
     name: "A replica is stopped (`SIGQUIT`) and started",
     fail: async () => {
-      await until(answersReads);
+      await until(() => answersReads());
       await pair.killStandby();
       await until(async () => !(await isReplicaServing()));
     },
     repair: async () => {
       await pair.startStandby();
       await until(isReplicaServing);
-      await until(answersReads);
+      await until(() => answersReads());
     },
   });
 });
@@ -82,6 +85,30 @@ test("sessions of the primary, terminated while a replica serves", async () => {
         await sleep(100);
       }
     },
-    repair: () => until(answersReads),
+    repair: () => until(() => answersReads()),
+  });
+});
+
+test("files are read from the replica, also those that another caller has just uploaded", async () => {
+  await execute("insert into storage.buckets (id, name, public) values ('kept', 'kept', true)");
+  const storage = `${service.url}/storage/v1/object`;
+  const headers = { authorization: `Bearer ${jwt.sign({ role: "service_role" }, SECRET)}` };
+  for (let number = 0; number < 50; number++) {
+    const upload = await fetch(`${storage}/kept/${number}`, { method: "POST", headers, body: String(number) });
+    expect(upload.status).toBe(200);
+    const download = await fetch(`${storage}/public/kept/${number}`);
+    expect([download.status, await download.text()]).toEqual([200, String(number)]);
+  }
+  await until(async () => {
+    await fetch(`${storage}/public/kept/0`);
+    return answersReads("public_object");
+  });
+  await until(async () => {
+    await fetch(`${storage}/list/kept`, {
+      method: "POST",
+      headers: { ...headers, "content-type": "application/json" },
+      body: "{}",
+    });
+    return answersReads("storage.search");
   });
 });

@@ -50,7 +50,7 @@ async function findUpload(request: S3Request): Promise<UnfinishedUpload> {
   const id = request.query.get("uploadId") ?? "";
   const { bucket, name } = objectOf(request);
   const [upload] = UUID.test(id)
-    ? await request.rows.asService<UnfinishedUpload>(FIND, [id, callerOf(request.caller)])
+    ? await request.rows.readAsService<UnfinishedUpload>(FIND, [id, callerOf(request.caller)])
     : [];
   if (upload?.bucket_id !== bucket || upload.name !== name) throw s3Error("NoSuchUpload");
   return upload;
@@ -125,7 +125,7 @@ export const listParts: S3Handler = async (request) => {
   const { id, bucket_id, name } = await findUpload(request);
   const most = countOf(request.query, "max-parts", 1000, 1000);
   const after = countOf(request.query, "part-number-marker", 0, MOST_PARTS);
-  const found = await request.rows.asService<UploadPart>(LIST_PARTS, [id, String(after), String(most + 1)]);
+  const found = await request.rows.readAsService<UploadPart>(LIST_PARTS, [id, String(after), String(most + 1)]);
   const page = found.slice(0, most);
   return xmlResponse("ListPartsResult", {
     ...{ Bucket: bucket_id, Key: name, UploadId: id, PartNumberMarker: after, MaxParts: most },
@@ -147,7 +147,7 @@ export const listMultipartUploads: S3Handler = async (request) => {
   const afterKey = query.get("key-marker") || null;
   const afterId = query.get("upload-id-marker") || null;
   if (afterId !== null && !UUID.test(afterId)) throw s3Error("InvalidArgument", "Invalid upload-id-marker");
-  const found = await request.rows.asService<UnfinishedUpload>(LIST, [
+  const found = await request.rows.readAsService<UnfinishedUpload>(LIST, [
     ...[bucket, callerOf(caller), prefix, afterKey, afterId, String(most + 1)],
   ]);
   const page = found.slice(0, most);
@@ -201,7 +201,7 @@ async function chooseParts(request: S3Request, { id }: UnfinishedUpload): Promis
   if (named.length === 0 || named.length > MOST_PARTS) throw s3Error("MalformedXML");
   if (named.some(({ number }, index) => index > 0 && number <= named[index - 1]!.number))
     throw s3Error("InvalidPartOrder");
-  const found = await request.rows.asService<UploadPart>(LIST_PARTS, [id, "0", String(MOST_PARTS)]);
+  const found = await request.rows.readAsService<UploadPart>(LIST_PARTS, [id, "0", String(MOST_PARTS)]);
   const byNumber = new Map(found.map((part) => [part.number, part]));
   return named.map(({ number, tag }, index) => {
     const part = byNumber.get(number);
@@ -237,7 +237,7 @@ async function beginUpload(
   { rows, caller, connection }: Pick<StorageRequest, "rows" | "caller" | "connection">,
   { id, address, about, maxBytes }: BegunUpload,
 ): Promise<void> {
-  await rows.asService(BEGIN, [
+  await rows.writeAsService(BEGIN, [
     ...[id, callerOf(caller), quotaKey(caller, () => connection().address), caller.role],
     ...[address.bucket, address.name, JSON.stringify(about), String(maxBytes)],
   ]);
@@ -245,5 +245,5 @@ async function beginUpload(
 
 /** It does not count any more. */
 async function endUpload({ rows }: Pick<StorageRequest, "rows">, id: string): Promise<void> {
-  await rows.asService(END, [id]);
+  await rows.writeAsService(END, [id]);
 }
