@@ -1,4 +1,5 @@
 import { HttpError, jsonResponse } from "#http";
+import { missingFeature } from "./missing-features.ts";
 import type { StorageRows } from "./object-rows.ts";
 import { storageError } from "./storage-error.ts";
 import {
@@ -68,6 +69,7 @@ function shownBucket(row: BucketRow) {
 
 async function createBucket(request: StorageRequest) {
   const body = await readJsonBody(request);
+  if ((body.type ?? "STANDARD") !== "STANDARD") throw missingFeature("Analytics buckets");
   const name = requiredText(body, "name");
   const id = optionalText(body, "id") ?? name;
   await addBucket(request, { id, ...readTerms(body) });

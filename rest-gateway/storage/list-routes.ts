@@ -23,6 +23,10 @@ async function listFolder(request: StorageRequest) {
   const body = await readJsonBody(request);
   const prefix = optionalText(body, "prefix") ?? "";
   const { column, isDescending } = readSorting(body, SORT_COLUMNS);
+  if (body.exactMatch === true) {
+    const objects = await request.rows.findAll(request.parameters.bucket!, [prefix]);
+    return jsonResponse(200, objects.map(shownEntry));
+  }
   const values = [
     prefix === "" || prefix.endsWith("/") ? prefix : `${prefix}/`,
     request.parameters.bucket!,
@@ -35,6 +39,12 @@ async function listFolder(request: StorageRequest) {
   const text =
     "select pg_catalog.to_json(entry)::pg_catalog.text from storage.search($1, $2, $3, 1, $4, $5, $6, $7) as entry";
   return jsonResponse(200, await request.rows.read(text, values));
+}
+
+/** By the name within its folder. */
+function shownEntry({ id, name, updated_at, created_at, last_accessed_at, metadata, user_metadata }: ObjectRow) {
+  const entry = name.slice(name.lastIndexOf("/") + 1);
+  return { name: entry, id, updated_at, created_at, last_accessed_at, metadata, user_metadata };
 }
 
 export type ListedEntry = {
@@ -52,12 +62,13 @@ async function listPage(request: StorageRequest) {
   const limit = wholeNumber(body, "limit", { least: 1, most: 1000, usual: 1000 });
   const { column, isDescending } = readSorting(body, SORT_COLUMNS.slice(0, 3));
   const cursor = readCursor(optionalText(body, "cursor"));
-  const common = [
-    request.parameters.bucket!,
-    optionalText(body, "prefix") ?? "",
-    String(body.with_delimiter === true),
-    String(isDescending),
-  ];
+  const bucket = request.parameters.bucket!;
+  const prefix = optionalText(body, "prefix") ?? "";
+  if (body.exactMatch === true) {
+    const objects = await request.rows.findAll(bucket, [prefix]);
+    return jsonResponse(200, { hasNext: false, folders: [], objects: objects.map(shownObject) });
+  }
+  const common = [bucket, prefix, String(body.with_delimiter === true), String(isDescending)];
   const found =
     column === "name"
       ? await request.rows.read<ListedEntry>(LIST_NAMES, [...common, cursor?.entry ?? null, String(limit + 1)])

@@ -115,8 +115,7 @@ async function copy(request: StorageRequest) {
   });
 }
 
-/** The types and sizes of a bucket hold for whatever comes into it. */
-/** Whether the bucket accepts an object as it is. */
+/** Throws unless the bucket accepts an object as it is: its types and sizes hold for whatever comes into it. */
 export async function checkTarget(
   { rows }: Pick<StorageRequest, "rows">,
   { bucket }: ObjectAddress,

@@ -146,7 +146,7 @@ async function finish(
     throw new Error("An upload has other bytes than were received");
   }
   const cacheControl = /^\d+$/.test(sent.cacheControl ?? "") ? `max-age=${sent.cacheControl}` : NO_CACHE;
-  const metadata = describe(draft, typeOf(sent), cacheControl);
+  const metadata = describe(draft, { mimetype: typeOf(sent), cacheControl });
   const userMetadata = sent.metadata ? readUserMetadata(sent.metadata) : null;
   try {
     await keepObject(rows, address, right, { draft, metadata, userMetadata });

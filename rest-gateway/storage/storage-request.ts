@@ -6,6 +6,7 @@ import type { BodyLimit, GatewayResponse, MatchedRequest, ResponseBody } from "#
 import type { Database } from "#postgres/database";
 import { findUnstorableInJson, isJsonObject } from "#runtime/json";
 import type { makeStatementContexts } from "../request/run.ts";
+import { refuseVersions } from "./missing-features.ts";
 import { type ObjectAddress, StorageRows } from "./object-rows.ts";
 import { storageError } from "./storage-error.ts";
 
@@ -41,7 +42,8 @@ export function openRows(
 }
 
 /** `{bucket}` and `{path*}` of the route. */
-export function addressOf({ parameters }: MatchedRequest): ObjectAddress {
+export function addressOf({ parameters, query }: MatchedRequest): ObjectAddress {
+  refuseVersions({ versionId: query.get("versionId") });
   return { bucket: parameters.bucket!, name: checkName(parameters.path ?? "") };
 }
 
@@ -70,6 +72,7 @@ export async function readJsonBody(request: MatchedRequest): Promise<JsonBody> {
   if (!isJsonObject(body)) throw storageError("InvalidRequest", "body must be object");
   if (findUnstorableInJson(text) !== null)
     throw storageError("InvalidRequest", "body must not contain NUL or lone surrogates");
+  refuseVersions(body);
   return body;
 }
 

@@ -3,6 +3,7 @@ import { bucketRoutes } from "./bucket-routes.ts";
 import { downloadRoutes } from "./download.ts";
 import { imageRoutes } from "./image-routes.ts";
 import { listRoutes } from "./list-routes.ts";
+import { missingFeatureRoutes } from "./missing-feature-routes.ts";
 import { objectRoutes } from "./object-routes.ts";
 import { resumableRoutes, SIGNED_RESUMABLE_ROUTES } from "./resumable-routes.ts";
 import { signRoutes } from "./sign-routes.ts";
@@ -35,14 +36,19 @@ function storageRoutes(services: StorageServices): PatternRoutes {
     ...imageRoutes(services),
     ...uploadRoutes(services),
     ...resumableRoutes(services),
+    ...missingFeatureRoutes,
     "GET /version": async () => jsonResponse(200, { version: "content-service" }),
     "GET /status": async () => ({ status: 200, headers: {}, body: null }),
-    "DELETE /cdn/{bucket}/{path*}": async () => jsonResponse(200, { message: "success" }),
+    "DELETE /cdn/{bucket}": purgeCache,
+    "DELETE /cdn/{bucket}/{path*}": purgeCache,
   };
   const entries = Object.entries(routes).map(([name, handle]) => [name, withCaller(name, handle, services)] as const);
   // `/object/public/{bucket}/{path*}` before `/object/{bucket}/{path*}`.
   return Object.fromEntries(entries.toSorted(([one], [other]) => literalSegments(other) - literalSegments(one)));
 }
+
+/** The service caches no files. */
+const purgeCache: StorageHandler = async () => jsonResponse(200, { message: "success" });
 
 function literalSegments(name: string): number {
   return name.split("/").filter((segment) => !segment.startsWith("{")).length;

@@ -40,8 +40,13 @@ async function receiveContent(request: MatchedRequest, terms: UploadTerms, store
   const encoded = headers["x-metadata"];
   const userMetadata =
     typeof encoded === "string" ? readUserMetadata(Buffer.from(encoded, "base64").toString("utf8")) : null;
+  const sent = checkHeaders({
+    mimetype: type,
+    cacheControl: headers["cache-control"] ?? NO_CACHE,
+    contentEncoding: headers["content-encoding"] || undefined,
+  });
   const draft = await writeDraft(store, request.streamBody(), terms);
-  return { draft, metadata: describe(draft, type, headers["cache-control"] ?? NO_CACHE), userMetadata };
+  return { draft, metadata: describe(draft, sent), userMetadata };
 }
 
 async function receiveForm(request: MatchedRequest, terms: UploadTerms, store: FileStore): Promise<ReceivedFile> {
@@ -74,7 +79,8 @@ async function receiveForm(request: MatchedRequest, terms: UploadTerms, store: F
     // The field may have come after the file.
     const type = fields.get("contentType") ?? received.type;
     checkType(type, terms);
-    const metadata = describe(draft, type, cacheControl);
+    const contentEncoding = fields.get("contentEncoding") || undefined;
+    const metadata = describe(draft, checkHeaders({ mimetype: type, cacheControl, contentEncoding }));
     return { draft, metadata, userMetadata: about === undefined ? null : readUserMetadata(about) };
   } catch (error) {
     await draft.discard();
@@ -119,22 +125,31 @@ export function checkType(type: string, { types }: UploadTerms): void {
   if (!isAccepted) throw storageError("InvalidMimeType", `mime type ${type} is not supported`);
 }
 
-export function describe({ hash, bytes }: DraftFile, mimetype: string, cacheControl: string): ObjectMetadata {
+/** Throws unless they can be headers of responses. */
+export function checkHeaders(sent: SentHeaders): SentHeaders {
+  for (const value of Object.values(sent)) if (value !== undefined) singleLine(value);
+  return sent;
+}
+
+type SentHeaders = Pick<ObjectMetadata, "mimetype" | "cacheControl" | "contentEncoding">;
+
+export function describe({ hash, bytes }: DraftFile, sent: SentHeaders): ObjectMetadata {
   return {
     eTag: `"${hash}"`,
     size: bytes,
-    mimetype: singleLine(mimetype),
-    cacheControl: singleLine(cacheControl),
+    ...sent,
     lastModified: new Date().toISOString(),
     contentLength: bytes,
     httpStatusCode: 200,
   };
 }
 
-/** It becomes a header of responses. */
 export function singleLine(text: string): string {
   if (isHeaderText(text)) return text;
-  throw storageError("InvalidRequest", "contentType and cacheControl must have printable ASCII characters only");
+  throw storageError(
+    "InvalidRequest",
+    "contentType, cacheControl and contentEncoding must have printable ASCII characters only",
+  );
 }
 
 export function readUserMetadata(text: string): Readonly<Record<string, unknown>> | null {
