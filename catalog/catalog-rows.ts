@@ -1,5 +1,6 @@
 import type { CatalogQuery } from "./catalog-reader.ts";
 import { readConstraints, readHiddenJunctions, readIndexes } from "./constraints.ts";
+import { readDistances } from "./distances.ts";
 import { makeGrantsParser, readRoles } from "./roles.ts";
 import { readRoutines, readRowAggregates } from "./routines.ts";
 import { readExtensions, readSchemas, readServer } from "./schemas.ts";
@@ -56,6 +57,7 @@ export async function readCatalogRows(
     roles: await readRoles(read, loginRole, server.version),
     representations: await readRepresentations(read),
     rowAggregates: await readRowAggregates(read),
+    distances: await readDistances(read),
     hiddenJunctions: await readHiddenJunctions(read, exposedOids),
     schemas,
     tables,

@@ -1,4 +1,5 @@
 import type { PrivilegeChecks } from "./access.ts";
+import type { DistanceFunction } from "./distances.ts";
 import type { Relationships } from "./relationships.ts";
 import type { CatalogRole } from "./roles.ts";
 import type { MediaHandler } from "./routines.ts";
@@ -33,6 +34,8 @@ export type Catalog = PrivilegeChecks &
     readonly hiddenJunctions: ReadonlySet<number>;
     /** The names of aggregates whose argument can be a whole row. */
     readonly rowAggregates: ReadonlySet<string>;
+    /** The operators and functions for distances, with those of extensions. */
+    readonly distances: readonly DistanceFunction[];
     readonly timeZones: ReadonlySet<string>;
     findTable(name: QualifiedName): CatalogTable | undefined;
   };

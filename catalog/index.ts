@@ -12,6 +12,7 @@ export { type CatalogOptions, readCatalogRows } from "./catalog-rows.ts";
 export { hasSchemaChangeTrigger, schemaChangeTriggerSql } from "./catalog-watch.ts";
 export { type ConfigKeeper, checkNamedFunctions, keepConfig, readDatabaseSettings } from "./config-keeper.ts";
 export { databaseErrorMessage, INVALID_VALUE, invalidValueMessage, isOfSqlText } from "./database-error-message.ts";
+export type { DistanceFunction } from "./distances.ts";
 export { assembleCatalog, loadCatalog } from "./load-catalog.ts";
 export { findMissingGrants, type RefusedCommand } from "./missing-grants.ts";
 export { type OwnValue, ownValuesOf } from "./own-values.ts";

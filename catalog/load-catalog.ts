@@ -19,6 +19,7 @@ import {
   toUniqueKey,
   type UniqueKey,
 } from "./constraints.ts";
+import { toDistance } from "./distances.ts";
 import { ExpressionKeeper, type PrintedExpressions, SET_LOCKED_RELATIONS } from "./locked-relations.ts";
 import { findProjections, makeRelationships, toStoredForeignKeys } from "./relationships.ts";
 import { parseSettings, toRoles } from "./roles.ts";
@@ -120,6 +121,7 @@ export async function assembleCatalog(
     mediaHandlers: toMediaHandlers(routines),
     representations,
     rowAggregates: new Set(rowAggregates),
+    distances: rows.distances.map((row) => toDistance(row, rowsByOid.grantsOf)),
     hiddenJunctions: new Set(rows.hiddenJunctions),
     findTable,
     ...makeRelationships({

@@ -7,11 +7,30 @@ import type { JsonObject } from "#runtime/json";
  */
 export type Intent = ReadIntent | InsertIntent | UpdateIntent | DeleteIntent | CallIntent;
 
-/** `data->a->0->>b` */
-export type FieldReference = { readonly name: string; readonly path: readonly JsonPathStep[] };
+/** `data->a->0->>b`, or a value that is computed of it */
+export type FieldReference = {
+  readonly name: string;
+  readonly path: readonly JsonPathStep[];
+  readonly measure?: Measure;
+};
 /** All columns: no column has an empty name. */
 export const ALL_COLUMNS: FieldReference = { name: "", path: [] };
 export type JsonPathStep = { readonly arrow: "->" | "->>"; readonly key: string | number };
+
+/** `distance((0,0))`, `rank(wfts.cats)`: a value that is computed of a field. */
+export type Measure = {
+  readonly name: DistanceName | SearchResultName;
+  /** Null: the search of the request. */
+  readonly operation: DistanceOperation | SearchOperation | null;
+  /** The column in the text of the parameter, from 1, for error messages. */
+  readonly at: number;
+};
+const DISTANCE_NAMES = ["distance", "l1", "l2", "cosine", "inner", "similarity"] as const;
+const SEARCH_RESULT_NAMES = ["rank", "highlight"] as const;
+export const MEASURE_NAMES = [...DISTANCE_NAMES, ...SEARCH_RESULT_NAMES] as const;
+export type DistanceName = (typeof DISTANCE_NAMES)[number];
+type SearchResultName = (typeof SEARCH_RESULT_NAMES)[number];
+export type DistanceOperation = { readonly kind: "distance"; readonly name: DistanceName; readonly value: string };
 
 export type AggregateName = "count" | "sum" | "avg" | "min" | "max";
 
@@ -66,7 +85,20 @@ export type RowCondition =
       readonly condition: RowCondition;
     }
   | { readonly kind: "row"; readonly negated: boolean; readonly operation: RowOperation }
+  /** The texts of these fields, together, match the words. The first field counts most for the rank. */
+  | {
+      readonly kind: "search";
+      readonly negated: boolean;
+      readonly fields: readonly SearchedField[];
+      readonly operation: SearchOperation;
+    }
   | { readonly kind: "and" | "or"; readonly negated: boolean; readonly conditions: readonly RowCondition[] };
+
+/** A field of a row, or of all rows of a relation, or of relations of these. */
+export type SearchedField = { readonly relations: readonly string[]; readonly field: FieldReference };
+
+/** An operation whose value is a parameter of the statement. */
+export type BoundOperation = FilterOperation | RowOperation | DistanceOperation;
 
 export type FilterOperation =
   | {
@@ -79,12 +111,14 @@ export type FilterOperation =
   | { readonly kind: "in"; readonly values: readonly string[] }
   | { readonly kind: "is"; readonly value: "null" | "not_null" | "true" | "false" | "unknown" }
   | { readonly kind: "isdistinct"; readonly value: string }
-  | {
-      readonly kind: "search";
-      readonly operator: SearchOperator;
-      readonly language: string | null;
-      readonly value: string;
-    };
+  | SearchOperation;
+
+export type SearchOperation = {
+  readonly kind: "search";
+  readonly operator: SearchOperator;
+  readonly language: string | null;
+  readonly value: string;
+};
 
 /** A condition on a whole row. */
 export type RowOperation =
@@ -115,7 +149,8 @@ export type ComparisonName =
   | "nxl"
   | "adj";
 export type OperatorQuantifier = "any" | "all";
-export type SearchOperator = "fts" | "plfts" | "phfts" | "wfts";
+/** With `prefix` the last word may be the beginning of a word. */
+export type SearchOperator = "fts" | "plfts" | "phfts" | "wfts" | "prefix";
 
 export type OrderTerm = {
   readonly field: FieldReference;

@@ -3,11 +3,13 @@ import type { Statement } from "#postgres/database";
 import { ApiError, type CacheHits, memoizePerObject, RecentMap } from "#runtime";
 import type { Stepwise } from "#runtime/concurrency";
 import type {
+  BoundOperation,
   CallArgument,
   CursorPage,
   FieldReference,
   FilterOperation,
   Intent,
+  Measure,
   OrderTerm,
   ResponseFormat,
   ResponseOptions,
@@ -332,8 +334,12 @@ function outlineRelationship(relationship: DirectRelationship | undefined): unkn
   );
 }
 
-function outlineField({ name, path }: FieldReference): unknown[] {
-  return [name, ...path.map(({ arrow, key }) => [arrow, key])];
+function outlineField({ name, path, measure }: FieldReference): unknown[] {
+  return [name, ...path.map(({ arrow, key }) => [arrow, key]), ...(measure ? outlineMeasure(measure) : [])];
+}
+
+function outlineMeasure({ name, operation }: Measure): unknown[] {
+  return ["measure", name, operation?.kind === "search" ? outlineOperation(operation) : operation?.kind];
 }
 
 function outlineCondition(condition: RowCondition): unknown[] {
@@ -352,6 +358,10 @@ function outlineCondition(condition: RowCondition): unknown[] {
       ];
     case "row":
       return [kind, negated, ...outlineRowOperation(condition.operation)];
+    case "search": {
+      const fields = condition.fields.map(({ relations, field }) => [relations, outlineField(field)]);
+      return [kind, negated, fields, outlineOperation(condition.operation)];
+    }
     default:
       return [kind, negated, condition.conditions.map(outlineCondition)];
   }
@@ -413,7 +423,7 @@ function makePlanContext(
     maxRows: intent.kind === "read" || intent.kind === "call" ? maxRows : null,
     legacyTargetNames,
     onLegacyName: (target) => legacyTargets.set(target.name, target),
-    parameterFor: (operation: FilterOperation | RowOperation) => ({
+    parameterFor: (operation: BoundOperation) => ({
       kind: "operand",
       index: parameterIndexes.get(operation)!,
     }),

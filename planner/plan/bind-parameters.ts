@@ -1,15 +1,16 @@
 import type { ParameterValue } from "#postgres/database";
 import { runToCompletion, type Stepwise } from "#runtime/concurrency";
 import type {
+  BoundOperation,
   CallIntent,
   CursorPosition,
-  FilterOperation,
+  FieldReference,
   InsertIntent,
   Intent,
   JsonValueSpans,
   RowCondition,
-  RowOperation,
   RowPayload,
+  SelectItem,
   UpdateIntent,
 } from "../intent.ts";
 
@@ -64,25 +65,41 @@ export type BindParameter =
   /** The last value of the argument, or all as an array. */
   | { readonly kind: "argument"; readonly name: string; readonly all: boolean };
 
-/** The operations of all conditions with a value, in the order of parameter indexes. */
-export function listOperations(intent: Intent): readonly (FilterOperation | RowOperation)[] {
-  const operations: (FilterOperation | RowOperation)[] = [];
-  const { conditions, having = [] } = intent.selection;
+/** The operations with a value, in the order of parameter indexes. */
+export function listOperations(intent: Intent): readonly BoundOperation[] {
+  const operations: BoundOperation[] = [];
+  const { select, conditions, having = [], orders } = intent.selection;
   for (const { value } of [...conditions, ...having]) collectOperations(value, operations);
+  for (const { value } of orders) for (const { field } of value) collectMeasure(field, operations);
+  collectSelected(select, operations);
   if (intent.kind === "call")
     for (const condition of intent.row?.conditions ?? []) collectOperations(condition, operations);
   return operations;
 }
 
-function collectOperations(condition: RowCondition, operations: (FilterOperation | RowOperation)[]): void {
+function collectSelected(select: readonly SelectItem[], operations: BoundOperation[]): void {
+  for (const item of select) {
+    if (item.kind === "relation") collectSelected(item.select, operations);
+    else collectMeasure(item.field, operations);
+  }
+}
+
+function collectMeasure(field: FieldReference | null, operations: BoundOperation[]): void {
+  const operation = field?.measure?.operation;
+  if (operation) operations.push(operation);
+}
+
+function collectOperations(condition: RowCondition, operations: BoundOperation[]): void {
   switch (condition.kind) {
     case "filter":
+      collectMeasure(condition.field, operations);
       if (condition.operation.kind !== "is") operations.push(condition.operation);
       break;
     case "related":
       collectOperations(condition.condition, operations);
       break;
     case "row":
+    case "search":
       operations.push(condition.operation);
       break;
     default:
@@ -108,11 +125,7 @@ export function* bindValuesInSteps(parameters: readonly BindParameter[], intent:
   return values;
 }
 
-function bindValue(
-  parameter: BindParameter,
-  intent: Intent,
-  operations: readonly (FilterOperation | RowOperation)[],
-): ParameterValue {
+function bindValue(parameter: BindParameter, intent: Intent, operations: readonly BoundOperation[]): ParameterValue {
   switch (parameter.kind) {
     case "operand":
       return operandValue(operations[parameter.index]!);
@@ -127,7 +140,7 @@ function bindValue(
   }
 }
 
-function operandValue(operation: FilterOperation | RowOperation): string | null {
+function operandValue(operation: BoundOperation): string | null {
   if (operation.kind === "permitted") return null;
   return operation.kind === "in" || operation.kind === "digest" ? toArrayLiteral(operation.values) : operation.value;
 }

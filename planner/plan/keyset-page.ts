@@ -32,7 +32,10 @@ export function planReadPage(
   const limit = pageLimit(tree, context);
   const orderedTree = { ...tree, order, range: { offset: 0, limit } };
   const outer = { alias: table.name, depth: 0, takenAliases: new Set<string>() };
-  const result = planResultRows({ ...orderedTree, conditions: [] }, tableScope(table, outer, context), table, context);
+  // A search says what the rank concerns.
+  const searches = tree.conditions.filter(({ kind }) => kind === "search");
+  const resultTree = { ...orderedTree, conditions: searches };
+  const result = planResultRows(resultTree, tableScope(table, outer, context), table, context);
   rejectGroupedRows(result.rows);
 
   const scope = tableScope(table, outer, context);
@@ -233,7 +236,7 @@ function hasNullsLast(term: OrderTerm): boolean {
 }
 
 function isPlainColumn({ field, relation, by }: OrderTerm): boolean {
-  return relation === null && by === undefined && field.path.length === 0;
+  return relation === null && by === undefined && field.path.length === 0 && field.measure === undefined;
 }
 
 /** The primary key first. A view's key need not be unique: a join can repeat the table's rows. */

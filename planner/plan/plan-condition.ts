@@ -2,6 +2,8 @@ import { policyConditionSql } from "#catalog";
 import { ApiError } from "#runtime";
 import type { ComparisonName, FieldReference, FilterOperation, RowCondition, RowOperation } from "../intent.ts";
 import { operatorSchemaOf, schemaOfComparison } from "./operator-schema.ts";
+import { planMeasuredField } from "./plan-measure.ts";
+import { planSearch } from "./plan-search.ts";
 import { countValue, isCountFilter } from "./related-count.ts";
 import {
   filterReader,
@@ -25,6 +27,8 @@ export function planCondition(condition: RowCondition, context: SelectionContext
       return planRelatedCondition(condition, context);
     case "row":
       return planRowOperation(condition.operation, condition.negated, context);
+    case "search":
+      return planSearch(condition, context);
     default: {
       const parts = condition.conditions.map((part) => planCondition(part, context));
       return { kind: condition.kind, negated: condition.negated, parts };
@@ -53,7 +57,10 @@ function planFilter(
   const { scope, planContext } = context;
   const isColumn = hasName(scope, field.name);
   const embedded =
-    field.path.length === 0 && isEmbeddedRelation(field.name, context) && !(isColumn && context.prefersColumns);
+    field.path.length === 0 &&
+    !field.measure &&
+    isEmbeddedRelation(field.name, context) &&
+    !(isColumn && context.prefersColumns);
   if (embedded && operation.kind === "is" && (operation.value === "null" || operation.value === "not_null")) {
     // `clients=is.null` selects parents without related rows, and `not.is.null` those with some.
     const { subquery: selection } = context.findRelation(field.name);
@@ -74,7 +81,9 @@ type FilterSubject = {
   readonly needsTsvector: boolean;
 };
 
-function fieldSubject(field: FieldReference, { scope, planContext }: SelectionContext): FilterSubject {
+function fieldSubject(field: FieldReference, context: SelectionContext): FilterSubject {
+  if (field.measure) return valueSubject(planMeasuredField(field, context), null);
+  const { scope, planContext } = context;
   const value = planField(field, scope);
   const operatorSchema = field.path.length === 0 ? operatorSchemaOf(typeOfField(field.name, scope), planContext) : null;
   return {
@@ -111,6 +120,7 @@ export function planHaving(condition: RowCondition, context: SelectionContext): 
     case "related":
       throw havingNotSelected(condition.relation);
     case "row":
+    case "search":
       throw havingNotSelected("*");
   }
 }

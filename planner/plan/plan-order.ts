@@ -1,9 +1,10 @@
 import { ApiError } from "#runtime";
 import type { FieldReference, OrderTerm } from "../intent.ts";
+import { planMeasuredField } from "./plan-measure.ts";
 import { countValue } from "./related-count.ts";
-import { fieldOutputName, hasName, type NamedSelectColumn, planField, refuseAggregateName } from "./scope.ts";
+import { fieldOutputName, hasName, type NamedSelectColumn, refuseAggregateName } from "./scope.ts";
 import { embedName, relationNotEmbedded } from "./select-tree.ts";
-import { findOutput, isAggregated, outputValue } from "./selected-output.ts";
+import { findOutput, isComputed, outputValue } from "./selected-output.ts";
 import type { OrderExpression, ValueExpression } from "./selection.ts";
 import type { PlannedRelation, SelectionContext } from "./selection-context.ts";
 
@@ -17,16 +18,17 @@ function planOrderValue({ field, relation, by }: OrderTerm, context: SelectionCo
   return relation === null ? planOrderField(field, context) : planRelatedOrder(relation, field, context);
 }
 
-/** A name that is none of the rows may be that of an aggregate; those of columns are none, as in PostgREST. */
+/** A name that is none of the rows may be that of an aggregate or a measure; those of columns are none, as in PostgREST. */
 function planOrderField(field: FieldReference, context: SelectionContext): ValueExpression {
-  const output = hasName(context.scope, field.name) ? null : findOutput(field, context);
-  return output && isAggregated(output) ? outputValue(output) : planRowField(field, context);
+  const output = field.measure || hasName(context.scope, field.name) ? null : findOutput(field, context);
+  return output && isComputed(output) ? outputValue(output) : planRowField(field, context);
 }
 
 /** Postgres rejects unknown names. */
-export function planRowField(field: FieldReference, { scope, planContext }: SelectionContext): ValueExpression {
-  refuseAggregateName(field.name, { scope, ...planContext });
-  return planField(field, scope);
+export function planRowField(field: FieldReference, context: SelectionContext): ValueExpression {
+  const { scope, planContext } = context;
+  if (!field.measure) refuseAggregateName(field.name, { scope, ...planContext });
+  return planMeasuredField(field, context);
 }
 
 function planRelatedOrder(
@@ -42,7 +44,7 @@ function planRelatedOrder(
 
 /** Grouped rows can be ordered by a spread column only through its output. */
 function spreadColumnValue({ spread, columns }: PlannedRelation, field: FieldReference): ValueExpression | null {
-  if (!spread) return null;
+  if (!spread || field.measure) return null;
   return (findColumnByName(columns, field) ?? columns.find((one) => isSameField(one.field, field)))?.value ?? null;
 }
 
@@ -59,13 +61,13 @@ function findColumnByName(
 
 /** A name refers to an output of the response first, then to a column. */
 function planSelectedField(field: FieldReference, context: SelectionContext): ValueExpression {
-  const { node, scope, relations } = context;
+  if (field.measure) return planMeasuredField(field, context);
+  const { node, relations } = context;
   const selected = node.columns.find(
     (one) => one.field && one.aggregate === null && (one.alias ?? fieldOutputName(one.field)) === field.name,
   );
   if (selected?.field) {
-    const { name, path } = selected.field;
-    const value = planField({ name, path: [...path, ...field.path] }, scope);
+    const value = planMeasuredField({ ...selected.field, path: [...selected.field.path, ...field.path] }, context);
     return selected.cast === null ? value : { kind: "cast", of: value, type: selected.cast };
   }
   const spread = relations.find((one) => one.spread && one.toOne && findColumnByName(one.columns, field));

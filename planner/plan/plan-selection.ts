@@ -1,8 +1,9 @@
 import type { CatalogTable, DirectRelationship, Relationship } from "#catalog";
 import { ApiError } from "#runtime";
-import { ALL_COLUMNS, type SelectedRelation } from "../intent.ts";
+import { ALL_COLUMNS, type FieldReference, type SelectedRelation } from "../intent.ts";
 import type { KeptColumns } from "./plan.ts";
 import { planCondition, planHaving } from "./plan-condition.ts";
+import { planMeasuredField } from "./plan-measure.ts";
 import { planOrdering, planRowField } from "./plan-order.ts";
 import { planSelectedCount } from "./related-count.ts";
 import { findRelationship, isToOne, type JoinedSource, joinRelationship } from "./relationship.ts";
@@ -132,7 +133,9 @@ function planColumns(context: SelectionContext, { isSpread }: { readonly isSprea
   const aggregated = [...node.columns.filter((selected) => !counts.get(selected)), ...related];
   const hasAggregate = aggregated.some(({ aggregate }) => aggregate);
   const { catalog, role, aggregates } = planContext;
-  const options = { expand: isSpread || hasAggregate || node.distinct.length > 0, scope, catalog, role, aggregates };
+  const expand = isSpread || hasAggregate || node.distinct.length > 0;
+  const planMeasured = (field: FieldReference) => planMeasuredField(field, context);
+  const options = { expand, planMeasured, scope, catalog, role, aggregates };
   const own = node.columns.flatMap((selected) => counts.get(selected) ?? planSelectColumns(selected, options));
   return [...own, ...related];
 }

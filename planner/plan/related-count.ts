@@ -28,7 +28,9 @@ export function isCountFilter(condition: RowCondition, related: RowNames): condi
 }
 
 function namesCount(condition: RowCondition): condition is CountFilter {
-  return condition.kind === "filter" && condition.field.name === COUNT && condition.field.path.length === 0;
+  if (condition.kind !== "filter") return false;
+  const { name, path, measure } = condition.field;
+  return name === COUNT && path.length === 0 && !measure;
 }
 
 /** `comments.count()` in a select; null if it is an aggregate of a column. */

@@ -127,7 +127,11 @@ export function planField({ name, path }: FieldReference, scope: SelectScope): V
 }
 
 /** The value for clients: a domain may have a cast to JSON. */
-function planOutput(field: FieldReference, scope: SelectScope, catalog: Catalog): ValueExpression {
+function planOutput(
+  field: FieldReference,
+  { scope, catalog, planMeasured }: Pick<SelectColumnOptions, "scope" | "catalog" | "planMeasured">,
+): ValueExpression {
+  if (field.measure) return planMeasured(field);
   const value = planField(field, scope);
   const by = field.path.length === 0 ? findRepresentation(catalog, sqlTypeOfField(field.name, scope), "json") : null;
   return by === null ? value : { kind: "represented", by, of: value };
@@ -208,6 +212,7 @@ export const ALL_COLUMNS_ITEM: SelectedColumn = {
 
 type SelectColumnOptions = {
   readonly expand: boolean;
+  readonly planMeasured: (field: FieldReference) => ValueExpression;
   readonly scope: SelectScope;
   readonly catalog: Catalog;
   readonly role: string;
@@ -280,14 +285,14 @@ function planSelectColumn(
   { field, alias, cast, aggregate }: SelectedColumn,
   options: SelectColumnOptions,
 ): NamedSelectColumn {
-  const { scope, catalog, aggregates } = options;
+  const { scope, aggregates } = options;
   if (aggregate !== null && !aggregates) throw aggregatesNotAllowed();
-  if (field !== null) refuseAggregateName(field.name, options);
-  const value = field === null || isAllColumns(field) ? null : castTo(planOutput(field, scope, catalog), cast);
-  const isPlain = field !== null && cast === null && aggregate === null;
+  if (field !== null && !field.measure) refuseAggregateName(field.name, options);
+  const value = field === null || isAllColumns(field) ? null : castTo(planOutput(field, options), cast);
+  const isPlain = field !== null && cast === null && aggregate === null && !field.measure;
   return {
     kind: "value",
-    name: alias ?? aggregate?.name ?? fieldOutputName(field!),
+    name: alias ?? aggregate?.name ?? field!.measure?.name ?? fieldOutputName(field!),
     value,
     aggregate: aggregate && { ...aggregate, schema: aggregateSchema(aggregate, { field, cast }, scope) },
     isJson: false,

@@ -14,7 +14,10 @@ export function outputValue(one: NamedSelectColumn): ValueExpression {
   return toOutput(one, { grouped: true }).value;
 }
 
-/** Whether it is computed of several rows: by an aggregate, or a count of related ones. */
-export function isAggregated({ aggregate, value }: NamedSelectColumn): boolean {
-  return aggregate !== null || (value?.kind === "cast" ? value.of : value)?.kind === "count";
+const COMPUTED: ReadonlySet<ValueExpression["kind"]> = new Set(["count", "distance", "rank", "highlight"]);
+
+/** Whether it is computed, by an aggregate, a count of related rows or a measure, so that PostgREST has no such output. */
+export function isComputed({ aggregate, value }: NamedSelectColumn): boolean {
+  const inner = value?.kind === "cast" ? value.of : value;
+  return aggregate !== null || (inner !== null && COMPUTED.has(inner.kind));
 }

@@ -2,6 +2,7 @@ import type { QualifiedName } from "#catalog";
 import type {
   AggregateName,
   ComparisonName,
+  DistanceName,
   JsonPathStep,
   OperatorQuantifier,
   OrderTerm,
@@ -93,8 +94,31 @@ export type ValueExpression =
   | { readonly kind: "lookup"; readonly value: ValueExpression; readonly from: SelectPlan }
   /** The number of rows, without order and range. */
   | { readonly kind: "count"; readonly from: SelectPlan }
+  /** The operator or function of that name in the schema. */
+  | {
+      readonly kind: "distance";
+      readonly name: DistanceName;
+      readonly schema: string;
+      readonly of: ValueExpression;
+      readonly to: { readonly parameter: BindParameter; readonly type: QualifiedName };
+    }
+  | { readonly kind: "rank"; readonly document: SearchedDocument; readonly words: SearchedWords }
+  /** The texts with the words marked. */
+  | { readonly kind: "highlight"; readonly texts: readonly ValueExpression[]; readonly words: SearchedWords }
+  /** The values of all rows of a relation as one text. */
+  | { readonly kind: "joined"; readonly value: ValueExpression; readonly from: SelectPlan }
   /** The rows of a relation as JSON. */
   | { readonly kind: "embedded"; readonly form: "object" | "array"; readonly from: SelectPlan };
+
+/** With several parts, the first counts most. */
+export type SearchedDocument = readonly SearchedPart[];
+export type SearchedPart = { readonly form: "tsvector" | "text" | "json" | "other"; readonly value: ValueExpression };
+
+export type SearchedWords = {
+  readonly operator: SearchOperator;
+  readonly language: string | null;
+  readonly parameter: BindParameter;
+};
 
 /** With `arrays`, the values of all rows, one array per column. */
 export type SpreadJoin = {
@@ -146,6 +170,12 @@ export type WherePredicate =
       readonly operator: SearchOperator;
       readonly language: string | null;
       readonly operand: ParameterOperand;
+    }
+  | {
+      readonly kind: "found in document";
+      readonly negated: boolean;
+      readonly document: SearchedDocument;
+      readonly words: SearchedWords;
     }
   | { readonly kind: "and" | "or"; readonly negated: boolean; readonly parts: readonly WherePredicate[] }
   | {

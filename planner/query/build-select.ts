@@ -1,4 +1,4 @@
-import type { AggregateName, ComparisonName, JsonPathStep, SearchOperator } from "../intent.ts";
+import type { AggregateName, ComparisonName, JsonPathStep } from "../intent.ts";
 import {
   columnExpression,
   type OrderExpression,
@@ -13,6 +13,14 @@ import {
   type WherePredicate,
 } from "../plan/selection.ts";
 import { callFromItem } from "./build-call.ts";
+import {
+  buildDistance,
+  buildFoundInDocument,
+  buildHighlight,
+  buildRank,
+  buildWords,
+  configurationArgument,
+} from "./build-measure.ts";
 import {
   catalogSql,
   identifier,
@@ -56,12 +64,6 @@ const COMPARISON_OPERATOR_NAMES: typeof COMPARISON_OPERATORS = {
   ...COMPARISON_OPERATORS,
   like: sql`~~`,
   ilike: sql`~~*`,
-};
-const SEARCH_FUNCTIONS: Readonly<Record<SearchOperator, Sql>> = {
-  fts: sql`pg_catalog.to_tsquery`,
-  plfts: sql`pg_catalog.plainto_tsquery`,
-  phfts: sql`pg_catalog.phraseto_tsquery`,
-  wfts: sql`pg_catalog.websearch_to_tsquery`,
 };
 const IS_VALUES = {
   null: sql`null`,
@@ -262,6 +264,8 @@ function buildPositivePredicate(where: WherePredicate): Sql {
     }
     case "search":
       return searchPredicate(where);
+    case "found in document":
+      return buildFoundInDocument(where, buildExpression);
     case "and":
     case "or": {
       const parts = where.parts.map(buildPredicate);
@@ -312,23 +316,18 @@ function emptyingRange({ limit, offset }: SelectPlan): Sql {
   return offset > 0 ? sql` offset ${integer(offset)}` : NOTHING;
 }
 
-/** Quoted, since Postgres would read a number as an OID. */
-function configurationName(language: string): string {
-  return /^\d+$/.test(language) ? `"${language}"` : language;
-}
-
 function searchPredicate({
   left,
   convert,
   schema,
   operator,
   language,
-  operand: { parameter: slot },
+  operand,
 }: WherePredicate & { kind: "search" }): Sql {
-  const configuration = language === null ? NOTHING : sql`${literal(configurationName(language))}, `;
+  const configuration = configurationArgument(language);
   const toVector = sql`${schema ? PG_CATALOG : NOTHING}to_tsvector`;
   const text = convert ? sql`${toVector}(${configuration}${buildExpression(left)})` : buildExpression(left);
-  return sql`${text} @@ ${SEARCH_FUNCTIONS[operator]}(${configuration}${parameter(slot)})`;
+  return sql`${text} @@ ${buildWords({ operator, language, parameter: operand.parameter })}`;
 }
 
 function operandSql({ parameter: slot, reader: by }: ParameterOperand): Sql {
@@ -374,6 +373,17 @@ function buildExpression(value: ValueExpression): Sql {
       return sql`(select ${buildExpression(value.value)}${fromClause(value.from)}${whereClause(value.from)} limit 1)`;
     case "count":
       return countRows(value.from);
+    case "distance":
+      return buildDistance(value, buildExpression);
+    case "rank":
+      return buildRank(value, buildExpression);
+    case "highlight":
+      return buildHighlight(value, buildExpression);
+    case "joined": {
+      const { value: each, from } = value;
+      const texts = sql`pg_catalog.string_agg(cast(${buildExpression(each)} as pg_catalog.text), ' ')`;
+      return sql`(select ${texts}${fromClause(from)}${whereClause(from)})`;
+    }
     case "embedded":
       return embeddedRows(value);
   }

@@ -180,7 +180,7 @@ function tablePath(visible: VisibleTable, profiles: Profiles): object {
 function readOperation(visible: VisibleTable, profile: readonly ComponentReference[]): TablePathOperation {
   const shared = sharedRefs("select", "order", "limit", "offset", "range", "rangeUnit", "preferRead");
   const names = visible.selectable.map(({ name }) => name);
-  const others = unreservedRefs(names, "distinct", "having", "cursor");
+  const others = unreservedRefs(names, "search", "distinct", "having", "cursor");
   return {
     ...describeOperation("read", visible),
     parameters: [...filterRefs(visible), ...shared, ...others, ...profile],

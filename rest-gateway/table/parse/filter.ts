@@ -6,6 +6,7 @@ import type {
   RowCondition,
   SearchOperator,
 } from "#planner";
+import { takeMeasure, takeMeasureCall } from "./measure.ts";
 import { maskApiKey } from "./query-string.ts";
 import { Scanner, takeField, takeName, unescaped } from "./scanner.ts";
 
@@ -53,8 +54,10 @@ export function parseFilter(
   { orArgument }: { orArgument: boolean },
 ): RowCondition | null {
   const scanner = new Scanner("filter", text, maskApiKey(field.name, text));
+  const measure = orArgument ? null : takeMeasureCall(scanner);
+  if (measure !== null && !scanner.take(".")) scanner.fail();
   const filter = takeOperation(scanner, (rest) => rest.takeRest());
-  if (filter !== null) return { kind: "filter", field, ...filter };
+  if (filter !== null) return { kind: "filter", field: measure ? { ...field, measure } : field, ...filter };
   if (orArgument && !scanner.peek("not.")) return null;
   return scanner.fail();
 }
@@ -199,8 +202,10 @@ function takeQuantified(scanner: Scanner, relation: string): RelatedRows | null 
 }
 
 function takeFilter(scanner: Scanner): RowCondition | null {
-  const field = takeField(scanner);
-  if (field === null) return null;
+  const named = takeField(scanner);
+  if (named === null) return null;
+  const measure = takeMeasure(scanner);
+  const field = measure ? { ...named, measure } : named;
   if (!scanner.peek(".")) {
     scanner.expect("delimiter (.)");
     return null;

@@ -12,6 +12,7 @@ import type {
 } from "#planner";
 import { memoizeRecent } from "#runtime";
 import { parseFilter, parseLogic, parseQuantified } from "./filter.ts";
+import { isSearch, parseSearch } from "./measure.ts";
 import type { UrlParameter } from "./query-string.ts";
 import { parseColumns, parseLogicPath, parsePath } from "./scanner.ts";
 import { isDistinct, parseDistinct, parseOrder, parseSelect, SELECT_ALL } from "./select.ts";
@@ -67,7 +68,7 @@ class ParameterSorter {
     const lastDot = name.lastIndexOf(".");
     switch (name.slice(lastDot + 1)) {
       case "order":
-        this.#orders.push({ path: embedPathOf(name), value: parseOrderCached(value) });
+        this.#orders.push({ path: embedPathOf(name), value: readOrder(value) });
         break;
       case "having":
         if (value.startsWith("(") && !this.#withArguments)
@@ -77,6 +78,11 @@ class ParameterSorter {
       case "distinct":
         if (isDistinct(value) && !this.#withArguments)
           this.#distinct.push({ path: embedPathOf(name), value: parseDistinct(value) });
+        else this.#addFilter(name, value);
+        break;
+      case "search":
+        if (isSearch(value) && !this.#withArguments)
+          this.#conditions.push({ path: embedPathOf(name), value: parseSearch(value) });
         else this.#addFilter(name, value);
         break;
       case "limit":
@@ -135,6 +141,11 @@ class ParameterSorter {
     if (condition === null) this.#arguments.push([field.name, value]);
     else this.#conditions.push({ path, value: condition });
   }
+}
+
+/** Parameters are found by the identity of their operation, so two orders may not share one. */
+function readOrder(text: string): readonly OrderTerm[] {
+  return text.includes("(") ? parseOrder(text) : parseOrderCached(text);
 }
 
 /** Where `author.order` and the like belong. */

@@ -8,6 +8,7 @@ import {
   type SelectedRelation,
   type SelectItem,
 } from "#planner";
+import { takeMeasure } from "./measure.ts";
 import { readField, readIdentifier, readName, Scanner, takeField, takeName } from "./scanner.ts";
 
 const STAR_ITEM: SelectedColumn = {
@@ -86,9 +87,9 @@ function readCount(scanner: Scanner, alias: string | null): SelectedColumn {
   return { kind: "column", field: null, alias, cast: null, aggregate: { name: "count", cast } };
 }
 
-/** `data->items->0::text`, `views.sum()::int`, `author_id.count(distinct)` */
+/** `data->items->0::text`, `views.sum()::int`, `author_id.count(distinct)`, `location.distance((0,0))` */
 function readColumn(scanner: Scanner, name: string, alias: string | null): SelectedColumn {
-  const field = readField(scanner, name);
+  const field = withMeasure(scanner, readField(scanner, name));
   const cast = readCast(scanner);
   const aggregate = takeAggregate(scanner);
   const aggregateCast = readCast(scanner);
@@ -139,11 +140,16 @@ function takeAggregate(scanner: Scanner): AggregateCall | null {
   return null;
 }
 
+function withMeasure(scanner: Scanner, field: FieldReference): FieldReference {
+  const measure = takeMeasure(scanner);
+  return measure === null ? field : { ...field, measure };
+}
+
 function looksEnded(scanner: Scanner): boolean {
   return scanner.looksAt(")") || scanner.looksAt(",") || scanner.looksDone();
 }
 
-/** `created_at.desc.nullslast,data->>name,author(name).asc,comments.count.desc` */
+/** `created_at.desc.nullslast,data->>name,author(name).asc,comments.count.desc,location.distance((0,0))` */
 export function parseOrder(text: string): readonly OrderTerm[] {
   const scanner = new Scanner("order", text);
   const terms = [readTerm(scanner)];
@@ -155,7 +161,7 @@ const COUNT_SUFFIX = /\.count(?=[.,]|$)/y;
 
 function readTerm(scanner: Scanner): OrderTerm {
   const { relation, field } = readSubject(scanner);
-  const isCount = relation === null && field.path.length === 0 && scanner.matches(COUNT_SUFFIX);
+  const isCount = relation === null && field.path.length === 0 && !field.measure && scanner.matches(COUNT_SUFFIX);
   if (isCount) scanner.takeMatch(COUNT_SUFFIX);
   const direction = takeSuffix(scanner, "asc") ?? takeSuffix(scanner, "desc");
   const nulls = takeSuffix(scanner, "nullsfirst") ?? takeSuffix(scanner, "nullslast");
@@ -170,12 +176,13 @@ function readSubject(scanner: Scanner): Pick<OrderTerm, "relation" | "field"> {
   const field = takeField(scanner) ?? scanner.fail();
   if (field.path.length === 0 && scanner.peek("(")) {
     scanner.take("(");
-    const related = takeField(scanner);
+    const named = takeField(scanner);
+    const related = named && withMeasure(scanner, named);
     if (related !== null && scanner.take(")")) return { relation: field.name, field: related };
     scanner.moveTo(start);
     takeField(scanner);
   }
-  return { relation: null, field };
+  return { relation: null, field: withMeasure(scanner, field) };
 }
 
 function takeSuffix<Word extends string>(scanner: Scanner, word: Word): Word | null {

@@ -150,6 +150,7 @@ describe("the OpenAPI document", () => {
         "Range",
         "Range-Unit",
         "Prefer",
+        "search",
         "distinct",
         "having",
         "cursor",

@@ -48,7 +48,7 @@ export function printCondition(condition: RowCondition): string {
   if (condition.kind === "filter")
     return `${printField(condition.field)}.${not}${printOperation(condition.operation, quoted)}`;
   if (condition.kind === "related") return `${not}${quoted(condition.relation)}.${printCondition(condition.condition)}`;
-  if (condition.kind === "row") throw new TypeError("The table interface asks nothing of a row as a whole");
+  if (condition.kind === "row" || condition.kind === "search") throw new TypeError("No logic tree has it");
   return `${not}${condition.kind}(${condition.conditions.map(printCondition).join()})`;
 }
 

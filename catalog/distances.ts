@@ -1,0 +1,53 @@
+import type { CatalogQuery } from "./catalog-reader.ts";
+import type { Grants } from "./roles.ts";
+import type { QualifiedName } from "./types.ts";
+
+/** An operator such as `<->`, or a function, that takes a value of each type and returns how far or how near they are. */
+export type DistanceFunction = {
+  readonly name: string;
+  readonly schema: { readonly name: string; readonly grants: Grants };
+  readonly left: QualifiedName;
+  readonly right: QualifiedName;
+};
+
+type DistanceRow = {
+  name: string;
+  schema: string;
+  acl: string;
+  leftSchema: string;
+  leftName: string;
+  rightSchema: string;
+  rightName: string;
+};
+
+/** The operators that indexes order by, and the function of pg_trgm. */
+const DISTANCES = `
+  with found (name, namespace, lefttype, righttype) as (
+    select o.oprname::pg_catalog.text, o.oprnamespace, o.oprleft, o.oprright
+    from pg_catalog.pg_operator o
+    where o.oprname in ('<->', '<=>', '<#>', '<+>') and o.oprleft <> 0 and o.oprright <> 0
+    union all
+    select p.proname::pg_catalog.text, p.pronamespace, p.proargtypes[0], p.proargtypes[1]
+    from pg_catalog.pg_proc p
+    where p.proname = 'similarity' and p.pronargs = 2
+  )
+  select found.name, n.nspname as schema, pg_catalog.array_to_string(coalesce(n.nspacl, pg_catalog.acldefault('n', n.nspowner)), E'\\n') as acl,
+    ln.nspname as "leftSchema", l.typname as "leftName", rn.nspname as "rightSchema", r.typname as "rightName"
+  from found
+    join pg_catalog.pg_namespace n on n.oid = found.namespace
+    join pg_catalog.pg_type l on l.oid = found.lefttype join pg_catalog.pg_namespace ln on ln.oid = l.typnamespace
+    join pg_catalog.pg_type r on r.oid = found.righttype join pg_catalog.pg_namespace rn on rn.oid = r.typnamespace
+  order by found.name, n.nspname, ln.nspname, l.typname, rn.nspname, r.typname`;
+
+export function readDistances(read: CatalogQuery): Promise<DistanceRow[]> {
+  return read("distances", DISTANCES);
+}
+
+export function toDistance(row: DistanceRow, grantsOf: (acl: string | null) => Grants): DistanceFunction {
+  return {
+    name: row.name,
+    schema: { name: row.schema, grants: grantsOf(row.acl) },
+    left: { schema: row.leftSchema, name: row.leftName },
+    right: { schema: row.rightSchema, name: row.rightName },
+  };
+}

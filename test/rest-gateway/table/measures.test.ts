@@ -1,0 +1,363 @@
+import fc from "fast-check";
+import pg from "pg";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Service } from "../../../service/service.ts";
+import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { propertyRuns } from "../../property-runs.ts";
+import { serve } from "../../serve.ts";
+import { type Claims, type Client, openClient } from "./client.ts";
+
+const [ANN, BOB] = ["41", "42"];
+const CALLERS: readonly Claims[] = [
+  { role: "anon" },
+  { role: "authenticated", sub: ANN },
+  { role: "authenticated", sub: BOB },
+  { role: "admin", sub: BOB },
+  { role: "service_role" },
+];
+/** The operators on lists stand for those of an extension for vectors. */
+const SCHEMA = `
+  create schema if not exists extensions;
+  create extension if not exists pg_trgm schema extensions;
+  alter extension pg_trgm set schema extensions;
+  create function extensions.l2(a float8[], b float8[]) returns float8 immutable language sql
+    return (select sqrt(sum((x - y) * (x - y))) from unnest(a, b) as t (x, y));
+  create function extensions.inner_product(a float8[], b float8[]) returns float8 immutable language sql
+    return (select -sum(x * y) from unnest(a, b) as t (x, y));
+  create operator extensions.<-> (leftarg = float8[], rightarg = float8[], function = extensions.l2);
+  create operator extensions.<#> (leftarg = float8[], rightarg = float8[], function = extensions.inner_product);
+  create schema town;
+  create table town.owners (id int primary key, name text, bio text);
+  create table town.places (
+    id int primary key, owner_id int references town.owners, spot point, title text, story text, facts jsonb,
+    embedding float8[], keeper text, secret text, words tsvector generated always as (to_tsvector('english', coalesce(story, ''))) stored);
+  create table town.notes (id int primary key, place_id int references town.places, text text, keeper text);
+  insert into town.owners select n, (array['Ann Harbour', 'Bob Miller', null, 'Dora Green'])[n % 4 + 1], 'keeps number ' || n from generate_series(1, 6) n;
+  insert into town.places (id, owner_id, spot, title, story, facts, embedding, keeper, secret)
+  select n, nullif(n % 7, 0), nullif(point(n * 37 % 100, n * 53 % 97)::text, point(37, 53)::text)::point,
+    (array['Old harbour', 'The green mill', null, 'Harbour market', 'Mill of cats'])[n % 5 + 1],
+    (array['Cats sleep near the boats.', 'A miller and his dogs', 'Greens and boats, cats too', null])[n % 4 + 1],
+    jsonb_build_object('kind', (array['harbour', 'mill'])[n % 2 + 1]), array[n % 10, n % 7],
+    (array['${ANN}', '${BOB}', null])[n % 3 + 1], 'boat'
+  from generate_series(1, 40) n;
+  insert into town.notes select n, nullif(n * n % 41, 0), (array['boats here', 'a cat', 'nothing', null])[n % 4 + 1], (array['${ANN}', '${BOB}'])[n % 5]
+  from generate_series(1, 60) n;
+  create table town.stars as select n as id, point(random() * 1000, random() * 1000) as spot, 'star ' || n as name from generate_series(1, 5000) n;
+  alter table town.stars add primary key (id), alter spot set not null;
+  create index on town.stars using gist (spot);
+  create index on town.stars using gist (name extensions.gist_trgm_ops);
+  create index on town.stars using gin (to_tsvector('english', name));
+  analyze town.stars;
+  alter table town.places enable row level security;
+  alter table town.notes enable row level security;
+  create policy shown on town.places for select using (keeper is null or keeper = auth.uid()::text or auth.role() = 'admin');
+  create policy shown on town.notes for select using (keeper is null or keeper = auth.uid()::text or auth.role() = 'admin');
+  grant usage on schema town, extensions to anon, authenticated, service_role;
+  grant select on town.owners, town.notes, town.stars to anon, authenticated, service_role;
+  grant select (id, owner_id, spot, title, story, facts, embedding, keeper, words) on town.places to anon, authenticated, service_role;
+`;
+
+let database: TestDatabase;
+let caller: pg.Client;
+let service: Service;
+let client: Client;
+
+beforeAll(async () => {
+  database = await cloneDatabase();
+  const owner = new pg.Client({ connectionString: database.ownerUrl });
+  await owner.connect();
+  await owner.query(SCHEMA);
+  await owner.end();
+  caller = new pg.Client({ connectionString: database.url });
+  await caller.connect();
+  service = await serve(database, {
+    PGRST_DB_SCHEMAS: "town",
+    PGRST_DB_AGGREGATES_ENABLED: "true",
+    PGRST_DB_PLAN_ENABLED: "true",
+  });
+  client = openClient(service.url);
+});
+afterAll(async () => {
+  client?.close();
+  await service?.stop();
+  await caller?.end();
+  await database?.drop();
+});
+
+/** The rows of the statement that somebody would write, as the caller. */
+async function rowsOf(statement: string, claims: Claims = { role: "anon" }): Promise<unknown[]> {
+  await caller.query("begin");
+  await caller.query("select set_config('role', $1, true), set_config('request.jwt.claims', $2, true)", [
+    claims.role,
+    JSON.stringify(claims),
+  ]);
+  await caller.query("set local search_path = town, extensions");
+  const { rows } = await caller.query(`select coalesce(json_agg(t), '[]') as rows from (${statement}) t`);
+  await caller.query("rollback");
+  return rows[0].rows;
+}
+
+const askFor = (path: string, as?: Claims) => client.ask(path.replaceAll(" ", "%20"), as ? { as } : {});
+
+async function expectSame(path: string, statement: string, as: Claims): Promise<unknown[]> {
+  const response = await askFor(path, as);
+  expect({ path, status: response.status, body: response.body }).toEqual({
+    path,
+    status: 200,
+    body: await rowsOf(statement, as),
+  });
+  return response.body;
+}
+
+/** A part of a request, and of the statement. */
+type Part = { readonly url: string; readonly sql: string };
+
+const points = fc.tuple(fc.nat(100), fc.nat(100));
+const phrases = fc.constantFrom("cats", "boats", "green mill", "harbour -old", "cat or dog", "nobody", "");
+const beginnings = fc.constantFrom("boa", "har", "old har", "gre", "", "' | :*");
+const quoted = (text: string) => `'${text.replaceAll("'", "''")}'`;
+
+const QUERIES = { wfts: "websearch_to_tsquery", plfts: "plainto_tsquery", phfts: "phraseto_tsquery" } as const;
+/** `wfts(english).cats`, and its query. */
+const wordings = fc.oneof(
+  fc
+    .tuple(fc.constantFrom("wfts", "plfts", "phfts"), fc.constantFrom("", "english", "simple"), phrases)
+    .map(([operator, language, text]) => ({
+      url: `${operator}${language && `(${language})`}.${text}`,
+      sql: `${QUERIES[operator]}(${language && `'${language}', `}${quoted(text)})`,
+      language: language && `'${language}', `,
+    })),
+  beginnings.map((text) => ({
+    url: `prefix(english).${text}`,
+    sql: `(nullif(plainto_tsquery('english', ${quoted(text)})::text, '') || ':*')::tsquery`,
+    language: "'english', ",
+  })),
+);
+
+const measures: fc.Arbitrary<Part> = fc
+  .oneof(
+    points.map(([x, y]) => ({ url: `spot.distance((${x},${y}))`, sql: `spot <-> point(${x}, ${y})` })),
+    fc.tuple(fc.constantFrom("l2", "inner"), points).map(([name, [x, y]]) => ({
+      url: `embedding.${name}({${x},${y}})`,
+      sql: `embedding ${name === "l2" ? "<->" : "<#>"} array[${x}, ${y}]::float8[]`,
+    })),
+    fc
+      .tuple(fc.constantFrom("similarity", "distance"), fc.constantFrom("harbor", "mil", 'a "b" (c', ""))
+      .map(([name, text]) => ({
+        url: `title.${name}(%22${text.replaceAll('"', "\\%22")}%22)`,
+        sql: name === "similarity" ? `similarity(title, '${text}')` : `title <-> '${text}'`,
+      })),
+    fc.constantFrom("mill", "harbour").map((text) => ({
+      url: `facts->>kind.similarity(${text})`,
+      sql: `similarity(facts->>'kind', '${text}')`,
+    })),
+    wordings.map(({ url, sql, language }) => ({
+      url: `story.rank(${url})`,
+      sql: `ts_rank(to_tsvector(${language}story), ${sql})`,
+    })),
+  )
+  .map(({ url, sql }) => ({ url, sql: `(${sql})` }));
+
+const COMPARISONS = { gt: ">", lte: "<=" } as const;
+const filters = fc
+  .tuple(measures, fc.boolean(), fc.constantFrom("gt", "lte"), fc.constantFrom(0, 0.1, 0.5, 5, 40))
+  .map(([{ url, sql }, not, name, n]) => ({
+    name: url.slice(0, url.indexOf(".")),
+    value: `${url.slice(url.indexOf(".") + 1)}.${not ? "not." : ""}${name}.${n}`,
+    sql: `${not ? "not " : ""}(${sql} ${COMPARISONS[name as "gt"]} ${n})`,
+  }));
+const conditions = fc.array(filters, { maxLength: 2 }).chain((list) =>
+  fc.boolean().map((isTree): Part => {
+    const all = list.map(({ sql }) => sql);
+    return isTree && all.length > 0
+      ? { url: `&or=(${list.map(({ name, value }) => `${name}.${value}`).join()})`, sql: `(${all.join(" or ")})` }
+      : {
+          url: list.map(({ name, value }) => `&${name}=${value}`).join(""),
+          sql: ["true", ...all].join(" and "),
+        };
+  }),
+);
+const DIRECTIONS = { "": "", ".asc": "asc", ".desc": "desc", ".desc.nullslast": "desc nulls last" } as const;
+const directions = fc.constantFrom(...(Object.keys(DIRECTIONS) as (keyof typeof DIRECTIONS)[]));
+
+describe("random reads", () => {
+  test("filter, order and show by distances, similarities and ranks as statements do, also by pages", async () => {
+    const outcomes = { none: 0, some: 0 };
+    const requests = fc.record({
+      where: conditions,
+      order: fc.tuple(measures, directions),
+      shown: fc.option(measures),
+      limit: fc.integer({ min: 1, max: 20 }),
+      as: fc.constantFrom(...CALLERS),
+    });
+    const property = fc.asyncProperty(requests, async ({ where, order: [by, direction], shown, limit, as }) => {
+      const order = `${by.url}${direction},id`;
+      const path = `/places?select=id${shown ? `,shown:${shown.url}` : ""}${where.url}&order=${order}`;
+      const statement = `select id${shown ? `, ${shown.sql} as shown` : ""} from places where ${where.sql} order by ${by.sql} ${DIRECTIONS[direction]}, id`;
+      const rows = await expectSame(`${path}&limit=${limit}`, `${statement} limit ${limit}`, as);
+      outcomes[rows.length === 0 ? "none" : "some"] += 1;
+      const pages: unknown[] = [];
+      let next: string | undefined = `${path}&limit=15&cursor=`;
+      while (next !== undefined) {
+        const page = await askFor(next, as);
+        expect({ next, status: page.status, body: page.body }).toMatchObject({ status: 200 });
+        pages.push(...page.body);
+        next = /<\/rest\/v1([^>]*)>; rel="next"/.exec(String(page.headers.link))?.[1];
+      }
+      expect({ path, pages }).toEqual({ path, pages: await rowsOf(statement, as) });
+    });
+    await fc.assert(property, { numRuns: propertyRuns(1_000) });
+    expect(Math.min(...Object.values(outcomes)), JSON.stringify(outcomes)).toBeGreaterThan(0);
+  });
+
+  test("search several columns and relations with rank and highlight as statements do", async () => {
+    const FIELDS: Readonly<Record<string, string>> = {
+      title: "title",
+      story: "story",
+      "facts->>kind": "facts->>'kind'",
+      "owners.name": "(select o.name from owners o where o.id = p.owner_id)",
+      "notes.text": "(select string_agg(n.text, ' ') from notes n where n.place_id = p.id)",
+    };
+    const outcomes = { none: 0, some: 0 };
+    const requests = fc.record({
+      fields: fc.uniqueArray(fc.constantFrom(...Object.keys(FIELDS)), { minLength: 2 }),
+      words: wordings,
+      where: conditions,
+      as: fc.constantFrom(...CALLERS),
+    });
+    const property = fc.asyncProperty(requests, async ({ fields, words, where, as }) => {
+      const vectors = fields.map((field, index) => {
+        return `setweight(to_tsvector(${words.language}coalesce(${FIELDS[field]}, '')), '${"ABCDD"[index]}')`;
+      });
+      const document = `(${vectors.join(" || ")})`;
+      const text = `concat_ws(' ', ${fields.map((field) => FIELDS[field]).join(", ")})`;
+      const path = `/places?search=(${fields.join()}).${words.url}${where.url}&select=id,r:search.rank(),h:search.highlight(),one:title.highlight()&order=r.desc,id`;
+      const statement = `
+        select id, ts_rank(${document}, ${words.sql}) as r, ts_headline(${words.language}${text}, ${words.sql}) as h, ts_headline(${words.language}title, ${words.sql}) as one
+        from places p where ${document} @@ ${words.sql} and ${where.sql} order by r desc, id`;
+      outcomes[(await expectSame(path, statement, as)).length === 0 ? "none" : "some"] += 1;
+    });
+    await fc.assert(property, { numRuns: propertyRuns(1_000) });
+    expect(Math.min(...Object.values(outcomes)), JSON.stringify(outcomes)).toBeGreaterThan(0);
+  });
+});
+
+describe("an index", () => {
+  const planOf = async (path: string) => {
+    const headers = { Accept: "application/vnd.pgrst.plan+text" };
+    const { status, text } = await client.ask(path.replaceAll(" ", "%20"), { headers });
+    expect({ path, status, text }).toMatchObject({ status: 200 });
+    return text;
+  };
+
+  test.each([
+    ["/stars?select=id&order=spot.distance((5,5))&limit=3", "stars_spot_idx", "Order By: "],
+    ["/stars?select=id&order=spot.distance((5,5)),id&limit=3&cursor=", "stars_spot_idx", "Order By: "],
+    ["/stars?select=id,d:name.distance(star 77)&order=d&limit=3", "stars_name_idx", "Order By: "],
+    ["/stars?select=id&search=(name).wfts(english).2000", "stars_to_tsvector_idx", "Index Cond: "],
+  ])("is used by %s", async (path, index, by) => {
+    const plan = await planOf(path);
+    expect(plan).toContain(index);
+    expect(plan).toContain(by);
+  });
+
+  test("is not used by the similarity, whose order it does not have", async () => {
+    expect(await planOf("/stars?select=id&order=name.similarity(star 77).desc&limit=3")).toContain("Seq Scan");
+  });
+});
+
+describe("a related row", () => {
+  test("orders and filters by its measures", async () => {
+    expect(
+      (await askFor("/places?select=id,owners(name)&order=owners(name.similarity(miller)).desc.nullslast,id")).body,
+    ).toEqual(
+      await rowsOf(
+        `select p.id, (select json_build_object('name', o.name) from owners o where o.id = p.owner_id) as owners
+         from places p order by (select similarity(o.name, 'miller') from owners o where o.id = p.owner_id) desc nulls last, id`,
+      ),
+    );
+    const path =
+      "/places?select=id&or=(owners.name.similarity(miller).gt.0.3,notes.any(text.rank(wfts.boats).gt.0))&order=id";
+    const rows = await rowsOf(
+      `select id from places p where exists (select from owners o where o.id = p.owner_id and similarity(o.name, 'miller') > 0.3)
+         or exists (select from notes n where n.place_id = p.id and ts_rank(to_tsvector(n.text), websearch_to_tsquery('boats')) > 0) order by id`,
+    );
+    expect((await askFor(path)).body).toEqual(rows);
+    expect(rows.length).toBeGreaterThan(0);
+  });
+});
+
+describe("a search", () => {
+  const [path, statement] = [
+    "/places?search=(title,story).wfts.cats&select=id,score:search.rank()&order=score.desc,id",
+    `select id, ts_rank(d, q) as score from (select id, websearch_to_tsquery('cats') as q,
+       setweight(to_tsvector(coalesce(title, '')), 'A') || setweight(to_tsvector(coalesce(story, '')), 'B') as d from places) p
+     where d @@ q order by score desc, id`,
+  ];
+
+  test("has pages", async () => {
+    const rows = await rowsOf(statement);
+    expect(rows.length).toBeGreaterThan(3);
+    const first = await askFor(`${path}&limit=3&cursor=`);
+    expect(first.body).toEqual(rows.slice(0, 3));
+    const next = /<\/rest\/v1([^>]*)>; rel="next"/.exec(String(first.headers.link))![1]!;
+    expect((await askFor(next)).body).toEqual(rows.slice(3, 6));
+  });
+});
+
+describe("one order at two places", () => {
+  test("has two values", async () => {
+    const orders = (top: string, below: string) =>
+      `/owners?select=id,places(id)&order=name.similarity(${top}),id&places.order=title.similarity(${below}),id`;
+    await askFor(orders("mill", "mill"));
+    const rows = await rowsOf(
+      `select id, (select coalesce(json_agg(json_build_object('id', p.id) order by similarity(title, 'harbour'), p.id), '[]') from places p where p.owner_id = o.id) as places
+       from owners o order by similarity(name, 'mill'), id`,
+    );
+    expect((await askFor(orders("mill", "harbour"))).body).toEqual(rows);
+  });
+});
+
+describe("what is wrong", () => {
+  const refusalOf = async (path: string) => {
+    const { status, body } = await askFor(path);
+    return { status, code: body.code, message: body.message, details: body.details };
+  };
+
+  test.each([
+    ["/places?order=id,story.cosine((0,0))", "PGRST184", "'story' has no cosine (column 10)"],
+    ["/places?order=facts.distance(1)", "PGRST184", "'facts' has no distance (column 7)"],
+    ["/places?order=search.rank().desc", "PGRST183", "There is no search for 'search.rank()' (column 8)"],
+    [
+      "/places?search=(words).wfts.cats&select=words.highlight()",
+      "PGRST183",
+      "'words' has no text to highlight (column 7)",
+    ],
+    ["/owners?search=(places.words).wfts.cats", "PGRST183", "'places.words' cannot be searched"],
+    [
+      "/places?order=spot.distance((0,0)",
+      "PGRST100",
+      '"failed to parse order (spot.distance((0,0))" (line 1, column 20)',
+    ],
+    ["/places?search=(title).cats", "PGRST100", '"failed to parse search ((title).cats)" (line 1, column 9)'],
+    ["/places?order=unknown.distance((0,0))", "42703", "column places.unknown does not exist"],
+    ["/places?order=spot.distance(far)", "22P02", 'invalid input syntax for type point: "far"'],
+  ])("is named: %s", async (path, code, message) => {
+    expect(await refusalOf(path)).toMatchObject({ status: 400, code, message });
+  });
+
+  test("columns that the caller may not read are not searched", async () => {
+    expect(await refusalOf("/places?select=id&search=(secret,title).wfts.boat")).toMatchObject({
+      status: 401,
+      code: "42501",
+    });
+    expect(await refusalOf("/places?select=id&order=secret.similarity(boat)")).toMatchObject({
+      status: 401,
+      code: "42501",
+    });
+  });
+
+  test("a column that is called search is filtered as ever", async () => {
+    expect(await refusalOf("/places?search=eq.x")).toMatchObject({ code: "42703" });
+  });
+});
