@@ -165,8 +165,8 @@ function requireLinked(links: readonly Link[]): void {
 
 type KeyedParts = ReferencingParts & {
   readonly parents: { readonly saver: RowSaver; readonly columns: ColumnPairs } | null;
-  /** `update`: only rows of the parent. `link`: rows that have nothing but links. `put`: the one row of the request. */
-  readonly mode: "update" | "upsert" | "link" | "put";
+  /** `update`: only rows of the parent. `link`: rows that have nothing but links; with `linked` they exist. `put`: the one row of the request. */
+  readonly mode: "update" | "upsert" | "link" | "linked" | "put";
   readonly where: readonly WherePredicate[];
 };
 
@@ -188,7 +188,8 @@ export class KeyedRows extends SavedColumns implements StepDraft {
     const { table, parents, mode, where } = this.#parts;
     const records = new StepRecords(this.#parts, this.#links);
     const ofParent = parents?.columns.map(({ source }) => source) ?? [];
-    const key = mode === "link" ? records.linked : table.primaryKey;
+    // A junction's key may have further columns.
+    const key = mode === "link" || mode === "linked" ? records.linked : table.primaryKey;
     const matches = key.map((name) => records.match(name));
     const byParent = [...new Set([...key, ...ofParent])].map((name) => records.match(name));
     // A foreign key that is given as well has to be that of the parent.

@@ -166,9 +166,12 @@ class NestedRowReader {
     });
   }
 
+  /** If no column of the key may be null, Postgres refuses an update; an insert has defaults. */
   #addNulls({ table }: NestedTable, { nulls }: NestedRow, relationship: InsertableRelationship): void {
     if (relationship.kind === "many-to-many") return;
-    for (const { source } of relationship.columns) if (table.columns.get(source)!.nullable) nulls.add(source);
+    const sources = relationship.columns.map(({ source }) => source);
+    const nullable = sources.filter((name) => table.columns.get(name)!.nullable);
+    for (const name of nullable.length > 0 || !this.#nested.update ? nullable : sources) nulls.add(name);
   }
 
   #relation(into: NestedTable, key: string, relationship: InsertableRelationship): NestedRelation {

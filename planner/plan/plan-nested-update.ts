@@ -105,7 +105,7 @@ class NestedUpdatePlanner {
     const isKeyed = (row: NestedRow) => hasKey(row, rows.table, parents);
     const keyed = [...rows.rows.keys()].filter((index) => isKeyed(rows.rows[index]!));
     const fresh = [...rows.rows.keys()].filter((index) => !isKeyed(rows.rows[index]!));
-    refuseRepeatedKeys(rows, keyed);
+    refuseRepeatedKeys(rows, keyed, parents);
     this.#changeKeyed(rows, keyed, parents).forEach((placement, at) => {
       placements[keyed[at]!] = placement;
     });
@@ -231,7 +231,7 @@ class NestedUpdatePlanner {
           context: this.#context,
           setting: this.#inserts.nextSetting(),
           parents: above,
-          mode: this.#mode.kind === "update" ? "update" : "link",
+          mode: this.#mode.kind === "update" ? "linked" : "link",
           where: [],
         }),
       );
@@ -257,12 +257,14 @@ function groupBy(indexes: Iterable<number>, keyOf: (index: number) => string): I
   return Map.groupBy(indexes, keyOf).values();
 }
 
-/** Postgres would apply any of them. */
-function refuseRepeatedKeys({ rows, table }: NestedTable, keyed: readonly number[]): void {
+/** Postgres would apply any of them. A row has one parent, but links to many. */
+function refuseRepeatedKeys({ rows, table }: NestedTable, keyed: readonly number[], parents: Parents | null): void {
   const seen = new Set<string>();
   for (const index of keyed) {
     const { values, parent, path } = rows[index]!;
-    const key = JSON.stringify([parent, ...table.primaryKey.map((name) => toAddressText(values.get(name)))]);
+    const isWhole = parents !== null && table.primaryKey.every((name) => (values.get(name) ?? null) !== null);
+    const names = table.primaryKey.map((name) => toAddressText(values.get(name)));
+    const key = JSON.stringify([isWhole ? null : parent, ...names]);
     if (seen.has(key)) {
       throw new ApiError("invalid", "PGRST198", `A row of '${table.name}' has the key of an earlier one`, {
         details: { path },
