@@ -35,12 +35,18 @@ export function listBranches({ migrate }: PostgresUrls, database: string): Promi
 
 type BranchOptions = { readonly schemaOnly: boolean };
 
+type CreatedBranch = {
+  readonly copy: BranchCopy;
+  /** What the owner was not permitted to create. */
+  readonly warnings: readonly string[];
+};
+
 /** Creates the branch as a copy of the database, in which nothing is sent or scheduled. */
 export async function createBranch(
   { directUrl, migrate: { rootUrl } }: PostgresUrls,
   name: string,
   { schemaOnly }: BranchOptions,
-): Promise<BranchCopy> {
+): Promise<CreatedBranch> {
   const database = await databaseOf(directUrl);
   const target = branchDatabase(database, name);
   const targetUrl = withDatabase(directUrl, () => target);
@@ -54,14 +60,14 @@ export async function createBranch(
       if (copy === null) await recreateDatabase(targetUrl, rootUrl);
       // At once, so that what an interrupted command leaves can be listed and dropped.
       await root.query(`comment on database ${pg.escapeIdentifier(target)} is ${pg.escapeLiteral(markOf(database))}`);
-      if (copy === null) await copySchema(directUrl, targetUrl, { withRows: !schemaOnly });
-      else await copyDatabaseAttributes(directUrl, targetUrl);
+      if (copy !== null) await copyDatabaseAttributes(directUrl, targetUrl);
+      const warnings = copy === null ? await copySchema(directUrl, targetUrl, { withRows: !schemaOnly }) : [];
       await withClient(targetUrl, silence);
+      return { copy: copy ?? (schemaOnly ? "without rows" : "read"), warnings };
     } catch (error) {
       await root.query(`drop database if exists ${pg.escapeIdentifier(target)} with (force)`);
       throw error;
     }
-    return copy ?? (schemaOnly ? "without rows" : "read");
   });
 }
 

@@ -10,7 +10,7 @@ import {
   toPrimaryUrl,
   withDatabase,
 } from "#config";
-import { allHistories, type MigrateSettings } from "#migrate";
+import { allHistories, lockLimitsOf, type MigrateSettings } from "#migrate";
 import {
   findServer,
   NoServerError,
@@ -67,7 +67,7 @@ export type PostgresUrls = {
   readonly directUrl: string;
   /** For the owner, for tools such as psql: over loopback if that is enabled. */
   readonly clientUrl: string;
-  readonly migrate: Required<MigrateSettings>;
+  readonly migrate: MigrateSettings;
   close(): Promise<void>;
 };
 
@@ -196,6 +196,7 @@ function externalPostgres(config: Config): PostgresUrls {
       shadowUrl: toSessionUrl(shadowUrl),
       rootUrl: toSessionUrl(rootUrl),
       histories: allHistories(config),
+      lockLimits: lockLimitsOf(config),
     },
     close: async () => {},
   };
@@ -230,6 +231,7 @@ async function embeddedPostgres(config: Config, urlOf: UrlOf, close: () => Promi
         shadowUrl: ownUrlOf("postgres", `${database}_shadow`),
         rootUrl,
         histories: allHistories(config),
+        lockLimits: lockLimitsOf(config),
       },
       close,
     };

@@ -87,7 +87,7 @@ export const POSTGRES_SETTINGS = {
   directDatabaseUrl: secret(
     "DIRECT_DATABASE_URL",
     postgresUrl,
-    "The same database with its owner, without a pooler in between. Unset: OWNER_DATABASE_URL.",
+    "The same without a pooler in between. Unset: OWNER_DATABASE_URL.",
   ),
   readDatabaseUrls: secret(
     "READ_DATABASE_URLS",
@@ -103,7 +103,7 @@ export const POSTGRES_SETTINGS = {
   branch: optional(
     "DATABASE_BRANCH",
     branchName,
-    "Branch of the database to use instead of it. `npx content-service branch create NAME` creates one.",
+    "[Branch](../db/README.md#branches) of the database to use instead of it.",
   ),
   dataDir: withDefault("DATA_DIR", text, ".data", "Folder of the embedded Postgres and of its secrets."),
   storageDir: optional(
@@ -200,20 +200,30 @@ export const MIGRATION_SETTINGS = {
     oneOf("content", "platform", "none"),
     "The release's migrations: `platform`; `content`, with the example application; or `none`. Unset: `content` in a clone, `platform` in a package.",
   ),
-  migrationsDir: optional(
-    "MIGRATIONS_DIR",
-    text,
-    "Folder of the project's own migrations. Unset: `db/migrations` of the clone, or of the working directory.",
-  ),
+  migrationsDir: optional("MIGRATIONS_DIR", text, "Folder of the project's migrations. Unset: `db/migrations`."),
   shadowDatabaseUrl: secret(
     "SHADOW_DATABASE_URL",
     postgresUrl,
-    "Scratch database for `npm run migrate -- commit`, `migrate -- status` and `npm run doctor`; created and dropped.",
+    "Scratch database of `migrate` and `doctor`; created and dropped.",
   ),
-  rootDatabaseUrl: secret(
-    "ROOT_DATABASE_URL",
-    postgresUrl,
-    "Database to connect to for creating and dropping other databases (`migrate -- reset`).",
+  rootDatabaseUrl: secret("ROOT_DATABASE_URL", postgresUrl, "Database to connect to for creating and dropping others."),
+  migrateLockTimeout: withDefault(
+    "MIGRATE_LOCK_TIMEOUT_MS",
+    integer(0),
+    "1000",
+    "Milliseconds that a [migration](../db/README.md#locks) waits for a lock; 0: without limit.",
+  ),
+  migrateLockRetries: withDefault(
+    "MIGRATE_LOCK_RETRIES",
+    integer(0, 1000),
+    "10",
+    "How often a migration without its lock is tried again.",
+  ),
+  migrateMaxHold: withDefault(
+    "MIGRATE_MAX_HOLD_MS",
+    integer(0),
+    "5000",
+    "Milliseconds that reads wait for a migration before it is cancelled; 0: without limit.",
   ),
 } satisfies Record<string, SettingDefinition<unknown>>;
 

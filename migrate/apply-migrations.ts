@@ -5,8 +5,8 @@ import { tmpdir } from "node:os";
 import { basename, extname, join, relative } from "node:path";
 import type pg from "pg";
 import { parseServers } from "#config";
-import { findServer, hintOf, SAFE_SEARCH_PATH, withClient } from "#postgres/client";
-import { commandLine, ExplainedError } from "#runtime";
+import { findServer, SAFE_SEARCH_PATH, withClient } from "#postgres/client";
+import { commandLine } from "#runtime";
 import {
   type CommittedMigration,
   committedMigrations,
@@ -17,17 +17,27 @@ import {
 } from "./committed-migrations.ts";
 import { upgradeEarlier } from "./earlier-histories.ts";
 import { keepRows, type ReportLine, restoreKeptRows } from "./kept-rows.ts";
+import {
+  explainHeldReads,
+  explainTimeout,
+  LOCK_NOT_AVAILABLE,
+  type LockLimits,
+  NO_LOCK_LIMITS,
+  retryForLocks,
+} from "./lock-limits.ts";
+import { type MigrationSession, type SeenLocks, withLockWatch } from "./lock-watch.ts";
 import { restoreLostObjects } from "./lost-objects.ts";
+import { findErrorOffset, MigrationError, type MigrationSource, type SourceLine } from "./migration-error.ts";
 import { createRecord, explainDivergence, readMigrationState } from "./migration-state.ts";
 import { upgradeSingleHistory } from "./single-history.ts";
-import { splitStatements, toUtf16Offset } from "./split-statements.ts";
+import { splitStatements } from "./split-statements.ts";
 
 /** The message to the child process. */
-export type RunnerJob = {
+export type RunnerJob = MigrationSession & {
   readonly url: string;
   readonly rootUrl: string;
   /** In the order in which they are applied; a history can occur several times, with more migrations each time. */
-  readonly histories: readonly (MigrationHistory & { readonly searchPath: string })[];
+  readonly histories: readonly (MigrationHistory & { readonly searchPath: string; readonly lockTimeoutMs: number })[];
 };
 
 /** The child process's message about an error of Postgres or graphile-migrate. */
@@ -40,11 +50,14 @@ export type RunnerError = {
 /** Has the extension of this file: `.ts`, or `.js` in a build. */
 const RUNNER = join(import.meta.dirname, `runner${extname(import.meta.filename)}`);
 
+type ApplyOptions = { readonly limits?: LockLimits | undefined; readonly report?: ReportLine | undefined };
+
 /** Applies the pending committed migrations, history by history. */
 export async function applyCommitted(
   url: string,
   rootUrl: string,
   histories: readonly MigrationHistory[],
+  { limits = NO_LOCK_LIMITS, report = () => {} }: ApplyOptions = {},
 ): Promise<void> {
   const { applied, searchPath } = await withClient(url, (client) =>
     onPathOf({ name: "platform" }, client, async (ofDatabase) => {
@@ -65,13 +78,16 @@ export async function applyCommitted(
       steps
         // graphile-migrate would create the folder of a history without migrations.
         .filter(({ history, count, isLast }) => count > 0 && (isLast || (applied.get(history.name) ?? 0) < count))
-        .map((step, index) => (step.isLast ? step.history : copyStep(step, join(partial, String(index))))),
+        .map(async (step, index) => ({
+          ...(step.isLast ? step.history : await copyStep(step, join(partial, String(index)))),
+          searchPath: searchPathOf(step.history, searchPath),
+          lockTimeoutMs: step.waitsFreely ? 0 : limits.lockTimeoutMs,
+        })),
     );
-    const fault = await runInChildProcess({
-      ...onOneServer(url, rootUrl),
-      histories: folders.map((history) => ({ ...history, searchPath: searchPathOf(history, searchPath) })),
-    });
-    if (fault) throw await toMigrationError(url, histories, fault);
+    const failed = await retryForLocks(url, limits, report, (session) =>
+      runInChildProcess({ ...session, ...onOneServer(url, rootUrl), histories: folders }),
+    );
+    if (failed) throw await toMigrationError(url, histories, { ...failed, limits });
   } finally {
     await rm(partial, { recursive: true });
   }
@@ -86,7 +102,7 @@ function searchPathOf({ name }: Pick<MigrationHistory, "name">, ofDatabase: stri
 }
 
 /** Runs the work with the search path of the history's migrations, and tells it that of the database. */
-async function onPathOf<T>(
+export async function onPathOf<T>(
   history: Pick<MigrationHistory, "name">,
   client: pg.ClientBase,
   work: (ofDatabase: string) => Promise<T>,
@@ -108,6 +124,8 @@ type CommittedHistory = { readonly history: MigrationHistory; readonly migration
 type MigrationStep = CommittedHistory & {
   readonly count: number;
   readonly isLast: boolean;
+  /** Whether nobody waits behind it while it waits for others, and stopping it would leave something behind. */
+  readonly waitsFreely: boolean;
   /** The step that must not be exceeded when this one is still to be applied. */
   readonly previous: MigrationStep | null;
 };
@@ -122,19 +140,41 @@ async function readHistory(history: MigrationHistory): Promise<CommittedHistory>
   return { history, migrations: await committedMigrations(history) };
 }
 
+/** Runs without a transaction, and waits for those of others: `create index concurrently`. */
+function isConcurrent(body: string): boolean {
+  const text = body.trimStart();
+  return NO_TRANSACTION.test(text.split("\n", 1)[0]!) && /\bconcurrently\b/i.test(splitStatements(text)[0]?.sql ?? "");
+}
+
 function orderSteps(histories: readonly CommittedHistory[]): MigrationStep[] {
   return histories.flatMap((committed) => {
-    const steps = committed.migrations.flatMap(({ body }, index) => {
+    const part = { ...committed, isLast: false, waitsFreely: false, previous: null };
+    const steps = committed.migrations.flatMap(({ body }, index): MigrationStep[] => {
+      const before = { ...part, count: index };
+      const alone = isConcurrent(body) ? [before, { ...part, count: index + 1, waitsFreely: true }] : [];
       const [, name, number] = AFTER.exec(body) ?? [];
       const other = histories.find(({ history }) => history.name === name);
-      if (!other) return [];
+      if (!other) return alone;
       const count = other.migrations.filter(
         (migration) => Number.parseInt(migration.name, 10) <= Number(number),
       ).length;
-      const previous = { ...committed, count: index, isLast: false, previous: null };
-      return [previous, { ...other, count, isLast: false, previous }];
+      return [before, { ...part, ...other, count, previous: before }, ...alone];
     });
-    return [...steps, { ...committed, count: committed.migrations.length, isLast: true, previous: null }];
+    return [...steps, { ...part, count: committed.migrations.length, isLast: true }];
+  });
+}
+
+/** Those that the database does not have, in the order in which they are applied. */
+export async function pendingMigrations(
+  client: pg.ClientBase,
+  histories: readonly MigrationHistory[],
+): Promise<CommittedMigration[]> {
+  const applied = new Map(await countApplied(client));
+  return orderSteps(await Promise.all(histories.map(readHistory))).flatMap(({ history, migrations, count }) => {
+    const from = applied.get(history.name) ?? 0;
+    if (count <= from) return [];
+    applied.set(history.name, count);
+    return migrations.slice(from, count);
   });
 }
 
@@ -202,21 +242,39 @@ function formerSchemaHint({ message, ...fields }: RunnerError["error"]): { reado
   return { hint };
 }
 
+type FailedRun = { readonly fault: RunnerError; readonly seen: SeenLocks; readonly limits: LockLimits };
+
 /** The failed migration is the first of its history that is not recorded as applied. */
 async function toMigrationError(
   url: string,
   histories: readonly MigrationHistory[],
-  { history, error }: RunnerError,
+  { fault: { history, error }, seen, limits }: FailedRun,
 ): Promise<Error> {
-  const failed = Object.assign(new Error(error.message), error, history === "project" ? formerSchemaHint(error) : {});
+  const failed: Error & { code?: unknown } = Object.assign(
+    new Error(error.message),
+    error,
+    history === "project" ? formerSchemaHint(error) : {},
+  );
   return withClient(url, async (client) => {
     const committed = await committedMigrations(histories.find(({ name }) => name === history)!);
     const migration = committed[(await countApplied(client)).get(history) ?? 0];
     if (!migration) return failed;
+    if (seen.heldTable !== null)
+      return new Error(`${displayPath(migration.file)}: ${explainHeldReads(seen.heldTable, limits)}`);
     const source = await readSource(migration);
     const sql = await fillPlaceholders(client, source.sql);
-    const offset = await onPathOf({ name: history }, client, () => findErrorOffset(client, sql, failed));
-    return new MigrationError(failed, { ...source, sql }, offset);
+    const findPlace = () => onPathOf({ name: history }, client, () => findErrorOffset(client, sql, failed));
+    if (failed.code !== LOCK_NOT_AVAILABLE || limits.lockTimeoutMs === 0)
+      return new MigrationError(failed, { ...source, sql }, await findPlace());
+    const again = await withLockWatch(url, limits.maxHoldMs, async ({ applicationName }) => {
+      await client.query(
+        "select pg_catalog.set_config('lock_timeout', $1, false), pg_catalog.set_config('application_name', $2, false)",
+        [String(limits.lockTimeoutMs), applicationName],
+      );
+      return findPlace();
+    });
+    failed.message = explainTimeout(again.wait ?? seen.wait, limits);
+    return new MigrationError(failed, { ...source, sql }, again.result);
   });
 }
 
@@ -248,7 +306,7 @@ const INCLUDED = /^--![ \t]*(?:End)?Included?\b/;
  * its own transaction.
  */
 export async function applyCurrent(
-  { url, histories }: Required<MigrateSettings>,
+  { url, histories }: MigrateSettings,
   report: ReportLine,
   files?: readonly CurrentFile[],
 ): Promise<void> {
@@ -303,7 +361,7 @@ export type CurrentState = {
 };
 
 /** Compares the files of `current/` with those that the database has applied. */
-export async function readCurrentState({ url, histories }: Required<MigrateSettings>): Promise<CurrentState> {
+export async function readCurrentState({ url, histories }: MigrateSettings): Promise<CurrentState> {
   const files = await readCurrentFiles(histories);
   const contents = await withClient(url, appliedContents);
   const appliedSql = (file: CurrentFile) => contents.get(recordKeyOf(file));
@@ -413,81 +471,4 @@ function resolveInclude({ folder }: MigrationHistory, name: string, { file, line
     throw new Error(`${file}:${line}: only files of ${displayPath(functions)} can be included.`);
   }
   return included;
-}
-
-/** A line of a file, counted from 1. */
-type SourceLine = { readonly file: string; readonly line: number };
-
-/** SQL as it is sent to Postgres, with the file and line of each of its lines. */
-type MigrationSource = { readonly sql: string; readonly origins: readonly SourceLine[] };
-
-const CONTEXT_LINES = 2;
-
-/** A failed migration. The message has the file, line and an excerpt, like that of a compiler; the cause is the error of Postgres. */
-export class MigrationError extends ExplainedError {
-  /** Where the error is, counted from 1. */
-  readonly place: SourceLine & { readonly column: number };
-
-  constructor(error: Error, source: MigrationSource, offset: number) {
-    const place = findPlace(source, offset);
-    super(formatError(error, source, place), { cause: error });
-    this.place = place;
-  }
-}
-
-/**
- * The offset of the error in the script. For run-time errors Postgres reports no position; then the statements are executed one
- * by one until one fails, in a transaction that is rolled back.
- */
-export async function findErrorOffset(client: pg.ClientBase, sql: string, error: Error): Promise<number> {
-  const position = Number((error as Partial<pg.DatabaseError>).position ?? 0);
-  if (position > 0) return toUtf16Offset(sql, position);
-  const statements = splitStatements(sql);
-  await client.query("begin");
-  try {
-    for (const { start, sql: statement } of statements) {
-      const failed = await client.query(statement).then(
-        () => false,
-        () => true,
-      );
-      if (failed) return start;
-    }
-  } finally {
-    await client.query("rollback");
-  }
-  return statements[0]?.start ?? 0;
-}
-
-/** The line of the file, and its index in the SQL, which has the lines of included files, too. */
-type ErrorPlace = MigrationError["place"] & { readonly index: number };
-
-function findPlace({ sql, origins }: MigrationSource, offset: number): ErrorPlace {
-  const before = sql.slice(0, offset).split("\n");
-  const index = before.length - 1;
-  return { ...(origins[index] ?? origins.at(-1)!), column: before[index]!.length + 1, index };
-}
-
-function formatError(
-  error: Error,
-  { sql, origins }: MigrationSource,
-  { file, line, column, index }: ErrorPlace,
-): string {
-  const lines = sql.split("\n");
-  const excerpt: string[] = [];
-  const width = String(line + CONTEXT_LINES).length;
-  for (let at = Math.max(0, index - CONTEXT_LINES); at <= index + CONTEXT_LINES; at++) {
-    const origin = origins[at];
-    if (origin?.file !== file || lines[at] === undefined) continue;
-    excerpt.push(`${at === index ? ">" : " "} ${String(origin.line).padStart(width)} | ${lines[at]}`);
-    if (at === index) excerpt.push(`  ${" ".repeat(width)} | ${" ".repeat(column - 1)}^`);
-  }
-  const { code, detail, where } = error as Partial<pg.DatabaseError>;
-  const hint = hintOf(error as pg.DatabaseError);
-  const notes = [
-    ...(detail ? [`Detail: ${detail}`] : []),
-    ...(hint ? [`Hint: ${hint}`] : []),
-    ...(where ? [`Where: ${where}`] : []),
-  ];
-  const reason = `${file}:${line}:${column}: ${error.message}${code ? ` (${code})` : ""}`;
-  return [reason, ...excerpt, ...notes].join("\n");
 }

@@ -26,7 +26,7 @@ const MAX_NAME_LENGTH = 60;
 export async function commitCurrent(
   history: MigrationHistory,
   message: string,
-  settings: CommitSettings,
+  settings: MigrateSettings,
   report: ReportLine = () => {},
 ): Promise<string[]> {
   if (/\p{Cc}/u.test(message) || message.length > 200)
@@ -38,7 +38,7 @@ export async function commitCurrent(
   try {
     const schemas = await makeSchemaTexts(settings, settings.histories, schemaScopeOf(history.name));
     await withKeptRows(settings.url, files, report, () =>
-      applyCommitted(settings.url, settings.rootUrl, settings.histories),
+      applyCommitted(settings.url, settings.rootUrl, settings.histories, { limits: settings.lockLimits, report }),
     );
     changed.push(...(await writeSchemaFiles(schemas)));
   } catch (error) {
@@ -51,10 +51,8 @@ export async function commitCurrent(
   return changed;
 }
 
-type CommitSettings = Required<MigrateSettings>;
-
 /** Turns the last migration of the history back into files in `current/`. */
-export async function uncommitLast(history: MigrationHistory, settings: CommitSettings): Promise<string[]> {
+export async function uncommitLast(history: MigrationHistory, settings: MigrateSettings): Promise<string[]> {
   const current = join(history.folder, "current");
   const last = (await committedMigrations(history)).at(-1);
   if (!last) throw new Error(`History "${history.name}" has no migration to take back.`);

@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { extname, join, relative, resolve } from "node:path";
 import { commandLine } from "#runtime";
+import type { LockLimits } from "./lock-limits.ts";
 
 /** The folder `db` of the clone, or of `dist` in the package. */
 const DB_FOLDER = join(import.meta.dirname, "../db");
@@ -120,9 +121,13 @@ export type MigrateSettings = {
   readonly shadowUrl: string;
   /** Connection string of a database that always exists, for creating and dropping the others. */
   readonly rootUrl: string;
-  /** Default: those of the release. */
-  readonly histories?: readonly MigrationHistory[];
+  readonly histories: readonly MigrationHistory[];
+  /** Default: none. */
+  readonly lockLimits?: LockLimits;
 };
+
+/** The histories are those of the release if they are omitted. */
+export type ReleaseMigrateSettings = Omit<MigrateSettings, "histories"> & Partial<Pick<MigrateSettings, "histories">>;
 
 /** The histories of this release, in the order in which they are applied. */
 export function releaseHistories(): MigrationHistory[] {

@@ -75,7 +75,7 @@ export const COMPARED_PARTS = [...SCHEMA_PARTS.filter((part) => part !== grants)
  * Compares a database with its migrations: creates a scratch database, applies all migrations, including what the database has applied of
  * `current/`, and compares the schemas of both.
  */
-export async function findDrift(settings: Required<MigrateSettings>): Promise<SchemaDifference[]> {
+export async function findDrift(settings: MigrateSettings): Promise<SchemaDifference[]> {
   const { url, shadowUrl, rootUrl, histories } = settings;
   return withMigrationLock(url, () =>
     withScratchDatabase(shadowUrl, rootUrl, async () => {

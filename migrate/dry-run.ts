@@ -2,6 +2,7 @@ import type pg from "pg";
 import { quotedName } from "#postgres/client";
 import { COMPARED_PARTS, CREATE_TABLE, groupByObject } from "./drift.ts";
 import { readStatementsHere, tableLines } from "./dump-schema.ts";
+import { BLOCKING_MODE_NAMES, type BlockedWork, lockModeName, strongestBlockingMode } from "./lock-modes.ts";
 import { inTrialTransaction, runStatements, runsWithoutTransaction } from "./sql-transaction.ts";
 
 /** What a script would do. */
@@ -38,7 +39,7 @@ export type SchemaChange = {
 export type TableLock = {
   readonly table: string;
   readonly mode: string;
-  readonly blocks: "writes" | "reads and writes";
+  readonly blocks: BlockedWork;
   /** As Postgres estimates. */
   readonly rows: number;
 };
@@ -142,21 +143,13 @@ function compareObjects(before: SchemaObjects, after: SchemaObjects): SchemaChan
   return changes;
 }
 
-/** The locks that others wait for, from weak to strong. */
-const BLOCKING_LOCKS: readonly (readonly [name: string, mode: string, blocks: TableLock["blocks"]])[] = [
-  ["ShareLock", "share", "writes"],
-  ["ShareRowExclusiveLock", "share row exclusive", "writes"],
-  ["ExclusiveLock", "exclusive", "writes"],
-  ["AccessExclusiveLock", "access exclusive", "reads and writes"],
-];
-
 type HeldLock = { readonly oid: number; readonly mode: string };
 
 async function readLocks(client: pg.ClientBase): Promise<readonly HeldLock[]> {
   const { rows } = await client.query<HeldLock>(
     `select relation::pg_catalog.int8::int as oid, mode from pg_catalog.pg_locks
      where pid = pg_catalog.pg_backend_pid() and locktype = 'relation' and mode = any($1)`,
-    [BLOCKING_LOCKS.map(([name]) => name)],
+    [BLOCKING_MODE_NAMES],
   );
   return rows;
 }
@@ -164,10 +157,10 @@ async function readLocks(client: pg.ClientBase): Promise<readonly HeldLock[]> {
 function strongestLocks(held: readonly HeldLock[], tables: TableStates): TableLock[] {
   return [...tables.values()].flatMap(({ object, oid, rows }) => {
     const modes = held.filter((lock) => lock.oid === oid).map(({ mode }) => mode);
-    const strongest = BLOCKING_LOCKS.findLast(([name]) => modes.includes(name));
+    const strongest = strongestBlockingMode(modes);
     if (!strongest) return [];
-    const [, mode, blocks] = strongest;
-    return [{ table: nameOf(object), mode, blocks, rows: Math.round(rows) }];
+    const { mode, blocks } = strongest;
+    return [{ table: nameOf(object), mode: lockModeName(mode), blocks, rows: Math.round(rows) }];
   });
 }
 

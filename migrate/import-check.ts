@@ -25,7 +25,7 @@ type Fault = { readonly place: string; readonly reason: string };
  * Before an imported project is applied for the first time: runs each of its statements in a scratch database, and throws one error with all
  * that fail. Those after a failed statement may fail for its sake, and are listed too.
  */
-export async function checkImport(settings: Required<MigrateSettings>): Promise<void> {
+export async function checkImport(settings: MigrateSettings): Promise<void> {
   const project = settings.histories.find(({ name }) => name === "project");
   const migrations = project ? await committedMigrations(project) : [];
   if (migrations[0]?.message !== IMPORT_MESSAGE || !(await isNew(settings))) return;
@@ -54,7 +54,7 @@ async function isNew({ url }: MigrateSettings): Promise<boolean> {
   });
 }
 
-async function canCreateDatabases({ rootUrl }: Required<MigrateSettings>): Promise<boolean> {
+async function canCreateDatabases({ rootUrl }: MigrateSettings): Promise<boolean> {
   try {
     return await withClient(rootUrl, async (client) => {
       const { rows } = await client.query<{ can: boolean }>(

@@ -5,6 +5,7 @@ export {
   displayPath,
   type MigrateSettings,
   type MigrationHistory,
+  type ReleaseMigrateSettings,
   releaseHistories,
   writeMigration,
 } from "./committed-migrations.ts";
@@ -12,6 +13,8 @@ export { findDrift, type SchemaDifference } from "./drift.ts";
 export type { RowCountRequest } from "./dry-run.ts";
 export { comments } from "./dump-schema.ts";
 export { explainEarlierBackup, findEarlierState, requireUpgradable } from "./earlier-histories.ts";
+export { lockLimitsOf } from "./lock-limits.ts";
+export { lockModeName } from "./lock-modes.ts";
 export {
   bringUpToDate,
   readUsersAccess,
@@ -21,8 +24,10 @@ export {
   withMigrationLock,
 } from "./migrate.ts";
 export { appliedMigrations, explainDivergence, readMigrationState } from "./migration-state.ts";
+export { type RehearsedStatement, rehearseMigrations } from "./rehearse.ts";
 export { makeSchemaChanges, SchemaChangeError, type SchemaChanges } from "./schema-changes.ts";
 export { recreateDatabase, withScratchDatabase } from "./scratch-database.ts";
 export { explainSingleHistory, requireUpgradableProject } from "./single-history.ts";
 export { type SqlStatement, splitStatements, toUtf16Offset } from "./split-statements.ts";
+export { VERDICTS } from "./statement-verdict.ts";
 export { type MigrationWatch, watchMigrations } from "./watch-migrations.ts";

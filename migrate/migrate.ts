@@ -5,7 +5,7 @@ import pg from "pg";
 import type { Config } from "#config";
 import { requireSupportedServer, withClient, withServiceClient } from "#postgres/client";
 import { commandLine } from "#runtime";
-import { applyCommitted, applyCurrent, findErrorOffset, MigrationError } from "./apply-migrations.ts";
+import { applyCommitted, applyCurrent } from "./apply-migrations.ts";
 import { commitCurrent, makeSchemaTexts, uncommitLast, writeSchemaFiles } from "./commit.ts";
 import {
   committedMigrations,
@@ -13,18 +13,20 @@ import {
   includesRelease,
   type MigrateSettings,
   type MigrationHistory,
+  type ReleaseMigrateSettings,
   releaseHistories,
 } from "./committed-migrations.ts";
 import { requireUpgradable } from "./earlier-histories.ts";
 import { checkImport } from "./import-check.ts";
 import type { ReportLine } from "./kept-rows.ts";
 import { explainLostObjects, findLostObjects } from "./lost-objects.ts";
+import { findErrorOffset, MigrationError } from "./migration-error.ts";
 import { explainDivergence, type MigrationState, readMigrationState } from "./migration-state.ts";
 import { recreateDatabase } from "./scratch-database.ts";
 import { explainSingleHistory, requireUpgradableProject } from "./single-history.ts";
 
 export type MigrateCommand =
-  | { readonly name: "migrate" }
+  | { readonly name: "migrate"; readonly report?: ReportLine }
   /** Applies the files in `current/` once. */
   | { readonly name: "current" }
   | {
@@ -43,7 +45,7 @@ export type MigrateCommand =
 const MIGRATION_LOCK = 7_446_309;
 
 /** Returns the files that were written. */
-export async function runMigrations(command: MigrateCommand, options: MigrateSettings): Promise<string[]> {
+export async function runMigrations(command: MigrateCommand, options: ReleaseMigrateSettings): Promise<string[]> {
   const settings = { ...options, histories: options.histories ?? releaseHistories() };
   // Throws if a committed migration was changed, before anything is done.
   await Promise.all(settings.histories.map(committedMigrations));
@@ -62,12 +64,15 @@ export async function withMigrationLock<T>(url: string, work: () => Promise<T>):
   });
 }
 
-async function runCommand(command: MigrateCommand, settings: Required<MigrateSettings>): Promise<string[]> {
+async function runCommand(command: MigrateCommand, settings: MigrateSettings): Promise<string[]> {
   switch (command.name) {
     case "migrate":
     case "reset":
       await checkImport(settings);
-      await applyCommitted(settings.url, settings.rootUrl, settings.histories);
+      await applyCommitted(settings.url, settings.rootUrl, settings.histories, {
+        limits: settings.lockLimits,
+        report: command.name === "migrate" ? command.report : undefined,
+      });
       return [];
     case "current":
       await applyCommitted(settings.url, settings.rootUrl, settings.histories);
@@ -116,7 +121,7 @@ function findHistory(histories: readonly MigrationHistory[], wanted: MigrationHi
 }
 
 type UpToDateOptions = {
-  readonly settings: Required<MigrateSettings>;
+  readonly settings: MigrateSettings;
   /** Connection string with the login role of requests. */
   readonly requestUrl: string;
   /** Whether the database is the service's own, which it migrates without being asked. */
@@ -185,7 +190,7 @@ async function requireObjects({ settings, isOwnDatabase, report }: UpToDateOptio
   if (lost.length === 0) return;
   if (!isOwnDatabase) throw new Error(explainLostObjects(lost));
   report(explainLostObjects(lost));
-  await runMigrations({ name: "migrate" }, settings);
+  await runMigrations({ name: "migrate", report }, settings);
 }
 
 async function migrateIfNeeded(
@@ -204,7 +209,7 @@ async function migrateIfNeeded(
   }
   if (isOwnDatabase) {
     report("migrating the database");
-    await runMigrations({ name: "migrate" }, settings);
+    await runMigrations({ name: "migrate", report }, settings);
     return readState(settings);
   }
   if (state.kind === "single history") {
@@ -236,7 +241,7 @@ function checkDatabase(url: string, { kind }: MigrationState): Promise<void> {
   });
 }
 
-function readState({ url, histories }: Required<MigrateSettings>): Promise<MigrationState> {
+function readState({ url, histories }: MigrateSettings): Promise<MigrationState> {
   return withServiceClient(url, (client) => readMigrationState(client, histories));
 }
 

@@ -4,7 +4,7 @@ import { withClient } from "#postgres/client";
 import type { RunnerError, RunnerJob } from "./apply-migrations.ts";
 import { HISTORY_SETTING } from "./migration-record.ts";
 
-const [{ url, rootUrl, histories }] = (await once(process, "message")) as [RunnerJob];
+const [{ url, rootUrl, applicationName, histories }] = (await once(process, "message")) as [RunnerJob];
 
 // The parent process has ended.
 process.once("disconnect", () => process.exit(1));
@@ -25,14 +25,19 @@ async function setDefaultPrivileges(history: string): Promise<void> {
   });
 }
 
-for (const { name, folder, searchPath } of histories) {
+for (const { name, folder, searchPath, lockTimeoutMs } of histories) {
   try {
     await setDefaultPrivileges(name);
     await migrate({
       connectionString: url,
       rootConnectionString: rootUrl,
       migrationsFolder: folder,
-      pgSettings: { [HISTORY_SETTING]: name, search_path: searchPath },
+      pgSettings: {
+        [HISTORY_SETTING]: name,
+        search_path: searchPath,
+        application_name: applicationName,
+        lock_timeout: String(lockTimeoutMs),
+      },
     });
   } catch (error) {
     const { message, ...fields } = error as Error & Record<string, unknown>;

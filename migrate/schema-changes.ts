@@ -1,9 +1,10 @@
 import { join } from "node:path";
 import { withClient } from "#postgres/client";
 import { ApiError, commandLine } from "#runtime";
-import { MigrationError, readCurrentFiles } from "./apply-migrations.ts";
+import { readCurrentFiles } from "./apply-migrations.ts";
 import { committedMigrations, displayPath, listFiles, type MigrateSettings } from "./committed-migrations.ts";
 import { type DryRun, dryRun, type RowCountRequest } from "./dry-run.ts";
+import { MigrationError } from "./migration-error.ts";
 import { appliedMigrations } from "./migration-state.ts";
 import { runSql, SqlScriptError } from "./sql-transaction.ts";
 import type { MigrationWatch } from "./watch-migrations.ts";
@@ -40,7 +41,7 @@ export type SchemaChanges = {
 };
 
 type SchemaChangeOptions = {
-  readonly settings: Required<MigrateSettings>;
+  readonly settings: MigrateSettings;
   /** Null unless the files in `current/` are applied on every save. */
   readonly watch: () => MigrationWatch | null;
   /** Whether the SQL of administrators is run at all. */
@@ -93,7 +94,7 @@ type Migrations = {
   readonly isMigrated: boolean;
 };
 
-async function readMigrations({ url, histories }: Required<MigrateSettings>): Promise<Migrations> {
+async function readMigrations({ url, histories }: MigrateSettings): Promise<Migrations> {
   const project = histories.at(-1)!;
   const current = join(project.folder, "current");
   const names = await committedMigrations(project).then((all) => all.map(({ name }) => name), rethrowAsConflict);

@@ -1,9 +1,10 @@
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { applyCommitted, applyCurrent, MigrationError, readCurrentFiles } from "./apply-migrations.ts";
+import { applyCommitted, applyCurrent, readCurrentFiles } from "./apply-migrations.ts";
 import { slugOf } from "./commit.ts";
 import { displayPath, listFiles, type MigrateSettings, type MigrationHistory } from "./committed-migrations.ts";
 import type { ReportLine } from "./kept-rows.ts";
+import { MigrationError } from "./migration-error.ts";
 import { requireStatement, SqlScriptError } from "./sql-transaction.ts";
 
 /** Files are polled, because file watchers miss changes in containers and on network drives. */
@@ -23,7 +24,7 @@ export type MigrationWatch = {
 };
 
 /** Applies the files in `current/` whenever they change, until stopped. */
-export function watchMigrations(settings: Required<MigrateSettings>, report: ReportLine): MigrationWatch {
+export function watchMigrations(settings: MigrateSettings, report: ReportLine): MigrationWatch {
   const current = new WatchedFiles(settings, report);
   const begun = Promise.withResolvers<void>();
   const stopped = Promise.withResolvers<void>();
@@ -55,13 +56,13 @@ export function watchMigrations(settings: Required<MigrateSettings>, report: Rep
 
 /** The files in `current/`. One thing is done at a time, so that no file is applied that is about to be removed. */
 class WatchedFiles {
-  readonly #settings: Required<MigrateSettings>;
+  readonly #settings: MigrateSettings;
   readonly #report: ReportLine;
   #last: Promise<unknown> = Promise.resolve();
   #seen = "";
   #isUpToDate = false;
 
-  constructor(settings: Required<MigrateSettings>, report: ReportLine) {
+  constructor(settings: MigrateSettings, report: ReportLine) {
     this.#settings = settings;
     this.#report = report;
   }

@@ -75,7 +75,7 @@ try {
 }
 
 /** As long as the service runs. The first requests find what the files describe. */
-async function applyCurrentMigrations(settings: Required<MigrateSettings>): Promise<void> {
+async function applyCurrentMigrations(settings: MigrateSettings): Promise<void> {
   migrationWatch = watchMigrations(settings, print);
   await migrationWatch.begun;
 }

@@ -26,12 +26,19 @@ async function* attributeLines(source: pg.ClientBase): AsyncGenerator<ArchiveLin
   }
 }
 
-/** Creates the objects of a database in an empty one on the same server, without rows or with them. Blocks nobody who reads or writes rows. */
-export async function copySchema(sourceUrl: string, targetUrl: string, { withRows = false } = {}): Promise<void> {
-  await withClient(sourceUrl, (source) =>
-    withClient(targetUrl, async (target) => {
+/**
+ * Creates the objects of a database in an empty one on the same server, without rows or with them. Blocks nobody who reads or writes rows.
+ * Returns what the login was not permitted to create.
+ */
+export async function copySchema(
+  sourceUrl: string,
+  targetUrl: string,
+  { withRows = false } = {},
+): Promise<readonly string[]> {
+  return withClient(sourceUrl, (source) =>
+    withClient(targetUrl, (target) => {
       const onlyRowsOf = ({ table }: ContentTable) => DEFINING_TABLES.test(table);
-      await restoreLines(target, archiveLines(source, withRows ? {} : { onlyRowsOf }));
+      return restoreLines(target, archiveLines(source, withRows ? {} : { onlyRowsOf }));
     }),
   );
 }

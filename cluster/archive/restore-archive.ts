@@ -6,6 +6,7 @@ import {
   findEarlierState,
   type MigrateSettings,
   type MigrationHistory,
+  type ReleaseMigrateSettings,
   releaseHistories,
   runMigrations,
   withMigrationLock,
@@ -53,7 +54,7 @@ export type RestoreResult = ArchiveSummary & {
  */
 export async function restoreArchive(
   file: string,
-  input: MigrateSettings,
+  input: ReleaseMigrateSettings,
   { store }: RestoreOptions = {},
 ): Promise<RestoreResult> {
   const settings = { ...input, histories: input.histories ?? releaseHistories() };
@@ -64,11 +65,7 @@ export async function restoreArchive(
 }
 
 /** The same without later migrations. */
-async function restoreAsArchived(
-  file: string,
-  settings: Required<MigrateSettings>,
-  store?: FileStore,
-): Promise<RestoreResult> {
+async function restoreAsArchived(file: string, settings: MigrateSettings, store?: FileStore): Promise<RestoreResult> {
   const archive = await inspectArchive(file);
   await withServiceClient(settings.url, refuseUnlessEmpty);
   await requireKnownMigrations(archive.header, settings.histories);
@@ -272,7 +269,7 @@ function fail({ object }: ArchivedStatement, error: Error): never {
  * Restores a backup into the empty database, makes a backup of the result, and compares both line by line. Throws if they differ. Only
  * rows are compared if the backup is from another major version, which formats definitions differently.
  */
-export async function checkArchive(file: string, settings: Required<MigrateSettings>): Promise<RestoreResult> {
+export async function checkArchive(file: string, settings: MigrateSettings): Promise<RestoreResult> {
   const result = await restoreAsArchived(file, settings);
   await withClient(settings.url, async (client) => {
     const restored = archiveLines(client);
@@ -372,7 +369,7 @@ function excerpt(line: string | undefined): string {
 }
 
 /** Restores a backup into the server's scratch database, compares both, and drops the database. Throws if they differ. */
-export function checkInScratch(file: string, settings: Required<MigrateSettings>): Promise<RestoreResult> {
+export function checkInScratch(file: string, settings: MigrateSettings): Promise<RestoreResult> {
   const { shadowUrl, rootUrl } = settings;
   return withScratchDatabase(shadowUrl, rootUrl, () => checkArchive(file, { ...settings, url: shadowUrl }));
 }

@@ -92,8 +92,10 @@ function compareFormats(place: SchemaPlace, { format: was }: JsonObject, { forma
 }
 
 function compareEnums(place: SchemaPlace, { enum: was }: JsonObject, { enum: now }: JsonObject): SurfaceChange[] {
-  if (!Array.isArray(was) || !Array.isArray(now)) return [];
   const isSent = place.direction === "request";
+  if (!Array.isArray(was) && !Array.isArray(now)) return [];
+  if (!Array.isArray(was)) return [change(place, isSent ? "breaking" : "compatible", "only listed values are there")];
+  if (!Array.isArray(now)) return [change(place, isSent ? "compatible" : "dangerous", "any value can be there")];
   return [
     ...was
       .filter((value) => !now.includes(value))

@@ -8,7 +8,8 @@ type BranchAction = (postgres: PostgresUrls, name: string, options: { readonly s
 const ACTIONS: Readonly<Record<string, BranchAction>> = {
   async create(postgres, name, options) {
     const begun = performance.now();
-    const copy = await createBranch(postgres, name, options);
+    const { copy, warnings } = await createBranch(postgres, name, options);
+    for (const warning of warnings) console.error(`warning: ${warning}`);
     const seconds = ((performance.now() - begun) / 1000).toFixed(1);
     console.log(
       `Created the branch ${name} (${copy}) in ${seconds} s. Use it: ${commandLine("start", `--branch ${name}`)}`,

@@ -1,10 +1,9 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { loadCatalog } from "#catalog";
 import { loginRoleOf, type PostgresUrls } from "#cluster";
-import { copySchema } from "#cluster/archive";
 import { type Config, withDatabaseSettings } from "#config";
 import { pruneToPrivileges } from "#graphql";
-import { runMigrations, withScratchDatabase } from "#migrate";
+import { runMigrations } from "#migrate";
 import {
   CHANGE_LEVELS,
   CONTRACT_FORMAT,
@@ -19,6 +18,7 @@ import { makeVersionReader } from "#rest-gateway/resource";
 import { tryReadDatabaseSettings } from "./command-context.ts";
 import { type DiffOptions, EXIT_CHANGED } from "./diff-options.ts";
 import { buildGraphQL } from "./explain-query.ts";
+import { withSchemaCopy } from "./schema-copy.ts";
 
 /** Compares the interfaces of the database, or of a snapshot, with those after the pending migrations. Returns the exit code. */
 export async function diffInterfaces(
@@ -44,15 +44,10 @@ export async function diffInterfaces(
 }
 
 /** Runs the work on a copy of the schema to which the pending migrations and the files of `current/` are applied. */
-async function withMigratedCopy<T>(
-  { directUrl, migrate }: PostgresUrls,
-  work: (url: string) => Promise<T>,
-): Promise<T> {
-  const { shadowUrl, rootUrl } = migrate;
-  return withScratchDatabase(shadowUrl, rootUrl, async () => {
-    await copySchema(directUrl, shadowUrl);
-    await runMigrations({ name: "current" }, { ...migrate, url: shadowUrl });
-    return work(shadowUrl);
+function withMigratedCopy<T>(postgres: PostgresUrls, work: (url: string) => Promise<T>): Promise<T> {
+  return withSchemaCopy(postgres, { withRows: false }, async (settings) => {
+    await runMigrations({ name: "current" }, settings);
+    return work(settings.url);
   });
 }
 

@@ -17,6 +17,7 @@ import { withClient } from "#postgres/client";
 import { commandLine } from "#runtime";
 import { findAction, runCommand, UsageError } from "./command.ts";
 import { DIFF_OPTIONS, type DiffOptions, EXIT_CHANGED, parseDiffOptions } from "./diff-options.ts";
+import { EXIT_HOLDS, parseRehearseOptions, REHEARSE_OPTIONS, type RehearseOptions } from "./rehearse-options.ts";
 
 /** The package contains built files, and migrations that the next release replaces. */
 const isClone = extname(import.meta.filename) === ".ts";
@@ -26,6 +27,7 @@ type MigrateOptions = {
   readonly message: string;
   readonly history: MigrationHistory["name"];
   readonly diff: DiffOptions;
+  readonly rehearsal: RehearseOptions;
 };
 type MigrateAction = (postgres: PostgresUrls, options: MigrateOptions) => Promise<void>;
 
@@ -37,7 +39,7 @@ const ACTIONS: Readonly<Record<string, MigrateAction>> = {
   async migrate(postgres) {
     // Fails with advice if the login role may not read the record of migrations.
     await withClient(postgres.directUrl, (client) => readMigrationState(client, postgres.migrate.histories));
-    await runMigrations({ name: "migrate" }, postgres.migrate);
+    await runMigrations({ name: "migrate", report: console.error }, postgres.migrate);
     await printStatus(postgres);
   },
   async status(postgres) {
@@ -71,6 +73,10 @@ const ACTIONS: Readonly<Record<string, MigrateAction>> = {
     // Imported here, because it loads all interfaces.
     const { diffInterfaces } = await import("./migrate-diff.ts");
     process.exitCode = await diffInterfaces(postgres, config, diff);
+  },
+  async rehearse(postgres, { rehearsal }) {
+    const { rehearse } = await import("./migrate-rehearse.ts");
+    process.exitCode = await rehearse(postgres, rehearsal);
   },
 };
 
@@ -154,6 +160,17 @@ function parseHistory(historyOption: unknown): MigrationHistory["name"] {
   return historyOption as MigrationHistory["name"];
 }
 
+/** The options that only these actions have. */
+const ACTION_OPTIONS: Readonly<Record<string, object>> = { diff: DIFF_OPTIONS, rehearse: REHEARSE_OPTIONS };
+
+function refuseOptions(action: string, options: Readonly<Record<string, unknown>>): void {
+  const allowed = ACTION_OPTIONS[action] ?? {};
+  const refused = Object.keys({ ...DIFF_OPTIONS, ...REHEARSE_OPTIONS }).find(
+    (option) => options[option] !== undefined && !(option in allowed),
+  );
+  if (refused !== undefined) throw new UsageError(`--${refused} cannot be combined with "${action}".`);
+}
+
 await runCommand({
   usage: `${commandLine("migrate")}
   Applies the committed migrations: those of the release, then the project's.
@@ -176,6 +193,10 @@ ${commandLine("migrate", "diff [--fail-on LEVEL] [--against FILE] [--json]")}
   --json      print JSON in place of Markdown
 ${commandLine("migrate", "diff --save FILE")}
   Writes a snapshot of the interfaces of the database as it is.
+${commandLine("migrate", "rehearse [--schema-only] [--json | --markdown]")}
+  Applies the pending migrations to a copy of the database, and prints the locks of each statement, the rows that it reads and
+  writes, whom it would hold up, and a safe form. Exits with ${EXIT_HOLDS} if it would hold up others for long.
+  --schema-only   copy no rows: numbers of rows are estimates
 ${commandLine("migrate", "--watch-only")}
   Applies no migration: only creates an event trigger that reports schema changes, in a database that is served as it is.
   --history   project (default; the folder MIGRATIONS_DIR), content or platform (both part of the release)
@@ -187,6 +208,7 @@ Example:
     history: { type: "string" },
     "watch-only": { type: "boolean" },
     ...DIFF_OPTIONS,
+    ...REHEARSE_OPTIONS,
   },
   async run(config, positionals, { erase, history: historyOption, "watch-only": isWatchOnly, ...others }) {
     const [action = "migrate", ...args] = positionals;
@@ -198,20 +220,20 @@ Example:
     if (historyOption !== undefined && action !== "commit" && action !== "uncommit") {
       throw new UsageError("--history is only allowed with commit and uncommit.");
     }
-    const diff = parseDiffOptions(others);
-    if (action !== "diff" && Object.keys(DIFF_OPTIONS).some((option) => others[option] !== undefined))
-      throw new UsageError("--save, --against, --fail-on and --json are only allowed with diff.");
+    refuseOptions(action, others);
+    const diff = parseDiffOptions(action === "diff" ? others : {});
+    const rehearsal = parseRehearseOptions(action === "rehearse" ? others : {});
     if (action === "reset") {
       if (!erase) throw new UsageError("reset drops the database with all its data; confirm it with --erase.");
       if (isEmbedded(config) && (await joinPostgres(config))) {
         throw new Error("The service is running on this database. Stop it before you reset it.");
       }
     }
-    const mayCreate = (action === "migrate" && !isWatchOnly) || action === "diff";
+    const mayCreate = !isWatchOnly && ["migrate", "diff", "rehearse"].includes(action);
     const postgres = await reachPostgres(config, (step) => console.error(step), { mayCreate });
     try {
       if (isWatchOnly) await createTrigger(postgres, config);
-      else await act(postgres, { config, message: args.join(" "), history, diff });
+      else await act(postgres, { config, message: args.join(" "), history, diff, rehearsal });
     } finally {
       await postgres.close();
     }

@@ -75,7 +75,7 @@ async function withNewCluster<T>(config: Config, work: (postgres: PostgresUrls) 
 
 async function migrateAndWork<T>(
   { requestUrl }: PostgresUrls,
-  settings: Required<MigrateSettings>,
+  settings: MigrateSettings,
   work: (database: TestedDatabase) => Promise<T>,
 ): Promise<T> {
   await runMigrations({ name: "current" }, settings);

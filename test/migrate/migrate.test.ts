@@ -30,7 +30,7 @@ afterEach(async () => {
   await rm(folder, { recursive: true });
 });
 
-function settings(): Required<MigrateSettings> {
+function settings(): MigrateSettings {
   const shadow = `${database.name}_shadow`;
   return {
     url: database.ownerUrl,

@@ -14,7 +14,7 @@ import { cloneDatabase, urlOf } from "../database.ts";
 
 /** An empty database, a copy of the release's migrations and a project without any. */
 export type OwnHistories = AsyncDisposable & {
-  readonly settings: Required<MigrateSettings>;
+  readonly settings: MigrateSettings;
   readonly requestUrl: string;
   history(name: MigrationHistory["name"]): MigrationHistory;
   /** Adds a committed migration, as a release or a colleague brings it. */
@@ -41,7 +41,12 @@ export async function ownHistories(
   const rootUrl = urlOf("postgres", "postgres");
   const history = (wanted: MigrationHistory["name"]) => histories.find(({ name }) => name === wanted)!;
   return {
-    settings: { url: database.ownerUrl, shadowUrl: urlOf("postgres", shadow), rootUrl, histories },
+    settings: {
+      url: database.ownerUrl,
+      shadowUrl: urlOf("postgres", shadow),
+      rootUrl,
+      histories,
+    },
     requestUrl: database.url,
     history,
     async add(name, message, sql) {

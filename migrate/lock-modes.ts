@@ -1,0 +1,26 @@
+/** Whom a lock on a table makes wait. */
+export type BlockedWork = "writes" | "reads and writes";
+
+/** The modes of locks on tables that others wait for, from weak to strong. */
+const BLOCKING_MODES: readonly (readonly [mode: string, blocks: BlockedWork])[] = [
+  ["ShareLock", "writes"],
+  ["ShareRowExclusiveLock", "writes"],
+  ["ExclusiveLock", "writes"],
+  ["AccessExclusiveLock", "reads and writes"],
+];
+
+export const BLOCKING_MODE_NAMES = BLOCKING_MODES.map(([mode]) => mode);
+
+/** The strongest mode that others wait for; null if there is none. */
+export function strongestBlockingMode(modes: readonly string[]): { mode: string; blocks: BlockedWork } | null {
+  const strongest = BLOCKING_MODES.findLast(([mode]) => modes.includes(mode));
+  return strongest ? { mode: strongest[0], blocks: strongest[1] } : null;
+}
+
+/** As the manual of Postgres writes it: `access exclusive` for `AccessExclusiveLock`. */
+export function lockModeName(mode: string): string {
+  return mode
+    .replace(/Lock$/, "")
+    .replaceAll(/(?<=[a-z])(?=[A-Z])/g, " ")
+    .toLowerCase();
+}

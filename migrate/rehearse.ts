@@ -1,0 +1,133 @@
+import type pg from "pg";
+import { withClient, withServiceClient } from "#postgres/client";
+import {
+  fillPlaceholders,
+  NO_TRANSACTION,
+  onPathOf,
+  pendingMigrations,
+  readCurrentFiles,
+  readCurrentState,
+  readSource,
+} from "./apply-migrations.ts";
+import { displayPath, type MigrateSettings, type MigrationHistory } from "./committed-migrations.ts";
+import {
+  compareStates,
+  measureStatement,
+  prepareMeasuring,
+  type RowEstimates,
+  readRelations,
+  readRowEstimates,
+  type StatementMeasures,
+} from "./measure-statement.ts";
+import { MigrationError, type MigrationSource } from "./migration-error.ts";
+import { createRecord, explainDivergence, readMigrationState } from "./migration-state.ts";
+import { splitStatements, toUtf16Offset } from "./split-statements.ts";
+import { judgeStatement, judgeWithoutTransaction, type StatementVerdict } from "./statement-verdict.ts";
+
+export type RehearsedStatement = StatementMeasures &
+  StatementVerdict & { readonly file: string; readonly line: number; readonly sql: string };
+
+type PendingMigration = MigrationSource & {
+  readonly history: MigrationHistory["name"];
+  readonly transaction: boolean;
+};
+
+/** Applies what is pending to a copy of the database, statement by statement. The settings are those of the copy. */
+export async function rehearseMigrations(
+  settings: MigrateSettings,
+  originalUrl: string,
+): Promise<RehearsedStatement[]> {
+  const estimates = await withServiceClient(originalUrl, readRowEstimates);
+  const pending = await withClient(settings.url, (client) => listPending(client, settings));
+  const rehearsed: RehearsedStatement[] = [];
+  for (const migration of pending)
+    rehearsed.push(...(await withClient(settings.url, (client) => rehearseOne(client, migration, estimates))));
+  return rehearsed;
+}
+
+async function listPending(client: pg.ClientBase, settings: MigrateSettings): Promise<PendingMigration[]> {
+  const { histories } = settings;
+  const state = await readMigrationState(client, histories);
+  if (state.kind === "diverged") throw new Error(explainDivergence(state));
+  if (state.kind === "earlier" || state.kind === "single history")
+    throw new Error("The database was made by an earlier version, whose upgrade cannot be rehearsed.");
+  await createRecord(client);
+  const committed = await Promise.all(
+    (await pendingMigrations(client, histories)).map(async (migration) => {
+      const source = await readSource(migration);
+      const transaction = !NO_TRANSACTION.test(source.sql.split("\n", 1)[0]!);
+      return { ...source, history: migration.history, transaction };
+    }),
+  );
+  const { pending } = await readCurrentState(settings);
+  const current = (await readCurrentFiles(histories)).filter(({ file }) => pending.includes(displayPath(file)));
+  return [...committed, ...current];
+}
+
+async function rehearseOne(
+  client: pg.ClientBase,
+  migration: PendingMigration,
+  estimates: RowEstimates,
+): Promise<RehearsedStatement[]> {
+  const sql = await fillPlaceholders(client, migration.sql);
+  const source = { sql, origins: migration.origins };
+  await prepareMeasuring(client);
+  return onPathOf({ name: migration.history }, client, async () => {
+    const run = migration.transaction ? rehearseInTransaction : rehearseWithout;
+    const rehearsed: RehearsedStatement[] = [];
+    await run(client, source, estimates, (statement) => rehearsed.push(statement));
+    return rehearsed;
+  });
+}
+
+type AddStatement = (statement: RehearsedStatement) => void;
+
+async function rehearseInTransaction(
+  client: pg.ClientBase,
+  source: MigrationSource,
+  estimates: RowEstimates,
+  add: AddStatement,
+): Promise<void> {
+  await client.query("begin");
+  try {
+    const begun = await readRelations(client);
+    let before = begun;
+    for (const { start, sql } of splitStatements(source.sql)) {
+      const { measures, after } = await measureStatement(client, sql, { begun, before }, estimates).catch((error) =>
+        rethrowAt(error, source, start, sql),
+      );
+      add({ ...placeOf(source, start), sql, ...measures, ...judgeStatement(sql, measures) });
+      before = after;
+    }
+    await client.query("commit");
+  } catch (error) {
+    await client.query("rollback");
+    throw error;
+  }
+}
+
+async function rehearseWithout(
+  client: pg.ClientBase,
+  source: MigrationSource,
+  estimates: RowEstimates,
+  add: AddStatement,
+): Promise<void> {
+  const [{ start, sql }] = splitStatements(source.sql) as [{ start: number; sql: string }];
+  const before = await readRelations(client);
+  const begun = performance.now();
+  await client.query(sql).catch((error) => rethrowAt(error, source, start, sql));
+  const milliseconds = Math.round(performance.now() - begun);
+  const after = await readRelations(client);
+  const { rewritten } = compareStates({ begun: before, before, after }, estimates);
+  const measures = { locks: [], rewritten, scanned: [], inserted: 0, changed: 0, walBytes: 0, milliseconds };
+  add({ ...placeOf(source, start), sql, ...measures, ...judgeWithoutTransaction(sql) });
+}
+
+function placeOf({ sql, origins }: MigrationSource, start: number): { file: string; line: number } {
+  return origins[sql.slice(0, start).split("\n").length - 1]!;
+}
+
+function rethrowAt(error: pg.DatabaseError, source: MigrationSource, start: number, sql: string): never {
+  const position = Number(error.position ?? 0);
+  throw new MigrationError(error, source, start + (position > 0 ? toUtf16Offset(sql, position) : 0));
+}

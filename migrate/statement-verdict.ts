@@ -1,0 +1,110 @@
+import type { StatementMeasures } from "./measure-statement.ts";
+
+/** Whom a statement would hold up. `brief`: for a moment, because it reads no rows while it has its locks. */
+export const VERDICTS = ["safe", "brief", "holds writes", "holds reads", "rewrites"] as const;
+
+type Verdict = (typeof VERDICTS)[number];
+
+export type StatementVerdict = {
+  readonly verdict: Verdict;
+  /** What to write instead; null if nothing is better. */
+  readonly safeForm: string | null;
+};
+
+/** From this number of rows on, work under a lock takes noticeable time. */
+const MANY_ROWS = 10_000;
+const SLOW_MS = 1000;
+
+/** `truncate` makes new files, as what rewrites a table does, and reads no rows. */
+export function judgeStatement(sql: string, measures: StatementMeasures): StatementVerdict {
+  const verdict = /^truncate\b/i.test(sql) ? "brief" : chooseVerdict(measures);
+  if (verdict === "safe" || verdict === "brief") return { verdict, safeForm: null };
+  const isLate = measures.locks.length > 0 && measures.locks.every(({ isEarlier }) => isEarlier);
+  return { verdict, safeForm: isLate ? SEPARATE : (findSafeForm(sql) ?? SHORTER) };
+}
+
+function chooseVerdict({ locks, rewritten, scanned, inserted, changed, milliseconds }: StatementMeasures): Verdict {
+  if (locks.length === 0) return changed >= MANY_ROWS ? "holds writes" : "safe";
+  const isLarge = ({ rows }: { rows: number }) => rows >= MANY_ROWS;
+  const worksLong =
+    [...rewritten, ...scanned].some(isLarge) || inserted + changed >= MANY_ROWS || milliseconds >= SLOW_MS;
+  if (!worksLong) return "brief";
+  const holdsReads = locks.some(({ blocks }) => blocks === "reads and writes");
+  if (holdsReads && rewritten.some(isLarge)) return "rewrites";
+  return holdsReads ? "holds reads" : "holds writes";
+}
+
+/** Of a statement that runs without a transaction, whose locks are gone when it ends. */
+export function judgeWithoutTransaction(sql: string): StatementVerdict {
+  const text = withoutStrings(sql);
+  if (/\bdetach\b.*\bconcurrently\b/is.test(text)) return { verdict: "brief", safeForm: null };
+  if (/\bconcurrently\b/i.test(text) || /^(analyze|vacuum(?!.*\bfull\b))/is.test(text))
+    return { verdict: "safe", safeForm: null };
+  const verdict = /^(vacuum|cluster)\b/i.test(text) ? "rewrites" : "holds reads";
+  return { verdict, safeForm: findSafeForm(sql) ?? SHORTER };
+}
+
+const SEPARATE =
+  "An earlier statement of this migration holds the locks until the end. Put this one into a migration of its own.";
+const SHORTER = "Change fewer rows at a time, each time in a migration of its own.";
+const BATCHES = "Change the rows in batches of some thousands, by key, each committed before the next.";
+const NOT_VALID =
+  'Add it as "not valid", and run "alter table … validate constraint" in a later migration, which holds nobody.';
+const USING_INDEX =
+  'Run "create unique index concurrently" in a migration of its own, then "alter table … add constraint … unique (or primary key) using index …".';
+
+/** By the text of the statement, the most specific first. */
+const SAFE_FORMS: readonly (readonly [pattern: RegExp, form: string])[] = [
+  [/^reindex\b/i, 'Run "reindex … concurrently", alone in a file with "--! no-transaction".'],
+  [
+    /^refresh\s+materialized\b/i,
+    'Run "refresh materialized view concurrently", which needs a unique index on the view.',
+  ],
+  [
+    /^(vacuum|cluster)\b/i,
+    'Run "vacuum" without "full", alone in a file with "--! no-transaction"; "reindex … concurrently" makes indexes smaller.',
+  ],
+  [
+    /^create\s+(unique\s+)?index\b/i,
+    'Run "create index concurrently if not exists", alone in a file with "--! no-transaction".',
+  ],
+  [/^drop\s+index\b/i, 'Run "drop index concurrently", alone in a file with "--! no-transaction".'],
+  [/^(update|delete|merge|with)\b/i, BATCHES],
+  [
+    /\battach\s+partition\b/i,
+    'Add a check constraint with the bounds of the partition to its table before ("not valid", then "validate"); rows are not read then.',
+  ],
+  [/\bpartition\s+of\b/i, "Add a check constraint to the default partition before that excludes the new bounds."],
+  [/\b(unique|primary\s+key|exclude)\b(?!.*\busing\s+index\b)/is, USING_INDEX],
+  [/\b(references|foreign\s+key)\b/i, NOT_VALID],
+  [
+    /\bset\s+not\s+null\b/i,
+    'Add "check (… is not null) not valid", run "validate constraint" in a later migration, then "set not null", which reads no rows then, and drop the check.',
+  ],
+  [
+    /\balter\s+(column\s+)?\S+\s+(set\s+data\s+)?type\b/i,
+    "Add a new column, keep both the same by a trigger, copy the values in batches, then rename and drop the old one.",
+  ],
+  [
+    /\badd\b.*\b(generated|identity|serial|bigserial|smallserial)\b/is,
+    "Add a plain column, fill it by a trigger and in batches, then set its default or identity.",
+  ],
+  [
+    /\badd\s+(column\b|(?!constraint\b|check\b)\S+\s).*\bdefault\b/is,
+    "Three steps: add the column without a default, set the default, and fill the old rows in batches.",
+  ],
+  [/\bcheck\b|\badd\s+constraint\b/i, NOT_VALID],
+  [
+    /\bset\s+((un)?logged|tablespace|access\s+method)\b/i,
+    "Create a new table, copy the rows in batches, and rename it.",
+  ],
+];
+
+function findSafeForm(sql: string): string | null {
+  const text = withoutStrings(sql);
+  return SAFE_FORMS.find(([pattern]) => pattern.test(text))?.[1] ?? null;
+}
+
+function withoutStrings(sql: string): string {
+  return sql.replaceAll(/--[^\n]*|'(?:[^']|'')*'/g, " ").trim();
+}

@@ -1,0 +1,119 @@
+import pg from "pg";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { strongestBlockingMode } from "../../migrate/lock-modes.ts";
+import {
+  measureStatement,
+  prepareMeasuring,
+  type RelationStates,
+  type RowEstimates,
+  readRelations,
+  readRowEstimates,
+} from "../../migrate/measure-statement.ts";
+import { judgeStatement, judgeWithoutTransaction, type StatementVerdict } from "../../migrate/statement-verdict.ts";
+import { cloneDatabase, type TestDatabase } from "../database.ts";
+import { CORPUS, CORPUS_SCHEMA, SAFE_FORMS } from "./lock-corpus.ts";
+
+let database: TestDatabase;
+let client: pg.Client;
+let observer: pg.Client;
+let estimates: RowEstimates;
+let begun: RelationStates;
+let pid: number;
+beforeAll(async () => {
+  database = await cloneDatabase("empty");
+  client = new pg.Client({ connectionString: database.ownerUrl });
+  observer = new pg.Client({ connectionString: database.ownerUrl });
+  await Promise.all([client.connect(), observer.connect()]);
+  await client.query(CORPUS_SCHEMA);
+  await prepareMeasuring(client);
+  estimates = await readRowEstimates(client);
+  begun = await readRelations(client);
+  pid = (await client.query("select pg_backend_pid() as pid")).rows[0].pid;
+});
+afterAll(async () => {
+  await Promise.all([client.end(), observer.end()]);
+  await database.drop();
+});
+
+async function judge(statement: string): Promise<StatementVerdict> {
+  const before = await readRelations(client);
+  const { measures } = await measureStatement(client, statement, { begun: before, before }, estimates);
+  return judgeStatement(statement, measures);
+}
+
+/** The strongest lock on a relation that was there before, as another session sees it. */
+async function observeLock(): Promise<string> {
+  const { rows } = await observer.query(
+    "select mode from pg_locks where pid = $1 and locktype = 'relation' and granted and relation = any ($2)",
+    [pid, [...begun.keys()]],
+  );
+  return strongestBlockingMode(rows.map(({ mode }) => mode))?.mode ?? "none";
+}
+
+/** Statements with the lock and the verdict that were not expected. */
+async function rehearseCorpus() {
+  const differences: string[] = [];
+  for (const [expectedLock, expectedVerdict, statements] of CORPUS) {
+    for (const statement of statements) {
+      await client.query("begin");
+      try {
+        const { verdict, safeForm } = await judge(statement);
+        const lock = await observeLock();
+        const needsForm = verdict !== "safe" && verdict !== "brief";
+        if (lock !== expectedLock || verdict !== expectedVerdict || needsForm !== (safeForm !== null))
+          differences.push(`${statement}: ${lock}, ${verdict}, ${safeForm}`);
+      } catch (error) {
+        differences.push(`${statement}: ${(error as Error).message}`);
+      }
+      await client.query("rollback");
+    }
+  }
+  return differences;
+}
+
+test("the corpus has statements of all classes of locks", () => {
+  const statements = CORPUS.flatMap(([, , all]) => all);
+  expect(new Set(statements).size).toBe(statements.length);
+  expect(statements.length).toBeGreaterThanOrEqual(190);
+});
+
+test("each statement of the corpus has the verdict of the locks that another session sees", async () => {
+  expect(await rehearseCorpus()).toEqual([]);
+});
+
+test("a statement that reads rows while an earlier one of its transaction holds a table, holds reads", async () => {
+  await client.query("begin");
+  const before = await readRelations(client);
+  const first = await measureStatement(
+    client,
+    "alter table tiny add column e int",
+    { begun: before, before },
+    estimates,
+  );
+  expect(judgeStatement("alter table tiny add column e int", first.measures).verdict).toBe("brief");
+  const sql = "select count(*) from big";
+  const second = await measureStatement(client, sql, { begun: before, before: first.after }, estimates);
+  expect(second.measures.locks).toEqual([
+    { relation: "public.tiny", mode: "AccessExclusiveLock", blocks: "reads and writes", isEarlier: true },
+  ]);
+  expect(judgeStatement(sql, second.measures)).toMatchObject({
+    verdict: "holds reads",
+    safeForm: expect.stringContaining("a migration of its own"),
+  });
+  await client.query("rollback");
+});
+
+describe("safe forms", () => {
+  test.each(SAFE_FORMS)("the safe form of %s is accepted", async (_, steps) => {
+    for (const step of steps) {
+      if (step.startsWith("!")) {
+        await client.query(step.slice(1));
+        expect(judgeWithoutTransaction(step.slice(1)).verdict).toBe("safe");
+        continue;
+      }
+      await client.query("begin");
+      expect(`${step}: ${(await judge(step)).verdict}`).toMatch(/: (safe|brief)$/);
+      await client.query("commit");
+    }
+  });
+});

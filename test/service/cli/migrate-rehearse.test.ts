@@ -1,0 +1,72 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { runMigrations } from "../../../migrate/migrate.ts";
+import { type OwnHistories, ownHistories } from "../../migrate/own-histories.ts";
+import { runCommand } from "./run-command.ts";
+
+let own: OwnHistories;
+beforeAll(async () => {
+  own = await ownHistories(["platform"]);
+  await own.add(
+    "project",
+    "notes",
+    "create table public.notes (id int primary key, text text); insert into public.notes select i, 'n' from generate_series(1, 10000) i",
+  );
+  await runMigrations({ name: "migrate" }, own.settings);
+});
+afterAll(() => own[Symbol.asyncDispose]());
+
+function rehearse(...words: string[]) {
+  const { url, shadowUrl, rootUrl } = own.settings;
+  const settings = {
+    BASE_SCHEMA: "platform",
+    MIGRATIONS_DIR: own.history("project").folder,
+    SHADOW_DATABASE_URL: shadowUrl,
+    ROOT_DATABASE_URL: rootUrl,
+  };
+  return runCommand("migrate", ["rehearse", ...words], { url: own.requestUrl, ownerUrl: url }, settings);
+}
+
+test("says whom each pending statement would hold up, and leaves the database as it is", async () => {
+  expect(await rehearse("--schema-only")).toMatchObject({ stdout: "No migrations are pending.\n", code: 0 });
+
+  await own.add("project", "likes", "alter table public.notes add column likes int");
+  const brief = await rehearse();
+  expect(brief.stdout).toContain("brief: ");
+  expect(brief.stdout).toContain("access exclusive lock on public.notes: holds reads and writes");
+  expect(brief.code).toBe(0);
+
+  await own.write("project", "0010-index.sql", "select 1;\ncreate index on public.notes (text)");
+  const held = await rehearse("--json");
+  const statements = JSON.parse(held.stdout);
+  expect(statements.at(-1)).toMatchObject({
+    line: 2,
+    verdict: "holds writes",
+    safeForm: expect.stringContaining("create index concurrently"),
+    locks: [{ relation: "public.notes", mode: "ShareLock", blocks: "writes", isEarlier: false }],
+    scanned: [{ relation: "public.notes", rows: 10_000 }],
+  });
+  expect(statements.at(-1).walBytes).toBeGreaterThan(10_000);
+  expect(held.code).toBe(3);
+
+  await own.write(
+    "project",
+    "0010-index.sql",
+    "--! no-transaction\ncreate index concurrently if not exists notes_text on public.notes (text)",
+  );
+  const safe = await rehearse("--markdown", "--schema-only");
+  expect(safe.stdout).toContain("### safe: ");
+  expect(safe.code).toBe(0);
+
+  const columns = "select attname from pg_attribute where attrelid = 'public.notes'::regclass and attnum > 0";
+  expect(await own.rows(columns)).toHaveLength(2);
+  expect(await own.shadowExists()).toBe(false);
+});
+
+test("names the place of a statement that fails, and refuses options of other actions", async () => {
+  await own.write("project", "0020-wrong.sql", "select 1;\nalter table public.nothing add column likes int");
+  const failed = await rehearse();
+  expect(failed.stderr).toContain('0020-wrong.sql:2:1: relation "public.nothing" does not exist');
+  expect(failed.code).toBe(1);
+  expect((await rehearse("--json", "--markdown")).code).toBe(2);
+  expect((await rehearse("--fail-on", "breaking")).code).toBe(2);
+});
