@@ -15,6 +15,7 @@ export function cacheContents(store: FileStore): FileStore {
       if (known) return openCached(known);
       const file = await store.open(hash);
       if (!file || file.bytes === 0 || file.bytes > MAX_BYTES) return file;
+      // Requests that come meanwhile read it too; the last copy is kept.
       const content = await readWhole(file);
       cached.set(hash, content);
       return openCached(content);
@@ -22,6 +23,7 @@ export function cacheContents(store: FileStore): FileStore {
   };
 }
 
+/** As the store opens a file; there is nothing to close. */
 function openCached(content: Buffer): StoredFile {
   const { length: bytes } = content;
   return { bytes, read: async ({ start, end }) => content.subarray(start, end + 1), close: async () => {} };

@@ -3,7 +3,7 @@ import { bucketRoutes } from "./bucket-routes.ts";
 import { downloadRoutes } from "./download.ts";
 import { imageRoutes } from "./image-routes.ts";
 import { listRoutes } from "./list-routes.ts";
-import { missingFeatureRoutes } from "./missing-feature-routes.ts";
+import { missingFeature } from "./missing-features.ts";
 import { objectRoutes } from "./object-routes.ts";
 import { resumableRoutes, SIGNED_RESUMABLE_ROUTES } from "./resumable-routes.ts";
 import { signRoutes } from "./sign-routes.ts";
@@ -15,6 +15,20 @@ import {
   type StorageServices,
 } from "./storage-request.ts";
 import { uploadRoutes } from "./upload.ts";
+
+/** What Supabase's clients can ask for and the service does not have. */
+const missingFeatureRoutes: StorageRoutes = {
+  ...refuse("Lifecycles of buckets", ["GET", "PUT", "DELETE"], "/bucket/{bucket}/lifecycle"),
+  ...refuse("Vector buckets", ["POST"], "/vector/{operation}"),
+  ...refuse("Analytics buckets", ["GET", "POST", "DELETE"], "/iceberg/{path*}"),
+};
+
+function refuse(feature: string, methods: readonly string[], path: string): StorageRoutes {
+  const handle: StorageHandler = async () => {
+    throw missingFeature(feature);
+  };
+  return Object.fromEntries(methods.map((method) => [`${method} ${path}`, handle]));
+}
 
 /** `/storage/v1`, as Supabase's clients speak it. */
 export function storageHandler(services: StorageServices): GatewayHandler {

@@ -79,6 +79,7 @@ export const SERVED: Readonly<Record<string, string>> = {
   "shared.referenceRoutes": "pages about the interfaces",
   startPage: "a page",
   "[TABLE_PREFIX": "listed",
+  "[SHAPES_PATH": "rows that are read; nothing is written",
   storageFolder: "files: an object has an owner, and no address",
   "[FUNCTIONS_PREFIX": "code of the project, which is trusted",
   mcpFolder: "tools for rows and functions, which the other interfaces serve too",
