@@ -20,12 +20,13 @@ import { keepRows, type ReportLine, restoreKeptRows } from "./kept-rows.ts";
 import {
   explainHeldReads,
   explainTimeout,
-  LOCK_NOT_AVAILABLE,
+  findWaiting,
+  isLockTimeout,
   type LockLimits,
   NO_LOCK_LIMITS,
   retryForLocks,
 } from "./lock-limits.ts";
-import { type MigrationSession, type SeenLocks, withLockWatch } from "./lock-watch.ts";
+import type { MigrationSession, SeenLocks } from "./lock-watch.ts";
 import { restoreLostObjects } from "./lost-objects.ts";
 import { findErrorOffset, MigrationError, type MigrationSource, type SourceLine } from "./migration-error.ts";
 import { createRecord, explainDivergence, readMigrationState } from "./migration-state.ts";
@@ -82,12 +83,16 @@ export async function applyCommitted(
           ...(step.isLast ? step.history : await copyStep(step, join(partial, String(index)))),
           searchPath: searchPathOf(step.history, searchPath),
           lockTimeoutMs: step.waitsFreely ? 0 : limits.lockTimeoutMs,
+          isAtomic: step.isAtomic,
         })),
     );
-    const failed = await retryForLocks(url, limits, report, (session) =>
-      runInChildProcess({ ...session, ...onOneServer(url, rootUrl), histories: folders }),
-    );
-    if (failed) throw await toMigrationError(url, histories, { ...failed, limits });
+    for (const { isAtomic, folders: histories } of groupFolders(folders)) {
+      const runLimits = isAtomic ? limits : { ...limits, lockRetries: 0, maxHoldMs: 0 };
+      const failed = await retryForLocks(url, runLimits, report, (session) =>
+        runInChildProcess({ ...session, ...onOneServer(url, rootUrl), histories }),
+      );
+      if (failed) throw await toMigrationError(url, histories, { ...failed, limits: runLimits });
+    }
   } finally {
     await rm(partial, { recursive: true });
   }
@@ -124,6 +129,8 @@ type CommittedHistory = { readonly history: MigrationHistory; readonly migration
 type MigrationStep = CommittedHistory & {
   readonly count: number;
   readonly isLast: boolean;
+  /** Whether a migration that is stopped leaves nothing behind, because it is a transaction. */
+  readonly isAtomic: boolean;
   /** Whether nobody waits behind it while it waits for others, and stopping it would leave something behind. */
   readonly waitsFreely: boolean;
   /** The step that must not be exceeded when this one is still to be applied. */
@@ -140,24 +147,43 @@ async function readHistory(history: MigrationHistory): Promise<CommittedHistory>
   return { history, migrations: await committedMigrations(history) };
 }
 
-/** Runs without a transaction, and waits for those of others: `create index concurrently`. */
-function isConcurrent(body: string): boolean {
-  const text = body.trimStart();
-  return NO_TRANSACTION.test(text.split("\n", 1)[0]!) && /\bconcurrently\b/i.test(splitStatements(text)[0]?.sql ?? "");
+/** Statements without a transaction behind which others wait: `detach partition … concurrently` too. */
+const IS_WAITED_FOR = /^(alter|cluster|vacuum|reindex(?!.*\bconcurrently\b))\b/is;
+
+function runsFreely(body: string): boolean {
+  return !IS_WAITED_FOR.test(splitStatements(body)[0]?.sql ?? "");
+}
+
+function isAtomic({ body }: CommittedMigration): boolean {
+  return !NO_TRANSACTION.test(body.trimStart().split("\n", 1)[0]!);
+}
+
+/** Those that follow each other and are alike in what stopping them leaves behind. */
+function groupFolders<T extends { readonly isAtomic: boolean }>(
+  folders: readonly T[],
+): { readonly isAtomic: boolean; readonly folders: T[] }[] {
+  const groups: { isAtomic: boolean; folders: T[] }[] = [];
+  for (const folder of folders) {
+    const last = groups.at(-1);
+    if (last?.isAtomic === folder.isAtomic) last.folders.push(folder);
+    else groups.push({ isAtomic: folder.isAtomic, folders: [folder] });
+  }
+  return groups;
 }
 
 function orderSteps(histories: readonly CommittedHistory[]): MigrationStep[] {
   return histories.flatMap((committed) => {
-    const part = { ...committed, isLast: false, waitsFreely: false, previous: null };
-    const steps = committed.migrations.flatMap(({ body }, index): MigrationStep[] => {
+    const part = { ...committed, isLast: false, isAtomic: true, waitsFreely: false, previous: null };
+    const steps = committed.migrations.flatMap((migration, index): MigrationStep[] => {
+      const { body } = migration;
       const before = { ...part, count: index };
-      const alone = isConcurrent(body) ? [before, { ...part, count: index + 1, waitsFreely: true }] : [];
+      const alone = isAtomic(migration)
+        ? []
+        : [before, { ...part, count: index + 1, isAtomic: false, waitsFreely: runsFreely(body) }];
       const [, name, number] = AFTER.exec(body) ?? [];
       const other = histories.find(({ history }) => history.name === name);
       if (!other) return alone;
-      const count = other.migrations.filter(
-        (migration) => Number.parseInt(migration.name, 10) <= Number(number),
-      ).length;
+      const count = other.migrations.filter((earlier) => Number.parseInt(earlier.name, 10) <= Number(number)).length;
       return [before, { ...part, ...other, count, previous: before }, ...alone];
     });
     return [...steps, { ...part, count: committed.migrations.length, isLast: true }];
@@ -263,18 +289,12 @@ async function toMigrationError(
       return new Error(`${displayPath(migration.file)}: ${explainHeldReads(seen.heldTable, limits)}`);
     const source = await readSource(migration);
     const sql = await fillPlaceholders(client, source.sql);
-    const findPlace = () => onPathOf({ name: history }, client, () => findErrorOffset(client, sql, failed));
-    if (failed.code !== LOCK_NOT_AVAILABLE || limits.lockTimeoutMs === 0)
-      return new MigrationError(failed, { ...source, sql }, await findPlace());
-    const again = await withLockWatch(url, limits.maxHoldMs, async ({ applicationName }) => {
-      await client.query(
-        "select pg_catalog.set_config('lock_timeout', $1, false), pg_catalog.set_config('application_name', $2, false)",
-        [String(limits.lockTimeoutMs), applicationName],
-      );
-      return findPlace();
-    });
-    failed.message = explainTimeout(again.wait ?? seen.wait, limits);
-    return new MigrationError(failed, { ...source, sql }, again.result);
+    if (!isLockTimeout(failed) || limits.lockTimeoutMs === 0) {
+      const place = await onPathOf({ name: history }, client, () => findErrorOffset(client, sql, failed));
+      return new MigrationError(failed, { ...source, sql }, place);
+    }
+    failed.message = explainTimeout(seen.wait, limits, isAtomic(migration));
+    return new MigrationError(failed, { ...source, sql }, findWaiting(sql, seen.wait));
   });
 }
 
@@ -297,7 +317,8 @@ export async function fillPlaceholders(client: pg.ClientBase, sql: string): Prom
 }
 
 const FILE_NAME = /^(\d+)(?:-[-\w]*)?\.sql$/;
-export const NO_TRANSACTION = /^--![ \t]*no-transaction[ \t]*$/;
+/** As graphile-migrate reads it. */
+export const NO_TRANSACTION = /^--!\s*no-transaction\b/;
 const INCLUDE = /^--![ \t]*include[ \t]+(\S.*\.sql)[ \t]*$/;
 const INCLUDED = /^--![ \t]*(?:End)?Included?\b/;
 

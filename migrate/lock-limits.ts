@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { lockModeName } from "./lock-modes.ts";
 import { type LockHolder, type LockWait, type MigrationSession, type SeenLocks, withLockWatch } from "./lock-watch.ts";
+import { splitStatements } from "./split-statements.ts";
 
 /** How long a migration waits for locks, and others for the migration. */
 export type LockLimits = {
@@ -24,13 +25,24 @@ export function lockLimitsOf({ migrateLockTimeout, migrateLockRetries, migrateMa
 
 export const NO_LOCK_LIMITS: LockLimits = { lockTimeoutMs: 0, lockRetries: 0, maxHoldMs: 0 };
 
-export const LOCK_NOT_AVAILABLE = "55P03";
+const LOCK_NOT_AVAILABLE = "55P03";
+/** Of Postgres's source, in any language: where it notices the timeout. `nowait` fails elsewhere. */
+const TIMEOUT_ROUTINE = "ProcessInterrupts";
 const FIRST_PAUSE_MS = 250;
 const MAX_PAUSE_MS = 10_000;
 
-type MigrationAttempt<T> = (session: MigrationSession) => Promise<(T & { readonly error: { code?: unknown } }) | null>;
+type LockFault = { readonly code?: unknown; readonly routine?: unknown };
 
-/** Runs the attempt again, after a pause that grows, while it fails because a lock is not available. Null if it succeeds. */
+export function isLockTimeout({ code, routine }: LockFault): boolean {
+  return code === LOCK_NOT_AVAILABLE && routine === TIMEOUT_ROUTINE;
+}
+
+type MigrationAttempt<T> = (session: MigrationSession) => Promise<(T & { readonly error: LockFault }) | null>;
+
+/**
+ * Runs the attempt again, after a pause that grows, while it fails because the lock of a table is not available: others wait behind it.
+ * Nobody waits behind one that waits for a row, and it may have worked for long. Null if it succeeds.
+ */
 export async function retryForLocks<T>(
   url: string,
   limits: LockLimits,
@@ -40,7 +52,7 @@ export async function retryForLocks<T>(
   for (let retries = 0; ; retries++) {
     const { result: fault, ...seen } = await withLockWatch(url, limits.maxHoldMs, attempt);
     if (fault === null) return null;
-    if (fault.error.code !== LOCK_NOT_AVAILABLE || retries >= limits.lockRetries) return { fault, seen };
+    if (!isLockTimeout(fault.error) || !seen.wait?.table || retries >= limits.lockRetries) return { fault, seen };
     const pause = Math.min(FIRST_PAUSE_MS * 2 ** retries, MAX_PAUSE_MS);
     report(`${describeWait(seen.wait, limits)} It is tried again in ${pause / 1000} s.`);
     await sleep(pause);
@@ -48,8 +60,12 @@ export async function retryForLocks<T>(
 }
 
 /** Who holds the lock, without the statements of others. */
-export function describeWait(wait: LockWait | null, { lockTimeoutMs }: LockLimits): string {
-  const lock = wait?.table ? `The ${lockModeName(wait.mode)} lock on ${wait.table}` : "A lock";
+function describeWait(wait: LockWait | null, { lockTimeoutMs }: LockLimits): string {
+  const lock = wait?.table
+    ? `The ${lockModeName(wait.mode)} lock on ${wait.table}`
+    : wait?.tableOfRow
+      ? `The lock of a row of ${wait.tableOfRow}`
+      : "A lock";
   const holders = wait?.holders.map(describeHolder).join(", ");
   return `${lock} was not granted within ${lockTimeoutMs} ms.${holders ? ` It is held by ${holders}.` : ""}`;
 }
@@ -64,12 +80,29 @@ function describeHolder({ pid, application, login, state, since }: LockHolder): 
   return `pid ${pid} (${details.join(", ")})`;
 }
 
-export function explainTimeout(wait: LockWait | null, limits: LockLimits): string {
-  const tries = limits.lockRetries === 0 ? "" : ` It was tried ${limits.lockRetries + 1} times.`;
+export function explainTimeout(wait: LockWait | null, limits: LockLimits, isAtomic: boolean): string {
+  const tries = limits.lockRetries === 0 || !wait?.table ? "" : ` It was tried ${limits.lockRetries + 1} times.`;
+  const left = isAtomic
+    ? "Nothing of this migration was applied."
+    : "This migration has no transaction, and may be partly applied.";
   return (
-    `${describeWait(wait, limits)}${tries} Nothing of this migration was applied. Wait for these sessions or end them, and run it again; ` +
+    `${describeWait(wait, limits)}${tries} ${left} Wait for these sessions or end them, and run it again; ` +
     "MIGRATE_LOCK_TIMEOUT_MS and MIGRATE_LOCK_RETRIES say for how long it is tried."
   );
+}
+
+const WEAK_MODES: readonly string[] = ["AccessShareLock", "RowShareLock", "RowExclusiveLock"];
+const USES_ROWS = /^(select|insert|update|delete|merge|with|copy|table)\b/i;
+
+/** The offset of the first statement that may have waited. Running them again to find it could take as long as the migration. */
+export function findWaiting(sql: string, wait: LockWait | null): number {
+  const statements = splitStatements(sql);
+  const table = (wait?.table ?? wait?.tableOfRow)?.split(".").at(-1);
+  const usesRows = !wait?.table || WEAK_MODES.includes(wait.mode);
+  const waiting = statements.find(
+    (statement) => table !== undefined && statement.sql.includes(table) && USES_ROWS.test(statement.sql) === usesRows,
+  );
+  return (waiting ?? statements[0])?.start ?? 0;
 }
 
 export function explainHeldReads(table: string, { maxHoldMs }: LockLimits): string {

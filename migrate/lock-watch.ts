@@ -16,6 +16,8 @@ export type LockHolder = {
 export type LockWait = {
   /** Null for the lock of a row or of another object. */
   readonly table: string | null;
+  /** Of the row for whose lock it waited. */
+  readonly tableOfRow: string | null;
   readonly mode: string;
   readonly holders: readonly LockHolder[];
 };
@@ -34,7 +36,9 @@ export type MigrationSession = { readonly applicationName: string };
 const POLL_MS = 50;
 
 const WAITS = `
-  select lock.relation::pg_catalog.regclass::pg_catalog.text as table, lock.mode, (
+  select case lock.locktype when 'relation' then lock.relation::pg_catalog.regclass::pg_catalog.text end as table, lock.mode, (
+    select relation::pg_catalog.regclass::pg_catalog.text from pg_catalog.pg_locks as held
+    where held.pid = migration.pid and held.locktype = 'tuple' limit 1) as "tableOfRow", (
     select coalesce(pg_catalog.json_agg(pg_catalog.json_build_object('pid', pid, 'application', application_name, 'login', usename,
       'state', state, 'since', pg_catalog.date_trunc('second', xact_start)) order by pid), '[]')
     from pg_catalog.pg_stat_activity where pid = any (pg_catalog.pg_blocking_pids(migration.pid))) as holders

@@ -32,8 +32,8 @@ export async function findErrorOffset(client: pg.ClientBase, sql: string, error:
   const { position = "0", code } = error as Partial<pg.DatabaseError>;
   if (Number(position) > 0) return toUtf16Offset(sql, Number(position));
   const statements = splitStatements(sql);
-  // What was cancelled may have run for hours.
-  if (code === QUERY_CANCELED) return statements[0]?.start ?? 0;
+  // What was cancelled may have run for hours. A single statement may be one that commits.
+  if (code === QUERY_CANCELED || statements.length === 1) return statements[0]?.start ?? 0;
   await client.query("begin");
   try {
     for (const { start, sql: statement } of statements) {

@@ -1,3 +1,5 @@
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
 import pg from "pg";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { runMigrations } from "../../migrate/migrate.ts";
@@ -24,6 +26,13 @@ const LIMITS = { lockTimeoutMs: 300, lockRetries: 2, maxHoldMs: 0 };
 
 function migrate(limits: Partial<typeof LIMITS>, report: (line: string) => void = () => {}) {
   return runMigrations({ name: "migrate", report }, { ...own.settings, lockLimits: { ...LIMITS, ...limits } });
+}
+
+/** Writes the last migration, which failed, anew. */
+async function replaceLast(message: string, sql: string): Promise<void> {
+  const last = (await own.committed("project")).at(-1)!;
+  await rm(join(own.history("project").folder, "committed", last));
+  await own.add("project", message, sql);
 }
 
 async function columns(): Promise<unknown[]> {
@@ -92,3 +101,59 @@ test("cancels a migration that holds reads for longer than the limit, and does n
   expect(lines).toEqual([]);
   expect(await columns()).toEqual(["id", "text", "likes"]);
 });
+
+test("does not start over for the lock of a row, behind which nobody waits, nor for nowait", async () => {
+  await own.rows("insert into public.notes values (1, 'a')");
+  await holder.query("begin; update public.notes set text = 'b'");
+  const lines: string[] = [];
+  await replaceLast("slow", "select 1;\nupdate public.notes set text = 'c'");
+  await expect(migrate({}, (line) => lines.push(line))).rejects.toThrow(
+    /:6:1: The lock of a row of public.notes was not granted within 300 ms. It is held by pid \d+ \(nightly-report/,
+  );
+  await replaceLast("slow", "select 1;\nselect from public.notes for update nowait");
+  await expect(migrate({}, (line) => lines.push(line))).rejects.toThrow("could not obtain lock on row");
+  expect(lines).toEqual([]);
+  await holder.query("commit");
+});
+
+const BACKFILL = `create procedure public.backfill() language plpgsql as $$ begin
+  update public.notes set text = 'filled'; commit;
+  lock public.notes; perform pg_sleep(0.3); end $$`;
+
+test("neither limits nor repeats what runs without a transaction", async () => {
+  await replaceLast("slow", BACKFILL);
+  await migrate({});
+  await own.add("project", "backfill", "--! no-transaction: it commits\ncall public.backfill()");
+  await holder.query("begin; select from public.notes");
+  const lines: string[] = [];
+  const migrating = migrate({ lockTimeoutMs: 100, maxHoldMs: 1 }, (line) => lines.push(line));
+  let isOver = false;
+  migrating.catch(() => {}).finally(() => (isOver = true));
+  await until(async () => isOver || (await waits()));
+  const read = reader.query("select from public.notes");
+  await new Promise((resolve) => setTimeout(resolve, 300));
+  await holder.query("commit");
+  await migrating;
+  await read;
+  expect(lines).toEqual([]);
+});
+
+test("does not wait without a limit where others wait behind it, and says that it may be partly applied", async () => {
+  await own.rows("create table public.parts (id int) partition by list (id)");
+  await own.rows("create table public.part partition of public.parts for values in (1)");
+  await own.add(
+    "project",
+    "detach",
+    "--! no-transaction\nalter table public.parts detach partition public.part concurrently",
+  );
+  await holder.query("begin; select from public.parts");
+  const lines: string[] = [];
+  await expect(migrate({}, (line) => lines.push(line))).rejects.toThrow("may be partly applied");
+  expect(lines).toEqual([]);
+  await holder.query("commit");
+});
+
+async function waits(): Promise<boolean> {
+  const waiting = await own.rows("select from pg_locks where relation = 'public.notes'::regclass and not granted");
+  return waiting.length > 0;
+}
