@@ -2,6 +2,7 @@ export { type BodyLimit, type FindBodyLimit, makeBodyLimits } from "./body-limit
 export { withNoStore, withoutCaching } from "./cache-headers.ts";
 export {
   CREDENTIAL_HEADERS,
+  CREDENTIAL_VARY,
   clearSessionCookie,
   readApiKey,
   readSessionCookie,

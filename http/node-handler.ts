@@ -67,7 +67,8 @@ export function toNodeHandler(
       connection,
       admit,
       addResponseHeaders: addHeaders,
-      whenSent: (callback) => void response.once("close", callback),
+      // A client may have left before, and a response that is closed tells it no more.
+      whenSent: (callback) => void (response.closed ? callback() : response.once("close", callback)),
       readBody: (bodyLimit) => bodies.read(request, response, bodyLimit),
       streamBody: () => streamBody(request),
       holdMemory: (bytes) => bodies.hold(request, bytes),

@@ -53,6 +53,7 @@ export {
   routineNotFound,
 } from "./plan/find-target.ts";
 export { cursorNotPossible, orderNotTotal } from "./plan/keyset-page.ts";
+export { operatorSchemaOf } from "./plan/operator-schema.ts";
 export { type CallPlan, notOneRow, type Plan, type ReadPlan, type WritePlan } from "./plan/plan.ts";
 export type { NestedStep } from "./plan/plan-nested.ts";
 export { findRepresentation } from "./plan/scope.ts";

@@ -86,7 +86,7 @@ export class LiveShape {
 
   /** Resolves when the log is past the position, in the end after some time. */
   async changed(position: Lsn, milliseconds: number, signal: AbortLike | null): Promise<void> {
-    if (this.log.position > position || this.isClosed || !this.#subscription) return;
+    if (this.log.position > position || this.isClosed || !this.#subscription || signal?.aborted) return;
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#waiting.add(resolve);
     const timer = setTimeout(resolve, milliseconds).unref();

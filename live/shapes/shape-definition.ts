@@ -78,7 +78,10 @@ function findColumns({ table, catalog, role }: ShapeTable, names: readonly strin
   const unknown = names.find((name) => !table.columns.has(name) || !mayNameColumn(catalog, role, table, name));
   if (unknown !== undefined) throw invalidShape(`columns: there is no column ${JSON.stringify(unknown)}`);
   const missing = table.primaryKey.find((name) => !names.includes(name));
-  if (missing !== undefined) throw invalidShape(`columns must have the primary key: ${table.primaryKey.join(", ")}`);
+  if (missing !== undefined) {
+    const mayName = table.primaryKey.every((name) => mayNameColumn(catalog, role, table, name));
+    throw invalidShape(`columns must have the primary key${mayName ? `: ${table.primaryKey.join(", ")}` : ""}`);
+  }
   return all.filter(({ name }) => names.includes(name));
 }
 

@@ -7,8 +7,9 @@ import type { ShapeDefinition } from "./shape-definition.ts";
 
 const SHAPE_LIMITS = {
   ofCaller: 100,
-  allBytes: 128 * 2 ** 20,
-  handles: 8,
+  allBytes: 256 * 2 ** 20,
+  /** Of a shape without rows: its maps, and the request that opened it. */
+  bytesOfShape: 16 * 2 ** 10,
   keptMs: 24 * 3_600_000,
 } as const;
 
@@ -60,12 +61,12 @@ export class ShapeRegistry {
 
   /** A handle of the caller's shape, other than the one that is of no use to the client. */
   handleOf(shape: LiveShape, expired: string | null): string {
-    const newest = shape.handles.at(-1);
-    if (newest !== undefined && newest !== expired) return newest;
+    // Two are enough, so nobody can take the handles of others away.
+    const known = shape.handles.findLast((handle) => handle !== expired);
+    if (known !== undefined) return known;
     const handle = randomUUID();
     shape.handles.push(handle);
     this.#byHandle.set(handle, shape);
-    if (shape.handles.length > SHAPE_LIMITS.handles) this.#byHandle.delete(shape.handles.shift()!);
     return handle;
   }
 
@@ -122,7 +123,7 @@ export class ShapeRegistry {
       if (shape.lastUsedAt >= oldest) break;
       if (!shape.isInUse) this.#drop(shape);
     }
-    let bytes = this.#byKey.values().reduce((sum, { log }) => sum + log.bytes, 0);
+    let bytes = this.#byKey.values().reduce((sum, shape) => sum + bytesOf(shape), 0);
     for (; bytes > SHAPE_LIMITS.allBytes; ) bytes -= this.#dropFirst(this.#byKey.values());
   }
 
@@ -130,7 +131,7 @@ export class ShapeRegistry {
     for (const shape of shapes) {
       if (shape.isInUse) continue;
       this.#drop(shape);
-      return shape.log.bytes;
+      return bytesOf(shape);
     }
     throw new ApiError("rateLimited", "RATE_LIMITED", "Too many shapes are in use.", {
       hint: "Close others first.",
@@ -148,6 +149,11 @@ export class ShapeRegistry {
     ofCaller?.delete(shape);
     if (ofCaller?.size === 0) this.#ofCaller.delete(source.quotaKey);
   }
+}
+
+/** The rows are in memory as text, and once more apart. */
+function bytesOf({ log, definition }: LiveShape): number {
+  return SHAPE_LIMITS.bytesOfShape + 3 * (log.bytes + definition.identity.length);
 }
 
 function keyOf({ identity }: ShapeDefinition, { caller }: LiveSource): string {

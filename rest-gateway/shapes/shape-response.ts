@@ -1,5 +1,5 @@
 import { randomInt } from "node:crypto";
-import { type GatewayRequest, type GatewayResponse, jsonResponse, matchesTag } from "#http";
+import { CREDENTIAL_VARY, type GatewayRequest, type GatewayResponse, jsonResponse, matchesTag } from "#http";
 import type { LiveSource, ShapeDefinition } from "#live";
 import type { Lsn } from "#postgres/database";
 import { MUST_REFETCH, type ShapeMessage, toOffset } from "./shape-messages.ts";
@@ -43,7 +43,13 @@ export function messagesResponse(
   const { parsed, received } = call;
   const from = parsed.offset === null ? "-1" : toOffset(parsed.offset);
   const tag = `"${handle}:${from}:${headers["electric-offset"]}"`;
-  const cached = { ...headers, ETag: tag, "Cache-Control": "public, max-age=5, stale-while-revalidate=5" };
+  const cached = {
+    ...headers,
+    ETag: tag,
+    "Cache-Control": "public, max-age=5, stale-while-revalidate=5",
+    // Others get other rows at the same address.
+    Vary: CREDENTIAL_VARY,
+  };
   if (parsed.mode === "once" && matchesTag(received.headers["if-none-match"], tag))
     return { status: 304, headers: cached, body: null };
   return jsonResponse(200, messages, cached);

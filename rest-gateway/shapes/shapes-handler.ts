@@ -35,6 +35,7 @@ import { messagesResponse, refetchResponse, type ShapeCall, shapeHeaders, subset
 export const SHAPES_PATH = "/v1/shape";
 
 const LONG_POLL_MS = 20_000;
+const NOTHING: Statement = { text: "select null", values: [] };
 const MAX_BODY_BYTES = 64 * 1024;
 
 type ShapeServices = {
@@ -77,6 +78,8 @@ class ShapesHandler {
     const parsed = parseShapeRequest(received.rawQuery, body === null ? null : String(body));
     const definition = defineShape(parsed, catalog(), caller.role, config.schemas);
     const source = this.#sourceOf(received, caller, definition);
+    // It may refuse each request, also those that need no run of the query.
+    if (this.#services.preRequest) await this.#run(this.#contextFor(received, caller, definition), NOTHING);
     return this.#respond({ received, parsed, definition, source });
   }
 

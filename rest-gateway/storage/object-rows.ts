@@ -95,9 +95,9 @@ export class StorageRows {
   }
 
   /** A replica may lack what another caller, or this one through another gateway, has just uploaded: the primary is asked for it. */
-  async #readObject(statement: Statement, before?: Statement): Promise<ObjectRow> {
-    let [row] = await this.#read<ObjectRow>(this.#context, statement, before);
-    if (!row && this.#context.readYourWrites) [row] = await this.#read<ObjectRow>(this.#ofPrimary, statement, before);
+  async #readObject(statement: Statement): Promise<ObjectRow> {
+    let [row] = await this.#read<ObjectRow>(this.#context, statement);
+    if (!row && this.#context.readYourWrites) [row] = await this.#read<ObjectRow>(this.#ofPrimary, statement);
     if (!row) throw storageError("NoSuchKey");
     return withUsableMetadata(row);
   }
@@ -127,10 +127,15 @@ export class StorageRows {
     return rows.map(withUsableMetadata);
   }
 
-  /** An object of a public bucket, or one whose address was signed: whoever asks. */
-  findAs(right: "public" | "signed", { bucket, name }: ObjectAddress): Promise<ObjectRow> {
+  /**
+   * An object of a public bucket, or one whose address was signed: whoever asks. On the primary, since nobody's own write is known by
+   * such an address: caches would keep what a replica has of before.
+   */
+  async findAs(right: "public" | "signed", { bucket, name }: ObjectAddress): Promise<ObjectRow> {
     const text = right === "public" ? PUBLIC_OBJECT : SIGNED_OBJECT;
-    return this.#readObject({ text, values: [bucket, name] }, BECOME_LOGIN);
+    const [row] = await this.readAsService<ObjectRow>(text, [bucket, name]);
+    if (!row) throw storageError("NoSuchKey");
+    return withUsableMetadata(row);
   }
 
   /** Throws unless the bucket exists. Everybody may know what can be uploaded to it. */

@@ -89,7 +89,7 @@ test("sessions of the primary, terminated while a replica serves", async () => {
   });
 });
 
-test("files are read from the replica, also those that another caller has just uploaded", async () => {
+test("files are read from the replica, and those at public addresses are the newest", async () => {
   await execute("insert into storage.buckets (id, name, public) values ('kept', 'kept', true)");
   const storage = `${service.url}/storage/v1/object`;
   const headers = { authorization: `Bearer ${jwt.sign({ role: "service_role" }, SECRET)}` };
@@ -98,10 +98,13 @@ test("files are read from the replica, also those that another caller has just u
     expect(upload.status).toBe(200);
     const download = await fetch(`${storage}/public/kept/${number}`);
     expect([download.status, await download.text()]).toEqual([200, String(number)]);
+    const replacement = await fetch(`${storage}/kept/${number}`, { method: "PUT", headers, body: `new ${number}` });
+    expect(replacement.status).toBe(200);
+    expect(await (await fetch(`${storage}/public/kept/${number}`)).text()).toBe(`new ${number}`);
   }
   await until(async () => {
-    await fetch(`${storage}/public/kept/0`);
-    return answersReads("public_object");
+    await fetch(`${storage}/authenticated/kept/0`, { headers });
+    return answersReads("storage.find_objects");
   });
   await until(async () => {
     await fetch(`${storage}/list/kept`, {

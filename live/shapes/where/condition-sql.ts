@@ -1,9 +1,9 @@
 import type { Catalog, CatalogTable } from "#catalog";
-import { mayNameColumn } from "#planner";
+import { mayNameColumn, operatorSchemaOf } from "#planner";
 import { quotedName } from "#postgres/client";
 import type { EqualityFilter } from "../../queries/affected-rows.ts";
 import { invalidCondition } from "./condition-tokens.ts";
-import type { Condition, Operand } from "./parse-condition.ts";
+import type { Condition, Operand, Operator } from "./parse-condition.ts";
 
 /** The alias of the table in statements of shapes. */
 export const ROW = "t";
@@ -13,6 +13,12 @@ export type ShapeTable = {
   readonly catalog: Catalog;
   readonly role: string;
 };
+
+/** `like` is a keyword. */
+const MATCHES: ReadonlyMap<Operator, string> = new Map([
+  ["like", "~~"],
+  ["ilike", "~~*"],
+]);
 
 /** Writes a condition as SQL: columns by their names in the catalogue, values as parameters. */
 export class ConditionWriter {
@@ -38,18 +44,30 @@ export class ConditionWriter {
       case "is":
         return `(${this.#operand(condition.left)} is ${condition.test})`;
       case "in":
-        return `(${this.#operand(condition.left)} = any(${this.#value(toArrayText(condition.values), null)}))`;
+        return `(${this.#operand(condition.left)} ${this.#operator("=", condition)} any(${this.#value(toArrayText(condition.values), null)}))`;
       case "quantified": {
         const { operator, all, left, right } = condition;
-        return `(${this.#operand(left)} ${operator} ${all ? "all" : "any"}(${this.#operand(right)}))`;
+        return `(${this.#operand(left)} ${this.#operator(operator, condition)} ${all ? "all" : "any"}(${this.#operand(right)}))`;
       }
       case "compare":
-        return `(${this.#operand(condition.left)} ${condition.operator} ${this.#operand(condition.right)})`;
+        return `(${this.#operand(condition.left)} ${this.#operator(condition.operator, condition)} ${this.#operand(condition.right)})`;
     }
   }
 
   #operand(operand: Operand): string {
     return operand.kind === "column" ? this.#column(operand) : this.#value(operand.text, operand.type);
+  }
+
+  /** That of the column's type, whatever else has its name. */
+  #operator(operator: Operator, { left, right }: { readonly left: Operand; readonly right?: Operand }): string {
+    const { table } = this.#of;
+    const column = left.kind === "column" ? left : right;
+    const type = column?.kind === "column" ? table.columns.get(column.name)?.type : undefined;
+    const schema = operatorSchemaOf(type, this.#of);
+    const isEquality = operator === "=" || operator === "<>";
+    const symbol = MATCHES.get(operator) ?? operator;
+    if (schema === null || operator.startsWith("is ") || (schema !== "pg_catalog" && !isEquality)) return operator;
+    return `operator(${quotedName(schema)}.${symbol})`;
   }
 
   #value(text: string | null, type: string | null): string {

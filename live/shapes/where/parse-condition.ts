@@ -27,6 +27,8 @@ const COMPARISONS = ["=", "<>", "<", "<=", ">", ">="] as const;
 const TESTS: Readonly<Record<string, Test>> = { NULL: "null", TRUE: "true", FALSE: "false", UNKNOWN: "unknown" };
 const MAX_LENGTH = 16_384;
 const MAX_DEPTH = 50;
+/** Of all values together: a parameter may be used many times. */
+const MAX_VALUES_LENGTH = 65_536;
 
 export type ConditionSource = {
   readonly text: string;
@@ -48,6 +50,7 @@ class ConditionParser {
   readonly #tokens: readonly Token[];
   #next = 0;
   #depth = 0;
+  #valuesLength = 0;
 
   constructor(source: ConditionSource) {
     this.#source = source;
@@ -223,6 +226,9 @@ class ConditionParser {
   #readParameter(number: number, at: number): Operand {
     const text = this.#source.values.get(number);
     if (text === undefined) throw invalidCondition(this.#source.parameter, at, `$${number} has no value in params`);
+    this.#valuesLength += text.length;
+    if (this.#valuesLength > MAX_VALUES_LENGTH)
+      throw invalidCondition(this.#source.parameter, at, "the values of the parameters are too long");
     return { kind: "value", text, type: null };
   }
 }

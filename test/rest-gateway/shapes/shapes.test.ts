@@ -1,6 +1,7 @@
 import { type FetchError, type Row, Shape, ShapeStream } from "@electric-sql/client";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { anonKey, openRealtimeFixture, type RealtimeFixture, token } from "../../realtime/service.ts";
+import { serve } from "../../serve.ts";
 import { until } from "../../until.ts";
 
 type StreamOptions = Omit<NonNullable<ConstructorParameters<typeof ShapeStream<Row>>[0]>, "url" | "params">;
@@ -260,4 +261,47 @@ test("an error of a condition says nothing of rows that the caller may not read"
   const other = await request("table=tasks&offset=-1&where='x'%20like%20title", bearer("bob"));
   expect(other.response.status).toBe(400);
   await sql("update public.tasks set title = 'task ' || id");
+});
+
+test("a value that a condition uses many times is refused before it fills the memory", async () => {
+  const uses = Array(40).fill("$1").join(",");
+  const { response, body } = await request(
+    `table=news&offset=-1&where=title%20in%20(${uses})&params[1]=${"x".repeat(4000)}`,
+  );
+  expect([response.status, body.error.code]).toEqual([400, "INVALID_SHAPE"]);
+});
+
+test("a response to a caller without credentials is cached for others like it only", async () => {
+  const { response } = await request("table=news&offset=-1");
+  expect(response.headers.get("cache-control")).toContain("public");
+  expect(response.headers.get("vary")).toContain("Authorization");
+});
+
+test("a caller who asks for other handles takes nobody's away", async () => {
+  const { response: first } = await request("table=news&offset=-1");
+  const handle = first.headers.get("electric-handle")!;
+  let expired = handle;
+  for (let count = 0; count < 10; count++) {
+    const { response } = await request(`table=news&offset=-1&expired_handle=${expired}`);
+    expect(response.headers.get("electric-handle")).not.toBe(expired);
+    expired = response.headers.get("electric-handle")!;
+  }
+  const offset = first.headers.get("electric-offset");
+  expect((await request(`table=news&offset=${offset}&handle=${handle}`)).response.status).toBe(200);
+});
+
+test("the function before each request refuses also those for a shape that another caller has opened", async () => {
+  await sql(`create function public.require_app() returns void language plpgsql stable as $$ begin
+    if current_setting('request.headers')::json ->> 'x-app' is null then raise sqlstate 'PT403' using message = 'x-app is missing'; end if;
+  end $$; grant execute on function public.require_app to anon, authenticated`);
+  const settings = { REST_REQUIRE_APIKEY: "false", PGRST_DB_PRE_REQUEST: "public.require_app" };
+  const service = await serve(fixture.database, settings);
+  try {
+    const statusWith = async (headers: Readonly<Record<string, string>>) =>
+      (await fetch(`${service.url}/v1/shape?table=news&offset=-1`, { headers })).status;
+    expect(await statusWith({ "x-app": "mine" })).toBe(200);
+    expect(await statusWith({})).toBe(403);
+  } finally {
+    await service.stop();
+  }
 });
