@@ -305,3 +305,31 @@ test("the function before each request refuses also those for a shape that anoth
     await service.stop();
   }
 });
+
+test("a caller has at most 200 requests that wait, and new ones when others have ended", async () => {
+  const { response } = await request("table=news&offset=-1", bearer("many"));
+  const [handle, offset] = ["handle", "offset"].map((name) => response.headers.get(`electric-${name}`)!);
+  const controller = new AbortController();
+  const wait = () =>
+    fetch(`${fixture.service.url}/v1/shape?table=news&handle=${handle}&offset=${offset}&live=true&live_sse=true`, {
+      headers: bearer("many"),
+      signal: controller.signal,
+    });
+  const waiting = await Promise.all(Array.from({ length: 200 }, wait));
+  expect(waiting.every(({ status }) => status === 200)).toBe(true);
+  const refused = await wait();
+  expect([refused.status, ((await refused.json()) as { error: { code: string } }).error.code]).toEqual([
+    429,
+    "RATE_LIMITED",
+  ]);
+  controller.abort();
+  await until(async () => {
+    const again = new AbortController();
+    const { status } = await fetch(
+      `${fixture.service.url}/v1/shape?table=news&handle=${handle}&offset=${offset}&live=true&live_sse=true`,
+      { headers: bearer("many"), signal: again.signal },
+    );
+    again.abort();
+    return status === 200;
+  });
+});
