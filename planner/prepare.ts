@@ -21,6 +21,7 @@ import type {
 } from "./intent.ts";
 import { bindValues, bindValuesInSteps, listOperations } from "./plan/bind-parameters.ts";
 import { isObjectText } from "./plan/find-target.ts";
+import { bindKeysetOrder, orderOfShape } from "./plan/keyset-order.ts";
 import { type Plan, type PlanOptions, type StreamedPlan, toProbePlan, toStreamedPlan } from "./plan/plan.ts";
 import { planCall } from "./plan/plan-call.ts";
 import { type NestedInsertIntent, type NestedStep, planNestedInsert } from "./plan/plan-nested.ts";
@@ -193,7 +194,7 @@ function planNestedRequest(
   return { plan, template: buildQuery(plan), stream: null, estimate: null, nested: { statements, steps } };
 }
 
-/** The query stage: the statement's text is known, its values come from the intent. */
+/** The query stage: the statement's text is known, its values come from the intent. Refuses a cursor of other values. */
 export function bindRequest(
   planned: PlannedRequest,
   intent: Intent,
@@ -201,7 +202,7 @@ export function bindRequest(
 ): PreparedRequest {
   const { plan, template, stream, estimate, nested } = planned;
   return {
-    plan,
+    plan: bindKeysetOrder(plan, intent),
     nested,
     intent,
     statement: { text: template.text, values },
@@ -280,7 +281,7 @@ function outlineKind(intent: Intent): unknown[] {
 /** The predicate for a position differs between null and a value. */
 function outlinePage(page: CursorPage | null): unknown {
   if (page?.kind !== "after") return page?.kind;
-  return [page.position.order, page.position.values.map((value) => value === null)];
+  return [orderOfShape(page.position), page.position.values.map((value) => value === null)];
 }
 
 function outlinePayload({ columns, isArray, valueSpans, incompleteColumns }: RowPayload): unknown[] {

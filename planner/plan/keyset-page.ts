@@ -1,7 +1,14 @@
-import { createHash } from "node:crypto";
 import { baseTypeOf, type CatalogTable, type DataType, type QualifiedName } from "#catalog";
 import { ApiError } from "#runtime";
 import type { CursorPage, OrderTerm } from "../intent.ts";
+import {
+  cursorMismatch,
+  hasNullsLast,
+  isDescending,
+  operandsOf,
+  orderFingerprint,
+  orderOfShape,
+} from "./keyset-order.ts";
 import { operatorSchemaOfRows } from "./operator-schema.ts";
 import { type KeptColumns, type KeysetPlan, MAX_BUFFERED_ROWS } from "./plan.ts";
 import { effectiveRange, planResultRows, planSelection } from "./plan-selection.ts";
@@ -43,7 +50,7 @@ export function planReadPage(
   const all = planSelection(orderedTree, { scope, source, join: [] }, context);
   const isNullable = (term: OrderTerm) =>
     !isPlainColumn(term) || table.columns.get(term.field.name)?.nullable !== false;
-  const plan = { order: orderFingerprint("read", table, order), isFirst: page.kind === "first", all };
+  const plan = planKeyset(page, orderFingerprint("read", table, order), all);
   const ranges = planKeysetRanges(page, plan, { order, scope, isNullable });
   const kept = { ...withOutputs(keptOutputs(result.result, all.alias), all), limit: limit + 1 };
   return {
@@ -61,10 +68,14 @@ export function planCallPage(page: CursorPage, { routine, scope, node: tree }: C
   const orderedTree = { ...tree, order, range: { offset: 0, limit: pageLimit(tree, context) } };
   const { rows: all, result } = planResultRows(orderedTree, scope, scope.table, context);
   rejectGroupedRows(all);
-  const plan = { order: orderFingerprint("call", routine, order), isFirst: page.kind === "first", all };
+  const plan = planKeyset(page, orderFingerprint("call", routine, order), all);
   // The constraints of a table do not apply to rows that a function returns.
   const ranges = planKeysetRanges(page, plan, { order, scope, isNullable: () => true });
   return { rows: { ...all, where: [...all.where, ...anyOf(ranges)] }, result, page: plan };
+}
+
+function planKeyset(page: CursorPage, order: string, all: SelectPlan): KeysetPlan {
+  return { order, operands: [...new Set(operandsOf(all.order))], isFirst: page.kind === "first", all };
 }
 
 /** A page is limited to the number of rows that may be buffered, with a cursor for the next one. */
@@ -89,8 +100,8 @@ type OrderContext = {
 function planKeysetRanges(page: CursorPage, plan: KeysetPlan, orderedTree: OrderContext): KeysetRanges {
   if (page.kind === "first") return [[]];
   if (page.kind === "unreadable") throw invalidCursor();
-  const { order, values } = page.position;
-  if (order !== plan.order || values.length !== orderedTree.order.length) throw cursorMismatch();
+  const { values } = page.position;
+  if (orderOfShape(page.position) !== plan.order || values.length !== orderedTree.order.length) throw cursorMismatch();
   const ranges = keysetPredicate(values.map((value, index) => keysetStep(index, value === null, plan, orderedTree)));
   // No page ends at a position without rows after it, so the cursor was not issued here.
   if (ranges.length === 0) throw cursorMismatch();
@@ -212,29 +223,6 @@ function completeOrder(order: readonly OrderTerm[], { table, mayRead }: OrderedR
   return [...order, ...more.map((term) => ({ ...term, relation: null, nulls: null }))];
 }
 
-/** A short hash, equal for equal orders of the same rows. */
-function orderFingerprint(kind: "read" | "call", of: QualifiedName, order: readonly OrderTerm[]): string {
-  const terms = order.map((term) => [
-    term.relation,
-    term.field,
-    isDescending(term),
-    hasNullsLast(term),
-    ...(term.by ? [term.by] : []),
-  ]);
-  const digest = createHash("sha256")
-    .update(JSON.stringify([kind, of.schema, of.name, terms]))
-    .digest();
-  return digest.subarray(0, 6).toString("base64url");
-}
-
-function isDescending({ direction }: OrderTerm): boolean {
-  return direction === "desc";
-}
-
-function hasNullsLast(term: OrderTerm): boolean {
-  return term.nulls === null ? !isDescending(term) : term.nulls === "last";
-}
-
 function isPlainColumn({ field, relation, by }: OrderTerm): boolean {
   return relation === null && by === undefined && field.path.length === 0 && field.measure === undefined;
 }
@@ -250,12 +238,6 @@ function invalidCursor(): ApiError {
   return new ApiError("invalid", "PGRST190", "The cursor cannot be read", {
     details: "It was cut off or changed, or it is none of this interface.",
     hint: "Take it from the Link header of the page before, as it is; an empty cursor gives the first page.",
-  });
-}
-
-function cursorMismatch(): ApiError {
-  return new ApiError("invalid", "PGRST191", "The cursor belongs to other rows or to another order", {
-    hint: "Keep the table and the order of the first page; an empty cursor gives the first page.",
   });
 }
 

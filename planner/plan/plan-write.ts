@@ -127,8 +127,9 @@ function planReplacement(
 
 /** `id=eq.1` */
 function equalityColumns(condition: RowCondition): string[] {
-  if (condition.kind !== "filter" || condition.negated || condition.field.path.length > 0) return [];
+  if (condition.kind !== "filter" || condition.negated) return [];
   const { field, operation } = condition;
+  if (field.path.length > 0 || field.measure) return [];
   const isEqual = operation.kind === "compare" && operation.operator === "eq" && operation.quantifier === null;
   return isEqual ? [field.name] : [];
 }

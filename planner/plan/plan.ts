@@ -62,6 +62,8 @@ type CommonPlan = {
 export type KeysetPlan = {
   /** The fingerprint of the order, which its cursors contain. */
   readonly order: string;
+  /** The indexes of the operands that the order is computed with; their values are part of the cursors too. */
+  readonly operands: readonly number[];
   readonly isFirst: boolean;
   /** All rows, independent of the start of the page. */
   readonly all: SelectPlan;

@@ -381,8 +381,8 @@ function buildExpression(value: ValueExpression): Sql {
       return buildHighlight(value, buildExpression);
     case "joined": {
       const { value: each, from } = value;
-      const texts = sql`pg_catalog.string_agg(cast(${buildExpression(each)} as pg_catalog.text), ' ')`;
-      return sql`(select ${texts}${fromClause(from)}${whereClause(from)})`;
+      const text = sql`cast(${buildExpression(each)} as pg_catalog.text)`;
+      return sql`(select pg_catalog.string_agg(${text}, ' ' order by ${text})${fromClause(from)}${whereClause(from)})`;
     }
     case "embedded":
       return embeddedRows(value);

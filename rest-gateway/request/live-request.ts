@@ -185,9 +185,9 @@ function equalityFilters({ kind, target, selection }: Intent, { schemas }: Catal
   const table = kind === "read" ? schemas.get(target.schema)?.tables.get(target.name) : undefined;
   if (!table) return [];
   return selection.conditions.flatMap(({ path, value: condition }) => {
-    if (path.length > 0 || condition.kind !== "filter" || condition.negated || condition.field.path.length > 0)
-      return [];
+    if (path.length > 0 || condition.kind !== "filter" || condition.negated) return [];
     const { operation, field } = condition;
+    if (field.path.length > 0 || field.measure) return [];
     const found = { relation: table.oid, column: field.name };
     if (operation.kind === "in") return [{ ...found, values: operation.values }];
     const isEquality = operation.kind === "compare" && operation.operator === "eq" && operation.quantifier === null;

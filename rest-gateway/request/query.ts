@@ -6,7 +6,7 @@ import type { PlannedIntent } from "./plan.ts";
 /** The values of a larger body are bound in steps, between which other requests are served. */
 const LARGE_BODY_BYTES = 64 * 1024;
 
-/** Plan → SQL text and parameters; cannot fail. The plan has the text, the intent the values. */
+/** Plan → SQL text and parameters; refuses only a cursor of other values. The plan has the text, the intent the values. */
 export function query<Parsed extends ParsedRequest>(
   { request, parsed: { body } }: RequestState<Parsed>,
   { planned, intent }: PlannedIntent,

@@ -5,7 +5,7 @@ import { decodeQuery, encodeQuery, parseQueryString } from "./parse/query-string
 import type { RawTableRequest, TableRequest } from "./parse/request.ts";
 
 /** Their texts are part of the shape, so those with values of their own are excluded, such as `embedding.cosine([…])`. */
-const SHAPE_PARAMETER = /^(?!.*\.[a-z]\w*\([^)])(?:select|order|limit|offset)=/;
+const SHAPE_PARAMETER = /^(?!.*\.[a-z]\w*(?:\(|%28)(?!\)|%29))(?:select|order|limit|offset)=/;
 /** Parameters with a meaning of their own are excluded. */
 const COMPARISON_PARAMETER =
   /^(?!(?:and|or|columns|on_conflict|cursor|apikey)=)[A-Za-z_]\w*=(?:not\.)?(?:n?eq|[gl]te?)\./;

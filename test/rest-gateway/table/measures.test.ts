@@ -57,6 +57,12 @@ const SCHEMA = `
   grant select (id, owner_id, spot, title, story, facts, embedding, keeper, words) on town.places to anon, authenticated, service_role;
 `;
 
+const SETTINGS = {
+  PGRST_DB_SCHEMAS: "town",
+  PGRST_DB_AGGREGATES_ENABLED: "true",
+  PGRST_DB_PLAN_ENABLED: "true",
+};
+
 let database: TestDatabase;
 let caller: pg.Client;
 let service: Service;
@@ -70,11 +76,7 @@ beforeAll(async () => {
   await owner.end();
   caller = new pg.Client({ connectionString: database.url });
   await caller.connect();
-  service = await serve(database, {
-    PGRST_DB_SCHEMAS: "town",
-    PGRST_DB_AGGREGATES_ENABLED: "true",
-    PGRST_DB_PLAN_ENABLED: "true",
-  });
+  service = await serve(database, SETTINGS);
   client = openClient(service.url);
 });
 afterAll(async () => {
@@ -216,7 +218,7 @@ describe("random reads", () => {
       story: "story",
       "facts->>kind": "facts->>'kind'",
       "owners.name": "(select o.name from owners o where o.id = p.owner_id)",
-      "notes.text": "(select string_agg(n.text, ' ') from notes n where n.place_id = p.id)",
+      "notes.text": "(select string_agg(n.text, ' ' order by n.text) from notes n where n.place_id = p.id)",
     };
     const outcomes = { none: 0, some: 0 };
     const requests = fc.record({
@@ -305,6 +307,55 @@ describe("a search", () => {
   });
 });
 
+describe("cursors of requests that differ in the values of their order only", () => {
+  const pageOf = async (path: string) => {
+    const { status, body, headers } = await askFor(path);
+    expect({ path, status, body }).toMatchObject({ status: 200 });
+    return { body, next: /<\/rest\/v1([^>]*)>; rel="next"/.exec(String(headers.link))![1]! };
+  };
+  const cursorOf = (path: string) => /&cursor=[^&]*/.exec(path)![0];
+
+  test.each([
+    ["a distance", (n: number) => `/places?select=id&order=spot.distance((${n * 5},${n * 5})),id`],
+    ["a name", (n: number) => `/places?select=id,d:spot.distance((${n * 7},${n * 7}))&order=d,id`],
+    [
+      "the words of the search",
+      (n: number) => `/places?select=id&search=(title,story).wfts.${["cats", "boats"][n]}&order=search.rank().desc,id`,
+    ],
+  ])("belong to the values: %s", async (_, pathOf) => {
+    const [one, other] = [pathOf(0), pathOf(1)];
+    const rowsOf = async (path: string) => (await askFor(path)).body;
+    const firsts = [await pageOf(`${one}&limit=3&cursor=`), await pageOf(`${other}&limit=3&cursor=`)] as const;
+    const [ofOne, ofOther] = [await rowsOf(one), await rowsOf(other)];
+    expect(firsts.map(({ body }) => body)).toEqual([ofOne.slice(0, 3), ofOther.slice(0, 3)]);
+    expect((await pageOf(firsts[1].next)).body).toEqual(ofOther.slice(3, 6));
+    expect((await pageOf(firsts[0].next)).body).toEqual(ofOne.slice(3, 6));
+    for (const path of [`${one}&limit=3${cursorOf(firsts[1].next)}`, `${other}&limit=3${cursorOf(firsts[0].next)}`])
+      expect(await askFor(path)).toMatchObject({ status: 400, body: { code: "PGRST191" } });
+  });
+});
+
+describe("functions and operators of strangers", () => {
+  test("measure nothing", async () => {
+    const measured = async () => (await askFor("/places?select=title.similarity(harbour)&id=eq.5")).body;
+    const before = await measured();
+    const owner = new pg.Client({ connectionString: database.ownerUrl });
+    await owner.connect();
+    await owner.query(`
+      create schema aaa;
+      create function aaa.similarity(text, text) returns float4 language sql return 7;
+      alter function aaa.similarity owner to authenticated;
+      grant usage on schema aaa to anon`);
+    await owner.end();
+    await service.stop();
+    service = await serve(database, SETTINGS);
+    client.close();
+    client = openClient(service.url);
+    expect(before).toEqual([{ similarity: expect.any(Number) }]);
+    expect(await measured()).toEqual(before);
+  });
+});
+
 describe("one order at two places", () => {
   test("has two values", async () => {
     const orders = (top: string, below: string) =>
@@ -355,6 +406,12 @@ describe("what is wrong", () => {
       status: 401,
       code: "42501",
     });
+  });
+
+  test("the key of a PUT is a column, not its distance", async () => {
+    const put = { as: { role: "service_role" }, method: "PUT", body: { id: 1, spot: "(0,0)", name: "one" } } as const;
+    const { status, body } = await client.ask("/stars?id=distance(5).eq.1", put);
+    expect({ status, code: body.code }).toEqual({ status: 405, code: "PGRST105" });
   });
 
   test("a column that is called search is filtered as ever", async () => {

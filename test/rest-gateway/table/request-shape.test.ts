@@ -57,6 +57,8 @@ describe("the shape of a request", () => {
     "GET /films?cursor=eq.5",
     "GET /films?columns=eq.5",
     "GET /films?apikey=eq.5",
+    "GET /films?order=at.distance((0,0))",
+    "GET /films?order=at.distance%28%280,0%29%29",
     "GET /films?id=eq.5;name=eq.6",
     "GET /films?id=eq.5&",
     "GET /f%69lms?id=eq.5",
