@@ -26,20 +26,45 @@ const STORAGE_FUNCTIONS =
   "add_prefixes|allow_\\w+_operation|can_insert_object|delete_\\w*prefix\\w*|enforce_bucket_name_length|extension|filename|foldername|get_common_prefix|" +
   "get_level|get_prefix(?:es)?|get_size_by_bucket|list_\\w+_with_delimiter|lock_top_prefixes|objects_\\w+|operation|prefixes_\\w+|protect_delete|search\\w*|update_updated_at_column";
 
+/** Columns and constraints of Supabase's two tables. */
+const STORAGE_COLUMNS =
+  "allowed_mime_types|avif_autodetection|bucket_id|created_at|file_size_limit|id|last_accessed_at|level|metadata|name|owner|owner_id|path_tokens|public|type|updated_at|user_metadata|version";
+const STORAGE_CONSTRAINTS = "(?:buckets|objects)_(?:pkey|owner_fkey|bucket_?id_fkey)";
+
+const NAME = String.raw`(?:"[^"]+"|\w+)(?:\s*\.\s*(?:"[^"]+"|\w+))?`;
+const SERVICE_TABLE = `"?(?:${SERVICE_TABLES})"?(?!["\\w])`;
+const STORAGE_CHANGE =
+  `(?:add|alter|drop)\\s+(?:(?:column\\s+)?(?:if\\s+(?:not\\s+)?exists\\s+)?"?(?:${STORAGE_COLUMNS})"?|` +
+  `constraint\\s+(?:if\\s+exists\\s+)?"?${STORAGE_CONSTRAINTS}"?)(?!["\\w])`;
+
+/** Removes the items of a list that match, and with the last one the statement. */
+function removeItems(start: string, items: readonly string[], removed: RegExp, end = ""): string {
+  const kept = items.filter((item) => !removed.test(item));
+  return kept.length === 0 ? "" : `${start}${kept.join(",").trim()}${end}`;
+}
+
 /** What comparisons of schemas write when two versions of Supabase's services differ. */
 const SERVICE_RULES: readonly Rule[] = [
   {
     pattern: new RegExp(
-      `^(?:(?:alter|create|drop)\\s+table\\s+(?:if\\s+(?:not\\s+)?exists\\s+)?(?:only\\s+)?|(?:grant|revoke)\\s[^(]*?\\son\\s+(?:table\\s+)?|` +
-        `create\\s+(?:unique\\s+)?index\\s[^(]*?\\son\\s+)"?(?:${SERVICE_TABLES})"?(?!["\\w])`,
+      `^(?:(?:alter|create)\\s+table\\s+(?:if\\s+(?:not\\s+)?exists\\s+)?(?:only\\s+)?|create\\s+(?:unique\\s+)?index\\s[^(]*?\\son\\s+)${SERVICE_TABLE}`,
       "i",
     ),
     replacement: null,
     change: "removed a statement about a table of Supabase's services",
   },
   {
+    pattern: new RegExp(
+      `^(drop\\s+table\\s+(?:if\\s+exists\\s+)?|(?:grant|revoke)\\s[^(]*?\\son\\s+(?:table\\s+)?)((?:${NAME}\\s*,\\s*)*${SERVICE_TABLE}(?:\\s*,\\s*${NAME})*)([\\s\\S]*)$`,
+      "i",
+    ),
+    replacement: (_statement, [, start, tables, end]) =>
+      removeItems(start!, tables!.split(","), new RegExp(`^\\s*${SERVICE_TABLE}\\s*$`, "i"), end),
+    change: "removed a table of Supabase's services from a statement",
+  },
+  {
     pattern:
-      /^create\s+(?:or\s+replace\s+)?trigger\s[\s\S]*\sexecute\s+(?:function|procedure)\s+"?(?:storage|realtime)"?\s*\./i,
+      /^create\s+(?:or\s+replace\s+)?(?:constraint\s+)?trigger\s(?:(?!\son\s)[\s\S])*\son\s+"?(?:storage|realtime)"?\s*\.[\s\S]*\sexecute\s+(?:function|procedure)\s+"?(?:storage|realtime)"?\s*\./i,
     replacement: null,
     change: "removed a trigger of Supabase's services",
   },
@@ -57,10 +82,23 @@ const SERVICE_RULES: readonly Rule[] = [
     change: "removed a statement about a function of storage, which is that of the service",
   },
   {
-    pattern:
-      /^(?:alter\s+table\s+(?:only\s+)?"?storage"?\s*\.\s*"?(?:buckets|objects)"?\s+(?:add|alter|drop)|drop\s+index\s+(?:if\s+exists\s+)?"?storage"?\s*\.)/i,
+    pattern: new RegExp(
+      `^(alter\\s+table\\s+(?:if\\s+exists\\s+)?(?:only\\s+)?"?storage"?\\s*\\.\\s*"?(?:buckets|objects)"?\\s+)((?:[\\s\\S]*?,\\s*)?${STORAGE_CHANGE}[\\s\\S]*)$`,
+      "i",
+    ),
+    replacement: (_statement, [, start, changes]) =>
+      removeItems(start!, changes!.split(/,(?![^(]*\))/), new RegExp(`^\\s*${STORAGE_CHANGE}`, "i")),
+    change: "removed a change of a table of storage, which is that of the service",
+  },
+  {
+    pattern: /^drop\s+index\s+(?:if\s+exists\s+)?"?storage"?\s*\.\s*"?bucketid_objname"?(?!["\w])/i,
     replacement: null,
     change: "removed a change of a table of storage, which is that of the service",
+  },
+  {
+    pattern: /^(drop\s+index)\s+(?!if\b)("?storage"?\s*\.)/i,
+    replacement: "$1 if exists $2",
+    change: 'added "if exists" to an index of storage',
   },
   {
     pattern: /^create\s+type\s+"?auth"?\s*\.\s*"?(aal_level|factor_status|factor_type)"?(?!["\w])/i,

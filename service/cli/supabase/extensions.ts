@@ -92,9 +92,22 @@ const UNLISTED = new RegExp(
   `'(?:${[...Object.values(SUPABASE_APIS).map(({ extension }) => extension), ...STAND_INS].join("|")})'`,
 );
 const LIST = /(?<=\b(?:from|join)\s+)(?:"?pg_catalog"?\s*\.\s*)?"?(pg_extension|pg_available_extensions)"?(?![\w".])/gi;
-/** A statement of a block of PL/pgSQL, also one in a string that is executed. */
-const IN_BLOCK =
-  /(?<=(?:\b(?:begin|then|else|loop)|;|\$)(?:\s|--[^\n]*\n)*)(?:execute\s+'\s*(create\s+extension\b[^';]*);?\s*'|create\s+extension\b[^;]*)/gi;
+/** A statement of a block of PL/pgSQL, also one in a string that is executed, where comments and strings are masked. */
+const IN_BLOCK = /(?<=(?:\b(?:begin|then|else|loop)|;)\s*)(?:execute\s+' *'(?=\s*;)|create\s+extension\b[^;]*)/gi;
+const EXECUTED = /^execute\s+('|\$\w*\$)\s*(create\s+extension\b[^';]*?);?\s*\1$/i;
+const BLOCK_START = /^do\b[^$']*\$\w*\$/i;
+const COMMENT_OR_STRING =
+  /--[^\n]*|\/\*[\s\S]*?\*\/|\be'(?:[^'\\]|\\[\s\S]|'')*'|'(?:[^']|'')*'|"(?:[^"]|"")*"|(\$\w*\$)[\s\S]*?\1/gi;
+
+/** The block with spaces for what its comments and strings contain; offsets stay the same. */
+function maskBlock(block: string): string {
+  const start = BLOCK_START.exec(block)?.[0] ?? "";
+  const body = block.slice(start.length).replace(COMMENT_OR_STRING, (text) => {
+    const isComment = text.startsWith("--") || text.startsWith("/*");
+    return isComment ? " ".repeat(text.length) : `'${" ".repeat(text.length - 2)}'`;
+  });
+  return start + body;
+}
 
 /** A statement that asks which extensions there are, or a block that creates one; null for other statements. */
 export async function adaptExtensionUse(
@@ -119,12 +132,13 @@ async function adaptBlock(block: string, sources: ExtensionSources): Promise<Ada
   const changes: string[] = [];
   let sql = "";
   let end = 0;
-  for (const match of block.matchAll(IN_BLOCK)) {
-    const adapted = await adaptExtension((match[1] ?? match[0]).trim(), sources);
+  for (const { index, 0: masked } of maskBlock(block).matchAll(IN_BLOCK)) {
+    const text = block.slice(index, index + masked.length);
+    const adapted = await adaptExtension((EXECUTED.exec(text)?.[2] ?? text).trim(), sources);
     if (adapted === null) continue;
     const replacement = adapted.sql === "" ? "null" : `execute $statement$${adapted.sql}\n$statement$`;
-    sql += block.slice(end, match.index) + replacement;
-    end = match.index + match[0].length;
+    sql += block.slice(end, index) + replacement;
+    end = index + text.length;
     changes.push(...adapted.changes);
   }
   return { sql: sql + block.slice(end), changes };

@@ -7,10 +7,16 @@ create view extensions.pg_extension as
         ('pg_graphql', '1.5.11', 'graphql')) as extension (name, version, schema)
       join pg_catalog.pg_namespace as schema on schema.nspname = extension.schema
     union all
+    -- A project may have functions of these names: the types of the arguments tell.
     select extension.name, extension.version, min(found.pronamespace::bigint)::oid
-      from (values ('vector', '0.8.0', 'vector_elements'), ('http', '1.6', 'http_head'), ('pgjwt', '0.2.0', 'url_encode'),
-        ('pg_jsonschema', '0.3.3', 'jsonb_matches_schema')) as extension (name, version, function)
-      join pg_catalog.pg_proc as found on found.proname = extension.function
+      from (values ('vector', '0.8.0', 'vector_elements', '{vector}'::name[]), ('http', '1.6', 'http', '{http_request}'),
+        ('pgjwt', '0.2.0', 'algorithm_sign', '{text,text,text}'), ('pg_jsonschema', '0.3.3', 'jsonb_matches_schema', '{json,jsonb}'))
+        as extension (name, version, function, types)
+      join pg_catalog.pg_proc as found on found.proname = extension.function and extension.types = array(
+        select type.typname from unnest(found.proargtypes) with ordinality as argument (type, place)
+          join pg_catalog.pg_type as type on type.oid = argument.type
+          where type.typnamespace in ('pg_catalog'::regnamespace, found.pronamespace) order by argument.place
+      )
       group by extension.name, extension.version
   )
   select oid, extname, extowner, extnamespace, extrelocatable, extversion from pg_catalog.pg_extension

@@ -48,8 +48,40 @@ test.each([
   ["select auth.identities_of(1)", "select auth.identities_of(1)"],
   ["drop extension pg_net", "drop extension if exists pg_net"],
   ["select 'a private.thing'", "select 'a private.thing'"],
+  ["grant select on storage.migrations, public.mine to anon", "grant select on public.mine to anon"],
+  ['drop table mine, "storage"."prefixes" cascade', "drop table mine cascade"],
+  [
+    "alter table storage.objects drop column version, add column caption text, add column level integer",
+    "alter table storage.objects add column caption text",
+  ],
+  ["drop index storage.captions", "drop index if exists storage.captions"],
+  ["do $$ begin execute 'create extension pg_cron;' ; end $$", "do $$ begin null ; end $$"],
+  ["do $$ begin execute $q$create extension pg_cron$q$; end $$", "do $$ begin null; end $$"],
 ])("%s", async (statement, expected) => {
   expect((await importSql(`${statement};`)).sql).toBe(`${expected};`);
+});
+
+test.each([
+  "create trigger t before update on public.docs for each row execute function storage.update_updated_at_column()",
+  'alter table "storage"."objects" add column "caption" text',
+  "alter table storage.buckets alter column caption set default 'a, b', drop column if exists note",
+  "alter table storage.objects drop constraint caption_is_short",
+  "do $$ begin execute 'create extension vector' || ' with schema x'; end $$",
+  "do $$ begin raise notice 'first; create extension pg_cron now'; /* begin create extension pgmq */ end $$",
+  "do $$ begin execute format($q$ begin create extension pg_cron; $q$); end $$",
+])("%s stays", async (statement) => {
+  expect((await importSql(`${statement};`)).sql).toBe(`${statement};`);
+});
+
+test.each([
+  "grant select on storage.migrations, auth.sso_domains to anon",
+  "drop table if exists storage.prefixes",
+  "create trigger t before update on storage.objects for each row execute function storage.update_updated_at_column()",
+  'alter table "storage"."objects" drop constraint "objects_bucketId_fkey"',
+  "alter table storage.objects add column if not exists user_metadata jsonb, alter column owner drop not null",
+  "drop index storage.bucketid_objname",
+])("%s is removed", async (statement) => {
+  expect((await importSql(`${statement};`)).sql).toBe("");
 });
 
 test("a schema private of the project keeps its name", async () => {

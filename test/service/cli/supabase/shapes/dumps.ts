@@ -27,6 +27,10 @@ export const DUMPS: readonly Shape[] = [
           end if;
           perform cron.schedule('call', '* * * * *', 'select 2') where has_net;
         end $$;
+        create function url_encode(data text) returns text language sql as 'select data';
+        create function http_head(uri text) returns text language sql as 'select uri';
+        do $$ begin if not exists (select from pg_extension where extname = 'pgjwt') then create extension pgjwt with schema extensions; end if; end $$;
+        create extension pg_jsonschema with schema extensions;
         create table items (id int primary key, embedding extensions.vector(2), small extensions.halfvec(2));
         create index on items using hnsw (small extensions.halfvec_cosine_ops);
         create function has_extension(name text) returns boolean language sql stable as $$
@@ -36,6 +40,11 @@ export const DUMPS: readonly Shape[] = [
     checks: [
       { as: "owner", sql: "select jobname from cron.job order by 1", rows: [["call"], ["nightly"]] },
       { as: "anon", sql: "select has_extension('pg_cron'), has_extension('http')", rows: [[true, false]] },
+      {
+        as: "owner",
+        sql: "select extname::text, extnamespace::regnamespace::text from extensions.pg_extension where extname in ('vector', 'pgjwt', 'pg_jsonschema', 'http') order by 1",
+        rows: ["pg_jsonschema", "pgjwt", "vector"].map((name) => [name, "extensions"]),
+      },
       {
         as: "owner",
         sql: "insert into items values (1, '[1,2]', '[3,4]') returning (small <-> '[0,0]'), (embedding <-> small::vector) > 2",
@@ -69,6 +78,10 @@ export const DUMPS: readonly Shape[] = [
         create trigger enforce_bucket_name_length_trigger before insert or update of name on storage.buckets for each row execute function storage.enforce_bucket_name_length();
         alter publication supabase_realtime_messages_publication add table only realtime.messages;
         grant pgsodium_keyiduser to "postgres" with admin option;
+        alter table storage.objects add column caption text;
+        create table docs (id int primary key, updated_at timestamptz default '2000-01-01');
+        create trigger touch before update on public.docs for each row execute function storage.update_updated_at_column();
+        insert into docs values (1);
         create table uploads (name text);
         create function note_upload() returns trigger language plpgsql security definer set search_path = '' as $$ begin insert into public.uploads values (new.name); return new; end $$;
         create trigger note_upload after insert on storage.objects for each row execute function public.note_upload();
@@ -87,6 +100,8 @@ export const DUMPS: readonly Shape[] = [
       { as: ALICE, sql: "select name from storage.objects", rows: [[`${ALICE}/a.png`]] },
       { as: "owner", sql: "select count(*)::int from uploads", rows: [[2]] },
       { as: "owner", sql: "select allowed_mime_types from storage.buckets", rows: [[["image/png"]]] },
+      { as: "owner", sql: "select caption from storage.objects where false", rows: [] },
+      { as: "owner", sql: "update docs set id = 2 returning updated_at > '2020-01-01'", rows: [[true]] },
     ],
   },
   {

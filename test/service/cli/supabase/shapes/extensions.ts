@@ -275,6 +275,11 @@ export const EXTENSIONS: readonly Shape[] = [
     changes: ["where Postgres lacks the extension http, its functions raise an error when they are called"],
     checks: [
       { as: "owner", sql: "select get_weather('Bern')", error: "0A000" },
+      {
+        as: "owner",
+        sql: "select extname::text from extensions.pg_extension where extname = 'http'",
+        rows: [["http"]],
+      },
       { as: "owner", sql: "select extensions.urlencode('a b&c'::varchar)", rows: [["a%20b%26c"]] },
     ],
   },
