@@ -25,6 +25,9 @@ const SCHEMA = `
   create function public.composed() returns bigint language plpgsql stable
     as 'declare n bigint; begin execute ''select count(*) from public.tasks'' into n; return n; end';
   grant execute on function public.counted, public.composed to anon, authenticated;
+  create extension if not exists btree_gist;
+  grant execute on function int4_dist to anon;
+  create table public.pins (id int primary key);
   create table public.news (id int primary key, title text);
   create table public.unpublished (id int primary key);
   create table public.counters (id bigint primary key, value bigint);
@@ -153,6 +156,12 @@ test("one row in the resource interface is null while it does not exist", async 
   await sql("insert into public.news values (1, 'again')");
   await client.untilResultIs((result) => JSON.stringify(result).includes("again"));
   expect((await refusal("/api/v1/news/99", as("ann")))[0]).toBe(404);
+});
+
+test("a filter by a distance is none by the column's value", async () => {
+  const client = await open("/rest/v1/pins?select=id&id=distance(5).eq.2");
+  await sql("insert into public.pins values (7)");
+  await client.untilResult([{ id: 7 }]);
 });
 
 test("Last-Event-ID continues with what has changed since, or with a snapshot", async () => {
