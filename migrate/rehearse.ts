@@ -22,7 +22,7 @@ import {
 import { MigrationError, type MigrationSource } from "./migration-error.ts";
 import { createRecord, explainDivergence, readMigrationState } from "./migration-state.ts";
 import { splitStatements, toUtf16Offset } from "./split-statements.ts";
-import { judgeStatement, judgeWithoutTransaction, type StatementVerdict } from "./statement-verdict.ts";
+import { judgeStatement, judgeWithoutTransaction, reachesOutside, type StatementVerdict } from "./statement-verdict.ts";
 
 export type RehearsedStatement = StatementMeasures &
   StatementVerdict & { readonly file: string; readonly line: number; readonly sql: string };
@@ -39,6 +39,7 @@ export async function rehearseMigrations(
 ): Promise<RehearsedStatement[]> {
   const estimates = await withServiceClient(originalUrl, readRowEstimates);
   const pending = await withClient(settings.url, (client) => listPending(client, settings));
+  await withClient(settings.url, dropUserMappings);
   const rehearsed: RehearsedStatement[] = [];
   for (const migration of pending)
     rehearsed.push(...(await withClient(settings.url, (client) => rehearseOne(client, migration, estimates))));
@@ -64,6 +65,21 @@ async function listPending(client: pg.ClientBase, settings: MigrateSettings): Pr
   return [...committed, ...current];
 }
 
+/** The copy would write to the servers of its foreign tables. */
+async function dropUserMappings(client: pg.ClientBase): Promise<void> {
+  const { rows } = await client.query<{ statement: string }>(
+    `select pg_catalog.format('drop user mapping for %s server %I',
+       case umuser when 0 then 'public' else pg_catalog.quote_ident(usename) end, srvname) as statement from pg_catalog.pg_user_mappings`,
+  );
+  for (const { statement } of rows) await client.query(statement);
+}
+
+const NOTHING: StatementMeasures = {
+  ...{ locks: [], rewritten: [], scanned: [] },
+  ...{ inserted: 0, changed: 0, walBytes: 0, milliseconds: 0 },
+};
+const SKIPPED = { ...NOTHING, verdict: "not rehearsed", safeForm: null } as const;
+
 async function rehearseOne(
   client: pg.ClientBase,
   migration: PendingMigration,
@@ -80,6 +96,9 @@ async function rehearseOne(
   });
 }
 
+const UNDEFINED_OBJECT = "42704";
+const MISSING_HINT = "A rehearsal creates no roles and has no user mappings. Create roles before it.";
+
 type AddStatement = (statement: RehearsedStatement) => void;
 
 async function rehearseInTransaction(
@@ -93,6 +112,10 @@ async function rehearseInTransaction(
     const begun = await readRelations(client);
     let before = begun;
     for (const { start, sql } of splitStatements(source.sql)) {
+      if (reachesOutside(sql)) {
+        add({ ...placeOf(source, start), sql, ...SKIPPED });
+        continue;
+      }
       const { measures, after } = await measureStatement(client, sql, { begun, before }, estimates).catch((error) =>
         rethrowAt(error, source, start, sql),
       );
@@ -113,13 +136,14 @@ async function rehearseWithout(
   add: AddStatement,
 ): Promise<void> {
   const [{ start, sql }] = splitStatements(source.sql) as [{ start: number; sql: string }];
+  if (reachesOutside(sql)) return add({ ...placeOf(source, start), sql, ...SKIPPED });
   const before = await readRelations(client);
   const begun = performance.now();
   await client.query(sql).catch((error) => rethrowAt(error, source, start, sql));
   const milliseconds = Math.round(performance.now() - begun);
   const after = await readRelations(client);
   const { rewritten } = compareStates({ begun: before, before, after }, estimates);
-  const measures = { locks: [], rewritten, scanned: [], inserted: 0, changed: 0, walBytes: 0, milliseconds };
+  const measures = { ...NOTHING, rewritten, milliseconds };
   add({ ...placeOf(source, start), sql, ...measures, ...judgeWithoutTransaction(sql) });
 }
 
@@ -129,5 +153,6 @@ function placeOf({ sql, origins }: MigrationSource, start: number): { file: stri
 
 function rethrowAt(error: pg.DatabaseError, source: MigrationSource, start: number, sql: string): never {
   const position = Number(error.position ?? 0);
+  if (error.code === UNDEFINED_OBJECT) error.hint ??= MISSING_HINT;
   throw new MigrationError(error, source, start + (position > 0 ? toUtf16Offset(sql, position) : 0));
 }

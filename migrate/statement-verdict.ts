@@ -1,7 +1,7 @@
 import type { StatementMeasures } from "./measure-statement.ts";
 
 /** Whom a statement would hold up. `brief`: for a moment, because it reads no rows while it has its locks. */
-export const VERDICTS = ["safe", "brief", "holds writes", "holds reads", "rewrites"] as const;
+export const VERDICTS = ["not rehearsed", "safe", "brief", "holds writes", "holds reads", "rewrites"] as const;
 
 type Verdict = (typeof VERDICTS)[number];
 
@@ -42,6 +42,14 @@ export function judgeWithoutTransaction(sql: string): StatementVerdict {
     return { verdict: "safe", safeForm: null };
   const verdict = /^(vacuum|cluster)\b/i.test(text) ? "rewrites" : "holds reads";
   return { verdict, safeForm: findSafeForm(sql) ?? SHORTER };
+}
+
+const SHARED = String.raw`(create|alter|drop)\s+(role|user|group|tablespace|database|subscription)\b|alter\s+system\b|(drop|reassign)\s+owned\b|comment\s+on\s+(role|tablespace|database|subscription)\b|(grant|revoke)\b[^;]*\son\s+(database|tablespace|parameter)\b`;
+const IS_SHARED = new RegExp(String.raw`^(${SHARED}|do\b.*\b(${SHARED})|(grant|revoke)\b(?!.*\son\s))`, "is");
+
+/** Whether a statement changes what all databases of the server share, or others: on a copy it would change the original. */
+export function reachesOutside(sql: string): boolean {
+  return IS_SHARED.test(withoutStrings(sql));
 }
 
 const SEPARATE =

@@ -44,6 +44,8 @@ function firstLine({ sql }: RehearsedStatement): string {
 }
 
 function describeMeasures(statement: RehearsedStatement): string[] {
+  if (statement.verdict === "not rehearsed")
+    return ["It changes what is not in the copy: roles, or what all databases of the server share."];
   const { locks, rewritten, scanned, inserted, changed, walBytes, milliseconds } = statement;
   const count = (rows: number) => Math.round(rows).toLocaleString("en");
   return [

@@ -1,5 +1,9 @@
+import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { runMigrations } from "../../../migrate/migrate.ts";
+import { rehearseMigrations } from "../../../migrate/rehearse.ts";
+import { withClient } from "../../../postgres/client/with-client.ts";
+import { urlOf } from "../../database.ts";
 import { type OwnHistories, ownHistories } from "../../migrate/own-histories.ts";
 import { runCommand } from "./run-command.ts";
 
@@ -62,6 +66,27 @@ test("says whom each pending statement would hold up, and leaves the database as
   expect(await own.shadowExists()).toBe(false);
 });
 
+test("skips what would change the server", async () => {
+  const role = `rehearsed_${randomUUID().replaceAll("-", "")}`;
+  const statements = [
+    `create role ${role}`,
+    `do $$ begin create role ${role}; end $$`,
+    `alter role ${role} login`,
+    `grant pg_monitor to ${role}`,
+    "alter system set work_mem = '5MB'",
+    "create user mapping for public server elsewhere",
+  ];
+  await own.write("project", "0010-index.sql", `${statements.join(";\n")};\ngrant select on public.notes to public`);
+  const done = await rehearse("--schema-only", "--json");
+  const verdicts = JSON.parse(done.stdout).map(({ verdict }: { verdict: string }) => verdict);
+  expect(verdicts.slice(-7)).toEqual([...statements.map(() => "not rehearsed"), expect.not.stringContaining("not")]);
+  expect(await own.rows(`select from pg_roles where rolname = '${role}'`)).toEqual([]);
+
+  await own.write("project", "0010-index.sql", `create role ${role};\ngrant select on public.notes to ${role}`);
+  expect((await rehearse("--schema-only")).stderr).toContain("A rehearsal creates no roles");
+  await own.write("project", "0010-index.sql", "select 1");
+});
+
 test("names the place of a statement that fails, and refuses options of other actions", async () => {
   await own.write("project", "0020-wrong.sql", "select 1;\nalter table public.nothing add column likes int");
   const failed = await rehearse();
@@ -69,4 +94,17 @@ test("names the place of a statement that fails, and refuses options of other ac
   expect(failed.code).toBe(1);
   expect((await rehearse("--json", "--markdown")).code).toBe(2);
   expect((await rehearse("--fail-on", "breaking")).code).toBe(2);
+});
+
+test("drops the user mappings of the copy, by which it would write to other servers", async () => {
+  const [{ name }] = (await own.rows("select current_database() as name")) as [{ name: string }];
+  const url = urlOf("postgres", name);
+  await withClient(url, (client) =>
+    client.query(
+      "create foreign data wrapper nowhere; create server elsewhere foreign data wrapper nowhere; create user mapping for public server elsewhere",
+    ),
+  );
+  await own.write("project", "0020-wrong.sql", "select 1");
+  await rehearseMigrations({ ...own.settings, url }, own.settings.url);
+  expect(await own.rows("select from pg_user_mappings")).toEqual([]);
 });
