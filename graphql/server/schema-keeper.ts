@@ -60,6 +60,9 @@ export class SchemaKeeper {
   /** Whether the database has changed since the build began. */
   #isBuildOutdated = false;
 
+  /** The schemas that the database contradicted though their catalogue was the current one, by that. */
+  readonly #doubted = new WeakMap<Catalog, RoleSchemas>();
+
   constructor(options: SchemaKeeperOptions) {
     this.#options = options;
     this.#builds = new Coalescer(() => this.#buildAndLog(), DEBOUNCE_MS, {
@@ -112,11 +115,21 @@ export class SchemaKeeper {
   async isNewerThan(version: object | null): Promise<boolean> {
     const served = this.#served;
     if (served === null || served !== version) return served !== null;
-    if (!(await this.#options.catchUp(served.catalog))) return false;
+    if (!(await this.#options.catchUp(served.catalog)) && !this.#mayDiffer(served)) return false;
     const isOver = () => this.#served !== served || this.#closing.signal.aborted;
     for (const last = this.#finishedBuilds + MAX_AWAITED_BUILDS; this.#finishedBuilds < last && !isOver(); )
       await this.#builds.request().catch(() => {});
     return this.#served !== served;
+  }
+
+  /**
+   * A definition that was changed and changed back while a schema was built may be in the schema, though the catalogue has never had it.
+   * True for one schema of each catalogue: the next one differs for no such reason.
+   */
+  #mayDiffer(served: RoleSchemas): boolean {
+    const doubted = this.#doubted.get(served.catalog) ?? served;
+    this.#doubted.set(served.catalog, doubted);
+    return doubted === served;
   }
 
   /** The first build is running. */
