@@ -31,7 +31,7 @@ import { restoreLostObjects } from "./lost-objects.ts";
 import { findErrorOffset, MigrationError, type MigrationSource, type SourceLine } from "./migration-error.ts";
 import { createRecord, explainDivergence, readMigrationState } from "./migration-state.ts";
 import { upgradeSingleHistory } from "./single-history.ts";
-import { splitStatements } from "./split-statements.ts";
+import { runsWithoutTransaction, splitStatements } from "./split-statements.ts";
 
 /** The message to the child process. */
 export type RunnerJob = MigrationSession & {
@@ -155,7 +155,7 @@ function runsFreely(body: string): boolean {
 }
 
 function isAtomic({ body }: CommittedMigration): boolean {
-  return !NO_TRANSACTION.test(body.trimStart().split("\n", 1)[0]!);
+  return !runsWithoutTransaction(body.trimStart());
 }
 
 /** Those that follow each other and are alike in what stopping them leaves behind. */
@@ -317,8 +317,6 @@ export async function fillPlaceholders(client: pg.ClientBase, sql: string): Prom
 }
 
 const FILE_NAME = /^(\d+)(?:-[-\w]*)?\.sql$/;
-/** As graphile-migrate reads it. */
-export const NO_TRANSACTION = /^--!\s*no-transaction\b/;
 const INCLUDE = /^--![ \t]*include[ \t]+(\S.*\.sql)[ \t]*$/;
 const INCLUDED = /^--![ \t]*(?:End)?Included?\b/;
 
@@ -447,8 +445,8 @@ export async function currentFiles(history: MigrationHistory): Promise<CurrentFi
 async function readCurrentFile(history: MigrationHistory, name: string): Promise<CurrentFile> {
   const file = join(history.folder, "current", name);
   const lines = await expandIncludes(history, file, []);
-  const transaction = !NO_TRANSACTION.test(lines[0]?.text ?? "");
   const sql = lines.map(({ text }) => text).join("\n");
+  const transaction = !runsWithoutTransaction(sql);
   if (!transaction && splitStatements(sql).length > 1) {
     throw new Error(
       `${displayPath(file)}: a migration with "--! no-transaction" has one statement, because Postgres runs several that are sent ` +

@@ -3,7 +3,8 @@ import { quotedName } from "#postgres/client";
 import { COMPARED_PARTS, CREATE_TABLE, groupByObject } from "./drift.ts";
 import { readStatementsHere, tableLines } from "./dump-schema.ts";
 import { BLOCKING_MODE_NAMES, type BlockedWork, lockModeName, strongestBlockingMode } from "./lock-modes.ts";
-import { inTrialTransaction, runStatements, runsWithoutTransaction } from "./sql-transaction.ts";
+import { runsWithoutTransaction } from "./split-statements.ts";
+import { inTrialTransaction, runStatements } from "./sql-transaction.ts";
 
 /** What a script would do. */
 export type DryRun = {

@@ -50,9 +50,9 @@ export async function findErrorOffset(client: pg.ClientBase, sql: string, error:
 }
 
 /** The line of the file, and its index in the SQL, which has the lines of included files, too. */
-type ErrorPlace = MigrationError["place"] & { readonly index: number };
+type SourcePlace = MigrationError["place"] & { readonly index: number };
 
-function findPlace({ sql, origins }: MigrationSource, offset: number): ErrorPlace {
+export function findPlace({ sql, origins }: MigrationSource, offset: number): SourcePlace {
   const before = sql.slice(0, offset).split("\n");
   const index = before.length - 1;
   return { ...(origins[index] ?? origins.at(-1)!), column: before[index]!.length + 1, index };
@@ -61,7 +61,7 @@ function findPlace({ sql, origins }: MigrationSource, offset: number): ErrorPlac
 function formatError(
   error: Error,
   { sql, origins }: MigrationSource,
-  { file, line, column, index }: ErrorPlace,
+  { file, line, column, index }: SourcePlace,
 ): string {
   const lines = sql.split("\n");
   const excerpt: string[] = [];

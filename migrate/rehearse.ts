@@ -2,7 +2,6 @@ import type pg from "pg";
 import { withClient, withServiceClient } from "#postgres/client";
 import {
   fillPlaceholders,
-  NO_TRANSACTION,
   onPathOf,
   pendingMigrations,
   readCurrentFiles,
@@ -19,9 +18,9 @@ import {
   readRowEstimates,
   type StatementMeasures,
 } from "./measure-statement.ts";
-import { MigrationError, type MigrationSource } from "./migration-error.ts";
+import { findPlace, MigrationError, type MigrationSource } from "./migration-error.ts";
 import { createRecord, explainDivergence, readMigrationState } from "./migration-state.ts";
-import { splitStatements, toUtf16Offset } from "./split-statements.ts";
+import { runsWithoutTransaction, type SqlStatement, splitStatements, toUtf16Offset } from "./split-statements.ts";
 import { judgeStatement, judgeWithoutTransaction, reachesOutside, type StatementVerdict } from "./statement-verdict.ts";
 
 export type RehearsedStatement = StatementMeasures &
@@ -56,8 +55,7 @@ async function listPending(client: pg.ClientBase, settings: MigrateSettings): Pr
   const committed = await Promise.all(
     (await pendingMigrations(client, histories)).map(async (migration) => {
       const source = await readSource(migration);
-      const transaction = !NO_TRANSACTION.test(source.sql.split("\n", 1)[0]!);
-      return { ...source, history: migration.history, transaction };
+      return { ...source, history: migration.history, transaction: !runsWithoutTransaction(source.sql) };
     }),
   );
   const { pending } = await readCurrentState(settings);
@@ -75,8 +73,13 @@ async function dropUserMappings(client: pg.ClientBase): Promise<void> {
 }
 
 const NOTHING: StatementMeasures = {
-  ...{ locks: [], rewritten: [], scanned: [] },
-  ...{ inserted: 0, changed: 0, walBytes: 0, milliseconds: 0 },
+  locks: [],
+  rewritten: [],
+  scanned: [],
+  inserted: 0,
+  changed: 0,
+  walBytes: 0,
+  milliseconds: 0,
 };
 const SKIPPED = { ...NOTHING, verdict: "not rehearsed", safeForm: null } as const;
 
@@ -88,41 +91,40 @@ async function rehearseOne(
   const sql = await fillPlaceholders(client, migration.sql);
   const source = { sql, origins: migration.origins };
   await prepareMeasuring(client);
-  return onPathOf({ name: migration.history }, client, async () => {
-    const run = migration.transaction ? rehearseInTransaction : rehearseWithout;
-    const rehearsed: RehearsedStatement[] = [];
-    await run(client, source, estimates, (statement) => rehearsed.push(statement));
-    return rehearsed;
-  });
+  return onPathOf({ name: migration.history }, client, async () =>
+    migration.transaction
+      ? rehearseInTransaction(client, source, estimates)
+      : [await rehearseWithout(client, source, estimates)],
+  );
 }
 
 const UNDEFINED_OBJECT = "42704";
 const MISSING_HINT = "A rehearsal creates no roles and has no user mappings. Create roles before it.";
 
-type AddStatement = (statement: RehearsedStatement) => void;
-
 async function rehearseInTransaction(
   client: pg.ClientBase,
   source: MigrationSource,
   estimates: RowEstimates,
-  add: AddStatement,
-): Promise<void> {
+): Promise<RehearsedStatement[]> {
   await client.query("begin");
   try {
     const begun = await readRelations(client);
     let before = begun;
-    for (const { start, sql } of splitStatements(source.sql)) {
+    const rehearsed: RehearsedStatement[] = [];
+    for (const statement of splitStatements(source.sql)) {
+      const { start, sql } = statement;
       if (reachesOutside(sql)) {
-        add({ ...placeOf(source, start), sql, ...SKIPPED });
+        rehearsed.push({ ...sourceOf(statement, source), ...SKIPPED });
         continue;
       }
       const { measures, after } = await measureStatement(client, sql, { begun, before }, estimates).catch((error) =>
         rethrowAt(error, source, start, sql),
       );
-      add({ ...placeOf(source, start), sql, ...measures, ...judgeStatement(sql, measures) });
+      rehearsed.push({ ...sourceOf(statement, source), ...measures, ...judgeStatement(sql, measures) });
       before = after;
     }
     await client.query("commit");
+    return rehearsed;
   } catch (error) {
     await client.query("rollback");
     throw error;
@@ -133,10 +135,10 @@ async function rehearseWithout(
   client: pg.ClientBase,
   source: MigrationSource,
   estimates: RowEstimates,
-  add: AddStatement,
-): Promise<void> {
-  const [{ start, sql }] = splitStatements(source.sql) as [{ start: number; sql: string }];
-  if (reachesOutside(sql)) return add({ ...placeOf(source, start), sql, ...SKIPPED });
+): Promise<RehearsedStatement> {
+  const [statement] = splitStatements(source.sql) as [SqlStatement];
+  const { start, sql } = statement;
+  if (reachesOutside(sql)) return { ...sourceOf(statement, source), ...SKIPPED };
   const before = await readRelations(client);
   const begun = performance.now();
   await client.query(sql).catch((error) => rethrowAt(error, source, start, sql));
@@ -144,11 +146,12 @@ async function rehearseWithout(
   const after = await readRelations(client);
   const { rewritten } = compareStates({ begun: before, before, after }, estimates);
   const measures = { ...NOTHING, rewritten, milliseconds };
-  add({ ...placeOf(source, start), sql, ...measures, ...judgeWithoutTransaction(sql) });
+  return { ...sourceOf(statement, source), ...measures, ...judgeWithoutTransaction(sql) };
 }
 
-function placeOf({ sql, origins }: MigrationSource, start: number): { file: string; line: number } {
-  return origins[sql.slice(0, start).split("\n").length - 1]!;
+function sourceOf({ start, sql }: SqlStatement, source: MigrationSource) {
+  const { file, line } = findPlace(source, start);
+  return { file, line, sql };
 }
 
 function rethrowAt(error: pg.DatabaseError, source: MigrationSource, start: number, sql: string): never {

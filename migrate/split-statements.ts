@@ -90,3 +90,11 @@ export function toUtf16Offset(sql: string, position: number): number {
     .slice(0, position - 1)
     .join("").length;
 }
+
+/** As graphile-migrate reads it. */
+const NO_TRANSACTION = /^--!\s*no-transaction\b/;
+
+/** Whether the first line says that the script runs without a transaction. */
+export function runsWithoutTransaction(script: string): boolean {
+  return NO_TRANSACTION.test(script.split("\n", 1)[0]!);
+}

@@ -1,7 +1,6 @@
 import pg from "pg";
 import { hintOf } from "#postgres/client";
-import { NO_TRANSACTION } from "./apply-migrations.ts";
-import { type SqlStatement, splitStatements, toUtf16Offset } from "./split-statements.ts";
+import { runsWithoutTransaction, type SqlStatement, splitStatements, toUtf16Offset } from "./split-statements.ts";
 
 /** A statement that would end the transaction, or a part of it. */
 const TRANSACTION_CONTROL =
@@ -38,11 +37,6 @@ export function requireStatement(script: string): SqlStatement[] {
   const statements = splitStatements(script);
   if (statements.length === 0) throw errorAt(0, script, "The SQL has no statement.");
   return statements;
-}
-
-/** Whether the first line says that the script runs without a transaction. */
-export function runsWithoutTransaction(script: string): boolean {
-  return NO_TRANSACTION.test(script.split("\n", 1)[0]!);
 }
 
 /** Runs the script in one transaction; a script that begins with `--! no-transaction` has one statement, which runs without. */
