@@ -66,9 +66,8 @@ export class SelectionReader {
     isSuch: (field: Field) => boolean,
   ): boolean {
     const fields = type.getFields();
-    const selected = [...this.fieldsOf(type, selections).values()].map(([node]) => node!.name.value);
-    const own = selected.filter((name) => name !== "__typename");
-    return own.length > 0 && own.every((name) => fields[name] !== undefined && isSuch(fields[name]));
+    const own = [...this.fieldsOf(type, selections).values()].filter((nodes) => !isTypename(nodes));
+    return own.length > 0 && own.every(([node]) => isSuch(fields[node!.name.value]!));
   }
 
   #applies(condition: string | undefined, type: GraphQLObjectType): boolean {

@@ -61,7 +61,7 @@ function storageRoutes(services: StorageServices): PatternRoutes {
   return Object.fromEntries(entries.toSorted(([one], [other]) => literalSegments(other) - literalSegments(one)));
 }
 
-/** The service caches no files. */
+/** Contents are cached by their hashes, so none is out of date. */
 const purgeCache: StorageHandler = async () => jsonResponse(200, { message: "success" });
 
 function literalSegments(name: string): number {
