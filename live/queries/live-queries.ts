@@ -4,6 +4,7 @@ import { type AsOwner, formatLsn, type Lsn } from "#postgres/database";
 import { ApiError, unavailable } from "#runtime";
 import type { Logger } from "#runtime/log";
 import type { ChangeSubscription, CommittedTransaction, ReplicationStream } from "../changes.ts";
+import { OpenOfCallers, tooManyOpen } from "../open-of-callers.ts";
 import { type AwaitVisible, makeAwaitVisible } from "../transaction-visibility.ts";
 import { ChangeMarks, type MarkedResults } from "./change-marks.ts";
 import { DependencyCache } from "./dependency-cache.ts";
@@ -60,7 +61,7 @@ export class LiveQueries {
   readonly #transactions: RunningTransactions;
   readonly #results = new Map<string, LiveQueryResult>();
   readonly #subscribers = new Set<LiveSubscriber>();
-  readonly #openOfCaller = new Map<string, number>();
+  readonly #openOfCallers = new OpenOfCallers();
   readonly #pending = new Set<LiveQueryResult>();
   #pendingXids = new Set<number>();
   #areDefinitionsOld = false;
@@ -93,7 +94,7 @@ export class LiveQueries {
     this.#refuseTooMany(source);
     const subscriber = new LiveSubscriber(source, (closed) => this.#remove(closed));
     this.#subscribers.add(subscriber);
-    this.#openOfCaller.set(source.quotaKey, (this.#openOfCaller.get(source.quotaKey) ?? 0) + 1);
+    this.#openOfCallers.add(source.quotaKey);
     try {
       await this.#attach(subscriber, false);
       if (since !== null)
@@ -115,7 +116,7 @@ export class LiveQueries {
 
   #refuseTooMany({ quotaKey, caller }: LiveSource): void {
     const { ofCaller, all, withoutAccount, allBytes } = LIVE_LIMITS;
-    if ((this.#openOfCaller.get(quotaKey) ?? 0) >= ofCaller) throw tooManyQueries(ofCaller, "a caller");
+    if (this.#openOfCallers.of(quotaKey) >= ofCaller) throw tooManyQueries(ofCaller, "a caller");
     const bytes = this.#results.values().reduce((sum, result) => sum + result.bytes, 0);
     if (this.#isClosed) throw unavailable("The service stops: connect again.");
     const isFull = this.#subscribers.size >= (hasAccount(caller) ? all : withoutAccount);
@@ -125,9 +126,7 @@ export class LiveQueries {
   #remove(subscriber: LiveSubscriber): void {
     const { source, result } = subscriber;
     this.#subscribers.delete(subscriber);
-    const open = this.#openOfCaller.get(source.quotaKey)! - 1;
-    if (open > 0) this.#openOfCaller.set(source.quotaKey, open);
-    else this.#openOfCaller.delete(source.quotaKey);
+    this.#openOfCallers.remove(source.quotaKey);
     this.#detach(subscriber);
     if (result === null) this.#closeUnusedStream();
   }
@@ -403,7 +402,7 @@ function tooManyQueries(max: number, whose: "a caller" | "the service"): ApiErro
     whose === "a caller"
       ? `A caller can have ${max} live queries open.`
       : "The service has too many live queries open.";
-  return new ApiError("rateLimited", "RATE_LIMITED", message, { hint: "Close others first.", retryAfterSeconds: 5 });
+  return tooManyOpen(message);
 }
 
 function resultTooLarge(bytes: number): ApiError {

@@ -1,12 +1,13 @@
 import { randomUUID } from "node:crypto";
 import type { Lsn } from "#postgres/database";
-import { ApiError } from "#runtime";
+import { OpenOfCallers, tooManyOpen } from "../open-of-callers.ts";
 import type { LiveQueries, LiveSource } from "../queries/live-queries.ts";
 import { LiveShape } from "./live-shape.ts";
 import type { ShapeDefinition } from "./shape-definition.ts";
 
 const SHAPE_LIMITS = {
   ofCaller: 100,
+  waitingOfCaller: 200,
   allBytes: 256 * 2 ** 20,
   /** Of a shape without rows: its maps, and the request that opened it. */
   bytesOfShape: 16 * 2 ** 10,
@@ -20,6 +21,7 @@ export class ShapeRegistry {
   readonly #byKey = new Map<string, LiveShape>();
   readonly #byHandle = new Map<string, LiveShape>();
   readonly #ofCaller = new Map<string, Set<LiveShape>>();
+  readonly #waiting = new OpenOfCallers();
 
   constructor(live: LiveQueries) {
     this.#live = live;
@@ -57,6 +59,15 @@ export class ShapeRegistry {
       shape.leave();
       throw error;
     }
+  }
+
+  /** Counts a request that waits for changes. Returns what ends it, and throws if the caller has too many. */
+  beginWaiting(quotaKey: string): () => void {
+    const { waitingOfCaller: most } = SHAPE_LIMITS;
+    if (this.#waiting.of(quotaKey) >= most)
+      throw tooManyOpen(`${most} requests of the caller wait for changes of shapes.`);
+    this.#waiting.add(quotaKey);
+    return () => this.#waiting.remove(quotaKey);
   }
 
   /** A handle of the caller's shape, other than the one that is of no use to the client. */
@@ -133,10 +144,7 @@ export class ShapeRegistry {
       this.#drop(shape);
       return bytesOf(shape);
     }
-    throw new ApiError("rateLimited", "RATE_LIMITED", "Too many shapes are in use.", {
-      hint: "Close others first.",
-      retryAfterSeconds: 5,
-    });
+    throw tooManyOpen("Too many shapes are in use.");
   }
 
   #drop(shape: LiveShape): void {

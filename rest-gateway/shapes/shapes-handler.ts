@@ -26,7 +26,6 @@ import {
   type ShapeSubset,
 } from "#live";
 import type { Database, Lsn, ResultRow, Statement, StatementContext } from "#postgres/database";
-import { ApiError } from "#runtime";
 import { isStillValid } from "../request/live-request.ts";
 import { makeStatementContexts } from "../request/run.ts";
 import { MessageWriter, upToDate } from "./shape-messages.ts";
@@ -36,7 +35,6 @@ import { messagesResponse, refetchResponse, type ShapeCall, shapeHeaders, subset
 export const SHAPES_PATH = "/v1/shape";
 
 const LONG_POLL_MS = 20_000;
-const MAX_WAITING = 200;
 const NOTHING: Statement = { text: "select null", values: [] };
 const MAX_BODY_BYTES = 64 * 1024;
 
@@ -64,8 +62,6 @@ class ShapesHandler {
   readonly #services: ShapeServices;
   readonly #contextOf: ReturnType<typeof makeStatementContexts>;
   readonly #bodyLimitOf: FindBodyLimit;
-  /** Requests that wait for changes, by caller. */
-  readonly #waiting = new Map<string, number>();
 
   constructor(services: ShapeServices) {
     this.#services = services;
@@ -82,7 +78,7 @@ class ShapesHandler {
     const parsed = parseShapeRequest(received.rawQuery, body === null ? null : String(body));
     const definition = defineShape(parsed, catalog(), caller.role, config.schemas);
     const source = this.#sourceOf(received, caller, definition);
-    if (parsed.mode !== "once") received.whenSent(this.#beginWaiting(source.quotaKey));
+    if (parsed.mode !== "once") received.whenSent(this.#services.shapes.beginWaiting(source.quotaKey));
     // It may refuse each request, also those that need no run of the query.
     if (this.#services.preRequest) await this.#run(this.#contextFor(received, caller, definition), NOTHING);
     return this.#respond({ received, parsed, definition, source });
@@ -126,40 +122,16 @@ class ShapesHandler {
     const { shapes } = this.#services;
     const { parsed, definition, source } = call;
     const { offset, handle } = parsed;
-    if (offset === null) {
-      const shape = await shapes.open(definition, source);
-      if (parsed.subset) return this.#sendSubset(call, parsed.subset, shape).finally(() => shape.leave());
-      try {
-        return this.#sendRows(call, shape);
-      } finally {
-        shape.leave();
-      }
-    }
-    const shape = await shapes.find(handle!, offset, definition, source);
+    const shape =
+      offset === null ? await shapes.open(definition, source) : await shapes.find(handle!, offset, definition, source);
     if (!shape) return refetchResponse(shapes.nextHandle(definition, source, handle!));
-    if (parsed.subset) return this.#sendSubset(call, parsed.subset, shape).finally(() => shape.leave());
-    if (parsed.mode === "events") return this.#sendEvents(call, shape, offset);
-    return this.#sendChanges(call, shape, offset).finally(() => shape.leave());
-  }
-
-  #beginWaiting(quotaKey: string): () => void {
-    const count = this.#waiting.get(quotaKey) ?? 0;
-    if (count >= MAX_WAITING)
-      throw new ApiError(
-        "rateLimited",
-        "RATE_LIMITED",
-        `${MAX_WAITING} requests of the caller wait for changes of shapes.`,
-        {
-          hint: "Close others first.",
-          retryAfterSeconds: 5,
-        },
-      );
-    this.#waiting.set(quotaKey, count + 1);
-    return () => {
-      const left = this.#waiting.get(quotaKey)! - 1;
-      if (left === 0) this.#waiting.delete(quotaKey);
-      else this.#waiting.set(quotaKey, left);
-    };
+    if (offset !== null && !parsed.subset && parsed.mode === "events") return this.#sendEvents(call, shape, offset);
+    try {
+      if (parsed.subset) return await this.#sendSubset(call, parsed.subset, shape);
+      return offset === null ? this.#sendRows(call, shape) : await this.#sendChanges(call, shape, offset);
+    } finally {
+      shape.leave();
+    }
   }
 
   #sendRows(call: ShapeCall, shape: LiveShape): GatewayResponse {
