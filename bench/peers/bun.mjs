@@ -2,14 +2,11 @@
 
 import { SQL } from "bun";
 import jwt from "jsonwebtoken";
+import { parseSocketAddress } from "./socket-address.mjs";
 
 const { PORT, DATABASE_URL, JWT_SECRET, POOL_SIZE } = process.env;
-
-// It wants a host in the address, and takes the socket as an option.
-const address = new URL(DATABASE_URL.replace("@/", "@localhost/"));
-const { host, port } = Object.fromEntries(address.searchParams);
-address.search = "";
-const sql = new SQL({ url: address.href, path: `${host}/.s.PGSQL.${port}`, max: Number(POOL_SIZE) });
+const { url, host, port } = parseSocketAddress(DATABASE_URL);
+const sql = new SQL({ url, path: `${host}/.s.PGSQL.${port}`, max: Number(POOL_SIZE) });
 
 async function asCaller({ headers }, query) {
   const token = headers.get("authorization").slice("Bearer ".length);

@@ -5,15 +5,12 @@ import { createSecretKey } from "node:crypto";
 import Fastify from "fastify";
 import jwt from "jsonwebtoken";
 import postgres from "postgres";
+import { parseSocketAddress } from "./socket-address.mjs";
 
 const { PORT, DATABASE_URL, JWT_SECRET, POOL_SIZE } = process.env;
 const secret = createSecretKey(Buffer.from(JWT_SECRET));
-
-// It wants a host in the address, and takes the socket's folder as an option.
-const address = new URL(DATABASE_URL.replace("@/", "@localhost/"));
-const { host, port } = Object.fromEntries(address.searchParams);
-address.search = "";
-const sql = postgres(address.href, { host, port: Number(port), max: Number(POOL_SIZE), onnotice: () => {} });
+const { url, host, port } = parseSocketAddress(DATABASE_URL);
+const sql = postgres(url, { host, port, max: Number(POOL_SIZE), onnotice: () => {} });
 
 async function asCaller({ headers }, query) {
   const claims = jwt.verify(headers.authorization.slice("Bearer ".length), secret, { algorithms: ["HS256"] });

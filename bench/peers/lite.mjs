@@ -3,16 +3,14 @@
 import { serve } from "@hono/node-server";
 import { App, getAuthSchemaSql } from "@supabase/lite";
 import { createPostgresConnection } from "@supabase/lite/postgres";
+import { parseSocketAddress } from "./socket-address.mjs";
 
 const { PORT, DATABASE_URL, JWT_SECRET, POOL_SIZE } = process.env;
 
-// Its driver wants a host in the address, and takes the socket's folder as an option.
-const address = new URL(DATABASE_URL.replace("@/", "@localhost/"));
-const { host, port } = Object.fromEntries(address.searchParams);
-address.search = "";
+const { url, host, port } = parseSocketAddress(DATABASE_URL);
 const connection = createPostgresConnection({
-  url: address.href,
-  postgresOptions: { host, port: Number(port), max: Number(POOL_SIZE), onnotice: () => {} },
+  url,
+  postgresOptions: { host, port, max: Number(POOL_SIZE), onnotice: () => {} },
 });
 
 // It looks up in its own table who the token speaks of.
