@@ -1,16 +1,15 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
 import { text } from "node:stream/consumers";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { describeInBrowser, launchBrowser } from "../browser.ts";
 import { anonKey, openRealtimeFixture, type RealtimeFixture } from "../realtime/service.ts";
+import { PASSWORD, type RunningExample, startExample } from "./start-example.ts";
 
 const EXAMPLE = join(import.meta.dirname, "../../examples/articles/server.ts");
-const PASSWORD = "Tangerine-Boat-7";
 
 test("the example reports a missing part, or a port in use, without a stack trace", async () => {
   const run = async (env: NodeJS.ProcessEnv) => {
@@ -35,7 +34,7 @@ for (const access of ["open", "owner"])
 
 function testExample(access: string): void {
   let fixture: RealtimeFixture;
-  let example: ChildProcess;
+  let example: RunningExample;
   let browser: Browser;
   let ada: Page;
   let reader: Page;
@@ -43,22 +42,13 @@ function testExample(access: string): void {
 
   beforeAll(async () => {
     fixture = await openRealtimeFixture("select", { USERS_ACCESS: access });
-    await fetch(`${fixture.service.url}/auth/register`, {
-      method: "POST",
-      headers: { "Content-Type": "application/json" },
-      body: JSON.stringify({ name: "Ada", email: "ada@example.org", password: PASSWORD }),
-    });
-    example = spawn(process.execPath, [EXAMPLE], {
-      env: { SERVICE_URL: fixture.service.url, ANON_KEY: anonKey, PORT: "0" },
-      stdio: ["ignore", "pipe", "inherit"],
-    });
-    const [address] = await once(createInterface({ input: example.stdout! }), "line");
+    example = await startExample(EXAMPLE, fixture.service.url, ["Ada"]);
     browser = await launchBrowser();
     const open = async () => {
       const page = await (await browser.newContext()).newPage();
       page.on("pageerror", (error) => complaints.push(String(error)));
       page.on("console", (message) => message.type() === "error" && complaints.push(message.text()));
-      await page.goto(String(address));
+      await page.goto(example.address);
       await page.getByText("Live", { exact: true }).waitFor();
       return page;
     };
@@ -66,7 +56,7 @@ function testExample(access: string): void {
   });
   afterAll(async () => {
     await browser?.close();
-    example?.kill();
+    example?.stop();
     await fixture?.close();
   });
 

@@ -1,15 +1,12 @@
-import { type ChildProcess, spawn } from "node:child_process";
-import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { describeInBrowser, launchBrowser } from "../browser.ts";
-import { anonKey, openRealtimeFixture, type RealtimeFixture } from "../realtime/service.ts";
+import { openRealtimeFixture, type RealtimeFixture } from "../realtime/service.ts";
+import { PASSWORD, type RunningExample, startExample } from "./start-example.ts";
 
 const EXAMPLE = join(import.meta.dirname, "../../examples/local-first");
-const PASSWORD = "Tangerine-Boat-7";
 
 const isInstalled = existsSync(join(EXAMPLE, "node_modules"));
 if (!isInstalled)
@@ -17,7 +14,7 @@ if (!isInstalled)
 
 (isInstalled ? describeInBrowser : describe.skip)("the local-first example", () => {
   let fixture: RealtimeFixture;
-  let example: ChildProcess;
+  let example: RunningExample;
   let browser: Browser;
   let ada: Page;
   let reader: Page;
@@ -25,23 +22,12 @@ if (!isInstalled)
 
   beforeAll(async () => {
     fixture = await openRealtimeFixture("select");
-    for (const name of ["Ada", "Bob"]) {
-      await fetch(`${fixture.service.url}/auth/register`, {
-        method: "POST",
-        headers: { "Content-Type": "application/json" },
-        body: JSON.stringify({ name, email: `${name.toLowerCase()}@example.org`, password: PASSWORD }),
-      });
-    }
-    example = spawn(process.execPath, [join(EXAMPLE, "server.ts")], {
-      env: { SERVICE_URL: fixture.service.url, ANON_KEY: anonKey, PORT: "0" },
-      stdio: ["ignore", "pipe", "inherit"],
-    });
-    const [address] = await once(createInterface({ input: example.stdout! }), "line");
+    example = await startExample(join(EXAMPLE, "server.ts"), fixture.service.url, ["Ada", "Bob"]);
     browser = await launchBrowser();
     const open = async (name: string) => {
       const page = await (await browser.newContext()).newPage();
       page.on("pageerror", (error) => complaints.push(String(error)));
-      await page.goto(String(address));
+      await page.goto(example.address);
       await page.getByLabel("Email").fill(`${name.toLowerCase()}@example.org`);
       await page.getByLabel("Password").fill(PASSWORD);
       await page.getByRole("button", { name: "Sign in" }).click();
@@ -52,7 +38,7 @@ if (!isInstalled)
   });
   afterAll(async () => {
     await browser?.close();
-    example?.kill();
+    example?.stop();
     await fixture?.close();
   });
 
