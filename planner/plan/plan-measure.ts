@@ -3,11 +3,11 @@ import { ApiError } from "#runtime";
 import type { DistanceName, DistanceOperation, FieldReference, Measure } from "../intent.ts";
 import { planSearchResult } from "./plan-search.ts";
 import { hasName, isPlainText, planField, typeOfField } from "./scope.ts";
-import type { ValueExpression } from "./selection.ts";
+import type { DistanceFunctionName, ValueExpression } from "./selection.ts";
 import type { SelectionContext } from "./selection-context.ts";
 
 /** The names in the catalogue: those of pgvector for vectors; `<->` also has other types, and pg_trgm has texts. */
-const FUNCTION_NAMES: Readonly<Record<DistanceName, string>> = {
+const FUNCTION_NAMES: Readonly<Record<DistanceName, DistanceFunctionName>> = {
   distance: "<->",
   l2: "<->",
   l1: "<+>",
@@ -39,7 +39,7 @@ function planDistance(
   const found = type && findDistance(operation.name, type, planContext);
   if (!found) throw measureNotPossible(field.name, measure, type);
   const to = { parameter: planContext.parameterFor(operation), type: found.right };
-  return { kind: "distance", name: operation.name, schema: found.schema.name, of, to };
+  return { kind: "distance", function: FUNCTION_NAMES[operation.name], schema: found.schema.name, of, to };
 }
 
 const TEXT: QualifiedName = { schema: "pg_catalog", name: "text" };

@@ -2,13 +2,15 @@ import type { QualifiedName } from "#catalog";
 import type {
   AggregateName,
   ComparisonName,
-  DistanceName,
   JsonPathStep,
   OperatorQuantifier,
   OrderTerm,
   SearchOperator,
 } from "../intent.ts";
 import type { BindParameter } from "./bind-parameters.ts";
+
+/** An operator, or the function of pg_trgm, as the catalogue names it. */
+export type DistanceFunctionName = "<->" | "<+>" | "<=>" | "<#>" | "similarity";
 
 /** One SELECT, of the requested rows or of an embedded relation: all names are resolved, no SQL is generated yet. */
 export type SelectPlan = {
@@ -97,7 +99,7 @@ export type ValueExpression =
   /** The operator or function of that name in the schema. */
   | {
       readonly kind: "distance";
-      readonly name: DistanceName;
+      readonly function: DistanceFunctionName;
       readonly schema: string;
       readonly of: ValueExpression;
       readonly to: { readonly parameter: BindParameter; readonly type: QualifiedName };

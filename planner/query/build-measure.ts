@@ -1,5 +1,11 @@
-import type { DistanceName, SearchOperator } from "../intent.ts";
-import type { SearchedPart, SearchedWords, ValueExpression, WherePredicate } from "../plan/selection.ts";
+import type { SearchOperator } from "../intent.ts";
+import type {
+  DistanceFunctionName,
+  SearchedPart,
+  SearchedWords,
+  ValueExpression,
+  WherePredicate,
+} from "../plan/selection.ts";
 import {
   identifier,
   join,
@@ -14,17 +20,16 @@ import {
 
 type BuildExpression = (value: ValueExpression) => Sql;
 
-const DISTANCE_OPERATORS: Readonly<Record<Exclude<DistanceName, "similarity">, Sql>> = {
-  distance: sql`<->`,
-  l2: sql`<->`,
-  l1: sql`<+>`,
-  cosine: sql`<=>`,
-  inner: sql`<#>`,
+const DISTANCE_OPERATORS: Readonly<Record<Exclude<DistanceFunctionName, "similarity">, Sql>> = {
+  "<->": sql`<->`,
+  "<+>": sql`<+>`,
+  "<=>": sql`<=>`,
+  "<#>": sql`<#>`,
 };
 
 /** The value is cast, so that indexes with the operator can be used. */
 export function buildDistance(
-  { name, schema, of, to }: ValueExpression & { kind: "distance" },
+  { function: name, schema, of, to }: ValueExpression & { kind: "distance" },
   build: BuildExpression,
 ): Sql {
   const value = sql`cast(${parameter(to.parameter)} as ${qualifiedIdentifier(to.type)})`;
