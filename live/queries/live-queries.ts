@@ -92,7 +92,10 @@ export class LiveQueries {
   /** Refuses what cannot be live. `since`: the position of the last event that the client has. */
   async open(source: LiveSource, since: Lsn | null = null): Promise<LiveSubscription> {
     this.#refuseTooMany(source);
-    const subscriber = new LiveSubscriber(source, (closed) => this.#remove(closed));
+    const subscriber = new LiveSubscriber(source, {
+      refresh: (each) => this.#refreshOf(each),
+      remove: (each) => this.#remove(each),
+    });
     this.#subscribers.add(subscriber);
     this.#openOfCallers.add(source.quotaKey);
     try {
@@ -282,6 +285,13 @@ export class LiveQueries {
     return result.refreshing;
   }
 
+  async #refreshOf(subscriber: LiveSubscriber): Promise<void> {
+    await subscriber.attaching;
+    if (subscriber.result) await this.#refresh(subscriber.result);
+    // The run may have found that definitions have changed.
+    await subscriber.attaching;
+  }
+
   async #withSlot<T>(work: () => Promise<T>): Promise<T> {
     if (this.#running >= LIVE_LIMITS.concurrency) await new Promise<void>((resolve) => this.#waiting.push(resolve));
     else this.#running++;
@@ -335,7 +345,7 @@ export class LiveQueries {
       result.subscribers.delete(subscriber);
     }
     this.#drop(result);
-    for (const subscriber of subscribers) void this.#attachAgain(subscriber);
+    for (const subscriber of subscribers) subscriber.attaching = this.#attachAgain(subscriber);
   }
 
   async #attachAgain(subscriber: LiveSubscriber): Promise<void> {

@@ -40,24 +40,35 @@ export type LiveEvent = {
 export type LiveSubscription = {
   /** Null when the query has ended; `idle` if nothing has changed in that time. Rejects where the query cannot run any more. */
   next(milliseconds: number): Promise<LiveEvent | "idle" | null>;
+  /** The result of a run that began after the call; null when the query has ended. */
+  refresh(): Promise<ResultVersion | null>;
   close(): void;
+};
+
+/** What the queries do for a subscriber. */
+type SubscriberOwner = {
+  /** Resolves when a run of its query that began after the call has ended. */
+  refresh(subscriber: LiveSubscriber): Promise<void>;
+  remove(subscriber: LiveSubscriber): void;
 };
 
 /** One client of a live query. It gets the latest result whenever it takes one: what it does not take in time is left out. */
 export class LiveSubscriber implements LiveSubscription {
   readonly source: LiveSource;
-  readonly #onClose: (subscriber: LiveSubscriber) => void;
+  readonly #owner: SubscriberOwner;
   /** Null while it changes to another result. */
   result: SharedResult<LiveSubscriber> | null = null;
+  /** The last change to another result. */
+  attaching: Promise<void> | null = null;
   #sent: ResultVersion | null = null;
   #failure: { readonly error: unknown } | null = null;
   #isClosed = false;
   /** Ends the wait for a change. */
   #wake: (() => void) | null = null;
 
-  constructor(source: LiveSource, onClose: (subscriber: LiveSubscriber) => void) {
+  constructor(source: LiveSource, owner: SubscriberOwner) {
     this.source = source;
-    this.#onClose = onClose;
+    this.#owner = owner;
   }
 
   get isClosed(): boolean {
@@ -81,6 +92,12 @@ export class LiveSubscriber implements LiveSubscription {
     return null;
   }
 
+  async refresh(): Promise<ResultVersion | null> {
+    await this.#owner.refresh(this);
+    if (this.#failure) throw this.#failure.error;
+    return this.result?.current ?? null;
+  }
+
   wake(): void {
     this.#wake?.();
   }
@@ -93,7 +110,7 @@ export class LiveSubscriber implements LiveSubscription {
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    this.#onClose(this);
+    this.#owner.remove(this);
     this.wake();
   }
 

@@ -96,6 +96,18 @@ export class LiveShape {
     this.#waiting.delete(resolve);
   }
 
+  /**
+   * For a client that has read rows apart from the log, in a snapshot in which the shape's statement returns this text. A commit that follows may
+   * have made them the log's rows again, which is no change of the log.
+   */
+  async reconcile(text: string): Promise<void> {
+    const version = await this.#subscription?.refresh();
+    if (!version) throw unavailable("The shape was closed: connect again.");
+    this.log.accept(version.text, version.position);
+    this.log.reconcile(text);
+    this.#wake();
+  }
+
   close(): void {
     this.isClosed = true;
     clearTimeout(this.#idle);

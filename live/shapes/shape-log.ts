@@ -39,11 +39,19 @@ export class ShapeLog {
     const isFirst = this.#since === null;
     if (!isFirst && text === this.#text) return;
     const next = position > this.position ? position : this.position + 1n;
-    const rows = new Map((JSON.parse(text) as ShapeRow[]).map((row) => [this.#keyOf(row), row]));
+    const rows = this.#rowsOf(text);
     if (isFirst) this.#since = next;
     else this.#append(compareRows(this.#rows, rows, next), next);
     this.#text = text;
     this.#rows = rows;
+    this.position = next;
+  }
+
+  /** Repeats what differs from an earlier state, which the log may never have had, for clients that have its rows. */
+  reconcile(text: string): void {
+    if (text === this.#text) return;
+    const next = this.position + 1n;
+    this.#append(compareRows(this.#rowsOf(text), this.#rows, next).flatMap(toRepetition), next);
     this.position = next;
   }
 
@@ -64,6 +72,10 @@ export class ShapeLog {
     }
   }
 
+  #rowsOf(text: string): Map<string, ShapeRow> {
+    return new Map((JSON.parse(text) as ShapeRow[]).map((row) => [this.#keyOf(row), row]));
+  }
+
   #keyOf(row: ShapeRow): string {
     return JSON.stringify(this.#keyPlaces.map((place) => row[place]));
   }
@@ -71,6 +83,12 @@ export class ShapeLog {
 
 function sizeOf(row: ShapeRow | null): number {
   return row?.reduce((sum, text) => sum + (text?.length ?? 0) + 8, 0) ?? 0;
+}
+
+/** Other clients have the row already: for them it is first deleted. */
+function toRepetition(change: ShapeChange): ShapeChange[] {
+  const { position, before, after } = change;
+  return before === null ? [{ position, before: after, after: null }, change] : [change];
 }
 
 /** Deletions first: a unique value may move from one row to another. */

@@ -17,7 +17,7 @@ export type ShapeSubset = {
   readonly offset: number | null;
 };
 
-/** The columns of the result: the rows as the shape's statement has them, the snapshot, and an LSN that it has. */
+/** The columns of the result: its rows, all rows as the shape's statement returns them, the snapshot, and an LSN that it has. */
 export function defineSubset(
   { table, columns, statement, condition }: ShapeDefinition,
   { where, values, orderBy, limit, offset }: ShapeSubset,
@@ -34,6 +34,7 @@ export function defineSubset(
   const range = [limit, offset].map((count) => `$${writer.values.push(count === null ? null : String(count))}`);
   return {
     text: `select coalesce(pg_catalog.json_agg(subset.row), '[]')::pg_catalog.text,
+  (${statement.text}),
   pg_catalog.pg_current_snapshot()::pg_catalog.text,
   pg_catalog.pg_wal_lsn_diff(pg_catalog.pg_current_wal_insert_lsn(), '0/0')::pg_catalog.text
 from (select ${rowSql(columns)} as row from ${quotedName(table.schema, table.name)} as ${ROW}

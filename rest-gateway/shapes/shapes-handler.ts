@@ -159,14 +159,15 @@ class ShapesHandler {
     return messagesResponse(call, handle, { position, messages, hasData: changes.length > 0 });
   }
 
-  /** A client that has changes gets all that follow them: those that the subset has already are the same rows. */
+  /** A client that has changes gets all that follow them: those that the subset has already lead to the same rows. */
   async #sendSubset(call: ShapeCall, subset: ShapeSubset, shape: LiveShape): Promise<GatewayResponse> {
     const { parsed, received, definition, source } = call;
     const offset = parsed.offset ?? shape.log.position;
     const { caller } = source;
     const of = { catalog: this.#services.catalog(), role: caller.role };
     const statement = defineSubset(definition, subset, of);
-    const [text, snapshot, lsn] = await this.#run(this.#contextFor(received, caller, definition), statement);
+    const [text, all, snapshot, lsn] = await this.#run(this.#contextFor(received, caller, definition), statement);
+    await shape.reconcile(all!);
     const writer = new MessageWriter(definition, parsed.isFullReplica);
     const data = (JSON.parse(text!) as ShapeRow[]).map((row) => writer.row(row));
     const handle =

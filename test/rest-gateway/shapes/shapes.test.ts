@@ -238,6 +238,23 @@ test.each(["GET", "POST"] as const)("a subset of the rows is read by %s, and its
   await sql("update public.tasks set title = 'task ' || id where id in (4, 5)");
 });
 
+test("a subset that was read between two states of the log is corrected, also where these are equal", async () => {
+  const params = { table: "tasks", where: "id > 3" };
+  const { stream, shape } = follow(params, { log: "changes_only", offset: "now", headers: bearer("ann") });
+  const whole = follow(params, { headers: bearer("ann") });
+  const task = (id: number) => ({ id, team: 1, title: `task ${id}`, done: false, tags: ["a", "b"] });
+  const all = [4, 6].map(task);
+  await untilRows(whole.shape, all);
+  for (let round = 0; round < 20; round++) {
+    await sql("update public.tasks set title = 'between' where id = 4; delete from public.tasks where id = 6");
+    await stream.requestSnapshot({ where: "team = 1" });
+    await sql(`update public.tasks set title = 'task 4' where id = 4;
+      insert into public.tasks (id, team, title, tags) values (6, 1, 'task 6', '{a,b}')`);
+    await untilRows(shape, all);
+    await untilRows(whole.shape, all);
+  }
+});
+
 test("a caller has as many shapes as it likes, of which the latest are kept", async () => {
   const open = (id: number) => request(`table=news&offset=-1&where=id%20>%20${id}`, bearer("eve"));
   const opened: Awaited<ReturnType<typeof request>>[] = [];
