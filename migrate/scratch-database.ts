@@ -1,4 +1,6 @@
+import type pg from "pg";
 import { withClient } from "#postgres/client";
+import { withInterruption } from "./interruption.ts";
 
 /** Drops the database if it exists, and creates it empty. */
 export async function recreateDatabase(url: string, rootUrl: string): Promise<void> {
@@ -11,20 +13,54 @@ export async function recreateDatabase(url: string, rootUrl: string): Promise<vo
   });
 }
 
-/** Creates an empty database for the work, and drops it afterwards. */
+/** The comment by which the next command knows the database of one that was killed. */
+const MARK = "A scratch database. The next command that needs one drops it.";
+
+/** Creates an empty database for the work, and drops it afterwards, also when a signal ends the process. */
 export async function withScratchDatabase<T>(url: string, rootUrl: string, work: () => Promise<T>): Promise<T> {
-  await requireScratchDatabase(url, rootUrl);
-  await recreateDatabase(url, rootUrl);
-  try {
-    return await work();
-  } finally {
-    await withClient(rootUrl, (client) =>
-      client.query(`drop database if exists ${client.escapeIdentifier(databaseNameIn(url))} with (force)`),
-    );
-  }
+  const name = databaseNameIn(url);
+  return withClient(rootUrl, async (client) => {
+    await claimDatabase(client, name);
+    if (await isMarked(client, name)) await dropWithSessions(rootUrl, name);
+    else await requireScratchDatabase(url, rootUrl);
+    return withInterruption(async (interruption) => {
+      await recreateDatabase(url, rootUrl);
+      try {
+        await client.query(`comment on database ${client.escapeIdentifier(name)} is ${client.escapeLiteral(MARK)}`);
+        return await Promise.race([interruption, work()]);
+      } finally {
+        await dropWithSessions(rootUrl, name);
+      }
+    });
+  });
 }
 
-/** A scratch database of an aborted run has a record of migrations. Another database with tables contains somebody's data. */
+/** Until the connection ends, so that no other command drops it while this one lives. */
+async function claimDatabase(client: pg.ClientBase, name: string): Promise<void> {
+  const { rows } = await client.query<{ isFree: boolean }>(
+    `select pg_catalog.pg_try_advisory_lock(pg_catalog.hashtext('scratch database ' || $1)) as "isFree"`,
+    [name],
+  );
+  if (rows[0]!.isFree) return;
+  throw new Error(`The scratch database ${name} is used by another command. Run this one again when that has ended.`);
+}
+
+async function isMarked(client: pg.ClientBase, name: string): Promise<boolean> {
+  const { rowCount } = await client.query(
+    "select from pg_catalog.pg_database where datname = $1 and pg_catalog.shobj_description(oid, 'pg_database') = $2",
+    [name, MARK],
+  );
+  return rowCount === 1;
+}
+
+/** A session of a killed command may still run its statement. */
+async function dropWithSessions(rootUrl: string, name: string): Promise<void> {
+  await withClient(rootUrl, (client) =>
+    client.query(`drop database if exists ${client.escapeIdentifier(name)} with (force)`),
+  );
+}
+
+/** A scratch database without a mark has a record of migrations. Another database with tables contains somebody's data. */
 async function requireScratchDatabase(url: string, rootUrl: string): Promise<void> {
   const name = databaseNameIn(url);
   const exists = await withClient(rootUrl, (client) =>

@@ -1,10 +1,14 @@
 import { randomUUID } from "node:crypto";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { once } from "node:events";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { runMigrations } from "../../../migrate/migrate.ts";
 import { rehearseMigrations } from "../../../migrate/rehearse.ts";
 import { withClient } from "../../../postgres/client/with-client.ts";
 import { urlOf } from "../../database.ts";
 import { type OwnHistories, ownHistories } from "../../migrate/own-histories.ts";
+import { run } from "../../program.ts";
+import { SECRET } from "../../secret.ts";
+import { until } from "../../until.ts";
 import { runCommand } from "./run-command.ts";
 
 let own: OwnHistories;
@@ -19,15 +23,18 @@ beforeAll(async () => {
 });
 afterAll(() => own[Symbol.asyncDispose]());
 
-function rehearse(...words: string[]) {
-  const { url, shadowUrl, rootUrl } = own.settings;
-  const settings = {
+function settings(): NodeJS.ProcessEnv {
+  const { shadowUrl, rootUrl } = own.settings;
+  return {
     BASE_SCHEMA: "platform",
     MIGRATIONS_DIR: own.history("project").folder,
     SHADOW_DATABASE_URL: shadowUrl,
     ROOT_DATABASE_URL: rootUrl,
   };
-  return runCommand("migrate", ["rehearse", ...words], { url: own.requestUrl, ownerUrl: url }, settings);
+}
+
+function rehearse(...words: string[]) {
+  return runCommand("migrate", ["rehearse", ...words], { url: own.requestUrl, ownerUrl: own.settings.url }, settings());
 }
 
 test("says whom each pending statement would hold up, and leaves the database as it is", async () => {
@@ -94,6 +101,52 @@ test("names the place of a statement that fails, and refuses options of other ac
   expect(failed.code).toBe(1);
   expect((await rehearse("--json", "--markdown")).code).toBe(2);
   expect((await rehearse("--fail-on", "breaking")).code).toBe(2);
+});
+
+describe("a rehearsal that is ended", () => {
+  const sleeping = () =>
+    own.rows("select from pg_stat_activity where state = 'active' and query = 'select pg_sleep(3600)'");
+
+  /** Resolves when it runs its statement in the copy. */
+  async function startSleeping() {
+    await own.write("project", "0020-wrong.sql", "select pg_sleep(3600)");
+    const database = { DATABASE_URL: own.requestUrl, OWNER_DATABASE_URL: own.settings.url, JWT_SECRET: SECRET };
+    const args = ["rehearse", "--schema-only"];
+    const { child, streams } = run("service/cli/migrate.ts", { ...database, ...settings() }, { args });
+    const ended = once(child, "close");
+    await until(async () => child.exitCode !== null || (await sleeping()).length === 1);
+    expect(streams.logged).toBe("");
+    expect(await own.shadowExists()).toBe(true);
+    return { child, streams, ended };
+  }
+
+  test("by a signal drops its copy; while it runs, no other command does", async () => {
+    for (const signal of ["SIGINT", "SIGTERM"] as const) {
+      const { child, streams, ended } = await startSleeping();
+      const second = signal === "SIGINT" ? await rehearse("--schema-only") : null;
+      if (second) expect(second).toMatchObject({ code: 1, stderr: expect.stringContaining("used by another command") });
+      expect(await sleeping()).toHaveLength(1);
+      child.kill(signal);
+      // As npm does at Ctrl-C, beside the terminal.
+      child.kill(signal);
+      expect(await ended).toEqual([1, null]);
+      expect(streams.logged).toContain(`Stopped by ${signal}.`);
+      expect(await own.shadowExists()).toBe(false);
+      expect(await sleeping()).toEqual([]);
+    }
+  });
+
+  test("by kill -9 leaves its copy to the next, which ends its session and drops it", async () => {
+    const { child, ended } = await startSleeping();
+    child.kill("SIGKILL");
+    await ended;
+    expect(await own.shadowExists()).toBe(true);
+    expect(await sleeping()).toHaveLength(1);
+    await own.write("project", "0020-wrong.sql", "select 1");
+    expect(await rehearse("--schema-only")).toMatchObject({ code: 0 });
+    expect(await own.shadowExists()).toBe(false);
+    expect(await sleeping()).toEqual([]);
+  });
 });
 
 test("drops the user mappings of the copy, by which it would write to other servers", async () => {
