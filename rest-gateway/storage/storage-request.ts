@@ -32,13 +32,15 @@ export type StorageHandler = (request: StorageRequest) => Promise<GatewayRespons
 /** By method and pattern of the path. */
 export type StorageRoutes = Readonly<Record<string, StorageHandler>>;
 
+/** `operation` is what policies learn from `storage.operation()`. */
 export function openRows(
   request: MatchedRequest,
   caller: Caller,
+  operation: string,
   { database, contextOf, catalog }: Pick<StorageServices, "database" | "contextOf" | "catalog">,
 ): StorageRows {
   const context = contextOf({ request, caller, catalog: catalog(), schema: "storage", timezone: null, plan: null });
-  return new StorageRows(database, context);
+  return new StorageRows(database, { ...context, settings: [...context.settings, ["storage.operation", operation]] });
 }
 
 /** `{bucket}` and `{path*}` of the route. */

@@ -7,6 +7,7 @@ import { missingFeature } from "./missing-features.ts";
 import { objectRoutes } from "./object-routes.ts";
 import { resumableRoutes, SIGNED_RESUMABLE_ROUTES } from "./resumable-routes.ts";
 import { signRoutes } from "./sign-routes.ts";
+import { operationOf } from "./storage-operations.ts";
 import {
   openRows,
   STORAGE_PREFIX,
@@ -86,6 +87,7 @@ function withCaller(name: string, handle: StorageHandler, services: StorageServi
   return async (request) => {
     const caller = isOpen ? services.authenticator.anonymous : await services.authenticate(request);
     request.admit(caller);
-    return handle({ ...request, caller, rows: openRows(request, caller, services) });
+    const rows = openRows(request, caller, operationOf(request.method, name), services);
+    return handle({ ...request, caller, rows });
   };
 }

@@ -1,6 +1,5 @@
 import { addBucket, findBucket, removeBucket } from "../bucket-routes.ts";
 import { readPayload } from "./payload.ts";
-import { s3Error } from "./s3-error.ts";
 import { bucketOf, type S3Handler } from "./s3-request.ts";
 import { xmlResponse } from "./write-xml.ts";
 
@@ -32,8 +31,4 @@ export const getBucketLocation: S3Handler = async (request) => {
 export const getBucketVersioning: S3Handler = async (request) => {
   await findBucket(bucketOf(request), request.rows);
   return xmlResponse("VersioningConfiguration", {});
-};
-
-export const notImplemented: S3Handler = async () => {
-  throw s3Error("NotImplemented");
 };

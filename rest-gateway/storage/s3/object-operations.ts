@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { type GatewayResponse, matchesTag } from "#http";
+import { matchesTag } from "#http";
 import { contentHeaders, selectPart, sendObject } from "../download.ts";
 import { checkTarget } from "../object-routes.ts";
 import { keepFile, type NewObject, nameContent, type ObjectRow, putObject, REMOVE_OBJECTS } from "../object-rows.ts";
@@ -76,7 +76,6 @@ function overriddenHeaders(query: URLSearchParams): Record<string, string> {
 }
 
 export const putObjectOfKey: S3Handler = async (request, services) => {
-  if (request.headers["x-amz-copy-source"] !== undefined) return copyObject(request);
   const { rows } = request;
   const address = objectOf(request);
   const { metadata, userMetadata } = readObjectHeaders(request);
@@ -91,7 +90,7 @@ export const putObjectOfKey: S3Handler = async (request, services) => {
   return { status: 200, headers: { ETag: `"${draft.hash}"` }, body: null };
 };
 
-async function copyObject(request: S3Request): Promise<GatewayResponse> {
+export const copyObject: S3Handler = async (request) => {
   const { rows, caller } = request;
   const to = objectOf(request);
   const source = await rows.find(readCopySource(request));
@@ -119,7 +118,7 @@ async function copyObject(request: S3Request): Promise<GatewayResponse> {
     await nameContent(run, to, content);
   });
   return xmlResponse("CopyObjectResult", { ETag: tagOf(source), LastModified: metadata.lastModified });
-}
+};
 
 /** What a copy with other headers does not keep. */
 const NO_HEADERS = {

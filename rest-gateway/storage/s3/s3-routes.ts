@@ -11,32 +11,42 @@ import { verifySignedRequest } from "./signed-request.ts";
 
 export const S3_PREFIX = `${STORAGE_PREFIX}/s3`;
 
-type Operation = { readonly method: string; readonly parameter?: string; readonly handle: S3Handler };
+type Operation = {
+  readonly method: string;
+  readonly parameter?: string;
+  readonly header?: string;
+  /** What policies learn from `storage.operation()`, without `storage.s3.`. */
+  readonly name: string;
+  readonly handle: S3Handler;
+};
 
-const { notImplemented } = buckets;
+const LIST_BUCKETS: Operation = { method: "GET", name: "bucket.list", handle: lists.listBuckets };
 
 /** The first that matches. */
 const OF_BUCKET: readonly Operation[] = [
-  { method: "GET", parameter: "location", handle: buckets.getBucketLocation },
-  { method: "GET", parameter: "versioning", handle: buckets.getBucketVersioning },
-  { method: "GET", parameter: "uploads", handle: parts.listMultipartUploads },
-  { method: "POST", parameter: "delete", handle: objects.deleteObjects },
-  { method: "GET", parameter: "list-type", handle: lists.listObjectsV2 },
-  { method: "GET", handle: lists.listObjects },
-  { method: "HEAD", handle: buckets.headBucket },
-  { method: "PUT", handle: buckets.createBucket },
-  { method: "DELETE", handle: buckets.deleteBucket },
+  { method: "GET", parameter: "location", name: "bucket.get_location", handle: buckets.getBucketLocation },
+  { method: "GET", parameter: "versioning", name: "bucket.get_versioning", handle: buckets.getBucketVersioning },
+  { method: "GET", parameter: "uploads", name: "upload.list_multipart", handle: parts.listMultipartUploads },
+  { method: "POST", parameter: "delete", name: "object.delete_many", handle: objects.deleteObjects },
+  { method: "GET", parameter: "list-type", name: "object.list", handle: lists.listObjectsV2 },
+  { method: "GET", name: "object.list", handle: lists.listObjects },
+  { method: "HEAD", name: "bucket.head", handle: buckets.headBucket },
+  { method: "PUT", name: "bucket.create", handle: buckets.createBucket },
+  { method: "DELETE", name: "bucket.delete", handle: buckets.deleteBucket },
 ];
+const COPY_SOURCE = "x-amz-copy-source";
 const OF_OBJECT: readonly Operation[] = [
-  { method: "POST", parameter: "uploads", handle: parts.createMultipartUpload },
-  { method: "POST", parameter: "uploadId", handle: parts.completeMultipartUpload },
-  { method: "PUT", parameter: "uploadId", handle: parts.uploadPart },
-  { method: "GET", parameter: "uploadId", handle: parts.listParts },
-  { method: "DELETE", parameter: "uploadId", handle: parts.abortMultipartUpload },
-  { method: "GET", handle: objects.getObject },
-  { method: "HEAD", handle: objects.getObject },
-  { method: "PUT", handle: objects.putObjectOfKey },
-  { method: "DELETE", handle: objects.deleteObject },
+  { method: "POST", parameter: "uploads", name: "upload.create_multipart", handle: parts.createMultipartUpload },
+  { method: "POST", parameter: "uploadId", name: "upload.complete_multipart", handle: parts.completeMultipartUpload },
+  { method: "PUT", parameter: "uploadId", header: COPY_SOURCE, name: "upload.part_copy", handle: parts.uploadPart },
+  { method: "PUT", parameter: "uploadId", name: "upload.part", handle: parts.uploadPart },
+  { method: "GET", parameter: "uploadId", name: "upload.list_parts", handle: parts.listParts },
+  { method: "DELETE", parameter: "uploadId", name: "upload.abort_multipart", handle: parts.abortMultipartUpload },
+  { method: "GET", name: "object.get", handle: objects.getObject },
+  { method: "HEAD", name: "object.info", handle: objects.getObject },
+  { method: "PUT", header: COPY_SOURCE, name: "object.copy", handle: objects.copyObject },
+  { method: "PUT", name: "upload", handle: objects.putObjectOfKey },
+  { method: "DELETE", name: "object.delete", handle: objects.deleteObject },
 ];
 
 /** What S3 has and this service has not: without this list, `PUT ?acl` would replace an object. */
@@ -66,22 +76,26 @@ export function s3Handler(services: StorageServices): GatewayHandler {
     const { caller, payload } = await authenticate(matched);
     request.admit(caller);
     const { bucket, key } = readPath(request.path.slice(S3_PREFIX.length));
-    const handle = chooseOperation(request.method, query, bucket, key);
-    const rows = openRows(matched, caller, services);
+    const { name, handle } = chooseOperation(matched, bucket, key);
+    const rows = openRows(matched, caller, `storage.s3.${name}`, services);
     return handle({ ...matched, caller, rows, payload, bucket, key }, services);
   };
 }
 
-function chooseOperation(method: string, query: URLSearchParams, bucket: string | null, key: string): S3Handler {
-  if ([...query.keys()].some((name) => UNSUPPORTED.has(name))) return notImplemented;
+function chooseOperation({ method, query, headers }: MatchedRequest, bucket: string | null, key: string): Operation {
+  if ([...query.keys()].some((name) => UNSUPPORTED.has(name))) throw s3Error("NotImplemented");
   if (bucket === null) {
     if (method !== "GET") throw s3Error("MethodNotAllowed");
-    return lists.listBuckets;
+    return LIST_BUCKETS;
   }
-  const operations = key === "" ? OF_BUCKET : OF_OBJECT;
-  const found = operations.find((each) => each.method === method && (!each.parameter || query.has(each.parameter)));
+  const found = (key === "" ? OF_BUCKET : OF_OBJECT).find(
+    (each) =>
+      each.method === method &&
+      (!each.parameter || query.has(each.parameter)) &&
+      (!each.header || headers[each.header] !== undefined),
+  );
   if (!found) throw s3Error("MethodNotAllowed");
-  return found.handle;
+  return found;
 }
 
 function readPath(path: string): { readonly bucket: string | null; readonly key: string } {
