@@ -47,8 +47,9 @@ export function invalidValueMessage(error: DatabaseError): string | null {
   return code === "42601" && !isOfSqlText(error) ? message : null;
 }
 
-/** A regconfig may be a number, which Postgres does not check when it reads it. */
-const UNKNOWN_TEXT_SEARCH = /^cache lookup failed for text search configuration \d+$/;
+/** The language of a client. A regconfig may be a number, which Postgres does not check when it reads it. */
+const UNKNOWN_TEXT_SEARCH =
+  /^(cache lookup failed for text search configuration \d+|text search configuration ".*" does not exist)$/s;
 /** Postgres parses the name of a type as it parses SQL. */
 const TYPE_NAME_CONTEXT = /^invalid type name "/;
 

@@ -31,6 +31,7 @@ export {
   type RowPayload,
   type RowRange,
   type RowSelection,
+  SEARCH_OPERATORS,
   type SearchedField,
   type SearchOperation,
   type SearchOperator,

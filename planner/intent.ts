@@ -95,7 +95,12 @@ export type RowCondition =
   | { readonly kind: "and" | "or"; readonly negated: boolean; readonly conditions: readonly RowCondition[] };
 
 /** A field of a row, or of all rows of a relation, or of relations of these. */
-export type SearchedField = { readonly relations: readonly string[]; readonly field: FieldReference };
+export type SearchedField = { readonly relations: readonly SearchedRelation[]; readonly field: FieldReference };
+type SearchedRelation = {
+  readonly name: string;
+  /** As in a selected relation. */
+  readonly found?: DirectRelationship;
+};
 
 /** An operation whose value is a parameter of the statement. */
 export type BoundOperation = FilterOperation | RowOperation | DistanceOperation;
@@ -150,7 +155,8 @@ export type ComparisonName =
   | "adj";
 export type OperatorQuantifier = "any" | "all";
 /** With `prefix` the last word may be the beginning of a word. */
-export type SearchOperator = "fts" | "plfts" | "phfts" | "wfts" | "prefix";
+export const SEARCH_OPERATORS = ["fts", "plfts", "phfts", "wfts", "prefix"] as const;
+export type SearchOperator = (typeof SEARCH_OPERATORS)[number];
 
 export type OrderTerm = {
   readonly field: FieldReference;

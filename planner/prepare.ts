@@ -360,7 +360,10 @@ function outlineCondition(condition: RowCondition): unknown[] {
     case "row":
       return [kind, negated, ...outlineRowOperation(condition.operation)];
     case "search": {
-      const fields = condition.fields.map(({ relations, field }) => [relations, outlineField(field)]);
+      const fields = condition.fields.map(({ relations, field }) => [
+        relations.map(({ name, found }) => [name, outlineRelationship(found)]),
+        outlineField(field),
+      ]);
       return [kind, negated, fields, outlineOperation(condition.operation)];
     }
     default:

@@ -41,13 +41,13 @@ function planWords(operation: SearchOperation, { parameterFor }: PlanContext): S
 }
 
 function planPart({ relations, field }: SearchedField, context: SelectionContext): SearchedPart {
-  const [name, ...below] = relations;
-  if (name === undefined) return { form: formOf(field, context), value: planField(field, context.scope) };
-  const related = context.findRelation(name);
+  const [relation, ...below] = relations;
+  if (relation === undefined) return { form: formOf(field, context), value: planField(field, context.scope) };
+  const related = context.findRelation(relation.name, relation.found);
   const { form, value } = planPart({ relations: below, field }, related.context);
   const from = related.subquery;
   if (form !== "tsvector") return { form: "text", value: { kind: "joined", value, from } };
-  if (!related.toOne) throw notSearchable(name, field.name);
+  if (!related.toOne) throw notSearchable(relation.name, field.name);
   return { form, value: { kind: "lookup", value, from } };
 }
 

@@ -12,5 +12,6 @@ export {
   RESERVED_PARAMETERS,
   windowOf,
 } from "./parse/parameters.ts";
+export { isSearchable, SEARCH } from "./parse/search.ts";
 export { BATCH_COLLECTION } from "./resource-batch.ts";
 export { type ApiVersion, defaultVersion, makeVersionReader, negotiateVersion, type ReadVersions } from "./versions.ts";

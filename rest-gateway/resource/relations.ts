@@ -19,6 +19,18 @@ export type NestedCollection = {
   readonly relationship: DirectRelationship;
 };
 
+type RelatedCollections = {
+  readonly references: readonly CollectionReference[];
+  readonly nested: readonly NestedCollection[];
+};
+
+/** The reference or the nested collection of this name. */
+export function relatedTo({ references, nested }: RelatedCollections, name: string): RelatedCollection | undefined {
+  return references.find((reference) => reference.name === name) ?? nested.find((each) => each.name === name);
+}
+
+type RelatedCollection = CollectionReference | NestedCollection;
+
 type RelationContext = { readonly catalog: Catalog; readonly addresses: ReadonlyMap<CatalogTable, string> };
 type UnnamedReference = Omit<CollectionReference, "name"> & { readonly candidates: readonly [string, ...string[]] };
 

@@ -1,5 +1,12 @@
 import { baseTypeOf } from "#catalog";
-import { type CollectionField, fieldNamed, filterNames, RESERVED_PARAMETERS } from "#rest-gateway/resource";
+import {
+  type CollectionField,
+  fieldNamed,
+  filterNames,
+  isSearchable,
+  RESERVED_PARAMETERS,
+  SEARCH,
+} from "#rest-gateway/resource";
 import {
   type Collection,
   type Collections,
@@ -249,6 +256,7 @@ function filterParameters(collection: Collection, typeSchema: SchemaOfType): rea
   const names = filterNames(collection).filter((name) => !RESERVED_PARAMETERS.includes(name));
   return names.map((name) => {
     const field = fieldNamed(name, collection);
+    if (!field && name === SEARCH && isSearchable(collection)) return componentRef("parameters", SEARCH);
     if (!field) return queryParameter(name, "The search text", { type: "string" });
     const items = schemaOfText(field, typeSchema);
     const description = `Rows whose ${field.name} ${field.column.baseType.kind === "array" ? "contains" : "equals"} this value`;

@@ -3,6 +3,8 @@ import { memoizePerObject } from "#runtime";
 import type { Collection, Collections } from "../collections.ts";
 import { suggestName, validationError } from "../errors.ts";
 import type { CollectionField } from "../fields.ts";
+import { relatedTo } from "../relations.ts";
+import type { SearchResults } from "./search.ts";
 
 /** The selected fields of a collection and of its related collections. */
 type FieldNode = { all: boolean; readonly fields: Set<CollectionField>; readonly related: Map<string, FieldNode> };
@@ -15,12 +17,28 @@ export const selectEveryField = memoizePerObject(({ fields }: Collection): reado
   return fields.filter(({ readable }) => readable).map(toColumn);
 });
 
-/** Parses `title,author.name`: the part before the dot names a reference or a nested collection. */
-export function parseFields(text: string, collection: Collection, collections: Collections): readonly SelectItem[] {
+/**
+ * Parses `title,author.name`: the part before the dot names a reference or a nested collection. The results of a search
+ * are fields too.
+ */
+export function parseFields(text: string, { collection, collections, results }: FieldsContext): readonly SelectItem[] {
   const root = emptyNode();
-  for (const path of text.split(",")) addFieldPath(root, path.split("."), { path, collection, collections });
-  return toSelectItems(root, collection, collections);
+  const paths = new Set(text.split(","));
+  const computed = [...paths].flatMap((path): SelectItem[] => {
+    const field = results?.get(path);
+    return field ? [{ kind: "column", field, alias: path, cast: null, aggregate: null }] : [];
+  });
+  for (const path of paths) {
+    if (!results?.has(path)) addFieldPath(root, path.split("."), { path, collection, collections });
+  }
+  return [...toSelectItems(root, collection, collections), ...computed];
 }
+
+export type FieldsContext = {
+  readonly collection: Collection;
+  readonly collections: Collections;
+  readonly results?: SearchResults | undefined;
+};
 
 type FieldPathContext = { readonly path: string; readonly collection: Collection; readonly collections: Collections };
 
@@ -45,10 +63,6 @@ function addFieldPath(node: FieldNode, [name = "", ...rest]: readonly string[], 
   node.related.set(name, further);
   if (rest.length === 0) further.all = true;
   else addFieldPath(further, rest, { ...context, collection: target });
-}
-
-function relatedTo({ references, nested }: Collection, name: string) {
-  return references.find((reference) => reference.name === name) ?? nested.find((each) => each.name === name);
 }
 
 function toSelectItems(

@@ -1,13 +1,14 @@
 import type { HttpError } from "#http";
-import type { OrderTerm, RowCondition, SelectItem } from "#planner";
+import type { FieldReference, OrderTerm, RowCondition, SelectItem } from "#planner";
 import { queryWithoutApiKey } from "#rest-gateway";
 import { type FieldError, memoizePerObject, RecentMap } from "#runtime";
-import type { Collection, Collections } from "../collections.ts";
+import type { Collection } from "../collections.ts";
 import { suggestName, validationError } from "../errors.ts";
 import type { CollectionField } from "../fields.ts";
 import { equalsCondition } from "../intents.ts";
 import type { ResourceRequest } from "../request.ts";
-import { parseFields, selectEveryField } from "./fields.ts";
+import { type FieldsContext, parseFields, selectEveryField } from "./fields.ts";
+import { isSearchable, parseSearch, SEARCH, type SearchResults } from "./search.ts";
 import { characterFault, isOutOfRange, TEXT_TYPES, textFault } from "./values.ts";
 
 /** The size of the cache in characters, with a fixed overhead for each entry. */
@@ -60,7 +61,7 @@ function isUtf8Query(rawQuery: string): boolean {
   }
 }
 
-type ParameterContext = { readonly collection: Collection; readonly collections: Collections };
+type ParameterContext = Pick<FieldsContext, "collection" | "collections">;
 
 /** Parameters of a single row. Responses to POST and to actions have all fields. */
 export function parseRowParameters(
@@ -83,11 +84,14 @@ export function parseListParameters(
   { maxPageSize }: { readonly maxPageSize: number },
 ): ListParameters {
   const { collection } = context;
+  const read = (name: string) => singleValue(parameters, name);
+  const searchText = isSearchable(collection) ? read(SEARCH) : undefined;
+  const search = searchText === undefined ? null : parseSearch(searchText, collection, context.collections);
   const faults: FieldError[] = [];
   const unknown: string[] = [];
   const conditions: RowCondition[] = [];
   for (const name of new Set(parameters.keys())) {
-    if (isOneOf(RESERVED_PARAMETERS, name)) continue;
+    if (isOneOf(RESERVED_PARAMETERS, name) || (search && name === SEARCH)) continue;
     const values = parameters.getAll(name);
     const condition = parseFilter(name, values, collection, (fault) => faults.push(fault));
     if (condition) conditions.push(condition);
@@ -95,22 +99,22 @@ export function parseListParameters(
   }
   if (unknown.length > 0) throw unknownParameters(unknown, [...RESERVED_PARAMETERS, ...filterNames(collection)]);
   if (faults.length > 0) throw validationError(faults);
-  const read = (name: string) => singleValue(parameters, name);
+  if (search) conditions.push(search.condition);
   return {
-    ...toRowParameters(parameters, context),
+    ...toRowParameters(parameters, { ...context, results: search?.results }),
     conditions,
-    order: parseSort(read("sort"), read("order"), collection),
+    order: parseSort(read("sort"), read("order"), { collection, results: search?.results }),
     paging: parsePaging(read, { plain: collection.plain, maxPageSize }),
   };
 }
 
-function toRowParameters(parameters: URLSearchParams, { collection, collections }: ParameterContext): RowParameters {
+function toRowParameters(parameters: URLSearchParams, context: FieldsContext): RowParameters {
   const fields = singleValue(parameters, "fields");
   const links = singleValue(parameters, "links") ?? "false";
   if (links !== "true" && links !== "false") {
     throw validationError([{ field: "links", message: "It must be true or false." }]);
   }
-  const select = fields === undefined ? selectEveryField(collection) : parseFields(fields, collection, collections);
+  const select = fields === undefined ? selectEveryField(context.collection) : parseFields(fields, context);
   return { select, links: links === "true" };
 }
 
@@ -138,29 +142,40 @@ type SortDirection = "asc" | "desc";
  * Parses `sort=status:desc,title`, or `sort=title&order=desc`, and appends the key, so that pages neither repeat nor
  * skip rows.
  */
-function parseSort(sort: string | undefined, order: string | undefined, collection: Collection): OrderTerm[] {
+function parseSort(
+  sort: string | undefined,
+  order: string | undefined,
+  { collection, results }: Pick<FieldsContext, "collection" | "results">,
+): OrderTerm[] {
   const fallback = order === undefined ? "asc" : toDirection("order", order);
-  const terms = sort === undefined ? [] : sort.split(",").map((term) => parseTerm(term, fallback, collection));
-  const named = new Set(terms.map(({ field }) => field.name));
+  const sortable = [...sortableFields(collection, results)];
+  const terms = sort === undefined ? [] : sort.split(",").map((term) => parseTerm(term, fallback, sortable));
+  const named = new Set(terms.map(({ field }) => (field.measure ? null : field.name)));
   const direction = terms.at(-1)?.direction ?? fallback;
   const rest = collection.key.filter(({ column }) => !named.has(column.name));
-  return [...terms, ...rest.map(({ column }) => toOrderTerm(column.name, direction))];
+  return [...terms, ...rest.map(({ column }) => toOrderTerm(columnField(column.name), direction))];
 }
 
-function parseTerm(term: string, fallback: SortDirection, { fields }: Collection): OrderTerm {
-  const sortable = fields.filter(({ sortable }) => sortable);
-  const names = sortable.map((field) => field.name);
+type SortableField = readonly [name: string, field: FieldReference];
+
+function* sortableFields({ fields }: Collection, results: SearchResults = new Map()): Generator<SortableField> {
+  for (const { name, column, sortable } of fields) if (sortable) yield [name, columnField(column.name)];
+  for (const result of results) if (result[1].measure.name === "rank") yield result;
+}
+
+function parseTerm(term: string, fallback: SortDirection, sortable: readonly SortableField[]): OrderTerm {
+  const names = sortable.map(([name]) => name);
   // A field name may contain colons.
   const colon = names.includes(term) ? -1 : term.lastIndexOf(":");
   const name = colon < 0 ? term : term.slice(0, colon);
   const direction = colon < 0 ? undefined : term.slice(colon + 1);
-  const found = sortable.find((field) => field.name === name);
+  const found = sortable.find(([each]) => each === name);
   if (!found) {
     throw validationError([
       { field: "sort", message: `Unknown sort field ${quoted(term)}.${suggestName(name, names)}` },
     ]);
   }
-  return toOrderTerm(found.column.name, direction === undefined ? fallback : toDirection("sort", direction));
+  return toOrderTerm(found[1], direction === undefined ? fallback : toDirection("sort", direction));
 }
 
 function toDirection(parameter: string, text: string): SortDirection {
@@ -169,8 +184,12 @@ function toDirection(parameter: string, text: string): SortDirection {
   throw validationError([{ field: parameter, message: `The direction must be asc or desc, not ${quoted(text)}.` }]);
 }
 
-function toOrderTerm(name: string, direction: SortDirection): OrderTerm {
-  return { field: { name, path: [] }, relation: null, direction, nulls: null };
+function columnField(name: string): FieldReference {
+  return { name, path: [] };
+}
+
+function toOrderTerm(field: FieldReference, direction: SortDirection): OrderTerm {
+  return { field, relation: null, direction, nulls: null };
 }
 
 function quoted(text: string): string {
@@ -326,7 +345,8 @@ export function filterNames(collection: Collection): string[] {
   const references = collection.references.filter(({ fields }) => fields.length === 1).map(({ name }) => name);
   const searches = collection.searches.map(({ parameter }) => parameter);
   const anyText = textFields(collection).length > 0 ? [KEYWORD] : [];
-  return [...new Set([...fields, ...references, ...searches, ...anyText])];
+  const search = isSearchable(collection) ? [SEARCH] : [];
+  return [...new Set([...fields, ...references, ...searches, ...anyText, ...search])];
 }
 
 /** The field of a filter parameter. */

@@ -1,9 +1,16 @@
-import { MEASURE_NAMES, type Measure, type RowCondition, type SearchedField, type SearchOperation } from "#planner";
+import {
+  MEASURE_NAMES,
+  type Measure,
+  type RowCondition,
+  SEARCH_OPERATORS,
+  type SearchedField,
+  type SearchOperation,
+} from "#planner";
 import { Scanner, takeField, takeName, unescaped } from "./scanner.ts";
 
 const MEASURE = new RegExp(`\\.(${MEASURE_NAMES.join("|")})\\(`, "y");
 const MEASURE_CALL = new RegExp(`(${MEASURE_NAMES.join("|")})\\(`, "y");
-const WORDS = /(fts|plfts|phfts|wfts|prefix)(?:\(([\p{L}\d_ $]+)\))?\./uy;
+const WORDS = new RegExp(`(${SEARCH_OPERATORS.join("|")})(?:\\(([\\p{L}\\d_ $]+)\\))?\\.`, "uy");
 const QUOTED_ARGUMENT = /"([^"\\]*(?:\\.[^"\\]*)*)"(?=\))/sy;
 const BRACKETS: Readonly<Record<string, string>> = { "(": ")", "[": "]", "{": "}" };
 const CLOSING = new Set(Object.values(BRACKETS));
@@ -40,7 +47,7 @@ function readDistance(scanner: Scanner, name: Exclude<MeasureName, "rank" | "hig
 function readWords(scanner: Scanner, readText: (scanner: Scanner) => string): SearchOperation {
   const match = scanner.takeMatch(WORDS);
   if (match === null) {
-    scanner.expect("search operator (fts, plfts, phfts, wfts, prefix)");
+    scanner.expect(`search operator (${SEARCH_OPERATORS.join(", ")})`);
     return scanner.fail();
   }
   const [, operator, language] = match;
@@ -91,7 +98,7 @@ export function parseSearch(text: string): RowCondition {
 
 /** `author.name` */
 function readSearchedField(scanner: Scanner): SearchedField {
-  const relations: string[] = [];
+  const relations: { readonly name: string }[] = [];
   for (;;) {
     const start = scanner.position;
     const name = takeName(scanner) ?? scanner.fail();
@@ -99,6 +106,6 @@ function readSearchedField(scanner: Scanner): SearchedField {
       scanner.moveTo(start);
       return { relations, field: takeField(scanner) ?? scanner.fail() };
     }
-    relations.push(name);
+    relations.push({ name });
   }
 }

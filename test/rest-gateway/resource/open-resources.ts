@@ -27,6 +27,8 @@ export type Sent = {
 export type Resources = {
   readonly service: Service;
   readonly owner: pg.Pool;
+  /** For connections with the rights of the service. */
+  readonly databaseUrl: string;
   ask(path: string, sent?: Sent): Promise<TestResponse>;
   /** Makes a user in SQL; the id. */
   addUser(name?: string): Promise<number>;
@@ -69,6 +71,7 @@ export async function openResources({ template, settings = {}, sql = "", log }: 
   return {
     service,
     owner,
+    databaseUrl: database.url,
     ask,
     async addUser(name = "Ada") {
       const email = `user-${++users}@example.org`;

@@ -5,57 +5,8 @@ import type { Service } from "../../../service/service.ts";
 import { cloneDatabase, type TestDatabase } from "../../database.ts";
 import { propertyRuns } from "../../property-runs.ts";
 import { serve } from "../../serve.ts";
+import { SEARCHED_TEXTS, searchedTexts, TOWN, TOWN_CALLERS, townRows, wordings } from "../town.ts";
 import { type Claims, type Client, openClient } from "./client.ts";
-
-const [ANN, BOB] = ["41", "42"];
-const CALLERS: readonly Claims[] = [
-  { role: "anon" },
-  { role: "authenticated", sub: ANN },
-  { role: "authenticated", sub: BOB },
-  { role: "admin", sub: BOB },
-  { role: "service_role" },
-];
-/** The operators on lists stand for those of an extension for vectors. */
-const SCHEMA = `
-  create schema if not exists extensions;
-  create extension if not exists pg_trgm schema extensions;
-  alter extension pg_trgm set schema extensions;
-  create function extensions.l2(a float8[], b float8[]) returns float8 immutable language sql
-    return (select sqrt(sum((x - y) * (x - y))) from unnest(a, b) as t (x, y));
-  create function extensions.inner_product(a float8[], b float8[]) returns float8 immutable language sql
-    return (select -sum(x * y) from unnest(a, b) as t (x, y));
-  create operator extensions.<-> (leftarg = float8[], rightarg = float8[], function = extensions.l2);
-  create operator extensions.<#> (leftarg = float8[], rightarg = float8[], function = extensions.inner_product);
-  create schema town;
-  create table town.owners (id int primary key, name text, bio text);
-  create table town.places (
-    id int primary key, owner_id int references town.owners, spot point, title text, story text, facts jsonb,
-    embedding float8[], keeper text, secret text, words tsvector generated always as (to_tsvector('english', coalesce(story, ''))) stored);
-  create table town.notes (id int primary key, place_id int references town.places, text text, keeper text);
-  insert into town.owners select n, (array['Ann Harbour', 'Bob Miller', null, 'Dora Green'])[n % 4 + 1], 'keeps number ' || n from generate_series(1, 6) n;
-  insert into town.places (id, owner_id, spot, title, story, facts, embedding, keeper, secret)
-  select n, nullif(n % 7, 0), nullif(point(n * 37 % 100, n * 53 % 97)::text, point(37, 53)::text)::point,
-    (array['Old harbour', 'The green mill', null, 'Harbour market', 'Mill of cats'])[n % 5 + 1],
-    (array['Cats sleep near the boats.', 'A miller and his dogs', 'Greens and boats, cats too', null])[n % 4 + 1],
-    jsonb_build_object('kind', (array['harbour', 'mill'])[n % 2 + 1]), array[n % 10, n % 7],
-    (array['${ANN}', '${BOB}', null])[n % 3 + 1], 'boat'
-  from generate_series(1, 40) n;
-  insert into town.notes select n, nullif(n * n % 41, 0), (array['boats here', 'a cat', 'nothing', null])[n % 4 + 1], (array['${ANN}', '${BOB}'])[n % 5]
-  from generate_series(1, 60) n;
-  create table town.stars as select n as id, point(random() * 1000, random() * 1000) as spot, 'star ' || n as name from generate_series(1, 5000) n;
-  alter table town.stars add primary key (id), alter spot set not null;
-  create index on town.stars using gist (spot);
-  create index on town.stars using gist (name extensions.gist_trgm_ops);
-  create index on town.stars using gin (to_tsvector('english', name));
-  analyze town.stars;
-  alter table town.places enable row level security;
-  alter table town.notes enable row level security;
-  create policy shown on town.places for select using (keeper is null or keeper = auth.uid()::text or auth.role() = 'admin');
-  create policy shown on town.notes for select using (keeper is null or keeper = auth.uid()::text or auth.role() = 'admin');
-  grant usage on schema town, extensions to anon, authenticated, service_role;
-  grant select on town.owners, town.notes, town.stars to anon, authenticated, service_role;
-  grant select (id, owner_id, spot, title, story, facts, embedding, keeper, words) on town.places to anon, authenticated, service_role;
-`;
 
 const SETTINGS = {
   PGRST_DB_SCHEMAS: "town",
@@ -72,7 +23,7 @@ beforeAll(async () => {
   database = await cloneDatabase();
   const owner = new pg.Client({ connectionString: database.ownerUrl });
   await owner.connect();
-  await owner.query(SCHEMA);
+  await owner.query(TOWN);
   await owner.end();
   caller = new pg.Client({ connectionString: database.url });
   await caller.connect();
@@ -86,18 +37,7 @@ afterAll(async () => {
   await database?.drop();
 });
 
-/** The rows of the statement that somebody would write, as the caller. */
-async function rowsOf(statement: string, claims: Claims = { role: "anon" }): Promise<unknown[]> {
-  await caller.query("begin");
-  await caller.query("select set_config('role', $1, true), set_config('request.jwt.claims', $2, true)", [
-    claims.role,
-    JSON.stringify(claims),
-  ]);
-  await caller.query("set local search_path = town, extensions");
-  const { rows } = await caller.query(`select coalesce(json_agg(t), '[]') as rows from (${statement}) t`);
-  await caller.query("rollback");
-  return rows[0].rows;
-}
+const rowsOf = (statement: string, claims: Claims = { role: "anon" }) => townRows(caller, statement, claims);
 
 const askFor = (path: string, as?: Claims) => client.ask(path.replaceAll(" ", "%20"), as ? { as } : {});
 
@@ -115,27 +55,6 @@ async function expectSame(path: string, statement: string, as: Claims): Promise<
 type Part = { readonly url: string; readonly sql: string };
 
 const points = fc.tuple(fc.nat(100), fc.nat(100));
-const phrases = fc.constantFrom("cats", "boats", "green mill", "harbour -old", "cat or dog", "nobody", "");
-const beginnings = fc.constantFrom("boa", "har", "old har", "gre", "", "' | :*");
-const quoted = (text: string) => `'${text.replaceAll("'", "''")}'`;
-
-const QUERIES = { wfts: "websearch_to_tsquery", plfts: "plainto_tsquery", phfts: "phraseto_tsquery" } as const;
-/** `wfts(english).cats`, and its query. */
-const wordings = fc.oneof(
-  fc
-    .tuple(fc.constantFrom("wfts", "plfts", "phfts"), fc.constantFrom("", "english", "simple"), phrases)
-    .map(([operator, language, text]) => ({
-      url: `${operator}${language && `(${language})`}.${text}`,
-      sql: `${QUERIES[operator]}(${language && `'${language}', `}${quoted(text)})`,
-      language: language && `'${language}', `,
-    })),
-  beginnings.map((text) => ({
-    url: `prefix(english).${text}`,
-    sql: `(nullif(plainto_tsquery('english', ${quoted(text)})::text, '') || ':*')::tsquery`,
-    language: "'english', ",
-  })),
-);
-
 const measures: fc.Arbitrary<Part> = fc
   .oneof(
     points.map(([x, y]) => ({ url: `spot.distance((${x},${y}))`, sql: `spot <-> point(${x}, ${y})` })),
@@ -190,7 +109,7 @@ describe("random reads", () => {
       order: fc.tuple(measures, directions),
       shown: fc.option(measures),
       limit: fc.integer({ min: 1, max: 20 }),
-      as: fc.constantFrom(...CALLERS),
+      as: fc.constantFrom(...TOWN_CALLERS),
     });
     const property = fc.asyncProperty(requests, async ({ where, order: [by, direction], shown, limit, as }) => {
       const order = `${by.url}${direction},id`;
@@ -213,26 +132,15 @@ describe("random reads", () => {
   });
 
   test("search several columns and relations with rank and highlight as statements do", async () => {
-    const FIELDS: Readonly<Record<string, string>> = {
-      title: "title",
-      story: "story",
-      "facts->>kind": "facts->>'kind'",
-      "owners.name": "(select o.name from owners o where o.id = p.owner_id)",
-      "notes.text": "(select string_agg(n.text, ' ' order by n.text) from notes n where n.place_id = p.id)",
-    };
     const outcomes = { none: 0, some: 0 };
     const requests = fc.record({
-      fields: fc.uniqueArray(fc.constantFrom(...Object.keys(FIELDS)), { minLength: 2 }),
+      fields: fc.uniqueArray(fc.constantFrom(...Object.keys(SEARCHED_TEXTS)), { minLength: 2 }),
       words: wordings,
       where: conditions,
-      as: fc.constantFrom(...CALLERS),
+      as: fc.constantFrom(...TOWN_CALLERS),
     });
     const property = fc.asyncProperty(requests, async ({ fields, words, where, as }) => {
-      const vectors = fields.map((field, index) => {
-        return `setweight(to_tsvector(${words.language}coalesce(${FIELDS[field]}, '')), '${"ABCDD"[index]}')`;
-      });
-      const document = `(${vectors.join(" || ")})`;
-      const text = `concat_ws(' ', ${fields.map((field) => FIELDS[field]).join(", ")})`;
+      const { document, text } = searchedTexts(fields, words);
       const path = `/places?search=(${fields.join()}).${words.url}${where.url}&select=id,r:search.rank(),h:search.highlight(),one:title.highlight()&order=r.desc,id`;
       const statement = `
         select id, ts_rank(${document}, ${words.sql}) as r, ts_headline(${words.language}${text}, ${words.sql}) as h, ts_headline(${words.language}title, ${words.sql}) as one

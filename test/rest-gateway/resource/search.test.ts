@@ -1,0 +1,133 @@
+import fc from "fast-check";
+import pg from "pg";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { propertyRuns } from "../../property-runs.ts";
+import { searchedTexts, TOWN, TOWN_CALLERS, townRows, wordings } from "../town.ts";
+import { openResources, type Resources } from "./open-resources.ts";
+
+let resources: Resources;
+let caller: pg.Client;
+
+beforeAll(async () => {
+  resources = await openResources({ sql: TOWN, settings: { PGRST_DB_SCHEMAS: "town" } });
+  caller = new pg.Client({ connectionString: resources.databaseUrl });
+  await caller.connect();
+});
+afterAll(async () => {
+  await caller?.end();
+  await resources?.close();
+});
+
+/** The fields of the collection, and their names in the table interface. */
+const FIELDS = { title: "title", story: "story", "owner.name": "owners.name", "notes.text": "notes.text" } as const;
+type Name = keyof typeof FIELDS;
+
+test("random searches find, rank and highlight as statements do", async () => {
+  const outcomes = { none: 0, some: 0 };
+  const requests = fc.record({
+    fields: fc.uniqueArray(fc.constantFrom(...(Object.keys(FIELDS) as Name[])), { minLength: 2 }),
+    words: wordings,
+    as: fc.constantFrom(...TOWN_CALLERS),
+  });
+  const property = fc.asyncProperty(requests, async ({ fields, words, as }) => {
+    const { document, text } = searchedTexts(
+      fields.map((name) => FIELDS[name]),
+      words,
+    );
+    const own = fields.filter((name) => name === "title" || name === "story");
+    const parameters = new URLSearchParams({
+      search: `(${fields.join()}).${words.url}`,
+      fields: ["id", "rank", "highlight", ...own.map((name) => `${name}_highlight`)].join(),
+      sort: "rank:desc,id:asc",
+      limit: "100",
+    });
+    const highlights = own.map((name) => `, ts_headline(${words.language}${name}, ${words.sql}) as ${name}_highlight`);
+    const rows = await townRows(
+      caller,
+      `select id, ts_rank(${document}, ${words.sql}) as rank, ts_headline(${words.language}${text}, ${words.sql}) as highlight${highlights.join("")}
+       from places p where ${document} @@ ${words.sql} order by rank desc, id`,
+      as,
+    );
+    const { status, body } = await resources.ask(`/api/v1/places?${parameters}`, { as });
+    expect({ parameters: String(parameters), status, rows: body.data }).toEqual({
+      parameters: String(parameters),
+      status: 200,
+      rows,
+    });
+    expect(body.pagination.total).toBe(rows.length);
+    outcomes[rows.length === 0 ? "none" : "some"] += 1;
+  });
+  await fc.assert(property, { numRuns: propertyRuns(1_000) });
+  expect(Math.min(...Object.values(outcomes)), JSON.stringify(outcomes)).toBeGreaterThan(0);
+});
+
+describe("a search", () => {
+  test("is combined with filters, and with the row above in the path", async () => {
+    const { body } = await resources.ask(
+      "/api/v1/owners/3/places?search=(story,notes.text).wfts.boats&fields=id,owner_id",
+    );
+    const expected = await townRows(
+      caller,
+      `select id, owner_id from places p where owner_id = 3 and ${searchedTexts(["story", "notes.text"], { language: "" }).document} @@ websearch_to_tsquery('boats') order by id`,
+      { role: "anon" },
+    );
+    expect(body.data).toEqual(expected);
+    expect(expected.length).toBeGreaterThan(0);
+  });
+
+  test("has the names of the version", async () => {
+    const { body } = await resources.ask(
+      "/api/v2/places?search=(title,owner.name).prefix(english).harb&fields=id,titleHighlight,rank&sort=rank:desc,id&limit=1",
+    );
+    expect(body.data).toEqual([
+      { id: expect.any(Number), titleHighlight: expect.stringContaining("<b>"), rank: expect.any(Number) },
+    ]);
+  });
+
+  test("of one tsvector has a rank, and no text to highlight", async () => {
+    const found = await resources.ask("/api/v1/places?search=(words).plfts.cats&fields=id,rank&sort=rank:desc");
+    expect(found.body.data.length).toBeGreaterThan(0);
+    expect(await resources.ask("/api/v1/places?search=(words).plfts.cats&fields=highlight")).toMatchObject({
+      status: 400,
+    });
+  });
+});
+
+describe("what is wrong", () => {
+  test.each([
+    ["search=cats", "search", "It must have the form"],
+    ["search=(title).eq.cats", "search", "It must have the form"],
+    ["search=(titel).wfts.cats", "search", 'Unknown field "titel". Did you mean "title"?'],
+    ["search=(owner.nam).wfts.cats", "search", 'Unknown field "owner.nam". Did you mean "name"?'],
+    ["search=(secret,title).wfts.boat", "search", 'Unknown field "secret".'],
+    ["search=(title).wfts.a%00", "search", "It must not contain the character U+0000."],
+    ["search=(title).wfts.a&search=(title).wfts.b", "search", "It must be given only once."],
+    ["fields=rank", "fields", 'Unknown field "rank".'],
+    ["sort=rank", "sort", 'Unknown sort field "rank".'],
+    ["search=(title).wfts.cats&sort=highlight", "sort", 'Unknown sort field "highlight".'],
+  ])("is named: %s", async (query, field, message) => {
+    const { status, body } = await resources.ask(`/api/v1/places?${query}`);
+    expect({ status, ...body.error.details[0] }).toMatchObject({ status: 400, field });
+    expect(body.error.details[0].message).toContain(message);
+  });
+
+  test.each(["(title).fts.cats dogs", "(title).wfts(klingon).cats", "(notes.text,owner.places.words).wfts.cats"])(
+    "is refused: %s",
+    async (search) => {
+      const { status, body } = await resources.ask(`/api/v1/places?${new URLSearchParams({ search })}`);
+      expect({ status, code: body.error.code }).toEqual({ status: 400, code: "VALIDATION_ERROR" });
+    },
+  );
+});
+
+test("a column that is called search is filtered as before", async () => {
+  await resources.owner.query(`
+    create table town.finds (id int primary key, search text, title text);
+    insert into town.finds values (1, '(title).wfts.cats', 'dogs'), (2, 'other', 'cats');
+    grant select on town.finds to anon`);
+  await resources.seen("/api/v1/finds");
+  const { body } = await resources.ask(
+    `/api/v1/finds?${new URLSearchParams({ search: "(title).wfts.cats", fields: "id" })}`,
+  );
+  expect(body.data).toEqual([{ id: 1 }]);
+});
