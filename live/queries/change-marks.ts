@@ -11,8 +11,8 @@ import { type LiveQueryResult, RelationResults } from "./relation-results.ts";
 /** The prefix of the message that the database writes to the stream with each change of definitions. */
 const SCHEMA_CHANGED_PREFIX = "schema";
 
-/** A query that is being opened: which relations have changed since. */
-type OpeningQuery = { readonly changed: Set<number> };
+/** A query that is being opened: which relations have changed since, and whether definitions have. */
+type OpeningQuery = { readonly changed: Set<number>; isOutdated: boolean };
 
 export type MarkedResults = {
   readonly results: ReadonlySet<LiveQueryResult>;
@@ -43,13 +43,18 @@ export class ChangeMarks implements ChangeFollower {
 
   /** From now on all changes are noted, because what the query depends on is not known yet. */
   beginOpening(): OpeningQuery {
-    const opening = { changed: new Set<number>() };
+    const opening = { changed: new Set<number>(), isOutdated: false };
     this.#openings.add(opening);
     return opening;
   }
 
   endOpening(opening: OpeningQuery): void {
     this.#openings.delete(opening);
+  }
+
+  /** What they depend on may have been read before definitions changed. */
+  outdateOpenings(): void {
+    for (const opening of this.#openings) opening.isOutdated = true;
   }
 
   add(result: LiveQueryResult): void {

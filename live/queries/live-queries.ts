@@ -171,9 +171,10 @@ export class LiveQueries {
       subscriber.result = result;
       // A caller that joins gets nothing older than its own first run.
       const isOld = existing
-        ? existing.isStale || existing.current.text !== first.text
+        ? existing.isStale || existing.refreshing !== null || existing.current.text !== first.text
         : dependencies.relations.some(({ oid }) => opening.changed.has(oid));
       if (isOld) await this.#refresh(result);
+      if (opening.isOutdated) this.#outdateResult(result, this.#position());
       if (!existing) this.#transactions.whenEnded(running, () => this.#markAt(result, this.#position()));
     } finally {
       this.#marks.endOpening(opening);
@@ -230,13 +231,21 @@ export class LiveQueries {
   }
 
   #outdate(transaction: CommittedTransaction | null): void {
-    this.#dependencies.forget();
     if (transaction) this.#pendingXids.add(transaction.xid);
     this.#areDefinitionsOld = true;
-    for (const result of this.#results.values()) {
-      result.isOutdated = true;
-      this.#markAt(result, transaction?.commitLsn ?? this.#position());
-    }
+    this.#outdateAll(transaction?.commitLsn ?? this.#position());
+    if (!this.#isMarking) void this.#refreshPending();
+  }
+
+  #outdateAll(position: Lsn): void {
+    this.#dependencies.forget();
+    this.#marks.outdateOpenings();
+    for (const result of this.#results.values()) if (!result.isOutdated) this.#outdateResult(result, position);
+  }
+
+  #outdateResult(result: LiveQueryResult, position: Lsn): void {
+    result.isOutdated = true;
+    this.#markAt(result, position);
   }
 
   #markAt(result: LiveQueryResult, position: Lsn): void {
@@ -249,20 +258,23 @@ export class LiveQueries {
   /** What is marked while transactions become visible is run with the next turn. */
   async #refreshPending(): Promise<void> {
     this.#isMarking = true;
-    while (this.#pending.size > 0 && !this.#isClosed) {
+    while ((this.#pending.size > 0 || this.#areDefinitionsOld) && !this.#isClosed) {
       const results = [...this.#pending];
       const xids = this.#pendingXids;
+      const areDefinitionsOld = this.#areDefinitionsOld;
       this.#pending.clear();
       this.#pendingXids = new Set();
+      this.#areDefinitionsOld = false;
       if (xids.size > 0) await this.#awaitVisible(xids);
-      if (this.#areDefinitionsOld) await this.#reloadDefinitions();
+      if (areDefinitionsOld) await this.#reloadDefinitions();
       for (const result of results) if (result.subscribers.size > 0) void this.#refresh(result);
     }
     this.#isMarking = false;
   }
 
   async #reloadDefinitions(): Promise<void> {
-    this.#areDefinitionsOld = false;
+    // What was read since the stream had the change may be from before it was visible.
+    this.#outdateAll(this.#position());
     try {
       await this.#options.reloadDefinitions();
     } catch (error) {

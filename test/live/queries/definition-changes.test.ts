@@ -1,0 +1,93 @@
+import pg from "pg";
+import { afterAll, beforeAll, test } from "vitest";
+import { LiveQueries, type LiveSource } from "../../../live/queries/live-queries.ts";
+import { until } from "../../until.ts";
+import { Followed, QUIET, useFollowed } from "../followed.ts";
+
+const followed = useFollowed();
+const STATEMENT = {
+  text: "select coalesce(pg_catalog.json_agg(shown.name), '[]')::pg_catalog.text as result from public.shown",
+  values: [],
+};
+
+let pool: pg.Pool;
+
+beforeAll(async () => {
+  pool = new pg.Pool({ connectionString: followed.database.ownerUrl, max: 4 });
+  await followed.owner.query(`
+    create table public.old_notes (id int primary key, name text);
+    create table public.new_notes (id int primary key, name text);
+    alter publication followed add table public.old_notes, public.new_notes;
+    insert into public.old_notes values (1, 'old');
+    insert into public.new_notes values (1, 'new')`);
+});
+afterAll(() => pool.end());
+
+const showNotes = (table: string) =>
+  followed.owner.query(`begin;
+    create or replace view public.shown as select name from public.${table};
+    select pg_catalog.pg_logical_emit_message(true, 'schema', '');
+    commit`);
+
+function openLiveQueries() {
+  const changes = followed.open();
+  const record = new Followed();
+  const asOwner = async <Result>(work: (client: pg.ClientBase) => Promise<Result>) => {
+    const client = await pool.connect();
+    try {
+      return await work(client);
+    } finally {
+      client.release();
+    }
+  };
+  const live = new LiveQueries({
+    asOwner,
+    changes,
+    publication: "followed",
+    reloadDefinitions: () => Promise.resolve(),
+    log: QUIET,
+  });
+  return { changes, record, live };
+}
+
+/** `afterRun`: before the result of a run is used. */
+function sourceOf(afterRun: () => Promise<void>): LiveSource {
+  const caller = { kind: "known", role: "postgres", claims: {}, claimsText: "{}", expiresAt: null } as const;
+  return {
+    request: "shown",
+    caller,
+    quotaKey: "",
+    isPrivate: false,
+    run: async () => {
+      const { rows } = await pool.query<{ result: string }>(STATEMENT.text);
+      await afterRun();
+      const context = { role: "postgres", settings: [["search_path", "public"]] } as const;
+      return { text: rows[0]!.result, statements: [{ statement: STATEMENT, context }], filters: [], missing: null };
+    },
+  };
+}
+
+// Without the new definition, no such result ever comes.
+test("a definition that changes while a query is opened changes its result, and what it depends on", async () => {
+  await showNotes("old_notes");
+  const { changes, record, live } = openLiveQueries();
+  await changes.follow(record).from;
+  let runs = 0;
+  const subscription = await live.open(
+    sourceOf(async () => {
+      if (++runs > 1) return;
+      await showNotes("new_notes");
+      await until(() => record.messages.length > 0);
+    }),
+  );
+  const untilResult = async (wanted: string) => {
+    for (let result: string | null = null; result !== wanted; ) {
+      const event = await subscription.next(60_000);
+      if (event && event !== "idle") result = event.result;
+    }
+  };
+  await untilResult('["new"]');
+  await followed.owner.query("update public.new_notes set name = 'newer'");
+  await untilResult('["newer"]');
+  live.endAll();
+});
