@@ -235,12 +235,12 @@ function pickCatalogOptions({ schemas, extraSearchPath, loginRole, timeZones = t
 /** Given a catalogue that the database has contradicted, resolves to whether there is a newer one. */
 export type CatalogRefresh = (outdated: Catalog) => Promise<boolean>;
 
-export function makeCatalogRefresh(keeper: Pick<CatalogKeeper, "current" | "reload">): CatalogRefresh {
-  /** Catalogues that a reload has confirmed: the error had another cause, and reloading again is pointless. */
+export function makeCatalogRefresh(keeper: Pick<CatalogKeeper, "current" | "reload" | "state">): CatalogRefresh {
+  /** Catalogues that a reload has confirmed: the error had another cause, and reloading again is pointless until the database reports a change. */
   const confirmedCurrent = new WeakSet<Catalog>();
   return async (outdated) => {
     if (keeper.current() !== outdated) return true;
-    if (confirmedCurrent.has(outdated)) return false;
+    if (confirmedCurrent.has(outdated) && keeper.state().lateMs === 0) return false;
     try {
       await keeper.reload();
     } catch {

@@ -43,3 +43,15 @@ test("a current catalogue is reloaded once, and not for each error", async () =>
   expect([await catchUp(catalog), await catchUp(catalog)]).toEqual([false, false]);
   expect(reads).toBe(2);
 });
+
+test("a catalogue that was current is reloaded again where the database has reported a change since", async () => {
+  const catchUp = makeCatalogRefresh(keeper);
+  const catalog = keeper.current();
+  expect(await catchUp(catalog)).toBe(false);
+  await fixture.owner.query("create table api.made_later (id int)");
+  // As at a notification.
+  void keeper.reload();
+  expect(await catchUp(catalog)).toBe(true);
+  expect(tableOf(keeper.current(), "made_later").columns.has("id")).toBe(true);
+  expect(reads).toBe(3);
+});
