@@ -8,7 +8,7 @@ import { propertyRuns } from "../../../property-runs.ts";
 import { serve } from "../../../serve.ts";
 import { type Client, openClient } from "../client.ts";
 import { generatePayload, type Payload, type PayloadRow, rowsWithin, toJson } from "./payloads.ts";
-import { CLAIMS, insertOneByOne, ROW_DROPPED, stateOf } from "./reference.ts";
+import { CLAIMS, findFaults, insertOneByOne, ROW_DROPPED, stateOf } from "./reference.ts";
 
 const textOf = (name: string) => readFileSync(new URL(name, import.meta.url), "utf8");
 const SEED = textOf("seed.sql");
@@ -84,7 +84,7 @@ function expectReturned(rows: readonly PayloadRow[], returned: readonly Returned
 }
 
 describe("a nested insert", () => {
-  test("writes the rows, or fails with the SQLSTATE, of plain inserts one after the other", async () => {
+  test("writes the rows of plain inserts one after the other, or fails with the SQLSTATE of one of them", async () => {
     const outcomes = { written: 0, refused: 0, rows: 0 };
     const property = fc.asyncProperty(
       fc.gen(),
@@ -102,7 +102,11 @@ describe("a nested insert", () => {
           outcomes.rows += rowsWithin(payload.rows).length;
         } else {
           expect(answer.error, context).not.toBeNull();
-          if (error !== ROW_DROPPED) expect(answer.error, context).toBe(error);
+          // Of several faults, any is reported: rows of one table are inserted together.
+          if (error !== ROW_DROPPED && answer.error !== error) {
+            const faults = await findFaults(reference.caller, payload.rows);
+            if (!faults.has(ROW_DROPPED)) expect([...faults], context).toContain(answer.error);
+          }
           outcomes.refused += 1;
         }
         expect(await stateOf(served.owner), context).toEqual(error === null ? await stateOf(reference.owner) : before);

@@ -9,26 +9,64 @@ type Values = Readonly<Record<string, unknown>>;
 /** The code of the error for a row that a trigger has dropped. */
 export const ROW_DROPPED = "row dropped";
 
+type Insertion = {
+  readonly client: pg.Client;
+  /** Inserts a row with what is below it. */
+  attempt(insert: () => Promise<unknown>): Promise<unknown>;
+};
+
 /** Inserts the rows one after the other, as the role, in one transaction. Returns the SQLSTATE that it ends with; null without an error. */
 export async function insertOneByOne(client: pg.Client, rows: readonly PayloadRow[]): Promise<string | null> {
-  await client.query("begin");
   try {
-    await client.query("select set_config('role', $1, true), set_config('request.jwt.claims', $2, true)", [
-      CLAIMS.role,
-      JSON.stringify(CLAIMS),
-    ]);
-    for (const row of rows) await insertTree(client, row, {}, []);
+    await beginAsCaller(client);
+    await insertAll({ client, attempt: (insert) => insert() }, rows);
     await client.query("commit");
     return null;
   } catch (error) {
     await client.query("rollback");
-    return (error as pg.DatabaseError).code ?? ROW_DROPPED;
+    return codeOf(error);
   }
+}
+
+/** The SQLSTATEs of all rows that cannot be inserted, where the others are. */
+export async function findFaults(client: pg.Client, rows: readonly PayloadRow[]): Promise<ReadonlySet<string>> {
+  const faults = new Set<string>();
+  const attempt: Insertion["attempt"] = async (insert) => {
+    await client.query("savepoint attempt");
+    try {
+      await insert();
+      await client.query("release savepoint attempt");
+    } catch (error) {
+      faults.add(codeOf(error));
+      await client.query("rollback to savepoint attempt; release savepoint attempt");
+    }
+  };
+  await beginAsCaller(client);
+  await insertAll({ client, attempt }, rows);
+  await attempt(() => client.query("set constraints all immediate"));
+  await client.query("rollback");
+  return faults;
+}
+
+async function beginAsCaller(client: pg.Client): Promise<void> {
+  await client.query("begin");
+  await client.query("select set_config('role', $1, true), set_config('request.jwt.claims', $2, true)", [
+    CLAIMS.role,
+    JSON.stringify(CLAIMS),
+  ]);
+}
+
+function codeOf(error: unknown): string {
+  return (error as pg.DatabaseError).code ?? ROW_DROPPED;
+}
+
+async function insertAll(insertion: Insertion, rows: readonly PayloadRow[]): Promise<void> {
+  for (const row of rows) await insertion.attempt(() => insertTree(insertion, row, {}, []));
 }
 
 /** Parents first. Returns the columns that the row around it needs. */
 async function insertTree(
-  client: pg.Client,
+  insertion: Insertion,
   { table, values, related }: PayloadRow,
   given: Values,
   needed: readonly string[],
@@ -39,7 +77,7 @@ async function insertTree(
     const parent =
       rows &&
       (await insertTree(
-        client,
+        insertion,
         rows[0]!,
         {},
         relation.columns.map(([, other]) => other),
@@ -51,33 +89,34 @@ async function insertTree(
   }
   const below = related.filter(({ relation, rows }) => relation.kind !== "to-one" && rows !== null && rows.length > 0);
   const keys = below.flatMap(({ relation }) => relation.columns.map(([name]) => name));
-  const written = await insertRow(client, table, own, [...new Set([...needed, ...keys])]);
-  for (const each of below) await insertRelated(client, each, written);
+  const written = await insertRow(insertion, table, own, [...new Set([...needed, ...keys])]);
+  for (const each of below) await insertRelated(insertion, each, written);
   return written;
 }
 
-async function insertRelated(client: pg.Client, { relation, rows }: RelatedRows, row: Values): Promise<void> {
-  for (const each of rows!) {
-    if (relation.kind === "to-many") {
-      await insertTree(client, each, keysFrom(relation.columns, row), []);
-    } else if (relation.kind === "many-to-many") {
-      const { junction, targetColumns } = relation;
-      const target = await insertTree(
-        client,
-        each,
-        {},
-        targetColumns.map(([name]) => name),
-      );
-      await insertRow(client, junction, { ...keysFrom(relation.columns, row), ...keysFrom(targetColumns, target) }, []);
-    }
-  }
+async function insertRelated(insertion: Insertion, { relation, rows }: RelatedRows, row: Values): Promise<void> {
+  if (relation.kind === "to-one") return;
+  const { columns } = relation;
+  const insert = async (each: PayloadRow) => {
+    if (relation.kind === "to-many") return insertTree(insertion, each, keysFrom(columns, row), []);
+    const { junction, targetColumns } = relation;
+    const needed = targetColumns.map(([name]) => name);
+    const target = await insertTree(insertion, each, {}, needed);
+    return insertRow(insertion, junction, { ...keysFrom(columns, row), ...keysFrom(targetColumns, target) }, []);
+  };
+  for (const each of rows!) await insertion.attempt(() => insert(each));
 }
 
 function keysFrom(columns: ShopRelation["columns"], row: Values): Values {
   return Object.fromEntries(columns.map(([own, other]) => [other, row[own]]));
 }
 
-async function insertRow(client: pg.Client, table: string, values: Values, needed: readonly string[]): Promise<Values> {
+async function insertRow(
+  { client }: Insertion,
+  table: string,
+  values: Values,
+  needed: readonly string[],
+): Promise<Values> {
   const names = Object.keys(values);
   const places = names.map((_, index) => `$${index + 1}`);
   const into = names.length > 0 ? `(${names}) values (${places})` : "default values";
