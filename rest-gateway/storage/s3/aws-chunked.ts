@@ -47,10 +47,11 @@ async function readTrailers(
     const at = line.indexOf(":");
     const name = line.slice(0, at).trim().toLowerCase();
     const value = line.slice(at + 1).trim();
-    if (at < 1 || trailers.length === MAX_TRAILERS) throw s3Error("IncompleteBody", "The trailers could not be read.");
+    if (at < 1 || trailers.length === MAX_TRAILERS) throw s3Error("MalformedTrailerError");
     if (name === TRAILER_SIGNATURE) signature = value;
     else trailers.push(`${name}:${value}\n`);
   }
+  if (!(await reader.isAtEnd())) throw s3Error("MalformedTrailerError");
   if (verifier && trailers.length > 0) {
     const digest = createHash("sha256").update(trailers.join("")).digest("hex");
     verifier.checkTrailer(digest, signature ?? "");
@@ -84,6 +85,10 @@ class BodyReader {
       if (!more) return null;
       this.#rest = this.#rest.length === 0 ? more : Buffer.concat([this.#rest, more]);
     }
+  }
+
+  async isAtEnd(): Promise<boolean> {
+    return this.#rest.length === 0 && (await this.#more()) === null;
   }
 
   async *readBytes(count: number): AsyncGenerator<Buffer> {

@@ -14,15 +14,16 @@ export type Payload = {
 
 type Checksum = { update(data: Buffer): void; digest(): string };
 
-const CHECKSUM = /^x-amz-checksum-(crc32|sha1|sha256)$/;
-
 export function openPayload(request: S3Request, maxBytes: number): Payload {
   const { payload } = request;
   const announced = announcedLength(request);
   if (announced !== null && announced > maxBytes) throw s3Error("EntityTooLarge");
   const checks = openChecks(request);
   const body = request.streamBody();
-  const onTrailer = (name: string, value: string) => void checks.expected.set(name, value);
+  const onTrailer = (name: string, value: string) => {
+    if (!checks.awaited.delete(name)) throw s3Error("MalformedTrailerError");
+    expectChecksum(checks.expected, name, value, "trailing header");
+  };
   const decoded =
     payload.kind === "chunks" ? decodeAwsChunked(body, { signature: payload.signature, onTrailer }) : body;
   return {
@@ -62,36 +63,53 @@ function announcedLength({ payload, headers }: S3Request): number | null {
 type Checks = {
   readonly computed: ReadonlyMap<string, Checksum>;
   readonly expected: Map<string, string>;
+  /** Announced trailers that have not come. */
+  readonly awaited: Set<string>;
 };
 
-/** Checksums that the headers have or announce. CRC32C and CRC64NVME are not computed. */
+/** CRC32C and CRC64NVME are not computed. */
+const CHECKSUMS: ReadonlyMap<string, { readonly bytes: number; readonly open: () => Checksum }> = new Map([
+  ["x-amz-checksum-crc32", { bytes: 4, open: openCrc32 }],
+  ["x-amz-checksum-sha1", { bytes: 20, open: () => openHash("sha1") }],
+  ["x-amz-checksum-sha256", { bytes: 32, open: () => openHash("sha256") }],
+]);
+
+/** Checksums that the headers have or announce. */
 function openChecks(request: S3Request): Checks {
   const computed = new Map<string, Checksum>();
   const expected = new Map<string, string>();
+  const awaited = announcedTrailers(request);
   const md5 = request.headers["content-md5"];
   if (typeof md5 === "string") {
     if (!/^[A-Za-z0-9+/]{22}==$/.test(md5)) throw s3Error("InvalidDigest");
     computed.set("content-md5", openHash("md5"));
     expected.set("content-md5", md5);
   }
-  for (const name of ["x-amz-checksum-crc32", "x-amz-checksum-sha1", "x-amz-checksum-sha256"]) {
+  for (const [name, { open }] of CHECKSUMS) {
     // Not of the query: signers of addresses put the checksum of no body there.
     const value = request.headers[name];
-    if (typeof value === "string") expected.set(name, value);
-    if (value !== undefined || isTrailer(request, name)) computed.set(name, openChecksum(name));
+    if (typeof value === "string") expectChecksum(expected, name, value, "header");
+    if (value !== undefined || awaited.has(name)) computed.set(name, open());
   }
-  return { computed, expected };
+  return { computed, expected, awaited };
 }
 
-function isTrailer({ headers }: S3Request, name: string): boolean {
-  return String(headers["x-amz-trailer"] ?? "")
-    .split(",")
-    .some((each) => each.trim().toLowerCase() === name);
+function announcedTrailers({ headers, payload }: S3Request): Set<string> {
+  const names = String(headers["x-amz-trailer"] ?? "").split(",");
+  const announced = new Set(names.map((name) => name.trim().toLowerCase()).filter((name) => name !== ""));
+  if (announced.size > 0 && payload.kind !== "chunks") throw s3Error("MalformedTrailerError");
+  return announced;
 }
 
-function openChecksum(name: string): Checksum {
-  const [, algorithm = ""] = CHECKSUM.exec(name)!;
-  if (algorithm !== "crc32") return openHash(algorithm);
+function expectChecksum(expected: Map<string, string>, name: string, value: string, place: string): void {
+  const known = CHECKSUMS.get(name);
+  const bytes = Buffer.from(value, "base64");
+  if (known && (bytes.length !== known.bytes || bytes.toString("base64") !== value))
+    throw s3Error("InvalidRequest", `Value for ${name} ${place} is invalid.`);
+  expected.set(name, value);
+}
+
+function openCrc32(): Checksum {
   let sum = 0;
   return {
     update(data) {
@@ -113,7 +131,7 @@ function openHash(algorithm: string): Checksum {
 async function* check(
   content: AsyncIterable<Buffer>,
   announced: number | null,
-  { computed, expected }: Checks,
+  { computed, expected, awaited }: Checks,
 ): AsyncGenerator<Buffer> {
   let bytes = 0;
   for await (const piece of content) {
@@ -122,7 +140,15 @@ async function* check(
     yield piece;
   }
   if (announced !== null && bytes !== announced) throw s3Error("IncompleteBody");
+  if (awaited.size > 0) throw s3Error("MalformedTrailerError");
   for (const [name, checksum] of computed) {
-    if (checksum.digest() !== expected.get(name)) throw s3Error("BadDigest", `The content does not have this ${name}.`);
+    if (checksum.digest() !== expected.get(name)) throw badDigest(name);
   }
+}
+
+function badDigest(name: string): Error {
+  if (name === "content-md5")
+    return s3Error("BadDigest", "The Content-MD5 you specified did not match what we received.");
+  const algorithm = name.slice("x-amz-checksum-".length).toUpperCase();
+  return s3Error("BadDigest", `The ${algorithm} you specified did not match the calculated checksum.`);
 }

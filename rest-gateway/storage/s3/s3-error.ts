@@ -12,7 +12,7 @@ const KNOWN = {
   EntityTooLarge: [400, "Your proposed upload exceeds the maximum allowed object size."],
   EntityTooSmall: [400, "Your proposed upload is smaller than the minimum allowed object size."],
   ExpiredToken: [400, "The provided token has expired."],
-  IncompleteBody: [400, "You did not provide the number of bytes that the headers announce."],
+  IncompleteBody: [400, "The request body terminated unexpectedly"],
   InternalError: [500, "We encountered an internal error. Please try again."],
   InvalidAccessKeyId: [403, "The access key id you provided does not exist in our records."],
   InvalidArgument: [400, "Invalid Argument"],
@@ -25,6 +25,10 @@ const KNOWN = {
   InvalidToken: [400, "The provided token is malformed or otherwise not valid."],
   InvalidURI: [400, "The specified URI couldn't be parsed."],
   KeyTooLongError: [400, "Your key is too long, or has characters or segments that are not allowed."],
+  MalformedTrailerError: [
+    400,
+    "The request contained trailing data that was not well-formed or did not conform to our published schema.",
+  ],
   MalformedXML: [
     400,
     "The XML that you provided was not well formed or did not validate against our published schema.",

@@ -187,6 +187,8 @@ function readPayload(
       return { kind: "chunks", signature: { key: signingKeyOf(secret, scope), scope, seed: signature } };
     }
     default:
-      throw s3Error("NotImplemented", `Bodies are not signed by ${sent.slice(0, 100)} here.`);
+      if (sent.startsWith("STREAMING-AWS4-ECDSA-"))
+        throw s3Error("NotImplemented", `Bodies are not signed by ${sent.slice(0, 100)} here.`);
+      throw s3Error("InvalidArgument", "x-amz-content-sha256 must be the name of a signature, or a SHA-256.");
   }
 }
