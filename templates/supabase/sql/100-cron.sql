@@ -1,4 +1,5 @@
 -- The functions and tables of pg_cron. The service runs the commands, each minute or each few seconds, as the role that scheduled them.
+-- Its errors have the codes of pg_cron too, which are mostly XX000.
 create schema cron;
 grant usage on schema cron to postgres, dashboard_user;
 comment on schema cron is 'Commands that run by the clock, with the functions and tables of pg_cron.';
@@ -52,7 +53,7 @@ create index on cron.due_times (planned_at);
 create function cron.tg_job__check() returns trigger language plpgsql security definer set search_path = '' as $$
 begin
   if not exists (select from pg_catalog.pg_roles where rolname = NEW.username) then
-    raise exception 'role "%" does not exist', NEW.username using errcode = 'undefined_object';
+    raise exception 'role "%" does not exist', NEW.username using errcode = 'internal_error';
   end if;
   if NEW.schedule ~ '^\s*@.*[A-Z]' then
     raise exception 'invalid schedule: %', NEW.schedule using errcode = 'invalid_parameter_value';
@@ -74,37 +75,39 @@ end;
 $$;
 create trigger check_job before insert or update on cron.job for each row execute function cron.tg_job__check();
 
-create function cron.schedule(job_name text, schedule text, command text) returns bigint language plpgsql set search_path = '' as $$
+create function cron.schedule_in_database(
+  job_name text, schedule text, command text, database text, username text default null, active boolean default true
+) returns bigint language plpgsql set search_path = '' as $$
 #variable_conflict use_column
 declare
   v_job bigint;
 begin
   if num_nulls($1, $2, $3) > 0 then
-    raise exception '% can not be NULL', case when $1 is null then 'job_name' when $2 is null then 'schedule' else 'command' end;
+    raise exception '% can not be NULL', case when $1 is null then 'job_name' when $2 is null then 'schedule' else 'command' end
+      using errcode = 'internal_error';
   end if;
-  insert into cron.job (jobname, schedule, command) values (schedule.job_name, schedule.schedule, schedule.command)
+  if $4 is not null and not exists (select from pg_catalog.pg_database where datname = $4) then
+    raise exception 'database "%" does not exist', $4 using errcode = 'invalid_catalog_name';
+  end if;
+  insert into cron.job (jobname, schedule, command, database, username, active)
+    values ($1, $2, $3, coalesce($4, current_database()), coalesce($5, current_user), $6)
     on conflict on constraint jobname_username_uniq do update
-      set schedule = excluded.schedule, command = excluded.command, active = true
+      set schedule = excluded.schedule, command = excluded.command, database = excluded.database, active = excluded.active
     returning jobid into v_job;
   return v_job;
 end;
 $$;
-create function cron.schedule(schedule text, command text) returns bigint language sql set search_path = '' as $$
-  insert into cron.job (schedule, command) values ($1, $2) returning jobid;
+create function cron.schedule(job_name text, schedule text, command text) returns bigint language sql set search_path = '' as $$
+  select cron.schedule_in_database($1, $2, $3, current_database());
 $$;
-create function cron.schedule_in_database(
-  job_name text, schedule text, command text, database text, username text default null, active boolean default true
-) returns bigint language sql set search_path = '' as $$
-  insert into cron.job (jobname, schedule, command, database, username, active) values ($1, $2, $3, $4, coalesce($5, current_user), $6)
-    on conflict on constraint jobname_username_uniq do update
-      set schedule = excluded.schedule, command = excluded.command, database = excluded.database, active = excluded.active
-    returning jobid;
+create function cron.schedule(schedule text, command text) returns bigint language sql strict set search_path = '' as $$
+  insert into cron.job (schedule, command) values ($1, $2) returning jobid;
 $$;
 create function cron.unschedule(job_id bigint) returns boolean language plpgsql strict set search_path = '' as $$
 begin
   delete from cron.job where jobid = job_id;
   if not found then
-    raise exception 'could not find valid entry for job %', job_id;
+    raise exception 'could not find valid entry for job %', job_id using errcode = 'internal_error';
   end if;
   return true;
 end;
@@ -113,7 +116,7 @@ create function cron.unschedule(job_name text) returns boolean language plpgsql 
 begin
   delete from cron.job where jobname = job_name and username = current_user;
   if not found then
-    raise exception 'could not find valid entry for job ''%''', job_name;
+    raise exception 'could not find valid entry for job ''%''', job_name using errcode = 'internal_error';
   end if;
   return true;
 end;
@@ -124,12 +127,18 @@ create function cron.alter_job(
 ) returns void language plpgsql set search_path = '' as $$
 #variable_conflict use_column
 begin
+  if job_id is null then
+    raise exception 'job_id can not be NULL' using errcode = 'internal_error';
+  end if;
+  if $4 is not null and not exists (select from pg_catalog.pg_database where datname = $4) then
+    raise exception 'database "%" does not exist', $4 using errcode = 'invalid_catalog_name';
+  end if;
   update cron.job set schedule = coalesce(alter_job.schedule, schedule), command = coalesce(alter_job.command, command),
       database = coalesce(alter_job.database, database), username = coalesce(alter_job.username, username),
       active = coalesce(alter_job.active, active)
     where jobid = job_id;
   if not found then
-    raise exception 'Job % does not exist or you don''t own it', job_id;
+    raise exception 'Job % does not exist or you don''t own it', job_id using errcode = 'internal_error';
   end if;
 end;
 $$;

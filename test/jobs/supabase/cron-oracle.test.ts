@@ -68,6 +68,18 @@ const STATEMENTS: readonly string[] = [
   "select cron.alter_job((select jobid from cron.job where jobname = 'twice'), schedule := 'nonsense')",
   "select cron.alter_job((select jobid from cron.job where jobname = 'twice'), schedule := '5 5 * * *', command := 'select 3')",
   "select cron.alter_job(4711, active := true)",
+  "select cron.schedule_in_database(null, '0 0 * * *', 'select 1', current_database())",
+  "select cron.schedule_in_database('x', null, 'select 1', current_database())",
+  "select cron.schedule_in_database('x', '0 0 * * *', null, current_database())",
+  "select cron.schedule_in_database('x', '0 0 * * *', 'select 1', null) > 0 as made",
+  "select cron.schedule_in_database('x', 'nonsense', 'select 1', current_database())",
+  "select cron.schedule_in_database('x', '0 0 * * *', 'select 1', 'nowhere')",
+  "select cron.alter_job(null, active := true)",
+  "select cron.alter_job((select jobid from cron.job where jobname = 'twice'), username := 'nobody_at_all')",
+  "select cron.alter_job((select jobid from cron.job where jobname = 'twice'), database := 'nowhere')",
+  "select cron.schedule(null, 'select 1')",
+  "select cron.schedule('0 0 * * *', null)",
+  "select cron.unschedule(null::bigint)",
   'select jobname, schedule, command, nodename, username, active, database = current_database() as here from cron.job order by jobname collate "C" nulls first, schedule',
   "update cron.job set active = true where jobname = 'there' returning active",
   "delete from cron.job where jobname = 'named' returning jobname",
@@ -77,17 +89,43 @@ const STATEMENTS: readonly string[] = [
      order by table_name, ordinal_position`,
 ];
 
+/**
+ * As a role that is no superuser. Here it may also write its own rows of `cron.job`, because the functions of SQL write as their
+ * caller.
+ */
+const OF_A_USER: readonly string[] = [
+  "select cron.schedule('own', '* * * * *', 'select 1') > 0 as made",
+  "select cron.schedule('own', 'nonsense', 'select 1')",
+  "select cron.schedule('* * * *', 'select 1')",
+  "select cron.unschedule('user')",
+  "select cron.unschedule('there')",
+  "select cron.unschedule(-1)",
+  "select jobname, username from cron.job",
+  "insert into cron.job_run_details (jobid) values (1)",
+  "update cron.job_run_details set status = 'x'",
+  "delete from cron.job_run_details",
+  "truncate cron.job",
+  "select cron.unschedule((select jobid from cron.job where jobname = 'own'))",
+  "select cron.unschedule('own')",
+];
+
 async function runAll(connectionString: string): Promise<Record<string, unknown>> {
   const client = new pg.Client({ connectionString });
   await client.connect();
   const results: Record<string, unknown> = {};
-  for (const [index, statement] of STATEMENTS.entries()) {
-    const result = await client.query({ text: statement, rowMode: "array" }).then(
-      ({ rows }) => rows,
-      ({ message }: pg.DatabaseError) => message,
-    );
-    results[`${index} ${statement}`] = result;
-  }
+  const run = async (statements: readonly string[]) => {
+    for (const statement of statements) {
+      const result = await client.query({ text: statement, rowMode: "array" }).then(
+        ({ rows }) => rows,
+        ({ code, message }: pg.DatabaseError) => ({ code, message }),
+      );
+      results[`${Object.keys(results).length} ${statement}`] = result;
+    }
+  };
+  await run(STATEMENTS);
+  await client.query("create role cron_user; grant usage on schema cron to cron_user; set role cron_user");
+  await run(OF_A_USER);
+  await client.query("reset role; drop owned by cron_user; drop role cron_user");
   await client.end();
   return results;
 }

@@ -33,7 +33,7 @@ export const EXTENSIONS: readonly Shape[] = [
       },
       { as: "owner", sql: "select cron.schedule('bad', '99 * * * *', 'select 1')", error: "22023" },
       { as: "owner", sql: "select cron.schedule('bad', '70 seconds', 'select 1')", error: "22023" },
-      { as: "owner", sql: "select cron.unschedule('missing')", error: "P0001" },
+      { as: "owner", sql: "select cron.unschedule('missing')", error: "XX000" },
       { as: "postgres", sql: "select count(*)::int from cron.job", rows: [[3]] },
       { as: ALICE, sql: "select from cron.job", error: "42501" },
     ],
