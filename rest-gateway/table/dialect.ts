@@ -155,9 +155,9 @@ class TableDialect implements Dialect<ParsedTableRequest> {
 
   plan(parsed: ParsedTableRequest, { role }: Caller, intent: Intent) {
     if (parsed.planned) return parsed.planned;
-    const planned = this.#plan(intent, responseOptions(parsed.table), parsed.catalog, role);
-    const { shape, table: request } = parsed;
-    if (shape) this.#shapeCache.add(shape, shape.rawQuery, role, { request, intent, planned });
+    const { shape, table: request, catalog } = parsed;
+    const planned = this.#plan(intent, responseOptions(request), catalog, role);
+    if (shape) this.#shapeCache.add(shape, shape.rawQuery, role, { request, intent, planned }, catalog);
     return planned;
   }
 

@@ -52,7 +52,9 @@ export class RequestShapeCache {
     return cached ? bindShapeValues(cached, shape.values, rawQuery) : null;
   }
 
-  add(shape: RequestShape, rawQuery: string, role: string, request: PlannedTableRequest): void {
+  /** A request may be planned after the catalogue that it was parsed with was replaced: others must not get its plan. */
+  add(shape: RequestShape, rawQuery: string, role: string, request: PlannedTableRequest, catalog: Catalog): void {
+    if (catalog !== this.#catalog) return;
     const cached = { ...request, canonicalQuery: canonicalQueryTemplate(rawQuery) };
     this.#cacheOf(role).set(cacheKey(shape, role), cached);
   }

@@ -53,7 +53,7 @@ function learn(url: string) {
   expect(recall(forms, url)).toBeNull();
   const learnt = understand(url);
   const raw = toRaw(url);
-  forms.add(requestShape(raw)!, raw.rawQuery, "anon", learnt);
+  forms.add(requestShape(raw)!, raw.rawQuery, "anon", learnt, catalog);
   return { forms, learnt };
 }
 
@@ -95,6 +95,17 @@ describe("a request of a cached shape", () => {
     expect(recall(forms, "/works?id=eq.1", { over: { ...catalog } })).toBeNull();
     expect(recall(forms, "/works?id=eq.1")).toBeNull();
   });
+
+  test("is not cached if the schema has changed since it was parsed", () => {
+    const { forms, learnt } = learn("/works?id=eq.1");
+    const newer = { ...catalog };
+    expect(recall(forms, "/works?id=eq.1", { over: newer })).toBeNull();
+    const raw = toRaw("/works?id=eq.1");
+    forms.add(requestShape(raw)!, raw.rawQuery, "anon", learnt, catalog);
+    expect(recall(forms, "/works?id=eq.1", { over: newer })).toBeNull();
+    forms.add(requestShape(raw)!, raw.rawQuery, "anon", learnt, newer);
+    expect(recall(forms, "/works?id=eq.1", { over: newer })).not.toBeNull();
+  });
 });
 
 describe("the cache of shapes", () => {
@@ -105,7 +116,7 @@ describe("the cache of shapes", () => {
     const forms = new RequestShapeCache(undefined, "anon");
     const add = (url: string, role: string) => {
       const raw = toRaw(url);
-      forms.add(requestShape(raw)!, raw.rawQuery, role, understand(url));
+      forms.add(requestShape(raw)!, raw.rawQuery, role, understand(url), catalog);
     };
     recall(forms, "/works?limit=1");
     add("/works?id=eq.1", "authenticated");
