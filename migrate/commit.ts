@@ -10,14 +10,22 @@ import {
   type MigrationHistory,
   writeMigration,
 } from "./committed-migrations.ts";
+import { groupIntoMigrations } from "./current-groups.ts";
 import { dumpSchema } from "./dump-schema.ts";
 import { type ReportLine, withKeptRows } from "./kept-rows.ts";
+import { type RehearsedStatement, rehearseCurrent } from "./rehearse.ts";
 import { withScratchDatabase } from "./scratch-database.ts";
 
 type WrittenMigration = Pick<CommittedMigration, "file" | "hash">;
 
 const NO_TRANSACTION = "--! no-transaction";
 const MAX_NAME_LENGTH = 60;
+
+export type CommitReports = {
+  readonly report?: ReportLine | undefined;
+  /** Gets the verdicts of the statements before they are committed, as of large tables; null if they cannot be rehearsed. */
+  readonly reportStatements?: ((statements: readonly RehearsedStatement[] | null) => void) | undefined;
+};
 
 /**
  * Turns the files in `current/` into the next migration of the history, or into several if some run without a transaction,
@@ -27,12 +35,13 @@ export async function commitCurrent(
   history: MigrationHistory,
   message: string,
   settings: MigrateSettings,
-  report: ReportLine = () => {},
+  { report = () => {}, reportStatements }: CommitReports = {},
 ): Promise<string[]> {
   if (/\p{Cc}/u.test(message) || message.length > 200)
     throw new Error("The message is one line of at most 200 characters.");
   const files = await currentFiles(history);
   if (files.length === 0) throw new Error(`${displayPath(join(history.folder, "current"))} has nothing to commit.`);
+  reportStatements?.(await rehearseCurrent(settings));
   const written = await writeMigrations(history, message, files);
   const changed = written.map(({ file }) => displayPath(file));
   try {
@@ -89,22 +98,6 @@ async function writeMigrations(
     previous = hash;
   }
   return written;
-}
-
-/** Files without a transaction are migrations of their own; the files between them are grouped. */
-function groupIntoMigrations(files: readonly CurrentFile[]): CurrentFile[][] {
-  const migrations: CurrentFile[][] = [];
-  let group: CurrentFile[] | null = null;
-  for (const file of files) {
-    if (group && file.transaction) {
-      group.push(file);
-      continue;
-    }
-    const migration = [file];
-    migrations.push(migration);
-    group = file.transaction ? migration : null;
-  }
-  return migrations;
 }
 
 function bodyOf(files: readonly CurrentFile[]): string {

@@ -29,5 +29,5 @@ export { makeSchemaChanges, SchemaChangeError, type SchemaChanges } from "./sche
 export { recreateDatabase, withScratchDatabase } from "./scratch-database.ts";
 export { explainSingleHistory, requireUpgradableProject } from "./single-history.ts";
 export { type SqlStatement, splitStatements, toUtf16Offset } from "./split-statements.ts";
-export { VERDICTS } from "./statement-verdict.ts";
+export { holdsOthers, MANY_ROWS } from "./statement-verdict.ts";
 export { type MigrationWatch, watchMigrations } from "./watch-migrations.ts";

@@ -25,7 +25,7 @@ export type StatementMeasures = {
 };
 
 /** The number of rows in the database that the copy was made of, by the qualified name of the table. */
-export type RowEstimates = ReadonlyMap<string, number>;
+export type RowEstimates = (relation: string) => number;
 
 type RelationState = {
   readonly oid: number;
@@ -82,7 +82,8 @@ export async function readRowEstimates(client: pg.ClientBase): Promise<RowEstima
     `select nspname || '.' || relname as name, (case when reltuples < 0 then pg_catalog.pg_relation_size(class.oid) / 100 else reltuples end)::pg_catalog.float8 as rows
      from pg_catalog.pg_class as class join pg_catalog.pg_namespace as namespace on namespace.oid = relnamespace where relkind in ('r', 'm')`,
   );
-  return new Map(rows.map(({ name, rows: count }) => [name, count]));
+  const counts = new Map(rows.map(({ name, rows: count }) => [name, count]));
+  return (relation) => counts.get(relation) ?? 0;
 }
 
 /** Where the transaction began, and where it is before the statement. */
@@ -101,7 +102,7 @@ export async function measureStatement(
   const milliseconds = Math.round(performance.now() - start);
   const walBytes = (await walPosition(client)) - position;
   const after = await readRelations(client);
-  const measures = { ...compareStates({ begun, before, after }, estimates), walBytes, milliseconds };
+  const measures = { ...compareStates({ sql, begun, before, after }, estimates), walBytes, milliseconds };
   return { measures, after };
 }
 
@@ -112,10 +113,12 @@ async function walPosition(client: pg.ClientBase): Promise<number> {
   return rows[0]!.bytes;
 }
 
-type StateComparison = MeasureStart & { readonly after: RelationStates };
+type StateComparison = MeasureStart & { readonly sql: string; readonly after: RelationStates };
+
+const CHANGES_ROWS = /^(with\b.*\b)?(update|delete|merge)\b/is;
 
 export function compareStates(
-  { begun, before, after }: StateComparison,
+  { sql, begun, before, after }: StateComparison,
   estimates: RowEstimates,
 ): Omit<StatementMeasures, "walBytes" | "milliseconds"> {
   const rewritten: RowCount[] = [];
@@ -129,9 +132,12 @@ export function compareStates(
     if (!was || !begun.has(oid)) continue;
     const read = now.read - was.read;
     const isTable = /^[rpm]$/.test(now.kind);
-    const estimate = estimates.get(now.name) ?? 0;
-    if (isTable && now.scans > was.scans)
+    const estimate = estimates(now.name);
+    if (isTable && now.scans > was.scans) {
       scanned.push({ relation: now.name, rows: was.bytes > 0 ? read : Math.max(read, estimate) });
+      // In a copy without rows it may change as many as it reads.
+      if (was.bytes === 0 && CHANGES_ROWS.test(sql)) changed += estimate;
+    }
     if (now.kind === "i" && read >= MANY_INDEX_ENTRIES) scanned.push({ relation: now.name, rows: read });
     if (isTable && now.file !== was.file) rewritten.push({ relation: now.name, rows: Math.max(read, estimate) });
   }
@@ -139,7 +145,7 @@ export function compareStates(
 }
 
 /** A relation that the statement drops is not there afterwards: Postgres holds its lock, and nobody can find it before the end. */
-function readLocks({ begun, before, after }: StateComparison): ObservedLock[] {
+function readLocks({ begun, before, after }: Omit<StateComparison, "sql">): ObservedLock[] {
   return [...begun.values()].flatMap(({ oid, name, kind }): ObservedLock[] => {
     const earlier = before.get(oid);
     const now = after.get(oid);

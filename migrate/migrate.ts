@@ -6,7 +6,7 @@ import type { Config } from "#config";
 import { requireSupportedServer, withClient, withServiceClient } from "#postgres/client";
 import { commandLine } from "#runtime";
 import { applyCommitted, applyCurrent } from "./apply-migrations.ts";
-import { commitCurrent, makeSchemaTexts, uncommitLast, writeSchemaFiles } from "./commit.ts";
+import { type CommitReports, commitCurrent, makeSchemaTexts, uncommitLast, writeSchemaFiles } from "./commit.ts";
 import {
   committedMigrations,
   displayPath,
@@ -29,12 +29,11 @@ export type MigrateCommand =
   | { readonly name: "migrate"; readonly report?: ReportLine }
   /** Applies the files in `current/` once. */
   | { readonly name: "current" }
-  | {
+  | (CommitReports & {
       readonly name: "commit";
       readonly message: string;
       readonly history: MigrationHistory["name"];
-      readonly report?: ReportLine;
-    }
+    })
   | { readonly name: "uncommit"; readonly history: MigrationHistory["name"] }
   | { readonly name: "dump" }
   /** Runs the project's seed.sql. */
@@ -79,7 +78,7 @@ async function runCommand(command: MigrateCommand, settings: MigrateSettings): P
       await applyCurrent(settings, () => {});
       return [];
     case "commit":
-      return commitCurrent(findHistory(settings.histories, command.history), command.message, settings, command.report);
+      return commitCurrent(findHistory(settings.histories, command.history), command.message, settings, command);
     case "uncommit":
       return uncommitLast(findHistory(settings.histories, command.history), settings);
     case "seed":

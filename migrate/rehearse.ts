@@ -1,6 +1,8 @@
 import type pg from "pg";
 import { withClient, withServiceClient } from "#postgres/client";
 import {
+  applyCommitted,
+  type CurrentFile,
   fillPlaceholders,
   onPathOf,
   pendingMigrations,
@@ -9,6 +11,7 @@ import {
   readSource,
 } from "./apply-migrations.ts";
 import { displayPath, type MigrateSettings, type MigrationHistory } from "./committed-migrations.ts";
+import { groupIntoMigrations } from "./current-groups.ts";
 import {
   compareStates,
   measureStatement,
@@ -20,8 +23,15 @@ import {
 } from "./measure-statement.ts";
 import { findPlace, MigrationError, type MigrationSource } from "./migration-error.ts";
 import { createRecord, explainDivergence, readMigrationState } from "./migration-state.ts";
+import { withScratchDatabase } from "./scratch-database.ts";
 import { runsWithoutTransaction, type SqlStatement, splitStatements, toUtf16Offset } from "./split-statements.ts";
-import { judgeStatement, judgeWithoutTransaction, reachesOutside, type StatementVerdict } from "./statement-verdict.ts";
+import {
+  judgeStatement,
+  judgeWithoutTransaction,
+  MANY_ROWS,
+  reachesOutside,
+  type StatementVerdict,
+} from "./statement-verdict.ts";
 
 export type RehearsedStatement = StatementMeasures &
   StatementVerdict & { readonly file: string; readonly line: number; readonly sql: string };
@@ -36,7 +46,25 @@ export async function rehearseMigrations(
   settings: MigrateSettings,
   originalUrl: string,
 ): Promise<RehearsedStatement[]> {
-  const estimates = await withServiceClient(originalUrl, readRowEstimates);
+  return rehearsePending(settings, await withServiceClient(originalUrl, readRowEstimates));
+}
+
+/**
+ * Applies the files in `current/` to an empty database with all committed migrations, and judges them as if its tables were large. Null if
+ * they fail there: a rehearsal skips what would change the server.
+ */
+export async function rehearseCurrent(settings: MigrateSettings): Promise<RehearsedStatement[] | null> {
+  const { shadowUrl, rootUrl, histories } = settings;
+  return withScratchDatabase(shadowUrl, rootUrl, async () => {
+    await applyCommitted(shadowUrl, rootUrl, histories);
+    return rehearsePending({ ...settings, url: shadowUrl }, () => MANY_ROWS).catch((error) => {
+      if (error instanceof MigrationError) return null;
+      throw error;
+    });
+  });
+}
+
+async function rehearsePending(settings: MigrateSettings, estimates: RowEstimates): Promise<RehearsedStatement[]> {
   const pending = await withClient(settings.url, (client) => listPending(client, settings));
   await withClient(settings.url, dropUserMappings);
   const rehearsed: RehearsedStatement[] = [];
@@ -60,7 +88,14 @@ async function listPending(client: pg.ClientBase, settings: MigrateSettings): Pr
   );
   const { pending } = await readCurrentState(settings);
   const current = (await readCurrentFiles(histories)).filter(({ file }) => pending.includes(displayPath(file)));
-  return [...committed, ...current];
+  return [...committed, ...groupIntoMigrations(current).map(joinFiles)];
+}
+
+/** A file may lack its last semicolon. */
+function joinFiles(files: readonly CurrentFile[]): PendingMigration {
+  const { history, transaction } = files[0]!;
+  const origins = files.flatMap((file) => [...file.origins, file.origins.at(-1)!]);
+  return { history, transaction, origins, sql: files.map(({ sql }) => `${sql}\n`).join(";\n") };
 }
 
 /** The copy would write to the servers of its foreign tables. */
@@ -144,7 +179,7 @@ async function rehearseWithout(
   await client.query(sql).catch((error) => rethrowAt(error, source, start, sql));
   const milliseconds = Math.round(performance.now() - begun);
   const after = await readRelations(client);
-  const { rewritten } = compareStates({ begun: before, before, after }, estimates);
+  const { rewritten } = compareStates({ sql, begun: before, before, after }, estimates);
   const measures = { ...NOTHING, rewritten, milliseconds };
   return { ...sourceOf(statement, source), ...measures, ...judgeWithoutTransaction(sql) };
 }

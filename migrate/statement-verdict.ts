@@ -1,9 +1,7 @@
 import type { StatementMeasures } from "./measure-statement.ts";
 
 /** Whom a statement would hold up. `brief`: for a moment, because it reads no rows while it has its locks. */
-export const VERDICTS = ["not rehearsed", "safe", "brief", "holds writes", "holds reads", "rewrites"] as const;
-
-type Verdict = (typeof VERDICTS)[number];
+type Verdict = "not rehearsed" | "safe" | "brief" | "holds writes" | "holds reads" | "rewrites";
 
 export type StatementVerdict = {
   readonly verdict: Verdict;
@@ -11,14 +9,19 @@ export type StatementVerdict = {
   readonly safeForm: string | null;
 };
 
+/** Whether others wait for long. */
+export function holdsOthers({ verdict }: Pick<StatementVerdict, "verdict">): boolean {
+  return verdict === "holds writes" || verdict === "holds reads" || verdict === "rewrites";
+}
+
 /** From this number of rows on, work under a lock takes noticeable time. */
-const MANY_ROWS = 10_000;
+export const MANY_ROWS = 10_000;
 const SLOW_MS = 1000;
 
 /** `truncate` makes new files, as what rewrites a table does, and reads no rows. */
 export function judgeStatement(sql: string, measures: StatementMeasures): StatementVerdict {
   const verdict = /^truncate\b/i.test(sql) ? "brief" : chooseVerdict(measures);
-  if (verdict === "safe" || verdict === "brief") return { verdict, safeForm: null };
+  if (!holdsOthers({ verdict })) return { verdict, safeForm: null };
   const isLate = measures.locks.length > 0 && measures.locks.every(({ isEarlier }) => isEarlier);
   return { verdict, safeForm: isLate ? SEPARATE : (findSafeForm(sql) ?? SHORTER) };
 }

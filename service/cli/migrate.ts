@@ -7,6 +7,7 @@ import {
   explainDivergence,
   explainSingleHistory,
   type MigrationHistory,
+  type RehearsedStatement,
   readMigrationState,
   requireUpgradable,
   requireUpgradableProject,
@@ -17,6 +18,7 @@ import { withClient } from "#postgres/client";
 import { commandLine } from "#runtime";
 import { findAction, runCommand, UsageError } from "./command.ts";
 import { DIFF_OPTIONS, type DiffOptions, EXIT_CHANGED, parseDiffOptions } from "./diff-options.ts";
+import { printWarnings } from "./print-rehearsal.ts";
 import { EXIT_HOLDS, parseRehearseOptions, REHEARSE_OPTIONS, type RehearseOptions } from "./rehearse-options.ts";
 
 /** The package contains built files, and migrations that the next release replaces. */
@@ -51,7 +53,13 @@ const ACTIONS: Readonly<Record<string, MigrateAction>> = {
     if (!message) {
       throw new UsageError(`commit requires a message: ${commandLine("migrate", 'commit "add tags"')}`);
     }
-    printFiles(await runMigrations({ name: "commit", message, history, report: console.log }, migrate));
+    const reportStatements = (statements: readonly RehearsedStatement[] | null) => {
+      const warnings = printWarnings(statements);
+      if (warnings !== null) console.log(`${warnings}\n`);
+    };
+    printFiles(
+      await runMigrations({ name: "commit", message, history, report: console.log, reportStatements }, migrate),
+    );
   },
   async uncommit({ migrate }, { history }) {
     printFiles(await runMigrations({ name: "uncommit", history }, migrate));
@@ -177,7 +185,8 @@ await runCommand({
 ${commandLine("migrate", "status")}
   Prints applied and pending migrations, and how the schema differs from them.
 ${commandLine("migrate", "commit MESSAGE [--history NAME]")}
-  Turns the files in current/ into a committed migration and updates schema.sql.
+  Turns the files in current/ into a committed migration and updates schema.sql. Says which statements hold up others where tables
+  are large, and their safe forms.
 ${commandLine("migrate", "uncommit [--history NAME]")}
   Turns the last committed migration back into files in current/.
 ${commandLine("migrate", "seed")}

@@ -33,8 +33,12 @@ function settings(): NodeJS.ProcessEnv {
   };
 }
 
+function migrate(...words: string[]) {
+  return runCommand("migrate", words, { url: own.requestUrl, ownerUrl: own.settings.url }, settings());
+}
+
 function rehearse(...words: string[]) {
-  return runCommand("migrate", ["rehearse", ...words], { url: own.requestUrl, ownerUrl: own.settings.url }, settings());
+  return migrate("rehearse", ...words);
 }
 
 test("says whom each pending statement would hold up, and leaves the database as it is", async () => {
@@ -101,6 +105,21 @@ test("names the place of a statement that fails, and refuses options of other ac
   expect(failed.code).toBe(1);
   expect((await rehearse("--json", "--markdown")).code).toBe(2);
   expect((await rehearse("--fail-on", "breaking")).code).toBe(2);
+});
+
+test("a commit says whom its statements hold up where tables are large, without copying rows", async () => {
+  await own.write("project", "0020-wrong.sql", "update public.notes set text = 'x';\nselect 1");
+  await own.write("project", "0010-index.sql", "alter table public.notes add column stars int;\nanalyze public.notes;");
+  const held = await migrate("commit", "fill notes");
+  expect(held).toMatchObject({ code: 0, stderr: "" });
+  expect(held.stdout).toMatch(/^Where the tables have 10,000 rows or more, others wait/);
+  expect(held.stdout).toMatch(/holds reads: \S+current\/0020-wrong\.sql:1: update public\.notes set text = 'x'\n/);
+  expect(held.stdout).toContain("Safe form: An earlier statement of this migration holds the locks");
+  expect(held.stdout).not.toContain("stars");
+  expect(await own.shadowExists()).toBe(false);
+
+  await own.write("project", "0010-index.sql", "alter table public.notes alter column stars set default 0");
+  expect((await migrate("commit", "default of stars")).stdout).toMatch(/^wrote /);
 });
 
 describe("a rehearsal that is ended", () => {

@@ -1,0 +1,71 @@
+import { holdsOthers, lockModeName, MANY_ROWS, type RehearsedStatement } from "#migrate";
+
+const formatCount = (rows: number) => Math.round(rows).toLocaleString("en");
+
+export function printText(statement: RehearsedStatement): string {
+  return [
+    printHeading(statement),
+    ...describeMeasures(statement).map((measure) => `  ${measure}`),
+    ...printSafeForm(statement),
+  ].join("\n");
+}
+
+export function printMarkdown(statement: RehearsedStatement): string {
+  const { verdict, file, line, safeForm, sql } = statement;
+  return [
+    `### ${verdict}: \`${file}:${line}\``,
+    `\`\`\`sql\n${sql}\n\`\`\``,
+    describeMeasures(statement)
+      .map((measure) => `- ${measure}`)
+      .join("\n"),
+    ...(safeForm === null ? [] : [`**Safe form:** ${safeForm}`]),
+  ].join("\n\n");
+}
+
+/** What `commit` says: only whom statements hold up, since the tables that it knows are empty. Null if that is nobody. */
+export function printWarnings(statements: readonly RehearsedStatement[] | null): string | null {
+  if (statements === null)
+    return "The statements cannot be judged: they fail in a rehearsal, which creates no roles and has no user mappings.";
+  const holding = statements.filter(holdsOthers);
+  if (holding.length === 0) return null;
+  return [
+    `Where the tables have ${formatCount(MANY_ROWS)} rows or more, others wait for these statements:`,
+    ...holding.map((statement) =>
+      [
+        printHeading(statement),
+        ...describeLocks(statement).map((lock) => `  ${lock}`),
+        ...printSafeForm(statement),
+      ].join("\n"),
+    ),
+  ].join("\n");
+}
+
+function printHeading({ verdict, file, line, sql }: RehearsedStatement): string {
+  const [first, ...others] = sql.split("\n");
+  return `${verdict}: ${file}:${line}: ${first}${others.length > 0 ? " …" : ""}`;
+}
+
+function printSafeForm({ safeForm }: RehearsedStatement): string[] {
+  return safeForm === null ? [] : [`  Safe form: ${safeForm}`];
+}
+
+function describeLocks({ locks }: RehearsedStatement): string[] {
+  return locks.map(
+    ({ relation, mode, blocks, isEarlier }) =>
+      `${lockModeName(mode)} lock on ${relation}${isEarlier ? " of an earlier statement" : ""}: holds ${blocks}`,
+  );
+}
+
+function describeMeasures(statement: RehearsedStatement): string[] {
+  if (statement.verdict === "not rehearsed")
+    return ["It changes what is not in the copy: roles, or what all databases of the server share."];
+  const { rewritten, scanned, inserted, changed, walBytes, milliseconds } = statement;
+  return [
+    ...describeLocks(statement),
+    ...rewritten.map(({ relation, rows }) => `rewrites ${relation}, ${formatCount(rows)} rows`),
+    ...scanned.map(({ relation, rows }) => `reads ${relation}, ${formatCount(rows)} rows`),
+    ...(inserted > 0 ? [`inserts ${formatCount(inserted)} rows`] : []),
+    ...(changed > 0 ? [`changes ${formatCount(changed)} rows`] : []),
+    `${milliseconds} ms, ${formatCount(walBytes / 1024)} KiB of WAL`,
+  ];
+}
