@@ -48,6 +48,8 @@ export class Subscription {
   readonly #dependencies: SubscriptionDependencies;
   readonly #options: SubscriptionOptions;
   #subscriber: ChangeSubscriber | null = null;
+  /** Of a new token, until all checks use its claims. */
+  #successor: ChangeSubscriber | null = null;
   #isEnded = false;
 
   constructor(dependencies: SubscriptionDependencies, options: SubscriptionOptions) {
@@ -112,13 +114,17 @@ export class Subscription {
     if (!old) return;
     const successor = await this.#makeSubscriber(caller);
     if (this.#isEnded) return;
-    this.#subscriber = successor;
+    this.#successor = successor;
     await this.#dependencies.feeds.replace(old, successor);
+    // Until now the old one may have been behind the stream, and the client resumes from there.
+    this.#subscriber = successor;
+    this.#successor = null;
   }
 
   end(): void {
     this.#isEnded = true;
-    if (this.#subscriber) this.#dependencies.feeds.remove(this.#subscriber);
+    for (const subscriber of [this.#subscriber, this.#successor])
+      if (subscriber) this.#dependencies.feeds.remove(subscriber);
   }
 
   async #makeSubscriber(caller: Caller): Promise<ChangeSubscriber> {

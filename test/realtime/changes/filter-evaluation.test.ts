@@ -1,4 +1,6 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { isAfter, parseResumeToken, type StreamPosition } from "../../../realtime/changes/subscriber.ts";
 import { type Message, RawClient } from "../raw-client.ts";
 import { openRealtimeFixture, type RealtimeFixture, token } from "../service.ts";
 
@@ -84,6 +86,24 @@ test("a filter that has failed is suspended for its socket for a while, and for 
   expect(await subscribe(ada, "realtime:x", endless)).toBe("error");
   expect(await subscribe(ada, "realtime:x", { ...ESSAYS, filter: "body=match.^s" })).toBe("ok");
   expect(await subscribe(again, "realtime:x", endless)).toBe("ok");
+});
+
+test("while a new token waits for filters, no position is ahead of what was sent", async () => {
+  const [slow, other] = [await openAda(), await openAda()];
+  await subscribe(slow, "realtime:x", { ...ESSAYS, filter: `body=match.${ENDLESS}|token` });
+  await subscribe(other, "realtime:x", ESSAYS);
+  const id = await write("s", "ada");
+  const { payload } = await other.until(({ payload }) => payload.data?.record.id === id);
+  const unsent = parseResumeToken(payload.data.position)!.position;
+  slow.say("realtime:x", "access_token", { access_token: token({ role: "authenticated", sub: "ada", renewed: true }) });
+  const positions: StreamPosition[] = [];
+  while (!slow.items.some(isLost)) {
+    const { response } = (await slow.reply(slow.say("phoenix", "heartbeat", {}))).payload;
+    if (response.position !== undefined) positions.push(parseResumeToken(response.position)!.position);
+    await sleep(20);
+  }
+  expect(positions).not.toEqual([]);
+  expect(positions.filter((position) => !isAfter(unsent, position))).toEqual([]);
 });
 
 test("filters that never end delay only the subscribers that use them", async () => {
