@@ -59,6 +59,7 @@ export { type CallPlan, notOneRow, type Plan, type ReadPlan, type WritePlan } fr
 export type { NestedStep } from "./plan/plan-nested.ts";
 export { findRepresentation } from "./plan/scope.ts";
 export type { LegacyTarget } from "./plan/select-tree.ts";
+export type { SearchedPart } from "./plan/selection.ts";
 export {
   bindRequest,
   bindRequestInSteps,
@@ -69,6 +70,7 @@ export {
   retainedBytes,
 } from "./prepare.ts";
 export type { ResponseRow } from "./query/build-query.ts";
+export { makeSearchSql, type SearchQuery } from "./query/search-sql.ts";
 export { buildVersionCondition, rowVersionsSql, type VersionCondition } from "./row-versions.ts";
 export {
   explainGroupError,

@@ -14,12 +14,16 @@ import {
   type ConditionField,
   type ConditionFields,
   conditionOf,
+  QUANTIFIERS,
+} from "./row-conditions.ts";
+import {
+  isSearched,
   OPERATORS,
   type OperatorFamily,
   operatorFamilyOf,
-  QUANTIFIERS,
   type RowOperator,
-} from "./row-conditions.ts";
+  SEARCHES,
+} from "./row-operators.ts";
 import { type Codec, inputTypeOf, isTable, type PgRelation, type PgTable, type SchemaResource } from "./table.ts";
 import { mayFollowRelation, mayUse, type VisibilityRule, withVisibility } from "./VisibilityPlugin.ts";
 
@@ -63,6 +67,7 @@ export function isRowArgument({ extensions }: { readonly extensions: object }): 
 }
 
 const SEARCH_TYPE = "FullTextSearchInput";
+const SEARCHED_COLUMN_TYPE = "SearchedColumn";
 const NULL_TYPE = "NullOperatorsInput";
 
 export const WherePlugin: GraphileConfig.Plugin = {
@@ -132,7 +137,7 @@ const typeNamesOf = memoizePerObject((_build: GraphileBuild.Build) => new Map<st
 function registerInput(
   build: GraphileBuild.Build,
   preferred: string,
-  spec: () => { description: string; fields: () => Record<string, GraphQLInputFieldConfig> },
+  spec: () => { description: string; isOneOf?: true; fields: () => Record<string, GraphQLInputFieldConfig> },
 ): void {
   const name = freeTypeName(build, preferred);
   typeNamesOf(build).set(preferred, name);
@@ -145,6 +150,14 @@ function inputNamed(build: GraphileBuild.Build, preferred: string): GraphQLInput
 
 function whereTypeName({ inflection }: GraphileBuild.Build, { codec }: PgTable): string {
   return inflection.inputType(`${inflection.tableType(codec)}Where`);
+}
+
+function searchTypeName({ inflection }: GraphileBuild.Build, { codec }: PgTable): string {
+  return inflection.inputType(`${inflection.tableType(codec)}Search`);
+}
+
+function searchedFieldTypeName({ inflection }: GraphileBuild.Build, { codec }: PgTable): string {
+  return inflection.inputType(`${inflection.tableType(codec)}SearchedField`);
 }
 
 function rowsWhereTypeName({ inflection }: GraphileBuild.Build, { codec }: PgTable): string {
@@ -164,6 +177,7 @@ function registerWhereTypes(build: GraphileBuild.Build, table: PgTable): void {
         [...conditionFieldsOf(table, build)].map(([name, field]) => [name, whereField(build, table, field)]),
       ),
   }));
+  if (isSearchedTable(table, build)) registerSearchTypes(build, table);
   registerInput(build, rowsWhereTypeName(build, table), () => ({
     description: `A condition on the related rows of ${inflection._allRows(table)}.`,
     fields: () =>
@@ -175,6 +189,63 @@ function registerWhereTypes(build: GraphileBuild.Build, table: PgTable): void {
       ),
   }));
 }
+
+function registerSearchTypes(build: GraphileBuild.Build, table: PgTable): void {
+  const { GraphQLList, GraphQLNonNull } = build.graphql;
+  const rows = build.inflection._allRows(table);
+  registerInput(build, searchTypeName(build, table), () => ({
+    description: `A full-text search of ${rows}. All given operators must hold.`,
+    fields: () => ({
+      fields: {
+        type: new GraphQLNonNull(
+          new GraphQLList(new GraphQLNonNull(inputNamed(build, searchedFieldTypeName(build, table)))),
+        ),
+        description: "What is searched, as one text; without any, no row is found.",
+      },
+      ...Object.fromEntries(
+        Object.entries(SEARCHES).map(([name, { description }]) => [
+          name,
+          { type: inputNamed(build, SEARCH_TYPE), description },
+        ]),
+      ),
+    }),
+  }));
+  registerInput(build, searchedFieldTypeName(build, table), () => ({
+    description: `A column of ${rows}, or of all rows that a relation leads to.`,
+    isOneOf: true,
+    fields: () =>
+      Object.fromEntries(
+        [...conditionFieldsOf(table, build)].flatMap(([name, field]) => {
+          const input = searchedField(build, table, field);
+          return input ? [[name, input]] : [];
+        }),
+      ),
+  }));
+}
+
+function searchedField(build: GraphileBuild.Build, table: PgTable, field: ConditionField) {
+  switch (field.kind) {
+    case "column": {
+      if (!isSearched(field.codec)) return null;
+      const type = build.getTypeByName(typeNamesOf(build).get(SEARCHED_COLUMN_TYPE)!) as GraphQLInputType;
+      return withVisibility({ type }, mayUse("select", table, [field.column]));
+    }
+    case "related row":
+    case "related rows": {
+      const target = field.relation.remoteResource as PgTable;
+      if (!isSearchedTable(target, build)) return null;
+      const type = inputNamed(build, searchedFieldTypeName(build, target));
+      return withVisibility({ type }, mayFollowRelation(build, field.relation));
+    }
+    default:
+      return null;
+  }
+}
+
+/** Whether a column can be searched. */
+const isSearchedTable = memoizePerObject((table: PgTable, build: GraphileBuild.Build): boolean =>
+  filterableColumnsOf(build, table).some((column) => isSearched(table.codec.attributes[column]!.codec)),
+);
 
 const WITH_AND_OR_NOT = {
   and: "All of the conditions hold.",
@@ -196,6 +267,12 @@ function whereField(build: GraphileBuild.Build, table: PgTable, field: Condition
       );
     case "not":
       return ruled(whereTypeOf(build, table), mayUse("select", table), WITH_AND_OR_NOT.not);
+    case "search":
+      return ruled(
+        inputNamed(build, searchTypeName(build, table)),
+        mayUse("select", table),
+        "The words are in texts of the row and of related rows.",
+      );
     case "column":
       return ruled(
         inputNamed(build, operatorTypeName(build, field.codec)),
@@ -231,6 +308,7 @@ export const conditionFieldsOf = memoizePerObject((table: PgTable, build: Graphi
     ...columns.filter((column) => !isHidden(column)),
     ...relations,
     ...columns.filter(isHidden),
+    ...(isSearchedTable(table, build) ? [["search", { kind: "search" }] satisfies NamedField] : []),
   ];
   const fields = new Map<string, ConditionField>();
   assignUniqueNames(
@@ -331,6 +409,17 @@ function registerOperatorTypes(build: GraphileBuild.Build): void {
       if (!codecs.has(name)) codecs.set(name, attribute.codec);
     }
   }
+  const searchedColumn = freeTypeName(build, SEARCHED_COLUMN_TYPE);
+  typeNamesOf(build).set(SEARCHED_COLUMN_TYPE, searchedColumn);
+  build.registerEnumType(
+    searchedColumn,
+    {},
+    () => ({
+      description: "How a column is searched.",
+      values: { TEXT: { value: "TEXT", description: "By the words of its text." } },
+    }),
+    "WherePlugin",
+  );
   registerInput(build, SEARCH_TYPE, () => ({
     description: "A full-text search.",
     fields: () => ({

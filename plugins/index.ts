@@ -49,8 +49,9 @@ export {
   readPage,
 } from "./PaginationPlugin.ts";
 export { makePreset } from "./preset.ts";
-export { type BindValue, conditionOf, joinPairs } from "./row-conditions.ts";
+export { conditionOf, joinPairs } from "./row-conditions.ts";
 export { parseRowEvent, type RowEvent, topicsOf } from "./row-events.ts";
+export type { BindValue } from "./row-operators.ts";
 export { mutationsOfTable } from "./TableMutationsPlugin.ts";
 export { isTransaction } from "./TransactionPlugin.ts";
 export { collectTypesInOrder } from "./TypesInOrderPlugin.ts";

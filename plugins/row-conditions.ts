@@ -1,15 +1,23 @@
-import { isEnumCodec, listOfCodec, sqlValueWithCodec, TYPES } from "@dataplan/pg";
+import { sqlValueWithCodec, TYPES } from "@dataplan/pg";
 import { type SQL, sql } from "@dataplan/pg/pg-sql2";
-import { memoizePerObject } from "#runtime";
-import { itemCodecOf } from "./ArrayDimensionsPlugin.ts";
-import { baseCodecOf, castToComparable } from "./codecs.ts";
-import { toOriginalCodec } from "./IdScalarPlugin.ts";
-import { equals, type OperatorName, operatorOf } from "./operators.ts";
+import type { SearchedPart, SearchOperator } from "#planner";
+import { castToComparable } from "./codecs.ts";
+import { equals } from "./operators.ts";
+import {
+  type BindValue,
+  OPERATORS,
+  operatorFamilyOf,
+  SEARCH_SQL,
+  searchedFormOf,
+  searchQueryOf,
+} from "./row-operators.ts";
 import type { Codec, PgRelation, PgTable } from "./table.ts";
 
 /** What a field of a `where` input stands for. */
 export type ConditionField =
   | { readonly kind: "and" | "or" | "not" }
+  /** Words in the texts of columns and of related rows together. */
+  | { readonly kind: "search" }
   | { readonly kind: "column"; readonly column: string; readonly codec: Codec }
   /** The row that the relation leads to. */
   | { readonly kind: "related row"; readonly relation: PgRelation; readonly fields: () => ConditionFields }
@@ -18,22 +26,6 @@ export type ConditionField =
 
 /** The fields of a `where` input by name. */
 export type ConditionFields = ReadonlyMap<string, ConditionField>;
-
-/** Adds a value to the statement, or a parameter whose values are known later. */
-export type BindValue = (value: unknown, codec: Codec) => SQL;
-
-/** The operators that a type has besides `isNull`. */
-export type OperatorFamily = "ordered" | "equality" | "text" | "list" | "range" | "json" | "full text" | "none";
-
-type OperatorOperand = "value" | "list of values" | "text" | "search";
-
-export type RowOperator = {
-  readonly operand: OperatorOperand;
-  readonly description: string;
-  readonly condition: (column: SQL, codec: Codec, value: unknown, bind: BindValue) => SQL;
-};
-
-type RowOperators = Readonly<Record<string, RowOperator>>;
 
 type InputObject = Readonly<Record<string, unknown>>;
 
@@ -74,6 +66,8 @@ function conditionOfField(
       );
     case "not":
       return sql`(not ${conditionOf(fields, value as InputObject, row, bind)})`;
+    case "search":
+      return conditionOfSearch(fields, value as InputObject, row, bind);
     case "column":
       return conditionOfColumn(field.codec, value as InputObject, sql`${row}.${sql.identifier(field.column)}`, bind);
     case "related row":
@@ -133,6 +127,32 @@ export function joinPairs(
   });
 }
 
+function conditionOfSearch(fields: ConditionFields, search: InputObject, row: SQL, bind: BindValue): SQL {
+  const { fields: searched, ...operators } = search;
+  const parts = (searched as readonly InputObject[]).map((each) => searchedPart(fields, each, row));
+  if (parts.length === 0) return MATCHES_NONE;
+  const conditions = Object.entries(operators).map(([operator, value]) => {
+    if (value === null) return UNKNOWN;
+    return sql`(${SEARCH_SQL.found(parts, searchQueryOf(operator as SearchOperator, value, bind))})`;
+  });
+  return joinConditions(conditions, "and");
+}
+
+/** A column of the row, or of all rows that a relation leads to. */
+function searchedPart(fields: ConditionFields, item: InputObject, row: SQL): SearchedPart<SQL> {
+  const [[name, inner] = ["", null]] = Object.entries(item);
+  const field = fields.get(name)!;
+  if (field.kind === "column") {
+    const [value, codec] = castToComparable(sql`${row}.${sql.identifier(field.column)}`, field.codec);
+    return { form: searchedFormOf(codec), value };
+  }
+  const { relation, fields: below } = field as RelatedField;
+  const related = sql.identifier(Symbol(relation.remoteResource.name));
+  const { value } = searchedPart(below(), inner as InputObject, related);
+  const source = sql` from ${relation.remoteResource.from as SQL} as ${related} where ${joinRelation(relation, row, related)}`;
+  return { form: "text", value: SEARCH_SQL.joined(value, source) };
+}
+
 function conditionOfColumn(codec: Codec, operators: InputObject, column: SQL, bind: BindValue): SQL {
   const supported = OPERATORS[operatorFamilyOf(codec)];
   const conditions = Object.entries(operators).map(([name, value]) => {
@@ -156,136 +176,6 @@ function joinConditions(conditions: readonly SQL[], operator: "and" | "or"): SQL
   if (conditions.length === 1) return conditions[0]!;
   return sql`(${sql.join([...conditions], ` ${operator} `)})`;
 }
-
-const TEXT_TYPES: ReadonlySet<string> = new Set(["text", "varchar", "bpchar", "name", "citext"]);
-/** Core takes every type for ordered that it does not know otherwise; `point` does not even have equality. */
-const ORDERED_TYPES: ReadonlySet<string> = new Set(
-  `int2 int4 int8 float4 float8 numeric money oid date time timetz timestamp timestamptz interval uuid inet cidr macaddr macaddr8
-  bytea bit varbit pg_lsn xid8 ltree`.split(/\s+/),
-);
-
-/** By the type beneath domains. */
-export const operatorFamilyOf = memoizePerObject((codec: Codec): OperatorFamily => {
-  const base = toOriginalCodec(baseCodecOf(toOriginalCodec(codec)));
-  const type = base.extensions?.pg?.name ?? base.name;
-  if (base.arrayOfCodec) return isComparableItem(itemCodecOf(base)) ? "list" : "none";
-  if (base.rangeOfCodec) return "range";
-  if (base.attributes) return "none";
-  if (type === "jsonb") return "json";
-  if (type === "tsvector") return "full text";
-  if (TEXT_TYPES.has(type)) return "text";
-  if (ORDERED_TYPES.has(type) || isEnumCodec(base)) return "ordered";
-  return type === "bool" ? "equality" : "none";
-});
-
-function isComparableItem(codec: Codec): boolean {
-  return !codec.arrayOfCodec && operatorFamilyOf(codec) !== "none";
-}
-
-function compare(operator: OperatorName, description: string): RowOperator {
-  return {
-    operand: "value",
-    description,
-    condition: (column, codec, value, bind) => sql`(${column} ${operatorOf(codec, operator)} ${bind(value, codec)})`,
-  };
-}
-
-function matchText(operator: OperatorName, description: string): RowOperator {
-  return {
-    operand: "text",
-    description,
-    condition: (column, codec, value, bind) =>
-      sql`(${column} ${operatorOf(codec, operator)} ${bind(value, TYPES.text)})`,
-  };
-}
-
-type TextSearch = { readonly query: unknown; readonly language?: unknown };
-
-function search(toQuery: SQL, description: string): RowOperator {
-  return {
-    operand: "search",
-    description,
-    condition(column, codec, value, bind) {
-      const { query, language = null } = value as TextSearch;
-      const configuration = language === null ? sql.blank : sql`${bind(language, TYPES.regconfig)}, `;
-      const isVector = operatorFamilyOf(codec) === "full text";
-      const vector = isVector ? column : sql`pg_catalog.to_tsvector(${configuration}${column})`;
-      return sql`(${vector} @@ ${toQuery}(${configuration}${bind(query, TYPES.text)}))`;
-    },
-  };
-}
-
-const EQUALITY: RowOperators = {
-  eq: compare("=", "Equal."),
-  neq: compare("<>", "Not equal; null is neither equal nor unequal."),
-  in: {
-    operand: "list of values",
-    description: "Equal to one of the values.",
-    condition: (column, codec, value, bind) =>
-      sql`(${column} ${operatorOf(codec, "=")} any (${bind(value, listCodecOf(codec))}))`,
-  },
-  isdistinct: {
-    operand: "value",
-    description: "Not equal, where null equals null.",
-    condition(column, codec, value, bind) {
-      const compared = bind(value, codec);
-      // `is distinct from` would take the `=` on the search path.
-      return sql`(not coalesce(${equals(codec, column, compared)}, ${column} is null and ${compared} is null))`;
-    },
-  },
-};
-
-const ORDER: RowOperators = {
-  gt: compare(">", "Greater, or later."),
-  gte: compare(">=", "Greater or equal."),
-  lt: compare("<", "Less, or earlier."),
-  lte: compare("<=", "Less or equal."),
-};
-
-const CONTAINMENT: RowOperators = {
-  cs: compare("@>", "Contains the value."),
-  cd: compare("<@", "Is contained in the value."),
-};
-
-const SEARCH: RowOperators = {
-  fts: search(sql`pg_catalog.to_tsquery`, "Full-text search with the operators of `to_tsquery`."),
-  plfts: search(sql`pg_catalog.plainto_tsquery`, "Full-text search for all words."),
-  phfts: search(sql`pg_catalog.phraseto_tsquery`, "Full-text search for a phrase."),
-  wfts: search(sql`pg_catalog.websearch_to_tsquery`, "Full-text search as in web search engines."),
-};
-
-const COMPARISON: RowOperators = { eq: EQUALITY.eq!, neq: EQUALITY.neq! };
-
-/** With the names of the table interface. */
-export const OPERATORS: Readonly<Record<OperatorFamily, RowOperators>> = {
-  equality: EQUALITY,
-  ordered: { ...EQUALITY, ...ORDER },
-  text: {
-    ...EQUALITY,
-    ...ORDER,
-    like: matchText("~~", "Matches the pattern; `%` is any text, `_` any character."),
-    ilike: matchText("~~*", "As `like`, without regard to case."),
-    match: matchText("~", "Matches the regular expression."),
-    imatch: matchText("~*", "As `match`, without regard to case."),
-    ...SEARCH,
-  },
-  list: { ...COMPARISON, ...CONTAINMENT, ov: compare("&&", "Has an item in common with the value.") },
-  range: {
-    ...COMPARISON,
-    ...CONTAINMENT,
-    ov: compare("&&", "Overlaps the value."),
-    sl: compare("<<", "Is strictly left of the value."),
-    sr: compare(">>", "Is strictly right of the value."),
-    nxr: compare("&<", "Does not extend to the right of the value."),
-    nxl: compare("&>", "Does not extend to the left of the value."),
-    adj: compare("-|-", "Is adjacent to the value."),
-  },
-  json: { ...COMPARISON, ...CONTAINMENT },
-  "full text": SEARCH,
-  none: {},
-};
-
-const listCodecOf = memoizePerObject((codec: Codec): Codec => listOfCodec(codec as Parameters<typeof listOfCodec>[0]));
 
 /** The value as a parameter of Grafast's statement. */
 export const bindWithCodec: BindValue = (value, codec) => sqlValueWithCodec(value, codec);

@@ -5,6 +5,7 @@ import { hasName, isPlainText, planField, typeOfField } from "./scope.ts";
 import type { SearchedPart, SearchedWords, ValueExpression, WherePredicate } from "./selection.ts";
 import type { PlanContext, SelectionContext } from "./selection-context.ts";
 
+type PlannedPart = SearchedPart<ValueExpression>;
 type SearchCondition = Extract<RowCondition, { kind: "search" }>;
 
 /** The name by which `rank()` and `highlight()` mean all fields of the request's search. */
@@ -40,7 +41,7 @@ function planWords(operation: SearchOperation, { parameterFor }: PlanContext): S
   return { operator, language, parameter: parameterFor(operation) };
 }
 
-function planPart({ relations, field }: SearchedField, context: SelectionContext): SearchedPart {
+function planPart({ relations, field }: SearchedField, context: SelectionContext): PlannedPart {
   const [relation, ...below] = relations;
   if (relation === undefined) return { form: formOf(field, context), value: planField(field, context.scope) };
   const related = context.findRelation(relation.name, relation.found);
@@ -51,7 +52,7 @@ function planPart({ relations, field }: SearchedField, context: SelectionContext
   return { form, value: { kind: "lookup", value, from } };
 }
 
-function formOf(field: FieldReference, { scope }: SelectionContext): SearchedPart["form"] {
+function formOf(field: FieldReference, { scope }: SelectionContext): PlannedPart["form"] {
   if (isPlainText(field, scope)) return "text";
   const type = typeOfField(field.name, scope);
   const name = type && baseTypeOf(type).name;

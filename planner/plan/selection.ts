@@ -113,8 +113,9 @@ export type ValueExpression =
   | { readonly kind: "embedded"; readonly form: "object" | "array"; readonly from: SelectPlan };
 
 /** With several parts, the first counts most. */
-export type SearchedDocument = readonly SearchedPart[];
-export type SearchedPart = { readonly form: "tsvector" | "text" | "json" | "other"; readonly value: ValueExpression };
+export type SearchedDocument = readonly SearchedPart<ValueExpression>[];
+/** Text is that of `pg_catalog`; other values are cast to it. */
+export type SearchedPart<Value> = { readonly form: "tsvector" | "text" | "json" | "other"; readonly value: Value };
 
 export type SearchedWords = {
   readonly operator: SearchOperator;

@@ -1,22 +1,13 @@
-import type { SearchOperator } from "../intent.ts";
 import type {
   DistanceFunctionName,
+  SearchedDocument,
   SearchedPart,
   SearchedWords,
   ValueExpression,
   WherePredicate,
 } from "../plan/selection.ts";
-import {
-  identifier,
-  join,
-  literal,
-  NOTHING,
-  operatorIn,
-  parameter,
-  qualifiedIdentifier,
-  type Sql,
-  sql,
-} from "./sql.ts";
+import { makeSearchSql, type SearchQuery } from "./search-sql.ts";
+import { identifier, join, literal, operatorIn, parameter, qualifiedIdentifier, type Sql, sql } from "./sql.ts";
 
 type BuildExpression = (value: ValueExpression) => Sql;
 
@@ -37,62 +28,39 @@ export function buildDistance(
   return sql`(${build(of)} ${operatorIn(schema, DISTANCE_OPERATORS[name])} ${value})`;
 }
 
-const QUERY_FUNCTIONS: Readonly<Record<SearchOperator, Sql>> = {
-  fts: sql`pg_catalog.to_tsquery`,
-  plfts: sql`pg_catalog.plainto_tsquery`,
-  phfts: sql`pg_catalog.phraseto_tsquery`,
-  wfts: sql`pg_catalog.websearch_to_tsquery`,
-  prefix: sql`pg_catalog.plainto_tsquery`,
-};
+const SEARCHES = makeSearchSql<Sql>({ sql, join, literal });
+
+export const buildJoinedTexts = SEARCHES.joined;
 
 /** The text search query. */
-export function buildWords({ operator, language, parameter: slot }: SearchedWords): Sql {
-  const query = sql`${QUERY_FUNCTIONS[operator]}(${configurationArgument(language)}${parameter(slot)})`;
-  if (operator !== "prefix") return query;
-  // The text ends with the last word; without words it is empty.
-  return sql`cast(nullif(cast(${query} as pg_catalog.text), '') operator(pg_catalog.||) ':*' as pg_catalog.tsquery)`;
+export function buildWords(words: SearchedWords): Sql {
+  return SEARCHES.query(toSearchQuery(words));
+}
+
+function toSearchQuery({ operator, language, parameter: slot }: SearchedWords): SearchQuery<Sql> {
+  return { operator, configuration: language === null ? null : buildConfiguration(language), words: parameter(slot) };
 }
 
 /** Quoted, since Postgres would read a number as an OID. */
-export function configurationArgument(language: string | null): Sql {
-  if (language === null) return NOTHING;
-  return sql`${literal(/^\d+$/.test(language) ? `"${language}"` : language)}, `;
+export function buildConfiguration(language: string): Sql {
+  return literal(/^\d+$/.test(language) ? `"${language}"` : language);
 }
 
 export function buildFoundInDocument(
   { document, words }: Extract<WherePredicate, { kind: "found in document" }>,
   build: BuildExpression,
 ): Sql {
-  return sql`${buildDocument(document, words, build)} operator(pg_catalog.@@) ${buildWords(words)}`;
+  return SEARCHES.found(toParts(document, build), toSearchQuery(words));
 }
 
 export function buildRank({ document, words }: ValueExpression & { kind: "rank" }, build: BuildExpression): Sql {
-  return sql`pg_catalog.ts_rank(${buildDocument(document, words, build)}, ${buildWords(words)})`;
+  return SEARCHES.rank(toParts(document, build), toSearchQuery(words));
 }
 
 export function buildHighlight({ texts, words }: ValueExpression & { kind: "highlight" }, build: BuildExpression): Sql {
-  const all = join(texts.map(build), ", ");
-  const text = texts.length === 1 ? sql`cast(${all} as pg_catalog.text)` : sql`pg_catalog.concat_ws(' ', ${all})`;
-  return sql`pg_catalog.ts_headline(${configurationArgument(words.language)}${text}, ${buildWords(words)})`;
+  return SEARCHES.highlight(texts.map(build), toSearchQuery(words));
 }
 
-const WEIGHTS = ["A", "B", "C", "D"];
-
-function buildDocument(document: readonly SearchedPart[], { language }: SearchedWords, build: BuildExpression): Sql {
-  const [only, ...others] = document;
-  // As PostgREST's filters, so that the same index can be used.
-  if (only && others.length === 0) return buildVector(only, language, build(only.value));
-  const vectors = document.map((part, index) => {
-    const isJson = part.form === "json";
-    const known = part.form === "other" ? sql`cast(${build(part.value)} as pg_catalog.text)` : build(part.value);
-    const vector = buildVector(part, language, sql`coalesce(${known}, ${literal(isJson ? "null" : "")})`);
-    return part.form === "tsvector" ? vector : sql`pg_catalog.setweight(${vector}, ${literal(WEIGHTS[index] ?? "D")})`;
-  });
-  return sql`(${join(vectors, " operator(pg_catalog.||) ")})`;
-}
-
-function buildVector({ form }: SearchedPart, language: string | null, value: Sql): Sql {
-  if (form === "tsvector") return value;
-  const text = form === "other" ? sql`cast(${value} as pg_catalog.text)` : value;
-  return sql`pg_catalog.to_tsvector(${configurationArgument(language)}${text})`;
+function toParts(document: SearchedDocument, build: BuildExpression): SearchedPart<Sql>[] {
+  return document.map(({ form, value }) => ({ form, value: build(value) }));
 }

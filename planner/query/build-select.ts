@@ -14,12 +14,13 @@ import {
 } from "../plan/selection.ts";
 import { callFromItem } from "./build-call.ts";
 import {
+  buildConfiguration,
   buildDistance,
   buildFoundInDocument,
   buildHighlight,
+  buildJoinedTexts,
   buildRank,
   buildWords,
-  configurationArgument,
 } from "./build-measure.ts";
 import {
   catalogSql,
@@ -324,7 +325,7 @@ function searchPredicate({
   language,
   operand,
 }: WherePredicate & { kind: "search" }): Sql {
-  const configuration = configurationArgument(language);
+  const configuration = language === null ? NOTHING : sql`${buildConfiguration(language)}, `;
   const toVector = sql`${schema ? PG_CATALOG : NOTHING}to_tsvector`;
   const text = convert ? sql`${toVector}(${configuration}${buildExpression(left)})` : buildExpression(left);
   return sql`${text} @@ ${buildWords({ operator, language, parameter: operand.parameter })}`;
@@ -381,8 +382,7 @@ function buildExpression(value: ValueExpression): Sql {
       return buildHighlight(value, buildExpression);
     case "joined": {
       const { value: each, from } = value;
-      const text = sql`cast(${buildExpression(each)} as pg_catalog.text)`;
-      return sql`(select pg_catalog.string_agg(${text}, ' ' order by ${text})${fromClause(from)}${whereClause(from)})`;
+      return buildJoinedTexts(buildExpression(each), sql`${fromClause(from)}${whereClause(from)}`);
     }
     case "embedded":
       return embeddedRows(value);

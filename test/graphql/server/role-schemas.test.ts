@@ -115,7 +115,7 @@ describe("the schema of a caller", () => {
       "where",
       "orderBy",
     ]);
-    expect(fieldsOf(schema, "ShopWhereInput")).toEqual(["and", "id", "name", "not", "or"]);
+    expect(fieldsOf(schema, "ShopWhereInput")).toEqual(["and", "id", "name", "not", "or", "search"]);
     expect(fieldsOf(schema, "ShopOrderByInput")).toEqual(["id", "name"]);
     const names = Object.keys(schema.getTypeMap()).filter((name) => /Audit|Grade|BigFloat/.test(name));
     expect(names).toEqual([]);

@@ -1,0 +1,92 @@
+import fc from "fast-check";
+import pg from "pg";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { propertyRuns } from "../../property-runs.ts";
+import { tokenOf } from "../../rest-gateway/table/client.ts";
+import { searchedTexts, TOWN, TOWN_CALLERS, townRows, wordings } from "../../rest-gateway/town.ts";
+import { answerOf, operationOutcomes, type ServicePair, servePair } from "./oracle.ts";
+
+let database: TestDatabase;
+let caller: pg.Client;
+let services: ServicePair;
+
+beforeAll(async () => {
+  database = await cloneDatabase();
+  const owner = new pg.Client({ connectionString: database.ownerUrl });
+  await owner.connect();
+  await owner.query(TOWN);
+  await owner.end();
+  caller = new pg.Client({ connectionString: database.url });
+  await caller.connect();
+  services = await servePair(database, { PGRST_DB_SCHEMAS: "town" });
+});
+afterAll(async () => {
+  await services?.[Symbol.asyncDispose]();
+  await caller?.end();
+  await database?.drop();
+});
+
+/** The fields of a search, and their names in the table interface. */
+const FIELDS = {
+  "{ title: TEXT }": "title",
+  "{ story: TEXT }": "story",
+  "{ owner: { name: TEXT } }": "owners.name",
+  "{ notes: { text: TEXT } }": "notes.text",
+} as const;
+type SearchedField = keyof typeof FIELDS;
+
+test("random searches find the rows of statements, compiled and by Grafast", async () => {
+  const outcomes = { none: 0, some: 0 };
+  const requests = fc.record({
+    fields: fc.uniqueArray(fc.constantFrom(...(Object.keys(FIELDS) as SearchedField[])), { minLength: 2 }),
+    words: wordings,
+    not: fc.boolean(),
+    as: fc.constantFrom(...TOWN_CALLERS),
+  });
+  const property = fc.asyncProperty(requests, async ({ fields, words, not, as }) => {
+    const names = fields.map((field) => FIELDS[field]);
+    const { document } = searchedTexts(names, words);
+    const search = `search: { fields: [${fields.join()}], ${words.operator}: $words }`;
+    const operation = {
+      query: `query ($words: FullTextSearchInput) {
+        places(first: 100, where: { ${not ? `not: { ${search} }` : search} }, orderBy: [{ id: ASC }]) { edges { node { id } } }
+      }`,
+      variables: { words: { query: words.words, ...(words.configuration && { language: words.configuration }) } },
+    };
+    const rows = (await townRows(
+      caller,
+      `select id from places p where ${not ? "not " : ""}(${document} @@ ${words.sql}) order by id`,
+      as,
+    )) as { readonly id: number }[];
+    const data = JSON.stringify({ places: { edges: rows.map(({ id }) => ({ node: { id: String(id) } })) } });
+    for (const service of [services.compiling, services.plain])
+      expect({ operation, ...(await answerOf(service, operation, tokenOf(as))) }).toEqual({
+        operation,
+        data,
+        errors: undefined,
+      });
+    outcomes[rows.length === 0 ? "none" : "some"] += 1;
+  });
+  await fc.assert(property, { numRuns: propertyRuns(500) });
+  expect(Math.min(...Object.values(outcomes)), JSON.stringify(outcomes)).toBeGreaterThan(0);
+  expect((await operationOutcomes(services.compiling)).compiled).toBeGreaterThan(0);
+});
+
+test("columns that the caller may not read are not searched", async () => {
+  const operation = {
+    query: `{ places(where: { search: { fields: [{ secret: TEXT }], wfts: { query: "boat" } } }) { totalCount } }`,
+    variables: {},
+  };
+  const { data, errors } = await answerOf(services.compiling, operation, null);
+  expect({ data, errors }).toMatchObject({ errors: [{ extensions: { code: "GRAPHQL_VALIDATION_FAILED" } }] });
+});
+
+test("a search without fields finds nothing", async () => {
+  const operation = {
+    query: `{ places(where: { search: { fields: [], wfts: { query: "boats" } } }) { totalCount } }`,
+    variables: {},
+  };
+  for (const service of [services.compiling, services.plain])
+    expect((await answerOf(service, operation, null)).data).toBe('{"places":{"totalCount":0}}');
+});
