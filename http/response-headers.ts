@@ -27,6 +27,7 @@ const EXPOSED_HEADERS = [
   "ETag",
   "Idempotent-Replayed",
   "Link",
+  "Mcp-Session-Id",
   "Preference-Applied",
   "Retry-After",
   "Server-Timing",

@@ -2,7 +2,7 @@ import { canIssueTokens, makeRoleKey, type TokenKeys } from "#accounts/identity"
 import type { ServedPostgres } from "#cluster";
 import type { Config } from "#config";
 import { RequestLimit } from "#postgres/rate-limits";
-import { CallAudit, type ExtendServer } from "#rest-gateway/mcp";
+import { CallAudit, ClientRequests, type ExtendServer } from "#rest-gateway/mcp";
 import type { ServiceCore } from "./shared-services.ts";
 
 /** What the calls of agents need for as long as the service runs. */
@@ -10,12 +10,13 @@ export type AgentServices = {
   readonly audit: CallAudit;
   /** Null: calls are limited as other requests only. */
   readonly limit: RequestLimit | null;
+  readonly clientRequests: ClientRequests;
   /** Adds what the tests of the protocol call. */
   readonly extend: ExtendServer | undefined;
 };
 
 export function openAgentServices(
-  { config, asOwner, supervisor, log }: ServiceCore,
+  { config, asOwner, supervisor, peers, log }: ServiceCore,
   extend: ExtendServer | undefined,
   opened: AsyncDisposableStack,
 ): AgentServices {
@@ -24,7 +25,7 @@ export function openAgentServices(
   const limit = isLimited ? new RequestLimit({ limit: config.mcpRateLimit, asOwner, supervisor, log }) : null;
   opened.defer(() => limit?.close());
   opened.defer(() => audit.write());
-  return { audit, limit, extend };
+  return { audit, limit, clientRequests: new ClientRequests(peers), extend };
 }
 
 type FunctionEnvironmentOptions = {

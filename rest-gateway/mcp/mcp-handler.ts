@@ -2,7 +2,6 @@ import { type Authenticator, type Caller, callerKey } from "#accounts/identity";
 import type { Catalog } from "#catalog";
 import { type Config, isLoopbackHost } from "#config";
 import {
-  type BodyStream,
   type CsrfProtection,
   clientInfoOf,
   type GatewayHandler,
@@ -13,24 +12,23 @@ import {
   makeBodyLimits,
   methodNotAllowed,
   notFound,
-  type ResponseBody,
   toHttpError,
   tooManyRequests,
 } from "#http";
 import type { RequestLimit } from "#postgres/rate-limits";
-import { type AbortLike, toSignal } from "#runtime/concurrency";
 import { isJsonObject, parseJsonExactly } from "#runtime/json";
 import type { CallAudit } from "./call-audit.ts";
 import { callTool, type RunTableRequest, type ToolResult } from "./call-tool.ts";
-import { type ExtendServer, type McpSdk, type McpSession, makeProtocolServer } from "./protocol-server.ts";
+import { type ClientRequests, isClientAnswer } from "./client-requests.ts";
+import { asksUser, canAskUser, sessionOf, withNewSession } from "./client-session.ts";
+import { confirmationOf } from "./confirmation.ts";
+import { MCP_PATH, ProtocolHandler, SERVER_INFO } from "./protocol-handler.ts";
+import type { ExtendServer, McpSession } from "./protocol-server.ts";
 import { RunningCalls } from "./running-calls.ts";
 import { readShortCall, shortResponse } from "./short-call.ts";
 import type { McpSurface } from "./surface.ts";
 import { SurfaceCache } from "./surface-cache.ts";
 
-export const MCP_PATH = "/mcp";
-/** The version of the interface: the service does not tell its own. */
-const SERVER_INFO = { name: "content-service", version: "1" };
 const SERVER_INFO_TEXT = JSON.stringify(SERVER_INFO);
 const PARSE_ERROR = "PARSE_ERROR";
 
@@ -43,20 +41,21 @@ type McpDependencies = {
   readonly audit: CallAudit;
   /** Of each grant; null: calls are limited as other requests only. */
   readonly limit: RequestLimit | null;
+  readonly clientRequests: ClientRequests;
   /** Where clients find the authorization server, for 401; null if there is none. */
   readonly resourceMetadataUrl: (() => string) | null;
   /** Adds what the protocol's own tests call. */
   readonly extend?: ExtendServer | undefined;
 };
 
-/** `/mcp`: Streamable HTTP, without sessions. Each request has its credentials, and is answered by what they allow. */
+/** `/mcp`: Streamable HTTP. Each request has its credentials, and is answered by what they allow, also in a session. */
 export function makeMcpHandler(dependencies: McpDependencies): GatewayHandler {
   const { config } = dependencies;
   const checkOrigin = makeOriginCheck(dependencies);
   const bodyLimitOf = makeBodyLimits(config);
   const surfaces = new SurfaceCache(dependencies);
   const running = new RunningCalls();
-  const protocol = new ProtocolHandler(dependencies.extend);
+  const protocol = new ProtocolHandler(dependencies);
 
   return async (request) => {
     if (request.path !== MCP_PATH) throw notFound();
@@ -64,6 +63,12 @@ export function makeMcpHandler(dependencies: McpDependencies): GatewayHandler {
     if (request.method !== "POST") throw methodNotAllowed(request.method, "POST");
     const caller = await authenticate(request, dependencies);
     const message = parseMessage(await request.readBody(bodyLimitOf(caller)));
+    const owner = ownerKey(request, caller);
+    const clientSession = sessionOf(request.headers, owner);
+    if (clientSession && isClientAnswer(message)) {
+      dependencies.clientRequests.answer(clientSession.id, message);
+      return { status: 202, headers: {}, body: null };
+    }
     const surface = await surfaces.of(caller);
     const session = makeSession(request, { caller, surface, dependencies });
     if (isJsonObject(message) && message.method === "notifications/cancelled" && isJsonObject(message.params)) {
@@ -71,7 +76,8 @@ export function makeMcpHandler(dependencies: McpDependencies): GatewayHandler {
     }
     const call = readShortCall(message, request.headers);
     const tool = call && dependencies.extend === undefined ? surface.tools.get(call.name) : undefined;
-    if (call && tool) {
+    const canAsk = call !== null && (canAskUser(call.capabilities) || asksUser(clientSession));
+    if (call && tool && !(canAsk && confirmationOf(tool.operation, call.given, surface))) {
       const startedAt = performance.now();
       const result = await running.run(request, call.id, (signal) =>
         callTool(tool.operation, call.given, { ...session, signal }),
@@ -80,9 +86,12 @@ export function makeMcpHandler(dependencies: McpDependencies): GatewayHandler {
       return toJson(shortResponse(call, result, SERVER_INFO_TEXT));
     }
     const id = isJsonObject(message) && message.method === "tools/call" ? message.id : undefined;
-    return id === undefined
-      ? protocol.handle(request, message, session, request.signal)
-      : running.run(request, id, (signal) => protocol.handle(request, message, session, signal));
+    const inSession = id === undefined || clientSession === null ? null : { clientSession, owner };
+    if (id !== undefined && !inSession) {
+      return running.run(request, id, (signal) => protocol.handle(request, message, session, { signal, inSession }));
+    }
+    const response = await protocol.handle(request, message, session, { signal: request.signal, inSession });
+    return withNewSession(response, message, owner);
   };
 }
 
@@ -126,11 +135,15 @@ function challengeOf(...parameters: readonly (string | null)[]): string {
   return `Bearer ${parameters.filter((each) => each !== null).join(", ")}`.trimEnd();
 }
 
-function checkLimit(request: GatewayRequest, { claims }: Caller, limit: RequestLimit): void {
-  const { oauth_grant_id: grant } = claims;
-  const key = typeof grant === "string" ? `grant ${grant}` : callerKey(claims, () => request.connection().address);
-  const status = limit.count(`mcp ${key}`, 1);
+function checkLimit(request: GatewayRequest, caller: Caller, limit: RequestLimit): void {
+  const status = limit.count(`mcp ${ownerKey(request, caller)}`, 1);
   if (!status.isAdmitted) throw tooManyRequests(status, "requests of one grant");
+}
+
+/** Who has the rate limit and the sessions: a grant, key or user. */
+function ownerKey(request: GatewayRequest, { claims }: Caller): string {
+  const { oauth_grant_id: grant } = claims;
+  return typeof grant === "string" ? `grant ${grant}` : callerKey(claims, () => request.connection().address);
 }
 
 function parseMessage(body: Buffer): unknown {
@@ -149,57 +162,6 @@ function makeSession(request: GatewayRequest, { caller, surface, dependencies }:
     audit.record(caller, clientInfoOf(request), { tool, isError, milliseconds: performance.now() - startedAt });
   };
   return { config, runTableRequest, request, caller, surface, signal: request.signal, recordCall };
-}
-
-/** The SDK's handler, which is loaded with the first message that needs it. */
-class ProtocolHandler {
-  readonly #extend: ExtendServer | undefined;
-  #loaded: Promise<ReturnType<McpSdk["createMcpHandler"]>> | null = null;
-
-  constructor(extend: ExtendServer | undefined) {
-    this.#extend = extend;
-  }
-
-  async handle(
-    { headers }: GatewayRequest,
-    message: unknown,
-    session: McpSession,
-    signal: AbortLike,
-  ): Promise<GatewayResponse<ResponseBody>> {
-    this.#loaded ??= this.#load();
-    const handler = await this.#loaded.catch((error) => {
-      this.#loaded = null;
-      throw error;
-    });
-    const sent = Object.entries(headers).flatMap(([name, value]) => (typeof value === "string" ? [[name, value]] : []));
-    const request = new Request(`http://localhost${MCP_PATH}`, {
-      method: "POST",
-      headers: sent as [string, string][],
-      signal: toSignal(signal),
-    });
-    const authInfo = { token: "", clientId: "", scopes: [], extra: { session } };
-    return toGatewayResponse(await handler.fetch(request, { parsedBody: message, authInfo }));
-  }
-
-  async #load() {
-    const sdk = await import("@modelcontextprotocol/server");
-    const extend = this.#extend;
-    return sdk.createMcpHandler(({ authInfo }) =>
-      makeProtocolServer(sdk, { session: authInfo!.extra!.session as McpSession, info: SERVER_INFO, extend }),
-    );
-  }
-}
-
-async function toGatewayResponse({ status, headers, body }: Response): Promise<GatewayResponse<ResponseBody>> {
-  const sent = Object.fromEntries(headers);
-  if (body === null) return { status, headers: sent, body: null };
-  if (headers.get("content-type")?.startsWith("text/event-stream"))
-    return { status, headers: sent, body: toStream(body) };
-  return { status, headers: sent, body: Buffer.from(await new Response(body).arrayBuffer()) };
-}
-
-async function* toStream(body: ReadableStream<Uint8Array>): BodyStream {
-  for await (const chunk of body) yield { data: Buffer.from(chunk), release: () => {} };
 }
 
 /** Errors before a message is understood, as JSON-RPC. */

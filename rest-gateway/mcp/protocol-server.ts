@@ -1,5 +1,7 @@
 import type { Server, ServerContext } from "@modelcontextprotocol/server";
 import { callTool, type ToolCall, type ToolResult } from "./call-tool.ts";
+import { canAskUser } from "./client-session.ts";
+import { confirmationOf } from "./confirmation.ts";
 import { completeArgument, listResources, RESOURCE_TEMPLATES, readResource } from "./resources.ts";
 
 /** The SDK, which is loaded with the first request. */
@@ -15,6 +17,15 @@ export type McpSession = ToolCall & {
 
 const PAGE_SIZE = 100;
 const PROGRESS_MS = 1_000;
+/** How long a call waits for its user. */
+const ANSWER_MS = 5 * 60_000;
+
+const CONFIRMATION = "confirmation";
+const DECLINED: ToolResult = {
+  isError: true,
+  text: "The user has not confirmed this change, so nothing was changed. Do not try again unless they ask for it.",
+  structured: null,
+};
 
 const INSTRUCTIONS = [
   "Tables and functions of a Postgres database, as the signed-in user may use them.",
@@ -32,7 +43,8 @@ export function makeProtocolServer(
   }: { session: McpSession; info: { name: string; version: string }; extend?: ExtendServer | undefined },
 ): Server {
   const capabilities = { tools: {}, resources: {}, completions: {} };
-  const server = new sdk.Server(info, { capabilities, instructions: INSTRUCTIONS });
+  const inputRequired = { roundTimeoutMs: ANSWER_MS };
+  const server = new sdk.Server(info, { capabilities, instructions: INSTRUCTIONS, inputRequired });
   const { surface } = session;
   const invalid = (message: string) => new sdk.ProtocolError(sdk.ProtocolErrorCode.InvalidParams, message);
 
@@ -44,9 +56,14 @@ export function makeProtocolServer(
   server.setRequestHandler("tools/call", async ({ params }, context) => {
     const tool = surface.tools.get(params.name);
     if (!tool) throw invalid(`Unknown tool: ${params.name}. tools/list names the tools of this user.`);
+    const given = params.arguments ?? {};
+    const question = canAskUser(server.getClientCapabilities()) ? confirmationOf(tool.operation, given, surface) : null;
+    const answer = sdk.inputResponse(context.mcpReq.inputResponses, CONFIRMATION);
+    if (question !== null && answer.kind === "missing") return askUser(sdk, question) as never;
+    const isConfirmed = question === null || (answer.kind === "elicit" && answer.action === "accept");
     const startedAt = performance.now();
     const call = { ...session, signal: context.mcpReq.signal };
-    const result = await withProgress(context, () => callTool(tool.operation, params.arguments ?? {}, call));
+    const result = isConfirmed ? await withProgress(context, () => callTool(tool.operation, given, call)) : DECLINED;
     session.recordCall(params.name, result, startedAt);
     return toProtocolResult(result) as never;
   });
@@ -70,6 +87,12 @@ export function makeProtocolServer(
   });
   extend?.(server);
   return server;
+}
+
+/** The form has no fields: to accept it is to confirm. */
+function askUser({ inputRequired }: McpSdk, message: string) {
+  const question = inputRequired.elicit({ message, requestedSchema: { type: "object", properties: {} } });
+  return inputRequired({ inputRequests: { [CONFIRMATION]: question } });
 }
 
 function toProtocolResult({ isError, text, structured }: ToolResult): object {

@@ -9,11 +9,14 @@ type ShortCall = {
   readonly given: JsonObject;
   /** 2026-07-28, whose results say more. */
   readonly isStateless: boolean;
+  /** As this message declares them; in 2025-11-25, the session does. */
+  readonly capabilities: unknown;
 };
 
-const STATELESS_VERSION = "2026-07-28";
+export const STATELESS_VERSION = "2026-07-28";
 const SESSION_VERSIONS: readonly unknown[] = ["2025-11-25", "2025-06-18", "2025-03-26"];
 const META = "io.modelcontextprotocol/";
+const CLIENT_CAPABILITIES = `${META}clientCapabilities`;
 const META_MEMBERS: readonly string[] = ["protocolVersion", "clientInfo", "clientCapabilities"].map(
   (name) => META + name,
 );
@@ -32,9 +35,11 @@ export function readShortCall(message: unknown, headers: IncomingHttpHeaders): S
   const call = { id: id as string | number, name, given };
   const version = headers["mcp-protocol-version"];
   if (version === STATELESS_VERSION) {
-    return isStatelessCall(meta, name, headers) ? { ...call, isStateless: true } : null;
+    if (!isStatelessCall(meta, name, headers)) return null;
+    return { ...call, isStateless: true, capabilities: meta[CLIENT_CAPABILITIES] };
   }
-  return SESSION_VERSIONS.includes(version) && meta === undefined ? { ...call, isStateless: false } : null;
+  if (!SESSION_VERSIONS.includes(version) || meta !== undefined) return null;
+  return { ...call, isStateless: false, capabilities: null };
 }
 
 function isAccepted({ accept = "", "content-type": type }: IncomingHttpHeaders): boolean {
@@ -42,7 +47,7 @@ function isAccepted({ accept = "", "content-type": type }: IncomingHttpHeaders):
 }
 
 /** The envelope of the message, and headers that say the same. */
-function isStatelessCall(meta: unknown, name: string, headers: IncomingHttpHeaders): boolean {
+function isStatelessCall(meta: unknown, name: string, headers: IncomingHttpHeaders): meta is JsonObject {
   if (!isJsonObject(meta) || !hasOnly(meta, META_MEMBERS)) return false;
   const client = meta[`${META}clientInfo`];
   return (
@@ -50,7 +55,7 @@ function isStatelessCall(meta: unknown, name: string, headers: IncomingHttpHeade
     isJsonObject(client) &&
     typeof client.name === "string" &&
     typeof client.version === "string" &&
-    isJsonObject(meta[`${META}clientCapabilities`]) &&
+    isJsonObject(meta[CLIENT_CAPABILITIES]) &&
     headers["mcp-method"] === "tools/call" &&
     headers["mcp-name"] === name
   );

@@ -18,7 +18,9 @@ export type PeerTopic =
   /** Broadcasts and presences, where the WAL cannot be read. */
   | "realtime"
   /** The WAL positions of writes, which replicas must have replayed. */
-  | "writes";
+  | "writes"
+  /** Answers of the clients of agents, which have come to another worker than the one that asks. */
+  | "agents";
 
 /** For a service of one process. */
 export const NO_PEERS: PeerWorkers = { publish: async () => {}, subscribe: () => {}, onExit: () => {} };

@@ -63,6 +63,8 @@ export type AgentService = AsyncDisposable & {
   readonly service: Service;
   readonly address: URL;
   readonly owner: pg.Client;
+  /** Another service of the same database and settings. */
+  readonly startWorker: (options: Partial<ServiceOptions>) => Promise<Service>;
 };
 
 export async function serveAgents(
@@ -73,21 +75,20 @@ export async function serveAgents(
   const owner = new pg.Client({ connectionString: database.ownerUrl });
   await owner.connect();
   await owner.query(sql);
-  const service = await serve(
-    database,
-    {
-      MCP: "write",
-      PGRST_DB_SCHEMAS: "office",
-      MCP_RATE_LIMIT: "0",
-      REST_REQUIRE_APIKEY: "false",
-      OAUTH_SERVER: "on",
-      ...settings,
-    },
-    options,
-  );
+  const allSettings = {
+    MCP: "write",
+    PGRST_DB_SCHEMAS: "office",
+    MCP_RATE_LIMIT: "0",
+    REST_REQUIRE_APIKEY: "false",
+    OAUTH_SERVER: "on",
+    ...settings,
+  };
+  const startWorker = (others: Partial<ServiceOptions>) => serve(database, allSettings, { ...options, ...others });
+  const service = await startWorker({});
   return {
     service,
     owner,
+    startWorker,
     address: new URL("/mcp", service.url),
     async [Symbol.asyncDispose]() {
       await service.stop();

@@ -8,6 +8,25 @@ const ask = (message: string, property: string, type = "string") => ({
     requestedSchema: { type: "object", properties: { [property]: { type } }, required: [property] },
   },
 });
+const form = (properties: object) => ({
+  method: "elicitation/create",
+  params: { message: "Please fill in", requestedSchema: { type: "object", properties } },
+});
+const WITH_DEFAULTS = {
+  name: { type: "string", default: "John Doe" },
+  age: { type: "integer", default: 30 },
+  score: { type: "number", default: 95.5 },
+  status: { type: "string", enum: ["active", "inactive", "pending"], default: "active" },
+  verified: { type: "boolean", default: true },
+};
+const titled = (value: string) => ({ const: value, title: `Option ${value}` });
+const WITH_ENUMS = {
+  untitledSingle: { type: "string", enum: ["option1", "option2", "option3"] },
+  titledSingle: { type: "string", oneOf: ["value1", "value2", "value3"].map(titled) },
+  legacyEnum: { type: "string", enum: ["opt1", "opt2"], enumNames: ["Option One", "Option Two"] },
+  untitledMulti: { type: "array", items: { type: "string", enum: ["option1", "option2", "option3"] } },
+  titledMulti: { type: "array", items: { anyOf: ["value1", "value2", "value3"].map(titled) } },
+};
 const sample = (text: string, maxTokens: number) => ({
   method: "sampling/createMessage",
   params: { messages: [{ role: "user", content: { type: "text", text } }], maxTokens },
@@ -47,6 +66,10 @@ const ROUNDS: Readonly<Record<string, readonly Round[]>> = {
   test_input_required_result_capabilities: [
     { requests: { user_name: ask("What is your name?", "name"), greeting: sample("Generate a greeting", 50) } },
   ],
+  test_sampling: [{ requests: { answer: sample("Test prompt for sampling", 100) } }],
+  test_elicitation: [{ requests: { user: ask("Please provide your information", "username") } }],
+  test_elicitation_sep1034_defaults: [{ requests: { values: form(WITH_DEFAULTS) } }],
+  test_elicitation_sep1330_enums: [{ requests: { values: form(WITH_ENUMS) } }],
   test_input_required_result_prompt: [{ requests: { user_context: ask("What context?", "context") } }],
 };
 

@@ -1,0 +1,79 @@
+import { randomUUID } from "node:crypto";
+import type { JSONRPCMessage } from "@modelcontextprotocol/server";
+import type { PeerWorkers } from "#runtime/concurrency";
+import { isJsonObject } from "#runtime/json";
+import type { ClientSession } from "./client-session.ts";
+
+/** The answer of a client to a request of the server. */
+type ClientAnswer = { readonly id: string; readonly [member: string]: unknown };
+
+export function isClientAnswer(message: unknown): message is ClientAnswer {
+  return isJsonObject(message) && message.method === undefined && typeof message.id === "string";
+}
+
+type SentAnswer = { readonly sessionId: string; readonly answer: ClientAnswer };
+
+type AskingCall = {
+  readonly session: ClientSession;
+  /** Who is asked. */
+  readonly owner: string;
+  readonly receive: (answer: JSONRPCMessage) => void;
+};
+
+/** Each one holds a connection, and waits for a person. */
+const MAX_ASKING_CALLS = 20;
+
+/**
+ * Requests to clients of 2025-11-25. They are sent in the stream of a call, and answered by a request of its own, which
+ * may arrive at another worker. The ids name the call, so that each worker knows whether it waits for the answer.
+ */
+export class ClientRequests {
+  readonly #calls = new Map<string, AskingCall>();
+  readonly #peers: PeerWorkers;
+
+  constructor(peers: PeerWorkers) {
+    this.#peers = peers;
+    peers.subscribe("agents", (content) => void this.#receive(content as SentAnswer));
+  }
+
+  /** Gives the requests of the call ids of their own, until it is closed. */
+  open(call: AskingCall): CallRequests {
+    const name = randomUUID();
+    return {
+      toClientId: (id) => {
+        if (!this.#calls.has(name)) this.#add(name, call);
+        return `${name}:${id}`;
+      },
+      close: () => void this.#calls.delete(name),
+    };
+  }
+
+  /** An answer that nobody waits for any more is dropped. */
+  answer(sessionId: string, answer: ClientAnswer): void {
+    // Numbers of many digits are objects, which cannot be sent to another process.
+    const sent: SentAnswer = { sessionId, answer: JSON.parse(JSON.stringify(answer)) };
+    if (!this.#receive(sent)) void this.#peers.publish("agents", sent);
+  }
+
+  #add(name: string, call: AskingCall): void {
+    const open = this.#calls.values().filter(({ owner }) => owner === call.owner);
+    if (open.toArray().length >= MAX_ASKING_CALLS) {
+      throw new Error(`${MAX_ASKING_CALLS} calls of this user wait for answers already. Answer those first.`);
+    }
+    this.#calls.set(name, call);
+  }
+
+  #receive({ sessionId, answer }: SentAnswer): boolean {
+    const [name = "", id] = answer.id.split(":");
+    const call = this.#calls.get(name);
+    if (call?.session.id !== sessionId) return false;
+    call.receive({ ...answer, id: Number(id) } as JSONRPCMessage);
+    return true;
+  }
+}
+
+type CallRequests = {
+  /** The id for the client of a request with this id. Throws if too many calls of the caller wait. */
+  readonly toClientId: (id: string | number) => string;
+  readonly close: () => void;
+};

@@ -1,0 +1,48 @@
+import { isJsonObject, type JsonObject } from "#runtime/json";
+import { callGeneric } from "./catalogue-tools.ts";
+import type { McpSurface, ToolOperation } from "./surface.ts";
+import { ArgumentError } from "./tool-requests.ts";
+
+const MAX_TEXT_LENGTH = 300;
+
+/**
+ * What to ask the user before a call, or null. An update or delete whose conditions are not the key of one row may change
+ * more than the user expects.
+ */
+export function confirmationOf(operation: ToolOperation, given: JsonObject, surface: McpSurface): string | null {
+  if (operation.kind === "generic") {
+    const found = findOperation(operation.name, given, surface);
+    return found && confirmationOf(found.operation, found.given, surface);
+  }
+  if (operation.kind !== "table" || (operation.verb !== "update" && operation.verb !== "delete")) return null;
+  const { table } = operation.visible;
+  const where = Array.isArray(given.where) ? given.where.filter(isJsonObject) : [];
+  if (where.length === 0 || namesOneRow(where, table.primaryKey)) return null;
+  const set = operation.verb === "update" ? ` Set ${shorten(JSON.stringify(given.set))}.` : "";
+  const verb = operation.verb === "update" ? "Update" : "Delete";
+  return `${verb} all rows of ${table.schema}.${table.name} where ${shorten(where.map(conditionText).join(" and "))}?${set}`;
+}
+
+/** Null if the arguments are wrong, which the call says. */
+function findOperation(name: Parameters<typeof callGeneric>[0], given: JsonObject, surface: McpSurface) {
+  try {
+    const found = callGeneric(name, given, surface);
+    return found.kind === "operation" ? found : null;
+  } catch (error) {
+    if (error instanceof ArgumentError) return null;
+    throw error;
+  }
+}
+
+function namesOneRow(where: readonly JsonObject[], key: readonly string[]): boolean {
+  const isFixed = (name: string) => where.some(({ column, operator = "eq" }) => column === name && operator === "eq");
+  return key.length > 0 && key.every(isFixed);
+}
+
+function conditionText({ column, operator = "eq", value }: JsonObject): string {
+  return `${column} ${operator} ${JSON.stringify(value)}`;
+}
+
+function shorten(text = ""): string {
+  return text.length > MAX_TEXT_LENGTH ? `${text.slice(0, MAX_TEXT_LENGTH)}…` : text;
+}
