@@ -36,10 +36,11 @@ select set_config('search_path', '"$user", public, extensions', false);
 -- As in Postgres and Supabase, everybody may execute a new function whose schema they may use. The migrations of the service are
 -- applied without this, so none of its own functions is opened by it.
 alter default privileges grant execute on functions to public;
-grant usage on schema public to anon, authenticated, service_role, postgres, supabase_admin, supabase_auth_admin, dashboard_user;
+-- As in Postgres, roles of the project may use the schema too.
+grant usage on schema public to public;
 grant usage on schema auth, extensions, storage, realtime to postgres, supabase_admin, dashboard_user;
 grant select on auth.users to postgres, dashboard_user, supabase_read_only_user;
-grant usage on schema public, auth to supabase_read_only_user;
+grant usage on schema auth to supabase_read_only_user;
 alter default privileges in schema public grant all on tables to anon, authenticated, service_role;
 alter default privileges in schema public grant all on functions to anon, authenticated, service_role;
 alter default privileges in schema public grant all on sequences to anon, authenticated, service_role;

@@ -5,6 +5,8 @@ import { ACCESS } from "./shapes/access.ts";
 import { APPLICATIONS } from "./shapes/applications.ts";
 import { DUMPS } from "./shapes/dumps.ts";
 import { EXTENSIONS } from "./shapes/extensions.ts";
+import { SCHEMAS } from "./shapes/schemas.ts";
+import { SERVICES } from "./shapes/services.ts";
 import type { ShapeCheck } from "./shapes/shape.ts";
 import { STARTERS } from "./shapes/starters.ts";
 
@@ -26,7 +28,7 @@ async function runCheck(client: pg.Client, { as, claims = {}, sql, rows, error }
   }
 }
 
-const SHAPES = [...STARTERS, ...ACCESS, ...EXTENSIONS, ...DUMPS, ...APPLICATIONS];
+const SHAPES = [...STARTERS, ...ACCESS, ...EXTENSIONS, ...DUMPS, ...APPLICATIONS, ...SERVICES, ...SCHEMAS];
 
 describe("shapes of public Supabase projects", () => {
   test("are at least forty", () => {
