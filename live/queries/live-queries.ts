@@ -62,7 +62,8 @@ export class LiveQueries {
   readonly #results = new Map<string, LiveQueryResult>();
   readonly #subscribers = new Set<LiveSubscriber>();
   readonly #openOfCallers = new OpenOfCallers();
-  readonly #pending = new Set<LiveQueryResult>();
+  /** The marked results, with the transactions that have marked them. */
+  readonly #pending = new Map<LiveQueryResult, Set<number>>();
   #pendingXids = new Set<number>();
   #areDefinitionsOld = false;
   #isMarking = false;
@@ -227,7 +228,7 @@ export class LiveQueries {
 
   #mark({ results, transaction: { xid, commitLsn } }: MarkedResults): void {
     this.#pendingXids.add(xid);
-    for (const result of results) this.#markAt(result, commitLsn);
+    for (const result of results) this.#markAt(result, commitLsn, xid);
   }
 
   #outdate(transaction: CommittedTransaction | null): void {
@@ -248,10 +249,12 @@ export class LiveQueries {
     this.#markAt(result, position);
   }
 
-  #markAt(result: LiveQueryResult, position: Lsn): void {
+  #markAt(result: LiveQueryResult, position: Lsn, xid?: number): void {
     if (position > result.markedAt) result.markedAt = position;
     result.isStale = true;
-    this.#pending.add(result);
+    const xids = this.#pending.get(result) ?? new Set();
+    if (xid !== undefined) xids.add(xid);
+    this.#pending.set(result, xids);
     if (!this.#isMarking) void this.#refreshPending();
   }
 
@@ -267,7 +270,11 @@ export class LiveQueries {
       this.#areDefinitionsOld = false;
       if (xids.size > 0) await this.#awaitVisible(xids);
       if (areDefinitionsOld) await this.#reloadDefinitions();
-      for (const result of results) if (result.subscribers.size > 0) void this.#refresh(result);
+      for (const [result, marking] of results) {
+        if (result.subscribers.size === 0) continue;
+        for (const xid of marking) result.newXids.add(xid);
+        void this.#refresh(result);
+      }
     }
     this.#isMarking = false;
   }
@@ -322,6 +329,7 @@ export class LiveQueries {
       if (!subscriber) return;
       if (result.isOutdated) return this.#regroup(result);
       const { markedAt } = result;
+      const xids = [...result.newXids];
       result.isStale = false;
       try {
         const run = await this.#withSlot(() => subscriber.source.run());
@@ -331,6 +339,7 @@ export class LiveQueries {
         const { text } = run;
         if (text.length > LIVE_LIMITS.resultBytes) throw resultTooLarge(LIVE_LIMITS.resultBytes);
         result.accept(text, markedAt);
+        result.commit(xids);
         return;
       } catch (error) {
         result.isStale = true;
@@ -357,13 +366,15 @@ export class LiveQueries {
       result.subscribers.delete(subscriber);
     }
     this.#drop(result);
-    for (const subscriber of subscribers) subscriber.attaching = this.#attachAgain(subscriber);
+    const xids = [...result.newXids];
+    for (const subscriber of subscribers) subscriber.attaching = this.#attachAgain(subscriber, xids);
   }
 
-  async #attachAgain(subscriber: LiveSubscriber): Promise<void> {
+  async #attachAgain(subscriber: LiveSubscriber, xids: readonly number[]): Promise<void> {
     for (let failures = 0; !this.#isClosed && !subscriber.isClosed; ) {
       try {
         await this.#attach(subscriber, true);
+        subscriber.commit(xids);
         return subscriber.wake();
       } catch (error) {
         if (!mayRunAgain(error, ++failures)) return subscriber.fail(error);

@@ -14,6 +14,8 @@ export type LiveSource = {
   readonly isPrivate: boolean;
   /** Whether it serves later requests of the caller too: it then must not depend on the one that opened it. */
   readonly outlivesRequest?: boolean;
+  /** Called with the numbers of transactions, as the log has them, whose commits are in the result. Most commits that cannot change it are left out. */
+  onCommits?(xids: readonly number[]): void;
   /** In one snapshot. Rejects as the request itself does. */
   run(): Promise<LiveResult>;
 };
@@ -100,6 +102,10 @@ export class LiveSubscriber implements LiveSubscription {
 
   wake(): void {
     this.#wake?.();
+  }
+
+  commit(xids: readonly number[]): void {
+    this.source.onCommits?.(xids);
   }
 
   fail(error: unknown): void {

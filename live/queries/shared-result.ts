@@ -19,7 +19,7 @@ const MAX_VERSIONS = 8;
 const MAX_VERSION_BYTES = 4 * 2 ** 20;
 
 /** Who reads a result. */
-type ResultReader = { wake(): void };
+type ResultReader = { wake(): void; commit(xids: readonly number[]): void };
 
 type ResultDefinition = {
   readonly dependencies: QueryDependencies;
@@ -35,6 +35,8 @@ export class SharedResult<Reader extends ResultReader> {
   readonly dependencies: QueryDependencies;
   readonly filters: readonly EqualityFilter[];
   readonly statements: ReadonlySet<string>;
+  /** Transactions that a run has which begins now, and that subscribers do not know of yet. */
+  readonly newXids = new Set<number>();
   /** The last commit that may have changed the result. */
   markedAt: Lsn = 0n;
   /** Whether a commit is not in the result yet. */
@@ -73,6 +75,13 @@ export class SharedResult<Reader extends ResultReader> {
       this.#versions.shift();
     for (const subscriber of this.subscribers) subscriber.wake();
     return true;
+  }
+
+  /** These transactions are in the result now, whether they have changed it or not. */
+  commit(xids: readonly number[]): void {
+    if (xids.length === 0) return;
+    for (const xid of xids) this.newXids.delete(xid);
+    for (const subscriber of this.subscribers) subscriber.commit(xids);
   }
 
   /** The version that a client of these claims received. */

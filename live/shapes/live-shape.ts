@@ -8,6 +8,8 @@ import { ShapeLog } from "./shape-log.ts";
 /** After so long without a request, the query is closed, and the log is kept. */
 const IDLE_MS = 60_000;
 const WAIT_MS = 60_000;
+/** For so long commits are collected that have changed nothing: clients may wait for them, but not urgently. */
+const COLLECT_MS = 250;
 
 type ShapeOptions = {
   readonly definition: ShapeDefinition;
@@ -32,6 +34,9 @@ export class LiveShape {
   #attaching: Promise<void> | null = null;
   #users = 0;
   #idle: NodeJS.Timeout | undefined;
+  /** Commits that the next state of the log has. */
+  #newXids: number[] = [];
+  #collecting: NodeJS.Timeout | null = null;
   readonly #waiting = new Set<() => void>();
 
   constructor({ definition, live, source, onFailed }: ShapeOptions) {
@@ -103,7 +108,7 @@ export class LiveShape {
   async reconcile(text: string): Promise<void> {
     const version = await this.#subscription?.refresh();
     if (!version) throw unavailable("The shape was closed: connect again.");
-    this.log.accept(version.text, version.position);
+    this.#accept(version.text, version.position);
     this.log.reconcile(text);
     this.#wake();
   }
@@ -111,6 +116,7 @@ export class LiveShape {
   close(): void {
     this.isClosed = true;
     clearTimeout(this.#idle);
+    clearTimeout(this.#collecting ?? undefined);
     this.#detach();
   }
 
@@ -118,7 +124,10 @@ export class LiveShape {
   async #openQuery(): Promise<void> {
     for (;;) {
       const { source } = this;
-      const subscription = await this.#live.open(source);
+      const onCommits = (xids: readonly number[]) => {
+        if (this.source === source) this.#collect(xids);
+      };
+      const subscription = await this.#live.open({ ...source, onCommits });
       try {
         if (this.source === source && !this.isClosed) {
           this.#subscription = subscription;
@@ -149,10 +158,25 @@ export class LiveShape {
     const event = await subscription.next(WAIT_MS);
     if (event === null || this.#subscription !== subscription) return false;
     if (event !== "idle") {
-      this.log.accept(event.result, event.position);
+      this.#accept(event.result, event.position);
       this.#wake();
     }
     return true;
+  }
+
+  #accept(text: string, position: Lsn): void {
+    this.log.accept(text, position, this.#newXids);
+    this.#newXids = [];
+  }
+
+  #collect(xids: readonly number[]): void {
+    this.#newXids.push(...xids);
+    this.#collecting ??= setTimeout(() => {
+      this.#collecting = null;
+      this.log.acceptUnchanged(this.#newXids);
+      this.#newXids = [];
+      this.#wake();
+    }, COLLECT_MS).unref();
   }
 
   #detach(): void {

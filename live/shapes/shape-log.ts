@@ -4,12 +4,23 @@ import type { Lsn } from "#postgres/database";
 export type ShapeRow = readonly (string | null)[];
 
 /** A row before and after a commit; null where the shape does not have it. */
-export type ShapeChange = { readonly position: Lsn; readonly before: ShapeRow | null; readonly after: ShapeRow | null };
+export type ShapeChange = {
+  readonly position: Lsn;
+  /** The transactions of which some have made it. */
+  readonly xids: readonly number[];
+  readonly before: ShapeRow | null;
+  readonly after: ShapeRow | null;
+};
 
 type ChangeBatch = { readonly position: Lsn; readonly changes: readonly ShapeChange[]; readonly bytes: number };
 
 const MAX_CHANGE_BYTES = 2 ** 20;
 const BATCH_BYTES = 64;
+/** Of a state, so many numbers of transactions are in its changes. */
+const MAX_XIDS_OF_CHANGES = 10_000;
+/** So many other transactions are kept, the newest ones. */
+const MAX_OTHER_XIDS = 1_000;
+const XID_BYTES = 16;
 
 /** The rows of a shape, and how they became so: each position is a state that a commit has made. */
 export class ShapeLog {
@@ -18,6 +29,8 @@ export class ShapeLog {
   #rows = new Map<string, ShapeRow>();
   #batches: ChangeBatch[] = [];
   #changeBytes = 0;
+  /** Transactions that no change names, and the state that has them. */
+  #otherXids: { readonly position: Lsn; readonly xid: number }[] = [];
   /** The first position that changes are known since; null before the first state. */
   #since: Lsn | null = null;
   position: Lsn = 0n;
@@ -31,23 +44,36 @@ export class ShapeLog {
   }
 
   get bytes(): number {
-    return this.#text.length + this.#changeBytes;
+    return this.#text.length + this.#changeBytes + this.#otherXids.length * XID_BYTES;
   }
 
-  /** Takes the state as of a commit: all rows, as the statement of the shape returns them. */
-  accept(text: string, position: Lsn): void {
+  /** Takes the state as of a commit: all rows, as the statement of the shape returns them. `xids`: what was committed since the one before. */
+  accept(text: string, position: Lsn, xids: readonly number[]): void {
     const isFirst = this.#since === null;
-    if (!isFirst && text === this.#text) return;
+    if (!isFirst && text === this.#text) {
+      this.acceptUnchanged(xids);
+      return;
+    }
     const next = position > this.position ? position : this.position + 1n;
     const rows = this.#rowsOf(text);
     if (isFirst) this.#since = next;
-    else this.#append(compareRows(this.#rows, rows, next), next);
+    else this.#appendState(compareRows(this.#rows, rows, next), next, xids);
     this.#text = text;
     this.#rows = rows;
     this.position = next;
   }
 
-  /** Repeats what differs from an earlier state, which the log may never have had, for clients that have its rows. */
+  /** The state has these transactions too. */
+  acceptUnchanged(xids: readonly number[]): void {
+    if (xids.length === 0 || this.#since === null) return;
+    this.position++;
+    this.#keepOthers(xids, this.position);
+  }
+
+  /**
+   * Repeats what differs from an earlier state, which the log may never have had, for clients that have its rows. No client leaves such a change
+   * out for a transaction that it has, because it names none.
+   */
   reconcile(text: string): void {
     if (text === this.#text) return;
     const next = this.position + 1n;
@@ -59,6 +85,21 @@ export class ShapeLog {
   changesSince(position: Lsn): ShapeChange[] | null {
     if (this.#since === null || position < this.#since || position > this.position) return null;
     return this.#batches.filter((batch) => batch.position > position).flatMap(({ changes }) => changes);
+  }
+
+  /** What no change since the position names. */
+  otherXidsSince(position: Lsn): number[] {
+    return this.#otherXids.filter((each) => each.position > position).map(({ xid }) => xid);
+  }
+
+  #appendState(changes: readonly ShapeChange[], position: Lsn, xids: readonly number[]): void {
+    const areFew = changes.length > 0 && changes.length * xids.length <= MAX_XIDS_OF_CHANGES;
+    this.#append(areFew ? changes.map((change) => ({ ...change, xids })) : changes, position);
+    if (!areFew) this.#keepOthers(xids, position);
+  }
+
+  #keepOthers(xids: readonly number[], position: Lsn): void {
+    this.#otherXids = [...this.#otherXids, ...xids.map((xid) => ({ position, xid }))].slice(-MAX_OTHER_XIDS);
   }
 
   #append(changes: readonly ShapeChange[], position: Lsn): void {
@@ -87,8 +128,7 @@ function sizeOf(row: ShapeRow | null): number {
 
 /** Other clients have the row already: for them it is first deleted. */
 function toRepetition(change: ShapeChange): ShapeChange[] {
-  const { position, before, after } = change;
-  return before === null ? [{ position, before: after, after: null }, change] : [change];
+  return change.before === null ? [{ ...change, before: change.after, after: null }, change] : [change];
 }
 
 /** Deletions first: a unique value may move from one row to another. */
@@ -99,10 +139,10 @@ function compareRows(
 ): ShapeChange[] {
   const deleted = [...before]
     .filter(([key]) => !after.has(key))
-    .map(([, row]) => ({ position, before: row, after: null }));
+    .map(([, row]) => ({ position, xids: [], before: row, after: null }));
   const written = [...after].flatMap(([key, row]) => {
     const old = before.get(key) ?? null;
-    return old?.every((text, place) => text === row[place]) ? [] : [{ position, before: old, after: row }];
+    return old?.every((text, place) => text === row[place]) ? [] : [{ position, xids: [], before: old, after: row }];
   });
   return [...deleted, ...written];
 }

@@ -17,7 +17,7 @@ export type ShapeSubset = {
   readonly offset: number | null;
 };
 
-/** The columns of the result: its rows, all rows as the shape's statement returns them, the snapshot, and an LSN that it has. */
+/** The columns of the result: its rows, all rows as the shape's statement returns them, and the snapshot. */
 export function defineSubset(
   { table, columns, statement, condition }: ShapeDefinition,
   { where, values, orderBy, limit, offset }: ShapeSubset,
@@ -35,8 +35,7 @@ export function defineSubset(
   return {
     text: `select coalesce(pg_catalog.json_agg(subset.row), '[]')::pg_catalog.text,
   (${statement.text}),
-  pg_catalog.pg_current_snapshot()::pg_catalog.text,
-  pg_catalog.pg_wal_lsn_diff(pg_catalog.pg_current_wal_insert_lsn(), '0/0')::pg_catalog.text
+  pg_catalog.pg_current_snapshot()::pg_catalog.text
 from (select ${rowSql(columns)} as row from ${quotedName(table.schema, table.name)} as ${ROW}
   where ${condition} and ${narrower} order by ${order.join(", ")} limit ${range[0]} offset ${range[1]}) as subset`,
     values: writer.values,

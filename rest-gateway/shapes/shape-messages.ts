@@ -10,8 +10,13 @@ export type ShapeMessage =
 
 export const MUST_REFETCH: ShapeMessage = { headers: { control: "must-refetch" } };
 
-export function upToDate(position: Lsn): ShapeMessage {
-  return { headers: { control: "up-to-date", global_last_seen_lsn: String(position) } };
+/** `xids`: transactions that no message before it names. */
+export function upToDate(position: Lsn, xids: readonly number[] = []): ShapeMessage {
+  return { headers: { control: "up-to-date", global_last_seen_lsn: String(position), ...txidsHeader(xids) } };
+}
+
+function txidsHeader(xids: readonly number[]) {
+  return xids.length === 0 ? {} : { txids: xids };
 }
 
 export function toOffset(position: Lsn): string {
@@ -38,8 +43,8 @@ export class MessageWriter {
     return changes.map((change, index) => this.#change(change, index));
   }
 
-  #change({ position, before, after }: ShapeChange, index: number): ShapeMessage {
-    const at = { lsn: String(position), op_position: index };
+  #change({ position, xids, before, after }: ShapeChange, index: number): ShapeMessage {
+    const at = { lsn: String(position), op_position: index, ...txidsHeader(xids) };
     if (after === null) {
       const value = this.#valuesOf(before!, this.#isFull ? null : () => false);
       return { key: this.#keyOf(before!), value, headers: { ...this.#headers("delete"), ...at } };

@@ -61,15 +61,17 @@ type SubsetResult = {
   readonly data: readonly ShapeMessage[];
   /** `pg_current_snapshot()` */
   readonly snapshot: string;
-  readonly lsn: string;
 };
 
-/** Rows that were read once, with the snapshot that they were read in. */
+/**
+ * Rows that were read once, with the snapshot that they were read in. A client leaves changes out whose last transaction the snapshot has, until
+ * one is past `database_lsn`. A change may name transactions of which one is in the snapshot and an earlier one is not, so all are past it.
+ */
 export function subsetResponse(call: ShapeCall, handle: string, result: SubsetResult): GatewayResponse {
   const [xmin, xmax, running = ""] = result.snapshot.split(":");
   const metadata = {
     snapshot_mark: randomInt(2 ** 31),
-    database_lsn: result.lsn,
+    database_lsn: String(result.offset),
     ...{ xmin, xmax, xip_list: running === "" ? [] : running.split(",") },
   };
   return jsonResponse(

@@ -155,7 +155,7 @@ class ShapesHandler {
     if (!changes) return refetchResponse(this.#services.shapes.nextHandle(definition, source, handle));
     const { position } = shape.log;
     const writer = new MessageWriter(shape.definition, parsed.isFullReplica);
-    const messages = [...writer.changes(changes), upToDate(position)];
+    const messages = [...writer.changes(changes), upToDate(position, shape.log.otherXidsSince(offset))];
     return messagesResponse(call, handle, { position, messages, hasData: changes.length > 0 });
   }
 
@@ -166,13 +166,13 @@ class ShapesHandler {
     const { caller } = source;
     const of = { catalog: this.#services.catalog(), role: caller.role };
     const statement = defineSubset(definition, subset, of);
-    const [text, all, snapshot, lsn] = await this.#run(this.#contextFor(received, caller, definition), statement);
+    const [text, all, snapshot] = await this.#run(this.#contextFor(received, caller, definition), statement);
     await shape.reconcile(all!);
     const writer = new MessageWriter(definition, parsed.isFullReplica);
     const data = (JSON.parse(text!) as ShapeRow[]).map((row) => writer.row(row));
     const handle =
       parsed.offset === null ? this.#services.shapes.handleOf(shape, parsed.expiredHandle) : parsed.handle!;
-    return subsetResponse(call, handle, { offset, data, snapshot: snapshot!, lsn: lsn! });
+    return subsetResponse(call, handle, { offset, data, snapshot: snapshot! });
   }
 
   #sendEvents(call: ShapeCall, shape: LiveShape, offset: Lsn): GatewayResponse<ResponseBody> {
@@ -200,9 +200,10 @@ function toEventSource(call: ShapeCall, shape: LiveShape, offset: Lsn): EventSou
       if (sent !== null) await shape.changed(sent, milliseconds, null);
       const changes = changesFor(call, shape, sent ?? offset);
       if (!changes || (sent !== null && !shape.isAttached)) return null;
-      if (changes.length === 0 && sent !== null) return "idle";
-      sent = shape.log.position;
-      const messages = [...writer.changes(changes), upToDate(sent)];
+      const { position } = shape.log;
+      if (sent === position) return "idle";
+      const messages = [...writer.changes(changes), upToDate(position, shape.log.otherXidsSince(sent ?? offset))];
+      sent = position;
       return messages.map((message) => `data: ${JSON.stringify(message)}\n\n`).join("");
     },
     expired: ": the credentials are not valid any more\n\n",

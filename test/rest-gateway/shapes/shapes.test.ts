@@ -1,4 +1,4 @@
-import { type FetchError, type Row, Shape, ShapeStream } from "@electric-sql/client";
+import { type FetchError, isChangeMessage, type Message, type Row, Shape, ShapeStream } from "@electric-sql/client";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { anonKey, openRealtimeFixture, type RealtimeFixture, token } from "../../realtime/service.ts";
 import { serve } from "../../serve.ts";
@@ -19,6 +19,10 @@ const SCHEMA = `
   grant select (id, team, title, done, tags) on public.tasks to authenticated;
   create table public.news (id int primary key, title text, "Odd/name" text);
   grant select on public.news to anon, authenticated;
+  grant insert, delete on public.news to authenticated;
+  create function public.txid(public.news) returns bigint language sql stable set search_path = ''
+    as 'select pg_catalog.pg_current_xact_id_if_assigned()::pg_catalog.xid::text::bigint';
+  grant execute on function public.txid to authenticated;
   create table public.pairs (a text, b int, n numeric, primary key (a, b));
   grant select on public.pairs to anon, authenticated;
   create table public.of_header (id int primary key);
@@ -255,6 +259,48 @@ test("a subset that was read between two states of the log is corrected, also wh
   }
 });
 
+test("changes name the transactions of writes, as the interface for tables returns them", async () => {
+  const { stream } = follow({ table: "news" });
+  const messages: Message<Row>[] = [];
+  stream.subscribe((batch) => void messages.push(...batch));
+  await until(() => stream.isUpToDate);
+  const written = await fetch(`${fixture.service.url}/rest/v1/news?select=id,txid`, {
+    method: "POST",
+    headers: { ...bearer("ann"), "content-type": "application/json", prefer: "return=representation" },
+    body: JSON.stringify([
+      { id: 7, title: "seven" },
+      { id: 8, title: "eight" },
+    ]),
+  });
+  const rows = (await written.json()) as { id: number; txid: number }[];
+  const txids = [rows[0]!.txid];
+  expect(rows).toEqual([7, 8].map((id) => ({ id, txid: txids[0] })));
+  const changes = () => messages.filter((message) => isChangeMessage(message)).slice(2);
+  await until(() => changes().length === 2);
+  expect(changes()).toMatchObject([7, 8].map((id) => ({ value: { id }, headers: { operation: "insert", txids } })));
+  await sql("delete from public.news where id in (7, 8)");
+  await until(() => changes().length === 4);
+  expect(changes()[2]!.headers.txids).not.toEqual(txids);
+});
+
+test.each([true, false])(
+  "a transaction that changes no row of the shape is named when the client is up to date: %o",
+  async (liveSse) => {
+    const { stream } = follow({ table: "news" }, { liveSse });
+    const named: number[] = [];
+    stream.subscribe((batch) => {
+      for (const { headers } of batch) if ("txids" in headers) named.push(...(headers.txids as number[]));
+    });
+    await until(() => stream.isUpToDate);
+    const update = "with written as (update public.news set title = title returning id)";
+    const { rows } = await fixture.owner.query<{ txid: string }>(
+      `${update} select distinct pg_current_xact_id()::xid::text as txid from written`,
+    );
+    await until(() => named.length > 0);
+    expect(named).toEqual([Number(rows[0]!.txid)]);
+  },
+);
+
 test("a caller has as many shapes as it likes, of which the latest are kept", async () => {
   const open = (id: number) => request(`table=news&offset=-1&where=id%20>%20${id}`, bearer("eve"));
   const opened: Awaited<ReturnType<typeof request>>[] = [];
@@ -333,12 +379,13 @@ test("a caller has at most 200 requests that wait, and new ones when others have
       signal: controller.signal,
     });
   const waiting = await Promise.all(Array.from({ length: 200 }, wait));
-  expect(waiting.every(({ status }) => status === 200)).toBe(true);
   const refused = await wait();
   expect([refused.status, ((await refused.json()) as { error: { code: string } }).error.code]).toEqual([
     429,
     "RATE_LIMITED",
   ]);
+  // A response that is used no more is collected, and its request ends.
+  expect(waiting.every(({ status }) => status === 200)).toBe(true);
   controller.abort();
   await until(async () => {
     const again = new AbortController();
