@@ -50,7 +50,7 @@ const USAGE = `npm run bench -- [NAME…] [--rounds 5] [--seconds 1] [--json FIL
   without a name: ${BY_DEFAULT.join(", ")}
   --markdown docs/benchmarks.md also draws docs/${CHART}
   chart: draws it again from the recorded figures, without measuring
-  live: 1,000 live queries of as many callers: from an update to the client, changes a second, memory of each
+  live: 1,000 live queries, and as many shapes, of 1,000 callers: from an update to the client, changes a second, memory of each
   batch: inserts in a batch beside the same as single requests
   mcp: calls of tools beside the same requests of the table interface
   pool: short reads beside many connections, slow statements and a locked table

@@ -1,14 +1,14 @@
-// Live queries of distinct callers under a policy: from an update to the client whose result it changes.
+// Live queries and shapes of distinct callers under a policy: from an update to the client whose rows it changes.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { startOurs } from "./comparison/ours.ts";
 import type { Bench } from "./kind.ts";
-import { LiveClients } from "./live/live-clients.ts";
+import { LiveClients, openLiveShape, type PathOf } from "./live/live-clients.ts";
 import { residentMebibytes } from "./resident-memory.ts";
-import { startScratch } from "./scratch.ts";
+import { type Scratch, startScratch } from "./scratch.ts";
 
-const QUERIES = 1_000;
+const CLIENTS = 1_000;
 const ROWS_OF_LIST = 10;
 const CHANGES_PER_SECOND = 500;
 const TARGET = { p50: 10, p99: 50, changesPerSecond: 6_000 };
@@ -32,47 +32,67 @@ const SCHEMA = `
   create policy own on lists for select using (owner = (select auth.jwt() ->> 'sub'));
   create policy of_list on tasks for select using (exists (select from lists l where l.id = list));
   grant select on lists, tasks to authenticated;
-  insert into lists select n, n::text, 'List ' || n from generate_series(0, ${QUERIES - 1}) n;
+  insert into lists select n, n::text, 'List ' || n from generate_series(0, ${CLIENTS - 1}) n;
   insert into tasks select l.id, n, '-' from lists l, generate_series(1, ${ROWS_OF_LIST}) n;
   create publication supabase_realtime for table lists, tasks`;
 
 const UPDATE = "update tasks set title = $1 where list = $2 and id = 1";
-const pathOf = (list: number) => `/rest/v1/tasks?select=id,title,lists(name)&list=eq.${list}&order=id`;
 
-export const bench: Bench = async ({ rounds, seconds, print }) => {
+type Kind = { readonly title: string; readonly pathOf: PathOf };
+
+const KINDS: Readonly<Record<string, Kind>> = {
+  queries: {
+    title: "live queries with a join",
+    pathOf: (list) => `/rest/v1/tasks?select=id,title,lists(name)&list=eq.${list}&order=id`,
+  },
+  shapes: { title: "shapes", pathOf: (list, get) => openLiveShape(`/v1/shape?table=tasks&where=list=${list}`, get) },
+};
+
+export const bench: Bench = async ({ rounds, seconds, only, print }) => {
   await using scratch = await startScratch(SCHEMA);
+  const results: Record<string, object> = {};
+  for (const [name, kind] of Object.entries(KINDS)) {
+    if (only.length > 0 && !only.includes(name)) continue;
+    results[name] = await measureKind(kind, { scratch, seconds: rounds * seconds, print });
+  }
+  return results;
+};
+
+type Measurement = { readonly scratch: Scratch; readonly seconds: number; readonly print: (line: string) => void };
+
+async function measureKind({ title, pathOf }: Kind, { scratch, seconds, print }: Measurement) {
   const server = await startOurs(scratch, scratch.url("authenticator"));
   const clients = new LiveClients();
   const writers = new pg.Pool({ connectionString: scratch.url("postgres"), max: WRITERS });
   try {
     const before = await residentMebibytes(server.pid);
-    await clients.join(server.base, QUERIES, pathOf);
+    await clients.join(server.base, CLIENTS, pathOf);
     const after = await residentMebibytes(server.pid);
-    const kibibytesEach = before === null || after === null ? null : ((after - before) * 1024) / QUERIES;
-    print(`live: ${QUERIES} queries with a join, of ${QUERIES} callers under a policy that reads another table`);
+    const kibibytesEach = before === null || after === null ? null : ((after - before) * 1024) / CLIENTS;
+    print(`live: ${CLIENTS} ${title}, of ${CLIENTS} callers under a policy that reads another table`);
     print(`  memory: ${kibibytesEach?.toFixed(0)} KiB each`);
-    const { p50, p99 } = await measureDelays(clients, writers, rounds * seconds);
+    const arrivals = new Arrivals(clients);
+    const { p50, p99 } = await measureDelays(arrivals, writers, seconds);
     print(
       `  ${CHANGES_PER_SECOND} changes/s, update to client: p50 ${p50.toFixed(1)} ms (target ${TARGET.p50}), p99 ${p99.toFixed(1)} ms (target ${TARGET.p99})`,
     );
-    const changesPerSecond = await measureRate(clients, writers, rounds * seconds);
+    const changesPerSecond = await measureRate(arrivals, writers, seconds);
     print(`  sustained: ${Math.round(changesPerSecond)} changes/s (target ${TARGET.changesPerSecond})`);
-    return { queries: QUERIES, kibibytesEach, p50, p99, changesPerSecond };
+    return { clients: CLIENTS, kibibytesEach, p50, p99, changesPerSecond };
   } finally {
     clients.close();
     await writers.end();
     await server.stop();
   }
-};
+}
 
 /** From the start of each update to the arrival of its value, or of a later one. */
-async function measureDelays(clients: LiveClients, writers: pg.Pool, seconds: number) {
-  const arrivals = new Arrivals(clients);
+async function measureDelays(arrivals: Arrivals, writers: pg.Pool, seconds: number) {
   const startedAt = performance.now();
   const total = CHANGES_PER_SECOND * seconds;
-  for (let number = 1; number <= total; ) {
+  for (let written = 0; written < total; ) {
     const due = Math.min(total, ((performance.now() - startedAt) / 1_000) * CHANGES_PER_SECOND);
-    for (; number <= due; number++) void arrivals.write(writers, number);
+    for (; written < due; written++) void arrivals.write(writers);
     await sleep(2);
   }
   await arrivals.settled();
@@ -81,13 +101,15 @@ async function measureDelays(clients: LiveClients, writers: pg.Pool, seconds: nu
 }
 
 /** Changes until all clients have the last value of their rows, in that time. */
-async function measureRate(clients: LiveClients, writers: pg.Pool, seconds: number): Promise<number> {
-  const arrivals = new Arrivals(clients);
+async function measureRate(arrivals: Arrivals, writers: pg.Pool, seconds: number): Promise<number> {
   const startedAt = performance.now();
   let written = 0;
   await Promise.all(
     Array.from({ length: WRITERS }, async () => {
-      while (performance.now() - startedAt < seconds * 1_000) await arrivals.write(writers, ++written);
+      while (performance.now() - startedAt < seconds * 1_000) {
+        written++;
+        await arrivals.write(writers);
+      }
     }),
   );
   await arrivals.settled();
@@ -97,16 +119,19 @@ async function measureRate(clients: LiveClients, writers: pg.Pool, seconds: numb
 /** What was written to the row of each client, and has not arrived. */
 class Arrivals {
   readonly delays: number[] = [];
-  readonly #waiting: Map<number, number>[] = Array.from({ length: QUERIES }, () => new Map());
+  readonly #waiting: Map<number, number>[] = Array.from({ length: CLIENTS }, () => new Map());
   #left = 0;
+  /** Each is written once: a row that keeps its value reaches nobody. */
+  #lastNumber = 0;
 
   constructor(clients: LiveClients) {
     clients.onNumber = (number, client) => this.#arrived(number, client);
   }
 
-  async write(writers: pg.Pool, number: number): Promise<void> {
+  async write(writers: pg.Pool): Promise<void> {
+    const number = ++this.#lastNumber;
     // Neighbours in time are changes of different results.
-    const list = (number * 7_919) % QUERIES;
+    const list = (number * 7_919) % CLIENTS;
     this.#waiting[list]!.set(number, performance.now());
     this.#left++;
     await writers.query({ name: "update", text: UPDATE, values: [`n${number}`, list] });

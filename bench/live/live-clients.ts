@@ -5,16 +5,27 @@ import { signClaims } from "../comparison/sign-claims.ts";
 const TOGETHER = 50;
 const NUMBER = /"n(\d+)"/g;
 
-/** Clients of live queries, each of a caller of its own, that note when numbers arrive in their results. */
+/** The address of a client's stream; `request` sends a request of the client. */
+export type PathOf = (client: number, request: (path: string) => Promise<Response>) => string | Promise<string>;
+
+/** Reads the rows of a shape; its changes come as events. */
+export async function openLiveShape(path: string, request: (path: string) => Promise<Response>): Promise<string> {
+  const response = await request(`${path}&offset=-1`);
+  await response.arrayBuffer();
+  const [handle, offset] = ["handle", "offset"].map((name) => response.headers.get(`electric-${name}`));
+  return `${path}&handle=${handle}&offset=${offset}&live=true&live_sse=true`;
+}
+
+/** Clients of live queries or shapes, each of a caller of its own, that note when numbers arrive in their rows. */
 export class LiveClients {
   readonly #streams: IncomingMessage[] = [];
   /** Called with each number that has arrived, by the client's. */
   onNumber: (number: number, client: number) => void = () => {};
 
-  async join(base: URL, count: number, pathOf: (client: number) => string): Promise<void> {
+  async join(base: URL, count: number, pathOf: PathOf): Promise<void> {
     while (this.#streams.length < count) {
       const first = this.#streams.length;
-      const opening = Array.from({ length: TOGETHER }, (_, at) => this.#open(base, first + at, pathOf(first + at)));
+      const opening = Array.from({ length: TOGETHER }, (_, at) => this.#open(base, first + at, pathOf));
       this.#streams.push(...(await Promise.all(opening)));
     }
   }
@@ -24,14 +35,16 @@ export class LiveClients {
   }
 
   /** Resolves with the first event. */
-  #open(base: URL, client: number, path: string): Promise<IncomingMessage> {
+  async #open(base: URL, client: number, pathOf: PathOf): Promise<IncomingMessage> {
     const token = signClaims({ role: "authenticated", sub: String(client) });
-    const headers = { accept: "text/event-stream", apikey: token, authorization: `Bearer ${token}` };
+    const credentials = { apikey: token, authorization: `Bearer ${token}` };
+    const path = await pathOf(client, (first) => fetch(new URL(first, base), { headers: credentials }));
+    const headers = { accept: "text/event-stream", ...credentials };
     return new Promise((resolve, reject) => {
       const request = get(new URL(path, base), { headers, agent: false }, (stream) => {
         stream.setEncoding("utf8");
         stream.on("data", (text: string) => {
-          if (stream.statusCode !== 200) reject(new Error(`A live query was refused: ${text}`));
+          if (stream.statusCode !== 200) reject(new Error(`${path} was refused: ${text}`));
           resolve(stream);
           for (const [, number] of text.matchAll(NUMBER)) this.onNumber(Number(number), client);
         });
