@@ -18,17 +18,25 @@ export function holdsOthers({ verdict }: Pick<StatementVerdict, "verdict">): boo
 export const MANY_ROWS = 10_000;
 const SLOW_MS = 1000;
 
-/** `truncate` makes new files, as what rewrites a table does, and reads no rows. */
+/** Makes new files, as what rewrites a table does, and reads no rows. */
+const EMPTIES = /^(truncate\b|refresh\b.*\bwith\s+no\s+data$)/is;
+/** Locks the rows that it reads until the end of the transaction. */
+const LOCKS_ROWS = /^(select|with)\b.*\bfor\s+((no\s+key\s+)?update|(key\s+)?share)\b/is;
+
 export function judgeStatement(sql: string, measures: StatementMeasures): StatementVerdict {
-  const verdict = /^truncate\b/i.test(sql) ? "brief" : chooseVerdict(measures);
+  const verdict = EMPTIES.test(sql) ? "brief" : chooseVerdict(sql, measures);
   if (!holdsOthers({ verdict })) return { verdict, safeForm: null };
   const isLate = measures.locks.length > 0 && measures.locks.every(({ isEarlier }) => isEarlier);
   return { verdict, safeForm: isLate ? SEPARATE : (findSafeForm(sql) ?? SHORTER) };
 }
 
-function chooseVerdict({ locks, rewritten, scanned, inserted, changed, milliseconds }: StatementMeasures): Verdict {
-  if (locks.length === 0) return changed >= MANY_ROWS ? "holds writes" : "safe";
+function chooseVerdict(
+  sql: string,
+  { locks, rewritten, scanned, inserted, changed, milliseconds }: StatementMeasures,
+): Verdict {
   const isLarge = ({ rows }: { rows: number }) => rows >= MANY_ROWS;
+  const locksRows = changed >= MANY_ROWS || (LOCKS_ROWS.test(sql) && scanned.some(isLarge));
+  if (locks.length === 0) return locksRows ? "holds writes" : "safe";
   const worksLong =
     [...rewritten, ...scanned].some(isLarge) || inserted + changed >= MANY_ROWS || milliseconds >= SLOW_MS;
   if (!worksLong) return "brief";
@@ -64,6 +72,8 @@ const NOT_VALID =
 const USING_INDEX =
   'Run "create unique index concurrently" in a migration of its own, then "alter table … add constraint … unique (or primary key) using index …".';
 
+const NEW_TABLE = "Create a new table, copy the rows in batches, and rename it.";
+
 /** By the text of the statement, the most specific first. */
 const SAFE_FORMS: readonly (readonly [pattern: RegExp, form: string])[] = [
   [/^reindex\b/i, 'Run "reindex … concurrently", alone in a file with "--! no-transaction".'],
@@ -77,16 +87,25 @@ const SAFE_FORMS: readonly (readonly [pattern: RegExp, form: string])[] = [
   ],
   [
     /^create\s+(unique\s+)?index\b/i,
-    'Run "create index concurrently if not exists", alone in a file with "--! no-transaction".',
+    'Run "create index concurrently if not exists", alone in a file with "--! no-transaction"; of a partitioned table, "create index on only" it, then concurrently on each partition, and "attach partition".',
   ],
   [/^drop\s+index\b/i, 'Run "drop index concurrently", alone in a file with "--! no-transaction".'],
-  [/^(update|delete|merge|with)\b/i, BATCHES],
+  [/^(update|delete|merge|with|select)\b/i, BATCHES],
   [
     /\battach\s+partition\b/i,
     'Add a check constraint with the bounds of the partition to its table before ("not valid", then "validate"); rows are not read then.',
   ],
   [/\bpartition\s+of\b/i, "Add a check constraint to the default partition before that excludes the new bounds."],
-  [/\b(unique|primary\s+key|exclude)\b(?!.*\busing\s+index\b)/is, USING_INDEX],
+  [
+    /^alter\s+domain\b/i,
+    'Add the check to each table that uses the domain instead, as "not valid", and run "validate constraint" in a later migration.',
+  ],
+  [
+    /\badd\b.*\b(generated|identity|serial|bigserial|smallserial)\b/is,
+    "Add a plain column, fill it by a trigger and in batches, then set its default or identity; it becomes a key by a unique index that is created concurrently.",
+  ],
+  [/\bexclude\b/i, NEW_TABLE],
+  [/\b(unique|primary\s+key)\b(?!.*\busing\s+index\b)/is, USING_INDEX],
   [/\b(references|foreign\s+key)\b/i, NOT_VALID],
   [
     /\bset\s+not\s+null\b/i,
@@ -97,18 +116,11 @@ const SAFE_FORMS: readonly (readonly [pattern: RegExp, form: string])[] = [
     "Add a new column, keep both the same by a trigger, copy the values in batches, then rename and drop the old one.",
   ],
   [
-    /\badd\b.*\b(generated|identity|serial|bigserial|smallserial)\b/is,
-    "Add a plain column, fill it by a trigger and in batches, then set its default or identity.",
-  ],
-  [
     /\badd\s+(column\b|(?!constraint\b|check\b)\S+\s).*\bdefault\b/is,
     "Three steps: add the column without a default, set the default, and fill the old rows in batches.",
   ],
   [/\bcheck\b|\badd\s+constraint\b/i, NOT_VALID],
-  [
-    /\bset\s+((un)?logged|tablespace|access\s+method)\b/i,
-    "Create a new table, copy the rows in batches, and rename it.",
-  ],
+  [/\bset\s+((un)?logged|tablespace|access\s+method)\b/i, NEW_TABLE],
 ];
 
 function findSafeForm(sql: string): string | null {

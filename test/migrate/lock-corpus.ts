@@ -50,7 +50,11 @@ export const CORPUS_SCHEMA = `
 /** The strongest mode of a lock that others wait for. */
 type LockClass = "none" | "ShareLock" | "ShareRowExclusiveLock" | "ExclusiveLock" | "AccessExclusiveLock";
 
-type CorpusPart = readonly [lock: LockClass, verdict: StatementVerdict["verdict"], statements: readonly string[]];
+export type CorpusPart = readonly [
+  lock: LockClass,
+  verdict: StatementVerdict["verdict"],
+  statements: readonly string[],
+];
 
 export const CORPUS: readonly CorpusPart[] = [
   [
@@ -385,11 +389,57 @@ export const SAFE_FORMS: readonly (readonly [unsafe: string, steps: readonly str
     ],
   ],
   [
+    "alter table loose add column key bigint generated always as identity unique",
+    [
+      "alter table loose add column key bigint",
+      "update loose set key = id where id <= 25000",
+      "update loose set key = id where id > 25000",
+      "alter table loose add constraint safe_key check (key is not null) not valid",
+      "alter table loose validate constraint safe_key",
+      "alter table loose alter column key set not null",
+      "alter table loose alter column key add generated always as identity",
+      "!create unique index concurrently loose_key on loose (key)",
+      "alter table loose add constraint loose_key unique using index loose_key",
+    ],
+  ],
+  [
+    "alter table loose add exclude using btree (id with =)",
+    [
+      "create table loose_too (id int not null, exclude using btree (id with =))",
+      "insert into loose_too select id from loose where id <= 25000",
+      "insert into loose_too select id from loose where id > 25000",
+      "alter table loose rename to loose_old",
+      "alter table loose_too rename to loose",
+    ],
+  ],
+  [
     "alter table parted attach partition loose for values from (20001) to (30001)",
     [
       "alter table loose add constraint safe_bounds check (id >= 20001 and id < 30001) not valid",
       "alter table loose validate constraint safe_bounds",
       "alter table parted attach partition loose for values from (20001) to (30001)",
+    ],
+  ],
+  [
+    "create index on parted_d (id)",
+    [
+      "create index safe_parted on only parted_d (id)",
+      "!create index concurrently safe_rest on parted_rest (id)",
+      "alter index safe_parted attach partition safe_rest",
+    ],
+  ],
+  [
+    "alter domain positive add constraint safe_positive check (value > 0)",
+    [
+      "alter table counted add constraint safe_n check (n > 0) not valid",
+      "alter table counted validate constraint safe_n",
+    ],
+  ],
+  [
+    "do 'begin update big set a = 0; end'",
+    [
+      "do 'begin update big set a = 1 where id between 1 and 5000; end'",
+      "do 'begin update big set a = 1 where id > 5000; end'",
     ],
   ],
   [
