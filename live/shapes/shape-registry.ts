@@ -82,7 +82,7 @@ export class ShapeRegistry {
   }
 
   /** For a client that has to begin anew. */
-  nextHandle(definition: ShapeDefinition, source: LiveSource, expired: string): string {
+  nextHandle(definition: ShapeDefinition, source: LiveSource, expired: string | null): string {
     const shape = this.#byKey.get(keyOf(definition, source));
     return shape ? this.handleOf(shape, expired) : randomUUID();
   }

@@ -124,7 +124,7 @@ class ShapesHandler {
     const { offset, handle } = parsed;
     const shape =
       offset === null ? await shapes.open(definition, source) : await shapes.find(handle!, offset, definition, source);
-    if (!shape) return refetchResponse(shapes.nextHandle(definition, source, handle!));
+    if (!shape) return this.#refetch(call);
     if (offset !== null && !parsed.subset && parsed.mode === "events") return this.#sendEvents(call, shape, offset);
     try {
       if (parsed.subset) return await this.#sendSubset(call, parsed.subset, shape);
@@ -146,13 +146,13 @@ class ShapesHandler {
   }
 
   async #sendChanges(call: ShapeCall, shape: LiveShape, offset: Lsn): Promise<GatewayResponse> {
-    const { parsed, received, definition, source } = call;
+    const { parsed, received, source } = call;
     if (parsed.mode === "long poll") await shape.changed(offset, LONG_POLL_MS, received.signal);
     const { expiresAt } = source.caller;
     if (expiresAt !== null && hasExpired(expiresAt)) throw new HttpError(401, "AUTH_EXPIRED", "The token has expired.");
     const changes = changesFor(call, shape, offset);
     const handle = parsed.handle!;
-    if (!changes) return refetchResponse(this.#services.shapes.nextHandle(definition, source, handle));
+    if (!changes) return this.#refetch(call);
     const { position } = shape.log;
     const writer = new MessageWriter(shape.definition, parsed.isFullReplica);
     const messages = [...writer.changes(changes), upToDate(position, shape.log.otherXidsSince(offset))];
@@ -167,12 +167,18 @@ class ShapesHandler {
     const of = { catalog: this.#services.catalog(), role: caller.role };
     const statement = defineSubset(definition, subset, of);
     const [text, all, snapshot] = await this.#run(this.#contextFor(received, caller, definition), statement);
+    // While the rows were read, a request with another token may have taken the shape over.
+    if (!shape.isOf(source)) return this.#refetch(call);
     await shape.reconcile(all!);
     const writer = new MessageWriter(definition, parsed.isFullReplica);
     const data = (JSON.parse(text!) as ShapeRow[]).map((row) => writer.row(row));
     const handle =
       parsed.offset === null ? this.#services.shapes.handleOf(shape, parsed.expiredHandle) : parsed.handle!;
     return subsetResponse(call, handle, { offset, data, snapshot: snapshot! });
+  }
+
+  #refetch({ parsed, definition, source }: ShapeCall): GatewayResponse {
+    return refetchResponse(this.#services.shapes.nextHandle(definition, source, parsed.handle));
   }
 
   #sendEvents(call: ShapeCall, shape: LiveShape, offset: Lsn): GatewayResponse<ResponseBody> {
