@@ -1,5 +1,6 @@
 import type pg from "pg";
 import { type BlockedWork, strongestBlockingMode } from "./lock-modes.ts";
+import { withoutStrings } from "./split-statements.ts";
 
 /** A lock on a relation that others wait for. */
 type ObservedLock = {
@@ -115,7 +116,7 @@ async function walPosition(client: pg.ClientBase): Promise<number> {
 
 type StateComparison = MeasureStart & { readonly sql: string; readonly after: RelationStates };
 
-const CHANGES_ROWS = /^(with\b.*\b)?(update|delete|merge)\b/is;
+const CHANGES_ROWS = /^(with\b.*(?<!\bfor\s+(no\s+key\s+)?)\b)?(update|delete|merge)\b/is;
 
 export function compareStates(
   { sql, begun, before, after }: StateComparison,
@@ -136,7 +137,7 @@ export function compareStates(
     if (isTable && now.scans > was.scans) {
       scanned.push({ relation: now.name, rows: was.bytes > 0 ? read : Math.max(read, estimate) });
       // In a copy without rows it may change as many as it reads.
-      if (was.bytes === 0 && CHANGES_ROWS.test(sql)) changed += estimate;
+      if (was.bytes === 0 && CHANGES_ROWS.test(withoutStrings(sql))) changed += estimate;
     }
     if (now.kind === "i" && read >= MANY_INDEX_ENTRIES) scanned.push({ relation: now.name, rows: read });
     if (isTable && now.file !== was.file) rewritten.push({ relation: now.name, rows: Math.max(read, estimate) });

@@ -84,6 +84,11 @@ function endOfComment(script: string, from: number): number {
   return script.length;
 }
 
+/** For what is searched in the text of a statement. */
+export function withoutStrings(sql: string): string {
+  return sql.replaceAll(/--[^\n]*|'(?:[^']|'')*'/g, " ").trim();
+}
+
 /** The offset of an error's position: Postgres counts characters, JavaScript UTF-16 code units. */
 export function toUtf16Offset(sql: string, position: number): number {
   return Array.from(sql)

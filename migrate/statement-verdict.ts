@@ -1,4 +1,5 @@
 import type { StatementMeasures } from "./measure-statement.ts";
+import { withoutStrings } from "./split-statements.ts";
 
 /** Whom a statement would hold up. `brief`: for a moment, because it reads no rows while it has its locks. */
 type Verdict = "not rehearsed" | "safe" | "brief" | "holds writes" | "holds reads" | "rewrites";
@@ -35,7 +36,7 @@ function chooseVerdict(
   { locks, rewritten, scanned, inserted, changed, milliseconds }: StatementMeasures,
 ): Verdict {
   const isLarge = ({ rows }: { rows: number }) => rows >= MANY_ROWS;
-  const locksRows = changed >= MANY_ROWS || (LOCKS_ROWS.test(sql) && scanned.some(isLarge));
+  const locksRows = changed >= MANY_ROWS || (LOCKS_ROWS.test(withoutStrings(sql)) && scanned.some(isLarge));
   if (locks.length === 0) return locksRows ? "holds writes" : "safe";
   const worksLong =
     [...rewritten, ...scanned].some(isLarge) || inserted + changed >= MANY_ROWS || milliseconds >= SLOW_MS;
@@ -126,8 +127,4 @@ const SAFE_FORMS: readonly (readonly [pattern: RegExp, form: string])[] = [
 function findSafeForm(sql: string): string | null {
   const text = withoutStrings(sql);
   return SAFE_FORMS.find(([pattern]) => pattern.test(text))?.[1] ?? null;
-}
-
-function withoutStrings(sql: string): string {
-  return sql.replaceAll(/--[^\n]*|'(?:[^']|'')*'/g, " ").trim();
 }

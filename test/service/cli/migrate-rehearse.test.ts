@@ -109,13 +109,18 @@ test("names the place of a statement that fails, and refuses options of other ac
 
 test("a commit says whom its statements hold up where tables are large, without copying rows", async () => {
   await own.write("project", "0020-wrong.sql", "update public.notes set text = 'x';\nselect 1");
-  await own.write("project", "0010-index.sql", "alter table public.notes add column stars int;\nanalyze public.notes;");
+  await own.write(
+    "project",
+    "0010-index.sql",
+    "with kept as (select 'update' from public.notes) select from kept;\nalter table public.notes add column stars int;\nanalyze public.notes;",
+  );
   const held = await migrate("commit", "fill notes");
   expect(held).toMatchObject({ code: 0, stderr: "" });
   expect(held.stdout).toMatch(/^Where the tables have 10,000 rows or more, others wait/);
   expect(held.stdout).toMatch(/holds reads: \S+current\/0020-wrong\.sql:1: update public\.notes set text = 'x'\n/);
   expect(held.stdout).toContain("Safe form: An earlier statement of this migration holds the locks");
   expect(held.stdout).not.toContain("stars");
+  expect(held.stdout).not.toContain("kept");
   expect(await own.shadowExists()).toBe(false);
 
   await own.write("project", "0010-index.sql", "alter table public.notes alter column stars set default 0");
