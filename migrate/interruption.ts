@@ -1,17 +1,38 @@
 const SIGNALS = ["SIGINT", "SIGTERM"] as const;
 
+/** Starts the work unless a signal has come, and rejects as soon as one comes. */
+type UntilInterrupted = <T>(work: () => Promise<T>) => Promise<T>;
+
+/** npm and the terminal both send SIGINT for one Ctrl-C: what comes this soon after the first signal is the same wish. */
+const REPEATED_MS = 5000;
+
 /**
- * Runs work that has to clean up before the process ends. A signal does not end the process meanwhile, it rejects the promise that the work
- * gets. Until the work has ended, since npm and the terminal both send SIGINT for one Ctrl-C.
+ * Runs work that has to clean up before the process ends. A signal does not end the process meanwhile, only what runs until interrupted.
+ * Cleaning up can last, as on a server that does not answer: a later signal ends the process at once.
  */
-export async function withInterruption<T>(work: (interruption: Promise<never>) => Promise<T>): Promise<T> {
+export async function withInterruption<T>(work: (untilInterrupted: UntilInterrupted) => Promise<T>): Promise<T> {
+  const interruption = new AbortController();
   const { promise, reject } = Promise.withResolvers<never>();
   promise.catch(() => {});
-  const interrupt = (signal: NodeJS.Signals) => reject(new Error(`Stopped by ${signal}.`));
+  let first: number | null = null;
+  const stopListening = () => {
+    for (const signal of SIGNALS) process.off(signal, interrupt);
+  };
+  const interrupt = (signal: NodeJS.Signals) => {
+    first ??= performance.now();
+    interruption.abort(new Error(`Stopped by ${signal}.`));
+    reject(interruption.signal.reason);
+    if (performance.now() - first < REPEATED_MS) return;
+    stopListening();
+    process.kill(process.pid, signal);
+  };
   for (const signal of SIGNALS) process.on(signal, interrupt);
   try {
-    return await work(promise);
+    return await work((interruptible) => {
+      interruption.signal.throwIfAborted();
+      return Promise.race([promise, interruptible()]);
+    });
   } finally {
-    for (const signal of SIGNALS) process.off(signal, interrupt);
+    stopListening();
   }
 }

@@ -21,28 +21,59 @@ export async function withScratchDatabase<T>(url: string, rootUrl: string, work:
   const name = databaseNameIn(url);
   return withClient(rootUrl, async (client) => {
     await claimDatabase(client, name);
+    const claim = watchClaim(client, name);
     if (await isMarked(client, name)) await dropWithSessions(rootUrl, name);
     else await requireScratchDatabase(url, rootUrl);
-    return withInterruption(async (interruption) => {
+    return withInterruption(async (untilInterrupted) => {
       await recreateDatabase(url, rootUrl);
       try {
         await client.query(`comment on database ${client.escapeIdentifier(name)} is ${client.escapeLiteral(MARK)}`);
-        return await Promise.race([interruption, work()]);
+        return await untilInterrupted(() => Promise.race([claim.lost, work()]));
       } finally {
-        await dropWithSessions(rootUrl, name);
+        if (claim.isHeld()) await dropWithSessions(rootUrl, name);
+        else await dropUnlessClaimed(rootUrl, name);
       }
     });
   });
 }
 
-/** Until the connection ends, so that no other command drops it while this one lives. */
+/**
+ * Until the connection ends, so that no other command drops it while this one lives. Advisory locks count within the database of the
+ * session, which another command may not share; the names of sessions are seen in the whole server, by every role.
+ */
 async function claimDatabase(client: pg.ClientBase, name: string): Promise<void> {
+  const claim = "'scratch database ' || pg_catalog.hashtext($1)";
+  await client.query(
+    `select pg_catalog.set_config('application_name', ${claim}, false), pg_catalog.set_config('idle_session_timeout', '0', false)`,
+    [name],
+  );
   const { rows } = await client.query<{ isFree: boolean }>(
-    `select pg_catalog.pg_try_advisory_lock(pg_catalog.hashtext('scratch database ' || $1)) as "isFree"`,
+    `select pg_catalog.pg_try_advisory_lock(pg_catalog.hashtext('scratch database ' || $1)) and not exists (
+      select from pg_catalog.pg_stat_activity where application_name = ${claim} and pid <> pg_catalog.pg_backend_pid()) as "isFree"`,
     [name],
   );
   if (rows[0]!.isFree) return;
   throw new Error(`The scratch database ${name} is used by another command. Run this one again when that has ended.`);
+}
+
+/** Another command may drop the database as soon as the connection with the claim has ended. */
+function watchClaim(client: pg.ClientBase, name: string) {
+  const { promise: lost, reject } = Promise.withResolvers<never>();
+  lost.catch(() => {});
+  let isHeld = true;
+  client.once("end", () => {
+    isHeld = false;
+    reject(new Error(`The connection that kept the scratch database ${name} for this command was lost. Run it again.`));
+  });
+  return { lost, isHeld: () => isHeld };
+}
+
+/** Ends the work of this command in it, unless it is another's by now. */
+async function dropUnlessClaimed(rootUrl: string, name: string): Promise<void> {
+  await withClient(rootUrl, async (client) => {
+    await claimDatabase(client, name);
+    await dropWithSessions(rootUrl, name);
+  });
 }
 
 async function isMarked(client: pg.ClientBase, name: string): Promise<boolean> {
