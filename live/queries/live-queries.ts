@@ -305,10 +305,13 @@ export class LiveQueries {
   }
 
   async #refreshOf(subscriber: LiveSubscriber): Promise<void> {
-    await subscriber.attaching;
-    if (subscriber.result) await this.#refresh(subscriber.result);
-    // The run may have found that definitions have changed.
-    await subscriber.attaching;
+    let attaching: Promise<void> | null;
+    do {
+      attaching = subscriber.attaching;
+      await attaching;
+      if (subscriber.result) await this.#refresh(subscriber.result);
+      // A run may have found that definitions have changed.
+    } while (subscriber.attaching !== attaching);
   }
 
   async #withSlot<T>(work: () => Promise<T>): Promise<T> {

@@ -1,5 +1,5 @@
 import pg from "pg";
-import { afterAll, beforeAll, test } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { LiveQueries, type LiveSource } from "../../../live/queries/live-queries.ts";
 import { until } from "../../until.ts";
 import { Followed, QUIET, useFollowed } from "../followed.ts";
@@ -89,5 +89,18 @@ test("a definition that changes while a query is opened changes its result, and 
   await untilResult('["new"]');
   await followed.owner.query("update public.new_notes set name = 'newer'");
   await untilResult('["newer"]');
+  live.endAll();
+});
+
+test("a result is read anew while definitions change again and again", async () => {
+  const { live } = openLiveQueries();
+  const subscription = await live.open(sourceOf(() => Promise.resolve()));
+  let isChanging = true;
+  const changing = (async () => {
+    for (let change = 0; change < 40; change++) await showNotes(change % 2 ? "new_notes" : "old_notes");
+    isChanging = false;
+  })();
+  while (isChanging) expect(await subscription.refresh()).not.toBeNull();
+  await changing;
   live.endAll();
 });
