@@ -8,8 +8,6 @@ import { ShapeLog } from "./shape-log.ts";
 /** After so long without a request, the query is closed, and the log is kept. */
 const IDLE_MS = 60_000;
 const WAIT_MS = 60_000;
-/** For so long commits are collected that have changed nothing: clients may wait for them, but not urgently. */
-const COLLECT_MS = 250;
 
 type ShapeOptions = {
   readonly definition: ShapeDefinition;
@@ -36,7 +34,6 @@ export class LiveShape {
   #idle: NodeJS.Timeout | undefined;
   /** Commits that the next state of the log has. */
   #newXids: number[] = [];
-  #collecting: NodeJS.Timeout | null = null;
   readonly #waiting = new Set<() => void>();
 
   constructor({ definition, live, source, onFailed }: ShapeOptions) {
@@ -116,7 +113,6 @@ export class LiveShape {
   close(): void {
     this.isClosed = true;
     clearTimeout(this.#idle);
-    clearTimeout(this.#collecting ?? undefined);
     this.#detach();
   }
 
@@ -169,14 +165,14 @@ export class LiveShape {
     this.#newXids = [];
   }
 
+  /** If they have changed the rows, the event with these is taken first. Otherwise clients learn of them with what they are sent next. */
   #collect(xids: readonly number[]): void {
     this.#newXids.push(...xids);
-    this.#collecting ??= setTimeout(() => {
-      this.#collecting = null;
+    setImmediate(() => {
+      if (this.#attaching) return;
       this.log.acceptUnchanged(this.#newXids);
       this.#newXids = [];
-      this.#wake();
-    }, COLLECT_MS).unref();
+    });
   }
 
   #detach(): void {

@@ -31,6 +31,8 @@ export class ShapeLog {
   #changeBytes = 0;
   /** Transactions that no change names, and the state that has them. */
   #otherXids: { readonly position: Lsn; readonly xid: number }[] = [];
+  /** How many there ever were. */
+  otherXidCount = 0;
   /** The first position that changes are known since; null before the first state. */
   #since: Lsn | null = null;
   position: Lsn = 0n;
@@ -63,11 +65,9 @@ export class ShapeLog {
     this.position = next;
   }
 
-  /** The state has these transactions too. */
+  /** The state has these transactions too. It is no other one for them: nobody has to be told at once. */
   acceptUnchanged(xids: readonly number[]): void {
-    if (xids.length === 0 || this.#since === null) return;
-    this.position++;
-    this.#keepOthers(xids, this.position);
+    if (xids.length > 0 && this.#since !== null) this.#keepOthers(xids, this.position);
   }
 
   /**
@@ -87,9 +87,11 @@ export class ShapeLog {
     return this.#batches.filter((batch) => batch.position > position).flatMap(({ changes }) => changes);
   }
 
-  /** What no change since the position names. */
-  otherXidsSince(position: Lsn): number[] {
-    return this.#otherXids.filter((each) => each.position > position).map(({ xid }) => xid);
+  /** What no change since the position names. A state gets more of them after it was read. `known`: how many there were for this reader before. */
+  otherXidsSince(position: Lsn, known = 0): number[] {
+    const count = this.otherXidCount - known;
+    const added = count === 0 ? [] : this.#otherXids.slice(-count);
+    return added.filter((each) => each.position >= position).map(({ xid }) => xid);
   }
 
   #appendState(changes: readonly ShapeChange[], position: Lsn, xids: readonly number[]): void {
@@ -100,6 +102,7 @@ export class ShapeLog {
 
   #keepOthers(xids: readonly number[], position: Lsn): void {
     this.#otherXids = [...this.#otherXids, ...xids.map((xid) => ({ position, xid }))].slice(-MAX_OTHER_XIDS);
+    this.otherXidCount += xids.length;
   }
 
   #append(changes: readonly ShapeChange[], position: Lsn): void {

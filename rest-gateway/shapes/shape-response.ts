@@ -2,7 +2,7 @@ import { randomInt } from "node:crypto";
 import { CREDENTIAL_VARY, type GatewayRequest, type GatewayResponse, jsonResponse, matchesTag } from "#http";
 import type { LiveSource, ShapeDefinition } from "#live";
 import type { Lsn } from "#postgres/database";
-import { MUST_REFETCH, type ShapeMessage, toOffset } from "./shape-messages.ts";
+import { MUST_REFETCH, type ShapeMessage, toOffset, upToDate } from "./shape-messages.ts";
 import type { ShapeRequest } from "./shape-request.ts";
 
 /** A request of a shape, as its stages hand it on. */
@@ -27,22 +27,23 @@ export function shapeHeaders({ parsed, definition }: ShapeCall, handle: string, 
   };
 }
 
-/** All messages that there are up to this position. Only responses to callers without credentials may be cached for others. */
+/** All messages that there are up to this position, and the transactions that they do not name. Only responses to callers without credentials may be cached for others. */
 export function messagesResponse(
   call: ShapeCall,
   handle: string,
-  { position, messages, hasData }: { position: Lsn; messages: readonly ShapeMessage[]; hasData: boolean },
+  { position, messages, xids }: { position: Lsn; messages: readonly ShapeMessage[]; xids: readonly number[] },
 ): GatewayResponse {
   const headers = {
     ...shapeHeaders(call, handle, position),
     "electric-up-to-date": "",
-    "electric-has-data": String(hasData),
+    "electric-has-data": String(messages.length > 0),
   };
+  const body = [...messages, upToDate(position, xids)];
   const { caller, isPrivate } = call.source;
-  if (isPrivate || caller.kind !== "anonymous") return jsonResponse(200, messages, { ...headers, ...PRIVATE });
+  if (isPrivate || caller.kind !== "anonymous") return jsonResponse(200, body, { ...headers, ...PRIVATE });
   const { parsed, received } = call;
   const from = parsed.offset === null ? "-1" : toOffset(parsed.offset);
-  const tag = `"${handle}:${from}:${headers["electric-offset"]}"`;
+  const tag = `"${handle}:${from}:${headers["electric-offset"]}:${xids.at(-1) ?? ""}"`;
   const cached = {
     ...headers,
     ETag: tag,
@@ -52,7 +53,7 @@ export function messagesResponse(
   };
   if (parsed.mode === "once" && matchesTag(received.headers["if-none-match"], tag))
     return { status: 304, headers: cached, body: null };
-  return jsonResponse(200, messages, cached);
+  return jsonResponse(200, body, cached);
 }
 
 type SubsetResult = {

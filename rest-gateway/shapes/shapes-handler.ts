@@ -141,8 +141,7 @@ class ShapesHandler {
     const rows = hasChangesOnly ? [] : [...log.rows].map((row) => writer.row(row));
     const handle = this.#services.shapes.handleOf(shape, expiredHandle);
     const { position } = log;
-    const messages = [...rows, upToDate(position)];
-    return messagesResponse(call, handle, { position, messages, hasData: rows.length > 0 });
+    return messagesResponse(call, handle, { position, messages: rows, xids: [] });
   }
 
   async #sendChanges(call: ShapeCall, shape: LiveShape, offset: Lsn): Promise<GatewayResponse> {
@@ -155,8 +154,8 @@ class ShapesHandler {
     if (!changes) return this.#refetch(call);
     const { position } = shape.log;
     const writer = new MessageWriter(shape.definition, parsed.isFullReplica);
-    const messages = [...writer.changes(changes), upToDate(position, shape.log.otherXidsSince(offset))];
-    return messagesResponse(call, handle, { position, messages, hasData: changes.length > 0 });
+    const xids = shape.log.otherXidsSince(offset);
+    return messagesResponse(call, handle, { position, messages: writer.changes(changes), xids });
   }
 
   /** A client that has changes gets all that follow them: those that the subset has already lead to the same rows. */
@@ -201,15 +200,18 @@ function changesFor({ source }: ShapeCall, shape: LiveShape, offset: Lsn) {
 function toEventSource(call: ShapeCall, shape: LiveShape, offset: Lsn): EventSource {
   const writer = new MessageWriter(shape.definition, call.parsed.isFullReplica);
   let sent: Lsn | null = null;
+  let xidCount = 0;
   return {
     async next(milliseconds) {
       if (sent !== null) await shape.changed(sent, milliseconds, null);
       const changes = changesFor(call, shape, sent ?? offset);
       if (!changes || (sent !== null && !shape.isAttached)) return null;
       const { position } = shape.log;
-      if (sent === position) return "idle";
-      const messages = [...writer.changes(changes), upToDate(position, shape.log.otherXidsSince(sent ?? offset))];
+      const xids = shape.log.otherXidsSince(sent ?? offset, xidCount);
+      if (sent === position && xids.length === 0) return "idle";
+      const messages = [...writer.changes(changes), upToDate(position, xids)];
       sent = position;
+      xidCount = shape.log.otherXidCount;
       return messages.map((message) => `data: ${JSON.stringify(message)}\n\n`).join("");
     },
     expired: ": the credentials are not valid any more\n\n",

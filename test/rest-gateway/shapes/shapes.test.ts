@@ -283,23 +283,51 @@ test("changes name the transactions of writes, as the interface for tables retur
   expect(changes()[2]!.headers.txids).not.toEqual(txids);
 });
 
+const txidsOf = (messages: readonly { headers: object }[]): number[] =>
+  messages.flatMap(({ headers }) => ("control" in headers && "txids" in headers ? (headers.txids as number[]) : []));
+
+/** Returns the number of its transaction. */
+async function writeUnchanged(): Promise<number> {
+  const { rows } = await fixture.owner.query<{ txid: string }>(
+    `with written as (update public.news set title = title returning id)
+      select distinct pg_current_xact_id()::xid::text as txid from written`,
+  );
+  return Number(rows[0]!.txid);
+}
+
 test.each([true, false])(
-  "a transaction that changes no row of the shape is named when the client is up to date: %o",
+  "a transaction that changes no row of the shape is named with the next one that does: %o",
   async (liveSse) => {
     const { stream } = follow({ table: "news" }, { liveSse });
     const named: number[] = [];
-    stream.subscribe((batch) => {
-      for (const { headers } of batch) if ("txids" in headers) named.push(...(headers.txids as number[]));
-    });
+    stream.subscribe((batch) => void named.push(...txidsOf(batch)));
     await until(() => stream.isUpToDate);
-    const update = "with written as (update public.news set title = title returning id)";
-    const { rows } = await fixture.owner.query<{ txid: string }>(
-      `${update} select distinct pg_current_xact_id()::xid::text as txid from written`,
-    );
-    await until(() => named.length > 0);
-    expect(named).toEqual([Number(rows[0]!.txid)]);
+    const txid = await writeUnchanged();
+    const again = `table=news&handle=${stream.shapeHandle}&offset=${stream.lastOffset}`;
+    await until(async () => txidsOf((await request(again)).body).includes(txid));
+    await sql("insert into public.news values (9, 'nine')");
+    await until(() => named.includes(txid));
+    await sql("delete from public.news where id = 9");
+    expect(named.filter((each) => each === txid)).toHaveLength(1);
   },
 );
+
+test("a transaction that changes no row of the shape does not answer a long poll, and moves no offset", async () => {
+  const { response: first } = await request("table=news&offset=-1", bearer("poll"));
+  const [handle, offset] = ["handle", "offset"].map((name) => first.headers.get(`electric-${name}`)!);
+  const again = `table=news&handle=${handle}&offset=${offset}`;
+  const polled = request(`${again}&live=true`, bearer("poll"));
+  const txid = await writeUnchanged();
+  let named: Awaited<ReturnType<typeof request>>;
+  do named = await request(again, bearer("poll"));
+  while (!txidsOf(named.body).includes(txid));
+  expect(named.response.headers.get("electric-offset")).toBe(offset);
+  await sql("insert into public.news values (9, 'nine')");
+  const { body } = await polled;
+  expect(body).toMatchObject([{ value: { id: "9" } }, { headers: { control: "up-to-date" } }]);
+  expect(txidsOf(body)).toContain(txid);
+  await sql("delete from public.news where id = 9");
+});
 
 test("a caller has as many shapes as it likes, of which the latest are kept", async () => {
   const open = (id: number) => request(`table=news&offset=-1&where=id%20>%20${id}`, bearer("eve"));
