@@ -100,10 +100,10 @@ export class LiveShape {
 
   /**
    * For a client that has read rows apart from the log, in a snapshot in which the shape's statement returns this text. A commit that follows may
-   * have made them the log's rows again, which is no change of the log.
+   * have made them the log's rows again, which is no change of the log. Rejects when the client has left.
    */
-  async reconcile(text: string): Promise<void> {
-    const version = await this.#subscription?.refresh();
+  async reconcile(text: string, signal: AbortLike): Promise<void> {
+    const version = await orAborted(this.#subscription?.refresh(), signal);
     if (!version) throw unavailable("The shape was closed: connect again.");
     this.#accept(version.text, version.position);
     this.log.reconcile(text);
@@ -184,5 +184,18 @@ export class LiveShape {
 
   #wake(): void {
     for (const resolve of this.#waiting) resolve();
+  }
+}
+
+/** Rejects when the signal is given, which does not end the work. */
+async function orAborted<Result>(work: Promise<Result> | undefined, signal: AbortLike): Promise<Result | undefined> {
+  const { promise, reject } = Promise.withResolvers<never>();
+  const onAbort = () => reject(signal.reason);
+  if (signal.aborted) onAbort();
+  signal.addEventListener("abort", onAbort);
+  try {
+    return await Promise.race([work, promise]);
+  } finally {
+    signal.removeEventListener("abort", onAbort);
   }
 }

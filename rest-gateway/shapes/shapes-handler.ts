@@ -168,7 +168,7 @@ class ShapesHandler {
     const [text, all, snapshot] = await this.#run(this.#contextFor(received, caller, definition), statement);
     // While the rows were read, a request with another token may have taken the shape over.
     if (!shape.isOf(source)) return this.#refetch(call);
-    await shape.reconcile(all!);
+    await shape.reconcile(all!, received.signal);
     const writer = new MessageWriter(definition, parsed.isFullReplica);
     const data = (JSON.parse(text!) as ShapeRow[]).map((row) => writer.row(row));
     const handle =
