@@ -16,6 +16,7 @@ export {
   type Intent,
   type JsonPathStep,
   type JsonValueSpans,
+  MAX_SEARCHED_RELATIONS,
   MEASURE_NAMES,
   type Measure,
   type NestedRows,

@@ -95,6 +95,9 @@ export type RowCondition =
   | { readonly kind: "and" | "or"; readonly negated: boolean; readonly conditions: readonly RowCondition[] };
 
 /** A field of a row, or of all rows of a relation, or of relations of these. */
+/** A search reads all rows that its relations lead to: many relations would multiply them. */
+export const MAX_SEARCHED_RELATIONS = 3;
+
 export type SearchedField = { readonly relations: readonly SearchedRelation[]; readonly field: FieldReference };
 type SearchedRelation = {
   readonly name: string;

@@ -1,6 +1,7 @@
 import { sqlValueWithCodec, TYPES } from "@dataplan/pg";
 import { type SQL, sql } from "@dataplan/pg/pg-sql2";
-import type { SearchedPart, SearchOperator } from "#planner";
+import { HttpError } from "#http";
+import { MAX_SEARCHED_RELATIONS, type SearchedPart, type SearchOperator } from "#planner";
 import { castToComparable } from "./codecs.ts";
 import { equals } from "./operators.ts";
 import {
@@ -36,6 +37,7 @@ export const QUANTIFIERS = {
 } as const;
 
 const MATCHES_ALL = sql`true`;
+const TOO_FAR = `At most ${MAX_SEARCHED_RELATIONS} relations may lead to a searched field.`;
 const MATCHES_NONE = sql`false`;
 /** A comparison with null: neither the condition nor its negation is met. */
 const UNKNOWN = sql`null::pg_catalog.bool`;
@@ -139,16 +141,17 @@ function conditionOfSearch(fields: ConditionFields, search: InputObject, row: SQ
 }
 
 /** A column of the row, or of all rows that a relation leads to. */
-function searchedPart(fields: ConditionFields, item: InputObject, row: SQL): SearchedPart<SQL> {
+function searchedPart(fields: ConditionFields, item: InputObject, row: SQL, relations = 0): SearchedPart<SQL> {
   const [[name, inner] = ["", null]] = Object.entries(item);
   const field = fields.get(name)!;
   if (field.kind === "column") {
     const [value, codec] = castToComparable(sql`${row}.${sql.identifier(field.column)}`, field.codec);
     return { form: searchedFormOf(codec), value };
   }
+  if (relations === MAX_SEARCHED_RELATIONS) throw new HttpError(400, "VALIDATION_ERROR", TOO_FAR);
   const { relation, fields: below } = field as RelatedField;
   const related = sql.identifier(Symbol(relation.remoteResource.name));
-  const { value } = searchedPart(below(), inner as InputObject, related);
+  const { value } = searchedPart(below(), inner as InputObject, related, relations + 1);
   const source = sql` from ${relation.remoteResource.from as SQL} as ${related} where ${joinRelation(relation, row, related)}`;
   return { form: "text", value: SEARCH_SQL.joined(value, source) };
 }

@@ -1,6 +1,13 @@
 import { baseTypeOf } from "#catalog";
 import { ApiError } from "#runtime";
-import type { FieldReference, Measure, RowCondition, SearchedField, SearchOperation } from "../intent.ts";
+import {
+  type FieldReference,
+  MAX_SEARCHED_RELATIONS,
+  type Measure,
+  type RowCondition,
+  type SearchedField,
+  type SearchOperation,
+} from "../intent.ts";
 import { hasName, isPlainText, planField, typeOfField } from "./scope.ts";
 import type { SearchedPart, SearchedWords, ValueExpression, WherePredicate } from "./selection.ts";
 import type { PlanContext, SelectionContext } from "./selection-context.ts";
@@ -42,6 +49,7 @@ function planWords(operation: SearchOperation, { parameterFor }: PlanContext): S
 }
 
 function planPart({ relations, field }: SearchedField, context: SelectionContext): PlannedPart {
+  if (relations.length > MAX_SEARCHED_RELATIONS) throw tooFar(relations, field.name);
   const [relation, ...below] = relations;
   if (relation === undefined) return { form: formOf(field, context), value: planField(field, context.scope) };
   const related = context.findRelation(relation.name, relation.found);
@@ -71,6 +79,14 @@ function notHighlighted(field: string, { at }: Measure): ApiError {
   return new ApiError("invalid", "PGRST183", `'${field}' has no text to highlight (column ${at})`, {
     details: "The type tsvector does not have the original text.",
     hint: "Highlight the column that it is made of.",
+  });
+}
+
+function tooFar(relations: SearchedField["relations"], field: string): ApiError {
+  const path = [...relations.map(({ name }) => name), field].join(".");
+  return new ApiError("invalid", "PGRST183", `'${path}' cannot be searched`, {
+    details: `At most ${MAX_SEARCHED_RELATIONS} relations may lead to a searched field.`,
+    hint: "Search a column of a nearer table, or a view.",
   });
 }
 

@@ -68,6 +68,6 @@ export function makeSearchSql<S>({ sql, join, literal }: SqlWriter<S>) {
     },
     /** The values of several rows as one text; `source` is ` from …`. */
     joined: (value: S, source: S): S =>
-      sql`(select pg_catalog.string_agg(${asText(value)}, ' ' order by ${asText(value)})${source})`,
+      sql`(select pg_catalog.string_agg("_".text, ' ' order by "_".text) from (select ${asText(value)} as text${source}) as "_")`,
   };
 }

@@ -1,6 +1,7 @@
 import { baseTypeOf } from "#catalog";
 import {
   type FieldReference,
+  MAX_SEARCHED_RELATIONS,
   type Measure,
   type RowCondition,
   SEARCH_OPERATORS,
@@ -22,6 +23,8 @@ const SEARCH_TEXT = new RegExp(
   "su",
 );
 const FORM = `It must have the form (field,field).operator.words, with one of the operators ${SEARCH_OPERATORS.join(", ")}.`;
+
+const TOO_FAR = `At most ${MAX_SEARCHED_RELATIONS} relations may lead to a searched field.`;
 
 export type Search = {
   readonly condition: RowCondition;
@@ -46,7 +49,7 @@ export function parseSearch(text: string, collection: Collection, collections: C
   const operation: SearchOperation = {
     kind: "search",
     operator: operator as SearchOperation["operator"],
-    language: language?.trim() ?? null,
+    language: language?.trim() || null,
     value: words!,
   };
   const found = fields.split(",").map((path) => findField(path, collection, collections));
@@ -70,6 +73,7 @@ function findField(path: string, collection: Collection, collections: Collection
     const relation = relatedTo(at, name);
     const target = relation && collections.find(relation.target);
     if (!target) throw unknownField(path, rest, at);
+    if (relations.length === MAX_SEARCHED_RELATIONS) throw invalidSearch(TOO_FAR);
     relations.push({ name, found: relation.relationship });
     at = target;
     rest = rest.slice(dot + 1);

@@ -219,7 +219,7 @@ class OperationWriter {
     if (isListType(type)) return Array.from({ length: this.#below(3) }, () => this.#inputValue(type.ofType, depth));
     if (isEnumType(type)) return this.#oneOf(type.getValues()).name;
     if (!isInputObjectType(type)) return this.#oneOf(this.#pool[type.name]!);
-    if (ORDER.test(type.name)) return this.#orderTerm(type, depth);
+    if (type.isOneOf) return this.#oneFieldOf(type, depth);
     const fields = this.#fieldsOf(type, depth);
     return Object.fromEntries(fields.map((each) => [each.name, this.#valueOf(each, depth + 1)]));
   }
@@ -234,8 +234,8 @@ class OperationWriter {
     return [...new Set(Array.from({ length: count }, () => this.#oneOf(usable)))];
   }
 
-  /** One column, of the row or of one that it refers to. */
-  #orderTerm(type: GraphQLInputObjectType, depth: number): unknown {
+  /** One column, of the row or of one that it is related to. */
+  #oneFieldOf(type: GraphQLInputObjectType, depth: number): unknown {
     const fields = Object.values(type.getFields());
     const columns = fields.filter((each) => isEnumType(getNamedType(each.type)));
     const usable = depth < MAX_INPUT_DEPTH || columns.length === 0 ? fields : columns;

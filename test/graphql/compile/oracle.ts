@@ -86,7 +86,7 @@ export async function schemaFor(service: Service, token: string | null): Promise
   const response = await fetch(`${service.url}/graphql`, {
     method: "POST",
     headers: { "Content-Type": "application/json", ...(token !== null && { Authorization: `Bearer ${token}` }) },
-    body: JSON.stringify({ query: getIntrospectionQuery() }),
+    body: JSON.stringify({ query: getIntrospectionQuery({ oneOf: true }) }),
   });
   const { data } = (await response.json()) as { readonly data: Parameters<typeof buildClientSchema>[0] };
   return buildClientSchema(data);

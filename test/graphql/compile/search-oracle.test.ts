@@ -90,3 +90,21 @@ test("a search without fields finds nothing", async () => {
   for (const service of [services.compiling, services.plain])
     expect((await answerOf(service, operation, null)).data).toBe('{"places":{"totalCount":0}}');
 });
+
+test("at most three relations lead to a searched column", async () => {
+  const nested = (relations: number) =>
+    Array.from({ length: relations }).reduce<string>(
+      (inner, _, place) => `{ ${(relations - place) % 2 === 1 ? "owner" : "places"}: ${inner} }`,
+      relations % 2 === 1 ? "{ name: TEXT }" : "{ title: TEXT }",
+    );
+  for (const service of [services.compiling, services.plain]) {
+    const search = (relations: number) => {
+      const query = `{ places(where: { search: { fields: [${nested(relations)}], wfts: { query: "cats" } } }) { totalCount } }`;
+      return answerOf(service, { query, variables: {} }, null);
+    };
+    expect((await search(3)).errors).toBeUndefined();
+    expect(await search(4)).toMatchObject({
+      errors: [{ message: "At most 3 relations may lead to a searched field." }],
+    });
+  }
+});

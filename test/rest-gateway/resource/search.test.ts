@@ -100,6 +100,11 @@ describe("what is wrong", () => {
     ["search=(titel).wfts.cats", "search", 'Unknown field "titel". Did you mean "title"?'],
     ["search=(owner.nam).wfts.cats", "search", 'Unknown field "owner.nam". Did you mean "name"?'],
     ["search=(secret,title).wfts.boat", "search", 'Unknown field "secret".'],
+    [
+      "search=(owner.places.owner.places.title).wfts.cats",
+      "search",
+      "At most 3 relations may lead to a searched field.",
+    ],
     ["search=(title).wfts.a%00", "search", "It must not contain the character U+0000."],
     ["search=(title).wfts.a&search=(title).wfts.b", "search", "It must be given only once."],
     ["fields=rank", "fields", 'Unknown field "rank".'],
@@ -118,6 +123,11 @@ describe("what is wrong", () => {
       expect({ status, code: body.error.code }).toEqual({ status: 400, code: "VALIDATION_ERROR" });
     },
   );
+});
+
+test("a language of spaces is none", async () => {
+  const { status } = await resources.ask("/api/v1/places?search=(title).wfts(%20%20).cats");
+  expect(status).toBe(200);
 });
 
 test("a column that is called search is filtered as before", async () => {

@@ -294,6 +294,11 @@ describe("what is wrong", () => {
     ],
     ["/owners?search=(places.words).wfts.cats", "PGRST183", "'places.words' cannot be searched"],
     [
+      "/owners?search=(places.owners.places.owners.name).wfts.cats",
+      "PGRST183",
+      "'places.owners.places.owners.name' cannot be searched",
+    ],
+    [
       "/places?order=spot.distance((0,0)",
       "PGRST100",
       '"failed to parse order (spot.distance((0,0))" (line 1, column 20)',
