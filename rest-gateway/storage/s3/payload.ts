@@ -23,6 +23,8 @@ export function openPayload(request: S3Request, maxBytes: number): Payload {
   const onTrailer = (name: string, value: string) => {
     if (!checks.awaited.delete(name)) throw s3Error("MalformedTrailerError");
     expectChecksum(checks.expected, name, value, "trailing header");
+    const { [name]: inHeader = value } = request.headers;
+    if (inHeader !== value) throw s3Error("InvalidRequest", `The header and the trailing header ${name} differ.`);
   };
   const decoded =
     payload.kind === "chunks" ? decodeAwsChunked(body, { signature: payload.signature, onTrailer }) : body;

@@ -127,13 +127,20 @@ const CHUNKS = chunk(FIRST) + chunk(SECOND);
 const LENGTH = { "x-amz-decoded-content-length": String(CONTENT.length) };
 const announce = (name: string) => ({ ...LENGTH, "x-amz-trailer": `x-amz-checksum-${name}` });
 
-const unsigned = (announced: string, end: string, headers = announce(announced)): Upload => ({
+const unsigned = (announced: string, end: string, headers: Upload["headers"] = announce(announced)): Upload => ({
   sha256: UNSIGNED,
   headers,
   body: () => `${CHUNKS}${end}`,
 });
 const withTrailer = (name: string, value: string, announced = name) =>
   unsigned(announced, `0\r\nx-amz-checksum-${name}:${value}\r\n\r\n`);
+
+/** The trailer is right. */
+const withBoth = (inHeader: string) =>
+  unsigned("crc32", `0\r\nx-amz-checksum-crc32:${CRC32}\r\n\r\n`, {
+    ...announce("crc32"),
+    "x-amz-checksum-crc32": inHeader,
+  });
 
 const signed = (body: Upload["body"]): Upload => ({ sha256: SIGNED, headers: LENGTH, body });
 const lastOf = ({ chunk: sign }: Signer) => `0;chunk-signature=${sign(Buffer.alloc(0))}\r\n`;
@@ -157,6 +164,7 @@ const ZEROS = "0".repeat(64);
 const ACCEPTED: readonly (readonly [string, Upload])[] = [
   ["a CRC32 behind unsigned chunks", withTrailer("crc32", CRC32)],
   ["a SHA256 behind unsigned chunks", withTrailer("sha256", SHA256)],
+  ["a CRC32 in the headers and the same in the trailer", withBoth(CRC32)],
   ["signed chunks", signed((signer) => `${signedChunks(signer)}${lastOf(signer)}\r\n`)],
   ["signed chunks and a signed trailer", withSignedTrailer(CRC32, (line) => line)],
   ["a SHA256 in the headers", whole({ "x-amz-checksum-sha256": SHA256 })],
@@ -166,6 +174,7 @@ const REFUSED: readonly (readonly [string, number, string, Upload])[] = [
   ["a wrong CRC32 in the trailer", 400, "BadDigest", withTrailer("crc32", OTHER_CRC32)],
   ["a wrong SHA256 in the trailer", 400, "BadDigest", withTrailer("sha256", OTHER_SHA256)],
   ["a trailer that is no checksum", 400, "InvalidRequest", withTrailer("crc32", "nonsense")],
+  ["another CRC32 in the trailer than in the headers", 400, "InvalidRequest", withBoth(OTHER_CRC32)],
   ["an announced trailer that does not come", 400, "MalformedTrailerError", unsigned("crc32", "0\r\n\r\n")],
   ["another trailer than announced", 400, "MalformedTrailerError", withTrailer("sha256", SHA256, "crc32")],
   [
