@@ -3,7 +3,7 @@ import { callGeneric } from "./catalogue-tools.ts";
 import type { McpSurface, ToolOperation } from "./surface.ts";
 import { ArgumentError } from "./tool-requests.ts";
 
-const MAX_TEXT_LENGTH = 300;
+const MAX_VALUE_LENGTH = 100;
 
 /**
  * What to ask the user before a call, or null. An update or delete whose conditions are not the key of one row may change
@@ -18,9 +18,9 @@ export function confirmationOf(operation: ToolOperation, given: JsonObject, surf
   const { table } = operation.visible;
   const where = Array.isArray(given.where) ? given.where.filter(isJsonObject) : [];
   if (where.length === 0 || namesOneRow(where, table.primaryKey)) return null;
-  const set = operation.verb === "update" ? ` Set ${shorten(JSON.stringify(given.set))}.` : "";
+  const set = operation.verb === "update" ? ` Set ${setText(given.set)}.` : "";
   const verb = operation.verb === "update" ? "Update" : "Delete";
-  return `${verb} all rows of ${table.schema}.${table.name} where ${shorten(where.map(conditionText).join(" and "))}?${set}`;
+  return `${verb} all rows of ${table.schema}.${table.name} where ${where.map(conditionText).join(" and ")}?${set}`;
 }
 
 /** Null if the arguments are wrong, which the call says. */
@@ -40,9 +40,17 @@ function namesOneRow(where: readonly JsonObject[], key: readonly string[]): bool
 }
 
 function conditionText({ column, operator = "eq", value }: JsonObject): string {
-  return `${column} ${operator} ${JSON.stringify(value)}`;
+  return `${column} ${operator} ${valueText(value)}`;
 }
 
-function shorten(text = ""): string {
-  return text.length > MAX_TEXT_LENGTH ? `${text.slice(0, MAX_TEXT_LENGTH)}…` : text;
+function setText(set: unknown): string {
+  const values = isJsonObject(set) ? Object.entries(set) : [];
+  return `{${values.map(([column, value]) => `${JSON.stringify(column)}:${valueText(value)}`).join(",")}}`;
+}
+
+/** Each value is shortened by itself: a long one must not hide those behind it. */
+function valueText(value: unknown): string {
+  const text = JSON.stringify(value) ?? "";
+  if (text.length <= MAX_VALUE_LENGTH) return text;
+  return `${text.slice(0, MAX_VALUE_LENGTH)}… (${text.length} characters)`;
 }

@@ -74,6 +74,20 @@ describe.each(VERSIONS)("with %s", (version) => {
   });
 });
 
+test("the user sees each column of a change, also behind long values", async () => {
+  const { client, questions } = await connectUser("2025-11-25", "decline");
+  const where = [
+    { column: "title", operator: "neq", value: "p".repeat(400) },
+    { column: "team", operator: "gt", value: 0 },
+  ];
+  await client.callTool({ name: "update_notes", arguments: { where, set: { title: "x".repeat(400), public: true } } });
+  const shortened = (letter: string) => `"${letter.repeat(99)}… (402 characters)`;
+  expect(questions).toEqual([
+    `Update all rows of office.notes where title neq ${shortened("p")} and team gt 0? Set {"title":${shortened("x")},"public":true}.`,
+  ]);
+  await client.close();
+});
+
 test("the answer may arrive at another worker", async () => {
   const other = await agents.startWorker({ peers: workers.join() });
   const { client, questions } = await connectUser("2025-11-25", "accept", new URL("/mcp", other.url));
