@@ -16,6 +16,7 @@ import {
   tooManyRequests,
 } from "#http";
 import type { RequestLimit } from "#postgres/rate-limits";
+import type { AbortLike } from "#runtime/concurrency";
 import { isJsonObject, parseJsonExactly } from "#runtime/json";
 import type { CallAudit } from "./call-audit.ts";
 import { callTool, type RunTableRequest, type ToolResult } from "./call-tool.ts";
@@ -87,11 +88,9 @@ export function makeMcpHandler(dependencies: McpDependencies): GatewayHandler {
     }
     const id = isJsonObject(message) && message.method === "tools/call" ? message.id : undefined;
     const inSession = id === undefined || clientSession === null ? null : { clientSession, owner };
-    if (id !== undefined && !inSession) {
-      return running.run(request, id, (signal) => protocol.handle(request, message, session, { signal, inSession }));
-    }
-    const response = await protocol.handle(request, message, session, { signal: request.signal, inSession });
-    return withNewSession(response, message, owner);
+    const handle = (signal: AbortLike) => protocol.handle(request, message, session, { signal, inSession });
+    if (id !== undefined) return running.respond(request, id, handle);
+    return withNewSession(await handle(request.signal), message, owner);
   };
 }
 

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { connectWorkers } from "../../peer-workers.ts";
+import { until } from "../../until.ts";
 import { type AgentService, CALLERS, serveAgents, textOf, tokenOf } from "./agents.ts";
 
 const workers = connectWorkers();
@@ -160,12 +161,56 @@ test("an answer counts only in the session that was asked, and few calls of a ca
   leaves.abort();
 });
 
+test("a call that is answered by a stream ends when its client cancels it, or leaves", async () => {
+  const session = (await startSession({ elicitation: {} }))!;
+  const headersOfAll = { Authorization: `Bearer ${tokenOf(CALLERS.ann)}`, "MCP-Protocol-Version": "2025-11-25" };
+  const inSession = { ...headersOfAll, "Mcp-Session-Id": session };
+  const cancel = (requestId: string, headers: Record<string, string>) =>
+    post({ method: "notifications/cancelled", params: { requestId } }, headers);
+  const running = async () => {
+    const { rows } = await agents.owner.query(
+      "select from pg_stat_activity where datname = current_database() and state = 'active' and query like '%wait%' and pid <> pg_backend_pid()",
+    );
+    return rows.length;
+  };
+  const wait = { name: "call_wait", arguments: { seconds: 600 }, _meta: { progressToken: 1 } };
+  const stop = new AbortController();
+  const start = async (id: string, headers: Record<string, string>) => {
+    const response = await post({ id, method: "tools/call", params: wait }, headers, CALLERS.ann, stop.signal);
+    await until(async () => (await running()) === 1);
+    return response;
+  };
+  for (const headers of [headersOfAll, inSession]) {
+    const response = await start("long", headers);
+    await cancel("other", headers);
+    expect(await running()).toBe(1);
+    await cancel("long", headers);
+    await until(async () => (await running()) === 0);
+    expect(await response.text()).not.toContain("result");
+  }
+
+  const asking = await post({ id: "asks", method: "tools/call", params: deleteTeam(1) }, inSession);
+  const asked = await readMessage(asking);
+  await cancel("asks", inSession);
+  expect((await readerOf(asking).next()).done).toBe(true);
+  await post({ id: asked.id, result: { action: "accept", content: {} } }, inSession);
+  expect(await titles()).toEqual(["a", "b", "c"]);
+
+  await start("left", headersOfAll);
+  stop.abort();
+  await until(async () => (await running()) === 0);
+});
+
 const readers = new WeakMap<Response, AsyncIterator<string>>();
+
+function readerOf(response: Response) {
+  const chunks = readers.get(response) ?? response.body!.pipeThrough(new TextDecoderStream())[Symbol.asyncIterator]();
+  readers.set(response, chunks);
+  return chunks;
+}
 
 /** The next message of the stream. */
 async function readMessage(response: Response) {
-  const chunks = readers.get(response) ?? response.body!.pipeThrough(new TextDecoderStream())[Symbol.asyncIterator]();
-  readers.set(response, chunks);
-  const { value } = await chunks.next();
+  const { value } = await readerOf(response).next();
   return JSON.parse(/^data: (.*)$/m.exec(value as string)![1]!) as { id: unknown; method?: string; result?: object };
 }
