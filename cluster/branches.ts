@@ -3,17 +3,13 @@ import { branchDatabase, withDatabase } from "#config";
 import { recreateDatabase } from "#migrate";
 import { withClient } from "#postgres/client";
 import { copyDatabaseAttributes, copySchema } from "./archive/copy-schema.ts";
+import { branchMarkOf } from "./branch-mark.ts";
 import type { PostgresUrls } from "./served-postgres.ts";
 
 type Branch = { readonly name: string; readonly bytes: number; readonly sessions: number };
 
 /** How the rows were copied: by the file system, by Postgres, by one session that reads them, or not. */
 type BranchCopy = "copied by the file system" | "copied" | "read" | "without rows";
-
-/** The comment of the database of a branch; others are never dropped. */
-function markOf(database: string): string {
-  return `A branch of the database ${database}.`;
-}
 
 /** Postgres cuts longer names. */
 const MAX_NAME_BYTES = 63;
@@ -26,7 +22,7 @@ export function listBranches({ migrate }: PostgresUrls, database: string): Promi
       `select datname as database, pg_catalog.pg_database_size(oid)::pg_catalog.float8 as bytes, (
          select pg_catalog.count(*)::pg_catalog.int4 from pg_catalog.pg_stat_activity where datid = d.oid) as sessions
        from pg_catalog.pg_database d where pg_catalog.shobj_description(oid, 'pg_database') = $1 order by 1`,
-      [markOf(database)],
+      [branchMarkOf(database)],
     );
     const prefix = branchDatabase(database, "").length;
     return rows.map(({ database: name, bytes, sessions }) => ({ name: name.slice(prefix), bytes, sessions }));
@@ -59,7 +55,9 @@ export async function createBranch(
     try {
       if (copy === null) await recreateDatabase(targetUrl, rootUrl);
       // At once, so that what an interrupted command leaves can be listed and dropped.
-      await root.query(`comment on database ${pg.escapeIdentifier(target)} is ${pg.escapeLiteral(markOf(database))}`);
+      await root.query(
+        `comment on database ${pg.escapeIdentifier(target)} is ${pg.escapeLiteral(branchMarkOf(database))}`,
+      );
       if (copy !== null) await copyDatabaseAttributes(directUrl, targetUrl);
       const warnings = copy === null ? await copySchema(directUrl, targetUrl, { withRows: !schemaOnly }) : [];
       await withClient(targetUrl, silence);

@@ -26,7 +26,7 @@ export {
 export { appliedMigrations, explainDivergence, readMigrationState } from "./migration-state.ts";
 export { type RehearsedStatement, rehearseMigrations } from "./rehearse.ts";
 export { makeSchemaChanges, SchemaChangeError, type SchemaChanges } from "./schema-changes.ts";
-export { recreateDatabase, withScratchDatabase } from "./scratch-database.ts";
+export { recreateDatabase, SCRATCH_MARK, withScratchDatabase } from "./scratch-database.ts";
 export { explainSingleHistory, requireUpgradableProject } from "./single-history.ts";
 export { type SqlStatement, splitStatements, toUtf16Offset } from "./split-statements.ts";
 export { holdsOthers, MANY_ROWS } from "./statement-verdict.ts";

@@ -14,7 +14,7 @@ export async function recreateDatabase(url: string, rootUrl: string): Promise<vo
 }
 
 /** The comment by which the next command knows the database of one that was killed. */
-const MARK = "A scratch database. The next command that needs one drops it.";
+export const SCRATCH_MARK = "A scratch database. The next command that needs one drops it.";
 
 /** Creates an empty database for the work, and drops it afterwards, also when a signal ends the process. */
 export async function withScratchDatabase<T>(url: string, rootUrl: string, work: () => Promise<T>): Promise<T> {
@@ -27,7 +27,9 @@ export async function withScratchDatabase<T>(url: string, rootUrl: string, work:
     return withInterruption(async (untilInterrupted) => {
       await recreateDatabase(url, rootUrl);
       try {
-        await client.query(`comment on database ${client.escapeIdentifier(name)} is ${client.escapeLiteral(MARK)}`);
+        await client.query(
+          `comment on database ${client.escapeIdentifier(name)} is ${client.escapeLiteral(SCRATCH_MARK)}`,
+        );
         return await untilInterrupted(() => Promise.race([claim.lost, work()]));
       } finally {
         if (claim.isHeld()) await dropWithSessions(rootUrl, name);
@@ -79,7 +81,7 @@ async function dropUnlessClaimed(rootUrl: string, name: string): Promise<void> {
 async function isMarked(client: pg.ClientBase, name: string): Promise<boolean> {
   const { rowCount } = await client.query(
     "select from pg_catalog.pg_database where datname = $1 and pg_catalog.shobj_description(oid, 'pg_database') = $2",
-    [name, MARK],
+    [name, SCRATCH_MARK],
   );
   return rowCount === 1;
 }

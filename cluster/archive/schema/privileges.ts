@@ -1,3 +1,5 @@
+import { SCRATCH_MARK } from "#migrate";
+import { BRANCH_MARK } from "../../branch-mark.ts";
 import { IS_PERMANENT, isOwn, objectName, roleName } from "./fragments.ts";
 
 /** A statement about the database, whose name is another where it is restored. */
@@ -198,12 +200,13 @@ const databaseSettings = `
   from pg_db_role_setting, unnest(setconfig) as setting
   where setdatabase = (select oid from pg_database where datname = current_database())`;
 
+/** By the service's own comments a database is known as a branch or a scratch database, which its copy is not. */
 const databaseComment = `
   select 'comment of the database' as object, ${databaseStatement("'comment on database '", "' is ' || quote_literal(description)")} as statement
   from (
     select shobj_description(oid, 'pg_database') as description from pg_database where datname = current_database()
   ) as described
-  where description is not null`;
+  where description <> '${SCRATCH_MARK}' and not starts_with(description, '${BRANCH_MARK}')`;
 
 /** Run in this order after the statements about relations, of which event triggers are last. */
 export const ownerStatements = [ownerOfPublic, ownersWhere((catalog) => catalog !== "pg_event_trigger")];

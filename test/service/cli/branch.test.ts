@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { archiveLines } from "../../../cluster/archive/write-archive.ts";
 import { withClient } from "../../../postgres/client/with-client.ts";
 import { cloneDatabase, type TestDatabase, urlOf } from "../../database.ts";
 import { serve } from "../../serve.ts";
@@ -77,6 +78,17 @@ test("is read by a session while others use the database", async () => {
     expect((await branch("create", "busy")).stdout).toContain("(read)");
   });
   expect(await rows(`${database.name}_branch_busy`, "select * from public.notes")).toEqual([{ id: 1, text: "first" }]);
+});
+
+test("is no branch any more where a backup of it is restored", async () => {
+  const objects: string[] = [];
+  await withClient(urlOf("postgres", `${database.name}_branch_empty`), async (client) => {
+    for await (const line of archiveLines(client, { onlyRowsOf: () => false })) {
+      if (typeof line === "object" && "statement" in line) objects.push(line.object);
+    }
+  });
+  expect(objects).toContain("settings of the database");
+  expect(objects).not.toContain("comment of the database");
 });
 
 test("is listed and dropped, and no other database is", async () => {
