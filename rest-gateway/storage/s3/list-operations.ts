@@ -1,24 +1,8 @@
-import { findBuckets } from "../bucket-routes.ts";
 import { LIST_NAMES, type ListedEntry } from "../list-routes.ts";
 import type { ObjectRow } from "../object-rows.ts";
 import { s3Error } from "./s3-error.ts";
 import { bucketOf, countOf, type S3Handler, type S3Request } from "./s3-request.ts";
 import { xmlResponse } from "./write-xml.ts";
-
-export const listBuckets: S3Handler = async ({ rows, query }) => {
-  const most = countOf(query, "max-buckets", 10_000, 10_000);
-  const prefix = query.get("prefix") ?? "";
-  const skipped = countOf(query, "continuation-token", 0, 1_000_000);
-  const found = await findBuckets(rows, { count: most + 1, skipped });
-  const shown = found.slice(0, most).filter(({ id }) => id.startsWith(prefix));
-  return xmlResponse("ListAllMyBucketsResult", {
-    Owner: { ID: "content-service", DisplayName: "content-service" },
-    Buckets: {
-      Bucket: shown.map(({ id, created_at }) => ({ Name: id, CreationDate: new Date(created_at).toISOString() })),
-    },
-    ContinuationToken: found.length > most ? String(skipped + most) : undefined,
-  });
-};
 
 export const listObjectsV2: S3Handler = async (request) => {
   const { query } = request;

@@ -20,7 +20,7 @@ type Operation = {
   readonly handle: S3Handler;
 };
 
-const LIST_BUCKETS: Operation = { method: "GET", name: "bucket.list", handle: lists.listBuckets };
+const LIST_BUCKETS: Operation = { method: "GET", name: "bucket.list", handle: buckets.listBuckets };
 
 /** The first that matches. */
 const OF_BUCKET: readonly Operation[] = [
