@@ -6,9 +6,11 @@ import { type Config, isEmbedded } from "#config";
 import {
   explainDivergence,
   explainSingleHistory,
+  holdsOthers,
   type MigrationHistory,
   type RehearsedStatement,
   readMigrationState,
+  rehearseMigrations,
   requireUpgradable,
   requireUpgradableProject,
   runMigrations,
@@ -18,7 +20,7 @@ import { withClient } from "#postgres/client";
 import { commandLine } from "#runtime";
 import { findAction, runCommand, UsageError } from "./command.ts";
 import { DIFF_OPTIONS, type DiffOptions, EXIT_CHANGED, parseDiffOptions } from "./diff-options.ts";
-import { printWarnings } from "./print-rehearsal.ts";
+import { printRehearsal, printWarnings } from "./print-rehearsal.ts";
 import { EXIT_HOLDS, parseRehearseOptions, REHEARSE_OPTIONS, type RehearseOptions } from "./rehearse-options.ts";
 
 /** The package contains built files, and migrations that the next release replaces. */
@@ -82,9 +84,13 @@ const ACTIONS: Readonly<Record<string, MigrateAction>> = {
     const { diffInterfaces } = await import("./migrate-diff.ts");
     process.exitCode = await diffInterfaces(postgres, config, diff);
   },
-  async rehearse(postgres, { rehearsal }) {
-    const { rehearse } = await import("./migrate-rehearse.ts");
-    process.exitCode = await rehearse(postgres, rehearsal);
+  async rehearse(postgres, { rehearsal: { schemaOnly, format } }) {
+    const { withSchemaCopy } = await import("./schema-copy.ts");
+    const statements = await withSchemaCopy(postgres, { withRows: !schemaOnly }, (settings) =>
+      rehearseMigrations(settings, postgres.directUrl),
+    );
+    console.log(printRehearsal(statements, format));
+    if (statements.some(holdsOthers)) process.exitCode = EXIT_HOLDS;
   },
 };
 

@@ -1,8 +1,15 @@
 import { holdsOthers, lockModeName, MANY_ROWS, type RehearsedStatement } from "#migrate";
+import type { RehearseOptions } from "./rehearse-options.ts";
 
 const formatCount = (rows: number) => Math.round(rows).toLocaleString("en");
 
-export function printText(statement: RehearsedStatement): string {
+export function printRehearsal(statements: readonly RehearsedStatement[], format: RehearseOptions["format"]): string {
+  if (format === "json") return JSON.stringify(statements, null, 2);
+  if (statements.length === 0) return "No migrations are pending.";
+  return statements.map(format === "markdown" ? printMarkdown : printText).join("\n\n");
+}
+
+function printText(statement: RehearsedStatement): string {
   return [
     printHeading(statement),
     ...describeMeasures(statement).map((measure) => `  ${measure}`),
@@ -10,7 +17,7 @@ export function printText(statement: RehearsedStatement): string {
   ].join("\n");
 }
 
-export function printMarkdown(statement: RehearsedStatement): string {
+function printMarkdown(statement: RehearsedStatement): string {
   const { verdict, file, line, safeForm, sql } = statement;
   return [
     `### ${verdict}: \`${file}:${line}\``,
