@@ -80,9 +80,10 @@ export function makeMcpHandler(dependencies: McpDependencies): GatewayHandler {
     const canAsk = call !== null && (canAskUser(call.capabilities) || asksUser(clientSession));
     if (call && tool && !(canAsk && confirmationOf(tool.operation, call.given, surface))) {
       const startedAt = performance.now();
-      const result = await running.run(request, call.id, (signal) =>
-        callTool(tool.operation, call.given, { ...session, signal }),
-      );
+      // Without a session, a client cancels by closing the request.
+      const result = call.isStateless
+        ? await callTool(tool.operation, call.given, session)
+        : await running.run(request, call.id, (signal) => callTool(tool.operation, call.given, { ...session, signal }));
       session.recordCall(call.name, result, startedAt);
       return toJson(shortResponse(call, result, SERVER_INFO_TEXT));
     }
@@ -175,6 +176,12 @@ type OriginDependencies = {
   readonly csrf: Pick<CsrfProtection, "isAllowedOrigin">;
 };
 
+function refuseName(): never {
+  throw new HttpError(403, "PERMISSION_DENIED", "This service is not known by the name in the header Host.", {
+    hint: "Set PUBLIC_URL to the address that clients use.",
+  });
+}
+
 /**
  * A page of another site that has let its name point to this machine (DNS rebinding) sends its own name as `Host`. A
  * service that only this machine can reach, or that knows its public address, accepts no other names.
@@ -182,13 +189,16 @@ type OriginDependencies = {
 function makeOriginCheck({ config: { host, publicUrl }, csrf }: OriginDependencies) {
   const publicName = publicUrl === null ? null : new URL(publicUrl).hostname;
   const knowsNames = publicName !== null || isLoopbackHost(host);
-  const isKnownName = (name: string) => name === publicName || isLoopbackHost(name);
+  const isKnownHost = (host: string) => {
+    const name = URL.parse(`http://${host}`)?.hostname ?? "";
+    return name === publicName || isLoopbackHost(name);
+  };
+  let lastKnown: string | null = null;
   return ({ headers }: Pick<GatewayRequest, "headers">): void => {
-    const name = URL.parse(`http://${headers.host ?? ""}`)?.hostname ?? "";
-    if (knowsNames && !isKnownName(name)) {
-      throw new HttpError(403, "PERMISSION_DENIED", "This service is not known by the name in the header Host.", {
-        hint: "Set PUBLIC_URL to the address that clients use.",
-      });
+    const { host: asked = "" } = headers;
+    if (knowsNames && asked !== lastKnown) {
+      if (isKnownHost(asked)) lastKnown = asked;
+      else refuseName();
     }
     if (headers.origin === undefined || csrf.isAllowedOrigin(headers)) return;
     throw new HttpError(403, "PERMISSION_DENIED", "Pages of this origin may not use /mcp.", {
