@@ -15,6 +15,7 @@ import { dumpSchema } from "./dump-schema.ts";
 import { type ReportLine, withKeptRows } from "./kept-rows.ts";
 import { type RehearsedStatement, rehearseCurrent } from "./rehearse.ts";
 import { withScratchDatabase } from "./scratch-database.ts";
+import { splitStatements } from "./split-statements.ts";
 
 type WrittenMigration = Pick<CommittedMigration, "file" | "hash">;
 
@@ -106,7 +107,12 @@ function bodyOf(files: readonly CurrentFile[]): string {
   if (!first!.transaction)
     return `${NO_TRANSACTION}\n${splitMark(first!)}${first!.sql.slice(NO_TRANSACTION.length).trim()}`;
   if (files.length === 1) return first!.sql;
-  return files.map((file) => `${splitMark(file)}${file.sql}\n`).join("\n");
+  return files.map((file) => `${splitMark(file)}${file.sql}${endsInStatement(file.sql) ? "\n;" : ""}\n`).join("\n");
+}
+
+/** Whether what follows would belong to the last statement, which has no semicolon. */
+function endsInStatement(sql: string): boolean {
+  return splitStatements(`${sql}\nselect`).length === splitStatements(sql).length;
 }
 
 /** graphile-migrate's marker for the start of a file of `current/`. */

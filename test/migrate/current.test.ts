@@ -59,6 +59,18 @@ describe("the files of current/", () => {
     expect(await own.rows("select * from public.notes")).toEqual([]);
   });
 
+  test("are committed as one migration in which each keeps its last statement to itself", async () => {
+    await using own = await ownHistories(["platform"]);
+    await own.write("project", "0010-notes.sql", "create table public.notes (id int primary key) -- without an end");
+    await own.write("project", "0020-owner.sql", "create table public.tags (id int); -- with an end");
+    await own.write("project", "0030-seed.sql", "insert into public.notes values (1)\n");
+    await runMigrations(commit, own.settings);
+    expect(await own.rows("select id, pg_catalog.to_regclass('public.tags')::text as tags from public.notes")).toEqual([
+      { id: 1, tags: "tags" },
+    ]);
+    expect(await own.committed("project")).toEqual(["000001-add-notes.sql"]);
+  });
+
   test("keep the rows of tables that come back with the same columns, if they say so", async () => {
     await using own = await ownHistories(["platform"]);
     const migration = (more: string) => `--! keep-rows
