@@ -1,6 +1,7 @@
 import type {} from "graphile-build-pg";
 import { functionsAtRoot, functionsOfType } from "./FunctionPrecedencePlugin.ts";
 import { type FieldSource, functionArgumentsOf, toPagePart, withSource } from "./field-sources.ts";
+import type { OrderValueReader } from "./OrderByPlugin.ts";
 import { requestedOrder } from "./PaginationPlugin.ts";
 import { type FieldScope, isTable, keyOf, type PgRelation, type PgTable, type SchemaResource } from "./table.ts";
 import { conditionFieldsOf } from "./WherePlugin.ts";
@@ -126,7 +127,7 @@ function sourceOfResource(build: GraphileBuild.Build, scope: FieldScope): FieldS
 function rowsOf(build: GraphileBuild.Build, table: PgTable) {
   return {
     table,
-    orderOf: (orderBy: unknown) => requestedOrder(table, build, orderBy),
+    orderOf: (orderBy: unknown, reader: OrderValueReader) => requestedOrder(table, build, orderBy, reader),
     conditionFields: () => conditionFieldsOf(table, build),
     maxPageSize: build.options.maxPageSize!,
   };

@@ -1,12 +1,24 @@
 import { isEnumCodec } from "@dataplan/pg";
+import type { SQL } from "@dataplan/pg/pg-sql2";
+import type { GraphQLInputFieldConfig } from "grafast/graphql";
 import type {} from "graphile-build-pg";
 import { memoizePerObject } from "#runtime";
 import { baseCodecOf } from "./codecs.ts";
 import { assignUniqueNames, freeTypeName } from "./name-claims.ts";
 import { columnsShownAsRelations } from "./relation-names.ts";
-import { isTable, type PgRelation, type PgTable } from "./table.ts";
+import { type InputObject, SEARCH_RESULT_CODECS, searchResultOf } from "./row-conditions.ts";
+import type { BindValue } from "./row-operators.ts";
+import { type Codec, isTable, type PgRelation, type PgTable } from "./table.ts";
 import { mayFollowRelation, mayUse, withVisibility } from "./VisibilityPlugin.ts";
-import { collectionTableOf, ROW_ARGUMENT, relationsOf, visibleColumnsOf } from "./WherePlugin.ts";
+import {
+  collectionTableOf,
+  conditionFieldsOf,
+  isSearchedTable,
+  ROW_ARGUMENT,
+  relationsOf,
+  searchTypeOf,
+  visibleColumnsOf,
+} from "./WherePlugin.ts";
 
 declare global {
   namespace GraphileConfig {
@@ -21,16 +33,21 @@ declare global {
   }
 }
 
-/** A column by which rows are ordered: their own, or one of the row that the relations lead to. */
-export type RowOrderTerm = {
-  readonly relations?: readonly PgRelation[];
-  readonly attribute: string;
+type OrderDirection = {
   readonly direction: "ASC" | "DESC";
   /** As Postgres has it unless given: the last ascending, the first descending. */
   readonly nulls?: "FIRST" | "LAST";
 };
 
-type OrderDirection = Pick<RowOrderTerm, "direction" | "nulls">;
+/** A value that is computed of a row, and may be null. */
+type ComputedOrderValue = { readonly valueFor: (row: SQL) => SQL; readonly codec: Codec; readonly notNull?: never };
+
+/** What rows are ordered by: a column or a computed value, their own or of the row that the relations lead to. */
+export type RowOrderTerm = OrderDirection & {
+  readonly relations?: readonly PgRelation[];
+  /** The name of a column, or a computed value. */
+  readonly by: string | ComputedOrderValue;
+};
 
 const SORT_DIRECTIONS: Readonly<Record<string, OrderDirection & { readonly description: string }>> = {
   ASC: { direction: "ASC", description: "Ascending, nulls last." },
@@ -87,6 +104,7 @@ export const OrderByPlugin: GraphileConfig.Plugin = {
 };
 
 const orderTypeNamesOf = memoizePerObject((_build: GraphileBuild.Build) => new Map<PgTable | null, string>());
+const rankTypeNamesOf = memoizePerObject((_build: GraphileBuild.Build) => new Map<PgTable, string>());
 
 /** Null if no column has an order. */
 export function orderTypeOf(build: GraphileBuild.Build, table: PgTable) {
@@ -102,7 +120,7 @@ function registerOrderType(build: GraphileBuild.Build, table: PgTable): void {
     name,
     { isRowOrder: true },
     () => ({
-      description: `One column by which ${inflection._allRows(table)} are ordered.`,
+      description: `One column, or the rank of a search, by which ${inflection._allRows(table)} are ordered.`,
       isOneOf: true,
       fields: () =>
         Object.fromEntries(
@@ -111,19 +129,52 @@ function registerOrderType(build: GraphileBuild.Build, table: PgTable): void {
     }),
     "OrderByPlugin",
   );
+  registerRankType(build, table);
+}
+
+function registerRankType(build: GraphileBuild.Build, table: PgTable): void {
+  const { inflection } = build;
+  if (!isSearchedTable(table, build)) return;
+  const name = freeTypeName(build, inflection.inputType(`${inflection.tableType(table.codec)}SearchRankOrder`));
+  rankTypeNamesOf(build).set(table, name);
+  const { GraphQLNonNull } = build.graphql;
+  build.registerInputObjectType(
+    name,
+    { isRowOrder: true },
+    () => ({
+      description: "An order by how well a search matches.",
+      fields: () => ({
+        search: { type: new GraphQLNonNull(searchTypeOf(build, table)!), description: "It has exactly one operator." },
+        direction: { type: new GraphQLNonNull(directionTypeOf(build)), defaultValue: "DESC" },
+      }),
+    }),
+    "OrderByPlugin",
+  );
+}
+
+function directionTypeOf(build: GraphileBuild.Build) {
+  return build.getInputTypeByName(orderTypeNamesOf(build).get(null)!);
 }
 
 type OrderField =
   | { readonly kind: "column"; readonly column: string }
-  | { readonly kind: "related row"; readonly relation: PgRelation };
+  | { readonly kind: "related row"; readonly relation: PgRelation }
+  | { readonly kind: "search rank" };
 
-function orderField(build: GraphileBuild.Build, table: PgTable, field: OrderField) {
-  if (field.kind === "column") {
-    const type = build.getInputTypeByName(orderTypeNamesOf(build).get(null)!);
-    return withVisibility({ type }, mayUse("select", table, [field.column]));
+function orderField(build: GraphileBuild.Build, table: PgTable, field: OrderField): GraphQLInputFieldConfig {
+  switch (field.kind) {
+    case "column":
+      return withVisibility({ type: directionTypeOf(build) }, mayUse("select", table, [field.column]));
+    case "related row": {
+      const type = orderTypeOf(build, field.relation.remoteResource as PgTable)!;
+      return withVisibility({ type }, mayFollowRelation(build, field.relation));
+    }
+    case "search rank":
+      return withVisibility(
+        { type: build.getInputTypeByName(rankTypeNamesOf(build).get(table)!) },
+        mayUse("select", table),
+      );
   }
-  const type = orderTypeOf(build, field.relation.remoteResource as PgTable)!;
-  return withVisibility({ type }, mayFollowRelation(build, field.relation));
 }
 
 /** The names are those of the `where` input. */
@@ -141,7 +192,13 @@ const orderFieldsOf = memoizePerObject(
         ({ relation, isMany }) => !isMany && sortableColumnsOf(relation.remoteResource as PgTable, build).length > 0,
       )
       .map(({ name, relation }): [string, OrderField] => [name, { kind: "related row", relation }]);
-    const named = [...columns.filter((column) => !isHidden(column)), ...relations, ...columns.filter(isHidden)];
+    const rank: [string, OrderField] = ["searchRank", { kind: "search rank" }];
+    const named = [
+      ...columns.filter((column) => !isHidden(column)),
+      ...relations,
+      ...columns.filter(isHidden),
+      ...(rankTypeNamesOf(build).has(table) ? [rank] : []),
+    ];
     assignUniqueNames(
       named.map((entry) => ({
         preferred: entry[0],
@@ -165,26 +222,44 @@ export const sortableColumnsOf = memoizePerObject((table: PgTable, build: Graphi
   });
 });
 
-type OrderValue = { readonly [field: string]: string | OrderValue };
+/** How the values within an `orderBy` are read. */
+export type OrderValueReader = {
+  readonly bind: BindValue;
+  /** A value that becomes part of the statement's text. */
+  readonly constantOf: (value: unknown) => unknown;
+};
 
 /** The terms of an `orderBy` value. */
-export function orderTermsOf(build: GraphileBuild.Build, table: PgTable, orderBy: unknown): RowOrderTerm[] {
-  return ((orderBy ?? []) as readonly OrderValue[]).flatMap((value) => termOf(build, table, value, []) ?? []);
-}
-
-function termOf(
+export function orderTermsOf(
   build: GraphileBuild.Build,
   table: PgTable,
-  value: OrderValue,
-  relations: readonly PgRelation[],
-): RowOrderTerm | null {
-  const [[name, inner] = ["", ""]] = Object.entries(value);
-  const field = orderFieldsOf(table, build).get(name);
-  if (!field) return null;
-  if (field.kind === "related row") {
-    const { relation } = field;
-    return termOf(build, relation.remoteResource as PgTable, inner as OrderValue, [...relations, relation]);
-  }
-  const { direction, nulls } = SORT_DIRECTIONS[inner as string]!;
-  return { relations, attribute: field.column, direction, ...(nulls && { nulls }) };
+  orderBy: unknown,
+  reader: OrderValueReader,
+): RowOrderTerm[] {
+  const termOf = (of: PgTable, value: InputObject, relations: readonly PgRelation[]): RowOrderTerm[] => {
+    const [[name, inner] = ["", null]] = Object.entries(value);
+    const field = orderFieldsOf(of, build).get(name);
+    switch (field?.kind) {
+      case "related row": {
+        const { relation } = field;
+        return termOf(relation.remoteResource as PgTable, inner as InputObject, [...relations, relation]);
+      }
+      case "column":
+        return [{ relations, by: field.column, ...directionOf(inner, reader) }];
+      case "search rank": {
+        const { search, direction } = inner as { readonly search: InputObject; readonly direction: unknown };
+        const valueFor = (row: SQL) => searchResultOf("rank", conditionFieldsOf(of, build), search, row, reader.bind);
+        const by = { valueFor, codec: SEARCH_RESULT_CODECS.rank };
+        return [{ relations, by, ...directionOf(direction, reader) }];
+      }
+      default:
+        return [];
+    }
+  };
+  return ((orderBy ?? []) as readonly InputObject[]).flatMap((value) => termOf(table, value, []));
+}
+
+function directionOf(value: unknown, { constantOf }: OrderValueReader): OrderDirection {
+  const { direction, nulls } = SORT_DIRECTIONS[constantOf(value) as string]!;
+  return { direction, ...(nulls && { nulls }) };
 }

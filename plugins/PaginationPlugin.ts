@@ -15,8 +15,8 @@ import {
 import { HttpError } from "#http";
 import { memoizePerObject } from "#runtime";
 import { castToComparable, TIME_CODECS } from "./codecs.ts";
-import { orderTermsOf, type RowOrderTerm } from "./OrderByPlugin.ts";
-import { joinRelation } from "./row-conditions.ts";
+import { type OrderValueReader, orderTermsOf, type RowOrderTerm } from "./OrderByPlugin.ts";
+import { bindWithCodec, joinRelation } from "./row-conditions.ts";
 import { type Codec, isTable, keyOf, type PgRelation, type PgTable, sqlNameOf } from "./table.ts";
 import { hasRowArgument } from "./WherePlugin.ts";
 
@@ -203,21 +203,25 @@ const rowOrderOf = memoizePerObject((table: PgTable, { behavior }: GraphileBuild
   const tieBreakers = key ?? Object.keys(table.codec.attributes).filter(isSortable);
   const direction = tagged.at(-1)?.direction ?? "ASC";
   const tieBreakerTerms = tieBreakers
-    .filter((column) => !tagged.some(({ attribute }) => attribute === column))
-    .map((attribute): RowOrderTerm => ({ attribute, direction }));
+    .filter((column) => !tagged.some(({ by }) => by === column))
+    .map((by): RowOrderTerm => ({ by, direction }));
   return { terms: [...tagged, ...tieBreakerTerms], isTotal: key !== null };
 });
 
 /** The order that a client requests, then the key; or else the order of the table. */
-export function requestedOrder(table: PgTable, build: GraphileBuild.Build, orderBy: unknown): RowOrder {
+export function requestedOrder(
+  table: PgTable,
+  build: GraphileBuild.Build,
+  orderBy: unknown,
+  reader: OrderValueReader,
+): RowOrder {
   const order = rowOrderOf(table, build);
-  const requested = orderTermsOf(build, table, orderBy);
+  const requested = orderTermsOf(build, table, orderBy, reader);
   const last = requested.at(-1);
   if (!last) return order;
   const key = keyOf(table);
-  const tieBreakers = key ? key.map((attribute) => ({ attribute, direction: last.direction })) : order.terms;
-  const isRequested = ({ attribute }: RowOrderTerm) =>
-    requested.some((term) => term.attribute === attribute && !term.relations?.length);
+  const tieBreakers = key ? key.map((by) => ({ by, direction: last.direction })) : order.terms;
+  const isRequested = ({ by }: RowOrderTerm) => requested.some((term) => term.by === by && !term.relations?.length);
   return { ...order, terms: [...requested, ...tieBreakers.filter((term) => !isRequested(term))] };
 }
 
@@ -234,10 +238,11 @@ export type OrderSql = {
  * columns, and an index serves only orders over columns that are not null.
  */
 export function orderExpressionsOf(row: SQL, { codec }: PgTable, { terms, isTotal }: RowOrder): OrderSql[] {
-  return terms.flatMap(({ relations = [], attribute, direction, nulls }): OrderSql[] => {
+  return terms.flatMap(({ relations = [], by, direction, nulls }): OrderSql[] => {
     const orderedCodec = relations.at(-1)?.remoteResource.codec ?? codec;
-    const { codec: columnCodec, notNull } = orderedCodec.attributes[attribute]!;
-    const column = columnOfRelated(row, relations, attribute);
+    const { codec: columnCodec, notNull = false } = typeof by === "string" ? orderedCodec.attributes[by]! : by;
+    const valueFor = typeof by === "string" ? (of: SQL) => sql`${of}.${sql.identifier(by)}` : by.valueFor;
+    const column = valueOfRelated(row, relations, valueFor);
     const mayBeNull = !notNull || relations.length > 0;
     const isNullable = mayBeNull && (!columnCodec.notNull || relations.length > 0);
     const [fragment, comparedCodec] = toCursorComparison(column, columnCodec, isNullable);
@@ -253,11 +258,16 @@ export function orderExpressionsOf(row: SQL, { codec }: PgTable, { terms, isTota
 }
 
 /** Null if there is no related row, or if the caller may not see it. */
-function columnOfRelated(row: SQL, [relation, ...further]: readonly PgRelation[], attribute: string, depth = 0): SQL {
-  if (!relation) return sql`${row}.${sql.identifier(attribute)}`;
+function valueOfRelated(
+  row: SQL,
+  [relation, ...further]: readonly PgRelation[],
+  valueFor: (row: SQL) => SQL,
+  depth = 0,
+): SQL {
+  if (!relation) return valueFor(row);
   const { remoteResource } = relation;
   const related = relatedAliasOf(relation, depth);
-  const column = columnOfRelated(related, further, attribute, depth + 1);
+  const column = valueOfRelated(related, further, valueFor, depth + 1);
   return sql`(select ${column} from ${remoteResource.from as SQL} as ${related} where ${joinRelation(relation, row, related)})`;
 }
 
@@ -284,8 +294,9 @@ type SetOrder = ($rows: SelectedRows, args: FieldArgs, info: FieldInfo) => void;
 /** An order that the document does not contain is known when the statement is built. */
 function makeSetOrder(table: PgTable, build: GraphileBuild.Build): SetOrder {
   const order = rowOrderOf(table, build);
+  const reader: OrderValueReader = { bind: bindWithCodec, constantOf: (value) => value };
   const orderBy = (value: unknown) => (builder: PgSelectQueryBuilder) =>
-    applyOrder(builder, table, requestedOrder(table, build, value));
+    applyOrder(builder, table, requestedOrder(table, build, value, reader));
   return ($rows, args, info) => {
     const $orderBy: Step | null = hasRowArgument(info.field, "orderBy") ? args.getRaw("orderBy") : null;
     if ($orderBy === null || ($orderBy instanceof ConstantStep && $orderBy.data == null)) {
@@ -312,7 +323,7 @@ function parseOrderTag(table: PgTable): RowOrderTerm[] {
     const { column = "", direction = "asc" } = ORDER_TERM.exec(text)?.groups ?? {};
     if (!table.codec.attributes[column])
       throw new Error(`"@order ${order}" of ${sqlNameOf(table)}: there is no column "${column}"`);
-    return { attribute: column, direction: direction.toLowerCase() === "desc" ? "DESC" : "ASC" };
+    return { by: column, direction: direction.toLowerCase() === "desc" ? "DESC" : "ASC" };
   });
 }
 

@@ -190,6 +190,11 @@ function registerWhereTypes(build: GraphileBuild.Build, table: PgTable): void {
   }));
 }
 
+/** The type of a search of the table's rows. Null if none of its columns can be searched. */
+export function searchTypeOf(build: GraphileBuild.Build, table: PgTable): GraphQLInputType | null {
+  return isSearchedTable(table, build) ? inputNamed(build, searchTypeName(build, table)) : null;
+}
+
 function registerSearchTypes(build: GraphileBuild.Build, table: PgTable): void {
   const { GraphQLList, GraphQLNonNull } = build.graphql;
   const rows = build.inflection._allRows(table);
@@ -243,7 +248,7 @@ function searchedField(build: GraphileBuild.Build, table: PgTable, field: Condit
 }
 
 /** Whether a column can be searched. */
-const isSearchedTable = memoizePerObject((table: PgTable, build: GraphileBuild.Build): boolean =>
+export const isSearchedTable = memoizePerObject((table: PgTable, build: GraphileBuild.Build): boolean =>
   filterableColumnsOf(build, table).some((column) => isSearched(table.codec.attributes[column]!.codec)),
 );
 

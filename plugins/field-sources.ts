@@ -1,8 +1,10 @@
 import type { PgSelectArgumentDigest } from "@dataplan/pg";
 import { type SQL, sql } from "@dataplan/pg/pg-sql2";
 import type { OwnValue } from "#catalog";
+import type { OrderValueReader } from "./OrderByPlugin.ts";
 import type { RowOrder } from "./PaginationPlugin.ts";
-import type { ConditionFields } from "./row-conditions.ts";
+import type { ConditionFields, InputObject } from "./row-conditions.ts";
+import type { BindValue } from "./row-operators.ts";
 import type { Codec, PgRelation, PgTable, SchemaResource, WithExtensions } from "./table.ts";
 
 /** What a field of the schema stands for in the database. A field without a source is planned by its plugin only. */
@@ -22,7 +24,7 @@ export type FieldSource =
       readonly relation: PgRelation | null;
       readonly isConnection: boolean;
       /** The order that a value of `orderBy` requests; without one, that of the table. */
-      readonly orderOf: (orderBy: unknown) => RowOrder;
+      readonly orderOf: (orderBy: unknown, reader: OrderValueReader) => RowOrder;
       /** The fields of `where`. */
       readonly conditionFields: () => ConditionFields;
       readonly maxPageSize: number;
@@ -46,6 +48,13 @@ export type FieldSource =
       readonly key: readonly KeyArgument[];
       /** The error where no row was written; null when the field then is false. */
       readonly noRowError: (() => Error) | null;
+    }
+  /** What the search of the argument says of the row of an edge. */
+  | {
+      readonly kind: "search result";
+      readonly argument: string;
+      readonly valueFor: (search: InputObject, row: SQL, bind: BindValue) => SQL;
+      readonly codec: Codec;
     }
   /** Aggregates of all rows of the connection. */
   | { readonly kind: "aggregates"; readonly maxPageSize: number }

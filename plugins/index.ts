@@ -28,7 +28,7 @@ export { isIdCodec, toOriginalCodec } from "./IdScalarPlugin.ts";
 export { isLosableInterface } from "./NodePlugins.ts";
 export { hasNestedFields, isNestedValue, type RowInput, readRowInput } from "./nested-inputs.ts";
 export { isInsertedRow, RowInsertion } from "./nested-insert.ts";
-export { orderTypeOf } from "./OrderByPlugin.ts";
+export { type OrderValueReader, orderTypeOf } from "./OrderByPlugin.ts";
 export {
   findFunctionsWithoutField,
   functionSignature,

@@ -40,6 +40,7 @@ import { OrderByPlugin } from "./OrderByPlugin.ts";
 import { PaginationPlugin } from "./PaginationPlugin.ts";
 import { RowPresencePlugin } from "./RowPresencePlugin.ts";
 import { JsonScalarPlugin, ScalarInputPlugin, StrictScalarsPlugin, TimeScalarPlugin } from "./ScalarPlugins.ts";
+import { SearchResultsPlugin } from "./SearchResultsPlugin.ts";
 import { SharedContextPlugin } from "./SharedContextPlugin.ts";
 import { SubscriptionsPlugin } from "./SubscriptionsPlugin.ts";
 import { TableMutationsPlugin } from "./TableMutationsPlugin.ts";
@@ -112,6 +113,7 @@ const OWN_PLUGINS: readonly GraphileConfig.Plugin[] = [
   WherePlugin,
   OrderByPlugin,
   AggregatesPlugin,
+  SearchResultsPlugin,
   FunctionArgumentsPlugin,
   FunctionMutationsPlugin,
   EnumsPlugin,

@@ -28,7 +28,7 @@ export type ConditionField =
 /** The fields of a `where` input by name. */
 export type ConditionFields = ReadonlyMap<string, ConditionField>;
 
-type InputObject = Readonly<Record<string, unknown>>;
+export type InputObject = Readonly<Record<string, unknown>>;
 
 export const QUANTIFIERS = {
   some: "At least one of the rows meets the condition.",
@@ -38,6 +38,7 @@ export const QUANTIFIERS = {
 
 const MATCHES_ALL = sql`true`;
 const TOO_FAR = `At most ${MAX_SEARCHED_RELATIONS} relations may lead to a searched field.`;
+const ONE_OPERATOR = "A search has a rank and a highlight only with exactly one operator, such as wfts.";
 const MATCHES_NONE = sql`false`;
 /** A comparison with null: neither the condition nor its negation is met. */
 const UNKNOWN = sql`null::pg_catalog.bool`;
@@ -139,6 +140,36 @@ function conditionOfSearch(fields: ConditionFields, search: InputObject, row: SQ
   });
   return joinConditions(conditions, "and");
 }
+
+/** How well a search matches, or the searched text with the words marked. */
+export type SearchResult = "rank" | "highlight";
+
+/** The result of a search for a row. A field has one value: so the search has one operator. */
+export function searchResultOf(
+  result: SearchResult,
+  fields: ConditionFields,
+  search: InputObject,
+  row: SQL,
+  bind: BindValue,
+): SQL {
+  const { fields: searched, ...operators } = search;
+  const [given, ...others] = Object.entries(operators);
+  if (!given || others.length > 0) throw new HttpError(400, "VALIDATION_ERROR", ONE_OPERATOR);
+  const parts = (searched as readonly InputObject[]).map((each) => searchedPart(fields, each, row));
+  const [operator, words] = given;
+  if (words === null || parts.length === 0) return sql`null::${SEARCH_RESULT_CODECS[result].sqlType}`;
+  const query = searchQueryOf(operator as SearchOperator, words, bind);
+  if (result === "rank") return SEARCH_SQL.rank(parts, query);
+  return SEARCH_SQL.highlight(
+    parts.map(({ value }) => value),
+    query,
+  );
+}
+
+export const SEARCH_RESULT_CODECS: Readonly<Record<SearchResult, Codec>> = {
+  rank: TYPES.float4,
+  highlight: TYPES.text,
+};
 
 /** A column of the row, or of all rows that a relation leads to. */
 function searchedPart(fields: ConditionFields, item: InputObject, row: SQL, relations = 0): SearchedPart<SQL> {

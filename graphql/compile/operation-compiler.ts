@@ -13,7 +13,6 @@ import {
   keepResult,
   orderExpressionsOf,
   ownValueSql,
-  type PagePart,
   type PgTable,
   readLimit,
   readOffset,
@@ -45,13 +44,15 @@ import {
 import { NotCompiled } from "./not-compiled.ts";
 import { type ObjectValue, objectValueOf } from "./object-values.ts";
 import type { OperationValues } from "./operation-values.ts";
-import { isListArgument, isOneOf, isPageArgument, orderOf, rowConditions } from "./row-arguments.ts";
+import { isListArgument, isOneOf, isPageArgument, orderOf, rowConditions, searchResultSql } from "./row-arguments.ts";
 import { compileRowWrite, type RowWrite } from "./row-write.ts";
 import {
   type Field,
+  isCount,
   isTypename,
   itemTypeOf,
   objectTypeOf,
+  partOf,
   type SelectedField,
   type SelectionReader,
   selectionsOf,
@@ -160,6 +161,7 @@ export class OperationCompiler {
       case "aggregate":
         return this.#aggregate(source, field, row!);
       case "member":
+      case "search result":
       case "aggregates":
       case "page":
         throw new NotCompiled("field", `${parent.name}.${field.name}`);
@@ -264,7 +266,7 @@ export class OperationCompiler {
     const conditions = relation ? joinPairs(relation, parent!, row) : [];
     const query: RowsSelect = {
       ...rowsOf(table, row, [...conditions, ...rowConditions(source, field, args, row)]),
-      order: orderExpressionsOf(row, table, orderOf(source, field, node, args, this.#values)),
+      order: orderExpressionsOf(row, table, orderOf(source, field, args, this.#values)),
       limit: readLimit(count("limit"), maxPageSize),
       offset: readOffset(count("offset")),
     };
@@ -296,7 +298,7 @@ export class OperationCompiler {
     const row = aliasOf(table);
     const page: PageQuery = {
       table,
-      order: orderOf(source, field, node, args, this.#values),
+      order: orderOf(source, field, args, this.#values),
       row,
       conditions: rowConditions(source, field, args, row),
       cursor: hasAfter ? after : hasBefore ? before : null,
@@ -393,6 +395,10 @@ export class OperationCompiler {
     selections: readonly SelectionSetNode[],
   ): Stepwise<SQL> {
     return yield* this.#objectOf(type, selections, function* (field, nodes) {
+      const source = sourceOf(field);
+      if (source?.kind === "search result") {
+        return this.#leaf(searchResultSql(source, field, nodes[0]!, this.#values, row), source, field);
+      }
       switch (partOf(type, field)) {
         case "node":
           return orNull(yield* this.#tableItem(table, field.type, nodes, row), field.type);
@@ -482,15 +488,4 @@ export class OperationCompiler {
     const item = sql`case when ${presence(resource, row)} then ${fields} end`;
     return jsonArrayOf(query, orNull(item, type));
   }
-}
-
-function partOf(type: GraphQLObjectType, field: Field): PagePart {
-  const source = sourceOf(field);
-  if (source?.kind !== "page") throw new NotCompiled("field", `${type.name}.${field.name}`);
-  return source.part;
-}
-
-function isCount(field: Field): boolean {
-  const source = sourceOf(field);
-  return source?.kind === "page" && source.part === "totalCount";
 }

@@ -96,6 +96,17 @@ export class OperationValues {
     return mapLeaves(value, (read) => read(this.#variables));
   }
 
+  /** The value of a scalar that becomes part of the text. */
+  constantOf(read: LeafReader): unknown {
+    const noted = new Proxy(this.#variables, {
+      get: (variables, name: string) => {
+        this.#fixed.add(name);
+        return variables[name];
+      },
+    });
+    return read(noted);
+  }
+
   #read(type: GraphQLInputType, node: ValueNode | undefined, defaultValue: unknown): InputValue {
     if (node === undefined) return defaultValue === undefined ? ABSENT : fixedValue(type, defaultValue);
     const itemType = itemObjectTypeOf(type);

@@ -72,14 +72,19 @@ function filterCondition({ condition, codec, isItem }: FilterSource, value: Inpu
 
 function whereConditions({ conditionFields }: RowsSource, field: Field, args: Arguments, row: SQL): SQL[] {
   if (!hasRowArgument(field, "where")) return [];
-  const where = mapLeaves(args.get("where")!, (read) => new WhereLeaf(read));
+  const where = withBoundLeaves(args.get("where")!);
   return where == null
     ? []
     : [conditionOf(conditionFields(), where as Readonly<Record<string, unknown>>, row, bindLeaf)];
 }
 
-/** A scalar or list of scalars within `where`. */
-class WhereLeaf {
+/** The value of an argument such as `where`, whose leaves `bindLeaf` makes parameters of. */
+function withBoundLeaves(value: InputValue): unknown {
+  return mapLeaves(value, (read) => new BoundLeaf(read));
+}
+
+/** A scalar or list of scalars. */
+class BoundLeaf {
   readonly read: LeafReader;
 
   constructor(read: LeafReader) {
@@ -90,18 +95,25 @@ class WhereLeaf {
 const bindLeaf: BindValue = (value, codec) => {
   if (value === null) return sql`null::${codec.sqlType}`;
   // A range or a composite value is an object.
-  if (!(value instanceof WhereLeaf)) throw new NotCompiled("argument", codec.name);
+  if (!(value instanceof BoundLeaf)) throw new NotCompiled("argument", codec.name);
   return leafSql(value.read, codec);
 };
 
-/** The order of a collection's rows. */
-export function orderOf(
-  source: RowsSource,
+/** What a search says of a row. */
+export function searchResultSql(
+  { argument, valueFor }: Extract<FieldSource, { readonly kind: "search result" }>,
   field: Field,
   node: FieldNode,
-  args: Arguments,
   values: OperationValues,
-): RowOrder {
-  const orderBy = hasRowArgument(field, "orderBy") ? values.constant("orderBy", node, args.get("orderBy")) : null;
-  return source.orderOf(orderBy);
+  row: SQL,
+): SQL {
+  const search = values.argumentsOf(field, node, isOneOf([{ argument }])).get(argument)!;
+  return valueFor(withBoundLeaves(search) as Readonly<Record<string, unknown>>, row, bindLeaf);
+}
+
+/** The order of a collection's rows. */
+export function orderOf(source: RowsSource, field: Field, args: Arguments, values: OperationValues): RowOrder {
+  const constantOf = (leaf: unknown) => (leaf instanceof BoundLeaf ? values.constantOf(leaf.read) : leaf);
+  const orderBy = hasRowArgument(field, "orderBy") ? withBoundLeaves(args.get("orderBy")!) : null;
+  return source.orderOf(orderBy, { bind: bindLeaf, constantOf });
 }

@@ -15,6 +15,7 @@ import {
   type OperationDefinitionNode,
   type SelectionSetNode,
 } from "grafast/graphql";
+import { type PagePart, sourceOf } from "#plugins";
 import { NotCompiled } from "./not-compiled.ts";
 import type { OperationValues } from "./operation-values.ts";
 
@@ -118,4 +119,16 @@ export function objectTypeOf(type: GraphQLOutputType): GraphQLObjectType {
   const named = getNamedType(type);
   if (!isObjectType(named)) throw new NotCompiled("type", named.name);
   return named;
+}
+
+/** The part of a connection, an edge or a page that the field is. */
+export function partOf(type: GraphQLObjectType, field: Field): PagePart {
+  const source = sourceOf(field);
+  if (source?.kind !== "page") throw new NotCompiled("field", `${type.name}.${field.name}`);
+  return source.part;
+}
+
+export function isCount(field: Field): boolean {
+  const source = sourceOf(field);
+  return source?.kind === "page" && source.part === "totalCount";
 }

@@ -20,7 +20,7 @@ const PUNCTUATION_BYTES = 6;
 export type DocumentLimits = {
   /** Nested levels of fields. */
   readonly depth: number;
-  /** Fields, counting those of a fragment per spread, and the fields of `where` and `orderBy`. */
+  /** Fields, counting those of a fragment per spread, and the fields of `where`, `orderBy` and `search`. */
   readonly complexity: number;
   readonly tokens: number;
   readonly aliases: number;
@@ -42,7 +42,7 @@ type SelectionSize = {
   readonly branches: number;
   /** Branches of introspection, which are not planned. */
   readonly schemaBranches: number;
-  /** Nested levels of objects in `where` and `orderBy`. */
+  /** Nested levels of objects in these arguments. */
   readonly conditionDepth: number;
   /** How often each variable is used in them. */
   readonly conditionVariables: VariableUses;
@@ -53,7 +53,7 @@ type VariableUses = ReadonlyMap<string, number>;
 const NO_VARIABLES: VariableUses = new Map();
 
 /** The arguments whose objects become parts of statements. */
-const CONDITION_ARGUMENTS: ReadonlySet<string> = new Set(["where", "orderBy"]);
+const CONDITION_ARGUMENTS: ReadonlySet<string> = new Set(["where", "orderBy", "search"]);
 
 const EMPTY_SIZE: SelectionSize = {
   depth: 0,
@@ -79,7 +79,7 @@ type DocumentMeasure = {
   readonly weight: number;
   /** The number of fields to plan in the largest operation. */
   readonly plannedFields: number;
-  /** What is left of the limits for the variables in `where` and `orderBy`, by the name of the operation. */
+  /** What is left of the limits for the variables in these arguments, by the name of the operation. */
   readonly conditions: ReadonlyMap<string | undefined, ConditionAllowance>;
 };
 
@@ -120,7 +120,7 @@ export function measureDocument(document: DocumentNode, limits: DocumentLimits):
   };
 }
 
-/** Errors if the values of variables in `where` and `orderBy` exceed the limits of the operation. */
+/** Errors if the values of variables in such arguments exceed the limits of the operation. */
 export function measureConditionVariables(
   { uses, defaults, complexity, limits }: ConditionAllowance,
   variables: Readonly<Record<string, unknown>>,

@@ -18,8 +18,9 @@ function fieldsOf(typeName: string): string[] {
   return oneLineEach.split("\n").flatMap((line) => withoutAdditions(line.trim()) || []);
 }
 
-/** The schema adds two optional arguments to each collection. */
-function withoutAdditions(field: string): string {
+/** The schema adds two optional arguments to each collection, and two fields to edges of rows with texts. */
+function withoutAdditions(field: string): string | null {
+  if (/^search(?:Rank|Highlight)\(search: \w+SearchInput!\): /.test(field)) return null;
   return field.replace(/, where: \w+WhereInput, orderBy: \[\w+OrderByInput!\]\)/, ")");
 }
 

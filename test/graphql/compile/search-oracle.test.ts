@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import pg from "pg";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Service } from "../../../service/service.ts";
 import { cloneDatabase, type TestDatabase } from "../../database.ts";
 import { propertyRuns } from "../../property-runs.ts";
 import { tokenOf } from "../../rest-gateway/table/client.ts";
@@ -36,7 +37,7 @@ const FIELDS = {
 } as const;
 type SearchedField = keyof typeof FIELDS;
 
-test("random searches find the rows of statements, compiled and by Grafast", async () => {
+test("random searches find the rows of statements in the order of their ranks, compiled and by Grafast", async () => {
   const outcomes = { none: 0, some: 0 };
   const requests = fc.record({
     fields: fc.uniqueArray(fc.constantFrom(...(Object.keys(FIELDS) as SearchedField[])), { minLength: 2 }),
@@ -46,20 +47,23 @@ test("random searches find the rows of statements, compiled and by Grafast", asy
   });
   const property = fc.asyncProperty(requests, async ({ fields, words, not, as }) => {
     const names = fields.map((field) => FIELDS[field]);
-    const { document } = searchedTexts(names, words);
+    const { document, text } = searchedTexts(names, words);
     const search = `search: { fields: [${fields.join()}], ${words.operator}: $words }`;
     const operation = {
       query: `query ($words: FullTextSearchInput) {
-        places(first: 100, where: { ${not ? `not: { ${search} }` : search} }, orderBy: [{ id: ASC }]) { edges { node { id } } }
+        places(first: 100, where: { ${not ? `not: { ${search} }` : search} }, orderBy: [{ searchRank: { ${search} } }]) {
+          edges { node { id } searchRank(${search}) searchHighlight(${search}) }
+        }
       }`,
       variables: { words: { query: words.words, ...(words.configuration && { language: words.configuration }) } },
     };
     const rows = (await townRows(
       caller,
-      `select id from places p where ${not ? "not " : ""}(${document} @@ ${words.sql}) order by id`,
+      `select json_build_object('id', id::text) as node, ts_rank(${document}, ${words.sql}) as "searchRank", ts_headline(${words.language}${text}, ${words.sql}) as "searchHighlight"
+       from places p where ${not ? "not " : ""}(${document} @@ ${words.sql}) order by 2 desc, p.id desc`,
       as,
-    )) as { readonly id: number }[];
-    const data = JSON.stringify({ places: { edges: rows.map(({ id }) => ({ node: { id: String(id) } })) } });
+    )) as readonly object[];
+    const data = JSON.stringify({ places: { edges: rows } });
     for (const service of [services.compiling, services.plain])
       expect({ operation, ...(await answerOf(service, operation, tokenOf(as))) }).toEqual({
         operation,
@@ -71,6 +75,40 @@ test("random searches find the rows of statements, compiled and by Grafast", asy
   await fc.assert(property, { numRuns: propertyRuns(500) });
   expect(Math.min(...Object.values(outcomes)), JSON.stringify(outcomes)).toBeGreaterThan(0);
   expect((await operationOutcomes(services.compiling)).compiled).toBeGreaterThan(0);
+});
+
+test("pages in the order of ranks have each row once", async () => {
+  const search = { fields: [{ story: "TEXT" }, { owner: { name: "TEXT" } }], wfts: { query: "cats or green" } };
+  const query = `query ($search: PlaceSearchInput!, $after: String, $first: Int) {
+    places(first: $first, after: $after, orderBy: [{ owner: { searchRank: { search: { fields: [{ name: TEXT }], wfts: { query: "ann" } }, direction: ASC } } }, { searchRank: { search: $search } }]) {
+      edges { node { id } searchRank(search: $search) } pageInfo { endCursor hasNextPage } }
+  }`;
+  type Page = { readonly edges: readonly unknown[]; readonly pageInfo: { readonly endCursor: string | null } };
+  const read = async (service: Service, variables: object): Promise<Page> => {
+    const { data, errors } = await answerOf(service, { query, variables: { search, ...variables } }, null);
+    expect(errors).toBeUndefined();
+    return JSON.parse(data!).places;
+  };
+  const { edges: all } = await read(services.plain, { first: 100 });
+  const pages: unknown[] = [];
+  let after: string | null = null;
+  for (let turn = 0; pages.length < all.length; turn++) {
+    // A cursor of one way is one of the other.
+    const page: Page = await read(turn % 2 === 0 ? services.compiling : services.plain, { first: 4, after });
+    pages.push(...page.edges);
+    after = page.pageInfo.endCursor;
+  }
+  expect(pages).toEqual(all);
+});
+
+test("a search with several operators or none has no rank", async () => {
+  for (const operators of [`wfts: { query: "a" }, plfts: { query: "b" }`, ""])
+    for (const service of [services.compiling, services.plain]) {
+      const query = `{ places { edges { searchRank(search: { fields: [{ story: TEXT }], ${operators} }) } } }`;
+      expect(await answerOf(service, { query, variables: {} }, null)).toMatchObject({
+        errors: [{ extensions: { code: "VALIDATION_ERROR" } }],
+      });
+    }
 });
 
 test("columns that the caller may not read are not searched", async () => {
