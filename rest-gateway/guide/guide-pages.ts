@@ -14,9 +14,9 @@ const OVERVIEW: GuidePage = {
   group: "Start",
 };
 
-/** Its tables of pages are the only list of them. */
+/** Its lists of pages are the only ones. */
 export const PAGE_INDEX = "docs/README.md";
-const GROUP_OR_PAGE = /^\*\*(?<group>.+)\*\*$|^\| \[(?<title>[^\]]+)\]\((?<file>[^)]+\.md)\) \| (?<about>.*) \|$/gm;
+const GROUP_OR_PAGE = /^\*\*(?<group>.+)\*\*$|^- \[(?<title>[^\]]+)\]\((?<file>[^)]+\.md)\): (?<about>.*)$/gm;
 
 export type GuidePage = {
   /** The path below `/docs/guide`. */
