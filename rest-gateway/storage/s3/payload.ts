@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
-import { crc32 } from "node:zlib";
 import { decodeAwsChunked } from "./aws-chunked.ts";
+import { CHECKSUM_PREFIX, CHECKSUMS, CONTENT_MD5 } from "./checksums.ts";
 import { s3Error } from "./s3-error.ts";
 import type { S3Request } from "./s3-request.ts";
 
@@ -11,8 +11,6 @@ export type Payload = {
   /** Throws unless the content is the one that was signed. */
   checkHash(sha256: string): void;
 };
-
-type Checksum = { update(data: Buffer): void; digest(): string };
 
 export function openPayload(request: S3Request, maxBytes: number): Payload {
   const { payload } = request;
@@ -63,35 +61,22 @@ function announcedLength({ payload, headers }: S3Request): number | null {
 }
 
 type Checks = {
-  readonly computed: ReadonlyMap<string, Checksum>;
+  readonly computed: ReadonlySet<string>;
   readonly expected: Map<string, string>;
   /** Announced trailers that have not come. */
   readonly awaited: Set<string>;
 };
 
-/** CRC32C and CRC64NVME are not computed. */
-const CHECKSUMS: ReadonlyMap<string, { readonly bytes: number; readonly open: () => Checksum }> = new Map([
-  ["x-amz-checksum-crc32", { bytes: 4, open: openCrc32 }],
-  ["x-amz-checksum-sha1", { bytes: 20, open: () => openHash("sha1") }],
-  ["x-amz-checksum-sha256", { bytes: 32, open: () => openHash("sha256") }],
-]);
-
 /** Checksums that the headers have or announce. */
 function openChecks(request: S3Request): Checks {
-  const computed = new Map<string, Checksum>();
+  const computed = new Set<string>();
   const expected = new Map<string, string>();
   const awaited = announcedTrailers(request);
-  const md5 = request.headers["content-md5"];
-  if (typeof md5 === "string") {
-    if (!/^[A-Za-z0-9+/]{22}==$/.test(md5)) throw s3Error("InvalidDigest");
-    computed.set("content-md5", openHash("md5"));
-    expected.set("content-md5", md5);
-  }
-  for (const [name, { open }] of CHECKSUMS) {
+  for (const name of CHECKSUMS.keys()) {
     // Not of the query: signers of addresses put the checksum of no body there.
     const value = request.headers[name];
     if (typeof value === "string") expectChecksum(expected, name, value, "header");
-    if (value !== undefined || awaited.has(name)) computed.set(name, open());
+    if (value !== undefined || awaited.has(name)) computed.add(name);
   }
   return { computed, expected, awaited };
 }
@@ -100,34 +85,19 @@ function announcedTrailers({ headers, payload }: S3Request): Set<string> {
   const names = String(headers["x-amz-trailer"] ?? "").split(",");
   const announced = new Set(names.map((name) => name.trim().toLowerCase()).filter((name) => name !== ""));
   if (announced.size > 0 && payload.kind !== "chunks") throw s3Error("MalformedTrailerError");
+  const unknown = [...announced].find((name) => name.startsWith(CHECKSUM_PREFIX) && !CHECKSUMS.has(name));
+  if (unknown !== undefined) throw s3Error("InvalidRequest", `The checksum algorithm of ${unknown} is not supported.`);
   return announced;
 }
 
 function expectChecksum(expected: Map<string, string>, name: string, value: string, place: string): void {
   const known = CHECKSUMS.get(name);
   const bytes = Buffer.from(value, "base64");
-  if (known && (bytes.length !== known.bytes || bytes.toString("base64") !== value))
+  if (known && (bytes.length !== known.bytes || bytes.toString("base64") !== value)) {
+    if (name === CONTENT_MD5) throw s3Error("InvalidDigest");
     throw s3Error("InvalidRequest", `Value for ${name} ${place} is invalid.`);
+  }
   expected.set(name, value);
-}
-
-function openCrc32(): Checksum {
-  let sum = 0;
-  return {
-    update(data) {
-      sum = crc32(data, sum);
-    },
-    digest() {
-      const bytes = Buffer.alloc(4);
-      bytes.writeUInt32BE(sum);
-      return bytes.toString("base64");
-    },
-  };
-}
-
-function openHash(algorithm: string): Checksum {
-  const hash = createHash(algorithm);
-  return { update: (data) => void hash.update(data), digest: () => hash.digest("base64") };
 }
 
 async function* check(
@@ -135,22 +105,25 @@ async function* check(
   announced: number | null,
   { computed, expected, awaited }: Checks,
 ): AsyncGenerator<Buffer> {
+  const opened = await Promise.all(
+    [...computed].map(async (name) => ({ name, checksum: await CHECKSUMS.get(name)!.open() })),
+  );
   let bytes = 0;
   for await (const piece of content) {
     bytes += piece.length;
-    for (const checksum of computed.values()) checksum.update(piece);
+    for (const { checksum } of opened) checksum.update(piece);
     yield piece;
   }
   if (announced !== null && bytes !== announced) throw s3Error("IncompleteBody");
   if (awaited.size > 0) throw s3Error("MalformedTrailerError");
-  for (const [name, checksum] of computed) {
+  for (const { name, checksum } of opened) {
     if (checksum.digest() !== expected.get(name)) throw badDigest(name);
   }
 }
 
 function badDigest(name: string): Error {
-  if (name === "content-md5")
+  if (name === CONTENT_MD5)
     return s3Error("BadDigest", "The Content-MD5 you specified did not match what we received.");
-  const algorithm = name.slice("x-amz-checksum-".length).toUpperCase();
+  const algorithm = name.slice(CHECKSUM_PREFIX.length).toUpperCase();
   return s3Error("BadDigest", `The ${algorithm} you specified did not match the calculated checksum.`);
 }

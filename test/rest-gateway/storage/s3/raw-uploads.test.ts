@@ -173,6 +173,8 @@ const ACCEPTED: readonly (readonly [string, Upload])[] = [
 const REFUSED: readonly (readonly [string, number, string, Upload])[] = [
   ["a wrong CRC32 in the trailer", 400, "BadDigest", withTrailer("crc32", OTHER_CRC32)],
   ["a wrong SHA256 in the trailer", 400, "BadDigest", withTrailer("sha256", OTHER_SHA256)],
+  ["a trailer of an unknown algorithm", 400, "InvalidRequest", withTrailer("crc16", CRC32)],
+  ["a wrong CRC32C in the trailer", 400, "BadDigest", withTrailer("crc32c", CRC32)],
   ["a trailer that is no checksum", 400, "InvalidRequest", withTrailer("crc32", "nonsense")],
   ["another CRC32 in the trailer than in the headers", 400, "InvalidRequest", withBoth(OTHER_CRC32)],
   ["an announced trailer that does not come", 400, "MalformedTrailerError", unsigned("crc32", "0\r\n\r\n")],

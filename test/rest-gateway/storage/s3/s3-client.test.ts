@@ -25,6 +25,18 @@ let ada: s3.S3Client;
 let bob: s3.S3Client;
 
 const Bucket = "notes";
+const CHECKSUMS_OF_CONTENT: Readonly<Record<s3.ChecksumAlgorithm, string>> = {
+  CRC32: "/sUwqQ==",
+  CRC32C: "Ya91Mw==",
+  CRC64NVME: "lhVdXyVQTGE=",
+  MD5: "mgNkuembtIDdJeHwKEyFVQ==",
+  SHA1: "BA8G/XdAkkeNRQd09bowxdp4rMg=",
+  SHA256: "7XACtDnprIRfIjV9giusFERzD722AW0+yUMil7nsn3M=",
+  SHA512: "stHShbUZnIX5iNA2ScN+RP093gHl1pxQ/vkGUZYvSBEOk0C2DUmkecTAtT9fB9aQaG3YfSSBk3pRLouF7nxhfw==",
+  XXHASH64: "bFsZGjHFqfw=",
+  XXHASH3: "VfKzGmrPqmQ=",
+  XXHASH128: "kX4SdCdPwZWyei0jiNlWjA==",
+};
 const tokenOf = (claims: object) => jwt.sign(claims, SECRET, { expiresIn: 3600 });
 const sha256 = (content: string | Buffer) => createHash("sha256").update(content).digest("hex");
 
@@ -125,9 +137,26 @@ describe("objects", () => {
     expect(await refusal(head(ada, "1/wrong"))).toEqual(["NotFound", 404]);
     const md5 = put(ada, "1/wrong", "content", { ContentMD5: createHash("md5").update("other").digest("base64") });
     expect(await refusal(md5)).toEqual(["BadDigest", 400]);
-    for (const ChecksumAlgorithm of ["CRC32", "SHA1", "SHA256"])
-      await put(ada, `1/${ChecksumAlgorithm}`, "content", { ChecksumAlgorithm });
   });
+
+  test.each(["CRC32", "CRC32C", "CRC64NVME", "SHA1", "SHA256"])(
+    "content with a checksum by %s that the client computes is kept",
+    async (ChecksumAlgorithm) => {
+      await put(ada, `1/${ChecksumAlgorithm}`, "content", { ChecksumAlgorithm });
+      expect(await textOf(await get(ada, `1/${ChecksumAlgorithm}`))).toBe("content");
+    },
+  );
+
+  test.each(Object.entries(CHECKSUMS_OF_CONTENT))(
+    "content is compared with its checksum by %s",
+    async (algorithm, right) => {
+      await put(ada, `1/right ${algorithm}`, "content", { [`Checksum${algorithm}`]: right });
+      const wrong = Buffer.alloc(Buffer.from(right, "base64").length).toString("base64");
+      const refused = put(ada, "1/refused", "content", { [`Checksum${algorithm}`]: wrong });
+      expect(await refusal(refused)).toEqual(["BadDigest", 400]);
+      expect(await refusal(head(ada, "1/refused"))).toEqual(["NotFound", 404]);
+    },
+  );
 
   test("ranges and conditions are those of HTTP", async () => {
     const { ETag } = await put(ada, "1/digits", "0123456789");

@@ -1,0 +1,66 @@
+import { createHash } from "node:crypto";
+import { crc32 } from "node:zlib";
+import type { IHasher } from "hash-wasm";
+
+type Checksum = {
+  update(data: Buffer): void;
+  /** As base64. */
+  digest(): string;
+};
+
+type Algorithm = { readonly bytes: number; readonly open: () => Checksum | Promise<Checksum> };
+
+export const CHECKSUM_PREFIX = "x-amz-checksum-";
+export const CONTENT_MD5 = "content-md5";
+
+/** Polynomials, with their bits reversed. */
+const CASTAGNOLI = 0x82f63b78;
+const NVME = "9a6c9329ac4bc9b5";
+
+const ALGORITHMS = {
+  crc32: { bytes: 4, open: openCrc32 },
+  crc32c: { bytes: 4, open: () => openWasm(({ createCRC32 }) => createCRC32(CASTAGNOLI)) },
+  crc64nvme: { bytes: 8, open: () => openWasm(({ createCRC64 }) => createCRC64(NVME)) },
+  md5: { bytes: 16, open: () => openHash("md5") },
+  sha1: { bytes: 20, open: () => openHash("sha1") },
+  sha256: { bytes: 32, open: () => openHash("sha256") },
+  sha512: { bytes: 64, open: () => openHash("sha512") },
+  xxhash64: { bytes: 8, open: () => openWasm(({ createXXHash64 }) => createXXHash64()) },
+  xxhash3: { bytes: 8, open: () => openWasm(({ createXXHash3 }) => createXXHash3()) },
+  xxhash128: { bytes: 16, open: () => openWasm(({ createXXHash128 }) => createXXHash128()) },
+} satisfies Record<string, Algorithm>;
+
+/** By the header or trailer that has the checksum. */
+export const CHECKSUMS: ReadonlyMap<string, Algorithm> = new Map([
+  [CONTENT_MD5, ALGORITHMS.md5],
+  ...Object.entries(ALGORITHMS).map(([name, algorithm]) => [CHECKSUM_PREFIX + name, algorithm] as const),
+]);
+
+function openHash(algorithm: string): Checksum {
+  const hash = createHash(algorithm);
+  return { update: (data) => void hash.update(data), digest: () => hash.digest("base64") };
+}
+
+function openCrc32(): Checksum {
+  let sum = 0;
+  return {
+    update(data) {
+      sum = crc32(data, sum);
+    },
+    digest() {
+      const bytes = Buffer.alloc(4);
+      bytes.writeUInt32BE(sum);
+      return bytes.toString("base64");
+    },
+  };
+}
+
+/** Loaded with the first checksum that Node does not compute. */
+async function openWasm(create: (library: typeof import("hash-wasm")) => Promise<IHasher>): Promise<Checksum> {
+  const hasher = await create(await import("hash-wasm"));
+  hasher.init();
+  return {
+    update: (data) => void hasher.update(data),
+    digest: () => Buffer.from(hasher.digest("binary")).toString("base64"),
+  };
+}
