@@ -50,7 +50,7 @@ export function writeSettingsDocument(): string {
     others.map((other) => `\`${other}\` (${name})`),
   );
   const inDatabase = [...SETTINGS_IN_DATABASE.keys()].map((name) => `\`${name}\``);
-  const ignored = Object.entries(IGNORED_SETTINGS).map(([name, reason]) => `| \`${name}\` | ${reason} |`);
+  const ignored = Object.entries(IGNORED_SETTINGS).map(([name, reason]) => `- \`${name}\`: ${reason}`);
   return `# Settings
 
 Configure the service with environment variables or in the database.
@@ -60,7 +60,8 @@ PORT=4000 RATE_LIMIT=600 npm start
 npm run config        # the values in force and their origin
 \`\`\`
 
-All settings are environment variables; [some](#settings-in-the-database) can be set in the database. \`npx content-service\` also reads \`.env\` in the working directory, then \`package.json\`: \`"content-service": { "BASE_SCHEMA": "platform" }\`. The environment takes precedence.
+[Some settings](#settings-in-the-database) can also be set in the database. \`npx content-service\` also reads \`.env\` in the working directory, then \`package.json\`: \`"content-service": { "BASE_SCHEMA": "platform" }\`. The environment takes precedence.
+
 A *playground* has the embedded Postgres, a loopback address as \`HOST\`, no production \`NODE_ENV\` and, for Studio and webhooks, neither \`PUBLIC_URL\` nor \`TRUST_PROXY\`.
 
 ${groups.join("\n\n")}
@@ -71,7 +72,7 @@ ${groups.join("\n\n")}
 
 ## Settings in the database
 
-As in PostgREST, these can be set in the database, where they override the environment: ${inDatabase.join(", ")}. \`PGRST_DB_CONFIG=false\` disables this. There are two ways; the first one takes precedence:
+As in PostgREST, these settings in the database override the environment, unless \`PGRST_DB_CONFIG=false\`: ${inDatabase.join(", ")}. There are two ways; the first one takes precedence:
 
 \`\`\`sql
 -- Settings of the login for requests, for all databases or (with precedence) for one.
@@ -84,18 +85,16 @@ create function settings.pre_config() returns void language sql security definer
 $$;
 \`\`\`
 
-They are read at startup, and after \`NOTIFY pgrst, 'reload config'\`, \`NOTIFY pgrst, 'reload schema'\` and schema changes; \`pgrst.db_prepared_statements\` only at startup. Invalid values prevent the startup; later, the log has the error and the previous settings stay in force.
+They are read at startup, after \`NOTIFY pgrst, 'reload config'\` or \`'reload schema'\`, and after schema changes; \`pgrst.db_prepared_statements\` only at startup. Invalid values prevent the startup; later, the previous settings stay in force.
 
 With \`DATABASE_URL\`, \`JWT_SECRET\` is required in the environment unless \`PGRST_DB_CONFIG=true\` or \`PGRST_DB_PRE_CONFIG\` is set.
 
 ## PostgREST's settings
 
-Other names that are read, too: ${aliases.join(", ")}.
+These names are read, too: ${aliases.join(", ")}.
 
-These are accepted without effect, with a line in the log:
+These are accepted without effect:
 
-| setting | reason |
-| --- | --- |
 ${ignored.join("\n")}`;
 }
 
