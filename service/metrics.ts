@@ -16,7 +16,7 @@ import type { HttpTraffic, RequestMetrics } from "#http/serving";
 import { countTasks, type Schedules, type SchedulesState } from "#jobs/queue";
 import type { WebhookBacklog } from "#jobs/webhook-store";
 import type { WebhookCounters, WebhookDispatcher } from "#jobs/webhooks";
-import type { ReplicationStream } from "#live";
+import type { LiveQueries, ReplicationStream, ShapeRegistry } from "#live";
 import type {
   AsOwner,
   ConnectionCounters,
@@ -35,6 +35,8 @@ export type MetricsDependencies = {
   readonly changes: ReplicationStream;
   readonly graphql: GraphqlInterface;
   readonly realtime: Realtime;
+  readonly live: Pick<LiveQueries, "statistics">;
+  readonly shapes: Pick<ShapeRegistry, "statistics">;
   readonly hasTasks: boolean;
   readonly schedules: Schedules | null;
   readonly backups: ScheduledBackup | null;
@@ -63,6 +65,7 @@ export function serviceMetrics(dependencies: MetricsDependencies): MetricSource[
     () => catalogMetrics(catalog.state()),
     () => graphqlMetrics(graphql.state()),
     () => realtimeMetrics(realtime.statistics()),
+    () => liveMetrics(dependencies.live.statistics(), dependencies.shapes.statistics()),
     async () => replicationMetrics(await changes.statistics()),
     () => supervisorMetrics(dependencies.supervisor),
     () => (backups ? backupMetrics(backups.state) : []),
@@ -230,6 +233,21 @@ function realtimeMetrics(statistics: ReturnType<Realtime["statistics"]>): Metric
     ),
     counter("realtime_refusals_total", "Rejected joins.", statistics.refusals),
     counter("realtime_limited_total", "Channels closed and messages rejected because of a limit.", statistics.limited),
+  ];
+}
+
+function liveMetrics(
+  live: ReturnType<LiveQueries["statistics"]>,
+  shapes: ReturnType<ShapeRegistry["statistics"]>,
+): Metric[] {
+  return [
+    gauge("live_queries", "Open live queries, those of shapes included.", live.queries),
+    gauge("live_results", "Results of live queries: one for all callers who read the same.", live.results),
+    gauge("live_result_bytes", "Bytes of these results.", live.bytes),
+    counter("live_runs_total", "Runs of live queries after commits that may affect them.", live.runs),
+    gauge("shapes", "Shapes whose log is kept.", shapes.shapes),
+    gauge("shape_bytes", "Memory of these shapes, estimated.", shapes.bytes),
+    gauge("shape_requests_waiting", "Requests that wait for changes of a shape.", shapes.waiting),
   ];
 }
 

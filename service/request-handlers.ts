@@ -31,7 +31,7 @@ import {
   toNodeHandler,
   traceRequests,
 } from "#http/serving";
-import { type LiveQueries, ShapeRegistry } from "#live";
+import type { LiveQueries, ShapeRegistry } from "#live";
 import { type MigrationWatch, makeSchemaChanges } from "#migrate";
 import { ADMIN_PREFIX, adminHandler } from "#operations/admin";
 import type { AsOwner, Database } from "#postgres/database";
@@ -99,6 +99,7 @@ type RequestHandlerDependencies = {
   readonly graphql: GraphqlInterface;
   readonly realtime: Realtime;
   readonly live: LiveQueries;
+  readonly shapes: ShapeRegistry;
   readonly health: HealthState;
   /** Null: the database has no tables for files. */
   readonly fileStore: FileStore | null;
@@ -135,7 +136,6 @@ type SharedParts = RequestHandlerDependencies & {
   readonly referenceRoutes: GatewayRoutes;
   readonly guideFolder: ReturnType<typeof guideFolder>;
   readonly studioFolder: ReturnType<typeof studioFolder>;
-  readonly shapes: ShapeRegistry;
 };
 
 /** Of the interfaces whose errors are not those of the resource interface. */
@@ -160,7 +160,6 @@ export function makeRequestHandlers(
     referenceRoutes: { ...apiReferenceRoutes(OPENAPI_PATH, versions), ...errorReferenceRoutes() },
     guideFolder: guideFolder(),
     studioFolder: studioFolder(),
-    shapes: new ShapeRegistry(dependencies.live),
   };
   return (config, signIn) => buildHandlers(shared, config, signIn);
 }

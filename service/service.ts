@@ -47,7 +47,7 @@ import {
   startSupabaseJobs,
 } from "#jobs/queue";
 import { startWebhooks, type WebhookDispatcher } from "#jobs/webhooks";
-import { LiveQueries, openReplication, REALTIME_PUBLICATION, type ReplicationStream } from "#live";
+import { LiveQueries, openReplication, REALTIME_PUBLICATION, type ReplicationStream, ShapeRegistry } from "#live";
 import type { MigrationWatch } from "#migrate";
 import { shuttingDown } from "#postgres/database";
 import { openRealtime, type Realtime, SOCKET_PATH } from "#realtime";
@@ -240,7 +240,10 @@ class ServiceState {
   }
 }
 
-type StreamingInterfaces = Pick<Service, "graphql" | "changes" | "realtime"> & { readonly live: LiveQueries };
+type StreamingInterfaces = Pick<Service, "graphql" | "changes" | "realtime"> & {
+  readonly live: LiveQueries;
+  readonly shapes: ShapeRegistry;
+};
 
 type SettingsDependents = {
   readonly makeIdentification: (config: Config) => Promise<SignInServices>;
@@ -373,6 +376,7 @@ async function openStreamingInterfaces(
   const reloadDefinitions = () => catalog.reload();
   const live = new LiveQueries({ asOwner, changes, publication, reloadDefinitions, log });
   opened.defer(() => live.endAll());
+  const shapes = new ShapeRegistry(live);
 
   const graphql = await openGraphql({
     config,
@@ -408,7 +412,7 @@ async function openStreamingInterfaces(
     log,
   });
   opened.defer(() => realtime.close());
-  return { graphql, changes, realtime, live };
+  return { graphql, changes, realtime, live, shapes };
 }
 
 function makeScheduledBackup({ postgres, config, asOwner, log }: ServiceCore): ScheduledBackup | null {

@@ -49,6 +49,14 @@ type LiveQueriesOptions = {
   readonly log: Pick<Logger, "warn" | "error">;
 };
 
+type LiveStatistics = {
+  readonly queries: number;
+  readonly results: number;
+  readonly bytes: number;
+  /** Of results, after commits. */
+  readonly runs: number;
+};
+
 /**
  * Queries whose results stay up to date. A commit marks the results that it may affect; each is run again once per audience, in a snapshot that
  * has the commit, and sent if it differs. Policies decide in each run what the caller reads: nothing else passes rows on.
@@ -68,6 +76,7 @@ export class LiveQueries {
   #areDefinitionsOld = false;
   #isMarking = false;
   #running = 0;
+  #runs = 0;
   readonly #waiting: (() => void)[] = [];
   #stream: { readonly subscription: ChangeSubscription; readonly opened: Promise<Lsn> } | null = null;
   #privateKeys = 0;
@@ -88,6 +97,14 @@ export class LiveQueries {
 
   get size(): number {
     return this.#subscribers.size;
+  }
+
+  statistics(): LiveStatistics {
+    return { queries: this.size, results: this.#results.size, bytes: this.#bytes(), runs: this.#runs };
+  }
+
+  #bytes(): number {
+    return this.#results.values().reduce((sum, result) => sum + result.bytes, 0);
   }
 
   /** Refuses what cannot be live. `since`: the position of the last event that the client has. */
@@ -121,10 +138,9 @@ export class LiveQueries {
   #refuseTooMany({ quotaKey, caller }: LiveSource): void {
     const { ofCaller, all, withoutAccount, allBytes } = LIVE_LIMITS;
     if (this.#openOfCallers.of(quotaKey) >= ofCaller) throw tooManyQueries(ofCaller, "a caller");
-    const bytes = this.#results.values().reduce((sum, result) => sum + result.bytes, 0);
     if (this.#isClosed) throw unavailable("The service stops: connect again.");
     const isFull = this.#subscribers.size >= (hasAccount(caller) ? all : withoutAccount);
-    if (isFull || bytes > allBytes) throw tooManyQueries(all, "the service");
+    if (isFull || this.#bytes() > allBytes) throw tooManyQueries(all, "the service");
   }
 
   #remove(subscriber: LiveSubscriber): void {
@@ -335,6 +351,7 @@ export class LiveQueries {
       const xids = [...result.newXids];
       result.isStale = false;
       try {
+        this.#runs++;
         const run = await this.#withSlot(() => subscriber.source.run());
         // Rows decide which statements follow; others may have another audience.
         const isOther = textsOf(run.statements).some((text) => !result.statements.has(text));

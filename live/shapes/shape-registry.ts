@@ -14,6 +14,13 @@ const SHAPE_LIMITS = {
   keptMs: 24 * 3_600_000,
 } as const;
 
+type ShapeStatistics = {
+  readonly shapes: number;
+  readonly bytes: number;
+  /** Requests that wait for changes. */
+  readonly waiting: number;
+};
+
 /** The shapes of this process, by their callers and by their handles. */
 export class ShapeRegistry {
   readonly #live: LiveQueries;
@@ -25,6 +32,14 @@ export class ShapeRegistry {
 
   constructor(live: LiveQueries) {
     this.#live = live;
+  }
+
+  statistics(): ShapeStatistics {
+    return { shapes: this.#byKey.size, bytes: this.#bytes(), waiting: this.#waiting.size };
+  }
+
+  #bytes(): number {
+    return this.#byKey.values().reduce((sum, shape) => sum + bytesOf(shape), 0);
   }
 
   /** The caller's shape, which is made if there is none. */
@@ -134,7 +149,7 @@ export class ShapeRegistry {
       if (shape.lastUsedAt >= oldest) break;
       if (!shape.isInUse) this.#drop(shape);
     }
-    let bytes = this.#byKey.values().reduce((sum, shape) => sum + bytesOf(shape), 0);
+    let bytes = this.#bytes();
     for (; bytes > SHAPE_LIMITS.allBytes; ) bytes -= this.#dropFirst(this.#byKey.values());
   }
 

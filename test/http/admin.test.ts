@@ -98,6 +98,26 @@ describe("the operators' port", () => {
     expect(text).not.toMatch(/xyzzy|secrets|long enough/);
   });
 
+  test("counts live queries and shapes, and what waits for changes of them", async () => {
+    const shape = "/v1/shape?table=secrets";
+    const first = await ask(`${shape}&offset=-1`);
+    await first.text();
+    const [handle, offset] = ["electric-handle", "electric-offset"].map((name) => first.headers.get(name));
+    expect([await metric("shapes"), await metric("shape_requests_waiting")]).toEqual([1, 0]);
+    expect([await metric("live_queries"), await metric("live_results"), await metric("live_runs_total")]).toEqual([
+      1, 1, 0,
+    ]);
+    expect(await metric("shape_bytes")).toBeGreaterThan(1_000);
+    expect(await metric("live_result_bytes")).toBeGreaterThan(10);
+    const waiting = ask(`${shape}&handle=${handle}&offset=${offset}&live=true`);
+    await until(async () => (await metric("shape_requests_waiting")) === 1);
+    await owner.query("insert into public.secrets values (2, 'x')");
+    expect(await (await waiting).text()).toContain('"insert"');
+    await owner.query("delete from public.secrets where id = 2");
+    expect(await metric("live_runs_total")).toBeGreaterThan(0);
+    expect(await metric("shape_requests_waiting")).toBe(0);
+  });
+
   test("has the metrics that the docs and the alerts name", async () => {
     const text = await (await fetch(`${admin.url}/metrics`)).text();
     const result = new Set([...text.matchAll(/^# TYPE (\w+)/gm)].map(([, name]) => name!));
