@@ -107,8 +107,7 @@ ${signIn === null ? null : html`<a href="${signIn}">Sign in</a>`}
 /** The documentation is the only list of errors. */
 const SOURCE = join(import.meta.dirname, "../../docs/errors.md");
 const GROUP_SECTION = /^## (?<title>.+)\n\n(?<about>[^|]+)\n\n(?<table>(?:\|.*\n)+)/gm;
-const ERROR_ROW =
-  /^\| `(?<code>\w+)` \| (?<status>[^|]*) \| (?:(?<where>[^|]*) \| )?(?<meaning>[^|]*) \| (?<remedy>[^|]*) \|$/gm;
+const ERROR_ROW = /^\| `(?<code>\w+)` \| (?<status>[^|]*) \| (?<meaning>[^|]*) \| (?<remedy>[^|]*) \|$/gm;
 
 /** `/docs/errors`: the target of `documentation` in error bodies. */
 export function errorReferenceRoutes(): GatewayRoutes {
@@ -121,15 +120,14 @@ ${readErrors().map(toSection)}`;
 }
 
 function toSection({ title, about, entries }: ErrorGroup): Html {
-  const namesInterfaces = entries.some(({ where }) => where !== undefined);
   return html`<h2>${title}</h2>
 <p>${inCode(about)}</p>
 <div class="scroll" tabindex="0" role="region" aria-label="${title}"><table>
-<thead><tr><th scope="col">Code</th><th scope="col">Status</th>${namesInterfaces ? html`<th scope="col">Interfaces</th>` : null}<th scope="col">Meaning</th><th scope="col">What to do</th></tr></thead>
+<thead><tr><th scope="col">Code</th><th scope="col">Status</th><th scope="col">Meaning</th><th scope="col">What to do</th></tr></thead>
 <tbody>
 ${entries.map(
-  ({ code, status, where, meaning, remedy }) => html`<tr id="${code}">
-<th scope="row"><a href="#${code}"><code>${code}</code></a></th><td>${status}</td>${where === undefined ? null : html`<td>${where}</td>`}<td>${inCode(meaning)}</td><td>${inCode(remedy)}</td>
+  ({ code, status, meaning, remedy }) => html`<tr id="${code}">
+<th scope="row"><a href="#${code}"><code>${code}</code></a></th><td>${status}</td><td>${inCode(meaning)}</td><td>${inCode(remedy)}</td>
 </tr>`,
 )}
 </tbody></table></div>`;
@@ -146,8 +144,6 @@ type ErrorEntry = {
   readonly code: string;
   /** HTTP statuses, such as `400, 401`; empty for codes of GraphQL only. */
   readonly status: string;
-  /** The interfaces that use the code; absent in a group of the table interface. */
-  readonly where?: string;
   readonly meaning: string;
   readonly remedy: string;
 };
