@@ -65,7 +65,7 @@ export const ACCOUNT_SETTINGS = {
     "JWT_ISSUER",
     text,
     DEFAULT_JWT_ISSUER,
-    "`iss` of our tokens, and unless it is the default of other issuers' tokens.",
+    "`iss` of our tokens. Another value than the default is also required of other issuers' tokens.",
   ),
   authSubject: optional(
     "AUTH_SUBJECT",
