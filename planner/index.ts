@@ -45,7 +45,7 @@ export {
   type UpdateOperator,
   type WithEmbedPath,
 } from "./intent.ts";
-export { explainNestedError, nestedPathOf } from "./nested-errors.ts";
+export { explainNestedError, explainRowsError, nestedPathOf } from "./nested-errors.ts";
 export {
   findTable,
   isCallable,

@@ -249,11 +249,18 @@ export type InsertIntent = WriteIntentBase & {
   readonly payload: RowPayload;
   /** Columns missing in a row get their default instead of null. */
   readonly missingAsDefault: boolean;
-  readonly upsert: { readonly resolution: "merge" | "ignore"; readonly onConflict: readonly string[] | null } | null;
+  readonly upsert: RowUpsert | null;
   /** For PUT: writes the one row that the conditions identify by key. */
   readonly single: boolean;
   /** Inserts these rows, with the rows of other tables in them, instead of those of the payload. */
   readonly nested?: NestedRows | undefined;
+};
+
+type RowUpsert = {
+  readonly resolution: "merge" | "ignore";
+  readonly onConflict: readonly string[] | null;
+  /** The columns of the conflict are not set again, which would require the privilege to update them. */
+  readonly keepsKey?: true;
 };
 
 /** Rows with rows of related tables in them, at any depth: keys that are no columns name relations. */
@@ -341,6 +348,8 @@ export type ResponseOptions = {
   readonly includesBody: boolean;
   /** The maximum number of rows that may be changed, or returned by a function. */
   readonly maxAffected: number | null;
+  /** The setting that keeps the body of a write for statements after it in the transaction. */
+  readonly keepsBodyIn?: string;
 };
 
 /** `type` is the media type in lower case, as in Content-Type and error messages. */

@@ -53,8 +53,12 @@ function withPath(error: pg.DatabaseError, sent: SentRows): unknown {
   return Object.assign(error, { nestedPath } satisfies Partial<NestedInsertError>);
 }
 
-/** The error of an update by key, with the position of the row that may have caused it. */
-export function explainUpdateError(error: unknown, { payload }: UpdateIntent, table: CatalogTable): unknown {
+/** The error of a write of rows, with the position of the row that may have caused it. */
+export function explainRowsError(
+  error: unknown,
+  { payload }: Pick<UpdateIntent, "payload">,
+  table: CatalogTable,
+): unknown {
   if (!(error instanceof pg.DatabaseError) || error instanceof PrecedingStatementError) return error;
   if (!CONCERNS_ROWS.test(error.code ?? "") || payload.json.length > MAX_EXPLAINED_BYTES) return error;
   const records = parseRecords(payload.json.toString());

@@ -232,7 +232,7 @@ function bindTemplate({ text, parameters }: StatementTemplate, intent: Intent): 
  */
 export function statementShapeKey(
   intent: Intent,
-  { formats, includesBody: body, maxAffected }: ResponseOptions,
+  { formats, includesBody: body, maxAffected, keepsBodyIn }: ResponseOptions,
 ): string {
   const others = JSON.stringify([
     intent.kind,
@@ -244,6 +244,7 @@ export function statementShapeKey(
     formats.map(outlineFormat),
     body,
     maxAffected,
+    keepsBodyIn,
   ]);
   const key = selectKey(intent.selection.select) + others;
   // An odd number of backslashes before `u0000`: the NUL character, not the literal text.
@@ -259,7 +260,8 @@ function outlineKind(intent: Intent): unknown[] {
       return [outlinePage(intent.page)];
     case "insert": {
       const { payload, missingAsDefault, upsert, single, returned } = intent;
-      return [returned, ...outlinePayload(payload), missingAsDefault, upsert?.resolution, upsert?.onConflict, single];
+      const { resolution, onConflict, keepsKey } = upsert ?? {};
+      return [returned, ...outlinePayload(payload), missingAsDefault, resolution, onConflict, keepsKey, single];
     }
     case "update": {
       const { payload, returned, missingAsDefault, returnsUnchangedRows, key, operators } = intent;

@@ -13,7 +13,7 @@ import {
   type StatementResult,
 } from "#postgres/database";
 import type { AbortLike } from "#runtime/concurrency";
-import { explainNestedError, explainUpdateError } from "./nested-errors.ts";
+import { explainNestedError, explainRowsError } from "./nested-errors.ts";
 import { MAX_BUFFERED_ROWS, type Plan, type StreamedPlan } from "./plan/plan.ts";
 import type { PreparedEstimate, PreparedRequest, PreparedStream } from "./prepare.ts";
 import { type BodyFrame, bodyFrame, guardError, type ResponseRow, readResponseRow } from "./query/build-query.ts";
@@ -103,7 +103,7 @@ export function explainGroupError(
   if (known) return known;
   if (nested) return explainNestedError(error, nested.steps, failed);
   if (plan.kind !== "write" || plan.change.kind !== "update" || intent.kind !== "update") return error;
-  return isByKey(plan.change) ? explainUpdateError(error, intent, plan.table) : error;
+  return isByKey(plan.change) ? explainRowsError(error, intent, plan.table) : error;
 }
 
 function throwExplained(prepared: ExplainedRequest): (error: unknown) => never {

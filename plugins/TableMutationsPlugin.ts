@@ -27,8 +27,8 @@ import { countSignUps } from "./function-call.ts";
 import { withNonNullItems } from "./graphql-types.ts";
 import { invalidIdError, isIdCodec } from "./IdScalarPlugin.ts";
 import { hasNestedFields } from "./nested-inputs.ts";
-import { insertNestedRow } from "./nested-insert.ts";
 import { equals } from "./operators.ts";
+import { insertNestedRow } from "./planned-write.ts";
 import { inputTypeOf, isTable, keyOf, outputTypeOf, type PgTable, sqlNameOf, writableColumnsOf } from "./table.ts";
 import {
   allRules,
@@ -131,7 +131,7 @@ export const mutationsOfTable = memoizePerObject((table: PgTable, build: Graphil
   ].filter(({ name }) => !functionMutationNames(build).has(name)),
 );
 
-const functionMutationNames = memoizePerObject((build: GraphileBuild.Build): ReadonlySet<string> => {
+export const functionMutationNames = memoizePerObject((build: GraphileBuild.Build): ReadonlySet<string> => {
   return new Set(functionMutationsOf(build).map((resource) => build.inflection.customMutationField({ resource })));
 });
 

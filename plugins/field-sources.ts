@@ -1,8 +1,10 @@
 import type { PgSelectArgumentDigest } from "@dataplan/pg";
 import { type SQL, sql } from "@dataplan/pg/pg-sql2";
+import type { GraphQLInputType, GraphQLSchema } from "grafast/graphql";
 import type { OwnValue } from "#catalog";
 import type { OrderValueReader } from "./OrderByPlugin.ts";
 import type { RowOrder } from "./PaginationPlugin.ts";
+import type { RowsWrite } from "./planned-write.ts";
 import type { ConditionFields, InputObject } from "./row-conditions.ts";
 import type { BindValue } from "./row-operators.ts";
 import type { Codec, PgRelation, PgTable, SchemaResource, WithExtensions } from "./table.ts";
@@ -48,6 +50,14 @@ export type FieldSource =
       readonly key: readonly KeyArgument[];
       /** The error where no row was written; null when the field then is false. */
       readonly noRowError: (() => Error) | null;
+    }
+  /** The rows that a generated mutation writes. */
+  | {
+      readonly kind: "rows write";
+      readonly table: PgTable;
+      /** The names of the arguments; the first is the input. */
+      readonly args: readonly string[];
+      readonly toWrite: (schema: GraphQLSchema, inputType: GraphQLInputType, values: readonly unknown[]) => RowsWrite;
     }
   /** What the search of the argument says of the row of an edge. */
   | {

@@ -27,7 +27,6 @@ export { isIdScalar, takesExactNumbers } from "./graphql-types.ts";
 export { isIdCodec, toOriginalCodec } from "./IdScalarPlugin.ts";
 export { isLosableInterface } from "./NodePlugins.ts";
 export { hasNestedFields, isNestedValue, type RowInput, readRowInput } from "./nested-inputs.ts";
-export { isInsertedRow, RowInsertion } from "./nested-insert.ts";
 export { type OrderValueReader, orderTypeOf } from "./OrderByPlugin.ts";
 export {
   findFunctionsWithoutField,
@@ -48,6 +47,13 @@ export {
   readOffset,
   readPage,
 } from "./PaginationPlugin.ts";
+export {
+  isInsertedRow,
+  isWrittenRow,
+  PlannedWrite,
+  type RowsWrite,
+  writtenKeys,
+} from "./planned-write.ts";
 export { makePreset } from "./preset.ts";
 export { conditionOf, joinPairs } from "./row-conditions.ts";
 export { parseRowEvent, type RowEvent, topicsOf } from "./row-events.ts";

@@ -14,6 +14,7 @@ import { type Catalog, updatableEvents } from "#catalog";
 import { AggregatesPlugin } from "./AggregatesPlugin.ts";
 import { ArrayDimensionsPlugin } from "./ArrayDimensionsPlugin.ts";
 import { BuiltInTypesPlugin } from "./BuiltInTypesPlugin.ts";
+import { BulkMutationsPlugin } from "./BulkMutationsPlugin.ts";
 import { CallableFunctionsPlugin } from "./CallableFunctionsPlugin.ts";
 import { ClientRolesPlugin } from "./ClientRolesPlugin.ts";
 import { CollectionsPlugin, ConnectionShapePlugin } from "./ConnectionPlugins.ts";
@@ -121,6 +122,7 @@ const OWN_PLUGINS: readonly GraphileConfig.Plugin[] = [
   NonNullPlugin,
   TableMutationsPlugin,
   NestedInsertPlugin,
+  BulkMutationsPlugin,
   TransactionPlugin,
   SubscriptionsPlugin,
   LiveQueryPlugin,

@@ -10,10 +10,17 @@ import type { ParameterValue } from "#postgres/database";
 import type { Stepwise } from "#runtime/concurrency";
 import { toPgText } from "../server/pg-client.ts";
 import { NotCompiled } from "./not-compiled.ts";
-import { OperationCompiler, type RootField } from "./operation-compiler.ts";
+import { OperationCompiler } from "./operation-compiler.ts";
 import { type CoercedVariables, OperationValues, type Parameter } from "./operation-values.ts";
 import type { RowWrite } from "./row-write.ts";
-import { isTypename, oneFieldEach, type SelectedField, SelectionReader, withFields } from "./selection-reader.ts";
+import {
+  isTypename,
+  oneFieldEach,
+  type RootField,
+  type SelectedField,
+  SelectionReader,
+  withFields,
+} from "./selection-reader.ts";
 
 /** A query, or one field of a mutation: a statement that returns the text of these fields of `data`. */
 export type CompiledStep = CompiledStatement & {

@@ -45,7 +45,7 @@ import { NotCompiled } from "./not-compiled.ts";
 import { type ObjectValue, objectValueOf } from "./object-values.ts";
 import type { OperationValues } from "./operation-values.ts";
 import { isListArgument, isOneOf, isPageArgument, orderOf, rowConditions, searchResultSql } from "./row-arguments.ts";
-import { compileRowWrite, type RowWrite } from "./row-write.ts";
+import { compileRowsWrite, compileRowWrite, type RowWrite } from "./row-write.ts";
 import {
   type Field,
   isCount,
@@ -53,25 +53,19 @@ import {
   itemTypeOf,
   objectTypeOf,
   partOf,
+  type RootField,
   type SelectedField,
   type SelectionReader,
   selectionsOf,
 } from "./selection-reader.ts";
 import { orNull, REFUSE, spellValue, textLiteral } from "./spell-value.ts";
 
-export type RootField = {
-  readonly key: string;
-  readonly nodes: readonly FieldNode[];
-  readonly type: GraphQLOutputType;
-  /** The value of `__typename`, which does not fail. */
-  readonly constant?: string;
-};
-
 /** One statement would build larger responses in the memory of Postgres; Grafast reads level by level, and ends when one is too large. */
 const MAX_ROWS = 10_000_000;
 
 type Source<Kind extends FieldSource["kind"]> = Extract<FieldSource, { readonly kind: Kind }>;
 
+/** The text of a field's value; in steps where it has fields of its own. */
 /** The text of a field's value; in steps where it has fields of its own. */
 type SpellField = (this: OperationCompiler, field: Field, nodes: readonly FieldNode[]) => SQL | Stepwise<SQL>;
 
@@ -156,6 +150,8 @@ export class OperationCompiler {
         return yield* this.#mutation(source, field, nodes);
       case "write":
         return yield* this.#write(source, field, nodes);
+      case "rows write":
+        return yield* this.#rowsWrite(source, field, nodes);
       case "aggregates part":
         return yield* this.#item(field.type, nodes, row!);
       case "aggregate":
@@ -455,6 +451,14 @@ export class OperationCompiler {
       },
       item: (row) => this.#item(field.type, nodes, row),
     });
+    this.write = write;
+    return value;
+  }
+
+  *#rowsWrite(source: Source<"rows write">, field: Field, nodes: readonly FieldNode[]): Stepwise<SQL> {
+    const values = this.#values.argumentsOf(field, nodes[0]!, ({ name }) => source.args.includes(name));
+    const item = (row: SQL) => this.#tableItem(source.table, itemTypeOf(field.type), nodes, row);
+    const { write, value } = yield* compileRowsWrite({ source, field, values, schema: this.#selections.schema, item });
     this.write = write;
     return value;
   }

@@ -7,7 +7,7 @@ import {
   type OperationDefinitionNode,
   typeFromAST,
 } from "grafast/graphql";
-import type { RowInput } from "#plugins";
+import type { RowsWrite } from "#plugins";
 import type { Statement } from "#postgres/database";
 import { RecentMap } from "#runtime";
 import type { Stepwise } from "#runtime/concurrency";
@@ -25,8 +25,8 @@ export type BoundStep = {
   readonly step: CompiledStep;
   readonly statement: Statement;
   readonly before: Statement | undefined;
-  /** The rows that are inserted before. */
-  readonly nested: RowInput | undefined;
+  /** The rows that are written before. */
+  readonly rows: RowsWrite | undefined;
 };
 
 export type BoundOperation = { readonly plan: OperationPlan; readonly steps: readonly BoundStep[] };
@@ -149,7 +149,7 @@ function bindStep(step: CompiledStep, variables: CoercedVariables): BoundStep {
     step,
     statement: bindStatement(step, variables),
     before: before === null ? undefined : bindStatement(before, variables),
-    nested: write?.nested?.(variables),
+    rows: write?.rows?.(variables),
   };
 }
 

@@ -1,3 +1,4 @@
+import { TYPES } from "@dataplan/pg";
 import { type SQL, sql } from "@dataplan/pg/pg-sql2";
 import {
   type FieldNode,
@@ -14,16 +15,26 @@ import {
   hasNestedFields,
   isIdCodec,
   isInsertedRow,
+  isWrittenRow,
   keepRow,
   keptRow,
   type PgTable,
-  type RowInput,
+  type RowsWrite,
   readRowInput,
   sourceOf,
   writtenColumnOf,
+  writtenKeys,
 } from "#plugins";
 import type { Stepwise } from "#runtime/concurrency";
-import { aliasOf, keyConditions, mayBeNullRow, rowsOf, selectRows } from "./collection-sql.ts";
+import {
+  aliasOf,
+  jsonArrayOf,
+  keyConditions,
+  mayBeNullRow,
+  type RowsSelect,
+  rowsOf,
+  selectRows,
+} from "./collection-sql.ts";
 import { NotCompiled } from "./not-compiled.ts";
 import { type CoercedVariables, type InputValue, mapLeaves, parameterSql } from "./operation-values.ts";
 import type { Field } from "./selection-reader.ts";
@@ -35,8 +46,8 @@ export type RowWrite = {
   readonly before: SQL | null;
   /** The statement that returns the text of `data`, or no row when none was written. */
   readonly statementOf: (data: SQL) => SQL;
-  /** The rows that the planner's statements insert before. Null: the statements write by themselves. */
-  readonly nested: ((variables: CoercedVariables) => RowInput) | null;
+  /** The rows that the planner's statements write before. Null: the statements write by themselves. */
+  readonly rows: ((variables: CoercedVariables) => RowsWrite) | null;
   /** Null: the operation has a result without a row, too. */
   readonly noRowError: (() => Error) | null;
 };
@@ -71,13 +82,13 @@ export function* compileRowWrite(options: RowWriteOptions): Stepwise<CompiledWri
     const deleted = sql.identifier(Symbol("deleted"));
     const statementOf = (data: SQL) => sql`with ${deleted} as (${statement} returning 1) select ${data}`;
     return {
-      write: { before: null, statementOf, nested: null, noRowError: null },
+      write: { before: null, statementOf, rows: null, noRowError: null },
       value: sql`(exists (select from ${deleted}))::pg_catalog.text`,
     };
   }
   const { noRowError } = source;
   const statementOf = (data: SQL) => sql`${statement} returning ${data}`;
-  const write: RowWrite = { before: null, statementOf, nested: null, noRowError };
+  const write: RowWrite = { before: null, statementOf, rows: null, noRowError };
   if (getNullableType(field.type) === GraphQLBoolean) return { write, value: textLiteral("true") };
   const { columns, readsTables } = columnsOf(table, selected());
   if (!readsTables) return { write, value: yield* item(target) };
@@ -86,7 +97,7 @@ export function* compileRowWrite(options: RowWriteOptions): Stepwise<CompiledWri
   const read = (data: SQL) => sql`select ${data} from ${keptRow(kept)} as ${row}`;
   const texts = columns.map((name) => sql`${target}.${sql.identifier(name)}`);
   return {
-    write: { before: keepRow(statement, texts), statementOf: read, nested: null, noRowError },
+    write: { before: keepRow(statement, texts), statementOf: read, rows: null, noRowError },
     value: yield* item(row),
   };
 }
@@ -98,11 +109,38 @@ function* compileNestedInsert({ source, field, values, schema, item }: RowWriteO
   const { type } = inputOf(field);
   const input = values.get("input")!;
   const statementOf = (data: SQL) => selectRows(rowsOf(table, row, isInsertedRow(table, row)), data);
-  const nested = (variables: CoercedVariables) => {
+  const rows = (variables: CoercedVariables): RowsWrite => {
     const value = mapLeaves(input, (read) => read(variables));
-    return readRowInput(schema, type, table, value as object);
+    return { kind: "nested insert", row: readRowInput(schema, type, table, value as object) };
   };
-  return { write: { before: null, statementOf, nested, noRowError: source.noRowError }, value: yield* item(row) };
+  return { write: { before: null, statementOf, rows, noRowError: source.noRowError }, value: yield* item(row) };
+}
+
+type RowsWriteOptions = Pick<RowWriteOptions, "field" | "values" | "schema"> & {
+  readonly source: Extract<FieldSource, { readonly kind: "rows write" }>;
+  readonly item: (row: SQL) => Stepwise<SQL>;
+};
+
+/** The written rows are read as they are afterwards. */
+export function* compileRowsWrite({ source, field, values, schema, item }: RowsWriteOptions): Stepwise<CompiledWrite> {
+  const { table, args, toWrite } = source;
+  const row = aliasOf(table);
+  const { type } = field.args[0]!;
+  const rows = (variables: CoercedVariables): RowsWrite => {
+    const given = args.map((name) => mapLeaves(values.get(name)!, (read) => read(variables)));
+    return toWrite(schema, type, given);
+  };
+  const keys = writtenKeys();
+  const query: RowsSelect = {
+    ...rowsOf(table, row, isWrittenRow(keys, table, row)),
+    from: sql`${keys.from} as ${keys.alias}${keys.names} cross join ${table.from as SQL}`,
+    order: [{ fragment: keys.position, codec: TYPES.bigint, isNullable: false, direction: "ASC" }],
+  };
+  const statementOf = (data: SQL) => sql`select ${data}`;
+  return {
+    write: { before: null, statementOf, rows, noRowError: null },
+    value: jsonArrayOf(query, yield* item(row)),
+  };
 }
 
 function inputOf({ args }: Field): GraphQLArgument {

@@ -78,6 +78,15 @@ export class SelectionReader {
   }
 }
 
+/** A field of the operation itself. */
+export type RootField = {
+  readonly key: string;
+  readonly nodes: readonly FieldNode[];
+  readonly type: GraphQLOutputType;
+  /** The value of `__typename`, which does not fail. */
+  readonly constant?: string;
+};
+
 export type SelectedField = readonly [key: string, nodes: readonly FieldNode[]];
 
 /** With each field the `__typename` before it, and with the last one those after it. */

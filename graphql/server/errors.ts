@@ -22,7 +22,7 @@ import type { Logger } from "#runtime/log";
 import { GraphqlRefusal } from "./documents.ts";
 import type { IntrospectionAccess } from "./introspection-access.ts";
 import { LiveQueryFailure } from "./live/live-failure.ts";
-import { NESTED_KEY_SEPARATOR } from "./nested-writes.ts";
+import { NESTED_KEY_SEPARATOR } from "./rows-writer.ts";
 
 type GraphqlErrorAudience = { readonly authentication: AuthenticationResult; readonly requestId: string };
 

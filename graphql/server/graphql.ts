@@ -25,7 +25,6 @@ import { makeLeaseQueries } from "./event-lease.ts";
 import { makeReadIssuedNumbers, RowEventHub } from "./events.ts";
 import { makeExplorer, sampleQuery, sampleTablesQuery } from "./explorer.ts";
 import { makeIntrospectionAccess } from "./introspection-access.ts";
-import { makeNestedInserts } from "./nested-writes.ts";
 import { makeFindDocument } from "./persisted-operations.ts";
 import { makePgService } from "./pg-client.ts";
 import { readCredentials } from "./request/authenticate.ts";
@@ -34,6 +33,7 @@ import type { GraphqlHttpRequest, GraphqlHttpResponse } from "./request/http-mes
 import type { OperationRequestInfo, OperationStages, PreparedOperation } from "./request/operation.ts";
 import { makeOperationStages } from "./request/operation-stages.ts";
 import { privilegesOf } from "./role-schemas.ts";
+import { makeRowsWriter } from "./rows-writer.ts";
 import { SchemaKeeper } from "./schema-keeper.ts";
 import { GraphqlSockets } from "./socket/sockets.ts";
 
@@ -255,7 +255,7 @@ function makeExecution(
       database,
       live,
       events,
-      makeInsertNested: makeNestedInserts(() => catalog.current()),
+      makeWriteRows: makeRowsWriter(() => catalog.current()),
       contextOf: makeOperationContexts(config, () => catalog.current()),
       // As objects, rows take about ten times their length.
       byteLimits: {

@@ -1,6 +1,6 @@
 import type { PgClient, PgClientQuery, PgClientResult, WithPgClient } from "@dataplan/pg";
 import type { NodePostgresPgClient } from "@dataplan/pg/adaptors/pg";
-import { FunctionCall, type RowInput, RowInsertion, UnsuccessfulResult } from "#plugins";
+import { FunctionCall, PlannedWrite, type RowsWrite, UnsuccessfulResult } from "#plugins";
 import {
   type Database,
   type ParameterValue,
@@ -18,8 +18,8 @@ type PgClientOptions = {
   readonly readOnly: boolean;
   /** Whether a function's result that says that it was not successful is an error. */
   readonly refusesUnsuccessful?: boolean;
-  /** Inserts related rows before a statement. Absent: no plan does. */
-  readonly insertNested?: InsertNested;
+  /** Writes rows before a statement. Absent: no plan does. */
+  readonly writeRows?: WriteRows;
   /** The memory budget for the rows of each statement. */
   readonly budgetOf?: () => ResponseBudget;
   /** Called with the rows of each statement; may refuse or delay them. */
@@ -50,8 +50,8 @@ export type CallerDatabase = Pick<Database, "run" | "runEach" | "transaction"> &
   ): Promise<StatementResult[]>;
 };
 
-/** Inserts the rows, and runs the statement that reads the row which contains the others. */
-export type InsertNested = (row: RowInput, statement: Statement, options: SharedRunOptions) => Promise<StatementResult>;
+/** Writes the rows by the planner's statements, and runs the statement that reads them. */
+export type WriteRows = (rows: RowsWrite, statement: Statement, options: SharedRunOptions) => Promise<StatementResult>;
 
 /** Throws if the result that was kept last in the transaction says that its mutation was not successful. */
 export async function checkSuccess(
@@ -84,9 +84,9 @@ class CallerClient implements PgClient {
   }
 
   async #runQuery(query: PgClientQuery): Promise<StatementResult> {
-    const { readOnly, signal, budgetOf, insertNested, refusesUnsuccessful = false } = this.#options;
-    const nested = query.values?.find((value) => value instanceof RowInsertion);
-    if (nested && insertNested) return insertNested(nested.row, toStatement(query), { signal, budget: budgetOf?.() });
+    const { readOnly, signal, budgetOf, writeRows, refusesUnsuccessful = false } = this.#options;
+    const planned = query.values?.find((value) => value instanceof PlannedWrite);
+    if (planned && writeRows) return writeRows(planned.rows, toStatement(query), { signal, budget: budgetOf?.() });
     const call = query.values?.find((value) => value instanceof FunctionCall);
     const before = call && toStatement(call);
     const options = { readOnly, signal, before, fields: !query.arrayMode, budget: budgetOf?.() };
@@ -164,7 +164,7 @@ function qualifyFunctions(text: string): string {
 }
 
 function toStatement({ text, values = [] }: PgClientQuery | FunctionCall): Statement {
-  const isDoneBefore = (value: unknown) => value instanceof FunctionCall || value instanceof RowInsertion;
+  const isDoneBefore = (value: unknown) => value instanceof FunctionCall || value instanceof PlannedWrite;
   return {
     text: qualifyFunctions(text),
     values: values.map((value) => (isDoneBefore(value) ? value.result : toPgText(value))),

@@ -7,6 +7,7 @@ import {
   keyMismatch,
   negotiateFormat,
   type PlanOptions,
+  type RecordsPlan,
   type RowCountGuard,
   type WritePlan,
 } from "./plan.ts";
@@ -48,6 +49,7 @@ export function planWrite(
     change,
     rows,
     keyset: null,
+    ...(response.keepsBodyIn !== undefined && { keepsBodyIn: response.keepsBodyIn }),
     result: returned === "rows" ? result : { wholeRow: false, names: location ?? [] },
     location,
     format,
@@ -96,10 +98,16 @@ function planChange(
 
 function planInsert(intent: InsertIntent, table: CatalogTable, context: PlanContext): ChangePlan {
   const { schema, name, primaryKey } = table;
-  const columns = intent.upsert?.onConflict ?? primaryKey;
-  const conflict = intent.upsert && columns.length > 0 ? { columns, resolution: intent.upsert.resolution } : null;
+  const { upsert } = intent;
+  const columns = upsert?.onConflict ?? primaryKey;
   const records = planRecords(intent, table, context.catalog);
+  const set = namesOf(records).filter((column) => !(upsert?.keepsKey && columns.includes(column)));
+  const conflict = upsert && columns.length > 0 ? { columns, resolution: upsert.resolution, set } : null;
   return { kind: "insert", table: { schema, name }, records, where: [], conflict };
+}
+
+function namesOf({ columns }: RecordsPlan): string[] {
+  return columns.map(({ name }) => name);
 }
 
 /** For PUT: the one row whose key is in the conditions and in the payload. */
@@ -121,7 +129,7 @@ function planReplacement(
     table: { schema: table.schema, name: table.name },
     records,
     where: planConditions({ ...tree, children: [] }, scope, context),
-    conflict: { columns: table.primaryKey, resolution: "merge" },
+    conflict: { columns: table.primaryKey, resolution: "merge", set: namesOf(records) },
   };
 }
 

@@ -34,6 +34,8 @@ export type WritePlan = CommonPlan & {
   readonly result: KeptColumns;
   /** The key columns for the Location of a new row; null if not requested. */
   readonly location: readonly string[] | null;
+  /** The setting that also receives the body. */
+  readonly keepsBodyIn?: string;
 };
 export type CallPlan = CommonPlan & {
   readonly kind: "call";
@@ -222,7 +224,12 @@ export type LinkedValue = {
 };
 
 /** Existing rows with the same values in these columns are merged or ignored. */
-export type ConflictPlan = { readonly columns: readonly string[]; readonly resolution: "merge" | "ignore" };
+export type ConflictPlan = {
+  readonly columns: readonly string[];
+  readonly resolution: "merge" | "ignore";
+  /** The columns of merged rows that get the new values. */
+  readonly set: readonly string[];
+};
 
 /** The payload as rows with the column types of the table. */
 export type RecordsPlan = {

@@ -98,13 +98,19 @@ function resultCte({ call, result }: CallPlan): Sql[] {
 }
 
 function buildWriteStatement(plan: WritePlan): Sql {
-  const { change, result, location, body } = plan;
+  const { change, result, location, body, keepsBodyIn } = plan;
   const merges = change.kind === "insert" && change.conflict?.resolution === "merge";
   const locationValues = location && location.length > 0 ? locationColumn(location) : sql`null`;
   const inserted = merges ? readSetting("pgrst.inserted") : sql`null`;
   const returnedRows = body.kind === "none" ? sql`select from ${RESULT_CTE}` : buildBodyRows(plan);
   const guards = change.kind === "update" && isByKey(change) ? keyGuards(change) : [];
-  return buildResponseRow(plan, returnedRows, changeCtes(change, result), [locationValues, inserted, ...guards]);
+  const kept = keepsBodyIn === undefined ? [] : [keptBody(keepsBodyIn, body)];
+  const more = [locationValues, inserted, ...guards, ...kept];
+  return buildResponseRow(plan, returnedRows, changeCtes(change, result), more);
+}
+
+function keptBody(setting: string, body: BodyPlan): Sql {
+  return sql`pg_catalog.set_config(${literal(setting)}, (${bodyColumn(body)})::pg_catalog.text, true)`;
 }
 
 /** The last one has the written rows. */

@@ -47,7 +47,7 @@ function buildInsert(change: ChangePlan & { kind: "insert" }, result: KeptColumn
   const conditions = [...counting, ...(where.length > 0 ? [buildConjunction(where)] : [])];
   const only = conditions.length > 0 ? sql` where ${join(conditions, " and ")}` : NOTHING;
   const rows = sql`select${join(values, ",")} from ${recordsFromItem(records)}${only}`;
-  const unless = conflict ? onConflict(conflict, records) : NOTHING;
+  const unless = conflict ? onConflict(conflict) : NOTHING;
   return sql`insert into ${qualifiedIdentifier(table)}${into} ${rows}${unless}${returning(change, result)}`;
 }
 
@@ -59,13 +59,13 @@ const INSERTED_COUNT = sql`coalesce(nullif(pg_catalog.current_setting('pgrst.ins
 const COUNT_UP = sql`pg_catalog.set_config('pgrst.inserted', (${INSERTED_COUNT} operator(pg_catalog.+) 1)::pg_catalog.text, true) operator(pg_catalog.<>) '0'`;
 const COUNT_DOWN = sql`pg_catalog.set_config('pgrst.inserted', (${INSERTED_COUNT} operator(pg_catalog.-) 1)::pg_catalog.text, true) operator(pg_catalog.<>) '-1'`;
 
-function onConflict({ columns, resolution }: ConflictPlan, records: RecordsPlan): Sql {
+function onConflict({ columns, resolution, set: changed }: ConflictPlan): Sql {
   const keys = join(
     columns.map((name) => identifier(name)),
     ", ",
   );
-  if (resolution === "ignore" || records.columns.length === 0) return sql` on conflict (${keys}) do nothing`;
-  const set = records.columns.map(({ name }) => sql`${identifier(name)} = excluded.${identifier(name)}`);
+  if (resolution === "ignore" || changed.length === 0) return sql` on conflict (${keys}) do nothing`;
+  const set = changed.map((name) => sql`${identifier(name)} = excluded.${identifier(name)}`);
   return sql` on conflict (${keys}) do update set ${join(set, ", ")} where ${COUNT_DOWN}`;
 }
 

@@ -138,6 +138,8 @@ describe("the documented operations exist; all others concern other tables", () 
       "createArticleTranslation(input: CreateArticleTranslationInput!): ArticleTranslation!",
       "deleteArticleTranslation(articleId: ID!, language: String!): Boolean!",
       "updateArticleTranslation(articleId: ID!, language: String!, input: UpdateArticleTranslationInput!): ArticleTranslation!",
+      "updateArticleTranslations(input: [UpdateArticleTranslationsInput!]!): [ArticleTranslation!]!",
+      "upsertArticleTranslations(input: [UpsertArticleTranslationsInput!]!, onConflict: ArticleTranslationUniqueKey! = ARTICLE_ID_LANGUAGE, resolution: ConflictResolution! = UPDATE): [ArticleTranslation!]!",
     ]);
     expect(fieldsOf("ArticleTranslation")).toContain("article: Article!");
   });

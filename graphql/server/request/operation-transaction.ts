@@ -51,10 +51,16 @@ export async function runOperationTransaction(
 
 /** The statements of a plan run in the open transaction, whose caller and limits are fixed. */
 export function databaseWithin(query: QueryInTransaction, queryTogether: QueryTogether): CallerDatabase {
+  let failure: unknown = null;
+  const noteFailure = (error: unknown): never => {
+    failure ??= error;
+    throw error;
+  };
   const run: CallerDatabase["run"] = async (_context, statement, { before, fields = false, signal } = {}) => {
     if (signal?.aborted) throw signal.reason;
-    if (!before) return query(statement, { fields });
-    const [, result] = await Promise.all([query(before, { isPreceding: true }), query(statement, { fields })]);
+    if (!before) return query(statement, { fields }).catch(noteFailure);
+    const both = [query(before, { isPreceding: true }), query(statement, { fields })] as const;
+    const [, result] = await Promise.all(both).catch(noteFailure);
     return result;
   };
   return {
@@ -62,7 +68,9 @@ export function databaseWithin(query: QueryInTransaction, queryTogether: QueryTo
     runEach: (context, statements, options) => statements.map((statement) => run(context, statement, options)),
     runTogether: async (_context, statements, { signal } = {}) => {
       if (signal?.aborted) throw signal.reason;
-      return (await queryTogether(statements)).map(withTextCells);
+      // Otherwise the error of the statement before would be explained as one of these.
+      if (failure !== null) throw new Error("A statement before has failed.", { cause: failure });
+      return (await queryTogether(statements).catch(noteFailure)).map(withTextCells);
     },
     transaction: (_context, work) => work(query, queryTogether),
   };

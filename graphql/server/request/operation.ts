@@ -14,8 +14,8 @@ import type { OperationVariables } from "../exact-numbers.ts";
 import type { IntrospectionAccess } from "../introspection-access.ts";
 import type { LiveDocument } from "../live/live-document.ts";
 import type { LiveResults } from "../live/live-results.ts";
-import type { MakeInsertNested } from "../nested-writes.ts";
 import type { ServedSchema } from "../role-schemas.ts";
+import type { MakeWriteRows } from "../rows-writer.ts";
 import type { SubscriptionResults } from "../subscription-delivery.ts";
 import type { OperationMemory } from "./operation-memory.ts";
 import type { OperationResult } from "./run-compiled.ts";
@@ -105,7 +105,7 @@ export type OperationDependencies = {
   readonly database: Database;
   readonly live: LiveQueries;
   readonly events: RowEventHub;
-  readonly makeInsertNested: MakeInsertNested;
+  readonly makeWriteRows: MakeWriteRows;
   readonly contextOf: (requestInfo: OperationRequestInfo, kind: PreparedOperation["kind"]) => StatementContext;
   /** How many bytes are held at most: of one operation's rows, of all rows, and of all responses. */
   readonly byteLimits: { readonly operation: number; readonly together: number; readonly answers: number };

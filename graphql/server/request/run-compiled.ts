@@ -14,10 +14,10 @@ import { type AbortLike, runStepwise } from "#runtime/concurrency";
 import { normalizeJson, parseJsonExactly } from "#runtime/json";
 import type { CompiledStep } from "../../compile/compile-operation.ts";
 import { NotCompiled } from "../../compile/not-compiled.ts";
-import type { RootField } from "../../compile/operation-compiler.ts";
 import type { BoundOperation, BoundStep } from "../../compile/operation-plans.ts";
+import type { RootField } from "../../compile/selection-reader.ts";
 import type { ResponseExtensions } from "../errors.ts";
-import { type CallerDatabase, checkSuccess, type InsertNested } from "../pg-client.ts";
+import { type CallerDatabase, checkSuccess, type WriteRows } from "../pg-client.ts";
 
 export type CompiledRunOptions = {
   readonly database: Pick<CallerDatabase, "run">;
@@ -27,8 +27,8 @@ export type CompiledRunOptions = {
   /** Takes the memory for the response; may refuse or delay it. */
   readonly admit: (bytes: number) => Promise<void> | void;
   readonly asText: boolean;
-  /** Inserts related rows before a statement. */
-  readonly insertNested: InsertNested;
+  /** Writes rows before a statement. */
+  readonly writeRows: WriteRows;
   /** Whether no step runs after one that has failed. */
   readonly stopsAtError: boolean;
   /** Null: Grafast may repeat a step. Otherwise, why it may not. */
@@ -88,14 +88,14 @@ export function textOf(data: NonNullable<OperationResult["data"]>): string {
 
 /** Throws NotCompiled for an error that Grafast assigns to fields when it repeats the step. */
 async function runStep(
-  { step, statement, before, nested }: BoundStep,
-  { database, context, signal, budget, admit, asText, insertNested, planRefusal }: CompiledRunOptions,
+  { step, statement, before, rows: written }: BoundStep,
+  { database, context, signal, budget, admit, asText, writeRows, planRefusal }: CompiledRunOptions,
 ): Promise<OperationResult> {
   const readOnly = before === undefined && step.write === null;
   try {
     const runOptions = { readOnly, before, signal, budget, largeValues: "buffer" } as const;
-    const { rows } = await (nested
-      ? insertNested(nested, statement, { signal, budget })
+    const { rows } = await (written
+      ? writeRows(written, statement, { signal, budget })
       : database.run(context, statement, runOptions));
     if (step.failureText) await checkSuccess(database, context, step.failureText);
     const data = rows[0]?.[0];
@@ -139,7 +139,7 @@ const STATEMENT_ERRORS = /^(?:0A|42(?!501)|54)/;
 /** Whether a mutation's function, or the write of a row, has failed as it would by Grafast. */
 function hasWriteFailed(error: pg.DatabaseError, { write, before }: CompiledStep): boolean {
   if (write === null) return error instanceof PrecedingStatementError;
-  if (write.nested) return nestedPathOf(error) !== null && !STATEMENT_ERRORS.test(error.code ?? "");
+  if (write.rows) return nestedPathOf(error) !== null && !STATEMENT_ERRORS.test(error.code ?? "");
   const isOfWrite = before === null || error instanceof PrecedingStatementError;
   return isOfWrite && !(error instanceof ContextError) && !STATEMENT_ERRORS.test(error.code ?? "");
 }

@@ -84,7 +84,7 @@ async function runBound(
 }
 
 export function compiledRunOptions(
-  { database, makeInsertNested }: Pick<RunDependencies, "database" | "makeInsertNested">,
+  { database, makeWriteRows }: Pick<RunDependencies, "database" | "makeWriteRows">,
   { memory, context, requestInfo, isOneTransaction, planRefusal }: PlannedOperation,
 ): CompiledRunOptions {
   const { signal, asText = false } = requestInfo;
@@ -95,7 +95,7 @@ export function compiledRunOptions(
     budget: memory.rowBudget(),
     admit: (bytes) => memory.admitBytes(bytes),
     asText,
-    insertNested: makeInsertNested(database, context),
+    writeRows: makeWriteRows(database, context),
     stopsAtError: isOneTransaction,
     planRefusal,
   };
@@ -105,7 +105,7 @@ export function compiledRunOptions(
 const plannedDocuments = new WeakSet<object>();
 
 export async function runByGrafast(
-  { database, events, makeInsertNested, limitCreatedUsers }: RunDependencies,
+  { database, events, makeWriteRows, limitCreatedUsers }: RunDependencies,
   { served, args, kind, isOneTransaction, memory, requestInfo, context, isLong }: PlannedOperation,
 ): Promise<OperationOutcome> {
   if (isLong && !plannedDocuments.has(args.document)) {
@@ -116,7 +116,7 @@ export async function runByGrafast(
   const withPgClient = makeWithPgClient(database, context, {
     readOnly: kind !== "mutation",
     refusesUnsuccessful: isOneTransaction,
-    insertNested: makeInsertNested(database, context),
+    writeRows: makeWriteRows(database, context),
     budgetOf: () => memory.rowBudget(),
     admit: (rows) => memory.admit(rows),
     ...(signal && { signal }),

@@ -1,0 +1,280 @@
+import type { GrafastFieldConfig, GrafastInputFieldConfig, Step } from "grafast";
+import {
+  type GraphQLInputType,
+  GraphQLList,
+  GraphQLNonNull,
+  type GraphQLSchema,
+  getNullableType,
+} from "grafast/graphql";
+import { ApiError, memoizePerObject } from "#runtime";
+import { withSource } from "./field-sources.ts";
+import { assignUniqueNames, freeTypeName } from "./name-claims.ts";
+import { NESTED_TYPE_EXTENSION, type RowInput, readRowInput } from "./nested-inputs.ts";
+import { type RowsWrite, writeAndReadRows } from "./planned-write.ts";
+import { columnInputField, functionMutationNames, mutationsOfTable } from "./TableMutationsPlugin.ts";
+import { isTable, keyOf, outputTypeOf, type PgTable, sqlNameOf } from "./table.ts";
+import { allRules, maySelectKey, mayUse, type VisibilityRule, withVisibility } from "./VisibilityPlugin.ts";
+import { visibleColumnsOf } from "./WherePlugin.ts";
+
+declare global {
+  namespace GraphileConfig {
+    interface Plugins {
+      BulkMutationsPlugin: true;
+    }
+  }
+  namespace GraphileBuild {
+    interface Inflection {
+      bulkMutation(this: Inflection, details: { verb: BulkVerb; table: PgTable }): string;
+    }
+  }
+}
+
+type BulkVerb = "update" | "upsert";
+
+type BulkMutation = {
+  readonly verb: BulkVerb;
+  readonly table: PgTable;
+  readonly name: string;
+  readonly key: readonly string[];
+  /** The columns that its input writes. */
+  readonly columns: readonly string[];
+};
+
+const RESOLUTIONS = {
+  UPDATE: { resolution: "merge", description: "The existing row gets the values of the input." },
+  IGNORE: { resolution: "ignore", description: "The existing row keeps its values and is not returned." },
+} as const;
+
+const RESOLUTION_TYPE = "ConflictResolution";
+const DESCRIPTIONS: Readonly<Record<BulkVerb, string>> = {
+  update: "Updates rows by their keys, all or none. Rows that do not exist, or that you may not change, are skipped.",
+  upsert: "Adds rows, or updates those that exist, all or none. Fields that are not given have their defaults.",
+};
+
+export const BulkMutationsPlugin: GraphileConfig.Plugin = {
+  name: "BulkMutationsPlugin",
+  description: "updateThings(input) and upsertThings(input, onConflict), unless functions have these names",
+  inflection: {
+    add: {
+      bulkMutation(_preset, { verb, table }) {
+        return this.camelCase(`${verb}-${this._allRows(table)}`);
+      },
+    },
+  },
+  schema: {
+    hooks: {
+      init: {
+        // Other types keep their names.
+        after: ["PgCodecs", "IndexedTablesPlugin", "FiltersPlugin", "TableMutationsPlugin", "NestedInsertPlugin"],
+        callback(_, build) {
+          const mutations = bulkMutationsOf(build);
+          if (mutations.some(({ verb }) => verb === "upsert")) registerResolutionType(build);
+          for (const mutation of mutations) registerTypes(build, mutation);
+          return _;
+        },
+      },
+      GraphQLObjectType_fields: {
+        after: ["TableMutationsPlugin", "FunctionMutationsPlugin"],
+        callback(fields, build, { scope, fieldWithHooks }) {
+          if (!scope.isRootMutation) return fields;
+          return bulkMutationsOf(build).reduce((all, mutation) => {
+            const { name, table } = mutation;
+            const field = fieldWithHooks({ fieldName: name, pgFieldResource: table }, () =>
+              withVisibility(bulkField(build, mutation), visibilityOf(mutation)),
+            );
+            return build.extend(all, { [name]: field }, `the table ${sqlNameOf(table)}`);
+          }, fields);
+        },
+      },
+    },
+  },
+};
+
+const bulkMutationsOf = memoizePerObject((build: GraphileBuild.Build): readonly BulkMutation[] => {
+  const tables = Object.values(build.pgResources).filter(isTable);
+  const single = tables.flatMap((table) => mutationsOfTable(table, build).map(({ name }) => name));
+  const taken = new Set([...functionMutationNames(build), ...single]);
+  return tables.flatMap((table) => bulkMutationsOfTable(build, table)).filter(({ name }) => !taken.has(name));
+});
+
+function bulkMutationsOfTable(build: GraphileBuild.Build, table: PgTable): BulkMutation[] {
+  const key = keyOf(table);
+  // Sign-ups are counted one by one.
+  if (!key || table.extensions?.tags?.signUp) return [];
+  const ofVerb = (verb: "create" | "update") => mutationsOfTable(table, build).find((each) => each.verb === verb);
+  const [create, update] = [ofVerb("create"), ofVerb("update")];
+  if (!update) return [];
+  const mutationOf = (verb: BulkVerb, columns: readonly string[]): BulkMutation[] => {
+    const name = build.inflection.bulkMutation({ verb, table });
+    return columns.length === 0 ? [] : [{ verb, table, name, key, columns }];
+  };
+  const changed = update.columns.filter((column) => !key.includes(column));
+  return [...mutationOf("update", changed), ...mutationOf("upsert", create?.columns ?? [])];
+}
+
+const typeNamesOf = memoizePerObject((_build: GraphileBuild.Build) => new Map<string, string>());
+
+/** Notes the free name by which a type is registered. */
+function claimTypeName(build: GraphileBuild.Build, preferred: string): string {
+  const name = freeTypeName(build, preferred);
+  typeNamesOf(build).set(preferred, name);
+  return name;
+}
+
+function typeNamed(build: GraphileBuild.Build, preferred: string): GraphQLInputType {
+  return build.getTypeByName(typeNamesOf(build).get(preferred)!) as GraphQLInputType;
+}
+
+function inputTypeName({ inflection }: GraphileBuild.Build, { name }: BulkMutation): string {
+  return inflection.inputType(inflection.upperCamelCase(name));
+}
+
+function keyTypeName({ inflection }: GraphileBuild.Build, { table }: BulkMutation): string {
+  return `${inflection.tableType(table.codec)}UniqueKey`;
+}
+
+function registerResolutionType(build: GraphileBuild.Build): void {
+  const values = Object.entries(RESOLUTIONS).map(([name, { description }]) => [name, { value: name, description }]);
+  build.registerEnumType(
+    claimTypeName(build, RESOLUTION_TYPE),
+    {},
+    () => ({
+      description: "What happens to a row whose key exists already.",
+      values: Object.fromEntries(values),
+    }),
+    "BulkMutationsPlugin",
+  );
+}
+
+function registerTypes(build: GraphileBuild.Build, mutation: BulkMutation): void {
+  build.registerInputObjectType(
+    claimTypeName(build, inputTypeName(build, mutation)),
+    { isMutationInput: true },
+    () => ({
+      description: `A row of the input of ${mutation.name}.`,
+      extensions: NESTED_TYPE_EXTENSION,
+      fields: () => Object.fromEntries(inputFields(build, mutation)),
+    }),
+    `the table ${sqlNameOf(mutation.table)}`,
+  );
+  if (mutation.verb === "update") return;
+  const rows = build.inflection._allRows(mutation.table);
+  const values = [...uniqueKeysOf(mutation.table, build).keys()].map((name) => [name, { value: name }]);
+  build.registerEnumType(
+    claimTypeName(build, keyTypeName(build, mutation)),
+    {},
+    () => ({ description: `The columns that identify a row of ${rows}.`, values: Object.fromEntries(values) }),
+    "BulkMutationsPlugin",
+  );
+}
+
+function inputFields(
+  build: GraphileBuild.Build,
+  { verb, table, key, columns }: BulkMutation,
+): (readonly [string, GrafastInputFieldConfig])[] {
+  if (verb === "upsert") return columns.map((column) => columnInputField(build, { table, verb: "create" }, column));
+  const keyFields = key.map((column) => {
+    const [name, field] = columnInputField(build, { table, verb }, column);
+    const required = { ...field, type: new GraphQLNonNull(getNullableType(field.type)) };
+    return [name, withVisibility(required, mayUse("select", table, [column]))] as const;
+  });
+  return [...keyFields, ...columns.map((column) => columnInputField(build, { table, verb }, column))];
+}
+
+/** The primary key and the unique constraints over columns that clients see, by name. */
+const uniqueKeysOf = memoizePerObject(
+  (table: PgTable, build: GraphileBuild.Build): ReadonlyMap<string, readonly string[]> => {
+    const { inflection } = build;
+    const visible = visibleColumnsOf(table, build);
+    const keys = [
+      keyOf(table)!,
+      ...table.uniques.flatMap((each) => (each.extensions?.isFromIndex ? [] : [each.attributes])),
+    ];
+    const distinct = new Map(keys.map((columns) => [columns.join(), columns]));
+    const named = [...distinct.values()]
+      .filter((columns, index) => index === 0 || columns.every((column) => visible.includes(column)))
+      .map((columns) => {
+        const names = columns.map((attributeName) => inflection.attribute({ attributeName, codec: table.codec }));
+        return { name: inflection.constantCase(names.join("_")), columns };
+      });
+    assignUniqueNames(
+      named.map((each) => ({
+        preferred: each.name,
+        suffix: "_",
+        derivedNames: (name) => [name],
+        rename: (name) => (each.name = name),
+      })),
+    );
+    return new Map(named.map(({ name, columns }) => [name, columns]));
+  },
+);
+
+function visibilityOf({ verb, table }: BulkMutation): VisibilityRule {
+  const mayInsert = verb === "upsert" ? [mayUse("insert", table)] : [];
+  return allRules([...mayInsert, mayUse("update", table), maySelectKey(table)]);
+}
+
+function bulkField(build: GraphileBuild.Build, mutation: BulkMutation): GrafastFieldConfig<Step> {
+  const { verb, table } = mutation;
+  const input = typeNamed(build, inputTypeName(build, mutation));
+  const args: NonNullable<GrafastFieldConfig<Step>["args"]> = {
+    input: { type: new GraphQLNonNull(new GraphQLList(new GraphQLNonNull(input))) },
+    ...(verb === "upsert" && {
+      onConflict: {
+        type: new GraphQLNonNull(typeNamed(build, keyTypeName(build, mutation))),
+        defaultValue: uniqueKeysOf(table, build).keys().next().value,
+        description: "A row with the same values in these columns exists already.",
+      },
+      resolution: { type: new GraphQLNonNull(typeNamed(build, RESOLUTION_TYPE)), defaultValue: "UPDATE" },
+    }),
+  };
+  const names = Object.keys(args);
+  const toWrite = (schema: GraphQLSchema, inputType: GraphQLInputType, values: readonly unknown[]) =>
+    toRowsWrite(build, mutation, schema, inputType, values);
+  const field: GrafastFieldConfig<Step> = {
+    description: DESCRIPTIONS[verb],
+    args,
+    type: new GraphQLNonNull(new GraphQLList(new GraphQLNonNull(outputTypeOf(build, table.codec)!))),
+    plan(_$root, given, info) {
+      // The input of the caller's role.
+      const { type } = info.field.args[0]!;
+      const $values = names.map((name) => given.getRaw(name) as Step);
+      return writeAndReadRows(table, $values, (schema, values) => toWrite(schema, type, values));
+    },
+  };
+  return withSource(field, { kind: "rows write", table, args: names, toWrite });
+}
+
+function toRowsWrite(
+  build: GraphileBuild.Build,
+  { verb, table, key }: BulkMutation,
+  schema: GraphQLSchema,
+  inputType: GraphQLInputType,
+  [input, onConflict, resolution]: readonly unknown[],
+): RowsWrite {
+  const items = input as readonly object[];
+  const max = build.options.maxPageSize!;
+  if (items.length > max) throw new ApiError("invalid", "PGRST102", `The input has more than ${max} rows`);
+  const rows = items.map((item) => readRowInput(schema, inputType, table, item));
+  if (verb === "update") {
+    for (const [index, row] of rows.entries()) checkColumns(row, index, rows[0]!, key);
+    return { kind: "update", table, rows };
+  }
+  return {
+    kind: "upsert",
+    table,
+    rows,
+    key: uniqueKeysOf(table, build).get(onConflict as string)!,
+    resolution: RESOLUTIONS[resolution as keyof typeof RESOLUTIONS].resolution,
+  };
+}
+
+/** One statement sets the same columns of all rows. */
+function checkColumns({ columns }: RowInput, index: number, first: RowInput, key: readonly string[]): void {
+  const fail = (message: string) => {
+    throw new ApiError("invalid", "PGRST102", message, { details: { path: String(index) } });
+  };
+  if (columns.size <= key.length) fail("The row has no field besides its key: give at least one to change.");
+  const isAlike = columns.size === first.columns.size && [...columns.keys()].every((name) => first.columns.has(name));
+  if (!isAlike) fail("The row has other fields than the first one: give all rows the same.");
+}
