@@ -1,6 +1,7 @@
 import type pg from "pg";
 import { type BlockedWork, strongestBlockingMode } from "./lock-modes.ts";
 import { withoutStrings } from "./split-statements.ts";
+import { runWithoutRows } from "./sql-transaction.ts";
 
 /** A lock on a relation that others wait for. */
 type ObservedLock = {
@@ -23,6 +24,16 @@ export type StatementMeasures = {
   /** Of the whole server. */
   readonly walBytes: number;
   readonly milliseconds: number;
+};
+
+export const NO_MEASURES: StatementMeasures = {
+  locks: [],
+  rewritten: [],
+  scanned: [],
+  inserted: 0,
+  changed: 0,
+  walBytes: 0,
+  milliseconds: 0,
 };
 
 /** The number of rows in the database that the copy was made of, by the qualified name of the table. */
@@ -99,7 +110,7 @@ export async function measureStatement(
 ): Promise<{ readonly measures: StatementMeasures; readonly after: RelationStates }> {
   const position = await walPosition(client);
   const start = performance.now();
-  await client.query(sql);
+  await runWithoutRows(client, sql);
   const milliseconds = Math.round(performance.now() - start);
   const walBytes = (await walPosition(client)) - position;
   const after = await readRelations(client);

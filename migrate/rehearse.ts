@@ -15,26 +15,25 @@ import { groupIntoMigrations } from "./current-groups.ts";
 import {
   compareStates,
   measureStatement,
+  NO_MEASURES,
   prepareMeasuring,
   type RowEstimates,
   readRelations,
   readRowEstimates,
-  type StatementMeasures,
 } from "./measure-statement.ts";
 import { findPlace, MigrationError, type MigrationSource } from "./migration-error.ts";
 import { createRecord, explainDivergence, readMigrationState } from "./migration-state.ts";
 import { withScratchDatabase } from "./scratch-database.ts";
 import { runsWithoutTransaction, type SqlStatement, splitStatements, toUtf16Offset } from "./split-statements.ts";
 import {
+  type JudgedStatement,
   judgeStatement,
   judgeWithoutTransaction,
   MANY_ROWS,
   reachesOutside,
-  type StatementVerdict,
 } from "./statement-verdict.ts";
 
-export type RehearsedStatement = StatementMeasures &
-  StatementVerdict & { readonly file: string; readonly line: number; readonly sql: string };
+export type RehearsedStatement = JudgedStatement & { readonly file: string };
 
 type PendingMigration = MigrationSource & {
   readonly history: MigrationHistory["name"];
@@ -107,16 +106,7 @@ async function dropUserMappings(client: pg.ClientBase): Promise<void> {
   for (const { statement } of rows) await client.query(statement);
 }
 
-const NOTHING: StatementMeasures = {
-  locks: [],
-  rewritten: [],
-  scanned: [],
-  inserted: 0,
-  changed: 0,
-  walBytes: 0,
-  milliseconds: 0,
-};
-const SKIPPED = { ...NOTHING, verdict: "not rehearsed", safeForm: null } as const;
+const SKIPPED = { ...NO_MEASURES, verdict: "not rehearsed", safeForm: null } as const;
 
 async function rehearseOne(
   client: pg.ClientBase,
@@ -180,7 +170,7 @@ async function rehearseWithout(
   const milliseconds = Math.round(performance.now() - begun);
   const after = await readRelations(client);
   const { rewritten } = compareStates({ sql, begun: before, before, after }, estimates);
-  const measures = { ...NOTHING, rewritten, milliseconds };
+  const measures = { ...NO_MEASURES, rewritten, milliseconds };
   return { ...sourceOf(statement, source), ...measures, ...judgeWithoutTransaction(sql) };
 }
 

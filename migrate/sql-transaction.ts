@@ -45,7 +45,7 @@ export async function runSql(client: pg.ClientBase, script: string): Promise<voi
   if (runsWithoutTransaction(script)) return runSingleStatement(client, script);
   await client.query("begin");
   try {
-    await runStatements(client, script);
+    await runStatements(script, ({ sql }) => runWithoutRows(client, sql));
   } catch (error) {
     await client.query("rollback");
     throw error;
@@ -72,27 +72,28 @@ export async function inTrialTransaction<T>(client: pg.ClientBase, work: () => P
   }
 }
 
+type StatementRunner = (statement: SqlStatement) => Promise<void>;
+
 /** Runs the statements in the transaction that is open, which none of them may end. */
-export async function runStatements(client: pg.ClientBase, script: string): Promise<void> {
+export async function runStatements(script: string, run: StatementRunner): Promise<void> {
   const statements = requireStatement(script);
   for (const { start, sql } of statements) {
     if (!TRANSACTION_CONTROL.test(sql)) continue;
     throw errorAt(start, script, "The script is one transaction, which its statements cannot begin or end.");
   }
-  for (const statement of statements) await runStatement(client, script, statement);
+  for (const statement of statements) await runStatement(script, statement, run);
 }
 
 async function runSingleStatement(client: pg.ClientBase, script: string): Promise<void> {
   const [statement, second] = requireStatement(script);
   if (second) throw errorAt(second.start, script, 'A script with "--! no-transaction" has one statement.');
-  await runStatement(client, script, statement!);
+  await runStatement(script, statement!, ({ sql }) => runWithoutRows(client, sql));
 }
 
-async function runStatement(client: pg.ClientBase, script: string, { start, sql }: SqlStatement): Promise<void> {
-  // In the extended protocol Postgres refuses a text with several statements.
-  const query = { text: sql, queryMode: "extended" };
+async function runStatement(script: string, statement: SqlStatement, run: StatementRunner): Promise<void> {
+  const { start, sql } = statement;
   try {
-    await runWithoutRows(client, query);
+    await run(statement);
   } catch (thrown) {
     const error = thrown as pg.DatabaseError;
     const position = Number(error.position ?? 0);
@@ -105,7 +106,9 @@ async function runStatement(client: pg.ClientBase, script: string, { start, sql 
 }
 
 /** Rows are dropped as they arrive: a script has no use for them, and the memory may be too small for all. */
-function runWithoutRows(client: pg.ClientBase, query: pg.QueryConfig): Promise<void> {
+export function runWithoutRows(client: pg.ClientBase, sql: string): Promise<void> {
+  // In the extended protocol Postgres refuses a text with several statements.
+  const query: pg.QueryConfig & { readonly queryMode: string } = { text: sql, queryMode: "extended" };
   return new Promise((resolve, reject) => {
     const running = client.query(new pg.Query(query));
     running.on("row", () => {});

@@ -10,6 +10,9 @@ export type StatementVerdict = {
   readonly safeForm: string | null;
 };
 
+/** The line is that of its file or script. */
+export type JudgedStatement = StatementMeasures & StatementVerdict & { readonly line: number; readonly sql: string };
+
 /** Whether others wait for long. */
 export function holdsOthers({ verdict }: Pick<StatementVerdict, "verdict">): boolean {
   return verdict === "holds writes" || verdict === "holds reads" || verdict === "rewrites";

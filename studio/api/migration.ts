@@ -35,6 +35,12 @@ export type SchemaChange = {
 export type DryRun = {
   /** False for a statement that refuses a transaction. */
   readonly tried: boolean;
+  /** A safe form is given for statements that others wait for. */
+  readonly statements: readonly {
+    readonly line: number;
+    readonly verdict: string;
+    readonly safeForm: string | null;
+  }[];
   readonly changes: readonly SchemaChange[];
   readonly locks: readonly {
     readonly table: string;

@@ -156,6 +156,7 @@ export const schemaTexts = {
     notTried: "This statement refuses a transaction, so it cannot be tried without being applied.",
     noChanges: "No object of the schema would change.",
     changes: { created: "created", changed: "changed", dropped: "dropped" },
+    verdict: (line: number, verdict: string) => `Line ${line}: ${verdict}. Safe form:`,
     locks: "Locks",
     lock: (table: string, mode: string, blocks: string, rows: number) =>
       `${table} (about ${rows} rows): ${mode}, which blocks ${blocks}.`,

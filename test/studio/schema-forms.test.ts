@@ -166,6 +166,21 @@ describeInBrowser("the forms of the schema, under npm run dev", () => {
     expect(await lastFile()).toMatch(/check \(rating > 0\);\n-- At least one star\.\n$/);
   });
 
+  test("show the safe form of what would hold up others", async () => {
+    const { page } = studio;
+    await studio.sql(
+      "insert into public.notes (title, user_id) select 'many', user_id from public.notes, generate_series(1, 10000)",
+    );
+    await openForm(page, "notes", "New check");
+    await field(page, "Condition").fill("rating < 6");
+    await press(page, "Review");
+    await dialogOf(page).getByText("holds reads. Safe form:").waitFor();
+    await dialogOf(page).getByText("Put this one into a migration of its own").waitFor();
+    await press(page, "Write to the current migration");
+    await dialogOf(page).waitFor({ state: "detached" });
+    await studio.sql("delete from public.notes where title = 'many'");
+  });
+
   test("create indexes, policies and grants", async () => {
     const { page } = studio;
     await openForm(page, "notes", "New index");

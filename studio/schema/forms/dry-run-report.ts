@@ -7,11 +7,12 @@ const words = texts.schemaForms;
 
 /** What SQL would do: the objects that change, the locks, and what to know. */
 export function DryRunReport({ run }: { readonly run: DryRun }) {
-  const { tried, changes, locks, warnings, milliseconds, visible } = run;
-  if (!tried) return html`<${Notice} kind="info">${words.notTried}<//>`;
+  const { tried, statements, changes, locks, warnings, milliseconds, visible } = run;
+  if (!tried) return html`<${Notice} kind="info">${words.notTried}<//>${statements.map(verdictNotice)}`;
   return html`
     <section class="dry-run" aria-label=${words.dryRunResult} role="status">
       <h3>${words.dryRunDone(milliseconds)}</h3>
+      ${statements.map(verdictNotice)}
       ${warnings.map((warning) => html`<${Notice} key=${warning} kind="warning">${warning}<//>`)}
       ${changes.length === 0 ? html`<p class="quiet">${words.noChanges}</p>` : html`<ul class="changes">${changes.map(changeItem)}</ul>`}
       ${
@@ -26,6 +27,10 @@ export function DryRunReport({ run }: { readonly run: DryRun }) {
       ${visible.length > 0 && visibleRows(visible)}
     </section>
   `;
+}
+
+function verdictNotice({ line, verdict, safeForm }: DryRun["statements"][number]) {
+  return safeForm !== null && html`<${Notice} kind="warning" title=${words.verdict(line, verdict)}>${safeForm}<//>`;
 }
 
 function visibleRows(visible: DryRun["visible"]) {
