@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { crc32 } from "node:zlib";
 import type { IHasher } from "hash-wasm";
+import { s3Error } from "./s3-error.ts";
 
 type Checksum = {
   update(data: Buffer): void;
@@ -63,4 +64,11 @@ async function openWasm(create: (library: typeof import("hash-wasm")) => Promise
     update: (data) => void hasher.update(data),
     digest: () => Buffer.from(hasher.digest("binary")).toString("base64"),
   };
+}
+
+export function badDigest(name: string): Error {
+  if (name === CONTENT_MD5)
+    return s3Error("BadDigest", "The Content-MD5 you specified did not match what we received.");
+  const algorithm = name.slice(CHECKSUM_PREFIX.length).toUpperCase();
+  return s3Error("BadDigest", `The ${algorithm} you specified did not match the calculated checksum.`);
 }

@@ -9,6 +9,7 @@ import { ownerOf, type StorageRequest } from "../storage-request.ts";
 import { keepObject, newObject, termsOf, type UploadRight } from "../upload.ts";
 import { checkType } from "../upload-body.ts";
 import { checkSourceCondition, readWriteCondition } from "./conditions.ts";
+import { checkParts, checksumElements, takeObjectChecksums } from "./object-checksums.ts";
 import { describeContent, readObjectHeaders } from "./object-headers.ts";
 import { openPayload, type Payload } from "./payload.ts";
 import { elementsOf, readXml, textOf } from "./read-xml.ts";
@@ -66,8 +67,9 @@ export const uploadPart: S3Handler = async (request, services) => {
     const hash = await keepPart(request, upload, await openSource(request, services.store), maxBytes, services.store);
     return xmlResponse("CopyPartResult", { ETag: `"${hash}"`, LastModified: new Date().toISOString() });
   }
-  const hash = await keepPart(request, upload, openPayload(request, maxBytes), maxBytes, services.store);
-  return { status: 200, headers: { ETag: `"${hash}"` }, body: null };
+  const payload = openPayload(request, maxBytes);
+  const hash = await keepPart(request, upload, payload, maxBytes, services.store);
+  return { status: 200, headers: { ...payload.checksums(), ETag: `"${hash}"` }, body: null };
 };
 
 async function keepPart(
@@ -168,7 +170,8 @@ export const abortMultipartUpload: S3Handler = async (request) => {
   return { status: 204, headers: {}, body: null };
 };
 
-export const completeMultipartUpload: S3Handler = async (request, services): Promise<GatewayResponse> => {
+export const completeMultipartUpload: S3Handler = async (sent, services): Promise<GatewayResponse> => {
+  const { request, checksums } = takeObjectChecksums(sent);
   const { rows } = request;
   const upload = await findUpload(request);
   const address = objectOf(request);
@@ -178,7 +181,7 @@ export const completeMultipartUpload: S3Handler = async (request, services): Pro
   const { maxBytes } = await termsOf(rows, address, services.config);
   await rows.checkUpload(newObject(address, right));
   const draft = await writeDraft(
-    { content: joinParts(parts, services.store), checkHash() {} },
+    { content: checkParts(readParts(parts, services.store), checksums), checkHash() {} },
     maxBytes,
     services.store,
   );
@@ -189,6 +192,7 @@ export const completeMultipartUpload: S3Handler = async (request, services): Pro
   return xmlResponse("CompleteMultipartUploadResult", {
     Location: `${services.config.publicUrl ?? ""}/storage/v1/s3/${address.bucket}/${encodeURI(address.name)}`,
     ...{ Bucket: address.bucket, Key: address.name, ETag: `"${draft.hash}"` },
+    ...checksumElements(checksums),
   });
 };
 
@@ -211,8 +215,8 @@ async function chooseParts(request: S3Request, { id }: UnfinishedUpload): Promis
   });
 }
 
-async function* joinParts(parts: readonly UploadPart[], store: FileStore): AsyncGenerator<Buffer> {
-  for (const { content } of parts) yield* readContent(content, null, store);
+function* readParts(parts: readonly UploadPart[], store: FileStore): Generator<AsyncIterable<Buffer>> {
+  for (const { content } of parts) yield readContent(content, null, store);
 }
 
 /** An upload in parts. */

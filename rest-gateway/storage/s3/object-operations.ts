@@ -84,10 +84,11 @@ export const putObjectOfKey: S3Handler = async (request, services) => {
   const terms = await termsOf(rows, address, services.config);
   checkType(metadata.mimetype!, terms);
   await rows.checkUpload(newObject(address, right));
-  const draft = await writeDraft(openPayload(request, terms.maxBytes), terms.maxBytes, services.store);
+  const payload = openPayload(request, terms.maxBytes);
+  const draft = await writeDraft(payload, terms.maxBytes, services.store);
   const file = { draft, metadata: { ...metadata, ...describeContent(draft) }, userMetadata };
   await keepObject(rows, address, right, file, condition.tag);
-  return { status: 200, headers: { ETag: `"${draft.hash}"` }, body: null };
+  return { status: 200, headers: { ...payload.checksums(), ETag: `"${draft.hash}"` }, body: null };
 };
 
 export const copyObject: S3Handler = async (request) => {

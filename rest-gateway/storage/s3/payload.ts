@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { decodeAwsChunked } from "./aws-chunked.ts";
-import { CHECKSUM_PREFIX, CHECKSUMS, CONTENT_MD5 } from "./checksums.ts";
+import { badDigest, CHECKSUM_PREFIX, CHECKSUMS, CONTENT_MD5 } from "./checksums.ts";
 import { s3Error } from "./s3-error.ts";
 import type { S3Request } from "./s3-request.ts";
 
@@ -12,7 +12,12 @@ export type Payload = {
   checkHash(sha256: string): void;
 };
 
-export function openPayload(request: S3Request, maxBytes: number): Payload {
+type CheckedPayload = Payload & {
+  /** Those that were compared, as headers of the response. */
+  checksums(): Record<string, string>;
+};
+
+export function openPayload(request: S3Request, maxBytes: number): CheckedPayload {
   const { payload } = request;
   const announced = announcedLength(request);
   if (announced !== null && announced > maxBytes) throw s3Error("EntityTooLarge");
@@ -28,6 +33,10 @@ export function openPayload(request: S3Request, maxBytes: number): Payload {
     payload.kind === "chunks" ? decodeAwsChunked(body, { signature: payload.signature, onTrailer }) : body;
   return {
     content: check(decoded, announced, checks),
+    checksums() {
+      const compared = [...checks.expected].filter(([name]) => name.startsWith(CHECKSUM_PREFIX));
+      return Object.fromEntries(compared);
+    },
     checkHash(sha256) {
       if (payload.kind === "digest" && payload.sha256 !== sha256) throw s3Error("XAmzContentSHA256Mismatch");
     },
@@ -119,11 +128,4 @@ async function* check(
   for (const { name, checksum } of opened) {
     if (checksum.digest() !== expected.get(name)) throw badDigest(name);
   }
-}
-
-function badDigest(name: string): Error {
-  if (name === CONTENT_MD5)
-    return s3Error("BadDigest", "The Content-MD5 you specified did not match what we received.");
-  const algorithm = name.slice(CHECKSUM_PREFIX.length).toUpperCase();
-  return s3Error("BadDigest", `The ${algorithm} you specified did not match the calculated checksum.`);
 }

@@ -3,6 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
+import { crc32 } from "node:zlib";
 import * as s3 from "@aws-sdk/client-s3";
 import { Upload } from "@aws-sdk/lib-storage";
 import { getSignedUrl } from "@aws-sdk/s3-request-presigner";
@@ -150,7 +151,8 @@ describe("objects", () => {
   test.each(Object.entries(CHECKSUMS_OF_CONTENT))(
     "content is compared with its checksum by %s",
     async (algorithm, right) => {
-      await put(ada, `1/right ${algorithm}`, "content", { [`Checksum${algorithm}`]: right });
+      const sent = { [`Checksum${algorithm}`]: right };
+      expect(await put(ada, `1/right ${algorithm}`, "content", sent)).toMatchObject(sent);
       const wrong = Buffer.alloc(Buffer.from(right, "base64").length).toString("base64");
       const refused = put(ada, "1/refused", "content", { [`Checksum${algorithm}`]: wrong });
       expect(await refusal(refused)).toEqual(["BadDigest", 400]);
@@ -390,6 +392,47 @@ describe("uploads in parts", () => {
     const other = await ada.send(new s3.CreateMultipartUploadCommand({ Bucket, Key: "1/other" }));
     await ada.send(new s3.AbortMultipartUploadCommand({ Bucket, Key: "1/other", UploadId: other.UploadId }));
     expect((await ada.send(new s3.ListMultipartUploadsCommand({ Bucket }))).Uploads).toBeUndefined();
+  });
+
+  const sha256Of = (...content: Buffer[]) => createHash("sha256").update(Buffer.concat(content)).digest();
+  const FIRST = Buffer.alloc(PART, "x");
+  const END = Buffer.from("end");
+
+  test.each([
+    [
+      "CRC32",
+      Buffer.from(
+        crc32(Buffer.concat([FIRST, END]))
+          .toString(16)
+          .padStart(8, "0"),
+        "hex",
+      ).toString("base64"),
+    ],
+    ["SHA256", sha256Of(FIRST, END).toString("base64")],
+    ["SHA256", `${sha256Of(sha256Of(FIRST), sha256Of(END)).toString("base64")}-2`],
+  ])("an object of parts is compared with its checksum by %s: %s", async (algorithm, right) => {
+    const Key = "1/whole";
+    const { UploadId } = await ada.send(new s3.CreateMultipartUploadCommand({ Bucket, Key }));
+    const Parts = await Promise.all(
+      [FIRST, END].map(async (Body, index) => {
+        const PartNumber = index + 1;
+        const part = { Bucket, Key, UploadId, PartNumber, Body };
+        const { ETag } = await ada.send(new s3.UploadPartCommand(part));
+        return { PartNumber, ETag };
+      }),
+    );
+    const completeWith = (value: string) =>
+      ada.send(
+        new s3.CompleteMultipartUploadCommand({
+          ...{ Bucket, Key, UploadId, MultipartUpload: { Parts } },
+          [`Checksum${algorithm}`]: value,
+        }),
+      );
+    const wrong = right.startsWith("A") ? `B${right.slice(1)}` : `A${right.slice(1)}`;
+    expect(await refusal(completeWith(wrong))).toEqual(["BadDigest", 400]);
+    expect(await refusal(head(ada, Key))).toEqual(["NotFound", 404]);
+    expect(await completeWith(right)).toMatchObject({ [`Checksum${algorithm}`]: right });
+    expect((await head(ada, Key)).ContentLength).toBe(PART + 3);
   });
 
   test("unfinished uploads are bounded by number and bytes", async () => {
