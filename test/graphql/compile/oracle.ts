@@ -134,6 +134,14 @@ function withSortedGroups({ data, errors }: Answer): Answer {
   return { data: JSON.stringify(sorted(parseJsonExactly(data))), errors };
 }
 
+const FIELD_OF_MANY_ROWS = /up(?:date|sert)[A-Z]\w*s$/;
+
+/** Where several rows of one statement are invalid, its plan decides which one Postgres refuses. */
+export function withoutChosenRows(errors: unknown): unknown {
+  const listed = errors as readonly { readonly path?: readonly unknown[] }[] | undefined;
+  return listed?.map((error) => (FIELD_OF_MANY_ROWS.test(String(error.path?.[0])) ? { path: error.path } : error));
+}
+
 const MOMENTS = /\d{4}-\d\d-\d\dT[\d:.]+Z/g;
 
 /** Generated mutations have the same answer both ways, on databases that are equal. `align` makes their sequences equal again. */
@@ -148,7 +156,10 @@ export async function compareMutations(
     await align();
     const compiled = await answerOf(compiling, operation, token);
     const byGrafast = await answerOf(plain, operation, token);
-    const timeless = ({ data, errors }: Answer) => ({ data: data?.replaceAll(MOMENTS, "now"), errors });
+    const timeless = ({ data, errors }: Answer) => ({
+      data: data?.replaceAll(MOMENTS, "now"),
+      errors: withoutChosenRows(errors),
+    });
     expect(timeless(compiled)).toEqual(timeless(byGrafast));
   });
   // A mutation is not repeated on the same rows.
