@@ -165,7 +165,11 @@ const DEPENDENCIES = `
   )
   from used join pg_catalog.pg_class c on used.class = ${CLASS("pg_class")} and c.oid = used.object
     join pg_catalog.pg_namespace n on n.oid = c.relnamespace
-  where c.relkind in ('r', 'p', 'v', 'm', 'f')`;
+  where c.relkind in ('r', 'p', 'v', 'm', 'f')
+  union all
+  select pg_catalog.json_build_object('kind', 'unstreamed read', 'of', case when c.relkind = 'S' then 'a sequence' else 'a system catalog' end)
+  from (select oid from reads_of_others union select oid from own_reads) as read join pg_catalog.pg_class c on c.oid = read.oid
+  where c.relkind = 'S' or c.oid < ${FIRST_USER_OID}`;
 
 const PUBLISHES_ALL = `
   select pubinsert and pubupdate and pubdelete and pubtruncate as all_events from pg_catalog.pg_publication where pubname = $1`;
@@ -195,7 +199,11 @@ type ReadObject =
       readonly isOfOthers?: boolean;
     })
   | (Extract<PolicyDependency, { kind: "function" }> & UsedFunction)
-  | UsedRelation;
+  | UsedRelation
+  | UnstreamedRead;
+
+/** A relation whose changes are not in the stream of row changes. */
+type UnstreamedRead = { readonly kind: "unstreamed read"; readonly of: string };
 
 type UsedFunction = {
   readonly oid: number;
@@ -296,7 +304,8 @@ function summarize(
   const texts = textsOf(objects);
   // The claims are those of all policies: a role may be granted to the caller's at any time.
   const appliedTexts = textsOf(objects.filter((object) => object.kind !== "condition" || !object.isOfOthers));
-  const others = objects.filter((object) => object.kind !== "relation");
+  const others = objects.filter((object) => object.kind === "condition" || object.kind === "function");
+  const unstreamed = objects.filter((object) => object.kind === "unstreamed read");
   return {
     relations: tables.flatMap(({ oid, roots, isReadOnce }) => [
       { oid, isReadOnce },
@@ -307,6 +316,7 @@ function summarize(
     obstacles: [
       ...(publishesAll ? [] : ["the publication of row changes does not have all kinds of changes"]),
       ...tables.flatMap(obstaclesOfRelation),
+      ...new Set(unstreamed.map(({ of }) => `it reads ${of}`)),
       ...functions.filter(({ isStatement }) => !isStatement).flatMap(obstaclesOfFunction),
       ...obstaclesOfTexts(appliedTexts, volatile),
     ],
@@ -325,7 +335,7 @@ function textsOf(objects: readonly ReadObject[]): string[] {
 }
 
 /** The statement itself calls nothing that its parsed body does not show. */
-function toPolicyDependency(object: Exclude<ReadObject, UsedRelation>): PolicyDependency {
+function toPolicyDependency(object: Exclude<ReadObject, UsedRelation | UnstreamedRead>): PolicyDependency {
   return object.kind === "function" && object.isStatement && object.body !== null
     ? { kind: "condition", text: object.body }
     : object;

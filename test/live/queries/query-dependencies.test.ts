@@ -68,6 +68,21 @@ test("the time in a policy matters to those whose role it is for, and to those w
   await client.query("drop function public.shift_count; drop table public.shifts; drop role deputy, timekeeper");
 });
 
+test("a sequence or a system catalog that a view reads is an obstacle, since the stream has no changes of it", async () => {
+  await client.query(`
+    create sequence public.film_number;
+    create view public.last_film as select last_value from public.film_number;
+    create view public.sessions as select f.id from public.films f where exists (select from pg_catalog.pg_stat_activity);
+    create view public.titles as select title from public.films where pg_catalog.pg_has_role('authenticated', 'usage')`);
+  const obstaclesOf = async (view: string) => {
+    const statement = { text: `select * from public.${view}`, role: "authenticated", searchPath: "public" };
+    return (await readQueryDependencies((work) => work(client), statement, "missing")).obstacles;
+  };
+  expect(await obstaclesOf("last_film")).toContain("it reads a sequence");
+  expect(await obstaclesOf("sessions")).toContain("it reads a system catalog");
+  expect((await obstaclesOf("titles")).filter((obstacle) => obstacle.startsWith("it reads"))).toEqual([]);
+});
+
 const claimsOf = async (text: string) => {
   const statement = { text, role: "authenticated", searchPath: "public" };
   return (await readQueryDependencies((work) => work(client), statement, "missing")).claims;
