@@ -22,6 +22,11 @@ declare global {
       BulkMutationsPlugin: true;
     }
   }
+  namespace DataplanPg {
+    interface PgResourceUniqueExtensions {
+      isDeferrable?: true;
+    }
+  }
   namespace GraphileBuild {
     interface Inflection {
       bulkMutation(this: Inflection, details: { verb: BulkVerb; table: PgTable }): string;
@@ -48,7 +53,8 @@ const RESOLUTIONS = {
 const RESOLUTION_TYPE = "ConflictResolution";
 const DESCRIPTIONS: Readonly<Record<BulkVerb, string>> = {
   update: "Updates rows by their keys, all or none. Rows that do not exist, or that you may not change, are skipped.",
-  upsert: "Adds rows, or updates those that exist, all or none. Fields that are not given have their defaults.",
+  upsert:
+    "Adds rows, or updates those that exist, all or none. Fields that are not given have their defaults in new rows, and keep their values in existing ones.",
 };
 
 export const BulkMutationsPlugin: GraphileConfig.Plugin = {
@@ -58,6 +64,13 @@ export const BulkMutationsPlugin: GraphileConfig.Plugin = {
     add: {
       bulkMutation(_preset, { verb, table }) {
         return this.camelCase(`${verb}-${this._allRows(table)}`);
+      },
+    },
+  },
+  gather: {
+    hooks: {
+      pgTables_unique(_info, { pgConstraint, unique }) {
+        if (pgConstraint.condeferrable) unique.extensions = { ...unique.extensions, isDeferrable: true };
       },
     },
   },
@@ -109,7 +122,8 @@ function bulkMutationsOfTable(build: GraphileBuild.Build, table: PgTable): BulkM
     return columns.length === 0 ? [] : [{ verb, table, name, key, columns }];
   };
   const changed = update.columns.filter((column) => !key.includes(column));
-  return [...mutationOf("update", changed), ...mutationOf("upsert", create?.columns ?? [])];
+  const added = hasArbiter(table, key) ? (create?.columns ?? []) : [];
+  return [...mutationOf("update", changed), ...mutationOf("upsert", added)];
 }
 
 const typeNamesOf = memoizePerObject((_build: GraphileBuild.Build) => new Map<string, string>());
@@ -159,7 +173,9 @@ function registerTypes(build: GraphileBuild.Build, mutation: BulkMutation): void
   );
   if (mutation.verb === "update") return;
   const rows = build.inflection._allRows(mutation.table);
-  const values = [...uniqueKeysOf(mutation.table, build).keys()].map((name) => [name, { value: name }]);
+  const values = [...uniqueKeysOf(mutation.table, build)].map(([name, columns]) => {
+    return [name, withVisibility({ value: name }, mayUse("select", mutation.table, columns))];
+  });
   build.registerEnumType(
     claimTypeName(build, keyTypeName(build, mutation)),
     {},
@@ -181,15 +197,21 @@ function inputFields(
   return [...keyFields, ...columns.map((column) => columnInputField(build, { table, verb }, column))];
 }
 
+/** Whether Postgres finds an existing row by it. */
+function isArbiter({ extensions }: PgTable["uniques"][number]): boolean {
+  return !extensions?.isFromIndex && !extensions?.isDeferrable;
+}
+
+function hasArbiter(table: PgTable, key: readonly string[]): boolean {
+  return table.uniques.some((unique) => isArbiter(unique) && unique.attributes.join() === key.join());
+}
+
 /** The primary key and the unique constraints over columns that clients see, by name. */
 const uniqueKeysOf = memoizePerObject(
   (table: PgTable, build: GraphileBuild.Build): ReadonlyMap<string, readonly string[]> => {
     const { inflection } = build;
     const visible = visibleColumnsOf(table, build);
-    const keys = [
-      keyOf(table)!,
-      ...table.uniques.flatMap((each) => (each.extensions?.isFromIndex ? [] : [each.attributes])),
-    ];
+    const keys = [keyOf(table)!, ...table.uniques.filter(isArbiter).map(({ attributes }) => attributes)];
     const distinct = new Map(keys.map((columns) => [columns.join(), columns]));
     const named = [...distinct.values()]
       .filter((columns, index) => index === 0 || columns.every((column) => visible.includes(column)))
@@ -257,9 +279,12 @@ function toRowsWrite(
   if (items.length > max) throw new ApiError("invalid", "PGRST102", `The input has more than ${max} rows`);
   const rows = items.map((item) => readRowInput(schema, inputType, table, item));
   if (verb === "update") {
-    for (const [index, row] of rows.entries()) checkColumns(row, index, rows[0]!, key);
+    for (const [index, { columns }] of rows.entries()) if (columns.size <= key.length) throw nothingToChange(index);
+    checkAlike(rows);
     return { kind: "update", table, rows };
   }
+  // Those that exist would lose what other rows set.
+  if (resolution === "UPDATE") checkAlike(rows);
   return {
     kind: "upsert",
     table,
@@ -270,11 +295,19 @@ function toRowsWrite(
 }
 
 /** One statement sets the same columns of all rows. */
-function checkColumns({ columns }: RowInput, index: number, first: RowInput, key: readonly string[]): void {
-  const fail = (message: string) => {
-    throw new ApiError("invalid", "PGRST102", message, { details: { path: String(index) } });
-  };
-  if (columns.size <= key.length) fail("The row has no field besides its key: give at least one to change.");
-  const isAlike = columns.size === first.columns.size && [...columns.keys()].every((name) => first.columns.has(name));
-  if (!isAlike) fail("The row has other fields than the first one: give all rows the same.");
+function checkAlike(rows: readonly RowInput[]): void {
+  const [first] = rows;
+  for (const [index, { columns }] of rows.entries()) {
+    const isAlike =
+      columns.size === first!.columns.size && [...columns.keys()].every((name) => first!.columns.has(name));
+    if (!isAlike) throw invalidRow(index, "The row has other fields than the first one: give all rows the same.");
+  }
+}
+
+function nothingToChange(index: number): ApiError {
+  return invalidRow(index, "The row has no field besides its key: give at least one to change.");
+}
+
+function invalidRow(index: number, message: string): ApiError {
+  return new ApiError("invalid", "PGRST102", message, { details: { path: String(index) } });
 }

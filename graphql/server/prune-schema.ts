@@ -2,6 +2,8 @@ import type { PgCodec, PgSelectSingleStep } from "@dataplan/pg";
 import { error, objectFieldSpec } from "grafast";
 import {
   type GraphQLArgument,
+  GraphQLEnumType,
+  type GraphQLEnumValue,
   GraphQLError,
   type GraphQLField,
   type GraphQLFieldConfig,
@@ -20,6 +22,7 @@ import {
   GraphQLUnionType,
   getNamedType,
   getNullableType,
+  isEnumType,
   isInputObjectType,
   isInterfaceType,
   isListType,
@@ -132,6 +135,7 @@ function* changedTypes(
 function losesElement(type: GraphQLNamedType, hidden: HiddenElements): boolean {
   if (isUnionType(type)) return type.getTypes().some((member) => hidden.has(member));
   if (isInputObjectType(type)) return Object.values(type.getFields()).some((field) => hidden.has(field));
+  if (isEnumType(type)) return type.getValues().some((value) => hidden.has(value));
   if (!isComposite(type)) return false;
   const losesPart = (field: SchemaField) =>
     hidden.has(field) || hidden.has(getNamedType(field.type)) || field.args.some((argument) => hidden.has(argument));
@@ -147,6 +151,7 @@ function pruneType(type: GraphQLNamedType, pruning: SchemaPruning, prunedTypeOf:
     return new GraphQLUnionType({ ...type.toConfig(), types: () => types.map(prunedTypeOf) });
   }
   if (isInputObjectType(type)) return pruneInput(type, hidden, prunedTypeOf);
+  if (isEnumType(type)) return pruneEnum(type, hidden);
   if (isObjectType(type))
     return new GraphQLObjectType({ ...type.toConfig(), ...pruneFields(type, pruning, prunedTypeOf) });
   if (!isInterfaceType(type)) return type;
@@ -161,6 +166,15 @@ function pruneInput(
   const config = type.toConfig();
   const fields = withoutHidden(type.getFields(), hidden);
   return new GraphQLInputObjectType({ ...config, fields: () => withTypes(fields, config.fields, prunedTypeOf) });
+}
+
+function pruneEnum(type: GraphQLEnumType, hidden: HiddenElements): GraphQLEnumType {
+  const config = type.toConfig();
+  const values = type.getValues().filter((value) => !hidden.has(value));
+  return new GraphQLEnumType({
+    ...config,
+    values: Object.fromEntries(values.map(({ name }) => [name, config.values[name]!])),
+  });
 }
 
 function pruneFields(type: OutputCompositeType, { hidden, withheld }: SchemaPruning, prunedTypeOf: PrunedTypeOf) {
@@ -242,7 +256,7 @@ function emptyQuery({ name, description }: GraphQLObjectType): GraphQLObjectType
 }
 
 type OutputField = GraphQLField<unknown, unknown>;
-type SchemaElement = GraphQLNamedType | OutputField | GraphQLArgument | GraphQLInputField;
+type SchemaElement = GraphQLNamedType | OutputField | GraphQLArgument | GraphQLInputField | GraphQLEnumValue;
 
 export type HiddenElements = ReadonlySet<SchemaElement>;
 
@@ -286,6 +300,7 @@ function forbiddenElements(type: GraphQLNamedType, schema: GraphQLSchema, role: 
   const isForbidden = (element: Exclude<SchemaElement, GraphQLNamedType>) =>
     visibilityRuleOf(element)?.(role) === false;
   if (isInputObjectType(type)) return Object.values(type.getFields()).filter(isForbidden);
+  if (isEnumType(type)) return type.getValues().filter(isForbidden);
   const isForbiddenField = (field: OutputField) => {
     const fields = implementationsOf(field, type, schema);
     return isLosableInterface(type) ? fields.slice(1).every(isForbidden) : fields.some(isForbidden);
@@ -311,6 +326,7 @@ function unusableElements(type: GraphQLNamedType, hidden: HiddenElements): Schem
     const unusable = fields.filter((field) => isHidden(field.type));
     return unusable.some(isRequiredInputField) || fields.every((field) => hidden.has(field)) ? [type] : unusable;
   }
+  if (isEnumType(type)) return type.getValues().every((value) => hidden.has(value)) ? [type] : [];
   const fields = outputFieldsOf(type);
   if (fields.length > 0 && fields.every((field) => hidden.has(field))) return [type];
   return fields.flatMap((field): SchemaElement[] => {

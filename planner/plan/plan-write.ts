@@ -101,7 +101,10 @@ function planInsert(intent: InsertIntent, table: CatalogTable, context: PlanCont
   const { upsert } = intent;
   const columns = upsert?.onConflict ?? primaryKey;
   const records = planRecords(intent, table, context.catalog);
-  const set = namesOf(records).filter((column) => !(upsert?.keepsKey && columns.includes(column)));
+  const kept = upsert?.keepsKey ? [...columns, ...primaryKey] : [];
+  const changed = namesOf(records).filter((column) => !kept.includes(column));
+  // Rows that nothing is set of would not be returned.
+  const set = upsert?.keepsKey && changed.length === 0 ? columns : changed;
   const conflict = upsert && columns.length > 0 ? { columns, resolution: upsert.resolution, set } : null;
   return { kind: "insert", table: { schema, name }, records, where: [], conflict };
 }
