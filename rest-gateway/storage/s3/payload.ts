@@ -87,6 +87,11 @@ function openChecks(request: S3Request): Checks {
     if (typeof value === "string") expectChecksum(expected, name, value, "header");
     if (value !== undefined || awaited.has(name)) computed.add(name);
   }
+  if ([...computed].filter((name) => name !== CONTENT_MD5).length > 1)
+    throw s3Error(
+      "InvalidRequest",
+      "Expecting a single x-amz-checksum- header. Multiple checksum Types are not allowed.",
+    );
   return { computed, expected, awaited };
 }
 

@@ -173,6 +173,12 @@ const ACCEPTED: readonly (readonly [string, Upload])[] = [
 const REFUSED: readonly (readonly [string, number, string, Upload])[] = [
   ["a wrong CRC32 in the trailer", 400, "BadDigest", withTrailer("crc32", OTHER_CRC32)],
   ["a wrong SHA256 in the trailer", 400, "BadDigest", withTrailer("sha256", OTHER_SHA256)],
+  [
+    "checksums of two algorithms",
+    400,
+    "InvalidRequest",
+    whole({ "x-amz-checksum-crc32": CRC32, "x-amz-checksum-sha256": SHA256 }),
+  ],
   ["a trailer of an unknown algorithm", 400, "InvalidRequest", withTrailer("crc16", CRC32)],
   ["a wrong CRC32C in the trailer", 400, "BadDigest", withTrailer("crc32c", CRC32)],
   ["a trailer that is no checksum", 400, "InvalidRequest", withTrailer("crc32", "nonsense")],
