@@ -12,6 +12,7 @@ export type {
   RowChange,
 } from "./changes.ts";
 export type { EqualityFilter } from "./queries/affected-rows.ts";
+export { DependencyCache } from "./queries/dependency-cache.ts";
 export {
   type LiveEvent,
   LiveQueries,
@@ -27,6 +28,7 @@ export {
   type PolicyClaims,
   type PolicyClaimsReader,
 } from "./queries/policy-dependencies.ts";
+export type { QueryDependencies } from "./queries/query-dependencies.ts";
 export {
   FRAME_HEADER_BYTES,
   KEEPALIVE,

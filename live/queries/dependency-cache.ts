@@ -20,7 +20,7 @@ export class DependencyCache {
     this.#known = new Map();
   }
 
-  async of({ statements }: LiveResult): Promise<QueryDependencies> {
+  async of({ statements }: Pick<LiveResult, "statements">): Promise<QueryDependencies> {
     const all = await Promise.all(statements.map((each) => this.#ofStatement(each)));
     const [first] = all;
     return all.length === 1 ? first! : combine(all);

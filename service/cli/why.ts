@@ -14,6 +14,7 @@ import { type FilterCondition, parseFilter } from "#realtime";
 import { commandLine } from "#runtime";
 import { runCommand, UsageError } from "./command.ts";
 import { makeCallerContexts, parseClaimOptions, withCatalog } from "./command-context.ts";
+import { explainLive } from "./explain-live.ts";
 import type { ExplainedStatement } from "./explain-query.ts";
 
 const REALTIME_PREFIX = "/realtime/v1";
@@ -74,7 +75,8 @@ async function printPublication(owner: pg.ClientBase, { schema, name }: CatalogT
 
 await runCommand({
   usage: `${commandLine("why", "[--role R] [--sub ID | --claims JSON] REQUEST")}
-  Explains which rows of a request a caller sees, which policies hide the others, and the execution plan. Changes nothing.
+  Explains which rows of a request a caller sees, which policies hide the others, the execution plan, and whether
+  it can be live. Changes nothing.
   REQUEST is a path below /rest/v1 (which may be omitted), /api, /users, or /realtime/v1 for a subscription to changes;
   or a GraphQL query, of which each statement is explained.
 
@@ -107,6 +109,8 @@ Examples:
         const requested = addressed.rows({ catalog, config, role });
         if (interfaceName === "realtime") await printPublication(owner, requested.table);
         printExplainedRead(await explainRead(requested, dependencies), role);
+        if (interfaceName !== "realtime")
+          console.log(`\n${await explainLive(owner, { statement: requested.prepared.statement, context })}`);
       };
       await withClient(requestUrl, (login) => withClient(directUrl, (owner) => printAll(login, owner))).catch(
         (error) => {

@@ -111,6 +111,35 @@ describe("npm run why", () => {
     expect((await why("query { me { id } } mutation { __typename }")).code).toBe(2);
   });
 
+  test("says after changes of which tables a live read runs again, and who shares its result; or why it cannot be live", async () => {
+    const live = async (...words: string[]) =>
+      (await why(...words)).stdout.split("\n").find((line) => /^(?:Not l|L)ive/.test(line));
+    await withClient(database.ownerUrl, (client) =>
+      client.query(`
+        create table public.guests (room int, person text, primary key (room, person));
+        create table public.letters (id int primary key, room int not null);
+        alter table public.letters enable row level security;
+        create policy of_guests on public.letters for select using (
+          exists (select from public.guests g where g.room = letters.room and g.person = (select auth.jwt()) ->> 'sub'));
+        create table public.pins (id int primary key, until timestamptz);
+        alter table public.pins enable row level security;
+        create policy not_past on public.pins for select using (until > now());
+        grant select on public.guests, public.letters, public.pins to authenticated;
+        alter publication supabase_realtime set table public.guests, public.letters, public.pins, public.budgets`),
+    );
+    const letters =
+      "Live: runs again after changes of public.guests, public.letters; callers as authenticated share the result if these claims are equal: sub.";
+    expect(await live(...as7, "letters?select=id")).toBe(letters);
+    expect(await live(...as7, "/api/v1/letters")).toBe(letters);
+    expect(await live(...as7, "guests")).toBe(
+      "Live: runs again after changes of public.guests; all callers as authenticated share the result.",
+    );
+    expect(await live(...as7, "pins")).toBe("Not live: it depends on the time.");
+    expect(await live("whole?select=id")).toBe(
+      "Not live: the table public.whole is not in the publication of row changes.",
+    );
+  });
+
   test("prints the missing grant for a table, for columns, behind a view and for a function", async () => {
     const missing = async (request: string) => (await why(request)).stderr.split("\n").slice(1, -1);
     expect(await missing("closed")).toEqual(['Missing: grant select on "public"."closed" to "anon";']);
