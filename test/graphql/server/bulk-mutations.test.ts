@@ -205,7 +205,10 @@ describe.each(["on", "off"])("mutations of many rows, with GRAPHQL_COMPILE=%s", 
     [
       "a related row that does not exist",
       UPSERT,
-      [{ code: "k", shopId: 1 }, { code: "l", shopId: 8 }],
+      [
+        { code: "k", shopId: 1 },
+        { code: "l", shopId: 8 },
+      ],
       { key: "CODE" },
       "RESOURCE_CONFLICT",
       ["*", "shopId"],
@@ -213,7 +216,10 @@ describe.each(["on", "off"])("mutations of many rows, with GRAPHQL_COMPILE=%s", 
     [
       "another caller's row",
       UPSERT,
-      [{ code: "k", unitPrice: 1 }, { code: "c", unitPrice: 1 }],
+      [
+        { code: "k", unitPrice: 1 },
+        { code: "c", unitPrice: 1 },
+      ],
       { key: "CODE" },
       "PERMISSION_DENIED",
       undefined,
