@@ -185,6 +185,7 @@ function decodeCursor(cursor: unknown, digest: string, length: number): readonly
 export type PageQuery = {
   readonly table: PgTable;
   readonly order: RowOrder;
+  readonly isOrderRequested: boolean;
   readonly row: SQL;
   readonly conditions: readonly SQL[];
   readonly cursor: InputValue | null;

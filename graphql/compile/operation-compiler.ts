@@ -44,7 +44,15 @@ import {
 import { NotCompiled } from "./not-compiled.ts";
 import { type ObjectValue, objectValueOf } from "./object-values.ts";
 import type { OperationValues } from "./operation-values.ts";
-import { isListArgument, isOneOf, isPageArgument, orderOf, rowConditions, searchResultSql } from "./row-arguments.ts";
+import {
+  isListArgument,
+  isOneOf,
+  isOrderRequested,
+  isPageArgument,
+  orderOf,
+  rowConditions,
+  searchResultSql,
+} from "./row-arguments.ts";
 import { compileRowsWrite, compileRowWrite, type RowWrite } from "./row-write.ts";
 import {
   type Field,
@@ -65,7 +73,6 @@ const MAX_ROWS = 10_000_000;
 
 type Source<Kind extends FieldSource["kind"]> = Extract<FieldSource, { readonly kind: Kind }>;
 
-/** The text of a field's value; in steps where it has fields of its own. */
 /** The text of a field's value; in steps where it has fields of its own. */
 type SpellField = (this: OperationCompiler, field: Field, nodes: readonly FieldNode[]) => SQL | Stepwise<SQL>;
 
@@ -295,6 +302,7 @@ export class OperationCompiler {
     const page: PageQuery = {
       table,
       order: orderOf(source, field, args, this.#values),
+      isOrderRequested: isOrderRequested(field, args),
       row,
       conditions: rowConditions(source, field, args, row),
       cursor: hasAfter ? after : hasBefore ? before : null,
@@ -319,8 +327,8 @@ export class OperationCompiler {
       return sql`${rows}.${sql.identifier(`texts${outputs.length}`)}`;
     };
     const parts = new PageParts(page, arrayOf);
-    // The order of the page reads columns that the role may perhaps not select.
-    const isPageRead = cursor !== null || !this.#selections.hasOnly(type, selections, isCount);
+    // A page that only counts has no order unless one is requested: it would read columns that the role may perhaps not select.
+    const isPageRead = cursor !== null || page.isOrderRequested || !this.#selections.hasOnly(type, selections, isCount);
     let countsRead = false;
     const object = yield* this.#objectOf(type, selections, function* (field, nodes) {
       const source = sourceOf(field);

@@ -114,6 +114,13 @@ export function searchResultSql(
 /** The order of a collection's rows. */
 export function orderOf(source: RowsSource, field: Field, args: Arguments, values: OperationValues): RowOrder {
   const constantOf = (leaf: unknown) => (leaf instanceof BoundLeaf ? values.constantOf(leaf.read) : leaf);
-  const orderBy = hasRowArgument(field, "orderBy") ? withBoundLeaves(args.get("orderBy")!) : null;
-  return source.orderOf(orderBy, { bind: bindLeaf, constantOf });
+  return source.orderOf(requestedOrder(field, args), { bind: bindLeaf, constantOf });
+}
+
+export function isOrderRequested(field: Field, args: Arguments): boolean {
+  return requestedOrder(field, args) != null;
+}
+
+function requestedOrder(field: Field, args: Arguments): unknown {
+  return hasRowArgument(field, "orderBy") ? withBoundLeaves(args.get("orderBy")!) : null;
 }

@@ -111,6 +111,17 @@ test("a search with several operators or none has no rank", async () => {
     }
 });
 
+test("a rank without an operator is refused as an order even if rows are only counted", async () => {
+  const orderBy = "[{ searchRank: { search: { fields: [{ story: TEXT }] } } }]";
+  for (const size of ["", "first: 0, ", "last: 2, "])
+    for (const service of [services.compiling, services.plain]) {
+      const operation = { query: `{ places(${size}orderBy: ${orderBy}) { totalCount } }`, variables: {} };
+      expect(await answerOf(service, operation, null)).toMatchObject({
+        errors: [{ extensions: { code: "VALIDATION_ERROR" } }],
+      });
+    }
+});
+
 test("columns that the caller may not read are not searched", async () => {
   const operation = {
     query: `{ places(where: { search: { fields: [{ secret: TEXT }], wfts: { query: "boat" } } }) { totalCount } }`,
