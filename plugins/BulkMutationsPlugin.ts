@@ -217,7 +217,7 @@ const uniqueKeysOf = memoizePerObject(
       .filter((columns, index) => index === 0 || columns.every((column) => visible.includes(column)))
       .map((columns) => {
         const names = columns.map((attributeName) => inflection.attribute({ attributeName, codec: table.codec }));
-        return { name: inflection.constantCase(names.join("_")), columns };
+        return { name: inflection.coerceToGraphQLName(inflection.constantCase(names.join("_"))), columns };
       });
     assignUniqueNames(
       named.map((each) => ({
