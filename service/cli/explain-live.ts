@@ -25,8 +25,8 @@ export async function explainLive(owner: pg.ClientBase, read: ReadStatement): Pr
 async function readTableNames(owner: pg.ClientBase, relations: QueryDependencies["relations"]): Promise<string[]> {
   const { rows } = await owner.query<{ name: string }>(
     `select distinct pg_catalog.format('%I.%I', n.nspname, c.relname) as name
-     from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
-     where c.oid = any($1::pg_catalog.oid[]) order by name`,
+     from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid operator(pg_catalog.=) c.relnamespace
+     where c.oid operator(pg_catalog.=) any ($1::pg_catalog.oid[]) order by name`,
     [relations.map(({ oid }) => oid)],
   );
   return rows.map(({ name }) => name);
