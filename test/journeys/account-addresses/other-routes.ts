@@ -83,6 +83,8 @@ export const OTHER_ROUTES: readonly string[] = [
   "mutation publishArticle",
   "mutation updateArticle",
   "mutation updateArticleTranslation",
+  "mutation updateArticleTranslations",
+  "mutation upsertArticleTranslations",
   // Sign-in, sessions, second factors, passkeys and keys of an account whose address stays.
   "DELETE /auth/v1/admin/users/{user}/factors/{factor}",
   "DELETE /auth/v1/admin/users/{user}/passkeys/{passkey}",
