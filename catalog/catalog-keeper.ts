@@ -13,6 +13,11 @@ export type CatalogKeeper = {
   current(): Catalog;
   /** Calls back with each new catalogue once it is the current one. Returns a function that removes the listener. */
   onChange(listener: CatalogListener): () => void;
+  /**
+   * Calls back after a load that has found the database changed, also where the catalogue stays the same, as after a change of the body of
+   * a function that a policy calls. Returns a function that removes the listener.
+   */
+  onDifference(listener: () => void): () => void;
   /** Resolves when a catalogue that was read after this call is the current one. */
   reload(): Promise<void>;
   /** Checks for changes soon, after a request has named an unknown object, which may have been created just now. */
@@ -71,6 +76,8 @@ class DatabaseCatalogKeeper implements CatalogKeeper {
   readonly #reloads: Coalescer;
   readonly #watch: CatalogWatch;
   readonly #listeners = new Set<CatalogListener>();
+  readonly #differenceListeners = new Set<() => void>();
+  #digest: string | null = null;
   #stopListening: () => void = () => {};
   #loaded: (LoadedCatalog & { readonly wanted: CatalogOptions }) | null = null;
   #confirmedAt = new Date();
@@ -110,6 +117,11 @@ class DatabaseCatalogKeeper implements CatalogKeeper {
   onChange(listener: CatalogListener): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
+  }
+
+  onDifference(listener: () => void): () => void {
+    this.#differenceListeners.add(listener);
+    return () => this.#differenceListeners.delete(listener);
   }
 
   reload(): Promise<void> {
@@ -205,6 +217,9 @@ class DatabaseCatalogKeeper implements CatalogKeeper {
     this.#watch.setBaseline(loaded.isProvisional ? UNKNOWN_FINGERPRINT : fingerprint, { changed });
     this.#warnOfMissingSchemas(requested.schemas.filter((schema) => !loaded.catalog.schemas.has(schema)));
     if (changed) this.#notifyListeners(loaded, previous);
+    const isDifferent = this.#digest !== null && this.#digest !== fingerprint.digest;
+    this.#digest = fingerprint.digest;
+    if (isDifferent) for (const listener of this.#differenceListeners) listener();
   }
 
   /** Logs the same schemas only once. */

@@ -11,7 +11,7 @@ begin
     if not exists (select from pg_event_trigger_dropped_objects() where original and not is_temporary) then
       return;
     end if;
-  elsif not exists (
+  elsif tg_tag not in ('DROP OWNED', 'REASSIGN OWNED') and not exists (
     select from pg_event_trigger_ddl_commands()
     where schema_name is distinct from 'pg_temp' and command_tag <> 'REFRESH MATERIALIZED VIEW'
   ) then

@@ -376,6 +376,8 @@ async function openStreamingInterfaces(
   const reloadDefinitions = () => catalog.reload();
   const live = new LiveQueries({ asOwner, changes, publication, reloadDefinitions, log });
   opened.defer(() => live.endAll());
+  // Not all changes of what callers may read are in the stream: not who is a member of a role, nor any where there are no event triggers.
+  opened.defer(catalog.onDifference(() => live.reviewAll()));
   const shapes = new ShapeRegistry(live);
 
   const graphql = await openGraphql({

@@ -127,6 +127,11 @@ export class LiveQueries {
     }
   }
 
+  /** To be called when definitions are found changed that the stream has perhaps not reported. */
+  reviewAll(): void {
+    this.#outdateAll(this.#position());
+  }
+
   /** Ends all queries; their clients connect again, to this service or another one. */
   endAll(): void {
     this.#isClosed = true;

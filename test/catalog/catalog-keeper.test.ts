@@ -157,6 +157,23 @@ describe("a new catalogue", () => {
     expect(keeper.current()).toBe(first);
   });
 
+  test("is not created by the new body of a function that is not exposed, and the difference is reported all the same", async () => {
+    const decide = (body: string) =>
+      fixture.owner.query(`create or replace function hidden.decide() returns bool language sql as 'select ${body}'`);
+    await decide("true");
+    const keeper = await keep();
+    const first = keeper.current();
+    let differences = 0;
+    keeper.onDifference(() => differences++);
+    const leave = keeper.onDifference(() => differences++);
+    leave();
+    await keeper.reload();
+    expect(differences).toBe(0);
+    await decide("false");
+    await keeper.reload();
+    expect([differences, keeper.current()]).toEqual([1, first]);
+  });
+
   test("is used once it is complete; until then the previous one stays", async () => {
     const gate = Promise.withResolvers<void>();
     let isGated = false;

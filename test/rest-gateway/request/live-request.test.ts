@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { EventClient } from "../../live/queries/event-client.ts";
 import { anonKey, openRealtimeFixture, type RealtimeFixture, token } from "../../realtime/service.ts";
 import { until } from "../../until.ts";
@@ -134,6 +134,58 @@ test("a revoked privilege ends the query, and says why", async () => {
   await until(() => client.isOver);
   expect(client.events.at(-1)).toMatchObject({ event: "end", data: { code: "42501" } });
   await sql("grant select on public.counters to authenticated");
+});
+
+describe("without an event that reports a change of what callers may read", () => {
+  beforeAll(async () => {
+    await sql(`create role readers; create role editors;
+      create table public.drafts (id int primary key, title text);
+      alter table public.drafts enable row level security;
+      create policy select_of_editors on public.drafts for select to editors using (true);
+      insert into public.drafts values (1, 'first');
+      grant select on public.drafts to readers;
+      grant readers, editors to authenticated`);
+    await until(async () => {
+      const { ok, body } = await fetch(`${fixture.service.url}/rest/v1/drafts`, { headers: as("ann") });
+      await body?.cancel();
+      return ok;
+    });
+  });
+  afterAll(() => sql("drop table public.drafts; drop owned by readers, editors; drop role readers, editors"));
+
+  const follow = async () => {
+    const client = await open("/rest/v1/drafts?select=title", as("ann"));
+    expect(client.events[0]).toMatchObject({ event: "snapshot", data: [{ title: "first" }] });
+    return client;
+  };
+
+  test("a result follows a role that the caller gets and loses", async () => {
+    const client = await follow();
+    await sql("revoke editors from authenticated");
+    await client.untilResult([]);
+    await sql("grant editors to authenticated");
+    await client.untilResult([{ title: "first" }]);
+  });
+
+  test("a result follows a policy that is changed where event triggers are off", async () => {
+    const client = await follow();
+    const change = (condition: string) =>
+      sql(
+        `begin; set local event_triggers = off; alter policy select_of_editors on public.drafts using (${condition}); commit`,
+      );
+    await change("id > 1");
+    await client.untilResult([]);
+    await change("true");
+    await client.untilResult([{ title: "first" }]);
+  });
+
+  test("privileges that go with what their role owns end the query", async () => {
+    const client = await follow();
+    await sql("drop owned by readers");
+    await until(() => client.isOver);
+    expect(client.events.at(-1)).toMatchObject({ event: "end", data: { code: "42501" } });
+    await sql("grant select on public.drafts to readers");
+  });
 });
 
 test("numbers keep all digits", async () => {
