@@ -1,5 +1,6 @@
 import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
+import LongTestsLast from "./test/long-tests-last.ts";
 import { type TestGroup, testFiles } from "./test/test-groups.ts";
 
 const namesFiles = process.argv.slice(2).some((word) => !word.startsWith("-") && word.includes("test/"));
@@ -10,6 +11,8 @@ export default defineConfig({
     include: [...testFiles(group)],
     globalSetup: group === "pure" ? [] : ["test/cluster.ts"],
     setupFiles: ["test/property-runs.ts"],
+    runner: "./test/deadline-runner.ts",
+    sequence: { sequencer: LongTestsLast },
     reporters: group === "default" ? ["default", "./test/left-out-reporter.ts"] : ["default"],
     // Most tests wait for Postgres or for another process: one worker less than there are cores leaves two cores half idle.
     maxWorkers: availableParallelism(),

@@ -1,7 +1,7 @@
 // Which test files a command runs: `npm test` all but those that take long, `npm run test:all` all, `npm run test:pure` those
 // that start no program and no Postgres. A file that is named on the command line runs in any case.
 import { existsSync, globSync, readFileSync } from "node:fs";
-import { join, matchesGlob } from "node:path";
+import { join, matchesGlob, relative } from "node:path";
 import { REPOSITORY } from "./repository.ts";
 import { importedFile } from "./rooms.ts";
 
@@ -109,6 +109,11 @@ export function testFiles(group: TestGroup): readonly string[] {
 export function leftOut(): ReadonlyMap<string, number> {
   const files = Map.groupBy(testFiles("all"), subjectOf);
   return new Map(LONG_TESTS.map(({ subject }) => [subject, files.get(subject)?.length ?? 0]));
+}
+
+/** Whether `npm test` leaves it out. */
+export function isLong(path: string): boolean {
+  return subjectOf(relative(REPOSITORY, path)) !== null;
 }
 
 function subjectOf(file: string): string | null {

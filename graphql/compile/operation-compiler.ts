@@ -482,14 +482,7 @@ export class OperationCompiler {
     const row = sql.identifier(Symbol(resource.name));
     const isRow = Boolean(resource.codec.attributes);
     const alias = isRow ? row : sql`${row}(v)`;
-    const query = {
-      row: alias,
-      from,
-      conditions: [],
-      order: [],
-      limit: resource.isUnique ? null : limit,
-      offset: 0,
-    };
+    const query = { row: alias, from, conditions: [], order: [], limit: resource.isUnique ? null : limit, offset: 0 };
     if (resource.isUnique) {
       const present = { ...query, conditions: [presence(resource, row)] };
       return orNull(sql`(${selectRows(present, yield* this.#item(field.type, nodes, row))})`, field.type);
