@@ -1,7 +1,7 @@
 import type pg from "pg";
 import { quotedName } from "#postgres/client";
-import { COMPARED_PARTS, CREATE_TABLE, groupByObject } from "./drift.ts";
-import { readStatementsHere, tableLines } from "./dump-schema.ts";
+import { CREATE_TABLE, groupByObject } from "./compare-schemas.ts";
+import { COMPARED_PARTS, readStatementsHere, tableLines } from "./dump-schema.ts";
 import { type BlockedWork, lockModeName } from "./lock-modes.ts";
 import {
   measureStatement,

@@ -271,7 +271,7 @@ const roleName = (oid: string) => `case ${oid} when 0 then 'public' else quote_i
 const withOption = "case when is_grantable then ' with grant option' else '' end";
 
 /** One statement per set of grantees with the same privileges: `grant insert (title), select on public.notes to anon, authenticated`. */
-export const grants = `
+const grants = `
   with privilege as (
     select object, target, ${roleName("grantee")} as grantee, ${withOption} as option,
       lower(privilege_type)
@@ -291,7 +291,7 @@ export const grants = `
   from grantee group by object, target, privileges, option`;
 
 /** One statement per privilege, column and grantee: `grant insert (title) on public.notes to anon`. */
-export const singleGrants = `
+const singleGrants = `
   select object, format(
     'grant %s%s on %s to %s%s', lower(privilege_type), ' (' || "column" || ')', target, ${roleName("grantee")}, ${withOption}
   ) as statement
@@ -421,6 +421,9 @@ export const SCHEMA_PARTS = [
   grants,
   comments,
 ];
+
+/** For a comparison: one privilege per statement. */
+export const COMPARED_PARTS = [...SCHEMA_PARTS.filter((part) => part !== grants), singleGrants];
 
 const HEADING = "-- The schema as it is, to read and to compare. Made by: npm run migrate -- dump\n";
 

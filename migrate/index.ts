@@ -9,7 +9,8 @@ export {
   releaseHistories,
   writeMigration,
 } from "./committed-migrations.ts";
-export { findDrift, type SchemaDifference } from "./drift.ts";
+export type { SchemaDifference } from "./compare-schemas.ts";
+export { findDrift } from "./drift.ts";
 export type { RowCountRequest } from "./dry-run.ts";
 export { comments } from "./dump-schema.ts";
 export { explainEarlierBackup, findEarlierState, requireUpgradable } from "./earlier-histories.ts";

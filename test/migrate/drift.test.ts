@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { compareSchemas, findDrift, readDumpedSchema } from "../../migrate/drift.ts";
+import { compareSchemas } from "../../migrate/compare-schemas.ts";
+import { findDrift, readDumpedSchema } from "../../migrate/drift.ts";
 import { runMigrations } from "../../migrate/migrate.ts";
 import { driftFindings, readDrift } from "../../operations/inspect/drift-checks.ts";
 import { withClient } from "../../postgres/client/with-client.ts";
