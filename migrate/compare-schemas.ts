@@ -6,8 +6,9 @@ const QUALIFIED_PATTERN = `${NAME_PATTERN}(?:\\.${NAME_PATTERN})*`;
 
 /** `title text default 'x'::text not null`. */
 const COLUMN_PATTERN = new RegExp(`^(${NAME_PATTERN}) (.+?)(?: default (.+?))?( not null)?$`);
-/** A generated column must be dropped and added again. */
-const GENERATED_COLUMN = / generated (always|by default) as /;
+/** It must be dropped and added again. */
+const COMPUTED_COLUMN = / generated always as \(/;
+const IDENTITY_COLUMN = / (generated (?:always|by default) as identity)/;
 
 /** The name of what a statement of the dump creates, and the SQL that removes it. */
 const STATEMENT_PATTERNS: readonly [RegExp, (match: RegExpExecArray, object: string) => DescribedObject][] = [
@@ -63,12 +64,16 @@ const STATEMENT_PATTERNS: readonly [RegExp, (match: RegExpExecArray, object: str
 
 /** A difference between a database and its migrations. */
 export type SchemaDifference = {
+  /** `index notes_text of table public.notes`. */
+  readonly name: string;
   /** `index notes_text of table public.notes is not created by a migration`. */
   readonly description: string;
   /** SQL for the next migration, which keeps the difference. */
   readonly keepSql: string;
   /** SQL that reverts the database to what the migrations create. */
   readonly undoSql: string;
+  /** Reverts it where `undoSql` fails, because a replacement cannot change types or remove columns. */
+  readonly recreateSql?: string;
 };
 
 export type DumpedSchema = {
@@ -77,14 +82,19 @@ export type DumpedSchema = {
   readonly tableLines: readonly SchemaStatement[];
 };
 
+/** It is there without statements, too. */
+const DEFAULT_PRIVILEGES = "default privileges";
+
 /** Objects that exist in only one schema are reported as a whole, others statement by statement. */
 export function compareSchemas(database: DumpedSchema, migrations: DumpedSchema): SchemaDifference[] {
   const here = groupByObject(database.statements);
   const there = groupByObject(migrations.statements);
+  for (const objects of [here, there]) if (!objects.has(DEFAULT_PRIVILEGES)) objects.set(DEFAULT_PRIVILEGES, []);
   const differences: SchemaDifference[] = [];
   for (const [object, statements] of here) {
     if (there.has(object)) continue;
     differences.push({
+      name: object,
       description: `${object} is not created by a migration`,
       keepSql: joinStatements(statements),
       undoSql: `drop ${object};`,
@@ -93,6 +103,7 @@ export function compareSchemas(database: DumpedSchema, migrations: DumpedSchema)
   for (const [object, statements] of there) {
     if (here.has(object)) continue;
     differences.push({
+      name: object,
       description: `${object} is missing`,
       keepSql: `drop ${object};`,
       undoSql: joinStatements(statements),
@@ -121,6 +132,7 @@ function compareStatements(object: string, here: readonly string[], there: reado
     const other = missing.find((candidate) => describeStatement(object, candidate).name === name);
     if (other === undefined) {
       differences.push({
+        name,
         description: `${name} is not created by a migration`,
         keepSql: `${statement};`,
         undoSql: remove,
@@ -128,16 +140,19 @@ function compareStatements(object: string, here: readonly string[], there: reado
       continue;
     }
     missing.splice(missing.indexOf(other), 1);
-    const replace = (wanted: string) => toReplacement(wanted) ?? `${remove}\n${wanted};`;
+    const recreate = (wanted: string) => `${remove}\n${wanted};`;
+    const replace = (wanted: string) => toReplacement(wanted) ?? recreate(wanted);
     differences.push({
+      name,
       description: `${name} differs from the migrations`,
       keepSql: replace(statement),
       undoSql: replace(other),
+      recreateSql: recreate(other),
     });
   }
   for (const statement of missing) {
     const { name, remove } = describeStatement(object, statement);
-    differences.push({ description: `${name} is missing`, keepSql: remove, undoSql: `${statement};` });
+    differences.push({ name, description: `${name} is missing`, keepSql: remove, undoSql: `${statement};` });
   }
   return differences;
 }
@@ -152,13 +167,14 @@ function compareTableLines(object: string, here: readonly string[], there: reado
     const { name, add, remove } = describeTableLine(table, line);
     const other = missing.find((candidate) => describeTableLine(table, candidate).name === name);
     if (other === undefined) {
-      differences.push({ description: `${name} is not created by a migration`, keepSql: add, undoSql: remove });
+      differences.push({ name, description: `${name} is not created by a migration`, keepSql: add, undoSql: remove });
       continue;
     }
     missing.splice(missing.indexOf(other), 1);
     const change = (from: string, to: string) =>
       isConstraint(to) ? `${remove}\n${describeTableLine(table, to).add}` : alterColumn(table, from, to);
     differences.push({
+      name,
       description: `${name} differs from the migrations: ${line} instead of ${other}`,
       keepSql: change(other, line),
       undoSql: change(line, other),
@@ -166,7 +182,7 @@ function compareTableLines(object: string, here: readonly string[], there: reado
   }
   for (const line of missing) {
     const { name, add, remove } = describeTableLine(table, line);
-    differences.push({ description: `${name} is missing`, keepSql: remove, undoSql: add });
+    differences.push({ name, description: `${name} is missing`, keepSql: remove, undoSql: add });
   }
   return differences;
 }
@@ -196,17 +212,30 @@ function isConstraint(line: string): boolean {
 }
 
 function alterColumn(table: string, from: string, to: string): string {
-  const [, , typeBefore, fallbackBefore, notNullBefore] = COLUMN_PATTERN.exec(from) ?? [];
-  const [, column, type, fallback, notNull] = COLUMN_PATTERN.exec(to) ?? [];
-  if (GENERATED_COLUMN.test(from) || GENERATED_COLUMN.test(to)) {
+  if (COMPUTED_COLUMN.test(from) || COMPUTED_COLUMN.test(to))
     return `${describeTableLine(table, from).remove}\n${describeTableLine(table, to).add}`;
-  }
+  const before = readColumn(from);
+  const after = readColumn(to);
+  const { type, fallback, notNull, identity } = after;
+  const changesType = type !== before.type;
+  const changesIdentity = identity !== before.identity;
+  const dropsDefault = before.fallback !== undefined && (changesType || fallback === undefined);
   const actions = [
-    ...(type === typeBefore ? [] : [`type ${type}`]),
-    ...(fallback === fallbackBefore ? [] : [fallback === undefined ? "drop default" : `set default ${fallback}`]),
-    ...(notNull === notNullBefore ? [] : [notNull ? "set not null" : "drop not null"]),
+    ...(changesIdentity && before.identity !== undefined ? ["drop identity"] : []),
+    // It may have no cast to the type.
+    ...(dropsDefault ? ["drop default"] : []),
+    ...(changesType ? [`type ${type} using ${after.name}::${type}`] : []),
+    ...(fallback !== undefined && (changesType || fallback !== before.fallback) ? [`set default ${fallback}`] : []),
+    ...(notNull === before.notNull ? [] : [notNull ? "set not null" : "drop not null"]),
+    ...(changesIdentity && identity !== undefined ? [`add ${identity}`] : []),
   ];
-  return `alter table ${table} ${actions.map((action) => `alter column ${column} ${action}`).join(", ")};`;
+  return `alter table ${table} ${actions.map((action) => `alter column ${after.name} ${action}`).join(", ")};`;
+}
+
+function readColumn(line: string) {
+  const [, identity] = IDENTITY_COLUMN.exec(line) ?? [];
+  const [, name = "", type, fallback, notNull] = COLUMN_PATTERN.exec(line.replace(IDENTITY_COLUMN, "")) ?? [];
+  return { name, type, fallback, notNull, identity };
 }
 
 type DescribedObject = { readonly name: string; readonly remove: string };
@@ -222,6 +251,7 @@ function describeStatement(object: string, statement: string): DescribedObject {
 /** A statement that replaces an object and keeps its grants; null if there is none. */
 function toReplacement(statement: string): string | null {
   if (statement.startsWith("create view ")) return `${statement.replace("create view", "create or replace view")};`;
+  if (statement.startsWith("create sequence ")) return `${statement.replace("create", "alter")};`;
   return /^(CREATE OR REPLACE|comment on|alter table) /.test(statement) ? `${statement};` : null;
 }
 

@@ -375,7 +375,7 @@ export const comments = `
     )`;
 
 /** The name of an object, such as `table public.notes`; `catalogue` is its system catalogue, such as pg_class. */
-function objectLabel(catalogue: string, oid: string): string {
+export function objectLabel(catalogue: string, oid: string): string {
   return `(
     select type || ' ' || replace(identity, 'pg_catalog.', '')
     from pg_identify_object('${catalogue}'::regclass, ${oid}, 0)
@@ -383,7 +383,7 @@ function objectLabel(catalogue: string, oid: string): string {
 }
 
 /** Joins the object's schema, and excludes objects of the schemas above and of extensions. */
-function joinOwnSchema(catalogue: string, oid: string, schema: string): string {
+export function joinOwnSchema(catalogue: string, oid: string, schema: string): string {
   return `
     join pg_namespace as namespace on namespace.oid = ${schema} and ${FOREIGN_SCHEMAS}
       and not exists (

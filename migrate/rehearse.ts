@@ -32,8 +32,21 @@ import {
   MANY_ROWS,
   reachesOutside,
 } from "./statement-verdict.ts";
+import {
+  judgeUndo,
+  readDroppedColumns,
+  readUndoStart,
+  type StatementEffect,
+  type StatementPlace,
+  toEffect,
+  type UndoVerdict,
+} from "./undo-verdict.ts";
 
-export type RehearsedStatement = JudgedStatement & { readonly file: string };
+export type RehearsedStatement = JudgedStatement & {
+  readonly file: string;
+  /** Of the migration, at its last statement. */
+  readonly undo: UndoVerdict | null;
+};
 
 type PendingMigration = MigrationSource & {
   readonly history: MigrationHistory["name"];
@@ -44,8 +57,18 @@ type PendingMigration = MigrationSource & {
 export async function rehearseMigrations(
   settings: MigrateSettings,
   originalUrl: string,
+  { withRows }: { readonly withRows: boolean },
 ): Promise<RehearsedStatement[]> {
-  return rehearsePending(settings, await withServiceClient(originalUrl, readRowEstimates));
+  const estimates = await withServiceClient(originalUrl, readRowEstimates);
+  return rehearsePending(settings, async (migration) => {
+    const start = await withPath(settings, migration, (client) => readUndoStart(client, withRows));
+    const { statements, effects } = await rehearseOne(settings, migration, estimates);
+    const undo = await withPath(settings, migration, (client) => judgeUndo(client, start, effects));
+    return statements.map((statement, index) => ({
+      ...statement,
+      undo: index === statements.length - 1 ? undo : null,
+    }));
+  });
 }
 
 /**
@@ -56,20 +79,34 @@ export async function rehearseCurrent(settings: MigrateSettings): Promise<Rehear
   const { shadowUrl, rootUrl, histories } = settings;
   return withScratchDatabase(shadowUrl, rootUrl, async () => {
     await applyCommitted(shadowUrl, rootUrl, histories);
-    return rehearsePending({ ...settings, url: shadowUrl }, () => MANY_ROWS).catch((error) => {
+    const shadow = { ...settings, url: shadowUrl };
+    const rehearse = async (migration: PendingMigration) =>
+      (await rehearseOne(shadow, migration, () => MANY_ROWS)).statements;
+    return rehearsePending(shadow, rehearse).catch((error) => {
       if (error instanceof MigrationError) return null;
       throw error;
     });
   });
 }
 
-async function rehearsePending(settings: MigrateSettings, estimates: RowEstimates): Promise<RehearsedStatement[]> {
+async function rehearsePending(
+  settings: MigrateSettings,
+  rehearse: (migration: PendingMigration) => Promise<RehearsedStatement[]>,
+): Promise<RehearsedStatement[]> {
   const pending = await withClient(settings.url, (client) => listPending(client, settings));
   await withClient(settings.url, dropUserMappings);
   const rehearsed: RehearsedStatement[] = [];
-  for (const migration of pending)
-    rehearsed.push(...(await withClient(settings.url, (client) => rehearseOne(client, migration, estimates))));
+  for (const migration of pending) rehearsed.push(...(await rehearse(migration)));
   return rehearsed;
+}
+
+/** A connection of its own: what a migration sets for its session must not reach others. */
+function withPath<T>(
+  { url }: MigrateSettings,
+  { history }: PendingMigration,
+  work: (client: pg.ClientBase) => Promise<T>,
+): Promise<T> {
+  return withClient(url, (client) => onPathOf({ name: history }, client, () => work(client)));
 }
 
 async function listPending(client: pg.ClientBase, settings: MigrateSettings): Promise<PendingMigration[]> {
@@ -106,21 +143,25 @@ async function dropUserMappings(client: pg.ClientBase): Promise<void> {
   for (const { statement } of rows) await client.query(statement);
 }
 
-const SKIPPED = { ...NO_MEASURES, verdict: "not rehearsed", safeForm: null } as const;
+const SKIPPED = { ...NO_MEASURES, verdict: "not rehearsed", safeForm: null, undo: null } as const;
+
+type RehearsedMigration = {
+  readonly statements: RehearsedStatement[];
+  readonly effects: StatementEffect[];
+};
 
 async function rehearseOne(
-  client: pg.ClientBase,
+  settings: MigrateSettings,
   migration: PendingMigration,
   estimates: RowEstimates,
-): Promise<RehearsedStatement[]> {
-  const sql = await fillPlaceholders(client, migration.sql);
-  const source = { sql, origins: migration.origins };
-  await prepareMeasuring(client);
-  return onPathOf({ name: migration.history }, client, async () =>
-    migration.transaction
+): Promise<RehearsedMigration> {
+  return withPath(settings, migration, async (client) => {
+    const source = { sql: await fillPlaceholders(client, migration.sql), origins: migration.origins };
+    await prepareMeasuring(client);
+    return migration.transaction
       ? rehearseInTransaction(client, source, estimates)
-      : [await rehearseWithout(client, source, estimates)],
-  );
+      : rehearseWithout(client, source, estimates);
+  });
 }
 
 const UNDEFINED_OBJECT = "42704";
@@ -130,23 +171,26 @@ async function rehearseInTransaction(
   client: pg.ClientBase,
   source: MigrationSource,
   estimates: RowEstimates,
-): Promise<RehearsedStatement[]> {
+): Promise<RehearsedMigration> {
   await client.query("begin");
   try {
     const begun = await readRelations(client);
-    let before = begun;
-    const rehearsed: RehearsedStatement[] = [];
+    let [before, droppedBefore] = [begun, await readDroppedColumns(client)];
+    const rehearsed: RehearsedMigration = { statements: [], effects: [] };
     for (const statement of splitStatements(source.sql)) {
       const { start, sql } = statement;
       if (reachesOutside(sql)) {
-        rehearsed.push({ ...sourceOf(statement, source), ...SKIPPED });
+        addSkipped(rehearsed, sourceOf(statement, source));
         continue;
       }
       const { measures, after } = await measureStatement(client, sql, { begun, before }, estimates).catch((error) =>
         rethrowAt(error, source, start, sql),
       );
-      rehearsed.push({ ...sourceOf(statement, source), ...measures, ...judgeStatement(sql, measures) });
-      before = after;
+      const place = sourceOf(statement, source);
+      const droppedAfter = await readDroppedColumns(client);
+      rehearsed.statements.push({ ...place, ...measures, ...judgeStatement(sql, measures), undo: null });
+      rehearsed.effects.push(toEffect(place, measures, { begun, before, after, droppedBefore, droppedAfter }));
+      [before, droppedBefore] = [after, droppedAfter];
     }
     await client.query("commit");
     return rehearsed;
@@ -156,22 +200,36 @@ async function rehearseInTransaction(
   }
 }
 
+function addSkipped({ statements, effects }: RehearsedMigration, place: StatementPlace): void {
+  statements.push({ ...place, ...SKIPPED });
+  effects.push({ place, isSkipped: true, touched: [], changesRows: false, dropped: [] });
+}
+
 async function rehearseWithout(
   client: pg.ClientBase,
   source: MigrationSource,
   estimates: RowEstimates,
-): Promise<RehearsedStatement> {
+): Promise<RehearsedMigration> {
+  const rehearsed: RehearsedMigration = { statements: [], effects: [] };
   const [statement] = splitStatements(source.sql) as [SqlStatement];
   const { start, sql } = statement;
-  if (reachesOutside(sql)) return { ...sourceOf(statement, source), ...SKIPPED };
+  const place = sourceOf(statement, source);
+  if (reachesOutside(sql)) {
+    addSkipped(rehearsed, place);
+    return rehearsed;
+  }
   const before = await readRelations(client);
+  const droppedBefore = await readDroppedColumns(client);
   const begun = performance.now();
   await client.query(sql).catch((error) => rethrowAt(error, source, start, sql));
   const milliseconds = Math.round(performance.now() - begun);
   const after = await readRelations(client);
+  const droppedAfter = await readDroppedColumns(client);
   const { rewritten } = compareStates({ sql, begun: before, before, after }, estimates);
   const measures = { ...NO_MEASURES, rewritten, milliseconds };
-  return { ...sourceOf(statement, source), ...measures, ...judgeWithoutTransaction(sql) };
+  rehearsed.statements.push({ ...place, ...measures, ...judgeWithoutTransaction(sql), undo: null });
+  rehearsed.effects.push(toEffect(place, measures, { begun: before, before, after, droppedBefore, droppedAfter }));
+  return rehearsed;
 }
 
 function sourceOf({ start, sql }: SqlStatement, source: MigrationSource) {

@@ -86,8 +86,9 @@ const ACTIONS: Readonly<Record<string, MigrateAction>> = {
   },
   async rehearse(postgres, { rehearsal: { schemaOnly, format } }) {
     const { withSchemaCopy } = await import("./schema-copy.ts");
-    const statements = await withSchemaCopy(postgres, { withRows: !schemaOnly }, (settings) =>
-      rehearseMigrations(settings, postgres.directUrl),
+    const copied = { withRows: !schemaOnly };
+    const statements = await withSchemaCopy(postgres, copied, (settings) =>
+      rehearseMigrations(settings, postgres.directUrl, copied),
     );
     console.log(printRehearsal(statements, format));
     if (statements.some(holdsOthers)) process.exitCode = EXIT_HOLDS;
@@ -210,7 +211,8 @@ ${commandLine("migrate", "diff --save FILE")}
   Writes a snapshot of the interfaces of the database as it is.
 ${commandLine("migrate", "rehearse [--schema-only] [--json | --markdown]")}
   Applies the pending migrations to a copy of the database, and prints the locks of each statement, the rows that it reads and
-  writes, whom it would hold up, and a safe form. Exits with ${EXIT_HOLDS} if it would hold up others for long.
+  writes, whom it would hold up, and a safe form; of each migration whether it can be undone, and the SQL that does. Exits with
+  ${EXIT_HOLDS} if a statement would hold up others for long.
   --schema-only   copy no rows: numbers of rows are estimates
 ${commandLine("migrate", "--watch-only")}
   Applies no migration: only creates an event trigger that reports schema changes, in a database that is served as it is.

@@ -1,4 +1,4 @@
-import { holdsOthers, lockModeName, MANY_ROWS, type RehearsedStatement } from "#migrate";
+import { holdsOthers, lockModeName, MANY_ROWS, type RehearsedStatement, type UndoVerdict } from "#migrate";
 import type { RehearseOptions } from "./rehearse-options.ts";
 
 const formatCount = (rows: number) => Math.round(rows).toLocaleString("en");
@@ -14,6 +14,7 @@ function printText(statement: RehearsedStatement): string {
     printHeading(statement),
     ...describeMeasures(statement).map((measure) => `  ${measure}`),
     ...printSafeForm(statement),
+    ...printUndo(statement),
   ].join("\n");
 }
 
@@ -26,6 +27,7 @@ function printMarkdown(statement: RehearsedStatement): string {
       .map((measure) => `- ${measure}`)
       .join("\n"),
     ...(safeForm === null ? [] : [`**Safe form:** ${safeForm}`]),
+    ...printUndoMarkdown(statement),
   ].join("\n\n");
 }
 
@@ -54,6 +56,28 @@ function printHeading({ verdict, file, line, sql }: RehearsedStatement): string 
 
 function printSafeForm({ safeForm }: RehearsedStatement): string[] {
   return safeForm === null ? [] : [`  Safe form: ${safeForm}`];
+}
+
+const NOTHING_TO_UNDO = "-- It changes nothing.";
+
+function printUndo({ undo }: RehearsedStatement): string[] {
+  if (undo === null) return [];
+  if (undo.verdict === "cannot be undone") return ["", `The migration cannot be undone: ${explainLoss(undo)}`];
+  return [
+    "",
+    "The migration can be undone by:",
+    ...(undo.sql || NOTHING_TO_UNDO).split("\n").map((line) => `  ${line}`),
+  ];
+}
+
+function printUndoMarkdown({ undo }: RehearsedStatement): string[] {
+  if (undo === null) return [];
+  if (undo.verdict === "cannot be undone") return [`**The migration cannot be undone:** ${explainLoss(undo)}`];
+  return ["**The migration can be undone by:**", `\`\`\`sql\n${undo.sql || NOTHING_TO_UNDO}\n\`\`\``];
+}
+
+function explainLoss({ reason, statement }: Extract<UndoVerdict, { verdict: "cannot be undone" }>): string {
+  return statement === null ? reason : `${reason} (${statement.file}:${statement.line})`;
 }
 
 function describeLocks({ locks }: RehearsedStatement): string[] {

@@ -1,0 +1,167 @@
+import type pg from "pg";
+import { compareSchemas, type DumpedSchema } from "./compare-schemas.ts";
+import { COMPARED_PARTS, readStatementsHere, tableLines } from "./dump-schema.ts";
+import { type NamedObject, OBJECT_NAMES } from "./object-names.ts";
+import { OBJECT_SETTINGS, type ObjectSetting, opaqueObjects } from "./object-settings.ts";
+
+export type SchemaState = DumpedSchema & {
+  readonly settings: ReadonlyMap<string, ObjectSetting>;
+  readonly names: ReadonlyMap<string, NamedObject>;
+};
+
+/** One way of many; a later one is for where those before it fail. */
+type ReverseStep = { readonly name: string; readonly ways: readonly string[] };
+
+export type ReverseSearch = {
+  readonly statements: readonly string[];
+  /** What is not as before, and why; null if nothing. */
+  readonly unsolved: string | null;
+};
+
+/** In the open transaction, which keeps its search path. */
+export async function readSchemaState(client: pg.ClientBase): Promise<SchemaState> {
+  await client.query("savepoint reading");
+  const statements = await readStatementsHere(client, [...COMPARED_PARTS, opaqueObjects]);
+  const lines = await readStatementsHere(client, [tableLines]);
+  const settings = await client.query<ObjectSetting>(OBJECT_SETTINGS);
+  const names = await client.query<NamedObject>(OBJECT_NAMES);
+  await client.query("rollback to savepoint reading");
+  return {
+    statements,
+    tableLines: lines,
+    settings: new Map(settings.rows.map((each) => [`${each.object}: ${each.setting}`, each])),
+    names: new Map(names.rows.map((each) => [each.key, each])),
+  };
+}
+
+/** The first part in which two states differ; null if they are equal. */
+export function findDifference(now: SchemaState, before: SchemaState): string | null {
+  const texts = (state: SchemaState) => [
+    ...state.statements.map(({ object, statement }) => [`${object}\n${statement}`, object] as const),
+    ...[...state.settings].map(([name, { statement }]) => [`${name}\n${statement}`, name] as const),
+  ];
+  const [here, there] = [new Map(texts(now)), new Map(texts(before))];
+  const differing = [...here].find(([text]) => !there.has(text)) ?? [...there].find(([text]) => !here.has(text));
+  return differing?.[1] ?? null;
+}
+
+/** Finds the statements that lead back by executing them in the open transaction, in the order in which they succeed. */
+export async function searchReverse(client: pg.ClientBase, before: SchemaState): Promise<ReverseSearch> {
+  const statements: string[] = [];
+  for (;;) {
+    const now = await readSchemaState(client);
+    const stages = [listRenames(now, before), listSettings(now, before), listDifferences(now, before)];
+    const errors = new Map<string, string>();
+    const applied = await applyFirstStage(client, stages, { errors, statements });
+    statements.push(...applied);
+    if (applied.length > 0) continue;
+    const [name, error] = [...errors].at(-1) ?? [findDifference(now, before), null];
+    return { statements, unsolved: name && (error ? `${name}: ${error}` : name) };
+  }
+}
+
+type SearchState = { readonly errors: Map<string, string>; readonly statements: readonly string[] };
+
+async function applyFirstStage(
+  client: pg.ClientBase,
+  stages: readonly (readonly ReverseStep[])[],
+  search: SearchState,
+): Promise<string[]> {
+  for (const steps of stages) {
+    const applied = await applySteps(client, steps, search);
+    if (applied.length > 0) return applied;
+  }
+  return [];
+}
+
+async function applySteps(
+  client: pg.ClientBase,
+  steps: readonly ReverseStep[],
+  { errors, statements }: SearchState,
+): Promise<string[]> {
+  const applied: string[] = [];
+  const most = Math.max(0, ...steps.map(({ ways }) => ways.length));
+  for (let way = 0; way < most && applied.length === 0; way++) {
+    const pending = new Set(steps.filter(({ ways }) => ways[way] !== undefined && !statements.includes(ways[way])));
+    for (let before = -1; before !== applied.length; ) {
+      before = applied.length;
+      for (const step of pending) {
+        const error = await trySql(client, step.ways[way]!);
+        if (error) errors.set(step.name, error.message);
+        else {
+          applied.push(step.ways[way]!);
+          pending.delete(step);
+        }
+      }
+    }
+  }
+  return applied;
+}
+
+async function trySql(client: pg.ClientBase, sql: string): Promise<Error | null> {
+  await client.query("savepoint trying");
+  try {
+    await client.query(sql);
+    return null;
+  } catch (error) {
+    await client.query("rollback to savepoint trying");
+    return error as Error;
+  }
+}
+
+function listRenames(now: SchemaState, before: SchemaState): ReverseStep[] {
+  const steps: ReverseStep[] = [];
+  for (const [key, { name, schema, rename, move }] of now.names) {
+    const known = before.names.get(key);
+    if (known && known.name !== name) steps.push({ name: `the name ${known.name}`, ways: [`${rename}${known.name};`] });
+    if (known?.schema && move && known.schema !== schema)
+      steps.push({ name: `the schema of ${known.name}`, ways: [`${move}${known.schema};`] });
+  }
+  return [...steps, ...listReplaced(now, before)];
+}
+
+/** What has the name of an object that is there under another one. */
+function listReplaced(now: SchemaState, before: SchemaState): ReverseStep[] {
+  const keys = new Map([...before.names.values()].map(({ object, key }) => [object, key]));
+  return [...now.names.values()].flatMap(({ key, object }) => {
+    const original = object === null ? undefined : keys.get(object);
+    if (original === undefined || original === key || before.names.has(key) || !now.names.has(original)) return [];
+    return isColumn(key) ? [] : [{ name: object!, ways: [`drop ${object};`] }];
+  });
+}
+
+function isColumn(key: string): boolean {
+  return key.startsWith("pg_attribute ");
+}
+
+function listSettings(now: SchemaState, before: SchemaState): ReverseStep[] {
+  const steps: ReverseStep[] = [];
+  for (const [name, { statement, remove }] of before.settings) {
+    const current = now.settings.get(name);
+    if (statement === "" || current?.statement === statement) continue;
+    const replace = current && remove !== null ? `${remove};\n${statement};` : `${statement};`;
+    steps.push({ name, ways: [replace] });
+  }
+  const objects = new Set(before.statements.map(({ object }) => object));
+  for (const [name, { object, remove }] of now.settings)
+    if (!before.settings.has(name) && remove !== null && objects.has(object))
+      steps.push({ name, ways: [`${remove};`] });
+  return steps;
+}
+
+function listDifferences(now: SchemaState, before: SchemaState): ReverseStep[] {
+  // Dropping them would lose what is to get its former name.
+  const kept = new Set(
+    [...now.names.values()].flatMap(({ key, object }) => (object && before.names.has(key) ? [`drop ${object};`] : [])),
+  );
+  return compareSchemas(now, before)
+    .filter(({ undoSql }) => !kept.has(undoSql))
+    .map(({ name, undoSql, recreateSql }) => ({ name, ways: [undoSql, ...(recreateSql ? [recreateSql] : [])] }));
+}
+
+/** Objects with rows or values that are gone, or have another name: `table public.notes`. */
+export function listLost(now: SchemaState, before: SchemaState): NamedObject[] {
+  return [...before.names.values()].filter(({ key, object, hasValues }) => {
+    return hasValues && now.names.get(key)?.object !== object;
+  });
+}

@@ -1,0 +1,144 @@
+import type pg from "pg";
+import type { RelationStates, StatementMeasures } from "./measure-statement.ts";
+import { findDifference, listLost, readSchemaState, type SchemaState, searchReverse } from "./reverse-migration.ts";
+import { splitStatements } from "./split-statements.ts";
+import { runWithoutRows } from "./sql-transaction.ts";
+import { readStoredValues, type StoredValues } from "./stored-values.ts";
+
+export type StatementPlace = { readonly file: string; readonly line: number; readonly sql: string };
+
+/** Whether a migration can be undone, without losing a row or value that was there before it. */
+export type UndoVerdict =
+  | { readonly verdict: "can be undone"; readonly sql: string }
+  | {
+      readonly verdict: "cannot be undone";
+      readonly reason: string;
+      /** Null if it is not known which of many it is. */
+      readonly statement: StatementPlace | null;
+    };
+
+/** A database before a migration. */
+export type UndoStart = {
+  readonly schema: SchemaState;
+  /** Null in a copy without rows. */
+  readonly stored: ReadonlyMap<number, StoredValues> | null;
+};
+
+/** What a statement does to what was there before its migration. */
+export type StatementEffect = {
+  readonly place: StatementPlace;
+  readonly isSkipped: boolean;
+  /** Relations with other rows or another file. */
+  readonly touched: readonly number[];
+  /** Rows are changed, as far as is known without them. */
+  readonly changesRows: boolean;
+  /** Keys of columns and relations that are gone. */
+  readonly dropped: readonly string[];
+};
+
+export async function readUndoStart(client: pg.ClientBase, withRows: boolean): Promise<UndoStart> {
+  return inRolledBack(client, async () => {
+    return { schema: await readSchemaState(client), stored: withRows ? await readStoredValues(client) : null };
+  });
+}
+
+const DROPPED_COLUMNS = `select 'pg_attribute ' || attrelid || ' ' || attnum as key from pg_catalog.pg_attribute
+  where attrelid >= 16384 and attnum > 0 and attisdropped`;
+
+/** The keys of dropped columns, as in `NamedObject`. */
+export async function readDroppedColumns(client: pg.ClientBase): Promise<ReadonlySet<string>> {
+  const { rows } = await client.query<{ key: string }>(DROPPED_COLUMNS);
+  return new Set(rows.map(({ key }) => key));
+}
+
+type EffectStates = {
+  readonly begun: RelationStates;
+  readonly before: RelationStates;
+  readonly after: RelationStates;
+  readonly droppedBefore: ReadonlySet<string>;
+  readonly droppedAfter: ReadonlySet<string>;
+};
+
+export function toEffect(place: StatementPlace, measures: StatementMeasures, states: EffectStates): StatementEffect {
+  const { begun, before, after, droppedBefore, droppedAfter } = states;
+  const old = [...begun.keys()];
+  const touched = old.filter((oid) => {
+    const [was, now] = [before.get(oid), after.get(oid)];
+    if (!was || !now) return false;
+    return now.inserted > was.inserted || now.changed > was.changed || now.file !== was.file;
+  });
+  const inserts = touched.some((oid) => after.get(oid)!.inserted > before.get(oid)!.inserted);
+  const gone = old.filter((oid) => before.has(oid) && !after.has(oid)).map((oid) => `pg_class ${oid}`);
+  const columns = [...droppedAfter].filter((key) => !droppedBefore.has(key));
+  const changesRows = inserts || measures.changed > 0 || measures.rewritten.some(({ rows }) => rows > 0);
+  return { place, isSkipped: false, touched, changesRows, dropped: [...gone, ...columns] };
+}
+
+/** After the migration is committed in the copy, which stays as it is. */
+export async function judgeUndo(
+  client: pg.ClientBase,
+  start: UndoStart,
+  effects: readonly StatementEffect[],
+): Promise<UndoVerdict> {
+  const refuse = (reason: string, effect: StatementEffect | undefined): UndoVerdict => {
+    const known = effect ?? (effects.length === 1 ? effects[0] : undefined);
+    return { verdict: "cannot be undone", reason, statement: known?.place ?? null };
+  };
+  const skipped = effects.find(({ isSkipped }) => isSkipped);
+  if (skipped) return refuse("It changes the server, and is not rehearsed.", skipped);
+  const unproven = start.stored === null ? effects.find(({ changesRows }) => changesRows) : undefined;
+  if (unproven) return refuse("It changes rows, and the copy has none to compare.", unproven);
+  return inRolledBack(client, async () => {
+    const [dropped] = listDropped(await readSchemaState(client), start.schema);
+    if (dropped) {
+      const effect = effects.find((each) => each.dropped.includes(dropped.key));
+      return refuse(`The ${dropped.object} is dropped with its values.`, effect);
+    }
+    const tried = await tryReverse(client, start);
+    if (tried.kind === "other schema") return refuse(`The reverse does not restore ${tried.what}.`, undefined);
+    if (tried.kind === "same") return { verdict: "can be undone", sql: tried.sql };
+    const effect = effects.findLast(({ touched }) => touched.includes(tried.oid));
+    return refuse(`The reverse does not restore the values of ${tried.name}.`, effect);
+  });
+}
+
+function listDropped(now: SchemaState, before: SchemaState) {
+  return listLost(now, before).filter(({ key }) => !now.names.has(key));
+}
+
+type ReverseTrial =
+  | { readonly kind: "same"; readonly sql: string }
+  | { readonly kind: "other schema"; readonly what: string }
+  | { readonly kind: "other values"; readonly oid: number; readonly name: string };
+
+const CREATES_FUNCTION = /^CREATE OR REPLACE (FUNCTION|PROCEDURE) /m;
+
+/** Finds the reverse, and then runs it as a migration would. */
+async function tryReverse(client: pg.ClientBase, { schema, stored }: UndoStart): Promise<ReverseTrial> {
+  await client.query("set local check_function_bodies = off");
+  await client.query("savepoint migrated");
+  const { statements, unsolved } = await searchReverse(client, schema);
+  if (unsolved !== null) return { kind: "other schema", what: unsolved };
+  await client.query("rollback to savepoint migrated");
+  await client.query("set local check_function_bodies = on");
+  const needsNoCheck = statements.some((statement) => CREATES_FUNCTION.test(statement));
+  const sql = [...(needsNoCheck ? ["set local check_function_bodies = off;"] : []), ...statements].join("\n");
+  for (const statement of splitStatements(sql)) await runWithoutRows(client, statement.sql);
+  await client.query("set constraints all immediate");
+  const now = await readSchemaState(client);
+  const what = findDifference(now, schema) ?? listLost(now, schema)[0]?.object;
+  if (what) return { kind: "other schema", what };
+  const restored = stored ? await readStoredValues(client) : null;
+  for (const [oid, { name, values }] of stored ?? [])
+    if (restored?.get(oid)?.values !== values) return { kind: "other values", oid, name };
+  return { kind: "same", sql };
+}
+
+async function inRolledBack<T>(client: pg.ClientBase, work: () => Promise<T>): Promise<T> {
+  await client.query("begin");
+  try {
+    return await work();
+  } finally {
+    await client.query("rollback");
+  }
+}

@@ -1,0 +1,83 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { readDumpedSchema } from "../../migrate/drift.ts";
+import { rehearseMigrations } from "../../migrate/rehearse.ts";
+import { withClient } from "../../postgres/client/with-client.ts";
+import { cloneDatabase } from "../database.ts";
+import { type OwnHistories, ownHistories } from "./own-histories.ts";
+import { FINAL, FIXTURE, UNDOABLE } from "./undo-corpus.ts";
+
+let own: OwnHistories;
+beforeAll(async () => {
+  own = await ownHistories([]);
+  await own.rows(FIXTURE);
+});
+afterAll(() => own[Symbol.asyncDispose]());
+
+/** Applies the migration to the database as if that were a copy, and returns the verdict. */
+async function judge(sql: string, { withRows = true, url = own.settings.url } = {}) {
+  await own.write("project", "0010-change.sql", sql);
+  const statements = await rehearseMigrations({ ...own.settings, url }, url, { withRows });
+  expect(statements.slice(0, -1).map(({ undo }) => undo)).toEqual(statements.slice(1).map(() => null));
+  return statements.at(-1)!.undo!;
+}
+
+const TABLES = ["authors", "notes", "lines", "empty"];
+
+async function readAll() {
+  const rows = [];
+  for (const table of TABLES) rows.push(await own.rows(`select * from only public.${table} as stored order by stored`));
+  return { schema: await readDumpedSchema(own.settings.url), rows };
+}
+
+describe("a migration that can be undone", () => {
+  test.each(UNDOABLE)("%s", async (sql) => {
+    const before = await readAll();
+    const undo = await judge(sql);
+    expect(undo).toMatchObject({ verdict: "can be undone" });
+    if (undo.verdict === "can be undone") await own.rows(`begin; ${undo.sql} commit`);
+    expect(await readAll()).toEqual(before);
+  });
+});
+
+/** In a database of its own, which stays as the migration made it. */
+async function judgeFinal(sql: string, withRows: boolean) {
+  const database = await cloneDatabase("empty");
+  try {
+    await withClient(database.ownerUrl, (client) => client.query(FIXTURE));
+    if (!withRows) await withClient(database.ownerUrl, (client) => client.query("analyze"));
+    return await judge(sql, { withRows, url: database.ownerUrl });
+  } finally {
+    await database.drop();
+  }
+}
+
+describe("a migration that cannot be undone", () => {
+  test.each(FINAL)("%s", async (sql, reason, line) => {
+    const undo = await judgeFinal(sql, true);
+    expect(undo).toMatchObject({ verdict: "cannot be undone", reason });
+    expect(undo).toHaveProperty("statement", line === null ? null : expect.objectContaining({ line }));
+  });
+
+  test.each([
+    "update public.notes set stars = 7",
+    "alter table public.notes alter column id type bigint",
+    "truncate public.lines",
+  ])("in a copy without rows: %s", async (sql) => {
+    const undo = await judgeFinal(sql, false);
+    expect(undo).toMatchObject({
+      verdict: "cannot be undone",
+      reason: "It changes rows, and the copy has none to compare.",
+    });
+  });
+});
+
+test("says what the reverse is", async () => {
+  const undo = await judgeFinal(
+    "alter table public.notes rename column code to label; create index on public.notes (label)",
+    true,
+  );
+  expect(undo).toEqual({
+    verdict: "can be undone",
+    sql: "alter table public.notes rename column label to code;\ndrop index public.notes_label_idx;",
+  });
+});
