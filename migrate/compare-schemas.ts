@@ -8,7 +8,7 @@ const QUALIFIED_PATTERN = `${NAME_PATTERN}(?:\\.${NAME_PATTERN})*`;
 const COLUMN_PATTERN = new RegExp(`^(${NAME_PATTERN}) (.+?)(?: default (.+?))?( not null)?$`);
 /** It must be dropped and added again. */
 const COMPUTED_COLUMN = / generated always as \(/;
-const IDENTITY_COLUMN = / (generated (?:always|by default) as identity)/;
+const IDENTITY_COLUMN = / generated (always|by default) as identity/;
 
 /** The name of what a statement of the dump creates, and the SQL that removes it. */
 const STATEMENT_PATTERNS: readonly [RegExp, (match: RegExpExecArray, object: string) => DescribedObject][] = [
@@ -218,16 +218,17 @@ function alterColumn(table: string, from: string, to: string): string {
   const after = readColumn(to);
   const { type, fallback, notNull, identity } = after;
   const changesType = type !== before.type;
-  const changesIdentity = identity !== before.identity;
   const dropsDefault = before.fallback !== undefined && (changesType || fallback === undefined);
   const actions = [
-    ...(changesIdentity && before.identity !== undefined ? ["drop identity"] : []),
+    ...(before.identity !== undefined && identity === undefined ? ["drop identity"] : []),
     // It may have no cast to the type.
     ...(dropsDefault ? ["drop default"] : []),
     ...(changesType ? [`type ${type} using ${after.name}::${type}`] : []),
     ...(fallback !== undefined && (changesType || fallback !== before.fallback) ? [`set default ${fallback}`] : []),
     ...(notNull === before.notNull ? [] : [notNull ? "set not null" : "drop not null"]),
-    ...(changesIdentity && identity !== undefined ? [`add ${identity}`] : []),
+    ...(identity === undefined || identity === before.identity
+      ? []
+      : [before.identity === undefined ? `add generated ${identity} as identity` : `set generated ${identity}`]),
   ];
   return `alter table ${table} ${actions.map((action) => `alter column ${after.name} ${action}`).join(", ")};`;
 }

@@ -1,6 +1,6 @@
 import type pg from "pg";
-import { compareSchemas, type DumpedSchema } from "./compare-schemas.ts";
-import { COMPARED_PARTS, readStatementsHere, tableLines } from "./dump-schema.ts";
+import { compareSchemas, type DumpedSchema, groupByObject } from "./compare-schemas.ts";
+import { COMPARED_PARTS, objectLabel, readStatementsHere, tableLines } from "./dump-schema.ts";
 import { type NamedObject, OBJECT_NAMES } from "./object-names.ts";
 import { OBJECT_SETTINGS, type ObjectSetting, opaqueObjects } from "./object-settings.ts";
 
@@ -50,13 +50,15 @@ export async function searchReverse(client: pg.ClientBase, before: SchemaState):
   const statements: string[] = [];
   for (;;) {
     const now = await readSchemaState(client);
-    const stages = [listRenames(now, before), listSettings(now, before), listDifferences(now, before)];
     const errors = new Map<string, string>();
-    const applied = await applyFirstStage(client, stages, { errors, statements });
+    const search = { errors, statements };
+    const stages = [listRenames(now, before), listSettings(now, before), listDifferences(now, before)];
+    const applied = await applyFirstStage(client, stages, search);
+    if (applied.length === 0) applied.push(...(await applySteps(client, await listViews(client, now, before), search)));
     statements.push(...applied);
     if (applied.length > 0) continue;
     const [name, error] = [...errors].at(-1) ?? [findDifference(now, before), null];
-    return { statements, unsolved: name && (error ? `${name}: ${error}` : name) };
+    return { statements, unsolved: name && error ? `${name}: ${error}` : (name ?? null) };
   }
 }
 
@@ -82,16 +84,17 @@ async function applySteps(
   const applied: string[] = [];
   const most = Math.max(0, ...steps.map(({ ways }) => ways.length));
   for (let way = 0; way < most && applied.length === 0; way++) {
-    const pending = new Set(steps.filter(({ ways }) => ways[way] !== undefined && !statements.includes(ways[way])));
+    const pending = new Map<string, string>();
+    for (const { name, ways } of steps) {
+      const sql = ways[way];
+      if (sql && !statements.includes(sql)) pending.set(sql, name);
+    }
     for (let before = -1; before !== applied.length; ) {
       before = applied.length;
-      for (const step of pending) {
-        const error = await trySql(client, step.ways[way]!);
-        if (error) errors.set(step.name, error.message);
-        else {
-          applied.push(step.ways[way]!);
-          pending.delete(step);
-        }
+      for (const [sql, name] of pending) {
+        const error = await trySql(client, sql);
+        if (error) errors.set(name, error.message);
+        else if (pending.delete(sql)) applied.push(sql);
       }
     }
   }
@@ -154,9 +157,33 @@ function listDifferences(now: SchemaState, before: SchemaState): ReverseStep[] {
   const kept = new Set(
     [...now.names.values()].flatMap(({ key, object }) => (object && before.names.has(key) ? [`drop ${object};`] : [])),
   );
-  return compareSchemas(now, before)
-    .filter(({ undoSql }) => !kept.has(undoSql))
-    .map(({ name, undoSql, recreateSql }) => ({ name, ways: [undoSql, ...(recreateSql ? [recreateSql] : [])] }));
+  return (
+    compareSchemas(now, before)
+      .filter(({ undoSql }) => !kept.has(undoSql))
+      // The type of a column cannot be changed below a view.
+      .toSorted((one, other) => Number(other.name.startsWith("column ")) - Number(one.name.startsWith("column ")))
+      .map(({ name, undoSql, recreateSql }) => ({ name, ways: [undoSql, ...(recreateSql ? [recreateSql] : [])] }))
+  );
+}
+
+const DEPENDENT_VIEWS = `
+  with recursive dependent as (
+    select oid from pg_catalog.pg_class where ${objectLabel("pg_class", "pg_class.oid")} operator(pg_catalog.=) any ($1::pg_catalog.text[])
+    union
+    select ev_class from dependent join pg_catalog.pg_depend as used on refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass and refobjid = dependent.oid
+    join pg_catalog.pg_rewrite as rule on classid = 'pg_catalog.pg_rewrite'::pg_catalog.regclass and rule.oid = objid
+  )
+  select ${objectLabel("pg_class", "class.oid")} as object
+  from dependent join pg_catalog.pg_class as class on class.oid = dependent.oid where relkind in ('v', 'm')`;
+
+/** The views of tables whose columns differ: they are created again afterwards. */
+async function listViews(client: pg.ClientBase, now: SchemaState, before: SchemaState): Promise<ReverseStep[]> {
+  const lines = groupByObject(now.tableLines);
+  const tables = [...groupByObject(before.tableLines)]
+    .filter(([object, wanted]) => wanted.some((line) => !lines.get(object)?.includes(line)))
+    .map(([object]) => object);
+  const { rows } = await client.query<{ object: string }>(DEPENDENT_VIEWS, [tables]);
+  return rows.map(({ object }) => ({ name: object, ways: [`drop ${object};`] }));
 }
 
 /** Objects with rows or values that are gone, or have another name: `table public.notes`. */

@@ -102,8 +102,14 @@ export async function judgeUndo(
   });
 }
 
+const LOST_ORDER = ["table", "column", "sequence"];
+
+/** A table before its columns, and before the sequences of those. */
 function listDropped(now: SchemaState, before: SchemaState) {
-  return listLost(now, before).filter(({ key }) => !now.names.has(key));
+  const position = (object: string | null) => LOST_ORDER.indexOf(object!.split(" ")[0]!);
+  return listLost(now, before)
+    .filter(({ key }) => !now.names.has(key))
+    .toSorted((one, other) => position(one.object) - position(other.object));
 }
 
 type ReverseTrial =

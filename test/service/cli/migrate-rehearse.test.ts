@@ -48,6 +48,9 @@ test("says whom each pending statement would hold up, and leaves the database as
   const brief = await rehearse();
   expect(brief.stdout).toContain("brief: ");
   expect(brief.stdout).toContain("access exclusive lock on public.notes: holds reads and writes");
+  expect(brief.stdout).toMatch(
+    /\nThe migration can be undone by:\n {2}alter table public\.notes drop column likes;\n$/,
+  );
   expect(brief.code).toBe(0);
 
   await own.write("project", "0010-index.sql", "select 1;\ncreate index on public.notes (text)");
@@ -70,6 +73,7 @@ test("says whom each pending statement would hold up, and leaves the database as
   );
   const safe = await rehearse("--markdown", "--schema-only");
   expect(safe.stdout).toContain("### safe: ");
+  expect(safe.stdout).toContain("**The migration can be undone by:**\n\n```sql\ndrop index public.notes_text;\n```");
   expect(safe.code).toBe(0);
 
   const columns = "select attname from pg_attribute where attrelid = 'public.notes'::regclass and attnum > 0";
@@ -89,6 +93,11 @@ test("skips what would change the server", async () => {
   ];
   await own.write("project", "0010-index.sql", `${statements.join(";\n")};\ngrant select on public.notes to public`);
   const done = await rehearse("--schema-only", "--json");
+  expect(JSON.parse(done.stdout).at(-1).undo).toMatchObject({
+    verdict: "cannot be undone",
+    reason: "It changes the server, and is not rehearsed.",
+    statement: { line: 1, sql: statements[0] },
+  });
   const verdicts = JSON.parse(done.stdout).map(({ verdict }: { verdict: string }) => verdict);
   expect(verdicts.slice(-7)).toEqual([...statements.map(() => "not rehearsed"), expect.not.stringContaining("not")]);
   expect(await own.rows(`select from pg_roles where rolname = '${role}'`)).toEqual([]);
