@@ -18,20 +18,29 @@ export type ReverseSearch = {
   readonly unsolved: string | null;
 };
 
-/** In the open transaction, which keeps its search path. */
-export async function readSchemaState(client: pg.ClientBase): Promise<SchemaState> {
+/** Postgres then writes every name with its schema. Afterwards the transaction has its search path again. */
+export async function withEmptyPath<T>(client: pg.ClientBase, work: () => Promise<T>): Promise<T> {
   await client.query("savepoint reading");
-  const statements = await readStatementsHere(client, [...COMPARED_PARTS, opaqueObjects]);
-  const lines = await readStatementsHere(client, [tableLines]);
-  const settings = await client.query<ObjectSetting>(OBJECT_SETTINGS);
-  const names = await client.query<NamedObject>(OBJECT_NAMES);
+  await client.query("set local search_path = ''");
+  const result = await work();
   await client.query("rollback to savepoint reading");
-  return {
-    statements,
-    tableLines: lines,
-    settings: new Map(settings.rows.map((each) => [`${each.object}: ${each.setting}`, each])),
-    names: new Map(names.rows.map((each) => [each.key, each])),
-  };
+  return result;
+}
+
+/** In the open transaction. */
+export async function readSchemaState(client: pg.ClientBase): Promise<SchemaState> {
+  return withEmptyPath(client, async () => {
+    const statements = await readStatementsHere(client, [...COMPARED_PARTS, opaqueObjects]);
+    const lines = await readStatementsHere(client, [tableLines]);
+    const settings = await client.query<ObjectSetting>(OBJECT_SETTINGS);
+    const names = await client.query<NamedObject>(OBJECT_NAMES);
+    return {
+      statements,
+      tableLines: lines,
+      settings: new Map(settings.rows.map((each) => [`${each.object}: ${each.setting}`, each])),
+      names: new Map(names.rows.map((each) => [each.key, each])),
+    };
+  });
 }
 
 /** The first part in which two states differ; null if they are equal. */
@@ -168,13 +177,13 @@ function listDifferences(now: SchemaState, before: SchemaState): ReverseStep[] {
 
 const DEPENDENT_VIEWS = `
   with recursive dependent as (
-    select oid from pg_catalog.pg_class where ${objectLabel("pg_class", "pg_class.oid")} operator(pg_catalog.=) any ($1::pg_catalog.text[])
+    select oid from pg_class where ${objectLabel("pg_class", "pg_class.oid")} = any ($1::text[])
     union
-    select ev_class from dependent join pg_catalog.pg_depend as used on refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass and refobjid = dependent.oid
-    join pg_catalog.pg_rewrite as rule on classid = 'pg_catalog.pg_rewrite'::pg_catalog.regclass and rule.oid = objid
+    select ev_class from dependent join pg_depend as used on refclassid = 'pg_class'::regclass and refobjid = dependent.oid
+    join pg_rewrite as rule on classid = 'pg_rewrite'::regclass and rule.oid = objid
   )
   select ${objectLabel("pg_class", "class.oid")} as object
-  from dependent join pg_catalog.pg_class as class on class.oid = dependent.oid where relkind in ('v', 'm')`;
+  from dependent join pg_class as class on class.oid = dependent.oid where relkind in ('v', 'm')`;
 
 /** The views of tables whose columns differ: they are created again afterwards. */
 async function listViews(client: pg.ClientBase, now: SchemaState, before: SchemaState): Promise<ReverseStep[]> {
@@ -182,7 +191,7 @@ async function listViews(client: pg.ClientBase, now: SchemaState, before: Schema
   const tables = [...groupByObject(before.tableLines)]
     .filter(([object, wanted]) => wanted.some((line) => !lines.get(object)?.includes(line)))
     .map(([object]) => object);
-  const { rows } = await client.query<{ object: string }>(DEPENDENT_VIEWS, [tables]);
+  const { rows } = await withEmptyPath(client, () => client.query<{ object: string }>(DEPENDENT_VIEWS, [tables]));
   return rows.map(({ object }) => ({ name: object, ways: [`drop ${object};`] }));
 }
 

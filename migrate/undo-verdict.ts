@@ -1,9 +1,18 @@
 import type pg from "pg";
 import type { RelationStates, StatementMeasures } from "./measure-statement.ts";
-import { findDifference, listLost, readSchemaState, type SchemaState, searchReverse } from "./reverse-migration.ts";
+import {
+  findDifference,
+  listLost,
+  readSchemaState,
+  type SchemaState,
+  searchReverse,
+  withEmptyPath,
+} from "./reverse-migration.ts";
 import { splitStatements } from "./split-statements.ts";
 import { runWithoutRows } from "./sql-transaction.ts";
-import { readStoredValues, type StoredValues } from "./stored-values.ts";
+
+/** The rows of a table, or the position of a sequence, as one text. */
+type StoredValues = { readonly name: string; readonly values: string };
 
 export type StatementPlace = { readonly file: string; readonly line: number; readonly sql: string };
 
@@ -38,12 +47,15 @@ export type StatementEffect = {
 
 export async function readUndoStart(client: pg.ClientBase, withRows: boolean): Promise<UndoStart> {
   return inRolledBack(client, async () => {
-    return { schema: await readSchemaState(client), stored: withRows ? await readStoredValues(client) : null };
+    return {
+      schema: await readSchemaState(client),
+      stored: withRows ? await withEmptyPath(client, () => readStoredValues(client)) : null,
+    };
   });
 }
 
-const DROPPED_COLUMNS = `select 'pg_attribute ' || attrelid || ' ' || attnum as key from pg_catalog.pg_attribute
-  where attrelid >= 16384 and attnum > 0 and attisdropped`;
+const DROPPED_COLUMNS = `select pg_catalog.format('pg_attribute %s %s', attrelid, attnum) as key from pg_catalog.pg_attribute
+  where attrelid operator(pg_catalog.>=) 16384 and attnum operator(pg_catalog.>) 0 and attisdropped`;
 
 /** The keys of dropped columns, as in `NamedObject`. */
 export async function readDroppedColumns(client: pg.ClientBase): Promise<ReadonlySet<string>> {
@@ -134,10 +146,34 @@ async function tryReverse(client: pg.ClientBase, { schema, stored }: UndoStart):
   const now = await readSchemaState(client);
   const what = findDifference(now, schema) ?? listLost(now, schema)[0]?.object;
   if (what) return { kind: "other schema", what };
-  const restored = stored ? await readStoredValues(client) : null;
+  const restored = stored ? await withEmptyPath(client, () => readStoredValues(client)) : null;
   for (const [oid, { name, values }] of stored ?? [])
     if (restored?.get(oid)?.values !== values) return { kind: "other values", oid, name };
   return { kind: "same", sql };
+}
+
+/** Those that the session can read as a whole. */
+const READABLE = `
+  select class.oid::pg_catalog.int8::pg_catalog.float8 as oid, relkind = 'S' as "isSequence",
+    pg_catalog.format('%I.%I', nspname, relname) as name
+  from pg_catalog.pg_class as class join pg_catalog.pg_namespace as namespace on namespace.oid = relnamespace
+  where class.oid >= 16384 and relkind in ('r', 'S') and relpersistence <> 't' and nspname !~ '^pg_'
+    and pg_catalog.has_schema_privilege(namespace.oid, 'usage') and pg_catalog.has_table_privilege(class.oid, 'select')
+    and not pg_catalog.row_security_active(class.oid)
+  order by class.oid`;
+
+/** By the number of the relation. Reads all rows, in the open transaction. */
+async function readStoredValues(client: pg.ClientBase): Promise<Map<number, StoredValues>> {
+  const { rows } = await client.query<{ oid: number; isSequence: boolean; name: string }>(READABLE);
+  const stored = new Map<number, StoredValues>();
+  for (const { oid, isSequence, name } of rows) {
+    const values = isSequence
+      ? `select last_value || ' ' || is_called as values from ${name}`
+      : `select count(*) || ' ' || coalesce(sum(hashtextextended((stored_row.*)::text, 0)), 0) as values from only ${name} as stored_row`;
+    const found = await client.query<{ values: string }>(values);
+    stored.set(oid, { name, values: found.rows[0]!.values });
+  }
+  return stored;
 }
 
 async function inRolledBack<T>(client: pg.ClientBase, work: () => Promise<T>): Promise<T> {
