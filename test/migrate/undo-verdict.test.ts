@@ -3,6 +3,7 @@ import { readDumpedSchema } from "../../migrate/drift.ts";
 import { rehearseMigrations } from "../../migrate/rehearse.ts";
 import { withClient } from "../../postgres/client/with-client.ts";
 import { cloneDatabase } from "../database.ts";
+import { shareOf } from "../property-runs.ts";
 import { type OwnHistories, ownHistories } from "./own-histories.ts";
 import { FINAL, FIXTURE, UNDOABLE } from "./undo-corpus.ts";
 
@@ -33,7 +34,7 @@ async function readAll() {
 }
 
 describe("a migration that can be undone", () => {
-  test.each(UNDOABLE)("%s", async (sql) => {
+  test.each(shareOf(UNDOABLE))("%s", async (sql) => {
     const before = await readAll();
     const undo = await judge(sql);
     expect(undo).toMatchObject({ verdict: "can be undone" });
@@ -55,7 +56,7 @@ async function judgeFinal(sql: string, withRows: boolean) {
 }
 
 describe("a migration that cannot be undone", () => {
-  test.each(FINAL)("%s", async (sql, reason, line) => {
+  test.each(shareOf(FINAL))("%s", async (sql, reason, line) => {
     const undo = await judgeFinal(sql, true);
     expect(undo).toMatchObject({ verdict: "cannot be undone", reason });
     expect(undo).toHaveProperty("statement", line === null ? null : expect.objectContaining({ line }));
