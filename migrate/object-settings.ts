@@ -151,7 +151,7 @@ const OPAQUE_CATALOGUES = [
 
 export const opaqueObjects = OPAQUE_CATALOGUES.map(
   (catalogue) => `
-  select replace(${objectLabel(catalogue, "known.oid")}, 'statistics object ', 'statistics ') as object, '-- ' || md5(known::text) as statement
+  select replace(${objectLabel(catalogue, "known.oid")}, 'statistics object ', 'statistics ') as object, '-- ' || md5((known.*)::text) as statement
   from ${catalogue} as known
   where known.oid >= 16384 ${catalogue === "pg_rewrite" ? "and rulename <> '_RETURN'" : ""} and not exists (
     select from pg_depend where classid = '${catalogue}'::regclass and objid = known.oid and deptype = 'e'

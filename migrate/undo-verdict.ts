@@ -168,8 +168,8 @@ async function readStoredValues(client: pg.ClientBase): Promise<Map<number, Stor
   const stored = new Map<number, StoredValues>();
   for (const { oid, isSequence, name } of rows) {
     const values = isSequence
-      ? `select last_value || ' ' || is_called as values from ${name}`
-      : `select count(*) || ' ' || coalesce(sum(hashtextextended((stored_row.*)::text, 0)), 0) as values from only ${name} as stored_row`;
+      ? `select pg_catalog.concat(last_value, ' ', is_called) as values from ${name}`
+      : `select pg_catalog.concat(pg_catalog.count(*), ' ', pg_catalog.sum(pg_catalog.hashtextextended((stored_row.*)::pg_catalog.text, 0))) as values from only ${name} as stored_row`;
     const found = await client.query<{ values: string }>(values);
     stored.set(oid, { name, values: found.rows[0]!.values });
   }
