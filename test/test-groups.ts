@@ -4,6 +4,7 @@ import { existsSync, globSync, readFileSync } from "node:fs";
 import { join, matchesGlob, relative } from "node:path";
 import { REPOSITORY } from "./repository.ts";
 import { importedFile } from "./rooms.ts";
+import { SLOW_FILES } from "./slow-files.ts";
 
 export type TestGroup = "default" | "all" | "pure";
 
@@ -91,6 +92,7 @@ export const LONG_TESTS: readonly LongTests[] = [
       "test/runtime/memory/heap-size.test.ts",
     ],
   },
+  { subject: "whatever takes over five seconds a file", files: SLOW_FILES },
 ];
 
 /** What a test imports, itself or by a fixture, when it needs more than its own process. */

@@ -159,7 +159,9 @@ test("the standbys of a primary are counted, and a standby is recognised", async
     });
   try {
     await withClient(pair.primary("postgres", "postgres"), (owner) =>
-      until(async () => (await owner.query("select from pg_stat_replication")).rowCount === 1),
+      until(
+        async () => (await owner.query("select from pg_stat_replication where state = 'streaming'")).rowCount === 1,
+      ),
     );
     expect(await read(pair.primary("postgres", "postgres"))).toMatchObject({ isStandby: false, standbys: 1 });
     const standby = pair.standby("postgres", "postgres");
