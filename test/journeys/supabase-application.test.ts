@@ -1,5 +1,4 @@
 import { once } from "node:events";
-import { existsSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Browser, Page } from "playwright-core";
@@ -10,6 +9,7 @@ import { withClient } from "../../postgres/client/with-client.ts";
 import type { Service } from "../../service/service.ts";
 import { describeInBrowser, launchBrowser } from "../browser.ts";
 import { cloneDatabase, type TestDatabase } from "../database.ts";
+import { installedPeer } from "../installed-peer.ts";
 import { ANON_KEY, makeClient, newAddress, PASSWORD } from "../rest-gateway/sign-in/auth-v1/auth-client.ts";
 import { MailFolder } from "../rest-gateway/sign-in/auth-v1/mail-folder.ts";
 import { serve } from "../serve.ts";
@@ -40,12 +40,7 @@ const APPLICATION = `
   import { createRoot } from "react-dom/client";
   createRoot(document.getElementById("root")).render(createElement(AdminGuesser, settings));`;
 
-const isInstalled = existsSync(peerPackage("ra-supabase"));
-if (!isInstalled) {
-  console.warn(
-    "There is no application for Supabase to run, so it is not tested; `npm ci --prefix bench/peers` brings it.",
-  );
-}
+const isInstalled = installedPeer("ra-supabase") !== null;
 
 async function bundleApplication(): Promise<string> {
   const entry = peerPackage("../application.js");

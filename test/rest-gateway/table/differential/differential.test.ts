@@ -60,10 +60,6 @@ async function openSide(startProgram: StartProgram, path: string): Promise<Side>
 
 const toCompare = AREAS.flatMap(({ groups }) => groups.flatMap(({ cases }) => cases)).length;
 
-if (!isPostgrestInstalled) {
-  console.warn("PostgREST is not here to be compared with, so nothing is; `npm ci --prefix bench/peers` brings it.");
-}
-
 describe.skipIf(!isPostgrestInstalled)("beside PostgREST 12.0.2", () => {
   let postgrest: Side;
   let service: Side;
