@@ -28,9 +28,19 @@ export const getObject: S3Handler = async (request, { store }) => {
     const { query } = request;
     const type = query.get("response-content-type") ?? row.metadata?.mimetype ?? "application/octet-stream";
     const described = { ...common, ...headersOfType(type), ...overriddenHeaders(query) };
-    return selectPart(request, tag, bytes, described);
+    const chosen = selectPart(request, tag, bytes, described);
+    return chosen.status === 200 ? { ...chosen, headers: { ...described, ...checksumHeaders(request, row) } } : chosen;
   });
 };
+
+/** Of the whole content, for a client that asks for a checksum. */
+function checksumHeaders({ headers }: S3Request, { content }: ObjectRow): Record<string, string> {
+  if (String(headers["x-amz-checksum-mode"]).toUpperCase() !== "ENABLED") return {};
+  return {
+    "x-amz-checksum-sha256": Buffer.from(content!, "hex").toString("base64"),
+    "x-amz-checksum-type": "FULL_OBJECT",
+  };
+}
 
 /** A page keeps its type, which the sandbox of its headers makes harmless. */
 function headersOfType(type: string): Record<string, string> {

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
@@ -125,6 +125,28 @@ describe("objects", () => {
       expect(found.LastModified).toBeInstanceOf(Date);
     }
     expect(await textOf(await get(ada, "1/a b/ü+&.html"))).toBe("Hello");
+  });
+
+  test("a client that asks for a checksum has that of the whole content, and notices a damaged file", async () => {
+    await put(ada, "1/x", "Hello");
+    const ChecksumSHA256 = Buffer.from(sha256("Hello"), "hex").toString("base64");
+    for (const found of [
+      await get(ada, "1/x", { ChecksumMode: "ENABLED" }),
+      await head(ada, "1/x", { ChecksumMode: "ENABLED" }),
+    ])
+      expect(found).toMatchObject({ ChecksumSHA256, ChecksumType: "FULL_OBJECT" });
+    const part = await get(ada, "1/x", { ChecksumMode: "ENABLED", Range: "bytes=1-2" });
+    expect([part.ChecksumSHA256, await textOf(part)]).toEqual([undefined, "el"]);
+    expect(
+      (
+        await fetch(await getSignedUrl(ada, new s3.HeadObjectCommand({ Bucket, Key: "1/x" })), { method: "HEAD" })
+      ).headers.get("x-amz-checksum-sha256"),
+    ).toBeNull();
+
+    await put(ada, "1/y", "A file that nobody has read");
+    const hash = sha256("A file that nobody has read");
+    await writeFile(join(folder, hash.slice(0, 2), hash), "A file that someone changed");
+    await expect(get(ada, "1/y").then(textOf)).rejects.toThrow(/Checksum mismatch/);
   });
 
   test("streams are sent in chunks whose checksum is compared", async () => {
