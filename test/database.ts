@@ -17,7 +17,7 @@ export type DatabaseTemplate = "content" | "platform" | "empty";
 /** A database of one's own. */
 export async function cloneDatabase(template: DatabaseTemplate = "content"): Promise<TestDatabase> {
   const name = `test_${randomUUID().replaceAll("-", "")}`;
-  await inMaintenance(`create database ${name} template ${template}`);
+  await inMaintenance(`create database ${name} template ${template} strategy file_copy`);
   return {
     name,
     ownerUrl: urlOf("postgres", name),
