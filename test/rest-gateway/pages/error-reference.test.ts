@@ -18,7 +18,7 @@ function codesInPrograms(): Set<string> {
 }
 
 /** What looks like a code in the programs and is none that a client is told. */
-const OTHERS = /^((OAUTH|EAI|ADMIN)_|USERS_ACCESS$|(\w+_)?DATABASE_URL$)/;
+const OTHERS = /^((OAUTH|EAI|ADMIN)_|(USERS_ACCESS|FULL_OBJECT)$|(\w+_)?DATABASE_URL$)/;
 
 describe("the page of errors", () => {
   test("has a line for every code in the source", () => {
