@@ -58,6 +58,8 @@ export { cursorNotPossible, orderNotTotal } from "./plan/keyset-page.ts";
 export { operatorSchemaOf } from "./plan/operator-schema.ts";
 export { type CallPlan, notOneRow, type Plan, type ReadPlan, type WritePlan } from "./plan/plan.ts";
 export type { NestedStep } from "./plan/plan-nested.ts";
+export { operatorsOf } from "./plan/plan-update.ts";
+export { isToOne, nameRelationships, type StoredRelationship } from "./plan/relationship.ts";
 export { findRepresentation } from "./plan/scope.ts";
 export type { LegacyTarget } from "./plan/select-tree.ts";
 export type { SearchedPart } from "./plan/selection.ts";

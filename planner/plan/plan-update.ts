@@ -1,6 +1,20 @@
-import { baseTypeOf, type Catalog, type CatalogColumn, type CatalogTable, type DataType } from "#catalog";
+import {
+  baseTypeOf,
+  type Catalog,
+  type CatalogColumn,
+  type CatalogTable,
+  comparabilityOf,
+  type DataType,
+} from "#catalog";
 import { ApiError } from "#runtime";
-import { type ColumnOperators, operandName, operatorName, type UpdateIntent, type UpdateOperator } from "../intent.ts";
+import {
+  type ColumnOperators,
+  operandName,
+  operatorName,
+  UPDATE_OPERATORS,
+  type UpdateIntent,
+  type UpdateOperator,
+} from "../intent.ts";
 import { operatorSchemaOf } from "./operator-schema.ts";
 import type { AssignmentPlan, OperandSubject, OperationPlan, RecordColumn, UpdatePlan } from "./plan.ts";
 import {
@@ -133,6 +147,21 @@ function subjectOf(type: DataType): OperandSubject {
   if (NUMBERS.has(type.name)) return "number";
   if (TIMES.has(type.name)) return "time";
   return type.name === "json" || type.name === "jsonb" ? type.name : "value";
+}
+
+/** The operators that columns of a type take. `$min` and `$max` also require an order, and `$remove` an equality. */
+export function operatorsOf(type: DataType): {
+  readonly subject: OperandSubject;
+  readonly operators: readonly UpdateOperator[];
+} {
+  const subject = subjectOf(type);
+  const comparability = comparabilityOf(type);
+  const isComparable = (operator: UpdateOperator) => {
+    if (operator === "$min" || operator === "$max") return comparability === "order";
+    return operator !== "$remove" || comparability !== "none";
+  };
+  const operators = UPDATE_OPERATORS.filter((each) => SUBJECTS[each].includes(subject) && isComparable(each));
+  return { subject, operators };
 }
 
 function operandTypeOf(

@@ -101,6 +101,68 @@ export function isToOne(relationship: Relationship): boolean {
   }
 }
 
+export type StoredRelationship = Exclude<Relationship, { readonly kind: "computed" }>;
+
+/** The relationships of a table to stored tables of its schema, by the shortest name that `findRelationship` finds them by. */
+export function nameRelationships(source: CatalogTable, catalog: Catalog): ReadonlyMap<string, StoredRelationship> {
+  const { schema, name: sourceName, columns } = source;
+  const direct = catalog.relationshipsOf(source).filter((relationship) => relationshipSchema(relationship) === schema);
+  const throughJunctions = [...junctionTargets(source, catalog)].flatMap((target) =>
+    catalog.relationshipsBetween(source, target).filter(({ kind }) => kind === "many-to-many"),
+  );
+  const candidates = Map.groupBy([...direct, ...throughJunctions], ({ target }) => target.name);
+  const functions = new Set(direct.flatMap((other) => (other.kind === "computed" ? other.routine.name : [])));
+  const otherNames = new Set([...functions, ...direct.flatMap(namesOfKey)]);
+  const named = new Map<string, StoredRelationship>();
+  for (const [target, group] of candidates) {
+    if (functions.has(target)) continue;
+    for (const relationship of group) {
+      if (relationship.kind === "computed" || isView(relationship, catalog)) continue;
+      const hints = otherNames.has(target) ? hintsOf(relationship) : [null, ...hintsOf(relationship)];
+      const hint = hints.find((each) => {
+        const relation = { source, sourceName, schema, target, hint: each };
+        const found = group.filter((other) => matchesName(other, relation, catalog));
+        return found.length === 1 && found[0] === relationship && !columns.has(relationName(target, each));
+      });
+      if (hint !== undefined) named.set(relationName(target, hint), relationship);
+    }
+  }
+  return named;
+}
+
+function relationName(target: string, hint: string | null): string {
+  return hint === null ? target : `${target}!${hint}`;
+}
+
+/** Names of a foreign key that are also looked up without its table. */
+function namesOfKey(relationship: Relationship): string[] {
+  if (!("constraint" in relationship)) return [];
+  const { constraint, columns } = relationship;
+  return columns.length === 1 ? [constraint, columns[0]!.source] : [constraint];
+}
+
+function hintsOf(relationship: StoredRelationship): string[] {
+  const columns = "columns" in relationship && relationship.columns.length === 1 ? relationship.columns : [];
+  return [relationshipHintName(relationship), ...columns.map(({ target }) => target)];
+}
+
+/** The tables of the same schema that another one refers to with a key of which the reference to the source is a part. */
+function junctionTargets(source: CatalogTable, catalog: Catalog): Set<CatalogTable> {
+  const targets = new Set<CatalogTable>();
+  for (const toJunction of catalog.relationshipsOf(source)) {
+    if (toJunction.kind !== "one-to-many") continue;
+    const junction = catalog.findTable(toJunction.target)!;
+    const isWithinKey = (names: readonly string[]) => names.every((name) => junction.primaryKey.includes(name));
+    if (!isWithinKey(toJunction.columns.map(({ target }) => target))) continue;
+    if (!catalog.schemas.get(junction.schema)?.exposed) continue;
+    for (const { constraint, target, columns } of catalog.referencesFrom(junction)) {
+      const isOther = constraint !== toJunction.constraint && target.schema === source.schema;
+      if (isOther && isWithinKey(columns.map((pair) => pair.source))) targets.add(catalog.findTable(target)!);
+    }
+  }
+  return targets;
+}
+
 /** A computed relationship belongs to the schema of its function. */
 function relationshipSchema(relationship: Relationship): string {
   return relationship.kind === "computed" ? relationship.routine.schema : relationship.target.schema;

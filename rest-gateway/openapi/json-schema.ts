@@ -2,6 +2,7 @@ import {
   type BaseType,
   baseTypeOf,
   type Catalog,
+  type CatalogColumn,
   type CompositeType,
   type DataType,
   type TypeAttribute,
@@ -99,6 +100,12 @@ export function orNull(schema: JsonSchema): JsonSchema {
   if (schema.type === undefined) return schema;
   const nullable = { ...schema, type: [schema.type, "null"] };
   return Array.isArray(schema.enum) ? { ...nullable, enum: [...schema.enum, null] } : nullable;
+}
+
+/** The schema of a column's values. */
+export function columnSchema({ type, maxLength, nullable }: CatalogColumn, typeSchema: SchemaOfType): JsonSchema {
+  const value = withMaxLength(typeSchema(type), maxLength);
+  return nullable ? orNull(value) : value;
 }
 
 /** A constant default as JSON; undefined for expressions. */

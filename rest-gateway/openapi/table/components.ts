@@ -8,14 +8,7 @@ import {
   errorRefs,
   errorResponses,
 } from "../components.ts";
-import {
-  defaultValue,
-  describeDefault,
-  type JsonSchema,
-  orNull,
-  type SchemaOfType,
-  withMaxLength,
-} from "../json-schema.ts";
+import { columnSchema, defaultValue, describeDefault, type JsonSchema, type SchemaOfType } from "../json-schema.ts";
 import type { TableDocumentOptions, VisibleSchema, VisibleTable } from "../visible-schema.ts";
 import components from "./components.json" with { type: "json" };
 
@@ -164,9 +157,9 @@ export function tableErrorRefs(...statuses: readonly TableErrorStatus[]): Return
   return errorRefs([...statuses, "default"]);
 }
 
-type TableRowForm = "row" | "insert" | "update";
+type TableRowForm = "row" | "insert" | "update" | "operators" | "nestedInsert" | "nestedUpdate";
 
-function rowSchemaKey(table: string, form: TableRowForm): string {
+export function rowSchemaKey(table: string, form: TableRowForm): string {
   return form === "row" ? componentKey(table) : `${componentKey(table)}.${form}`;
 }
 
@@ -174,7 +167,7 @@ export function rowRef(table: string, form: TableRowForm): ComponentReference {
   return componentRef("schemas", rowSchemaKey(table, form));
 }
 
-type RowSchemaContext = {
+export type RowSchemaContext = {
   readonly viewer: VisibleSchema;
   readonly catalog: Catalog;
   readonly typeSchema: SchemaOfType;
@@ -194,8 +187,7 @@ export function makeRowSchemas({ viewer, catalog, typeSchema }: RowSchemaContext
     const valueSchemaOf = (column: CatalogColumn): JsonSchema => {
       const cached = values.get(column);
       if (cached) return cached;
-      const value = withMaxLength(typeSchema(column.type), column.maxLength);
-      const schema = column.nullable ? orNull(value) : value;
+      const schema = columnSchema(column, typeSchema);
       values.set(column, schema);
       return schema;
     };
@@ -215,19 +207,15 @@ export function makeRowSchemas({ viewer, catalog, typeSchema }: RowSchemaContext
       required: nonEmpty(columns.filter(isRequired).map(({ name }) => name)),
     });
     const { text } = readComment(table.comment);
-    const originOf = (column: CatalogColumn) => findOrigin(column, catalog);
-    const writable = (columns: readonly CatalogColumn[]) =>
-      columns.filter((column) => isWritable(originOf(column) ?? column));
-
     if (verbs.has("select")) {
       yield [rowSchemaKey(table.name, "row"), { description: text, ...toObject("row", selectable, () => true) }];
     }
     if (verbs.has("insert")) {
-      const isRequired = (column: CatalogColumn) => needsValue(column, originOf(column));
-      yield [rowSchemaKey(table.name, "insert"), toObject("insert", writable(insertable), isRequired)];
+      const isRequired = (column: CatalogColumn) => needsValue(column, catalog);
+      yield [rowSchemaKey(table.name, "insert"), toObject("insert", writableColumns(insertable, catalog), isRequired)];
     }
     if (verbs.has("update")) {
-      yield [rowSchemaKey(table.name, "update"), toObject("update", writable(updatable))];
+      yield [rowSchemaKey(table.name, "update"), toObject("update", writableColumns(updatable, catalog))];
     }
   };
 }
@@ -239,17 +227,20 @@ function findOrigin(column: CatalogColumn, catalog: Catalog): CatalogColumn | nu
   return origin?.origin ? findOrigin(origin, catalog) : (origin ?? null);
 }
 
-function isWritable({ generated, identity }: CatalogColumn): boolean {
-  return generated === null && identity !== "always";
+export function writableColumns(columns: readonly CatalogColumn[], catalog: Catalog): CatalogColumn[] {
+  return columns.filter((column) => {
+    const { generated, identity } = findOrigin(column, catalog) ?? column;
+    return generated === null && identity !== "always";
+  });
 }
 
 /** A view column has the default of its table column; if that is unknown, it is not required. */
-function needsValue(column: CatalogColumn, origin: CatalogColumn | null): boolean {
+export function needsValue(column: CatalogColumn, catalog: Catalog): boolean {
   if (column.nullable || column.default !== null) return false;
-  const stored = column.origin ? origin : column;
+  const stored = column.origin ? findOrigin(column, catalog) : column;
   return stored !== null && stored.default === null && stored.identity === null && stored.generated === null;
 }
 
-function nonEmpty<Item>(items: readonly Item[]): readonly Item[] | undefined {
+export function nonEmpty<Item>(items: readonly Item[]): readonly Item[] | undefined {
   return items.length > 0 ? items : undefined;
 }

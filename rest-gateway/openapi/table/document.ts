@@ -23,6 +23,8 @@ import {
   unreservedRefs,
   writtenRef,
 } from "./components.ts";
+import { NestedSchemas } from "./nested-schemas.ts";
+import { OperatorSchemas } from "./operator-schemas.ts";
 import { routinePaths, routineTag } from "./routine-paths.ts";
 
 /** The table interface in OpenAPI 3.1. */
@@ -31,6 +33,10 @@ export async function makeTableDocument(subject: TableDocumentOptions): Promise<
   const viewer = await viewSchema(subject);
   const typeSchema = makeSchemaOfType(catalog, viewer);
   const rowSchemas = makeRowSchemas({ viewer, catalog, typeSchema });
+  const bodies: WriteBodies = {
+    operators: new OperatorSchemas({ viewer, catalog, typeSchema }),
+    nested: new NestedSchemas({ viewer, catalog, typeSchema }),
+  };
   const { summary, description } = readComment(viewer.schema?.comment ?? null);
   return {
     openapi: "3.1.0",
@@ -48,13 +54,18 @@ export async function makeTableDocument(subject: TableDocumentOptions): Promise<
     tags: documentTags(viewer),
     paths: function* () {
       yield ["/", { ...ROOT, post: batchOperation() }];
-      yield* tablePaths(viewer, catalog);
+      yield* tablePaths(viewer, catalog, bodies);
       yield* routinePaths({ viewer, catalog, typeSchema });
     },
     components: {
       schemas: function* () {
         yield* Object.entries(components.schemas);
-        for (const visible of viewer.tables) yield* rowSchemas(visible);
+        for (const visible of viewer.tables) {
+          yield* rowSchemas(visible);
+          yield* bodies.operators.schemasOf(visible);
+          yield* bodies.nested.schemasOf(visible);
+        }
+        yield* bodies.operators.sharedSchemas();
       },
       parameters: function* () {
         yield* sharedParameters(subject);
@@ -153,26 +164,29 @@ const ERRORS = {
 type TablePathOperation = { readonly [key: string]: unknown };
 
 /** The paths of all tables with the methods that the role may use. */
-function* tablePaths(viewer: VisibleSchema, catalog: Catalog): Generator<[string, object]> {
+function* tablePaths(viewer: VisibleSchema, catalog: Catalog, bodies: WriteBodies): Generator<[string, object]> {
   const schema = viewer.schema?.name ?? "";
   const profiles = {
     read: profileRefs({ catalog, schema }, "Accept-Profile"),
     write: profileRefs({ catalog, schema }, "Content-Profile"),
   };
   for (const visible of viewer.tables) {
-    yield [`/${encodeURIComponent(visible.table.name)}`, tablePath(visible, profiles)];
+    yield [`/${encodeURIComponent(visible.table.name)}`, tablePath(visible, profiles, bodies)];
   }
 }
 
 type Profiles = { readonly read: readonly ComponentReference[]; readonly write: readonly ComponentReference[] };
 
-function tablePath(visible: VisibleTable, profiles: Profiles): object {
+/** The schemas of bodies that need a preference. */
+type WriteBodies = { readonly operators: OperatorSchemas; readonly nested: NestedSchemas };
+
+function tablePath(visible: VisibleTable, profiles: Profiles, bodies: WriteBodies): object {
   const { verbs } = visible;
   return {
     get: verbs.has("select") ? readOperation(visible, profiles.read) : undefined,
-    post: verbs.has("insert") ? insertOperation(visible, profiles.write) : undefined,
-    put: canReplace(visible) ? replaceOperation(visible, profiles.write) : undefined,
-    patch: verbs.has("update") ? updateOperation(visible, profiles.write) : undefined,
+    post: verbs.has("insert") ? insertOperation(visible, profiles.write, bodies) : undefined,
+    put: canReplace(visible) ? replaceOperation(visible, profiles.write, bodies) : undefined,
+    patch: verbs.has("update") ? updateOperation(visible, profiles.write, bodies) : undefined,
     delete: verbs.has("delete") ? deleteOperation(visible, profiles.write) : undefined,
   };
 }
@@ -188,15 +202,20 @@ function readOperation(visible: VisibleTable, profile: readonly ComponentReferen
   };
 }
 
-function insertOperation(visible: VisibleTable, profile: readonly ComponentReference[]): TablePathOperation {
+function insertOperation(
+  visible: VisibleTable,
+  profile: readonly ComponentReference[],
+  { nested }: WriteBodies,
+): TablePathOperation {
   const row = rowRef(visible.table.name, "insert");
+  const withRelated = nested.refOf(visible, "nestedInsert");
   return {
     ...describeOperation("insert", visible),
     parameters: [...sharedRefs("select", "columns", "on_conflict", "preferInsert", "idempotencyKey"), ...profile],
     requestBody: {
       required: true,
       content: {
-        "application/json": { schema: { oneOf: [row, { type: "array", items: row }] } },
+        "application/json": { schema: { anyOf: [row, withRelated].flatMap(rowOrRows) } },
         "application/x-www-form-urlencoded": { schema: row },
         "text/csv": { schema: { type: "string" } },
       },
@@ -206,17 +225,30 @@ function insertOperation(visible: VisibleTable, profile: readonly ComponentRefer
   };
 }
 
-function replaceOperation(visible: VisibleTable, profile: readonly ComponentReference[]): TablePathOperation {
+function rowOrRows(row: ComponentReference | null): object[] {
+  return row ? [row, { type: "array", items: row }] : [];
+}
+
+function replaceOperation(
+  visible: VisibleTable,
+  profile: readonly ComponentReference[],
+  { nested }: WriteBodies,
+): TablePathOperation {
   const { table, selectable } = visible;
   const key = selectable.filter(({ name }) => table.primaryKey.includes(name));
+  const row = rowRef(table.name, "insert");
+  const withRelated = nested.refOf(visible, "nestedUpdate");
   return {
     ...describeOperation("replace", visible),
     parameters: [
       ...rowFilterRefs(table.name, key),
-      ...sharedRefs("select", "columns", "preferUpdate", "idempotencyKey"),
+      ...sharedRefs("select", "columns", "preferReplace", "idempotencyKey"),
       ...profile,
     ],
-    requestBody: { required: true, content: { "application/json": { schema: rowRef(table.name, "insert") } } },
+    requestBody: {
+      required: true,
+      content: { "application/json": { schema: withRelated ? { anyOf: [row, withRelated] } : row } },
+    },
     responses: { 200: rowsRef(visible), 201: rowsRef(visible), 204: EMPTY_RESPONSE_REF, ...ERRORS.change },
   };
 }
@@ -226,8 +258,14 @@ const ROWS_BY_KEY = {
   description: "Each row has the primary key, or the columns of on_conflict, and its own values.",
 };
 
-function updateOperation(visible: VisibleTable, profile: readonly ComponentReference[]): TablePathOperation {
+function updateOperation(
+  visible: VisibleTable,
+  profile: readonly ComponentReference[],
+  { operators, nested }: WriteBodies,
+): TablePathOperation {
   const row = rowRef(visible.table.name, "update");
+  const rows = [row, operators.refOf(visible)].flatMap((each) => (each ? [each, { ...ROWS_BY_KEY, items: each }] : []));
+  const withRelated = nested.refOf(visible, "nestedUpdate");
   return {
     ...describeOperation("update", visible),
     parameters: [
@@ -238,7 +276,7 @@ function updateOperation(visible: VisibleTable, profile: readonly ComponentRefer
     requestBody: {
       required: true,
       content: {
-        "application/json": { schema: { oneOf: [row, { ...ROWS_BY_KEY, items: row }] } },
+        "application/json": { schema: { anyOf: withRelated ? [...rows, withRelated] : rows } },
         "application/x-www-form-urlencoded": { schema: row },
         "text/csv": { schema: { type: "string" } },
       },
