@@ -5,7 +5,7 @@ import { columnSchema, type JsonSchema, orNull } from "../json-schema.ts";
 import type { VisibleTable } from "../visible-schema.ts";
 import { type RowSchemaContext, rowRef, rowSchemaKey, writableColumns } from "./components.ts";
 
-const NOT_NULL: JsonSchema = { type: ["array", "boolean", "number", "object", "string"] };
+const NOT_NULL: JsonSchema = { type: ["array", "boolean", "number", "object", "string"], items: {} };
 const KEYS: JsonSchema = { anyOf: [{ type: "string" }, { type: "array", items: { type: "string" } }] };
 
 /** The bodies of `Prefer: operators`. Columns of the same type share a schema, because a document has very many columns. */
