@@ -1,5 +1,5 @@
 import { RecentMap } from "#runtime";
-import type { FileStore, StoredFile } from "./file-store.ts";
+import type { BytePart, FileStore, StoredFile } from "./file-store.ts";
 
 const MAX_CACHED_BYTES = 16 * 1024 * 1024;
 /** Of one content. */
@@ -26,7 +26,8 @@ export function cacheContents(store: FileStore): FileStore {
 /** As the store opens a file; there is nothing to close. */
 function openCached(content: Buffer): StoredFile {
   const { length: bytes } = content;
-  return { bytes, read: async ({ start, end }) => content.subarray(start, end + 1), close: async () => {} };
+  const read = async ({ start, end }: BytePart) => content.subarray(start, end + 1);
+  return { bytes, read, readChunks: read, close: async () => {} };
 }
 
 /** In memory of its own: a slice of Node's pool would keep what is beside it. */

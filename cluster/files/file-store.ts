@@ -23,7 +23,17 @@ export type StoredFile = {
   readonly bytes: number;
   /** A small part as a whole, or a stream. */
   read(part: BytePart): Promise<Buffer | Readable>;
+  /** The same for somebody who only passes it on. */
+  readChunks(part: BytePart): Promise<Buffer | FileChunks>;
   close(): Promise<void>;
+};
+
+/** Read them to the end, or call `return`. */
+export type FileChunks = AsyncIterableIterator<FileChunk>;
+export type FileChunk = {
+  readonly data: Buffer;
+  /** Call when the bytes may be overwritten. */
+  release(): void;
 };
 
 /** From the first to the last byte, inclusive as in HTTP. */

@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from "node:crypto";
 import { type FileHandle, mkdir, open, opendir, rename, rm, stat } from "node:fs/promises";
-import { join } from "node:path";
-import type { Readable } from "node:stream";
+import { dirname, join } from "node:path";
+import { ChunkBuffers, FileReader, readWhole } from "./file-chunks.ts";
 import { type BytePart, ContentTooLarge, type DraftFile, type FileStore, type StoredFile } from "./file-store.ts";
 import { isSpaceScarce, makeSpaceCheck } from "./free-space.ts";
 import { ifPresent } from "./if-present.ts";
@@ -11,16 +11,17 @@ export const DRAFTS = "drafts";
 const UPLOADS = "uploads";
 /** Up to this size a content is read at once. */
 const SMALL_BYTES = 64 * 1024;
-const CHUNK_BYTES = 256 * 1024;
 const LIST_SIZE = 1000;
+const highWaterMark = ChunkBuffers.BYTES;
 const HASH_PATTERN = /^[0-9a-f]{64}$/;
 
 /** Contents in a folder of this machine, or of a file system that all gateways share. */
 export function makeFolderStore(folder: string): FileStore {
   const pathOf = (hash: string) => join(folder, hash.slice(0, 2), hash);
+  const buffers = new ChunkBuffers();
   return {
     draft: (content, maxBytes) => writeDraft(folder, content, maxBytes, pathOf),
-    open: (hash) => ifPresent(() => openFile(pathOf(hash))),
+    open: (hash) => ifPresent(() => openFile(pathOf(hash), buffers)),
     remove: async (hashes) => {
       for (const hash of hashes) await rm(pathOf(hash), { force: true });
     },
@@ -41,7 +42,18 @@ async function writeDraft(
   pathOf: (hash: string) => string,
 ): Promise<DraftFile> {
   const { path, hash, bytes } = await writeSafeDraft(folder, content, maxBytes);
-  return { hash, bytes, publish: () => publish(path, pathOf(hash)), discard: () => rm(path, { force: true }) };
+  let isPublished = false;
+  return {
+    hash,
+    bytes,
+    async publish() {
+      await publish(path, pathOf(hash));
+      isPublished = true;
+    },
+    discard: async () => {
+      if (!isPublished) await rm(path, { force: true });
+    },
+  };
 }
 
 /** A file whose bytes are on the disk. */
@@ -52,7 +64,6 @@ export async function writeSafeDraft(
   content: AsyncIterable<Buffer>,
   maxBytes: number,
 ): Promise<SafeFile> {
-  await mkdir(join(folder, DRAFTS), { recursive: true });
   const path = newDraftPath(folder);
   try {
     return { path, ...(await writeSafely(path, content, maxBytes, makeSpaceCheck(folder))) };
@@ -74,7 +85,7 @@ async function writeSafely(
 ) {
   const digest = createHash("sha256");
   let bytes = 0;
-  const file = await open(path, "wx", 0o600);
+  const file = await inFolder(path, () => open(path, "wx", 0o600));
   try {
     for await (const chunk of content) {
       bytes += chunk.length;
@@ -95,11 +106,22 @@ export async function writeWhole(file: FileHandle, chunk: Buffer): Promise<void>
 }
 
 async function publish(draft: string, path: string): Promise<void> {
-  const folder = join(path, "..");
-  const made = await mkdir(folder, { recursive: true });
-  await rename(draft, path);
+  const folder = dirname(path);
+  await inFolder(path, () => rename(draft, path));
   await syncFolder(folder);
-  if (made) await syncFolder(join(folder, ".."));
+}
+
+/** Its folder is made when it turns out to be missing, which is rare. */
+async function inFolder<Result>(path: string, place: () => Promise<Result>): Promise<Result> {
+  try {
+    return await place();
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+    const folder = dirname(path);
+    await mkdir(folder, { recursive: true });
+    await syncFolder(dirname(folder));
+    return place();
+  }
 }
 
 /** Without it, a crash of the machine may forget the name. */
@@ -112,29 +134,30 @@ async function syncFolder(folder: string): Promise<void> {
   }
 }
 
-async function openFile(path: string): Promise<StoredFile> {
+async function openFile(path: string, buffers: ChunkBuffers): Promise<StoredFile> {
   const file = await open(path, "r");
   try {
     const { size: bytes } = await file.stat();
-    return { bytes, read: (part) => readPart(file, part), close: () => file.close() };
+    return {
+      bytes,
+      // A stream closes the file.
+      read: async (part) => (isSmall(part) ? readSmall(file, part) : file.createReadStream({ ...part, highWaterMark })),
+      readChunks: async (part) => (isSmall(part) ? readSmall(file, part) : new FileReader(file, part, buffers)),
+      close: () => file.close(),
+    };
   } catch (error) {
     await file.close();
     throw error;
   }
 }
 
-async function readPart(file: FileHandle, { start, end }: BytePart): Promise<Buffer | Readable> {
-  const bytes = end - start + 1;
-  // It closes the file.
-  if (bytes > SMALL_BYTES) return file.createReadStream({ start, end, highWaterMark: CHUNK_BYTES });
+function isSmall({ start, end }: BytePart): boolean {
+  return end - start < SMALL_BYTES;
+}
+
+async function readSmall(file: FileHandle, { start, end }: BytePart): Promise<Buffer> {
   try {
-    const content = Buffer.allocUnsafe(bytes);
-    for (let at = 0; at < bytes; ) {
-      const { bytesRead } = await file.read(content, at, bytes - at, start + at);
-      if (bytesRead === 0) throw new Error("A file of the file store has become shorter");
-      at += bytesRead;
-    }
-    return content;
+    return await readWhole(file, Buffer.allocUnsafe(end - start + 1), start);
   } finally {
     await file.close();
   }

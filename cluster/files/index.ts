@@ -3,6 +3,7 @@ export {
   type BytePart,
   ContentTooLarge,
   type DraftFile,
+  type FileChunks,
   type FileStore,
   type StoredFile,
   TooManyUploads,

@@ -1,6 +1,7 @@
 import { createReadStream } from "node:fs";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
+import { chunksOf } from "./file-chunks.ts";
 import type { BytePart, DraftFile, FileStore, StoredFile } from "./file-store.ts";
 import { DRAFTS, removeDrafts, type SafeFile, writeSafeDraft } from "./folder-store.ts";
 import { S3Client, type S3Location } from "./s3-client.ts";
@@ -71,13 +72,18 @@ async function putContent(client: S3Client, { path, hash, bytes }: SafeFile): Pr
 
 function openObject(client: S3Client, key: string, bytes: number): StoredFile {
   const read = async (part: BytePart) => {
+    if (part.end < part.start) return Buffer.alloc(0);
     const content = await client.get(key, part);
     if (!content) throw new Error("A file of the file store has gone");
     return part.end - part.start < SMALL_BYTES ? Buffer.concat(await content.toArray()) : content;
   };
   return {
     bytes,
-    read: (part) => (part.end < part.start ? Promise.resolve(Buffer.alloc(0)) : read(part)),
+    read,
+    async readChunks(part) {
+      const content = await read(part);
+      return Buffer.isBuffer(content) ? content : chunksOf(content);
+    },
     async close() {},
   };
 }

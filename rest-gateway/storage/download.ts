@@ -1,4 +1,3 @@
-import { Readable } from "node:stream";
 import parseRange from "range-parser";
 import type { BytePart, FileStore } from "#files";
 import { type BodyStream, type GatewayResponse, type MatchedRequest, matchesTag, type ResponseBody } from "#http";
@@ -68,8 +67,7 @@ export async function sendObject(
       await file.close();
       return { status, headers, bodyLength, body: headOnly() };
     }
-    const content = await file.read(part);
-    return { status, headers, bodyLength, body: content instanceof Readable ? toBodyStream(content) : content };
+    return { status, headers, bodyLength, body: await file.readChunks(part) };
   } catch (error) {
     await file.close();
     throw error;
@@ -171,10 +169,6 @@ function dispositionOf(name: string): string {
   if (name === "") return "attachment;";
   const encoded = encodeURIComponent(name.toWellFormed());
   return `attachment; filename=${encoded}; filename*=UTF-8''${encoded};`;
-}
-
-async function* toBodyStream(content: Readable): BodyStream {
-  for await (const data of content) yield { data, release() {} };
 }
 
 /** The writer sends the headers, with the length of the whole, and reads nothing. */

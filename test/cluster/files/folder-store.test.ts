@@ -1,11 +1,11 @@
 import { createHash } from "node:crypto";
-import { mkdtemp, readdir, rm, utimes, writeFile } from "node:fs/promises";
+import { mkdtemp, readdir, readlink, rm, truncate, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { ContentTooLarge, type FileStore, makeFolderStore } from "../../../cluster/files/index.ts";
+import { ContentTooLarge, type FileChunks, type FileStore, makeFolderStore } from "../../../cluster/files/index.ts";
 
 let folder: string;
 let store: FileStore;
@@ -27,6 +27,24 @@ async function save(content: Buffer): Promise<string> {
   return draft.hash;
 }
 
+/** Of this process. */
+async function openFiles(): Promise<string[]> {
+  const handles = await readdir("/proc/self/fd");
+  return Promise.all(handles.map((handle) => readlink(`/proc/self/fd/${handle}`).catch(() => "")));
+}
+
+async function readChunks(hash: string, start = 0): Promise<Buffer> {
+  const file = (await store.open(hash))!;
+  const content = await file.readChunks({ start, end: file.bytes - 1 });
+  if (Buffer.isBuffer(content)) return content;
+  const copies: Buffer[] = [];
+  for await (const { data, release } of content) {
+    copies.push(Buffer.from(data));
+    release();
+  }
+  return Buffer.concat(copies);
+}
+
 async function readAll(hash: string, start = 0, end?: number): Promise<Buffer> {
   const file = (await store.open(hash))!;
   const content = await file.read({ start, end: end ?? file.bytes - 1 });
@@ -40,8 +58,46 @@ test.each([0, 1, 65_536, 65_537, 3_000_000])(
     const hash = await save(content);
     expect(hash).toBe(createHash("sha256").update(content).digest("hex"));
     expect((await readAll(hash)).equals(content)).toBe(true);
+    expect((await readChunks(hash)).equals(content)).toBe(true);
+    expect((await readChunks(hash, Math.floor(bytes / 2))).equals(content.subarray(Math.floor(bytes / 2)))).toBe(true);
   },
 );
+
+test("a chunk is overwritten only after it is released", async () => {
+  const [a, b] = [await save(Buffer.alloc(1_000_000, "a")), await save(Buffer.alloc(3_000_000, "b"))];
+  const file = (await store.open(a))!;
+  const chunks = (await file.readChunks({ start: 0, end: file.bytes - 1 })) as FileChunks;
+  const held = await Array.fromAsync(chunks);
+  await readChunks(b);
+  expect(Buffer.concat(held.map(({ data }) => data)).equals(Buffer.alloc(1_000_000, "a"))).toBe(true);
+  for (const { release } of held) release();
+  await readChunks(b);
+  expect(held.map(({ data }) => String(data.subarray(0, 1)))).toContain("b");
+});
+
+test("chunks that nobody reads to the end leave no open file", async () => {
+  const hash = await save(Buffer.alloc(1_000_000));
+  const isOpen = async () => (await openFiles()).some((name) => name.endsWith(hash));
+  const begin = async () => (await (await store.open(hash))!.readChunks({ start: 0, end: 999_999 })) as FileChunks;
+  const [unread, begun] = [await begin(), await begin()];
+  await begun.next();
+  expect(await isOpen()).toBe(true);
+  for (const chunks of [unread, begun]) await chunks.return!();
+  expect(await isOpen()).toBe(false);
+  expect(await begun.next()).toEqual({ done: true, value: undefined });
+});
+
+test("a file that became shorter is an error, and is closed", async () => {
+  const hash = await save(Buffer.alloc(1_000_000));
+  await truncate(join(folder, hash.slice(0, 2), hash), 300_000);
+  await expect(
+    store.open(hash).then(async (file) => {
+      const chunks = (await file!.readChunks({ start: 0, end: 999_999 })) as FileChunks;
+      for await (const { release } of chunks) release();
+    }),
+  ).rejects.toThrow("shorter");
+  expect((await openFiles()).some((name) => name.endsWith(hash))).toBe(false);
+});
 
 test("a part is read without the rest", async () => {
   const hash = await save(Buffer.from("0123456789"));
