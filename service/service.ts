@@ -23,7 +23,6 @@ import type { ServiceOperations } from "#http/admin";
 import { makeServiceCounters, type SharedActivity } from "#http/observability";
 import {
   type AdmissionForUpgrade,
-  checkListenAddress,
   type DrainMode,
   drain,
   HttpTraffic,
@@ -105,7 +104,6 @@ export type ServiceOptions = CoreOptions & {
 
 /** Opens everything that runs, from the bottom up; on stop it is closed in the reverse order. */
 export async function startService(environmentConfig: Config, options: ServiceOptions): Promise<Service> {
-  if (!options.postgres) await checkListenAddress(environmentConfig);
   await using opened = new AsyncDisposableStack();
   const core = await openCore(environmentConfig, options, opened);
   const { postgres, config, asOwner, catalog, log } = core;

@@ -27,6 +27,8 @@ export type CoreOptions = {
   readonly onMigrated?: (settings: ServedPostgres["migrate"]) => Promise<void>;
   /** The database, if another process has started it. */
   readonly postgres?: ServedPostgres;
+  /** The database, if this process has begun to start it. */
+  readonly startingPostgres?: Promise<ServedPostgres>;
   readonly peers?: PeerWorkers;
   /** The state of the WAL archive, if another process writes it. */
   readonly walArchive?: () => WalArchiveState | null;
@@ -58,7 +60,8 @@ export async function openCore(
   opened: AsyncDisposableStack,
 ): Promise<ServiceCore> {
   const { log, report, onFatalError, peers = NO_PEERS } = options;
-  const postgres = options.postgres ?? (await startPostgres(environmentConfig, report, onFatalError));
+  const postgres =
+    options.postgres ?? (await (options.startingPostgres ?? startPostgres(environmentConfig, report, onFatalError)));
   let close = () => postgres.close();
   opened.defer(() => close());
   const { migrate, requestUrl, directUrl, loginRole } = postgres;

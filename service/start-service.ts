@@ -3,7 +3,7 @@ import { join, resolve } from "node:path";
 import { checkMailFolder, readMailTemplates } from "#accounts/mail";
 import { deleteStaleDrafts } from "#cluster/embedded";
 import { isEmbedded, type LoadedConfig, readConfig } from "#config";
-import { type AdminServer, openAdminServer } from "#http/admin";
+import type { AdminServer } from "#http/admin";
 import { displayPath, type MigrateSettings, type MigrationWatch, readUsersAccess, watchMigrations } from "#migrate";
 import { withServiceClient } from "#postgres/client";
 import { commandLine } from "#runtime";
@@ -55,9 +55,10 @@ try {
   // Before any process starts.
   readMailTemplates(config.mailTemplatesDir);
   const start = isSingleProcess
-    ? (await import("./service.ts")).startService
+    ? (await import("./processes/single-process.ts")).startSingleProcess
     : (await import("./processes/worker-cluster.ts")).startWorkerCluster;
   if (config.adminPort !== null) {
+    const { openAdminServer } = await import("#http/admin");
     admin = await openAdminServer({ config, log, service: () => service?.operations ?? null });
   }
   const onFatalError = (reason: Error) => void shutDown(1, reason.message);

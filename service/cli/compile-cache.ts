@@ -1,6 +1,7 @@
 import { enableCompileCache } from "node:module";
 import { join, sep } from "node:path";
 import { fixYoungGeneration } from "../processes/young-generation.ts";
+import { findOwnModulesByName } from "./own-modules.ts";
 
 /**
  * Keeps compiled code and stripped types for the next start, also that of workers, which takes 40 % less processor time
@@ -15,3 +16,4 @@ process.env.NODE_COMPILE_CACHE ??= join(packages, ".cache/content-service");
 // Here, because V8 accepts only code that was compiled with the same options: those of commands, of the service and of workers.
 fixYoungGeneration();
 enableCompileCache(process.env.NODE_COMPILE_CACHE);
+findOwnModulesByName(join(import.meta.dirname, "../.."));
