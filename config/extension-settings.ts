@@ -4,14 +4,14 @@ export const FUNCTION_SETTINGS = {
   functions: optional(
     "FUNCTIONS",
     oneOf("on", "off"),
-    "Whether this gateway runs [functions](functions.md). Unset: if there is a folder of them.",
+    "Whether this gateway runs [functions](functions.md). Unset: if they have a folder.",
   ),
   functionsDir: optional("FUNCTIONS_DIR", text, "Their folder. Unset: `functions`, or `supabase/functions`."),
   functionsMemory: withDefault(
     "FUNCTIONS_MEMORY",
     integer(32, 16_384),
     "256",
-    "Megabytes of a function in one process; beyond it 546.",
+    "Megabytes of a function in a process; beyond it 546.",
   ),
   functionsTimeout: withDefault(
     "FUNCTIONS_TIMEOUT_SECONDS",
@@ -23,7 +23,7 @@ export const FUNCTION_SETTINGS = {
     "FUNCTIONS_CPU_SECONDS",
     integer(1, 86_400),
     "2",
-    "Seconds of processor time without a pause; beyond it 546.",
+    "Seconds of processor time without pause; beyond it 546.",
   ),
 } satisfies Record<string, SettingDefinition<unknown>>;
 
@@ -41,6 +41,6 @@ export const MCP_SETTINGS = {
     "MCP_RATE_LIMIT",
     integer(0),
     "120",
-    "Calls a minute of a grant, key or user. 0: only RATE_LIMIT applies.",
+    "Calls a minute of a grant, key or user. 0: only RATE_LIMIT.",
   ),
 } satisfies Record<string, SettingDefinition<unknown>>;

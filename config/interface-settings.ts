@@ -33,51 +33,47 @@ export const ACCOUNT_SETTINGS = {
   jwtSecret: secret(
     ["JWT_SECRET", "PGRST_JWT_SECRET"],
     jwtSecret,
-    "Secret of tokens (HS256) of at least 32 characters, [a JWK or JWKS](sign-in.md#tokens-of-other-issuers), or `@` and a path. Generated for the embedded database.",
+    "Secret of tokens (HS256), at least 32 characters, [a JWK or JWKS](sign-in.md#tokens-of-other-issuers), or `@` and a path. Generated for the embedded database.",
   ),
   jwtSecretIsBase64: withDefault(
     "PGRST_JWT_SECRET_IS_BASE64",
     flag,
     "false",
-    "Whether JWT_SECRET is in base64, of at least 32 bytes.",
+    "Whether JWT_SECRET is base64 of at least 32 bytes.",
   ),
   jwtPrivateKey: secret(
     "JWT_PRIVATE_KEY",
     privateKey,
-    "Private key (PEM) that signs tokens instead: RSA (RS256) or EC P-256 (ES256).",
+    "PEM key that signs tokens instead: RSA (RS256) or EC P-256 (ES256).",
   ),
   jwtPreviousSecrets: secret(
     "JWT_PREVIOUS_SECRETS",
     jwtSecrets,
-    "[Previous secrets](sign-in.md#rotating-signing-keys), separated by commas. Remove them after a week.",
+    "[Previous secrets](sign-in.md#rotating-signing-keys), separated by commas.",
   ),
-  jwtPreviousPublicKeys: secret(
-    "JWT_PREVIOUS_PUBLIC_KEYS",
-    publicKeys,
-    "Previous public keys (PEM), concatenated. Remove them after a week.",
-  ),
+  jwtPreviousPublicKeys: secret("JWT_PREVIOUS_PUBLIC_KEYS", publicKeys, "Previous public keys (PEM), concatenated."),
   jwtKeySetUrl: optional(
     "JWT_JWKS_URL",
     keySetUrl,
-    "Address of the JWKS of another issuer: https, or http on this machine.",
+    "Address of [another issuer's JWKS](sign-in.md#tokens-of-other-issuers).",
   ),
   jwtIssuer: withDefault(
     "JWT_ISSUER",
     text,
     DEFAULT_JWT_ISSUER,
-    "`iss` of our tokens. Another value than the default is also required of other issuers' tokens.",
+    "`iss` of our tokens. Any but the default is also required of other issuers' tokens.",
   ),
   authSubject: optional(
     "AUTH_SUBJECT",
     oneOf("id", "uuid"),
-    "`sub` of access tokens of /auth/v1: `id`, or `uuid` (the id is then in `user_id`). Unset: the type of `auth.uid()`.",
+    "`sub` of access tokens of /auth/v1: `id`, or `uuid` (then `user_id` has the id). Unset: the type of `auth.uid()`.",
   ),
   jwtAudience: optional(["JWT_AUDIENCE", "PGRST_JWT_AUD"], text, "If set, tokens with another `aud` are refused."),
   jwtRoleClaim: withDefault(
     "PGRST_JWT_ROLE_CLAIM_KEY",
     claimPath,
     ".role",
-    'Path of the claim with the role, such as `.roles[0]` or `$.roles[?search(@, "^app_")]`.',
+    'Path of the claim of the role, such as `.roles[0]` or `$.roles[?search(@, "^app_")]`.',
   ),
   jwtCacheEntries: withDefault("PGRST_JWT_CACHE_MAX_ENTRIES", integer(0), "10000", "Verified tokens in the cache."),
   manualLinking: withDefault(
@@ -89,7 +85,7 @@ export const ACCOUNT_SETTINGS = {
   claimsHook: optional(
     "CLAIMS_HOOK",
     functionName,
-    "SQL function, `schema.name`, that changes the [claims of access tokens](sign-in.md#a-function-for-claims).",
+    "[SQL function](sign-in.md#a-function-for-claims), `schema.name`, that changes claims.",
   ),
   passwordPolicy: withDefault(
     "PASSWORD_POLICY",
@@ -100,19 +96,19 @@ export const ACCOUNT_SETTINGS = {
   usersAccess: optional(
     "USERS_ACCESS",
     oneOf("open", "owner"),
-    "`open`: anybody may read and change users and drafts. `owner`: [only their owners](security.md#users-and-drafts). Unset: `open` on a playground, otherwise `owner`.",
+    "Who may read and change users and drafts. `open`: anybody. `owner`: [only owners](security.md#users-and-drafts). Unset: `open` on a playground, otherwise `owner`.",
   ),
   signInRedirects: withDefault(
     "SIGN_IN_REDIRECTS",
     redirectTargets,
     "",
-    "URLs, separated by commas, to which sign-ins and e-mails may redirect too; `/*` allows all below.",
+    "Further URLs for redirects of sign-ins and e-mails, separated by commas; `/*` allows all below.",
   ),
   signUps: withDefault("AUTH_SIGN_UPS", flag, "true", "Whether others than administrators may create users."),
   autoConfirm: optional(
     "AUTH_AUTOCONFIRM",
     flag,
-    "Whether new addresses count as proved without an e-mail. Unset: true on a playground without `SMTP_URL`, otherwise false.",
+    "Whether new addresses count as proved. Unset: true on a playground without `SMTP_URL`, otherwise false.",
   ),
   anonymousSignIns: withDefault(
     "AUTH_ANONYMOUS_SIGN_INS",
@@ -123,7 +119,7 @@ export const ACCOUNT_SETTINGS = {
   webauthnRpId: optional(
     "WEBAUTHN_RP_ID",
     domainName,
-    "Domain of [passkeys](sign-in.md#passkeys). A change makes registered ones unusable. Unset: the host of PUBLIC_URL, or `localhost`.",
+    "Domain of [passkeys](sign-in.md#passkeys). A change makes them unusable. Unset: the host of PUBLIC_URL, or `localhost`.",
   ),
   webauthnOrigins: withDefault(
     "WEBAUTHN_ORIGINS",
@@ -135,58 +131,54 @@ export const ACCOUNT_SETTINGS = {
     "AUTH_AAL1_ACCESS",
     oneOf("auth", "full"),
     "auth",
-    "What tokens without the second factor may do. `auth`: requests to /auth/v1. `full`: everything, so policies must check `aal`.",
+    "What tokens without the second factor may use. `auth`: /auth/v1. `full`: everything, so policies must check `aal`.",
   ),
   passwordReauthentication: withDefault(
     "AUTH_PASSWORD_REAUTHENTICATION",
     flag,
     "true",
-    "Whether changing the password at /auth/v1/user needs a code, a day after the sign-in.",
+    "Whether a new password at /auth/v1/user needs a code, a day after the sign-in.",
   ),
-  adminEmail: optional("ADMIN_EMAIL", email, "E-mail address of an administrator, created at the first start."),
+  adminEmail: optional("ADMIN_EMAIL", email, "E-mail address of an administrator that the first start creates."),
   adminPassword: secret("ADMIN_PASSWORD", text, "Its password."),
 } satisfies Record<string, SettingDefinition<unknown>>;
 
 export const MAIL_SETTINGS = {
-  smtpUrl: secret(
-    "SMTP_URL",
-    smtpUrl,
-    "`smtp://user:password@host:587` or `smtps://…`. Unset: e-mails are written to MAIL_DIR.",
-  ),
+  smtpUrl: secret("SMTP_URL", smtpUrl, "`smtp://user:password@host:587` or `smtps://…`. Unset: MAIL_DIR is used."),
   mailFrom: optional("MAIL_FROM", mailAddress, "Sender of e-mails; required with SMTP_URL."),
   mailDir: optional("MAIL_DIR", text, "Folder for e-mails. Unset: `mail` in DATA_DIR; in production none."),
   mailTemplatesDir: optional(
     "MAIL_TEMPLATES_DIR",
     text,
-    "Folder of [templates](sign-in.md#templates) for the e-mails of /auth/v1. Unset: plain texts.",
+    "Folder of [templates](sign-in.md#templates) of /auth/v1. Unset: plain texts.",
   ),
   applicationUrl: optional(
     "SITE_URL",
     httpUrl,
-    "URL of the application, to which e-mails and sign-ins of /auth/v1 redirect. Unset: that of this service.",
+    "URL of the application, to which /auth/v1 redirects. Unset: that of this service.",
   ),
   mailInterval: withDefault(
     "MAIL_INTERVAL_SECONDS",
     integer(0, 86_400),
     "60",
-    "Seconds until /auth/v1 sends another e-mail of a kind to an address.",
+    "Seconds until /auth/v1 sends an address another e-mail of its kind.",
   ),
   mailHourlyLimit: withDefault("MAIL_HOURLY_LIMIT", integer(0), "10", "E-mails of /auth/v1 per hour and address."),
   secureEmailChange: withDefault(
     "AUTH_SECURE_EMAIL_CHANGE",
     flag,
     "true",
-    "Whether a new address has to be confirmed at the current one too.",
+    "Whether the current address must confirm a new one too.",
   ),
   smsWebhookUrl: optional(
     "SMS_WEBHOOK_URL",
     httpUrl,
-    'Webhook that sends text messages with codes, in the form of Supabase\'s hook "Send SMS" (see [phone numbers](sign-in.md#phone-numbers)).',
+    "[Webhook](sign-in.md#phone-numbers) that sends text messages with codes.",
   ),
   smsWebhookSecret: secret(
     "SMS_WEBHOOK_SECRET",
     webhookSecret,
-    "Its secret, `v1,whsec_` and base64 of at least 24 bytes.",
+    "Its secret: `v1,whsec_` and base64 of at least 24 bytes.",
   ),
 } satisfies Record<string, SettingDefinition<unknown>>;
 
@@ -196,7 +188,7 @@ export const REST_SETTINGS = {
     "PGRST_DB_ANON_ROLE",
     text,
     "anon",
-    "Role of callers without credentials. If it does not exist, they get 401.",
+    "Role of callers without credentials. Without such a role they get 401.",
   ),
   extraSearchPath: withDefault(
     "PGRST_DB_EXTRA_SEARCH_PATH",
@@ -221,14 +213,10 @@ export const REST_SETTINGS = {
     "PGRST_DB_AGGREGATES_ENABLED",
     flag,
     "false",
-    "Whether `select` may use count(), sum() and so on, and GraphQL has `aggregates`.",
+    "Whether `select` has count(), sum() and so on, and GraphQL `aggregates`.",
   ),
   planEnabled: withDefault("PGRST_DB_PLAN_ENABLED", flag, "false", "Whether clients may request execution plans."),
-  preRequest: optional(
-    "PGRST_DB_PRE_REQUEST",
-    text,
-    "Function that is called at the start of each request to /rest/v1.",
-  ),
+  preRequest: optional("PGRST_DB_PRE_REQUEST", text, "Function called at the start of each request to /rest/v1."),
   txEnd: withDefault(
     "PGRST_DB_TX_END",
     oneOf("commit", "commit-allow-override", "rollback", "rollback-allow-override"),
@@ -246,15 +234,15 @@ export const REST_SETTINGS = {
     "PGRST_CLIENT_ERROR_VERBOSITY",
     oneOf("verbose", "minimal"),
     "verbose",
-    "`minimal`: errors of /rest/v1 and GraphQL have no details and no hint.",
+    "`minimal`: errors of /rest/v1 and GraphQL without details and hint.",
   ),
   legacyTargetNames: withDefault(
     "PGRST_URL_USE_LEGACY_TARGET_NAMES",
     flag,
     "true",
-    "Whether filters may also use the name of a relation that has an alias.",
+    "Whether filters may also name a relation that has an alias.",
   ),
-  traceHeader: optional("PGRST_SERVER_TRACE_HEADER", headerName, "Request header that is returned in the response."),
+  traceHeader: optional("PGRST_SERVER_TRACE_HEADER", headerName, "Request header to return in the response."),
   rootSpec: optional("PGRST_DB_ROOT_SPEC", text, "Function that responds at /rest/v1/."),
   openapiMode: withDefault(
     "PGRST_OPENAPI_MODE",
@@ -301,7 +289,7 @@ export const GRAPHQL_SETTINGS = {
     "GRAPHQL_STATEMENT_TIMEOUT_SECONDS",
     integer(0, 86_400),
     "10",
-    "Timeout of statements, if less than DB_STATEMENT_TIMEOUT_SECONDS; 0 disables it.",
+    "Timeout of statements, if less than DB_STATEMENT_TIMEOUT_SECONDS; 0: none.",
   ),
   graphqlMaxSocketOperations: withDefault(
     "GRAPHQL_MAX_SOCKET_OPERATIONS",
@@ -319,14 +307,14 @@ export const GRAPHQL_SETTINGS = {
     "GRAPHQL_INTROSPECTION",
     oneOf("off", "authenticated", "all"),
     "all",
-    "Who may introspect the schema: `all`, `authenticated` or `off` (nobody).",
+    "Who may [introspect](graphql.md#schema-per-role): `all`, `authenticated` or `off` (nobody).",
   ),
   graphqlExplorer: withDefault("GRAPHQL_EXPLORER", flag, "true", "Whether GraphiQL is served at /graphiql."),
   graphqlNode: withDefault(
     "GRAPHQL_NODE",
     flag,
     "false",
-    "Whether rows implement Relay's `Node` with a [global id](graphql.md#global-ids).",
+    "Whether rows have Relay's [global ids](graphql.md#global-ids).",
   ),
   graphqlCompile: withDefault(
     "GRAPHQL_COMPILE",
@@ -337,14 +325,9 @@ export const GRAPHQL_SETTINGS = {
   graphqlPersistedOperations: optional(
     "GRAPHQL_PERSISTED_OPERATIONS",
     text,
-    "Folder of registered operations, `<id>.graphql`, that clients may request by id.",
+    "Folder of [registered operations](graphql.md#registered-operations), `<id>.graphql`.",
   ),
-  graphqlPersistedOnly: withDefault(
-    "GRAPHQL_PERSISTED_ONLY",
-    flag,
-    "false",
-    "Whether only registered operations are executed.",
-  ),
+  graphqlPersistedOnly: withDefault("GRAPHQL_PERSISTED_ONLY", flag, "false", "Whether only these run."),
 } satisfies Record<string, SettingDefinition<unknown>>;
 
 export const REALTIME_SETTINGS = {
@@ -353,7 +336,7 @@ export const REALTIME_SETTINGS = {
     "REALTIME_MAX_BINDINGS",
     integer(0),
     "100",
-    "`postgres_changes` of a channel; 0 disables the limit.",
+    "`postgres_changes` of a channel; 0: no limit.",
   ),
   realtimeMaxJoins: withDefault(
     "REALTIME_MAX_JOINS_PER_SECOND",
@@ -383,7 +366,7 @@ export const REALTIME_SETTINGS = {
     "REALTIME_CHECK_TIMEOUT_SECONDS",
     integer(1, 600),
     "2",
-    "Seconds for the policies of a batch of changes. Beyond it the channels end.",
+    "Seconds for the policies of a batch of changes; beyond it the channels end.",
   ),
   realtimeSlot: withDefault(
     "REALTIME_SLOT",

@@ -15,11 +15,7 @@ export const OAUTH_SETTINGS = {
     "on",
     "Whether a `client_id` may be the address of a document about the application.",
   ),
-  oauthConsentUrl: optional(
-    "OAUTH_CONSENT_URL",
-    httpUrl,
-    "Your page that asks users for consent. Unset: the service's.",
-  ),
+  oauthConsentUrl: optional("OAUTH_CONSENT_URL", httpUrl, "Your page for consent. Unset: the service's."),
   oauthAccessSeconds: withDefault(
     "OAUTH_ACCESS_TOKEN_SECONDS",
     integer(60, 86_400),

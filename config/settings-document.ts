@@ -53,14 +53,14 @@ export function writeSettingsDocument(): string {
   const ignored = Object.entries(IGNORED_SETTINGS).map(([name, reason]) => `- \`${name}\`: ${reason}`);
   return `# Settings
 
-Configure the service with environment variables or in the database.
+Configure the service with environment variables, [some](#settings-in-the-database) also in the database.
 
 \`\`\`sh
 PORT=4000 RATE_LIMIT=600 npm start
 npm run config        # the values in force and their origin
 \`\`\`
 
-[Some settings](#settings-in-the-database) can also be set in the database. \`npx content-service\` also reads \`.env\` in the working directory, then \`package.json\`: \`"content-service": { "BASE_SCHEMA": "platform" }\`. The environment takes precedence.
+\`npx content-service\` also reads \`.env\` in the working directory, then \`package.json\`: \`"content-service": { "BASE_SCHEMA": "platform" }\`. The environment takes precedence.
 
 A *playground* has the embedded Postgres, a loopback address as \`HOST\`, no production \`NODE_ENV\` and, for Studio and webhooks, neither \`PUBLIC_URL\` nor \`TRUST_PROXY\`.
 
@@ -72,26 +72,26 @@ ${groups.join("\n\n")}
 
 ## Settings in the database
 
-As in PostgREST, these settings in the database override the environment, unless \`PGRST_DB_CONFIG=false\`: ${inDatabase.join(", ")}. There are two ways; the first one takes precedence:
+As in PostgREST, these settings override the environment, unless \`PGRST_DB_CONFIG=false\`: ${inDatabase.join(", ")}. Of the two ways the first one takes precedence:
 
 \`\`\`sql
--- Settings of the login for requests, for all databases or (with precedence) for one.
+-- The login for requests, in all databases or (with precedence) in one.
 alter role authenticator in database app set pgrst.db_max_rows = '1000';
 
--- A function that the login may execute, named by PGRST_DB_PRE_CONFIG. Every role can read role settings and function
--- bodies, so keep secrets in a table.
+-- A function that the login may execute: PGRST_DB_PRE_CONFIG. Every role can read role settings and function bodies,
+-- so keep secrets in a table.
 create function settings.pre_config() returns void language sql security definer set search_path = '' as $$
   select pg_catalog.set_config('pgrst.' || name, value, true) from settings.private_settings
 $$;
 \`\`\`
 
-They are read at startup, after \`NOTIFY pgrst, 'reload config'\` or \`'reload schema'\`, and after schema changes; \`pgrst.db_prepared_statements\` only at startup. Invalid values prevent the startup; later, the previous settings stay in force.
+They are read at startup, after \`NOTIFY pgrst, 'reload config'\` or \`'reload schema'\`, and after schema changes; \`pgrst.db_prepared_statements\` only at startup. Invalid values prevent the startup; later, the previous ones stay.
 
 With \`DATABASE_URL\`, \`JWT_SECRET\` is required in the environment unless \`PGRST_DB_CONFIG=true\` or \`PGRST_DB_PRE_CONFIG\` is set.
 
 ## PostgREST's settings
 
-These names are read, too: ${aliases.join(", ")}.
+Also read: ${aliases.join(", ")}.
 
 These are accepted without effect:
 
