@@ -49,13 +49,13 @@ function timeOf({ serverTime, postgresTime }: Sample): number | null {
   return serverTime === null || postgresTime === null ? null : serverTime + postgresTime;
 }
 
-export function describeOutcome({ work, servers, ratios }: Outcome, unit: string): string {
-  const heading = ["", "rate", "p50", "p99", "ours is", "server", "postgres", "client"];
+export function describeOutcome({ work, servers, ratios, timeRatios }: Outcome, unit: string): string {
+  const heading = ["", "rate", "p50", "p99", "ours is", "by time", "server", "postgres", "client"];
   const lines = Object.entries(servers).map(([name, summary]) => [
     name,
     `${Math.round(summary.rate!)}/s`,
     ...[summary.p50, summary.p99].map((time) => (time === null ? "" : `${time.toFixed(2)} ms`)),
-    name in ratios ? `${ratios[name]!.toFixed(2)} x` : "",
+    ...[ratios[name], timeRatios[name]].map((ratio) => (ratio === undefined ? "" : `${ratio.toFixed(2)} x`)),
     ...[summary.serverTime, summary.postgresTime, summary.clientTime].map((time) =>
       time === null ? "" : `${time.toFixed(1)} µs`,
     ),

@@ -16,15 +16,20 @@ type Ratio = {
   readonly ratio: number;
   readonly time: string;
 };
-const ratios: readonly Ratio[] = [...record.matchAll(/^\| (\w+) \| (.+) \| (.+) \| ([\d.]+) \| ([\d.]*) ?\|$/gm)].map(
-  ([, bench, work, peer, ratio, time]) => ({
-    bench: bench!,
-    work: work!,
-    peer: peer!,
-    ratio: Number(ratio),
-    time: time!,
-  }),
-);
+const ratios: readonly Ratio[] = record.split(/^## /m).flatMap((section) => {
+  const [bench] = section.split("\n");
+  return section.split(/^ {2}(?=\S.* \(processor time per )/m).flatMap((part) => {
+    const [work] = part.split(" (processor time");
+    const rows = part.matchAll(/^ {4}(\S.*?) +\d+\/s .*? ([\d.]+) x(?: +([\d.]+) x)?/gm);
+    return [...rows].map(([, peer, ratio, time]) => ({
+      bench: bench!,
+      work: work!,
+      peer: peer!,
+      ratio: Number(ratio),
+      time: time ?? "",
+    }));
+  });
+});
 
 /** As the benchmark had them, with ratios only. */
 function outcomesOf(bench: string) {
