@@ -50,19 +50,16 @@ function timeOf({ serverTime, postgresTime }: Sample): number | null {
 }
 
 export function describeOutcome({ work, servers, ratios, timeRatios }: Outcome, unit: string): string {
-  const heading = ["", "rate", "p50", "p99", "ours is", "by time", "server", "postgres", "client"];
+  const heading = ["", "rate", "p50/ms", "p99/ms", "ours is", "by time", "server/µs", "postgres/µs", "client/µs"];
   const lines = Object.entries(servers).map(([name, summary]) => [
     name,
     `${Math.round(summary.rate!)}/s`,
-    ...[summary.p50, summary.p99].map((time) => (time === null ? "" : `${time.toFixed(2)} ms`)),
-    ...[ratios[name], timeRatios[name]].map((ratio) => (ratio === undefined ? "" : `${ratio.toFixed(2)} x`)),
-    ...[summary.serverTime, summary.postgresTime, summary.clientTime].map((time) =>
-      time === null ? "" : `${time.toFixed(1)} µs`,
-    ),
+    ...[summary.p50, summary.p99, ratios[name], timeRatios[name]].map((figure) => figure?.toFixed(2) ?? ""),
+    ...[summary.serverTime, summary.postgresTime, summary.clientTime].map((time) => time?.toFixed(1) ?? ""),
   ]);
   const table = [heading, ...lines].map((cells) => {
     const [name, ...others] = cells;
-    return `    ${name!.padEnd(24)}${others.map((cell) => cell.padStart(11)).join("")}`;
+    return `    ${name!.padEnd(24)}${others.map((cell) => cell.padStart(12)).join("")}`.trimEnd();
   });
   return [`  ${work} (processor time per ${unit})`, ...table, ""].join("\n");
 }

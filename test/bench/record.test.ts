@@ -20,14 +20,12 @@ const ratios: readonly Ratio[] = record.split(/^## /m).flatMap((section) => {
   const [bench] = section.split("\n");
   return section.split(/^ {2}(?=\S.* \(processor time per )/m).flatMap((part) => {
     const [work] = part.split(" (processor time");
-    const rows = part.matchAll(/^ {4}(\S.*?) +\d+\/s .*? ([\d.]+) x(?: +([\d.]+) x)?/gm);
-    return [...rows].map(([, peer, ratio, time]) => ({
-      bench: bench!,
-      work: work!,
-      peer: peer!,
-      ratio: Number(ratio),
-      time: time ?? "",
-    }));
+    const rows = part.matchAll(/^ {4}(?<peer>.{24}) *\d+\/s(?<columns>.*)$/gm);
+    return [...rows].flatMap(({ groups }) => {
+      const [, , ratio, time] = groups!.columns!.match(/.{1,12}/g)!.map((column) => column.trim());
+      const peer = groups!.peer!.trim();
+      return ratio ? [{ bench: bench!, work: work!, peer, ratio: Number(ratio), time: time ?? "" }] : [];
+    });
   });
 });
 
