@@ -240,7 +240,7 @@ export const REST_SETTINGS = {
     "PGRST_URL_USE_LEGACY_TARGET_NAMES",
     flag,
     "true",
-    "Whether filters may also name a relation that has an alias.",
+    "Whether filters may also use the name of a relation that has an alias.",
   ),
   traceHeader: optional("PGRST_SERVER_TRACE_HEADER", headerName, "Request header to return in the response."),
   rootSpec: optional("PGRST_DB_ROOT_SPEC", text, "Function that responds at /rest/v1/."),
