@@ -80,16 +80,6 @@ describe("the recipes", () => {
     }
   });
 
-  test("test a policy, which passes, and fails when the policy is changed", async () => {
-    const testPolicies = () => runCommand("test-policies", ["--in-place", join(folder, "readings.sql")], database);
-    expect(await testPolicies()).toMatchObject({ code: 0, stdout: expect.stringMatching(/^anon +3 +0$/m) });
-    await owner.query("grant update on readings to anon");
-    const { code, stdout, stderr } = await testPolicies();
-    await owner.query("revoke update on readings from anon");
-    expect(code).toBe(1);
-    expect(stdout + stderr).toMatch(/readings\.sql:\d+: expected denied/);
-  });
-
   test("create, refuse and read a row by a uuid that the client chose", async () => {
     const [, ...commands] = script("crypto.randomUUID").split("\n");
     const { stdout } = await run(commands.join("\n"), { KEY: keyOf("anon") });
