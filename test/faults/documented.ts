@@ -5,11 +5,14 @@ const PAGE = join(import.meta.dirname, "../../docs/faults.md");
 
 /** What the page says that clients are told while a fault lasts: `503 PGRST000`, or a word of GraphQL. */
 export async function documentedAnswers(fault: string): Promise<string[]> {
-  const row = (await readFile(PAGE, "utf8")).split("\n").find((line) => line.startsWith(`| ${fault} |`));
-  if (row === undefined) throw new Error(`docs/faults.md does not speak of: ${fault}`);
-  const [, , seen] = row.split("|");
-  return Array.from(seen!.matchAll(/`([^`]+)`/g), ([, answer]) => answer!);
+  const lines = (await readFile(PAGE, "utf8")).split("\n");
+  let index = lines.findIndex((line) => line.startsWith(`| ${fault} |`));
+  if (index === -1) throw new Error(`docs/faults.md does not speak of: ${fault}`);
+  while (answersIn(lines[index]!).includes("as above")) index -= 1;
+  return Array.from(answersIn(lines[index]!).matchAll(/`([^`]+)`/g), ([, answer]) => answer!);
 }
+
+const answersIn = (row: string) => row.split("|")[2]!;
 
 /** A line as the page has it, for whoever renews it. */
 export function rowOf(
