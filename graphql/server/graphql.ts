@@ -250,6 +250,7 @@ function makeExecution(
     stages: makeOperationStages({
       schemaOf: (role) => keeper.current(role),
       upcomingSchemaOf: (role) => keeper.upcoming(role),
+      whenUpcoming: () => keeper.whenUpcoming(),
       whenBuilt: () => keeper.whenBuilt(),
       introspection,
       database,

@@ -46,6 +46,8 @@ export class SchemaKeeper {
   #served: RoleSchemas | null = null;
   /** Of a build that runs. */
   #early: EarlySchema | null = null;
+  /** Until operations can use the schema of a build, or it is over. */
+  #upcoming: PromiseWithResolvers<void> | null = null;
   /** Until a build is over that was not given up. */
   #building: PromiseWithResolvers<void> | null = null;
   #fault: Error | null = null;
@@ -99,6 +101,13 @@ export class SchemaKeeper {
   /** The schema that is being built, for operations that the current one refuses. Null when there is none, or not yet. */
   upcoming(role: string): ServedSchema | null {
     return this.#early?.schemaOf(role) ?? null;
+  }
+
+  /** Resolves when operations can use the next schema, or after a while. Null if they can already, or none is expected. */
+  whenUpcoming(): Promise<void> | null {
+    if (this.#outdatedSince === 0 || this.#early) return null;
+    this.#upcoming ??= Promise.withResolvers();
+    return Promise.race([this.#upcoming.promise, sleep(MAX_BUILD_WAIT_MS, undefined, { ref: false })]);
   }
 
   /** Resolves when the running build is over, or after a while. */
@@ -164,6 +173,11 @@ export class SchemaKeeper {
     this.#build?.abort();
   }
 
+  #admitWaiting(): void {
+    this.#upcoming?.resolve();
+    this.#upcoming = null;
+  }
+
   async #buildAndLog(): Promise<void> {
     const { log } = this.#options;
     const startedAt = performance.now();
@@ -187,6 +201,7 @@ export class SchemaKeeper {
         this.#early = null;
         this.#building?.resolve();
         this.#building = null;
+        this.#admitWaiting();
         this.#outdatedSince = this.#isBuildOutdated ? performance.now() : 0;
       }
     }
@@ -198,6 +213,7 @@ export class SchemaKeeper {
     const builtWith = catalog();
     const built = await buildServableSchema(preset(), signal, this.#knownFaults, (unfinished) => {
       this.#early = unfinished && new EarlySchema({ ...unfinished, catalog: builtWith, anonRole, limits });
+      if (unfinished) this.#admitWaiting();
       if (this.#isBuildOutdated) this.#giveUpOutdatedBuild();
     });
     const { schema, resolvedPreset, omitted } = built;

@@ -19,7 +19,7 @@ import { run } from "./run.ts";
 
 /** The stages of operations over HTTP and WebSocket, with what all of them share. */
 export function makeOperationStages(dependencies: OperationDependencies): OperationStages {
-  const { schemaOf, upcomingSchemaOf, whenBuilt, byteLimits } = dependencies;
+  const { schemaOf, upcomingSchemaOf, whenUpcoming, whenBuilt, byteLimits } = dependencies;
   const shared: SharedBudgets = {
     rows: new ResponseBudget(byteLimits.together),
     responses: new ResponseBudget(byteLimits.answers),
@@ -34,7 +34,7 @@ export function makeOperationStages(dependencies: OperationDependencies): Operat
         const served = schemaOf(role);
         return served instanceof Promise ? served.then(planWith) : planWith(served);
       };
-      return recover(planNow, (refusal) => {
+      const planUpcoming = (refusal: unknown) => {
         const upcoming = isInvalidOperation(refusal) ? upcomingSchemaOf(role) : null;
         if (!upcoming) throw refusal;
         return recover(
@@ -44,6 +44,10 @@ export function makeOperationStages(dependencies: OperationDependencies): Operat
             return whenBuilt().then(planNow);
           },
         );
+      };
+      return recover(planNow, (refusal) => {
+        const soon = isInvalidOperation(refusal) ? whenUpcoming() : null;
+        return soon ? soon.then(() => recover(planNow, planUpcoming)) : planUpcoming(refusal);
       });
     },
     query: (planned) => take(query(dependencies.compilation, planned), planned.isLong, planned.requestInfo),

@@ -99,6 +99,8 @@ export type OperationDependencies = {
   readonly schemaOf: (role: string) => ServedSchema | Promise<ServedSchema>;
   /** The schema that is being built, for operations that the current one refuses. */
   readonly upcomingSchemaOf: (role: string) => ServedSchema | null;
+  /** Resolves when there is one, or after a while. Null if none is expected. */
+  readonly whenUpcoming: () => Promise<void> | null;
   /** Resolves when it is served, or after a while. */
   readonly whenBuilt: () => Promise<void>;
   readonly introspection: IntrospectionAccess;

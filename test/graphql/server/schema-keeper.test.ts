@@ -9,6 +9,7 @@ import { cloneDatabase } from "../../database.ts";
 import { type GraphQLService, serveGraphQL } from "../../graphql.ts";
 import { openPreset } from "../../plugins/open-preset.ts";
 import { serve } from "../../serve.ts";
+import { until } from "../../until.ts";
 import { Wire } from "./socket/wire.ts";
 
 let graphql: GraphQLService;
@@ -23,6 +24,7 @@ const listTo = (heard: Record<string, unknown>[]) =>
 
 beforeAll(async () => {
   graphql = await serveGraphQL({
+    settings: { REST_REQUIRE_APIKEY: "false" },
     log: pino({ level: "info" }, listTo(lines)),
     before: `
       insert into public.users (name, email) values ('Ann', 'ann@example.org');
@@ -61,6 +63,18 @@ describe("the schema", () => {
     await expect
       .poll(async () => (await graphql.ask("{ label(id: 1) { name } }")).errors?.[0].extensions.code)
       .toBe("GRAPHQL_VALIDATION_FAILED");
+  });
+
+  test("is awaited by an operation that it may allow: a table that REST has already is queried without an error", async () => {
+    for (let round = 0; round < 5; round++) {
+      await graphql.sql(`
+        create table public.tags_${round} (id int primary key);
+        grant select on public.tags_${round} to anon;
+        insert into public.tags_${round} values (1)`);
+      await until(async () => (await fetch(`${graphql.service.url}/rest/v1/tags_${round}`)).ok);
+      expect(await graphql.ask(`{ tags${round}(id: 1) { id } }`)).toMatchObject({ data: { [`tags${round}`]: { id: "1" } } });
+    }
+    await graphql.sql("drop table public.tags_0, public.tags_1, public.tags_2, public.tags_3, public.tags_4");
   });
 
   test("follows the database while a migration has locked a table and a view", async () => {
