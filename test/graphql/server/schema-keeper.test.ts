@@ -72,7 +72,9 @@ describe("the schema", () => {
         grant select on public.tags_${round} to anon;
         insert into public.tags_${round} values (1)`);
       await until(async () => (await fetch(`${graphql.service.url}/rest/v1/tags_${round}`)).ok);
-      expect(await graphql.ask(`{ tags${round}(id: 1) { id } }`)).toMatchObject({ data: { [`tags${round}`]: { id: "1" } } });
+      expect(await graphql.ask(`{ tags${round}(id: 1) { id } }`)).toMatchObject({
+        data: { [`tags${round}`]: { id: "1" } },
+      });
     }
     await graphql.sql("drop table public.tags_0, public.tags_1, public.tags_2, public.tags_3, public.tags_4");
   });
