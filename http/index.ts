@@ -37,6 +37,7 @@ export {
   withMembers,
 } from "./http-error.ts";
 export type { LimitExpensiveRequest } from "./limits.ts";
+export { digestOf, isMet, type Precondition, parsePreconditions } from "./preconditions.ts";
 export { makeReadYourWrites } from "./read-your-writes.ts";
 export {
   clientDisconnected,

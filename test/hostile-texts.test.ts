@@ -2,9 +2,9 @@ import { expect, test } from "vitest";
 import { rootAttribute } from "../accounts/federation/saml-message.ts";
 import type { DataType } from "../catalog/types.ts";
 import { makeIntrospectionAccess } from "../graphql/server/introspection-access.ts";
+import { parsePreconditions } from "../http/preconditions.ts";
 import { mergeVary } from "../http/response.ts";
 import { numberComparator } from "../realtime/changes/row-filter.ts";
-import { parsePreconditions } from "../rest-gateway/resource/conditional-requests.ts";
 import { readMember, textFault } from "../rest-gateway/resource/parse/values.ts";
 import { readChanges } from "../rest-gateway/sign-in/auth-v1/admin-request.ts";
 

@@ -1,5 +1,4 @@
-import { hash } from "node:crypto";
-import type { IncomingHttpHeaders } from "node:http";
+import { digestOf, type Precondition } from "#http";
 import type { RowCondition } from "#planner";
 import { memoizePerObject } from "#runtime";
 import type { Collection } from "./collections.ts";
@@ -19,45 +18,10 @@ const timeMembersOf = memoizePerObject(({ fields }: Collection) => {
   return created && updated && { created, updated };
 });
 
-/** The condition of `If-Match`, or negated of `If-None-Match`. */
-type Precondition = {
-  readonly negated: boolean;
-  /** `*`: any version of the row. */
-  readonly any: boolean;
-  readonly digests: readonly string[];
-};
-
-/** Our ETag is a digest of the row, and a second one of the body if that has more. */
-const TAG = /(?<weak>W\/)?"(?<digest>[^".]*)(?:\.[^"]*)?"/g;
-
-/** The conditions of a write. */
-export function parsePreconditions(headers: IncomingHttpHeaders): readonly Precondition[] {
-  return [
-    ...(headers["if-match"] === undefined ? [] : [parseTags(headers["if-match"], false)]),
-    ...(headers["if-none-match"] === undefined ? [] : [parseTags(headers["if-none-match"], true)]),
-  ];
-}
-
 /** An existing row meets `If-Match: *`. */
 export function conditionOf({ negated, any, digests }: Precondition): RowCondition {
   if (any) return { kind: "row", negated: !negated, operation: { kind: "digest", values: [] } };
   return { kind: "row", negated, operation: { kind: "digest", values: digests } };
-}
-
-export function isMet({ negated, any, digests }: Precondition, digest: string): boolean {
-  return (any || digests.includes(digest)) !== negated;
-}
-
-function parseTags(header: string, negated: boolean): Precondition {
-  if (header.trim() === "*") return { negated, any: true, digests: [] };
-  // A weak tag never matches for a write.
-  const strong = [...header.matchAll(TAG)].filter(({ groups }) => negated || groups!.weak === undefined);
-  return { negated, any: false, digests: strong.map(({ groups }) => groups!.digest!) };
-}
-
-/** Postgres computes the same digest of a row, to compare it in a write. */
-export function digestOf(text: string): string {
-  return hash("sha256", text, "hex");
 }
 
 /** A strong tag of the row, and of the whole body if that has more than the row. */

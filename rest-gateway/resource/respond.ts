@@ -1,18 +1,10 @@
 import type { Caller } from "#accounts/identity";
-import { type GatewayResponse, matchesTag, publicBaseUrl } from "#http";
+import { digestOf, type GatewayResponse, isMet, matchesTag, parsePreconditions, publicBaseUrl } from "#http";
 import type { RowCondition, SelectItem } from "#planner";
 import { runStepwise, type Stepwise } from "#runtime/concurrency";
 import { type JsonRecord, NO_RECORD_LIMITS, parseJsonExactly, readJsonRecords, toAddressText } from "#runtime/json";
 import { type Collection, returnsRowOf } from "./collections.ts";
-import {
-  digestOf,
-  entityTag,
-  isMet,
-  isModified,
-  isUnmodified,
-  lastModified,
-  parsePreconditions,
-} from "./conditional-requests.ts";
+import { entityTag, isModified, isUnmodified, lastModified } from "./conditional-requests.ts";
 import { preconditionFailed } from "./errors.ts";
 import { chooseFreeName } from "./fields.ts";
 import { equalsCondition, makeReadIntent } from "./intents.ts";

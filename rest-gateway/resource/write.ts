@@ -1,10 +1,10 @@
-import { type GatewayResponse, HttpError, publicBasePath } from "#http";
+import { digestOf, type GatewayResponse, HttpError, isMet, parsePreconditions, publicBasePath } from "#http";
 import type { CallIntent, Intent, RowCondition, RowPayload, SelectItem } from "#planner";
 import type { FieldError } from "#runtime";
 import { runStepwise } from "#runtime/concurrency";
 import { type JsonMember, type JsonRecord, NO_RECORD_LIMITS, readJsonRecords, toAddressText } from "#runtime/json";
 import { type RowAction, returnsRowOf } from "./collections.ts";
-import { conditionOf, digestOf, findRowChange, isMet, parsePreconditions } from "./conditional-requests.ts";
+import { conditionOf, findRowChange } from "./conditional-requests.ts";
 import {
   errorCodesOf,
   permissionDenied,

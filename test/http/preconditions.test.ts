@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { expect, test } from "vitest";
-import { isMet, parsePreconditions } from "../../../rest-gateway/resource/conditional-requests.ts";
+import { isMet, parsePreconditions } from "../../http/preconditions.ts";
 
 test.each([
   [{}, []],
