@@ -171,6 +171,11 @@ export function transactionFailed(): ApiError {
   return new ApiError("internal", "25P02", "The transaction had failed and was rolled back.");
 }
 
+/** Whether a concurrent transaction prevents this one, so that it may succeed when it is repeated. */
+export function isSerializationFailure(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && error.code === "40001";
+}
+
 /**
  * Whether a statement refers to an object that no longer exists: it was built from an outdated catalogue. Errors inside
  * functions have a `where`, and a value that is cast to a name has no position, so neither counts.

@@ -18,6 +18,7 @@ export {
   isResponseTooLarge,
   isRoleRefused,
   isSchemaOutdated,
+  isSerializationFailure,
   outcomeUnknown,
   PrecedingStatementError,
   responseTooLarge,

@@ -3,6 +3,7 @@ import { isSchemaOutdated, type QueryTogether, ResponseBudget, type RunStatement
 import { type KeyedRequest, readIdempotencyKey } from "../idempotency/idempotent-runner.ts";
 import { authenticate } from "../request/authenticate.ts";
 import type { ParsedRequest } from "../request/dialect.ts";
+import { repeatOnConflict } from "../request/execution.ts";
 import { MAX_ATTEMPTS } from "../request/handle-request.ts";
 import { explainError } from "../request/respond.ts";
 import { requestedIsolation } from "../request/run.ts";
@@ -30,7 +31,10 @@ export async function handleBatch<Parsed extends ParsedRequest>(
     const body = await request.readBody(makeBodyLimits(config)(caller));
     const parts = await readBatchParts(await batch.readList(body, request), config.maxBatchParts, request);
     request.admit(caller, parts.length);
-    return await runRepeatedly({ request, caller, body, parts, batch });
+    const received = { request, caller, body, parts, batch };
+    return await (batch.isolationFor?.(parts)
+      ? repeatOnConflict(() => runRepeatedly(received), request.signal, causeOf)
+      : runRepeatedly(received));
   } catch (thrown) {
     const failure = thrown instanceof BatchFailure ? thrown : new BatchFailure(null, thrown);
     const known = failure instanceof PartFailure ? failure : { request, parsed: null, failed: null };
@@ -38,6 +42,10 @@ export async function handleBatch<Parsed extends ParsedRequest>(
     const error = await explainError(failure.cause, { ...known, parsed, caller, pipeline });
     throw failure.index === null ? error : withMembers(error, { index: failure.index });
   }
+}
+
+function causeOf(thrown: unknown): unknown {
+  return thrown instanceof BatchFailure ? thrown.cause : thrown;
 }
 
 /** While the schema changes, the whole batch is run again: what failed has changed nothing. */
@@ -63,11 +71,12 @@ async function runOnce<Parsed extends ParsedRequest>(
   received: ReceivedBatch<Parsed>,
   grouping: Grouping,
 ): Promise<GatewayResponse> {
-  const { request, caller, batch } = received;
+  const { request, caller, parts, batch } = received;
   const { pipeline } = batch;
   const scope = batch.scopeOf(request);
   const context = pipeline.contextOf({ ...scope, request, caller, plan: null });
-  const isolation = pipeline.choosesIsolation ? requestedIsolation(caller, scope.catalog, null) : null;
+  const chosen = pipeline.choosesIsolation ? requestedIsolation(caller, scope.catalog, null) : null;
+  const isolation = batch.isolationFor?.(parts) ?? chosen;
   const budget = new ResponseBudget(batch.config.maxAnswerBytes);
   const options = { isTimedAsOne: true, ...(isolation !== null && { isolation }) };
   const key = scope.rollback ? null : readIdempotencyKey(request.headers);

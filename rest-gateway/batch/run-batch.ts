@@ -4,6 +4,7 @@ import { bodyTooLarge, type GatewayRequest, type GatewayResponse } from "#http";
 import { explainGroupError, type PreparedRequest, readGroupResult, statementsOf } from "#planner";
 import {
   failedStatementOf,
+  type IsolationLevel,
   type QueryTogether,
   type ResponseBudget,
   type RunStatement,
@@ -26,6 +27,8 @@ export type BatchInterface<Parsed extends ParsedRequest> = {
   readList(body: Buffer, request: GatewayRequest): Buffer | Promise<Buffer>;
   /** The settings and catalogue of the batch itself, which its parts may override. */
   readonly scopeOf: (request: GatewayRequest) => BatchScope;
+  /** The isolation that the parts require; null: any. */
+  isolationFor?(parts: readonly BatchPart[]): IsolationLevel | null;
   /** The path of a part with the prefix of the interface. */
   toFullPath(path: string): string;
   /** The headers of a part, with what it inherits from the batch. */

@@ -2,7 +2,7 @@ import type { Caller } from "#accounts/identity";
 import type { Catalog, CatalogRefresh } from "#catalog";
 import type { GatewayRequest, GatewayResponse, HttpError, ResponseBody } from "#http";
 import type { Intent, Plan, PlannedRequest, RunResult } from "#planner";
-import type { Database, Statement, StatementContext } from "#postgres/database";
+import type { Database, IsolationLevel, Statement, StatementContext } from "#postgres/database";
 import type { IdempotentRunner } from "../idempotency/idempotent-runner.ts";
 import type { QueueTask } from "../tasks/task-queue.ts";
 
@@ -41,6 +41,8 @@ export type ParsedRequest = {
   readonly rollback: boolean;
   /** Whether several statements have to succeed or fail together. */
   readonly needsTransaction: boolean;
+  /** If set, the transaction is repeated while a concurrent one prevents it; it has no effect without `needsTransaction`. */
+  readonly isolation?: IsolationLevel;
   /** Whether `Prefer: respond-async` applies. */
   readonly isQueueable: boolean;
 };

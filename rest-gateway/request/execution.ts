@@ -1,5 +1,7 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import type { GatewayResponse, ResponseBody } from "#http";
-import type { RunStatement, Statement } from "#postgres/database";
+import { isSerializationFailure, type RunStatement, type Statement } from "#postgres/database";
+import { type AbortLike, awaitedRetryDelay } from "#runtime/concurrency";
 import { type KeyedRequest, readIdempotencyKey } from "../idempotency/idempotent-runner.ts";
 import { prefersAsync } from "../tasks/task-queue.ts";
 import type { PreparedTask } from "../tasks/task-runner.ts";
@@ -7,6 +9,9 @@ import type { ParsedRequest, RequestState, RunIntent } from "./dialect.ts";
 import { bodyOf } from "./parse.ts";
 import { planAhead } from "./plan.ts";
 import { contextOf, isolationOf } from "./run.ts";
+
+/** Of a transaction that is repeated while concurrent ones prevent it. */
+const MAX_CONFLICTS = 10;
 
 /** The stages that need the database: in the transaction that was begun, or else (null) in one round trip. */
 type LastStages = (transaction: RunStatement | null) => Promise<GatewayResponse<ResponseBody>>;
@@ -43,7 +48,40 @@ export function beginTransaction<Parsed extends ParsedRequest>(state: RequestSta
   const context = contextOf(state, plan);
   const isolation = isolationOf(state, plan);
   const options = isolation === null ? {} : { isolation };
-  return (work) => database.transaction(context, afterPreRequest(preRequest, work), options);
+  const { isolation: required, rollback } = state.parsed;
+  return (work) => {
+    const runInside = afterPreRequest(preRequest, work);
+    const transact = () =>
+      database.transaction(
+        context,
+        async (run, runTogether) => {
+          const result = await runInside(run);
+          if (rollback) await runTogether([NOTHING], { end: "checked" });
+          return result;
+        },
+        options,
+      );
+    return required ? repeatOnConflict(transact, state.request.signal) : transact();
+  };
+}
+
+/** Ends a transaction whose statements have all been run. */
+const NOTHING: Statement = { text: "select", values: [] };
+
+/** Runs a transaction again that was rolled back because of a concurrent one. */
+export async function repeatOnConflict<Result>(
+  transact: () => Promise<Result>,
+  signal: Pick<AbortLike, "aborted">,
+  causeOf = (error: unknown) => error,
+): Promise<Result> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await transact();
+    } catch (error) {
+      if (!isSerializationFailure(causeOf(error)) || attempt === MAX_CONFLICTS || signal.aborted) throw error;
+    }
+    await sleep(awaitedRetryDelay(attempt));
+  }
 }
 
 /** The work of a transaction, in which the function of the operator runs first. */

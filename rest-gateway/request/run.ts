@@ -70,6 +70,7 @@ export function isolationOf<Parsed extends ParsedRequest>(
   { caller, parsed, pipeline }: RequestState<Parsed>,
   plan: Plan | null,
 ): IsolationLevel | null {
+  if (parsed.isolation) return parsed.isolation;
   return pipeline.choosesIsolation ? requestedIsolation(caller, parsed.catalog, plan) : null;
 }
 

@@ -14,7 +14,7 @@ import {
   type RunResult,
 } from "#planner";
 import { quotedName } from "#postgres/client";
-import type { Database, Statement } from "#postgres/database";
+import { type Database, isSerializationFailure, type Statement } from "#postgres/database";
 import {
   type Dialect,
   handleBatch,
@@ -33,6 +33,15 @@ import {
 import type { CacheHits } from "#runtime";
 import { runStepwise } from "#runtime/concurrency";
 import { authenticateTableCaller } from "./authenticate.ts";
+import {
+  comparisonOptions,
+  hasPreconditions,
+  makePrecheck,
+  preconditionFailed,
+  type TagRequest,
+  tagRequestOf,
+  withEntityTag,
+} from "./conditional-requests.ts";
 import { missingGrantHint, toTableError, visibleColumnHint } from "./explain-error.ts";
 import { NO_BODY, type ParsedBody, parseBody } from "./parse/body.ts";
 import { type Preferences, parseContentType } from "./parse/headers.ts";
@@ -44,7 +53,7 @@ import {
   type TableParseSettings,
   type TableRequest,
 } from "./parse/request.ts";
-import { type RequestShape, RequestShapeCache, requestShape } from "./request-shape-cache.ts";
+import { type PlannedTableRequest, type RequestShape, RequestShapeCache, requestShape } from "./request-shape-cache.ts";
 import { allowedMethods, makeRootDescription } from "./respond/describe.ts";
 import { respond } from "./respond/respond.ts";
 import { isTableBatch, makeTableBatch } from "./table-batch.ts";
@@ -78,7 +87,13 @@ type ParsedTableRequest = ParsedRequest & {
   readonly shape: (RequestShape & { readonly rawQuery: string }) | null;
   /** The plan of an earlier request of the same shape. */
   readonly planned: PlannedRequest | null;
+  /** Null if no ETag is requested. */
+  readonly tagRequest: TagRequest | null;
 };
+
+/** A parsed request, which may have been planned for an earlier one. */
+type KnownTableRequest = Omit<PlannedTableRequest, "planned"> & Pick<ParsedTableRequest, "planned">;
+type TableContent = Pick<ParsedTableRequest, "catalog" | "shape"> & { readonly content: ParsedBody };
 
 const SHAPING_HEADERS = ["content-type", "content-profile", "accept", "prefer"] as const;
 
@@ -156,17 +171,20 @@ class TableDialect implements Dialect<ParsedTableRequest> {
   plan(parsed: ParsedTableRequest, { role }: Caller, intent: Intent) {
     if (parsed.planned) return parsed.planned;
     const { shape, table: request, catalog } = parsed;
-    const planned = this.#plan(intent, responseOptions(request), catalog, role);
+    const options = intent === parsed.intent ? responseOptions(request) : comparisonOptions(request);
+    const planned = this.#plan(intent, options, catalog, role);
     if (shape) this.#shapeCache.add(shape, shape.rawQuery, role, { request, intent, planned }, catalog);
     return planned;
   }
 
-  respond({ table }: ParsedTableRequest, plan: Plan, result: RunResult) {
-    return respond(table, plan, decodeBinaryBody(result, plan));
+  respond({ table, tagRequest }: ParsedTableRequest, plan: Plan, result: RunResult) {
+    const response = respond(table, plan, decodeBinaryBody(result, plan));
+    return tagRequest ? withEntityTag(response, tagRequest, result, plan) : response;
   }
 
-  explainError(thrown: unknown, caller: Caller, _parsed: ParsedTableRequest | null, intent: Intent | null) {
+  explainError(thrown: unknown, caller: Caller, parsed: ParsedTableRequest | null, intent: Intent | null) {
     const { role } = caller;
+    if (parsed?.precheck && isSerializationFailure(thrown)) return preconditionFailed(thrown);
     return toTableError(thrown, {
       anonymous: role === this.#config.anonRole,
       columnHint: (hint) => visibleColumnHint(hint, this.#catalog(), role),
@@ -200,24 +218,23 @@ class TableDialect implements Dialect<ParsedTableRequest> {
     const raw = { method, path: pathBelowPrefix(request.path), rawQuery, headers, content };
     const shape = requestShape(raw);
     const cached = shape && this.#shapeCache.find(shape, rawQuery, caller.role, catalog);
-    if (cached) return this.#toParsed(cached.request, cached.intent, content, catalog, null, cached.planned);
+    if (cached) return this.#toParsed(request, cached, { catalog, content, shape: null });
     const table = parseTableRequest(raw, this.#settingsFor(catalog));
     const { action } = table;
     if (action.kind === "options") return null;
     if (action.kind === "describe") {
       return { response: this.#describe({ request, parsed: table, tables: action.tables, caller, catalog }) };
     }
-    return this.#toParsed(table, action.intent, content, catalog, shape && { ...shape, rawQuery }, null);
+    const known = { request: table, intent: action.intent, planned: null };
+    return this.#toParsed(request, known, { catalog, content, shape: shape && { ...shape, rawQuery } });
   }
 
   #toParsed(
-    table: TableRequest,
-    intent: Intent,
-    { body }: ParsedBody,
-    catalog: Catalog,
-    shape: ParsedTableRequest["shape"],
-    planned: PlannedRequest | null,
+    { method, headers }: GatewayRequest,
+    { request: table, intent, planned }: KnownTableRequest,
+    { catalog, content: { body }, shape }: TableContent,
   ): ParsedTableRequest {
+    const isConditional = hasPreconditions(method, headers);
     return {
       catalog,
       intent,
@@ -226,11 +243,14 @@ class TableDialect implements Dialect<ParsedTableRequest> {
       version: null,
       body,
       rollback: isRolledBack(this.#config, table),
-      needsTransaction: false,
+      needsTransaction: isConditional,
+      // The rows that are compared, those of relations too, are still the same when the write has ended.
+      ...(isConditional && { precheck: makePrecheck(intent, headers, this.#config), isolation: "serializable" }),
       isQueueable: intent.kind === "call" && table.method === "POST",
       table,
       shape,
       planned,
+      tagRequest: tagRequestOf(table, headers),
     };
   }
 

@@ -13,6 +13,7 @@ import {
   type ParsedRequest,
   type Pipeline,
 } from "#rest-gateway";
+import { hasPreconditions } from "./conditional-requests.ts";
 import { type Preferences, parsePreferences } from "./parse/headers.ts";
 import { parseProfile, type TableParseSettings } from "./parse/request.ts";
 
@@ -42,6 +43,8 @@ export function makeTableBatch<Parsed extends ParsedRequest>({
     pipeline,
     config,
     readList: (body) => body,
+    isolationFor: (parts) =>
+      parts.some(({ method, headers }) => hasPreconditions(method, headers)) ? "serializable" : null,
     scopeOf: ({ headers }): BatchScope => {
       const current = catalog();
       const { schema } = parseProfile(headers["content-profile"] as string | undefined, settings.schemas);

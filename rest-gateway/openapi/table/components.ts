@@ -93,10 +93,18 @@ export const EMPTY_RESPONSE: readonly [string, object] = [
 ];
 export const EMPTY_RESPONSE_REF = componentRef("responses", EMPTY_RESPONSE[0]);
 
-const READ_HEADERS = { ...COMMON_HEADERS, Link: componentRef("headers", "link") };
+const TAG_HEADER = { ETag: componentRef("headers", "etag") };
+/** The response to a read with If-None-Match. */
+export const UNCHANGED_RESPONSE: readonly [string, object] = [
+  "unchanged",
+  { description: "The client has these rows", headers: TAG_HEADER },
+];
+export const UNCHANGED_RESPONSE_REF = componentRef("responses", UNCHANGED_RESPONSE[0]);
+
+const READ_HEADERS = { ...COMMON_HEADERS, ...TAG_HEADER, Link: componentRef("headers", "link") };
 const WRITTEN_RESPONSE = {
   description: "Written",
-  headers: { ...COMMON_HEADERS, Location: componentRef("headers", "location") },
+  headers: { ...COMMON_HEADERS, ...TAG_HEADER, Location: componentRef("headers", "location") },
 };
 
 type ResponseContext = { readonly viewer: VisibleSchema; readonly catalog: Catalog };

@@ -20,6 +20,8 @@ import {
   tableErrorRefs,
   tableErrorResponses,
   tableResponses,
+  UNCHANGED_RESPONSE,
+  UNCHANGED_RESPONSE_REF,
   unreservedRefs,
   writtenRef,
 } from "./components.ts";
@@ -73,6 +75,7 @@ export async function makeTableDocument(subject: TableDocumentOptions): Promise<
       },
       responses: function* () {
         yield EMPTY_RESPONSE;
+        yield UNCHANGED_RESPONSE;
         yield* tableErrorResponses();
         for (const visible of viewer.tables) yield* tableResponses(visible, { viewer, catalog });
       },
@@ -157,8 +160,8 @@ function batchOperation(): TablePathOperation {
 const ERRORS = {
   read: tableErrorRefs(300, 400, 401, 403, 406, 416),
   insert: tableErrorRefs(300, 400, 401, 403, 406, 409, 413, 422),
-  change: tableErrorRefs(300, 400, 401, 403, 406, 409, 413, 422),
-  remove: tableErrorRefs(300, 400, 401, 403, 406, 409, 422),
+  change: tableErrorRefs(300, 400, 401, 403, 406, 409, 412, 413, 422),
+  remove: tableErrorRefs(300, 400, 401, 403, 406, 409, 412, 422),
 };
 
 type TablePathOperation = { readonly [key: string]: unknown };
@@ -192,13 +195,13 @@ function tablePath(visible: VisibleTable, profiles: Profiles, bodies: WriteBodie
 }
 
 function readOperation(visible: VisibleTable, profile: readonly ComponentReference[]): TablePathOperation {
-  const shared = sharedRefs("select", "order", "limit", "offset", "range", "rangeUnit", "preferRead");
+  const shared = sharedRefs("select", "order", "limit", "offset", "range", "rangeUnit", "preferRead", "ifNoneMatch");
   const names = visible.selectable.map(({ name }) => name);
   const others = unreservedRefs(names, "search", "distinct", "having", "cursor");
   return {
     ...describeOperation("read", visible),
     parameters: [...filterRefs(visible), ...shared, ...others, ...profile],
-    responses: { 200: rowsRef(visible), 206: rowsRef(visible), ...ERRORS.read },
+    responses: { 200: rowsRef(visible), 206: rowsRef(visible), 304: UNCHANGED_RESPONSE_REF, ...ERRORS.read },
   };
 }
 
@@ -242,7 +245,7 @@ function replaceOperation(
     ...describeOperation("replace", visible),
     parameters: [
       ...rowFilterRefs(table.name, key),
-      ...sharedRefs("select", "columns", "preferReplace", "idempotencyKey"),
+      ...sharedRefs("select", "columns", "preferReplace", "ifMatch", "ifNoneMatch", "idempotencyKey"),
       ...profile,
     ],
     requestBody: {
@@ -270,7 +273,7 @@ function updateOperation(
     ...describeOperation("update", visible),
     parameters: [
       ...filterRefs(visible),
-      ...sharedRefs("select", "columns", "on_conflict", "preferUpdate", "idempotencyKey"),
+      ...sharedRefs("select", "columns", "on_conflict", "preferUpdate", "ifMatch", "idempotencyKey"),
       ...profile,
     ],
     requestBody: {
@@ -288,7 +291,11 @@ function updateOperation(
 function deleteOperation(visible: VisibleTable, profile: readonly ComponentReference[]): TablePathOperation {
   return {
     ...describeOperation("delete", visible),
-    parameters: [...filterRefs(visible), ...sharedRefs("select", "preferDelete", "idempotencyKey"), ...profile],
+    parameters: [
+      ...filterRefs(visible),
+      ...sharedRefs("select", "preferDelete", "ifMatch", "idempotencyKey"),
+      ...profile,
+    ],
     responses: { ...changeResponses(visible), ...ERRORS.remove },
   };
 }

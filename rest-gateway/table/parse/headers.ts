@@ -98,6 +98,8 @@ export function parseAccept(header: string | undefined): readonly ResponseFormat
 export type Preferences = { readonly [Name in PreferenceChoice]: (typeof PREFERENCE_VALUES)[Name][number] | null } & {
   /** Whether values may be operators; `Prefer: operators` has no value. */
   readonly operators: true | null;
+  /** Whether the response has an ETag; `Prefer: etag` has no value. */
+  readonly etag: true | null;
   readonly timezone: string | null;
   readonly maxAffected: number | null;
 };
@@ -149,7 +151,7 @@ export function parsePreferences(header: string | undefined, rules: PreferenceRu
 
 function isValidPreference(name: string, value: string, { timeZones }: PreferenceRules): boolean {
   if (name === "timezone") return TIME_ZONE_OFFSET.test(value) || isTimeZone(value, timeZones);
-  if (name === "operators") return value === "";
+  if (name === "operators" || name === "etag") return value === "";
   if (name === "max-affected" || HANDLED_ELSEWHERE.includes(name)) return true;
   return (
     Object.hasOwn(PREFERENCE_VALUES, name) &&
@@ -186,6 +188,7 @@ function toPreferences(
     nested: choice("nested"),
     removed: choice("removed"),
     operators: preferences.has("operators") || null,
+    etag: preferences.has("etag") || null,
     timezone: preferences.get("timezone") ?? null,
     maxAffected: /^-?\d+$/.test(maxAffected) ? Number(maxAffected) : null,
   };

@@ -150,6 +150,7 @@ describe("the OpenAPI document", () => {
         "Range",
         "Range-Unit",
         "Prefer",
+        "If-None-Match",
         "search",
         "distinct",
         "having",
@@ -157,7 +158,7 @@ describe("the OpenAPI document", () => {
       ],
     ]);
     expect(parametersOf(document, document.paths!["/summaries"]!.put!)).toEqual([
-      ...["book_id", "select", "columns", "Prefer", "Idempotency-Key"],
+      ...["book_id", "select", "columns", "Prefer", "If-Match", "If-None-Match", "Idempotency-Key"],
     ]);
     const odd = parametersOf(document, document.paths!["/odd%20%22table%22"]!.get!);
     expect(odd.slice(0, 4)).toEqual(["a b", "x/y", "{braces}", "and"]);
@@ -167,16 +168,16 @@ describe("the OpenAPI document", () => {
   test("has every possible status, and the schema of errors", async () => {
     const document = await documentFor("user");
     const { get, post, delete: remove } = document.paths!["/books"]!;
-    expect(namesIn(get!.responses)).toEqual(["200", "206", "300", "400", "401", "403", "406", "416", "default"]);
+    expect(namesIn(get!.responses)).toEqual(["200", "206", "300", "304", "400", "401", "403", "406", "416", "default"]);
     expect(namesIn(post!.responses)).toEqual([
       ...["200", "201", "300", "400", "401", "403", "406", "409", "413", "422", "default"],
     ]);
     expect(namesIn(remove!.responses)).toEqual([
-      ...["200", "204", "300", "400", "401", "403", "406", "409", "422", "default"],
+      ...["200", "204", "300", "400", "401", "403", "406", "409", "412", "422", "default"],
     ]);
     expect(document.components!.schemas!["rest.error"]!.required).toEqual(["code", "message", "details", "hint"]);
     const rows = document.components!.responses!["written.books"]!;
-    expect(namesIn(rows.headers)).toEqual(["Content-Range", "Preference-Applied", "Location"]);
+    expect(namesIn(rows.headers)).toEqual(["Content-Range", "Preference-Applied", "ETag", "Location"]);
     expect(namesIn(rows.content)).toEqual([
       "application/json",
       "application/vnd.pgrst.object+json",
