@@ -17,6 +17,8 @@ import {
 } from "#catalog";
 import { isCallable } from "#planner";
 import { POSTGREST_VERSION } from "#rest-gateway/openapi/swagger";
+import { bodyTypes } from "./body-types.ts";
+import { indented, propertyName, typeBlock } from "./type-blocks.ts";
 
 /** The exposed schemas as the type for `createClient<Database>()` of supabase-js. */
 export function toClientTypes(catalog: Catalog): string {
@@ -31,12 +33,22 @@ export function toClientTypes(catalog: Catalog): string {
   return `${JSON_TYPE}
 ${databaseType}
 
-${shorthands(exposed[0]!.name)}`;
+${shorthands(exposed[0]!.name)}
+${bodyTypes(exposed, new Set(exposed.flatMap(describedTables)), catalog)}`;
 }
 
+/** Those that clients see, with views. */
+function describedRelations({ tables }: CatalogSchema): CatalogTable[] {
+  return [...tables.values()].filter(({ isPartition, extension }) => !isPartition && !extension);
+}
+
+function describedTables(schema: CatalogSchema): CatalogTable[] {
+  return describedRelations(schema).filter((relation) => !isView(relation));
+}
+
+const isView = ({ kind }: CatalogTable) => kind === "view" || kind === "materialized view";
+
 function schemaType(schema: CatalogSchema, catalog: Catalog, textOf: TypeText): string {
-  const relations = [...schema.tables.values()].filter(({ isPartition, extension }) => !isPartition && !extension);
-  const isView = ({ kind }: CatalogTable) => kind === "view" || kind === "materialized view";
   const typesOf = (tables: readonly CatalogTable[]) => tables.map((table) => tableType(table, catalog, textOf));
   const routines = [...schema.routines.values()]
     .map((overloads) => overloads.filter((routine) => routine.extension === null && isClientCallable(routine, catalog)))
@@ -44,8 +56,8 @@ function schemaType(schema: CatalogSchema, catalog: Catalog, textOf: TypeText): 
   const types = [...schema.types.values()];
 
   return typeBlock(schema.name, [
-    typeBlock("Tables", typesOf(relations.filter((relation) => !isView(relation)))),
-    typeBlock("Views", typesOf(relations.filter(isView))),
+    typeBlock("Tables", typesOf(describedTables(schema))),
+    typeBlock("Views", typesOf(describedRelations(schema).filter(isView))),
     typeBlock(
       "Functions",
       routines.map((overloads) => routineType(overloads, catalog, textOf)),
@@ -306,21 +318,6 @@ function baseText({ schema, name, kind }: BaseType): string {
   if (schema === "pg_catalog" && Object.hasOwn(BASE_TYPES, name)) return BASE_TYPES[name]!;
   if (JSON_TYPES.includes(name)) return "Json";
   return kind === "pseudo" ? "unknown" : "string";
-}
-
-/** `name`, or `"odd name"`. */
-function propertyName(name: string): string {
-  return /^[A-Za-z_$][\w$]*$/.test(name) ? name : JSON.stringify(name);
-}
-
-/** `name: { … }`, or the empty group of supabase-js. */
-function typeBlock(name: string, members: readonly string[]): string {
-  if (members.length === 0) return `${propertyName(name)}: { [_ in never]: never };`;
-  return `${propertyName(name)}: {\n${indented(members.join("\n"))}\n};`;
-}
-
-function indented(text: string): string {
-  return text.replace(/^(?=.)/gm, "  ");
 }
 
 /** Functions of a row that are selected by name. Row types of arguments and results do not have them. */

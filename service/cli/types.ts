@@ -7,6 +7,7 @@ import { withCatalog } from "./command-context.ts";
 await runCommand({
   usage: `${commandLine("types", "[--output FILE]", { silent: true })}
   Prints TypeScript types of the exposed schemas for createClient<Database>() of supabase-js, or writes them to FILE.
+  With createClient<ExtendedDatabase>(), writes also take related rows and operators.
 
 Example:
   ${commandLine("types", "--output database.types.ts")}`,
