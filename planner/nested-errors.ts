@@ -4,7 +4,7 @@ import { PrecedingStatementError } from "#postgres/database";
 import { ApiError } from "#runtime";
 import { isJsonObject, type JsonObject, parseJsonExactly } from "#runtime/json";
 import type { UpdateIntent } from "./intent.ts";
-import { joinPath } from "./plan/nested-rows.ts";
+import { joinPath, repeatedKey } from "./plan/nested-rows.ts";
 import { keyMismatch, type NestedInsertPlan } from "./plan/plan.ts";
 import type { NestedStep } from "./plan/plan-nested.ts";
 import { NESTED_GUARD } from "./query/build-nested.ts";
@@ -93,6 +93,8 @@ function guardError({ problem, row, column }: Readonly<Record<string, string>>, 
         details: { path: pathOf([rows[Number(row) - 1]!], null) },
         hint: "It does not exist, is not visible, or belongs to another row. Nothing was changed.",
       });
+    case "repeated":
+      return repeatedKey(table, rows[Number(row) - 1]!);
     case "dropped":
       return new ApiError(
         "conflict",

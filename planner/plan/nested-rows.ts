@@ -246,6 +246,13 @@ function keysMustMatch(path: string): ApiError {
   });
 }
 
+export function repeatedKey({ name }: CatalogTable, { path }: Pick<NestedRow, "path">): ApiError {
+  return new ApiError("invalid", "PGRST198", `A row of '${name}' has the key of an earlier one`, {
+    details: { path },
+    hint: "Send one row for each key. Nothing was changed.",
+  });
+}
+
 export function tooLarge(message: string, path?: string): ApiError {
   return new ApiError("invalid", "PGRST102", message, path === undefined ? {} : { details: { path } });
 }

@@ -6,6 +6,7 @@ import { planMeasuredField } from "./plan-measure.ts";
 import { planSearch } from "./plan-search.ts";
 import { countValue, isCountFilter } from "./related-count.ts";
 import {
+  compositeTypeOf,
   filterReader,
   hasName,
   isPlainText,
@@ -75,6 +76,8 @@ type FilterSubject = {
   readonly value: ValueExpression;
   /** The function that parses operands. */
   readonly reader: string | null;
+  /** Of composite values: Postgres infers an anonymous record, which it cannot read. */
+  readonly compositeType: string | null;
   readonly operatorSchema: string | null;
   comparisonSchema(operator: ComparisonName): string | null;
   readonly isText: boolean;
@@ -89,6 +92,7 @@ function fieldSubject(field: FieldReference, context: SelectionContext): FilterS
   return {
     value,
     reader: filterReader(field, scope, planContext.catalog),
+    compositeType: compositeTypeOf(field, scope),
     operatorSchema,
     comparisonSchema: (operator) => schemaOfComparison(operator, field, operatorSchema, scope),
     isText: isPlainText(field, scope),
@@ -99,7 +103,15 @@ function fieldSubject(field: FieldReference, context: SelectionContext): FilterS
 /** A value that is no field, with the operators of a schema; null: with those on the search path. */
 function valueSubject(value: ValueExpression, operatorSchema: "pg_catalog" | null): FilterSubject {
   const comparisonSchema = () => operatorSchema;
-  return { value, reader: null, operatorSchema, comparisonSchema, isText: false, needsTsvector: true };
+  return {
+    value,
+    reader: null,
+    compositeType: null,
+    operatorSchema,
+    comparisonSchema,
+    isText: false,
+    needsTsvector: true,
+  };
 }
 
 /** A condition on the selected columns of grouped rows. */
@@ -133,12 +145,12 @@ function havingNotSelected(name: string): ApiError {
 }
 
 function planOperation(
-  { value: left, reader, operatorSchema, comparisonSchema, isText, needsTsvector }: FilterSubject,
+  { value: left, reader, compositeType, operatorSchema, comparisonSchema, isText, needsTsvector }: FilterSubject,
   negated: boolean,
   operation: FilterOperation,
   { parameterFor }: PlanContext,
 ): WherePredicate {
-  const operandWith = (by: string | null) => ({ parameter: parameterFor(operation), reader: by });
+  const operandWith = (by: string | null) => ({ parameter: parameterFor(operation), reader: by, type: compositeType });
   switch (operation.kind) {
     case "is":
       return { kind: "is", negated, left, value: operation.value };

@@ -17,6 +17,7 @@ import {
   type NestedRow,
   type NestedTable,
   readNestedRows,
+  repeatedKey,
   takeRows,
   tooLarge,
 } from "./nested-rows.ts";
@@ -265,12 +266,7 @@ function refuseRepeatedKeys({ rows, table }: NestedTable, keyed: readonly number
     const isWhole = parents !== null && table.primaryKey.every((name) => (values.get(name) ?? null) !== null);
     const names = table.primaryKey.map((name) => toAddressText(values.get(name)));
     const key = JSON.stringify([isWhole ? null : parent, ...names]);
-    if (seen.has(key)) {
-      throw new ApiError("invalid", "PGRST198", `A row of '${table.name}' has the key of an earlier one`, {
-        details: { path },
-        hint: "Send one row for each key. Nothing was changed.",
-      });
-    }
+    if (seen.has(key)) throw repeatedKey(table, { path });
     seen.add(key);
   }
 }

@@ -142,6 +142,12 @@ export function filterReader({ name, path }: FieldReference, scope: SelectScope,
   return path.length === 0 ? findRepresentation(catalog, "text", sqlTypeOfField(name, scope)) : null;
 }
 
+export function compositeTypeOf({ name, path }: FieldReference, scope: SelectScope): string | null {
+  const type = path.length === 0 ? typeOfField(name, scope) : null;
+  const base = type && baseTypeOf(type);
+  return base?.kind === "composite" ? base.sqlName : null;
+}
+
 /** The function of the cast between the types, if any. */
 export function findRepresentation(catalog: Catalog, source: string | null, target: string | null): string | null {
   return catalog.representations.find((known) => known.source === source && known.target === target)?.function ?? null;

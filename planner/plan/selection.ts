@@ -224,8 +224,12 @@ export type WherePredicate =
   /** As ORDER BY treats it: a row of only nulls is not null, although `is null` is true. */
   | { readonly kind: "presence"; readonly left: ValueExpression; readonly present: boolean };
 
-/** Without a function Postgres infers the type from the other operand. */
-export type ParameterOperand = { readonly parameter: BindParameter; readonly reader: string | null };
+/** Without a function and a type, Postgres infers the type from the other operand. */
+export type ParameterOperand = {
+  readonly parameter: BindParameter;
+  readonly reader: string | null;
+  readonly type: string | null;
+};
 
 /** With a type where Postgres would not infer that of the other operand. */
 export type PositionOperand = { readonly parameter: BindParameter; readonly type: QualifiedName | null };

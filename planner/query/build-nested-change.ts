@@ -40,7 +40,17 @@ function updateRows(plan: ChangePlanOf<"update rows">): Sql {
   const table = qualifiedIdentifier(plan.table);
   const change = sql`update ${table} set ${setList(plan)} from ${recordsAndLinks(plan)} where ${isMatched(plan)} returning 1`;
   const existing = sql`select pg_catalog.count(*) from ${recordsAndLinks(plan)} join ${table} on ${isMatched(plan)}`;
-  return sql`with "written" as (${change}) select ${refusedGuard(existing)} from "written"`;
+  return sql`with "written" as (${change}) select ${repeatedGuard(plan)}, ${refusedGuard(existing)} from "written"`;
+}
+
+/** Of two rows with equal keys, such as `[1]` and `"{1}"`, Postgres would apply any. */
+function repeatedGuard(plan: ChangePlanOf<"update rows">): Sql {
+  const { records, ordinal, matches } = plan;
+  const keys = matches.map((match) => columnValue(match, records.alias));
+  const last = sql`select pg_catalog.max(${identifier(records.alias, ordinal)}) as "row" from ${recordsAndLinks(plan)}`;
+  const repeated = sql`${last} group by ${join(keys, ", ")} having pg_catalog.count(*) operator(pg_catalog.>) 1 limit 1`;
+  const message = sql`'planner.nested repeated ' operator(pg_catalog.||) "row"::pg_catalog.text`;
+  return sql`(select pg_catalog.current_setting(${message}) from (${repeated}) "_")`;
 }
 
 /** Policies leave out rows silently. The subquery sees the rows as they were before. */

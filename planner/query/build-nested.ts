@@ -29,7 +29,7 @@ const EQUALS = sql`=`;
 
 /** What fails a nested insert or update; Postgres repeats it in the message (see `guardColumn`). */
 export const NESTED_GUARD =
-  /planner\.nested (?<problem>dropped|null|differs|missing|refused|parent) (?<row>\d+)(?: (?<column>\d+))?/;
+  /planner\.nested (?<problem>dropped|null|differs|missing|refused|repeated|parent) (?<row>\d+)(?: (?<column>\d+))?/;
 
 /** Inserts rows in the order of the payload, which is that in which RETURNING has them, and saves their keys. */
 export function buildNestedInsert(plan: NestedInsertPlan): StatementTemplate {

@@ -1,3 +1,4 @@
+import type { CatalogTable } from "#catalog";
 import type { ResultRow } from "#postgres/database";
 import type { ApiError } from "#runtime";
 import type { CursorPosition, ResponseFormat } from "../intent.ts";
@@ -100,7 +101,7 @@ function resultCte({ call, result }: CallPlan): Sql[] {
 function buildWriteStatement(plan: WritePlan): Sql {
   const { change, result, location, body, keepsBodyIn } = plan;
   const merges = change.kind === "insert" && change.conflict?.resolution === "merge";
-  const locationValues = location && location.length > 0 ? locationColumn(location) : sql`null`;
+  const locationValues = location && location.length > 0 ? locationColumn(location, plan.table) : sql`null`;
   const inserted = merges ? readSetting("pgrst.inserted") : sql`null`;
   const returnedRows = body.kind === "none" ? sql`select from ${RESULT_CTE}` : buildBodyRows(plan);
   const guards = change.kind === "update" && isByKey(change) ? keyGuards(change) : [];
@@ -181,8 +182,15 @@ function readSetting(name: string): Sql {
 }
 
 /** The key of the written row as a JSON array, if one row was written. */
-function locationColumn(columns: readonly string[]): Sql {
-  const values = columns.map((name) => sql`pg_catalog.row_to_json(${RESULT_CTE}.*)${TO_MEMBER_TEXT}${literal(name)}`);
+function locationColumn(columns: readonly string[], table: CatalogTable): Sql {
+  const values = columns.map((name) => {
+    // Filters do not read lists and objects as JSON.
+    const isCompound = ["array", "composite"].includes(table.columns.get(name)!.baseType.kind);
+    const column = sql`${RESULT_CTE}.${identifier(name)}`;
+    return isCompound
+      ? sql`${column}::pg_catalog.text`
+      : sql`pg_catalog.row_to_json(${RESULT_CTE}.*)${TO_MEMBER_TEXT}${literal(name)}`;
+  });
   return sql`case when pg_catalog.count(*) operator(pg_catalog.=) 1 then (select pg_catalog.json_build_array(${join(values, ", ")}) from ${RESULT_CTE}) end`;
 }
 

@@ -245,7 +245,7 @@ export function buildConjunction(conditions: readonly WherePredicate[]): Sql {
 function buildPositivePredicate(where: WherePredicate): Sql {
   switch (where.kind) {
     case "compare": {
-      const value = operandSql(where.operand);
+      const value = operandSql(where.operand, where.quantifier !== null);
       const right =
         where.quantifier === null ? value : where.quantifier === "any" ? sql`any(${value})` : sql`all(${value})`;
       const names = where.operatorSchema === null ? COMPARISON_OPERATORS : COMPARISON_OPERATOR_NAMES;
@@ -331,8 +331,10 @@ function searchPredicate({
   return sql`${text} @@ ${buildWords({ operator, language, parameter: operand.parameter })}`;
 }
 
-function operandSql({ parameter: slot, reader: by }: ParameterOperand): Sql {
-  return by === null ? parameter(slot) : sql`${catalogSql(by)}(${parameter(slot)})`;
+function operandSql({ parameter: slot, reader: by, type }: ParameterOperand, isList = false): Sql {
+  if (by !== null) return sql`${catalogSql(by)}(${parameter(slot)})`;
+  if (type === null) return parameter(slot);
+  return sql`${parameter(slot)}::${catalogSql(type)}${isList ? sql`[]` : NOTHING}`;
 }
 
 /** A row comparison, which an index supports. */
@@ -345,9 +347,10 @@ function positionOperandSql({ parameter: slot, type }: PositionOperand): Sql {
 }
 
 /** Each text is converted by the function, if the type has one. */
-function listOperandSql({ parameter: slot, reader: by }: ParameterOperand): Sql {
+function listOperandSql(operand: ParameterOperand): Sql {
+  const { parameter: slot, reader: by } = operand;
   return by === null
-    ? parameter(slot)
+    ? operandSql(operand, true)
     : sql`array(select ${catalogSql(by)}(pg_catalog.unnest(${parameter(slot)}::pg_catalog.text[])))`;
 }
 
