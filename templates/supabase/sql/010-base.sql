@@ -51,6 +51,26 @@ create function auth.uid() returns uuid language sql stable parallel safe
   return substring(auth.jwt() ->> 'sub' from '^[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$')::uuid;
 create function auth.email() returns text language sql stable parallel safe return auth.jwt() ->> 'email';
 grant execute on function auth.uid, auth.email to anon, authenticated, service_role;
+-- Seeds and tests set single claims, as earlier versions of PostgREST did. Not in a request, which always has claims: what a function
+-- sets for its session would stay there for the next caller.
+create or replace function auth.jwt() returns jsonb language sql stable parallel safe
+  return coalesce(
+    nullif(current_setting('request.jwt.claims', true), ''), nullif(current_setting('request.jwt.claim', true), ''),
+    nullif(jsonb_strip_nulls(jsonb_build_object(
+      'sub', nullif(current_setting('request.jwt.claim.sub', true), ''), 'role', nullif(current_setting('request.jwt.claim.role', true), ''),
+      'email', nullif(current_setting('request.jwt.claim.email', true), '')
+    )), '{}')::text
+  )::jsonb;
+-- As in Supabase, null where nobody has sent a request, such as in jobs, seeds and migrations: functions that refuse other roles than
+-- service_role run there. In a request it stays the role that Postgres enforces. The service's own functions keep the other one.
+alter function auth.role() rename to database_role;
+create function auth.role() returns text language sql stable parallel safe
+  return case when auth.jwt() is not null then coalesce(nullif(current_setting('role', true), 'none'), auth.jwt() ->> 'role') end;
+grant execute on function auth.role to anon, authenticated, service_role;
+do $$ begin
+  execute replace(pg_get_functiondef('api.enqueue'::regproc), 'auth.role()', 'auth.database_role()');
+  execute replace(pg_get_functiondef('api.list_tasks'::regproc), 'auth.role()', 'auth.database_role()');
+end $$;
 
 -- Columns that migrations and seeds write. The service reads none of them, except for a password hash, which it takes over.
 alter table auth.users

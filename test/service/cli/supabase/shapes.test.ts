@@ -7,6 +7,7 @@ import { DUMPS } from "./shapes/dumps.ts";
 import { EXTENSIONS } from "./shapes/extensions.ts";
 import { SCHEMAS } from "./shapes/schemas.ts";
 import { SERVICES } from "./shapes/services.ts";
+import { SESSION_SHAPES } from "./shapes/sessions.ts";
 import type { ShapeCheck } from "./shapes/shape.ts";
 import { STARTERS } from "./shapes/starters.ts";
 
@@ -28,7 +29,16 @@ async function runCheck(client: pg.Client, { as, claims = {}, sql, rows, error }
   }
 }
 
-const SHAPES = [...STARTERS, ...ACCESS, ...EXTENSIONS, ...DUMPS, ...APPLICATIONS, ...SERVICES, ...SCHEMAS];
+const SHAPES = [
+  ...STARTERS,
+  ...ACCESS,
+  ...EXTENSIONS,
+  ...DUMPS,
+  ...APPLICATIONS,
+  ...SERVICES,
+  ...SCHEMAS,
+  ...SESSION_SHAPES,
+];
 
 describe("shapes of public Supabase projects", () => {
   test("are at least forty", () => {
