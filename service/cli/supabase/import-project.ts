@@ -18,6 +18,11 @@ const AUTH_TABLE =
 /** Rows are written to the table behind the view, so that "on conflict" works, and without the triggers that a seed may switch off. */
 const IDENTITY_INSERT = /(\binsert\s+into\s+)("?)auth\2\s*\.\s*("?)identities\3(?![\w"])/gi;
 
+/** Views have no triggers after a row: those of a project are on tables that follow the service's. */
+const TRIGGER_TABLE =
+  /(\balter\s+table\s+(?:only\s+)?supabase_auth\.(?=\w+\s+(?:enable|disable)\s+(?:\w+\s+)?trigger\b)|\btrigger\s+(?:if\s+exists\s+)?(?:"[^"]+"|\w+)\s+(?:(?:before|after)\s[^;]*?\s)?on\s+supabase_auth\.)(sessions|identities)\b/gi;
+const MIRRORS: Readonly<Record<string, string>> = { sessions: "session_mirror", identities: "identity_mirror" };
+
 /** Tables of Supabase Auth are views of schema `supabase_auth`. Strings and bodies of functions are included. */
 function renameAuthTables(sql: string): string {
   return sql
@@ -26,7 +31,8 @@ function renameAuthTables(sql: string): string {
       /\breferences\s+$/i.test(sql.slice(Math.max(0, offset - 20), offset))
         ? match
         : `supabase_auth.${table.toLowerCase()}`,
-    );
+    )
+    .replace(TRIGGER_TABLE, (_match, start: string, table: string) => `${start}${MIRRORS[table.toLowerCase()]}`);
 }
 
 export type ImportedFile = { readonly path: string; readonly text: string };

@@ -114,13 +114,21 @@ create view supabase_auth.sessions with (security_barrier = true) as
   from auth.token_sessions as session join auth.users using (user_id) where supabase_auth.shows(users.id);
 comment on view supabase_auth.sessions is 'Sign-ins by tokens.';
 
-create function supabase_auth.tg_sessions__delete() returns trigger language plpgsql security definer set search_path = '' as $$
+-- A session that is set to have ended is deleted; one cannot be given an end in the future.
+create function supabase_auth.tg_sessions__write() returns trigger language plpgsql security definer set search_path = '' as $$
 begin
-  delete from auth.token_sessions where id = OLD.id;
-  return OLD;
+  if TG_OP = 'DELETE' or NEW.not_after <= now() then
+    delete from auth.token_sessions where id = OLD.id;
+    return case when TG_OP = 'DELETE' then OLD else NEW end;
+  end if;
+  if NEW.not_after is not null then
+    raise exception 'A session cannot be set to end later' using errcode = 'feature_not_supported', hint = 'Delete it when it is to end.';
+  end if;
+  update auth.token_sessions set address = NEW.ip, user_agent = left(NEW.user_agent, 500), tag = left(NEW.tag, 200) where id = OLD.id;
+  return NEW;
 end;
 $$;
-create trigger write instead of delete on supabase_auth.sessions for each row execute function supabase_auth.tg_sessions__delete();
+create trigger write instead of update or delete on supabase_auth.sessions for each row execute function supabase_auth.tg_sessions__write();
 
 create view supabase_auth.refresh_tokens with (security_barrier = true) as
   select users.instance_id, ('x' || encode(substring(token.token_hash for 7), 'hex'))::bit(60)::bigint as id, null::text as token, users.id::text as user_id,
@@ -129,13 +137,20 @@ create view supabase_auth.refresh_tokens with (security_barrier = true) as
   from auth.refresh_tokens as token join auth.users using (user_id) where supabase_auth.shows(users.id);
 comment on view supabase_auth.refresh_tokens is 'Refresh tokens without their texts, of which only hashes are kept.';
 
-create function supabase_auth.tg_refresh_tokens__delete() returns trigger language plpgsql security definer set search_path = '' as $$
+-- A session ends with its refresh token.
+create function supabase_auth.tg_refresh_tokens__write() returns trigger language plpgsql security definer set search_path = '' as $$
 begin
-  delete from auth.token_sessions where id = OLD.session_id;
-  return OLD;
+  if TG_OP = 'DELETE' then
+    delete from auth.token_sessions where id = OLD.session_id;
+    return OLD;
+  end if;
+  if NEW.revoked and not OLD.revoked then
+    delete from auth.token_sessions where id = OLD.session_id;
+  end if;
+  return NEW;
 end;
 $$;
-create trigger write instead of delete on supabase_auth.refresh_tokens for each row execute function supabase_auth.tg_refresh_tokens__delete();
+create trigger write instead of update or delete on supabase_auth.refresh_tokens for each row execute function supabase_auth.tg_refresh_tokens__write();
 
 create view supabase_auth.mfa_factors with (security_barrier = true) as
   select factor.id, users.id as user_id, factor.friendly_name, factor.factor_type::text::auth.factor_type,
@@ -174,7 +189,7 @@ create view supabase_auth.one_time_tokens with (security_barrier = true) as
   from auth.mail_tokens as token join auth.users using (user_id)
   where token.used_at is null and current_user not in ('anon', 'authenticated');
 create view supabase_auth.audit_log_entries with (security_barrier = true) as
-  select users.instance_id, md5('audit ' || entry.id)::uuid as id,
+  select users.instance_id, ('00000000-0000-4000-8000-' || lpad(to_hex(entry.id), 12, '0'))::uuid as id,
     json_build_object('action', entry.event, 'actor_id', users.id, 'actor_username', users.email, 'log_type', split_part(entry.event, '.', 1), 'traits', entry.details) as payload,
     entry.at as created_at, coalesce(host(entry.address), '') as ip_address
   from auth.audit_log as entry left join auth.users using (user_id)
@@ -184,8 +199,43 @@ create view supabase_auth.flow_state with (security_barrier = true) as
     flow.method as provider_type, flow.method as authentication_method, flow.created_at, flow.created_at as updated_at
   from auth.flow_states as flow left join auth.users using (user_id) where current_user not in ('anon', 'authenticated');
 
+-- What projects delete, such as with an account or when it is old, and the entries that they log.
+create function supabase_auth.tg_views__write() returns trigger language plpgsql security definer set search_path = '' as $$
+begin
+  case TG_TABLE_NAME
+    when 'mfa_challenges' then delete from auth.mfa_challenges as challenge where challenge.id = OLD.id;
+    when 'flow_state' then delete from auth.flow_states as flow where flow.id = OLD.id;
+    when 'one_time_tokens' then delete from auth.mail_tokens as token where token.token_hash = decode(OLD.token_hash, 'hex');
+    when 'mfa_amr_claims' then
+      update auth.token_sessions as session set amr = array_to_json(array(
+        select claim from jsonb_array_elements(session.amr) as claim where claim ->> 'method' is distinct from OLD.authentication_method
+      ))::jsonb where session.id = OLD.session_id;
+    when 'audit_log_entries' then
+      if TG_OP = 'INSERT' then
+        insert into auth.audit_log (event, user_id, address, details, at)
+          values (
+            coalesce(NEW.payload ->> 'action', 'logged'),
+            (select users.user_id from auth.users where users.id::text = NEW.payload ->> 'actor_id'),
+            case when pg_input_is_valid(NEW.ip_address, 'inet') then NEW.ip_address::inet end,
+            coalesce(NEW.payload -> 'traits', NEW.payload, '{}')::jsonb, coalesce(NEW.created_at, now())
+          );
+        return NEW;
+      end if;
+      delete from auth.audit_log as entry where entry.id = ('x' || right(OLD.id::text, 12))::bit(48)::bigint;
+  end case;
+  return OLD;
+end;
+$$;
+create trigger write instead of delete on supabase_auth.mfa_challenges for each row execute function supabase_auth.tg_views__write();
+create trigger write instead of delete on supabase_auth.flow_state for each row execute function supabase_auth.tg_views__write();
+create trigger write instead of delete on supabase_auth.one_time_tokens for each row execute function supabase_auth.tg_views__write();
+create trigger write instead of delete on supabase_auth.mfa_amr_claims for each row execute function supabase_auth.tg_views__write();
+create trigger write instead of insert or delete on supabase_auth.audit_log_entries for each row execute function supabase_auth.tg_views__write();
+
 grant select on supabase_auth.identities, supabase_auth.sessions, supabase_auth.mfa_factors, supabase_auth.mfa_amr_claims to authenticated;
 grant select on all tables in schema supabase_auth to postgres, supabase_auth_admin, dashboard_user, supabase_read_only_user, service_role;
 grant insert, update, delete on supabase_auth.identities to postgres, supabase_auth_admin;
-grant delete on supabase_auth.sessions, supabase_auth.refresh_tokens, supabase_auth.mfa_factors to postgres, supabase_auth_admin;
+grant delete on all tables in schema supabase_auth to postgres, supabase_auth_admin;
+grant update on supabase_auth.sessions, supabase_auth.refresh_tokens to postgres, supabase_auth_admin;
+grant insert on supabase_auth.audit_log_entries to postgres, supabase_auth_admin;
 revoke all on supabase_auth.identity_rows from service_role, postgres, supabase_auth_admin, dashboard_user, supabase_read_only_user;

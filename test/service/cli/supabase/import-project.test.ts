@@ -28,6 +28,16 @@ test.each([
   ["alter table a owner to postgres", "alter table a owner to current_user"],
   ['ALTER FUNCTION "public"."f"() OWNER TO "supabase_admin"', 'ALTER FUNCTION "public"."f"() OWNER TO current_user'],
   ["alter table a owner to editor", "alter table a owner to editor"],
+  [
+    "create trigger t after insert on auth.sessions for each row execute function f()",
+    "create trigger t after insert on supabase_auth.session_mirror for each row execute function f()",
+  ],
+  ["drop trigger t on auth.identities", "drop trigger t on supabase_auth.identity_mirror"],
+  [
+    "alter table auth.sessions enable always trigger t",
+    "alter table supabase_auth.session_mirror enable always trigger t",
+  ],
+  ["select from a join auth.sessions on true", "select from a join supabase_auth.sessions on true"],
   ["create schema auth", "create schema if not exists auth"],
   ["create schema if not exists app authorization postgres", "create schema if not exists app"],
   [

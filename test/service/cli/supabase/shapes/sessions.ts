@@ -1,5 +1,8 @@
 import { ALICE, BOB, type Shape, USERS } from "./shape.ts";
 
+const SESSIONS = `
+  insert into auth.token_sessions (id, user_id, address, user_agent) select users.id, user_id, '192.0.2.1', 'browser' from auth.users;`;
+
 /** Who calls, and what projects do with the tables of Supabase Auth. */
 export const SESSION_SHAPES: readonly Shape[] = [
   {
@@ -43,6 +46,103 @@ export const SESSION_SHAPES: readonly Shape[] = [
         rows: [["authenticated"]],
       },
       { as: ALICE, sql: "select auth.is_admin()", rows: [[false]] },
+    ],
+  },
+  {
+    name: "triggers on sessions and identities: a log of sign-ins, one session at a time, no addresses, and providers in the profile",
+    files: {
+      "migrations/20240101000000_triggers.sql": `
+        create table public.sign_ins (at timestamptz default clock_timestamp(), what text, who uuid, agent text);
+        create table public.members (id uuid primary key references auth.users on delete cascade, providers text[], last_login timestamptz);
+        create function public.handle_new_user() returns trigger language plpgsql security definer set search_path = '' as $$
+        begin
+          insert into public.members (id) values (new.id);
+          return new;
+        end $$;
+        create trigger on_auth_user_created after insert on auth.users for each row execute function public.handle_new_user();
+        create function public.log_sign_in() returns trigger language plpgsql security definer set search_path = '' as $$
+        begin
+          insert into public.sign_ins (what, who, agent) values (tg_op, coalesce(new.user_id, old.user_id), new.user_agent);
+          if tg_op = 'INSERT' then
+            update public.members set last_login = new.created_at where id = new.user_id;
+            delete from auth.sessions where user_id = new.user_id and id <> new.id;
+          end if;
+          return coalesce(new, old);
+        end $$;
+        drop trigger if exists on_auth_session_created on auth.sessions;
+        create trigger on_auth_session_created after insert or delete on auth.sessions for each row execute function public.log_sign_in();
+        create function public.forget_address() returns trigger language plpgsql as $$ begin new.ip := null; return new; end $$;
+        create or replace trigger forget_address before insert or update on "auth"."sessions" for each row execute function forget_address();
+        create function public.sync_providers() returns trigger language plpgsql security definer set search_path = '' as $$
+        declare v_user uuid := coalesce(new.user_id, old.user_id);
+        begin
+          update public.members set providers = array(select provider from auth.identities where user_id = v_user) where id = v_user;
+          return coalesce(new, old);
+        end $$;
+        create trigger on_identity after insert or update or delete on auth.identities for each row execute procedure public.sync_providers();
+        do $$ begin
+          execute 'create trigger unused after update on auth.sessions for each row execute function public.log_sign_in()';
+        end $$;
+        alter table auth.sessions disable trigger unused;`,
+      "seed.sql": `${USERS} ${SESSIONS} insert into auth.token_sessions (id, user_id) select gen_random_uuid(), user_id from auth.users where id = '${ALICE}';
+        insert into auth.identities (id, user_id, provider_id, provider, identity_data) values (gen_random_uuid(), '${BOB}', '7', 'github', '{}');`,
+    },
+    checks: [
+      {
+        as: "owner",
+        sql: `select what, agent from sign_ins where who = '${ALICE}' order by at`,
+        rows: [
+          ["INSERT", "browser"],
+          ["INSERT", null],
+          ["DELETE", null],
+        ],
+      },
+      { as: "owner", sql: "select count(*)::int, count(address)::int from auth.token_sessions", rows: [[2, 0]] },
+      { as: "owner", sql: "select count(last_login)::int from members", rows: [[2]] },
+      {
+        as: "owner",
+        sql: "select providers from members order by id",
+        rows: [[["email"]], [["github", "email"]]],
+      },
+      { as: ALICE, sql: "select from supabase_auth.session_mirror", error: "42501" },
+    ],
+  },
+  {
+    name: "sessions that functions end by their tokens and their end, entries of the audit log, and rows that go with an account",
+    files: {
+      "migrations/20240101000000_functions.sql": `
+        create function public.revoke(p_user uuid) returns bigint language plpgsql security definer set search_path = '' as $$
+        begin
+          update auth.refresh_tokens set revoked = true, updated_at = now() where user_id = p_user::text and not revoked;
+          return (select count(*) from auth.sessions where user_id = p_user);
+        end $$;
+        create function public.expire(p_user uuid) returns bigint language plpgsql security definer set search_path = '' as $$
+        begin
+          update auth.sessions set not_after = now(), updated_at = now() where user_id = p_user;
+          return (select count(*) from auth.sessions where user_id = p_user);
+        end $$;
+        create function public.forget(p_user uuid) returns bigint language plpgsql security definer set search_path = '' as $$
+        begin
+          insert into auth.audit_log_entries (instance_id, id, payload, created_at, ip_address)
+            values ('00000000-0000-0000-0000-000000000000', gen_random_uuid(), json_build_object('action', 'account.forgotten', 'actor_id', p_user), now(), '192.0.2.1');
+          perform from auth.audit_log_entries where payload ->> 'action' = 'account.forgotten' and payload ->> 'actor_id' = p_user::text and ip_address = '192.0.2.1';
+          if not found then raise exception 'nothing was logged'; end if;
+          delete from auth.mfa_challenges; delete from auth.one_time_tokens where user_id = p_user; delete from auth.flow_state where user_id = p_user;
+          delete from auth.mfa_amr_claims where session_id in (select id from auth.sessions where user_id = p_user);
+          delete from auth.mfa_factors where user_id = p_user; delete from auth.refresh_tokens where user_id = p_user::text; delete from auth.sessions where user_id = p_user;
+          delete from auth.identities where user_id = p_user; delete from auth.users where id = p_user;
+          delete from auth.audit_log_entries where created_at <= now() and payload ->> 'action' = 'account.forgotten';
+          return (select count(*) from auth.audit_log_entries where payload ->> 'action' = 'account.forgotten');
+        end $$;`,
+      "seed.sql": `${USERS} ${SESSIONS}
+        update auth.token_sessions set amr = '[{"method": "password", "timestamp": 1700000000}]';
+        insert into auth.refresh_tokens (token_hash, family_id, user_id, expires_at) select sha256(id::text::bytea), id, user_id, now() + interval '1 day' from auth.token_sessions;
+        insert into auth.mail_tokens (token_hash, purpose, user_id, email, expires_at) select sha256('x'), 'recovery', user_id, email, now() + interval '1 hour' from auth.users where email like 'alice%';`,
+    },
+    checks: [
+      { as: "service_role", sql: `select revoke('${ALICE}')::int`, rows: [[0]] },
+      { as: "service_role", sql: `select expire('${BOB}')::int`, rows: [[0]] },
+      { as: "service_role", sql: `select forget('${ALICE}')::int`, rows: [[0]] },
     ],
   },
 ];
