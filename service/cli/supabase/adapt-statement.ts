@@ -107,6 +107,18 @@ const SERVICE_RULES: readonly Rule[] = [
   },
 ];
 
+const PUBLICATION = `"?supabase_realtime(?:_messages_publication)?"?`;
+
+/** A block; what it needs is missing where the service does not stream changes. */
+function publishOnce(statement: string): string {
+  return `do $publish$ begin\n${statement};\nexception when duplicate_object or undefined_object then null; end $publish$`;
+}
+
+function createRole(statement: string, [, name]: RegExpExecArray): string {
+  const text = name!.startsWith('"') ? name!.slice(1, -1) : name!.toLowerCase();
+  return `do $role$ begin\nif not exists (select from pg_catalog.pg_roles where rolname = '${text.replaceAll("'", "''")}') then ${statement}; end if;\nend $role$`;
+}
+
 const RULES: readonly Rule[] = [
   ...SERVICE_RULES,
   {
@@ -117,10 +129,32 @@ const RULES: readonly Rule[] = [
   },
   {
     // Each new table is added to the publication here.
-    pattern:
-      /^(alter\s+publication\s+"?supabase_realtime(_messages_publication)?"?\s+(add|set|owner)\b|(create|drop)\s+publication\s+(if\s+exists\s+)?"?supabase_realtime(_messages_publication)?"?(?!["\w]))/i,
+    pattern: new RegExp(`^(alter\\s+publication\\s+${PUBLICATION}\\s+)add\\s+(?:table\\s+)?([\\s\\S]+)$`, "i"),
+    replacement: (_statement, [, start, tables]) =>
+      tables!
+        .split(/,(?![^(]*\))/)
+        .map((table) => publishOnce(`${start}add table ${table.trim().replace(/^table\s+/i, "")}`))
+        .join(";\n"),
+    change: "adds a table to the publication supabase_realtime only where it is not there yet",
+  },
+  {
+    pattern: new RegExp(
+      `^(alter\\s+publication\\s+${PUBLICATION}\\s+(set|owner)\\b|(create|drop)\\s+publication\\s+(if\\s+exists\\s+)?${PUBLICATION}(?!["\\w]))`,
+      "i",
+    ),
     replacement: null,
     change: "removed a statement about the publication supabase_realtime, which has all tables here",
+  },
+  {
+    // Roles belong to the cluster: the scratch database in which the project is tried leaves them there.
+    pattern: /^create\s+(?:role|user|group)\s+("[^"]+"|\w+)/i,
+    replacement: createRole,
+    change: "creates a role only where it does not exist",
+  },
+  {
+    pattern: new RegExp(`^set\\s+(?:(?:session|local)\\s+)?role\\s+(?:to\\s+|=\\s*)?'?${OWNERS}'?$`, "i"),
+    replacement: "reset role",
+    change: "statements of a role of Supabase run as the owner of the migrations",
   },
   {
     pattern: new RegExp(
@@ -174,8 +208,8 @@ const RULES: readonly Rule[] = [
     change: "default privileges are those of the owner of the migrations",
   },
   {
-    pattern: /^alter\s+database\s+"?postgres"?(?![\w"])/i,
-    replacement: 'alter database ":DATABASE_NAME"',
+    pattern: /^((?:alter|comment\s+on|(?:grant|revoke)\s[^;]*?\son)\s+database\s+)"?postgres"?(?![\w"])/i,
+    replacement: '$1":DATABASE_NAME"',
     change: "the database has its own name",
   },
   {

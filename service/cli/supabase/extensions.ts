@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { replaceInBlock } from "./adapt-block.ts";
 import type { AdaptedStatement } from "./adapt-statement.ts";
 
 /** The APIs of Supabase that `SUPABASE_APIS` names, and the extension whose schemas each has. */
@@ -95,20 +96,6 @@ const LIST = /(?<=\b(?:from|join)\s+)(?:"?pg_catalog"?\s*\.\s*)?"?(pg_extension|
 /** A statement of a block of PL/pgSQL, also one in a string that is executed, where comments and strings are masked. */
 const IN_BLOCK = /(?<=(?:\b(?:begin|then|else|loop)|;)\s*)(?:execute\s+' *'(?=\s*;)|create\s+extension\b[^;]*)/gi;
 const EXECUTED = /^execute\s+('|\$\w*\$)\s*(create\s+extension\b[^';]*?);?\s*\1$/i;
-const BLOCK_START = /^do\b[^$']*\$\w*\$/i;
-const COMMENT_OR_STRING =
-  /--[^\n]*|\/\*[\s\S]*?\*\/|\be'(?:[^'\\]|\\[\s\S]|'')*'|'(?:[^']|'')*'|"(?:[^"]|"")*"|(\$\w*\$)[\s\S]*?\1/gi;
-
-/** The block with spaces for what its comments and strings contain; offsets stay the same. */
-function maskBlock(block: string): string {
-  const start = BLOCK_START.exec(block)?.[0] ?? "";
-  const body = block.slice(start.length).replace(COMMENT_OR_STRING, (text) => {
-    const isComment = text.startsWith("--") || text.startsWith("/*");
-    return isComment ? " ".repeat(text.length) : `'${" ".repeat(text.length - 2)}'`;
-  });
-  return start + body;
-}
-
 /** A statement that asks which extensions there are, or a block that creates one; null for other statements. */
 export async function adaptExtensionUse(
   statement: string,
@@ -121,27 +108,16 @@ export async function adaptExtensionUse(
     changes.push("extensions.pg_extension lists the extensions that have a stand-in, too");
   }
   if (/^do\b/i.test(sql)) {
-    const block = await adaptBlock(sql, sources);
+    const block = await replaceInBlock(sql, IN_BLOCK, async (text) => {
+      const adapted = await adaptExtension((EXECUTED.exec(text)?.[2] ?? text).trim(), sources);
+      if (adapted === null) return null;
+      const replacement = adapted.sql === "" ? "null" : `execute $statement$${adapted.sql}\n$statement$`;
+      return { sql: replacement, changes: adapted.changes };
+    });
     sql = block.sql;
     changes.push(...block.changes);
   }
   return changes.length === 0 ? null : { sql, changes };
-}
-
-async function adaptBlock(block: string, sources: ExtensionSources): Promise<AdaptedStatement> {
-  const changes: string[] = [];
-  let sql = "";
-  let end = 0;
-  for (const { index, 0: masked } of maskBlock(block).matchAll(IN_BLOCK)) {
-    const text = block.slice(index, index + masked.length);
-    const adapted = await adaptExtension((EXECUTED.exec(text)?.[2] ?? text).trim(), sources);
-    if (adapted === null) continue;
-    const replacement = adapted.sql === "" ? "null" : `execute $statement$${adapted.sql}\n$statement$`;
-    sql += block.slice(end, index) + replacement;
-    end = index + text.length;
-    changes.push(...adapted.changes);
-  }
-  return { sql: sql + block.slice(end), changes };
 }
 
 /** The stand-in for a project that uses the type without creating its extension, as one that was enabled in the dashboard. */

@@ -2,6 +2,7 @@ import { existsSync, globSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { splitStatements, writeMigration } from "#migrate";
+import { adaptRepeats } from "./adapt-block.ts";
 import { type AdaptedStatement, adaptStatement } from "./adapt-statement.ts";
 import {
   adaptExtension,
@@ -65,8 +66,11 @@ const API_FILES: Readonly<Record<SupabaseApi, string>> = {
   queues: "130-queues.sql",
   graphql: "140-graphql.sql",
 };
-/** A dump empties the search path of its connection, which the next migration would keep. */
-const SEARCH_PATH = `select pg_catalog.set_config('search_path', '"$user", public, extensions', false);\n`;
+const ROLES_FILE = "roles.sql";
+/** A dump empties the search path of its connection and changes other settings, which the next file would keep. */
+const SETTINGS = `select pg_catalog.set_config('search_path', '"$user", public, extensions', false);
+reset row_security; reset check_function_bodies; reset session_replication_role;
+`;
 /** Commands of psql in dumps, which Supabase's command leaves out, too. */
 const PSQL_COMMAND = /^\\(un)?restrict\b.*$/gm;
 const VECTOR_TYPE = /\b(?:vector|halfvec)\s*\(\s*\d+\s*\)/i;
@@ -74,7 +78,7 @@ const VECTOR_TYPE = /\b(?:vector|halfvec)\s*\(\s*\d+\s*\)/i;
 /** The migrations and the seed of a Supabase project, as committed migrations after the template's. */
 export async function importSupabase({ projectFolder, templateFolder, apis }: ImportOptions): Promise<SupabaseImport> {
   const folder = join(projectFolder, "supabase");
-  const sources = await readSources(folder);
+  const sources = [...(await readRoles(folder)), ...(await readSources(folder))];
   const config = await readConfigFile(folder);
   const changes: string[] = [...config.changes];
   const extensions: ExtensionSources = {
@@ -99,13 +103,13 @@ export async function importSupabase({ projectFolder, templateFolder, apis }: Im
   let previous = first.hash;
   const created: string[] = [];
   for (const [index, { name, text: source }] of sources.entries()) {
-    const [, version, title] = MIGRATION_NAME.exec(name)!;
-    const slug = title!.replace(/[^\w-]+/g, "-") || version!;
+    const [, version, title = ""] = MIGRATION_NAME.exec(name) ?? [];
+    const slug = title.replace(/[^\w-]+/g, "-") || version || "roles";
     const { sql, changed } = await adaptFile(source, extensions);
     const { hash, text } = writeMigration({
       previous,
       message: slug,
-      body: `${SEARCH_PATH}${sql.trimEnd()}\n${recordVersion(version!, title!)}`,
+      body: `${SETTINGS}${sql.trimEnd()}\n${version === undefined ? "" : recordVersion(version, title)}`,
     });
     files.push({ path: migrationPath(index + 2, slug), text });
     changes.push(...changed.map((change) => `${name}: ${change}`));
@@ -115,7 +119,7 @@ export async function importSupabase({ projectFolder, templateFolder, apis }: Im
   const hook = findClaimsHook(config.hook, created.at(-1) ?? null);
   if (hook.change !== null) changes.push(hook.change);
   if (seedTexts.length > 0) {
-    const { sql, changed } = await adaptFile(seedTexts.join("\n"), extensions);
+    const { sql, changed } = await adaptFile(seedTexts.join(`\n${SETTINGS}`), extensions);
     files.push({ path: "db/seed.sql", text: sql });
     changes.push(...changed.map((change) => `seed.sql: ${change}`));
   }
@@ -147,6 +151,12 @@ async function readSources(folder: string): Promise<SourceFile[]> {
   }
   const names = (await readdir(migrations)).filter((name) => MIGRATION_NAME.test(name)).sort();
   return Promise.all(names.map(async (name) => ({ name, text: await readText(join(migrations, name)) })));
+}
+
+/** The file that Supabase's command runs before the migrations. */
+async function readRoles(folder: string): Promise<SourceFile[]> {
+  const file = join(folder, ROLES_FILE);
+  return existsSync(file) ? [{ name: ROLES_FILE, text: await readText(file) }] : [];
 }
 
 async function readText(file: string): Promise<string> {
@@ -196,11 +206,15 @@ async function adaptFile(
 async function adapt(statement: string, extensions: ExtensionSources): Promise<AdaptedStatement | null> {
   const extension = await adaptExtension(statement, extensions);
   if (extension !== null) return extension;
-  const use = await adaptExtensionUse(statement, extensions);
-  const found = adaptStatement(use?.sql ?? statement);
-  return use === null || found === null
-    ? (found ?? use)
-    : { sql: found.sql, changes: [...use.changes, ...found.changes] };
+  let sql = statement;
+  const changes: string[] = [];
+  for (const rule of [(text: string) => adaptExtensionUse(text, extensions), adaptRepeats, adaptStatement]) {
+    const adapted = await rule(sql);
+    if (adapted === null) continue;
+    sql = adapted.sql;
+    changes.push(...adapted.changes);
+  }
+  return changes.length === 0 ? null : { sql, changes };
 }
 
 type Replacement = { readonly start: number; readonly length: number; readonly sql: string };

@@ -19,7 +19,7 @@ const CONFIG = `
 
 const migration = (receiver: string) => `
   create extension if not exists pg_cron; create extension if not exists pg_net with schema extensions; create extension pgmq;
-  create schema private;
+  create role reporting nologin; create schema private;
   grant usage on schema private to authenticated;
   create table public.profiles (id uuid primary key references auth.users on delete cascade, name text);
   create table public.ticks (at timestamptz primary key default clock_timestamp());

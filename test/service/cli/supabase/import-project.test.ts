@@ -17,7 +17,8 @@ async function importSql(
     const templateFolder = join(REPOSITORY, "templates/supabase");
     const { files, changes } = await importSupabase({ projectFolder, templateFolder, apis: parseApis(apis) });
     const text = files[1]!.text;
-    const start = text.indexOf(";\n") + 2;
+    const settings = "reset session_replication_role;\n";
+    const start = text.indexOf(settings) + settings.length;
     return { sql: text.slice(start, text.indexOf("\ninsert into supabase_migrations")).trim(), changes };
   } finally {
     await rm(projectFolder, { recursive: true });
@@ -28,6 +29,12 @@ test.each([
   ["alter table a owner to postgres", "alter table a owner to current_user"],
   ['ALTER FUNCTION "public"."f"() OWNER TO "supabase_admin"', 'ALTER FUNCTION "public"."f"() OWNER TO current_user'],
   ["alter table a owner to editor", "alter table a owner to editor"],
+  ["set session role 'supabase_admin'", "reset role"],
+  ["set role editor", "set role editor"],
+  [
+    "revoke all on schema public, private from a; grant connect on database postgres to a",
+    'revoke all on schema public, private from a; grant connect on database ":DATABASE_NAME" to a',
+  ],
   [
     "create trigger t after insert on auth.sessions for each row execute function f()",
     "create trigger t after insert on supabase_auth.session_mirror for each row execute function f()",
@@ -38,6 +45,10 @@ test.each([
     "alter table supabase_auth.session_mirror enable always trigger t",
   ],
   ["select from a join auth.sessions on true", "select from a join supabase_auth.sessions on true"],
+  [
+    "do $$ begin alter publication supabase_realtime add table a; end $$",
+    "do $$ begin begin alter publication supabase_realtime add table a; exception when duplicate_object then null; end; end $$",
+  ],
   ["create schema auth", "create schema if not exists auth"],
   ["create schema if not exists app authorization postgres", "create schema if not exists app"],
   [

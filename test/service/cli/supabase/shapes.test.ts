@@ -5,6 +5,7 @@ import { ACCESS } from "./shapes/access.ts";
 import { APPLICATIONS } from "./shapes/applications.ts";
 import { DUMPS } from "./shapes/dumps.ts";
 import { EXTENSIONS } from "./shapes/extensions.ts";
+import { ROLES } from "./shapes/roles.ts";
 import { SCHEMAS } from "./shapes/schemas.ts";
 import { SERVICES } from "./shapes/services.ts";
 import { SESSION_SHAPES } from "./shapes/sessions.ts";
@@ -38,6 +39,7 @@ const SHAPES = [
   ...SERVICES,
   ...SCHEMAS,
   ...SESSION_SHAPES,
+  ...ROLES,
 ];
 
 describe("shapes of public Supabase projects", () => {
