@@ -188,6 +188,12 @@ const RULES: readonly Rule[] = [
       `creates an index of type ${method} only where Postgres has it; searches are exact without`,
   },
   {
+    // Some are here under the same name, such as auth.is_admin().
+    pattern: /^create\s+(function\s+"?auth"?\s*\.)/i,
+    replacement: "create or replace $1",
+    change: 'added "or replace" to a function of schema auth',
+  },
+  {
     pattern: new RegExp(`^create\\s+schema\\s+(?!if\\b)("?(?:${SUPABASE_SCHEMAS})"?)(?![\\w"])`, "i"),
     replacement: "create schema if not exists $1",
     change: ([, schema]) => `schema ${schema} exists`,
@@ -203,8 +209,14 @@ const RULES: readonly Rule[] = [
     change: "the owner of the migrations owns what belongs to a role of Supabase",
   },
   {
-    pattern: new RegExp(`^(alter\\s+default\\s+privileges)\\s+for\\s+(?:role|user)\\s+${OWNERS}(?![\\w"])`, "i"),
-    replacement: "$1",
+    pattern: new RegExp(
+      `^(alter\\s+default\\s+privileges)\\s+for\\s+(?:role|user)\\s+((?:${NAME}\\s*,\\s*)*${OWNERS}(?![\\w"])(?:\\s*,\\s*${NAME})*)([\\s\\S]*)$`,
+      "i",
+    ),
+    replacement: (_statement, [, start, roles, end]) => {
+      const kept = roles!.split(",").filter((role) => !new RegExp(`^\\s*${OWNERS}\\s*$`, "i").test(role));
+      return `${start} for role ${["current_user", ...kept.map((role) => role.trim())].join(", ")}${end}`;
+    },
     change: "default privileges are those of the owner of the migrations",
   },
   {

@@ -67,9 +67,16 @@ alter function auth.role() rename to database_role;
 create function auth.role() returns text language sql stable parallel safe
   return case when auth.jwt() is not null then coalesce(nullif(current_setting('role', true), 'none'), auth.jwt() ->> 'role') end;
 grant execute on function auth.role to anon, authenticated, service_role;
-do $$ begin
-  execute replace(pg_get_functiondef('api.enqueue'::regproc), 'auth.role()', 'auth.database_role()');
-  execute replace(pg_get_functiondef('api.list_tasks'::regproc), 'auth.role()', 'auth.database_role()');
+-- Projects define an auth.is_admin() of their own, which says nothing about the service's tasks.
+create function auth.is_database_admin() returns boolean language sql stable parallel safe
+  return pg_has_role(auth.database_role(), 'admin', 'usage');
+do $$
+declare
+  v_function regprocedure;
+begin
+  foreach v_function in array array['api.enqueue'::regproc, 'api.list_tasks'::regproc, 'content_service.sees_task'::regproc]::regprocedure[] loop
+    execute replace(replace(pg_get_functiondef(v_function), 'auth.role()', 'auth.database_role()'), 'auth.is_admin()', 'auth.is_database_admin()');
+  end loop;
 end $$;
 
 -- Columns that migrations and seeds write. The service reads none of them, except for a password hash, which it takes over.
@@ -108,8 +115,13 @@ end;
 $$;
 create trigger _050_take_supabase_columns before insert or update on auth.users
   for each row execute function auth.tg_users__take_supabase_columns();
+-- Also after the triggers of the project, which may leave metadata null.
+create trigger zz_take_supabase_columns before insert or update on auth.users
+  for each row when (NEW.raw_user_meta_data is null or NEW.raw_app_meta_data is null or NEW.encrypted_password like '$%')
+  execute function auth.tg_users__take_supabase_columns();
 -- Also in seeds that switch triggers off, as dumps do.
 alter table auth.users enable always trigger _050_take_supabase_columns;
+alter table auth.users enable always trigger zz_take_supabase_columns;
 -- A project may drop its own schemas, and none of the service.
 do $do$
 begin

@@ -53,7 +53,15 @@ test.each([
   ["create schema if not exists app authorization postgres", "create schema if not exists app"],
   [
     "alter default privileges for role postgres in schema x grant all on tables to anon",
-    "alter default privileges in schema x grant all on tables to anon",
+    "alter default privileges for role current_user in schema x grant all on tables to anon",
+  ],
+  [
+    'alter default privileges for role "postgres", editor, supabase_admin grant all on tables to postgres',
+    "alter default privileges for role current_user, editor grant all on tables to postgres",
+  ],
+  [
+    "create function auth.is_admin() returns boolean language sql as 'select false'",
+    "create or replace function auth.is_admin() returns boolean language sql as 'select false'",
   ],
   ["create table a (b uuid references auth.users)", "create table a (b uuid references auth.users (id))"],
   ["create table a (b uuid references auth.sessions)", "create table a (b uuid references auth.token_sessions (id))"],

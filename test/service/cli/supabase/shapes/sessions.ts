@@ -49,6 +49,34 @@ export const SESSION_SHAPES: readonly Shape[] = [
     ],
   },
   {
+    name: "functions in schema auth with names of the service's, and triggers on accounts that leave metadata null",
+    files: {
+      "migrations/20240101000000_auth.sql": `
+        create table public.staff (id uuid primary key references auth.users on delete cascade);
+        create function auth.is_admin() returns boolean language sql stable security definer set search_path = '' as $$
+          select exists (select from public.staff where id = auth.uid()) $$;
+        create or replace function auth.tenant_id() returns text language sql stable as $$ select auth.jwt() -> 'app_metadata' ->> 'tenant' $$;
+        create function public.sees_all_tasks() returns boolean language sql stable security definer as $$ select content_service.sees_task('user 0') $$;
+        create function public.copy_name() returns trigger language plpgsql as $$
+        begin
+          new.raw_app_meta_data := jsonb_set(new.raw_app_meta_data, '{user_name}', new.raw_user_meta_data -> 'user_name');
+          if new.email like 'bob%' then new.raw_user_meta_data := null; end if;
+          return new;
+        end $$;
+        create trigger sync_user_meta_data before insert or update on auth.users for each row execute function public.copy_name();
+        alter default privileges for role postgres, supabase_admin in schema public revoke all on tables from anon;
+        create table public.closed (id int);`,
+      "seed.sql": `${USERS} insert into staff values ('${ALICE}');`,
+    },
+    checks: [
+      { as: ALICE, sql: "select auth.is_admin()", rows: [[true]] },
+      { as: BOB, sql: "select auth.is_admin()", rows: [[false]] },
+      { as: ALICE, sql: "select sees_all_tasks()", rows: [[false]] },
+      { as: "owner", sql: "select raw_user_meta_data from auth.users where email like 'bob%'", rows: [[{}]] },
+      { as: "anon", sql: "select from closed", error: "42501" },
+    ],
+  },
+  {
     name: "triggers on sessions and identities: a log of sign-ins, one session at a time, no addresses, and providers in the profile",
     files: {
       "migrations/20240101000000_triggers.sql": `
