@@ -216,7 +216,7 @@ begin
           values (
             coalesce(NEW.payload ->> 'action', 'logged'),
             (select users.user_id from auth.users where users.id::text = NEW.payload ->> 'actor_id'),
-            case when pg_input_is_valid(NEW.ip_address, 'inet') then NEW.ip_address::inet end,
+            case when NEW.ip_address ~ '^(\d{1,3}(\.\d{1,3}){3}|[0-9a-fA-F]*:[0-9a-fA-F:.]+)$' then NEW.ip_address::inet end,
             coalesce(NEW.payload -> 'traits', NEW.payload, '{}')::jsonb, coalesce(NEW.created_at, now())
           );
         return NEW;
