@@ -37,7 +37,7 @@ export {
   withMembers,
 } from "./http-error.ts";
 export type { LimitExpensiveRequest } from "./limits.ts";
-export { digestOf, isMet, type Precondition, parsePreconditions } from "./preconditions.ts";
+export { digestOf, isMet, matchesTag, type Precondition, parsePreconditions } from "./preconditions.ts";
 export { makeReadYourWrites } from "./read-your-writes.ts";
 export {
   clientDisconnected,
@@ -79,7 +79,6 @@ export {
   compressContent,
   compressedResponse,
   contentResponse,
-  matchesTag,
   type TaggedContent,
   tagContent,
 } from "./tagged-content.ts";

@@ -35,3 +35,10 @@ function parseTags(header: string, negated: boolean): Precondition {
 export function digestOf(text: string | Buffer): string {
   return hash("sha256", text, "hex");
 }
+
+/** `If-None-Match` of a read: weak tags match too (RFC 9110 §13.1.2). */
+export function matchesTag(ifNoneMatch: string | undefined, tag: string): boolean {
+  if (ifNoneMatch === undefined) return false;
+  const opaque = tag.replace(/^W\//, "");
+  return ifNoneMatch.trim() === "*" || [...ifNoneMatch.matchAll(/"[^"]*"/g)].some(([known]) => known === opaque);
+}

@@ -2,6 +2,7 @@ import { hash } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
 import { promisify } from "node:util";
 import { brotliCompress, constants } from "node:zlib";
+import { matchesTag } from "./preconditions.ts";
 
 type ContentHeaders = Readonly<Record<string, string>>;
 
@@ -28,13 +29,6 @@ export function contentResponse({ body, headers }: TaggedContent, ifNoneMatch: s
   if (!matchesTag(ifNoneMatch, headers.ETag)) return { status: 200, headers, body };
   const { "Content-Type": _type, "Content-Encoding": _encoding, ...others } = headers;
   return { status: 304, headers: others, body: null };
-}
-
-/** `If-None-Match` of a read: weak tags match too (RFC 9110 §13.1.2). */
-export function matchesTag(ifNoneMatch: string | undefined, tag: string): boolean {
-  if (ifNoneMatch === undefined) return false;
-  const opaque = tag.replace(/^W\//, "");
-  return ifNoneMatch.trim() === "*" || [...ifNoneMatch.matchAll(/"[^"]*"/g)].some(([known]) => known === opaque);
 }
 
 /** Content that is kept, as it is and compressed. */

@@ -1,9 +1,11 @@
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
 import { checkMailFolder, readMailTemplates } from "#accounts/mail";
+import { startPostgres } from "#cluster";
 import { deleteStaleDrafts } from "#cluster/embedded";
-import { isEmbedded, type LoadedConfig, readConfig } from "#config";
+import { type Config, isEmbedded, type LoadedConfig, readConfig } from "#config";
 import type { AdminServer } from "#http/admin";
+import { checkListenAddress } from "#http/serving";
 import { displayPath, type MigrateSettings, type MigrationWatch, readUsersAccess, watchMigrations } from "#migrate";
 import { withServiceClient } from "#postgres/client";
 import { commandLine } from "#runtime";
@@ -11,7 +13,7 @@ import { makeLogger, standardOutput } from "#runtime/log";
 import { acceptsStartArguments, takeBranch } from "./cli/command.ts";
 import { CLOSE_TIMEOUT_MS, exitAfter, reportFailure } from "./processes/process-lifecycle.ts";
 import { growYoungGeneration } from "./processes/young-generation.ts";
-import type { RunningService } from "./service.ts";
+import type { RunningService, ServiceOptions } from "./service.ts";
 
 const startedAt = performance.now();
 if (!acceptsStartArguments(takeBranch(process.argv.slice(2), process.env))) process.exit();
@@ -55,7 +57,7 @@ try {
   // Before any process starts.
   readMailTemplates(config.mailTemplatesDir);
   const start = isSingleProcess
-    ? (await import("./processes/single-process.ts")).startSingleProcess
+    ? startSingleProcess
     : (await import("./processes/worker-cluster.ts")).startWorkerCluster;
   if (config.adminPort !== null) {
     const { openAdminServer } = await import("#http/admin");
@@ -73,6 +75,16 @@ try {
   await admin?.close();
   // Exits even if handles are open, so that the supervisor can restart the process.
   process.exit();
+}
+
+/** Its modules are loaded while Postgres starts, on another processor. */
+async function startSingleProcess(config: Config, options: ServiceOptions): Promise<RunningService> {
+  await checkListenAddress(config);
+  const startingPostgres = startPostgres(config, options.report, options.onFatalError);
+  // An error is reported when the service waits for it.
+  startingPostgres.catch(() => {});
+  const { startService } = await import("./service.ts");
+  return startService(config, { ...options, startingPostgres });
 }
 
 /** As long as the service runs. The first requests find what the files describe. */

@@ -1,7 +1,12 @@
-import { enableCompileCache } from "node:module";
+import { readFileSync } from "node:fs";
+import { enableCompileCache, registerHooks } from "node:module";
 import { join, sep } from "node:path";
+import { pathToFileURL } from "node:url";
 import { fixYoungGeneration } from "../processes/young-generation.ts";
-import { findOwnModulesByName } from "./own-modules.ts";
+
+type PackageDescription = { readonly imports: Readonly<Record<string, string>> };
+
+const CODE = /\.[jt]s$/;
 
 /**
  * Keeps compiled code and stripped types for the next start, also that of workers, which takes 40 % less processor time
@@ -17,3 +22,22 @@ process.env.NODE_COMPILE_CACHE ??= join(packages, ".cache/content-service");
 fixYoungGeneration();
 enableCompileCache(process.env.NODE_COMPILE_CACHE);
 findOwnModulesByName(join(import.meta.dirname, "../.."));
+
+/**
+ * Finds the modules of this package by their names alone. Node would look for the nearest `package.json` and parse it anew
+ * for each of 3,000 imports, a fifth of the processor time until all modules are loaded.
+ */
+function findOwnModulesByName(root: string): void {
+  const { imports } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as PackageDescription;
+  const base = pathToFileURL(root + sep).href;
+  const dependencies = new URL("node_modules/", base).href;
+  const isOwn = (url: string | undefined) => url?.startsWith(base) === true && !url.startsWith(dependencies);
+  registerHooks({
+    resolve(name, context, next) {
+      const target = name.startsWith(".") ? name : imports[name];
+      if (!target || !CODE.test(target) || !isOwn(context.parentURL)) return next(name, context);
+      const url = new URL(target, name === target ? context.parentURL : base).href;
+      return { url, format: url.endsWith(".ts") ? "module-typescript" : "module", shortCircuit: true };
+    },
+  });
+}
