@@ -1,15 +1,8 @@
 import fc from "fast-check";
 import type pg from "pg";
+import { ANN, BOB } from "./callers.ts";
 import type { Claims } from "./table/client.ts";
 
-const [ANN, BOB] = ["41", "42"];
-export const TOWN_CALLERS: readonly Claims[] = [
-  { role: "anon" },
-  { role: "authenticated", sub: ANN },
-  { role: "authenticated", sub: BOB },
-  { role: "admin", sub: BOB },
-  { role: "service_role" },
-];
 /** The operators on lists stand for those of an extension for vectors. */
 export const TOWN = `
   create schema if not exists extensions;

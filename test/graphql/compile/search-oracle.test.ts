@@ -4,8 +4,9 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Service } from "../../../service/service.ts";
 import { cloneDatabase, type TestDatabase } from "../../database.ts";
 import { propertyRuns } from "../../property-runs.ts";
+import { CALLERS } from "../../rest-gateway/callers.ts";
 import { tokenOf } from "../../rest-gateway/table/client.ts";
-import { searchedTexts, TOWN, TOWN_CALLERS, townRows, wordings } from "../../rest-gateway/town.ts";
+import { searchedTexts, TOWN, townRows, wordings } from "../../rest-gateway/town.ts";
 import { answerOf, operationOutcomes, type ServicePair, servePair } from "./oracle.ts";
 
 let database: TestDatabase;
@@ -43,7 +44,7 @@ test("random searches find the rows of statements in the order of their ranks, c
     fields: fc.uniqueArray(fc.constantFrom(...(Object.keys(FIELDS) as SearchedField[])), { minLength: 2 }),
     words: wordings,
     not: fc.boolean(),
-    as: fc.constantFrom(...TOWN_CALLERS),
+    as: fc.constantFrom(...CALLERS),
   });
   const property = fc.asyncProperty(requests, async ({ fields, words, not, as }) => {
     const names = fields.map((field) => FIELDS[field]);

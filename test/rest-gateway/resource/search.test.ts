@@ -2,7 +2,8 @@ import fc from "fast-check";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { propertyRuns } from "../../property-runs.ts";
-import { searchedTexts, TOWN, TOWN_CALLERS, townRows, wordings } from "../town.ts";
+import { CALLERS } from "../callers.ts";
+import { searchedTexts, TOWN, townRows, wordings } from "../town.ts";
 import { openResources, type Resources } from "./open-resources.ts";
 
 let resources: Resources;
@@ -27,7 +28,7 @@ test("random searches find, rank and highlight as statements do", async () => {
   const requests = fc.record({
     fields: fc.uniqueArray(fc.constantFrom(...(Object.keys(FIELDS) as Name[])), { minLength: 2 }),
     words: wordings,
-    as: fc.constantFrom(...TOWN_CALLERS),
+    as: fc.constantFrom(...CALLERS),
   });
   const property = fc.asyncProperty(requests, async ({ fields, words, as }) => {
     const { document, text } = searchedTexts(

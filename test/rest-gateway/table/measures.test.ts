@@ -5,7 +5,8 @@ import type { Service } from "../../../service/service.ts";
 import { cloneDatabase, type TestDatabase } from "../../database.ts";
 import { propertyRuns } from "../../property-runs.ts";
 import { serve } from "../../serve.ts";
-import { SEARCHED_TEXTS, searchedTexts, TOWN, TOWN_CALLERS, townRows, wordings } from "../town.ts";
+import { CALLERS } from "../callers.ts";
+import { SEARCHED_TEXTS, searchedTexts, TOWN, townRows, wordings } from "../town.ts";
 import { type Claims, type Client, openClient } from "./client.ts";
 
 const SETTINGS = {
@@ -109,7 +110,7 @@ describe("random reads", () => {
       order: fc.tuple(measures, directions),
       shown: fc.option(measures),
       limit: fc.integer({ min: 1, max: 20 }),
-      as: fc.constantFrom(...TOWN_CALLERS),
+      as: fc.constantFrom(...CALLERS),
     });
     const property = fc.asyncProperty(requests, async ({ where, order: [by, direction], shown, limit, as }) => {
       const order = `${by.url}${direction},id`;
@@ -137,7 +138,7 @@ describe("random reads", () => {
       fields: fc.uniqueArray(fc.constantFrom(...Object.keys(SEARCHED_TEXTS)), { minLength: 2 }),
       words: wordings,
       where: conditions,
-      as: fc.constantFrom(...TOWN_CALLERS),
+      as: fc.constantFrom(...CALLERS),
     });
     const property = fc.asyncProperty(requests, async ({ fields, words, where, as }) => {
       const { document, text } = searchedTexts(fields, words);

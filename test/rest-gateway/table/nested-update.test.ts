@@ -5,16 +5,9 @@ import type { Service } from "../../../service/service.ts";
 import { cloneDatabase, type TestDatabase } from "../../database.ts";
 import { propertyRuns } from "../../property-runs.ts";
 import { serve } from "../../serve.ts";
+import { ANN, BOB, CALLERS } from "../callers.ts";
 import { type Claims, type Client, openClient } from "./client.ts";
 
-const [ANN, BOB] = ["41", "42"];
-const CALLERS: readonly Claims[] = [
-  { role: "anon" },
-  { role: "authenticated", sub: ANN },
-  { role: "authenticated", sub: BOB },
-  { role: "admin", sub: BOB },
-  { role: "service_role" },
-];
 const SCHEMA = `
   create schema depot;
   create table depot.clients (id int primary key, name text not null);

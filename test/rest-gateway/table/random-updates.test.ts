@@ -5,6 +5,7 @@ import type { Service } from "../../../service/service.ts";
 import { cloneDatabase, type TestDatabase } from "../../database.ts";
 import { propertyRuns } from "../../property-runs.ts";
 import { serve } from "../../serve.ts";
+import { ANN, BOB, CALLERS } from "../callers.ts";
 import { type Claims, type Client, openClient } from "./client.ts";
 
 const SCHEMA = `
@@ -21,14 +22,6 @@ const SCHEMA = `
   grant update on public.goods to authenticated, service_role;
   grant update (name, amount, tags, data) on public.goods to anon;
 `;
-const [ANN, BOB] = ["41", "42"];
-const CALLERS: readonly Claims[] = [
-  { role: "anon" },
-  { role: "authenticated", sub: ANN },
-  { role: "authenticated", sub: BOB },
-  { role: "admin", sub: BOB },
-  { role: "service_role" },
-];
 const SEED = `
   truncate public.goods;
   insert into public.goods
