@@ -91,7 +91,7 @@ export async function readWhole(file: FileHandle, content: Buffer, start: number
   return content;
 }
 
-/** Those of a stream, whose memory is not reused. */
+/** Those of a stream, whose memory is not reused. No generator, whose `return` closes nothing before the first chunk was read. */
 export function chunksOf(content: Readable): FileChunks {
   const pieces: AsyncIterator<Buffer, undefined> = content[Symbol.asyncIterator]();
   return {

@@ -39,6 +39,13 @@ export type FileChunk = {
 /** From the first to the last byte, inclusive as in HTTP. */
 export type BytePart = { readonly start: number; readonly end: number };
 
+const SMALL_BYTES = 64 * 1024;
+
+/** Whether it is read at once. */
+export function isSmall({ start, end }: BytePart): boolean {
+  return end - start < SMALL_BYTES;
+}
+
 export type DraftFile = {
   readonly hash: string;
   readonly bytes: number;

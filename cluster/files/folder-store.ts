@@ -1,16 +1,22 @@
 import { createHash, randomUUID } from "node:crypto";
 import { type FileHandle, mkdir, open, opendir, rename, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { syncFolder } from "../embedded/sync-folder.ts";
 import { ChunkBuffers, FileReader, readWhole } from "./file-chunks.ts";
-import { type BytePart, ContentTooLarge, type DraftFile, type FileStore, type StoredFile } from "./file-store.ts";
+import {
+  type BytePart,
+  ContentTooLarge,
+  type DraftFile,
+  type FileStore,
+  isSmall,
+  type StoredFile,
+} from "./file-store.ts";
 import { isSpaceScarce, makeSpaceCheck } from "./free-space.ts";
 import { ifPresent } from "./if-present.ts";
 import { makeUnfinishedUploads } from "./unfinished-uploads.ts";
 
 export const DRAFTS = "drafts";
 const UPLOADS = "uploads";
-/** Up to this size a content is read at once. */
-const SMALL_BYTES = 64 * 1024;
 const LIST_SIZE = 1000;
 const highWaterMark = ChunkBuffers.BYTES;
 const HASH_PATTERN = /^[0-9a-f]{64}$/;
@@ -124,16 +130,6 @@ async function inFolder<Result>(path: string, place: () => Promise<Result>): Pro
   }
 }
 
-/** Without it, a crash of the machine may forget the name. */
-async function syncFolder(folder: string): Promise<void> {
-  const handle = await open(folder, "r");
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
-}
-
 async function openFile(path: string, buffers: ChunkBuffers): Promise<StoredFile> {
   const file = await open(path, "r");
   try {
@@ -149,10 +145,6 @@ async function openFile(path: string, buffers: ChunkBuffers): Promise<StoredFile
     await file.close();
     throw error;
   }
-}
-
-function isSmall({ start, end }: BytePart): boolean {
-  return end - start < SMALL_BYTES;
 }
 
 async function readSmall(file: FileHandle, { start, end }: BytePart): Promise<Buffer> {

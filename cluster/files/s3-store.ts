@@ -2,7 +2,7 @@ import { createReadStream } from "node:fs";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { chunksOf } from "./file-chunks.ts";
-import type { BytePart, DraftFile, FileStore, StoredFile } from "./file-store.ts";
+import { type BytePart, type DraftFile, type FileStore, isSmall, type StoredFile } from "./file-store.ts";
 import { DRAFTS, removeDrafts, type SafeFile, writeSafeDraft } from "./folder-store.ts";
 import { S3Client, type S3Location } from "./s3-client.ts";
 import { makeS3Uploads } from "./s3-uploads.ts";
@@ -11,7 +11,6 @@ const CONTENTS = "contents/";
 const HASH_PATTERN = /^contents\/([0-9a-f]{64})$/;
 /** Of one request to S3. */
 const MAX_BYTES = 5 * 1024 ** 3;
-const SMALL_BYTES = 64 * 1024;
 const REMOVED_AT_ONCE = 8;
 
 /**
@@ -75,7 +74,7 @@ function openObject(client: S3Client, key: string, bytes: number): StoredFile {
     if (part.end < part.start) return Buffer.alloc(0);
     const content = await client.get(key, part);
     if (!content) throw new Error("A file of the file store has gone");
-    return part.end - part.start < SMALL_BYTES ? Buffer.concat(await content.toArray()) : content;
+    return isSmall(part) ? Buffer.concat(await content.toArray()) : content;
   };
   return {
     bytes,

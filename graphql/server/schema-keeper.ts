@@ -76,7 +76,7 @@ export class SchemaKeeper {
   /** Resolves after the first build, successful or not, or after a timeout. */
   async start(schemaWaitMs = FIRST_BUILD_WAIT_MS): Promise<void> {
     const attempt = this.#builds.request(0).catch(() => {});
-    await Promise.race([attempt, sleep(schemaWaitMs, undefined, { ref: false })]);
+    await atMost(schemaWaitMs, attempt);
     if (this.isBuildingFirst)
       this.#options.log.info("the GraphQL schema is still being built; the service starts without it");
   }
@@ -107,12 +107,12 @@ export class SchemaKeeper {
   whenUpcoming(): Promise<void> | null {
     if (this.#outdatedSince === 0 || this.#early) return null;
     this.#upcoming ??= Promise.withResolvers();
-    return Promise.race([this.#upcoming.promise, sleep(MAX_BUILD_WAIT_MS, undefined, { ref: false })]);
+    return atMost(MAX_BUILD_WAIT_MS, this.#upcoming.promise);
   }
 
   /** Resolves when the running build is over, or after a while. */
   async whenBuilt(): Promise<void> {
-    await Promise.race([this.#building?.promise, sleep(MAX_BUILD_WAIT_MS, undefined, { ref: false })]);
+    await atMost(MAX_BUILD_WAIT_MS, this.#building?.promise);
   }
 
   /** A different object for each schema. */
@@ -246,4 +246,9 @@ export class SchemaKeeper {
     if (this.#served) log.warn({ err: error }, "the GraphQL schema cannot be built; the previous one is still served");
     else log.error({ err: error }, "the GraphQL schema cannot be built; GraphQL is not served");
   }
+}
+
+/** Resolves with the promise, or after so long. */
+function atMost(milliseconds: number, promise: Promise<void> | undefined): Promise<void> {
+  return Promise.race([promise, sleep(milliseconds, undefined, { ref: false })]);
 }

@@ -96,6 +96,7 @@ const LIST = /(?<=\b(?:from|join)\s+)(?:"?pg_catalog"?\s*\.\s*)?"?(pg_extension|
 /** A statement of a block of PL/pgSQL, also one in a string that is executed, where comments and strings are masked. */
 const IN_BLOCK = /(?<=(?:\b(?:begin|then|else|loop)|;)\s*)(?:execute\s+' *'(?=\s*;)|create\s+extension\b[^;]*)/gi;
 const EXECUTED = /^execute\s+('|\$\w*\$)\s*(create\s+extension\b[^';]*?);?\s*\1$/i;
+
 /** A statement that asks which extensions there are, or a block that creates one; null for other statements. */
 export async function adaptExtensionUse(
   statement: string,
