@@ -225,6 +225,18 @@ const RULES: readonly Rule[] = [
     change: "the database has its own name",
   },
   {
+    // Blocks that leave hosted databases as they are, or only change those.
+    pattern: /\bcurrent_database\(\)\s*(=|<>|!=)\s*'postgres'/gi,
+    replacement: "current_database() $1 ':DATABASE_NAME'",
+    change: "the database has its own name",
+  },
+  {
+    pattern:
+      /^(?:create|drop|alter)\s+policy\s+(?:if\s+exists\s+)?"?cron_job(?:_run_details)?_policy"?\s+on\s+"?cron"?\s*\./i,
+    replacement: null,
+    change: "removed a statement about a policy of schema cron, which has it",
+  },
+  {
     pattern: /^(drop|comment\s+on|alter)\s+event\s+trigger\s+"?(issue_\w+|pgrst_\w+|ensure_rls)"?/i,
     replacement: null,
     change: "removed an event trigger of Supabase",

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { splitStatements, writeMigration } from "#migrate";
 import { adaptRepeats } from "./adapt-block.ts";
 import { type AdaptedStatement, adaptStatement } from "./adapt-statement.ts";
+import { replaceCopies } from "./copy-rows.ts";
 import {
   adaptExtension,
   adaptExtensionUse,
@@ -12,6 +13,7 @@ import {
   type SupabaseApi,
   vectorStandIn,
 } from "./extensions.ts";
+import { importHooks } from "./sign-in-hooks.ts";
 import { type ImportedConfig, importConfig } from "./supabase-config.ts";
 
 const AUTH_TABLE =
@@ -21,8 +23,12 @@ const IDENTITY_INSERT = /(\binsert\s+into\s+)("?)auth\2\s*\.\s*("?)identities\3(
 
 /** Views have no triggers after a row: those of a project are on tables that follow the service's. */
 const TRIGGER_TABLE =
-  /(\balter\s+table\s+(?:only\s+)?supabase_auth\.(?=\w+\s+(?:enable|disable)\s+(?:\w+\s+)?trigger\b)|\btrigger\s+(?:if\s+exists\s+)?(?:"[^"]+"|\w+)\s+(?:(?:before|after)\s[^;]*?\s)?on\s+supabase_auth\.)(sessions|identities)\b/gi;
-const MIRRORS: Readonly<Record<string, string>> = { sessions: "session_mirror", identities: "identity_mirror" };
+  /(\balter\s+table\s+(?:only\s+)?supabase_auth\.(?=\w+\s+(?:enable|disable)\s+(?:\w+\s+)?trigger\b)|\btrigger\s+(?:if\s+exists\s+)?(?:"[^"]+"|\w+)\s+(?:(?:before|after)\s[^;]*?\s)?on\s+supabase_auth\.)(sessions|identities|audit_log_entries)\b/gi;
+const MIRRORS: Readonly<Record<string, string>> = {
+  sessions: "session_mirror",
+  identities: "identity_mirror",
+  audit_log_entries: "audit_log_mirror",
+};
 
 /** Tables of Supabase Auth are views of schema `supabase_auth`. Strings and bodies of functions are included. */
 function renameAuthTables(sql: string): string {
@@ -101,7 +107,7 @@ export async function importSupabase({ projectFolder, templateFolder, apis }: Im
   const first = writeMigration({ previous: null, message: "supabase", body: base.join("\n\n") });
   const files: ImportedFile[] = [{ path: migrationPath(1, "supabase"), text: first.text }];
   let previous = first.hash;
-  const created: string[] = [];
+  const adapted: string[] = [];
   for (const [index, { name, text: source }] of sources.entries()) {
     const [, version, title = ""] = MIGRATION_NAME.exec(name) ?? [];
     const slug = title.replace(/[^\w-]+/g, "-") || version || "roles";
@@ -113,11 +119,15 @@ export async function importSupabase({ projectFolder, templateFolder, apis }: Im
     });
     files.push({ path: migrationPath(index + 2, slug), text });
     changes.push(...changed.map((change) => `${name}: ${change}`));
-    created.push(...[...sql.matchAll(CLAIMS_FUNCTION)].map(([, schema = "public", found]) => `${schema}.${found}`));
+    adapted.push(sql);
     previous = hash;
   }
-  const hook = findClaimsHook(config.hook, created.at(-1) ?? null);
-  if (hook.change !== null) changes.push(hook.change);
+  const hooks = importHooks(config.hooks, adapted);
+  changes.push(...hooks.changes);
+  if (hooks.migration !== null) {
+    const { text } = writeMigration({ previous, message: "sign-in-hooks", body: hooks.migration });
+    files.push({ path: migrationPath(files.length + 1, "sign-in-hooks"), text });
+  }
   if (seedTexts.length > 0) {
     const { sql, changed } = await adaptFile(seedTexts.join(`\n${SETTINGS}`), extensions);
     files.push({ path: "db/seed.sql", text: sql });
@@ -126,7 +136,7 @@ export async function importSupabase({ projectFolder, templateFolder, apis }: Im
   const settings = {
     SUPABASE_APIS: apis.join(","),
     ...config.settings,
-    ...(hook.name === null ? {} : { CLAIMS_HOOK: hook.name }),
+    ...hooks.settings,
   };
   return { files, changes, settings };
 }
@@ -184,10 +194,12 @@ function recordVersion(version: string, title: string): string {
 
 /** Removes or changes the statements that cannot run here, from the last to the first, so that offsets stay valid. */
 async function adaptFile(
-  text: string,
+  source: string,
   extensions: ExtensionSources,
 ): Promise<{ readonly sql: string; readonly changed: string[] }> {
   const changed: string[] = [];
+  const text = replaceCopies(source);
+  if (text !== source) changed.push('rows of "copy ... from stdin" are inserted');
   const replacements: Replacement[] = [];
   for (const { start, sql: statement } of splitStatements(text)) {
     const found = await adapt(statement, extensions);
@@ -222,28 +234,6 @@ type Replacement = { readonly start: number; readonly length: number; readonly s
 function replaceAt(text: string, { start, length, sql }: Replacement): string {
   const rest = text.slice(start + length);
   return text.slice(0, start) + sql + (sql === "" ? rest.replace(/^\s*;[ \t]*\n?/, "") : rest);
-}
-
-/** The name that Supabase's documentation gives to the function of the hook. */
-const CLAIMS_FUNCTION =
-  /create\s+(?:or\s+replace\s+)?function\s+(?:"?(\w+)"?\s*\.\s*)?"?(custom_access_token_hook)"?\s*\(/gi;
-const SQL_HOOK_ADDRESS = /^pg-functions:\/\/[^/]*\/([^/]+)\/([^/]+)$/;
-
-/** The hook of config.toml; a project that is configured in the dashboard has only the function. */
-function findClaimsHook(
-  { isDisabled, address }: ImportedConfig["hook"],
-  created: string | null,
-): { readonly name: string | null; readonly change: string | null } {
-  const [, schema, title] = SQL_HOOK_ADDRESS.exec(address ?? "") ?? [];
-  const name = schema && title ? `${schema}.${title}` : created;
-  if (address !== null && !schema)
-    return {
-      name: null,
-      change: `config.toml: the hook ${address} is not called; CLAIMS_HOOK names SQL functions only`,
-    };
-  if (name === null) return { name, change: null };
-  if (isDisabled) return { name: null, change: `config.toml disables the hook; to use it, set CLAIMS_HOOK=${name}` };
-  return { name, change: `package.json: set CLAIMS_HOOK to ${name}, which adds claims to tokens` };
 }
 
 function migrationPath(number: number, slug: string): string {

@@ -1,4 +1,5 @@
 import { parse } from "smol-toml";
+import type { ConfiguredHook } from "./sign-in-hooks.ts";
 
 /** What config.toml becomes. */
 export type ImportedConfig = {
@@ -7,7 +8,7 @@ export type ImportedConfig = {
   readonly seeds: readonly string[];
   /** The buckets to create, as SQL. */
   readonly buckets: readonly string[];
-  readonly hook: { readonly isDisabled: boolean; readonly address: string | null };
+  readonly hooks: Readonly<Record<string, ConfiguredHook>>;
   readonly changes: readonly string[];
 };
 
@@ -56,7 +57,7 @@ const LOCAL_SECTIONS: readonly string[] = [
 ];
 /** Values that need no counterpart: what they say holds here. */
 const SAME_HERE =
-  /^(api\.(enabled|port|tls\..*)|db\.(port|shadow_port|major_version|health_timeout|pooler\..*|migrations\..*|seed\..*|network_restrictions\..*)|realtime\..*|storage\.(enabled|buckets\..*|image_transformation\..*|s3_protocol\..*|vector\..*|analytics\..*)|auth\.(enabled|jwt_expiry|enable_refresh_token_rotation|refresh_token_reuse_interval|minimum_password_length|password_requirements|email\.enable_signup|email\.otp_length|email\.otp_expiry|rate_limit\..*|hook\.custom_access_token\..*|sms\..*|web3\..*|oauth_server\..*|third_party\..*)|edge_runtime\..*)$/;
+  /^(api\.(enabled|port|tls\..*)|db\.(port|shadow_port|major_version|health_timeout|pooler\..*|migrations\..*|seed\..*|network_restrictions\..*)|realtime\..*|storage\.(enabled|buckets\..*|image_transformation\..*|s3_protocol\..*|vector\..*|analytics\..*)|auth\.(enabled|jwt_expiry|enable_refresh_token_rotation|refresh_token_reuse_interval|minimum_password_length|password_requirements|email\.enable_signup|email\.otp_length|email\.otp_expiry|rate_limit\..*|hook\..*|sms\..*|web3\..*|oauth_server\..*|third_party\..*)|edge_runtime\..*)$/;
 
 /** Reads config.toml; every value that is not Supabase's way here is told. */
 export function importConfig(source: string): ImportedConfig {
@@ -83,7 +84,7 @@ export function importConfig(source: string): ImportedConfig {
     buckets: Object.entries(tableAt(config, "storage.buckets")).map(([name, options]) =>
       toBucket(name, options as Table),
     ),
-    hook: hookOf(config),
+    hooks: hooksOf(config),
     changes: [...new Set(changes)],
   };
 }
@@ -95,8 +96,6 @@ function explainUnknown(path: string, value: unknown): string[] {
     return key === "enabled" && value === true
       ? [`config.toml: add the provider ${name} by "npm run provider", its secrets are not in this file`]
       : [];
-  if (section === "auth" && part === "hook")
-    return key === "enabled" && value === true ? [`config.toml: the hook ${name} is not called here`] : [];
   if (section === "auth" && part === "mfa") return [];
   if (section === "auth" && part === "email" && name === "template")
     return key === "content_path" ? [`config.toml: copy ${String(value)} to MAIL_TEMPLATES_DIR`] : [];
@@ -117,10 +116,14 @@ function toPasswordPolicy(config: Table): { readonly policy: string; readonly ch
   return { policy, change: isSame ? null : change };
 }
 
-function hookOf(config: Table): ImportedConfig["hook"] {
-  const hook = tableAt(config, "auth.hook.custom_access_token");
-  const address = typeof hook.uri === "string" ? hook.uri : null;
-  return { isDisabled: hook.enabled === false, address: hook.enabled === false ? null : address };
+function hooksOf(config: Table): ImportedConfig["hooks"] {
+  const hooks = Object.entries(tableAt(config, "auth.hook")) as [string, Table][];
+  return Object.fromEntries(
+    hooks.map(([name, { enabled, uri }]) => [
+      name,
+      { isEnabled: enabled !== false && typeof uri === "string", address: String(uri ?? "") },
+    ]),
+  );
 }
 
 function seedPaths(value: unknown): readonly string[] {

@@ -1,5 +1,5 @@
--- Sessions and identities as tables, which follow those of the service: a view has no triggers after a row. The import of a project writes
--- these tables where its triggers name auth.sessions and auth.identities. Nothing else reads them.
+-- Sessions, identities and entries of the audit log as tables, which follow those of the service: a view has no triggers after a row. The import
+-- of a project writes these tables where its triggers name those of schema auth. Nothing else reads them.
 create table supabase_auth.session_mirror (
   id           uuid primary key,
   user_id      uuid not null,
@@ -95,3 +95,26 @@ create trigger zz_mirror after insert or update or delete on supabase_auth.ident
 alter table auth.users enable always trigger zz_mirror;
 alter table auth.identities enable always trigger zz_mirror;
 alter table supabase_auth.identity_rows enable always trigger zz_mirror;
+
+-- Entries are here only while the triggers of a project run.
+create table supabase_auth.audit_log_mirror (
+  instance_id uuid,
+  id          uuid primary key,
+  payload     json,
+  created_at  timestamptz,
+  ip_address  text not null default ''
+);
+alter table supabase_auth.audit_log_mirror enable row level security;
+revoke all on supabase_auth.audit_log_mirror from anon, authenticated, service_role;
+create function supabase_auth.tg_audit_log__mirror() returns trigger language plpgsql security definer set search_path = '' as $$
+declare
+  v_id uuid := '00000000-0000-4000-8000-' || lpad(to_hex(NEW.id), 12, '0');
+begin
+  if exists (select from pg_trigger where tgrelid = 'supabase_auth.audit_log_mirror'::regclass) then
+    insert into supabase_auth.audit_log_mirror select entry.* from supabase_auth.audit_log_entries as entry where entry.id = v_id;
+    delete from supabase_auth.audit_log_mirror as entry where entry.id = v_id;
+  end if;
+  return null;
+end;
+$$;
+create trigger mirror after insert on auth.audit_log for each row execute function supabase_auth.tg_audit_log__mirror();

@@ -19,3 +19,12 @@ grant execute on function storage.operation, storage.allow_any_operation, storag
 comment on function storage.operation is 'What a request to the storage interface does, such as storage.object.upload; null elsewhere.';
 comment on function storage.allow_any_operation is 'Whether the request does one of these operations, named with or without storage.';
 comment on function storage.allow_only_operation is 'Whether the request does this operation, named with or without storage.';
+
+create function storage.can_insert_object(bucketid text, name text, owner uuid, metadata jsonb) returns void language plpgsql set search_path = '' as $$
+begin
+  insert into storage.objects (bucket_id, name, owner, metadata) values (bucketid, name, owner, metadata);
+  raise sqlstate 'PT200' using message = 'ROLLBACK', detail = 'rollback successful insert';
+end;
+$$;
+grant execute on function storage.can_insert_object to anon, authenticated, service_role;
+comment on function storage.can_insert_object is 'Tries whether the caller may upload an object, without keeping it.';

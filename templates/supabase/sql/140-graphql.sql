@@ -11,3 +11,9 @@ create function graphql_public.graphql("operationName" text default null, query 
 returns jsonb language sql stable set search_path = '' as $$
   select graphql.resolve(query, coalesce(variables, '{}'), "operationName", extensions);
 $$;
+-- What migrations call; GraphQL follows the database by itself.
+create function graphql.rebuild_schema() returns void language sql stable begin atomic end;
+create function graphql.get_schema_version() returns integer language sql stable return 1;
+create function graphql.comment_directive(comment_ text) returns jsonb language sql immutable set search_path = '' as $$
+  select coalesce(substring(comment_ from '@graphql\((.*)\)')::jsonb, '{}');
+$$;

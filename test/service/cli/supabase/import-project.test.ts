@@ -46,6 +46,14 @@ test.each([
   ],
   ["select from a join auth.sessions on true", "select from a join supabase_auth.sessions on true"],
   [
+    "create trigger t before insert on auth.audit_log_entries for each row execute function f()",
+    "create trigger t before insert on supabase_auth.audit_log_mirror for each row execute function f()",
+  ],
+  [
+    "do $$ begin if current_database() <> 'postgres' then raise 'no'; end if; end $$",
+    "do $$ begin if current_database() <> ':DATABASE_NAME' then raise 'no'; end if; end $$",
+  ],
+  [
     "do $$ begin alter publication supabase_realtime add table a; end $$",
     "do $$ begin begin alter publication supabase_realtime add table a; exception when duplicate_object then null; end; end $$",
   ],
@@ -149,9 +157,6 @@ test("config.toml becomes settings, and what has no counterpart is told", () => 
     [auth.external.github]
     enabled = true
     client_id = "env(ID)"
-    [auth.hook.send_email]
-    enabled = true
-    uri = "pg-functions://postgres/public/f"
     [auth.sessions]
     timebox = "24h"
     [storage.buckets.images]
@@ -174,7 +179,6 @@ test("config.toml becomes settings, and what has no counterpart is told", () => 
   expect(changes).toEqual([
     "config.toml: passwords of 10 characters become PASSWORD_POLICY=strict",
     'config.toml: add the provider github by "npm run provider", its secrets are not in this file',
-    "config.toml: the hook send_email is not called here",
     "config.toml: auth.sessions.timebox has no counterpart here",
   ]);
 });

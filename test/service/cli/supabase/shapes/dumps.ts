@@ -129,4 +129,80 @@ export const DUMPS: readonly Shape[] = [
       },
     ],
   },
+  {
+    name: "rows of dumps: copy from stdin, of accounts too",
+    files: {
+      "migrations/20240101000000_tables.sql": `
+        create table public.pages (id bigint generated always as identity primary key, title text, tags text[], data jsonb, created_at timestamptz default now());
+        create table public."Odd Table" ("a,b" text);
+        create view public.lines as select 'COPY public.pages (id) FROM stdin;' as line;`,
+      "seed.sql": `SET session_replication_role = replica;
+COPY "auth"."users" ("instance_id", "id", "aud", "role", "email", "encrypted_password", "raw_user_meta_data", "confirmation_token") FROM stdin;
+00000000-0000-0000-0000-000000000000\t${ALICE}\tauthenticated\tauthenticated\talice@example.org\t$2a$10$abcdefghijklmnopqrstuv\t{"name": "A \\\\"quoted\\\\" name"}\t
+\\.
+
+COPY auth.audit_log_entries (instance_id, id, payload) FROM stdin;
+00000000-0000-0000-0000-000000000000\t${BOB}\t{}
+\\.
+COPY public.pages (id, title, tags, data) FROM stdin;
+7\tline 1\\nline 2\\\\; it's\t{a,"b c"}\t{"k": "\\\\u00e9"}
+8\t\\N\t{}\t\\N
+9\t\t\\N\t1
+\\.
+COPY public."Odd Table" ("a,b") FROM stdin;
+\\303\\244\\x41 \\T
+\\.
+COPY public.lines (line) FROM stdin;
+\\.
+SELECT pg_catalog.setval('public.pages_id_seq', 9, true);
+`,
+    },
+    changes: ['seed.sql: rows of "copy ... from stdin" are inserted', "removed rows of auth.audit_log_entries"],
+    checks: [
+      {
+        as: "owner",
+        sql: "select id::int, title, tags, data, created_at is not null from pages order by id",
+        rows: [
+          [7, "line 1\nline 2\\; it's", ["a", "b c"], { k: "é" }, true],
+          [8, null, [], null, true],
+          [9, "", null, 1, true],
+        ],
+      },
+      { as: "owner", sql: `select "a,b" from "Odd Table"`, rows: [["äA T"]] },
+      {
+        as: "owner",
+        sql: "select raw_user_meta_data ->> 'name', password_hash from auth.users",
+        rows: [['A "quoted" name', "$2a$10$abcdefghijklmnopqrstuv"]],
+      },
+      { as: "owner", sql: "insert into pages (title) values ('next') returning id::int", rows: [[10]] },
+    ],
+  },
+  {
+    name: "what names the database, policies of pg_cron, and functions of pg_graphql and storage",
+    files: {
+      "migrations/20240101000000_dump.sql": `
+        do $$ begin
+          if current_database() <> 'postgres' then raise exception 'Not the database of the project'; end if;
+          execute 'create table public.hosted (id int)';
+        end $$;
+        drop policy if exists cron_job_policy on cron.job;
+        CREATE POLICY "cron_job_policy" ON "cron"."job" USING ((username = CURRENT_USER));
+        CREATE POLICY "cron_job_run_details_policy" ON "cron"."job_run_details" USING ((username = CURRENT_USER));
+        select graphql.rebuild_schema();
+        insert into storage.buckets (id, name) values ('photos', 'photos');
+        create policy "own folder" on storage.objects for insert to authenticated
+          with check (bucket_id = 'photos' and (storage.foldername(name))[1] = auth.uid()::text);`,
+    },
+    checks: [
+      { as: "owner", sql: "select count(*)::int from hosted", rows: [[0]] },
+      { as: "owner", sql: "select count(*)::int from pg_policies where schemaname = 'cron'", rows: [[2]] },
+      {
+        as: "anon",
+        sql: `select graphql.comment_directive('A table. @graphql({"totalCount": {"enabled": true}})')`,
+        rows: [[{ totalCount: { enabled: true } }]],
+      },
+      { as: ALICE, sql: `select storage.can_insert_object('photos', '${ALICE}/a.png', null, '{}')`, error: "PT200" },
+      { as: ALICE, sql: `select storage.can_insert_object('photos', '${BOB}/a.png', null, '{}')`, error: "42501" },
+    ],
+  },
 ];

@@ -173,4 +173,59 @@ export const SESSION_SHAPES: readonly Shape[] = [
       { as: "service_role", sql: `select forget('${ALICE}')::int`, rows: [[0]] },
     ],
   },
+  {
+    name: "triggers on the audit log, and the hook that refuses accounts",
+    files: {
+      "config.toml": `
+        [auth.hook.before_user_created]
+        enabled = true
+        uri = "pg-functions://postgres/public/only_of_the_company"
+        [auth.hook.send_sms]
+        enabled = true
+        uri = "https://example.org/sms"
+        [auth.hook.password_verification_attempt]
+        enabled = true
+        uri = "pg-functions://postgres/public/f"`,
+      "migrations/20240101000000_hooks.sql": `
+        create table public.events (id uuid, action text, actor text);
+        create function public.note_event() returns trigger language plpgsql security definer set search_path = '' as $$
+        begin
+          insert into public.events values (new.id, new.payload ->> 'action', new.payload ->> 'actor_username');
+          return new;
+        end $$;
+        create trigger on_auth_event after insert on auth.audit_log_entries for each row execute function public.note_event();
+        create function public.only_of_the_company(event jsonb) returns jsonb language plpgsql as $$
+        begin
+          if event -> 'user' ->> 'email' like '%@example.com' and event -> 'metadata' ->> 'name' = 'before-user-created' then return '{}'; end if;
+          return jsonb_build_object('error', jsonb_build_object('http_code', 403, 'message', 'Only ' || (event -> 'user' -> 'user_metadata' ->> 'of')));
+        end $$;
+        grant execute on function public.only_of_the_company to supabase_auth_admin;
+        revoke execute on function public.only_of_the_company from authenticated, anon, public;`,
+      "seed.sql": `${USERS}
+        insert into auth.audit_log (event, user_id) select 'login.succeeded', user_id from auth.users where id = '${ALICE}';`,
+    },
+    changes: [
+      "a trigger on auth.users calls the hook public.only_of_the_company",
+      "set SMS_WEBHOOK_URL=https://example.org/sms and SMS_WEBHOOK_SECRET for the hook send_sms",
+      "the hook password_verification_attempt is not called here",
+    ],
+    checks: [
+      { as: "owner", sql: "select count(*)::int from auth.users", rows: [[2]] },
+      {
+        as: "owner",
+        sql: "select action, actor from events where id is not null",
+        rows: [["login.succeeded", "alice@example.org"]],
+      },
+      {
+        as: "owner",
+        sql: `insert into auth.users (username, email, raw_user_meta_data) values ('carol', 'carol@example.org', '{"of": "the company"}')`,
+        error: "PT403",
+      },
+      {
+        as: "owner",
+        sql: "insert into auth.users (username, email) values ('dave', 'dave@example.com') returning email",
+        rows: [["dave@example.com"]],
+      },
+    ],
+  },
 ];

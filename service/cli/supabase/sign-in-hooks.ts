@@ -1,0 +1,82 @@
+/** A hook of `[auth.hook.*]` in config.toml. */
+export type ConfiguredHook = { readonly isEnabled: boolean; readonly address: string };
+
+export type ImportedHooks = {
+  readonly settings: Readonly<Record<string, string>>;
+  /** What is run after the project's migrations, which create the functions; null if there is nothing. */
+  readonly migration: string | null;
+  readonly changes: readonly string[];
+};
+
+type ImportHook = (hook: ConfiguredHook) => Partial<ImportedHooks>;
+
+type SqlFunction = { readonly schema: string; readonly name: string };
+
+/** The name that Supabase's documentation gives to the function of the hook. */
+const CLAIMS_FUNCTION =
+  /create\s+(?:or\s+replace\s+)?function\s+(?:"?(\w+)"?\s*\.\s*)?"?(custom_access_token_hook)"?\s*\(/gi;
+const SQL_ADDRESS = /^pg-functions:\/\/[^/]*\/([^/]+)\/([^/]+)$/;
+
+const HOOKS: Readonly<Record<string, ImportHook>> = {
+  custom_access_token({ address }) {
+    const hook = toFunction(address);
+    return hook === null
+      ? { changes: [`config.toml: the hook ${address} is not called; CLAIMS_HOOK names SQL functions only`] }
+      : useClaimsHook(hook);
+  },
+  before_user_created({ address }) {
+    const hook = toFunction(address);
+    if (hook === null) return { changes: [`config.toml: the hook ${address} is not called; only SQL functions are`] };
+    const names = [hook.schema, hook.name].map((name) => `'${name.replaceAll("'", "''")}'`).join(", ");
+    const migration =
+      "create trigger _060_before_user_created before insert on auth.users\n" +
+      `  for each row when (NEW.instance_id is null) execute function supabase_auth.tg_users__call_hook(${names});`;
+    return { migration, changes: [`a trigger on auth.users calls the hook ${hook.schema}.${hook.name}`] };
+  },
+  send_sms: ({ address }) => ({
+    changes: [
+      /^https?:/.test(address)
+        ? `config.toml: set SMS_WEBHOOK_URL=${address} and SMS_WEBHOOK_SECRET for the hook send_sms`
+        : "config.toml: the hook send_sms is not called here; SMS_WEBHOOK_URL sends text messages",
+    ],
+  }),
+};
+
+/** A project that is configured in the dashboard has the function of the hook for tokens in its migrations, and nothing in config.toml. */
+export function importHooks(
+  hooks: Readonly<Record<string, ConfiguredHook>>,
+  migrations: readonly string[],
+): ImportedHooks {
+  const imported = Object.entries(hooks)
+    .filter(([, { isEnabled }]) => isEnabled)
+    .map(([name, hook]) => HOOKS[name]?.(hook) ?? { changes: [`config.toml: the hook ${name} is not called here`] });
+  const created = hooks.custom_access_token?.isEnabled ? null : findCreatedHook(migrations);
+  if (created !== null)
+    imported.push(
+      hooks.custom_access_token
+        ? { changes: [`config.toml disables the hook; to use it, set CLAIMS_HOOK=${created.schema}.${created.name}`] }
+        : useClaimsHook(created),
+    );
+  return {
+    settings: Object.assign({}, ...imported.map(({ settings }) => settings)),
+    migration: imported.find(({ migration }) => migration)?.migration ?? null,
+    changes: imported.flatMap(({ changes = [] }) => changes),
+  };
+}
+
+function useClaimsHook({ schema, name }: SqlFunction): Partial<ImportedHooks> {
+  return {
+    settings: { CLAIMS_HOOK: `${schema}.${name}` },
+    changes: [`package.json: set CLAIMS_HOOK to ${schema}.${name}, which adds claims to tokens`],
+  };
+}
+
+function toFunction(address: string): SqlFunction | null {
+  const [, schema, name] = SQL_ADDRESS.exec(address) ?? [];
+  return schema && name ? { schema, name } : null;
+}
+
+function findCreatedHook(migrations: readonly string[]): SqlFunction | null {
+  const last = migrations.flatMap((sql) => [...sql.matchAll(CLAIMS_FUNCTION)]).at(-1);
+  return last ? { schema: last[1] ?? "public", name: last[2]! } : null;
+}
