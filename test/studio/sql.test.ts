@@ -23,6 +23,8 @@ async function write(page: Page, sql: string): Promise<void> {
   await page.keyboard.insertText(sql);
   // The suggestions.
   await page.keyboard.press("Escape");
+  const withoutSpaces = (text: string) => text.replace(/\s/g, "");
+  await until(async () => withoutSpaces(await editorOf(page).innerText()) === withoutSpaces(sql));
 }
 
 async function run(page: Page, sql: string, button = "Run all"): Promise<void> {
@@ -152,7 +154,7 @@ describeInBrowser("the SQL page", () => {
     await page.getByText(/^Delete on films/).waitFor();
     expect(await studio.sql("select from films")).toHaveLength(3000);
     await run(page, "select 1 from films", "Explain");
-    await page.getByRole("button", { name: /Seq Scan.*3,000 rows estimated/ }).waitFor();
+    await page.getByRole("button", { name: /Seq Scan.*[\d,]+ rows estimated/ }).waitFor();
   });
 
   test("shows a chart, whose columns can be chosen", async () => {
