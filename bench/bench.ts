@@ -191,7 +191,7 @@ function benchmarksPage(records: readonly BenchRecord[], { command, at, loadBefo
   const [processor] = cpus();
   return `# Benchmarks
 
-How fast the service is beside pgbench, PostgREST, @supabase/lite, Express, Fastify, Bun, Go, Apollo Server and PostGraphile. One run of this command wrote it on ${day}:
+One run of this command wrote it on ${day}:
 
 \`\`\`sh
 ${command}
@@ -199,11 +199,11 @@ ${command}
 
 - Machine: ${cpus().length} x ${processor!.model.trim()}, ${Math.round(totalmem() / 2 ** 30)} GiB, ${type()} ${release()} (${arch()}), Node ${process.versions.node}.
 - Load average before: ${loadBefore.toFixed(1)}; after: ${loadavg()[0]!.toFixed(1)}. Other virtual machines took ${stolen} of the processors' time.
-- Client, service and Postgres share the processors, so all rates are lower than on separate machines. Each ratio is the median of the rounds; differences below 5 % are noise.
+- Client, service and Postgres share the processors, so rates are lower than on separate machines. Ratios are medians of the rounds; differences below 5 % are noise.
 
 ![Requests per second of this service and of others](pictures/benchmarks.svg)
 
-*Ours is* the rate of this service divided by that of the peer, with equal responses, the same Postgres and the same number of connections; *by time*, the processor time there, server and Postgres together, divided by that of this service.
+*Ours is* this service's rate divided by the peer's, with equal responses, the same Postgres and as many connections; *by time*, the peer's processor time, with that of Postgres, divided by this service's.
 
 ${records.map(section).join("\n\n")}
 `;
