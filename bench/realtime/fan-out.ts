@@ -38,7 +38,7 @@ export async function benchFanOut({ rounds, seconds, print }: BenchOptions): Pro
       const idle = await idleMilliseconds(server.pid, seconds);
       const kibibytes = before === null || joined === null ? null : ((joined - before) * 1024) / SUBSCRIBERS;
       print(
-        `  ${String(callers).padStart(5)} callers: ${Math.round(rate)} messages/s (each ${nodeMicroseconds?.toFixed(1)} µs of the service and ${postgresMicroseconds?.toFixed(1)} µs of Postgres), one change to all of them p50 ${delays.p50.toFixed(1)} ms, p99 ${delays.p99.toFixed(1)} ms, idle ${idle?.toFixed(1)} ms of processor time per second, ${kibibytes?.toFixed(0)} KiB each`,
+        `  ${String(callers).padStart(5)} callers: ${Math.round(rate)} messages/s (each: service ${nodeMicroseconds?.toFixed(1)} µs, Postgres ${postgresMicroseconds?.toFixed(1)} µs), to all p50 ${delays.p50.toFixed(1)} ms, p99 ${delays.p99.toFixed(1)} ms, idle ${idle?.toFixed(1)} ms/s, ${kibibytes?.toFixed(0)} KiB each`,
       );
       results[callers] = {
         messagesPerSecond: rate,

@@ -64,9 +64,9 @@ async function measure({ rows, subscribers, callers }: Size, print: BenchOptions
     };
     print(`an update of ${rows} rows in one transaction, sent to ${others.length} subscribers of ${callers} callers`);
     print(
-      `  all in order within ${seconds.toFixed(1)} s: ${Math.round(result.messagesPerSecond)} messages/s (each ${result.nodeMicroseconds?.toFixed(1)} µs of the service and ${result.postgresMicroseconds?.toFixed(1)} µs of Postgres)`,
+      `  all in order within ${seconds.toFixed(1)} s: ${Math.round(result.messagesPerSecond)} messages/s (each: service ${result.nodeMicroseconds?.toFixed(1)} µs, Postgres ${result.postgresMicroseconds?.toFixed(1)} µs)`,
     );
-    print(`  the service held ${idle.toFixed(0)} MiB before and ${most.toFixed(0)} MiB at most meanwhile`);
+    print(`  memory of the service ${idle.toFixed(0)} MiB before, ${most.toFixed(0)} MiB at most`);
     print(
       `  one that read nothing for a while received ${told} in order${code === null ? "" : `, then its socket was closed with code ${code}`}`,
     );
