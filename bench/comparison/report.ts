@@ -50,12 +50,12 @@ function timeOf({ serverTime, postgresTime }: Sample): number | null {
 }
 
 export function describeOutcome({ work, servers, ratios, timeRatios }: Outcome, unit: string): string {
-  const heading = ["", "rate", "p50/ms", "p99/ms", "ours is", "by time", "server/µs", "postgres/µs", "client/µs"];
+  const heading = ["", "rate", "p50/ms", "p99/ms", "ours is", "by time", "server/µs", "postgres/µs"];
   const lines = Object.entries(servers).map(([name, summary]) => [
     name,
     `${Math.round(summary.rate!)}/s`,
     ...[summary.p50, summary.p99, ratios[name], timeRatios[name]].map((figure) => figure?.toFixed(2) ?? ""),
-    ...[summary.serverTime, summary.postgresTime, summary.clientTime].map((time) => time?.toFixed(1) ?? ""),
+    ...[summary.serverTime, summary.postgresTime].map((time) => time?.toFixed(1) ?? ""),
   ]);
   const table = [heading, ...lines].map((cells) => {
     const [name, ...others] = cells;
