@@ -14,7 +14,7 @@ export async function documentedAnswers(fault: string): Promise<string[]> {
 
 const answersIn = (row: string) => row.split("|")[2]!;
 
-/** A line as the page has it, for whoever renews it. */
+/** A line as the page has it, and what its first paragraph sums up, for whoever renews it. */
 export function rowOf(
   fault: string,
   refusals: ReadonlyMap<string, number>,
@@ -23,5 +23,5 @@ export function rowOf(
   lost: number,
 ) {
   const seen = Array.from(refusals, ([answer, times]) => `${times} x \`${answer}\``).join(", ");
-  return `| ${fault} | ${seen || "nothing"} | ${(recoveryMs / 1000).toFixed(1)} s | ${lost} of ${writes} |`;
+  return `| ${fault} | ${seen || "none"} | recovered in ${(recoveryMs / 1000).toFixed(1)} s, ${lost} of ${writes} writes lost`;
 }
