@@ -52,7 +52,7 @@ async function record(tarball: string): Promise<string> {
 function heading(seconds: number, machine: string): string {
   return `# Recorded first row
 
-This page shows the commands of [Projects](projects.md#first-row) with their real output and duration, ${seconds.toFixed(0)} seconds in all, from an empty folder
-to the first row in a browser. \`node_modules/.bin/node test/docs/record-project-walk.ts\` packs the service, runs them with the tarball, and writes this page. Tokens are shortened, and JSON log lines are omitted. ${machine}
+The commands of [Projects](projects.md#first-row) with their real output and duration, ${seconds.toFixed(0)} seconds in all, to the first row in a browser.
+Written by \`node_modules/.bin/node test/docs/record-project-walk.ts\`. Tokens are shortened; npm's echo and JSON log lines are omitted. ${machine}
 `;
 }

@@ -82,9 +82,8 @@ async function walk(): Promise<string> {
 function heading(): string {
   return `# Recorded walk-through
 
-This page shows the commands of the [README](../README.md#five-minutes) with their real output and duration. \`node_modules/.bin/node
-test/docs/record-walk.ts\` runs them in a folder that contains only the repository's files, and writes this page. Tokens and keys are
-shortened, and JSON log lines are omitted. ${describeMachine()}
+The commands of the [README](../README.md#five-minutes) with their real output and duration, written by \`node_modules/.bin/node
+test/docs/record-walk.ts\`. Tokens and keys are shortened; npm's echo and JSON log lines are omitted. ${describeMachine()}
 `;
 }
 

@@ -17,9 +17,13 @@ export function walkSection(
   return `## ${title}: ${seconds.toFixed(1)} s\n\n\`\`\`${language}\n${commands}\`\`\`\n\n\`\`\`text\n${output}\n\`\`\`\n`;
 }
 
-/** The output as it is published: without the folder of this machine, and without tokens. */
+/** npm repeats the command that it runs. */
+const ECHO = /^> \S+@\S+ \w+\n(?:.+\n)+\n+/gm;
+
+/** The output as it is published: without npm's echo, the folder of this machine, and tokens. */
 export function publishedOutput(output: string, folder: string, shownFolder: string): string {
   return output
+    .replaceAll(ECHO, "")
     .replaceAll(folder, shownFolder)
     .replaceAll(/eyJ[\w-]+\.[\w-]+\.[\w-]+/g, "eyJ…")
     .replaceAll(/^\{"level".*\n/gm, "")
