@@ -1,30 +1,20 @@
 import { integer, list, oneOf, optional, type SettingDefinition, text, withDefault } from "./setting-readers.ts";
 
+// Settings with one description share a row of docs/settings.md.
+const CALL_LIMITS = "Rows that a call reads or changes; size of a result.";
+const FUNCTION_LIMITS = "Megabytes of a function in a process; processor time without pause. Then 546.";
+
 export const FUNCTION_SETTINGS = {
-  functions: optional(
-    "FUNCTIONS",
-    oneOf("on", "off"),
-    "Whether this gateway runs [functions](functions.md). Unset: if they have a folder.",
-  ),
+  functions: optional("FUNCTIONS", oneOf("on", "off"), "Runs [functions](functions.md). Unset: if they have a folder."),
   functionsDir: optional("FUNCTIONS_DIR", text, "Their folder. Unset: `functions`, or `supabase/functions`."),
-  functionsMemory: withDefault(
-    "FUNCTIONS_MEMORY",
-    integer(32, 16_384),
-    "256",
-    "Megabytes of a function in a process; beyond it 546.",
-  ),
+  functionsMemory: withDefault("FUNCTIONS_MEMORY", integer(32, 16_384), "256", FUNCTION_LIMITS),
   functionsTimeout: withDefault(
     "FUNCTIONS_TIMEOUT_SECONDS",
     integer(1, 86_400),
     "150",
-    "Seconds until a response, and between its pieces; then 504.",
+    "Time until a response, and between its pieces, then 504.",
   ),
-  functionsCpu: withDefault(
-    "FUNCTIONS_CPU_SECONDS",
-    integer(1, 86_400),
-    "2",
-    "Seconds of processor time without pause; beyond it 546.",
-  ),
+  functionsCpu: withDefault("FUNCTIONS_CPU_SECONDS", integer(1, 86_400), "2", FUNCTION_LIMITS),
 } satisfies Record<string, SettingDefinition<unknown>>;
 
 export const MCP_SETTINGS = {
@@ -32,11 +22,11 @@ export const MCP_SETTINGS = {
     "MCP",
     oneOf("off", "read", "write"),
     "off",
-    "Whether agents may use [/mcp](mcp.md). `read`: only tools that change nothing. `write`: all.",
+    "[/mcp](mcp.md) for agents. `read`: only tools that change nothing. `write`: all.",
   ),
-  mcpSchemas: optional("MCP_SCHEMAS", list, "Schemas of the tools, separated by commas. Unset: PGRST_DB_SCHEMAS."),
-  mcpMaxRows: withDefault("MCP_MAX_ROWS", integer(1, 10_000), "200", "Rows that a call reads or changes."),
-  mcpMaxBytes: withDefault("MCP_MAX_BYTES", integer(1_000), "1000000", "Size of a result."),
+  mcpSchemas: optional("MCP_SCHEMAS", list, "Schemas of the tools. Unset: PGRST_DB_SCHEMAS."),
+  mcpMaxRows: withDefault("MCP_MAX_ROWS", integer(1, 10_000), "200", CALL_LIMITS),
+  mcpMaxBytes: withDefault("MCP_MAX_BYTES", integer(1_000), "1000000", CALL_LIMITS),
   mcpRateLimit: withDefault(
     "MCP_RATE_LIMIT",
     integer(0),

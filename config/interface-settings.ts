@@ -27,6 +27,26 @@ import {
   withDefault,
 } from "./setting-readers.ts";
 
+// Settings with one description share a row of docs/settings.md.
+const PREVIOUS_KEYS =
+  "[Previous](sign-in.md#rotating-signing-keys) secrets, separated by commas; public keys (PEM), concatenated.";
+const FIRST_ADMINISTRATOR = "Administrator that the first start creates.";
+const MAIL_LIMITS = "Limits of /auth/v1 for an address: seconds between e-mails of a kind, and e-mails per hour.";
+const SMS_WEBHOOK =
+  "[Webhook](sign-in.md#phone-numbers) that sends text messages; its secret, `v1,whsec_` and base64 of at least 24 bytes.";
+const OPENAPI_CONTENT = "Its server URL, and whether it declares a token.";
+const OPERATION_FIELDS = "Nesting and number of fields in an operation.";
+const PERSISTED_OPERATIONS =
+  "Folder of [registered operations](graphql.md#registered-operations), and whether only these run.";
+const CHANNEL_LIMITS = "Channels of a WebSocket; `postgres_changes` of a channel (0: no limit).";
+const SOCKET_RATES =
+  "For each WebSocket: joins and tokens; messages; bytes (beyond it reading pauses); presence updates. Beyond messages or updates the channel is closed.";
+const OPTIONAL_PARTS = "Clients may use aggregates (also in GraphQL), execution plans, `Prefer: timezone`.";
+const SAFE_REQUESTS = "/rest/v1 requires an `apikey`; it refuses UPDATE and DELETE without a filter.";
+const DOCUMENT_SIZE =
+  "Size of a request body; tokens, aliases and directives of its document; root fields of an operation.";
+const SMTP = "`smtp://user:password@host:587` or `smtps://…`, and the sender of e-mails. Unset: MAIL_DIR is used.";
+
 export const DEFAULT_JWT_ISSUER = "content-service";
 
 export const ACCOUNT_SETTINGS = {
@@ -39,49 +59,36 @@ export const ACCOUNT_SETTINGS = {
     "PGRST_JWT_SECRET_IS_BASE64",
     flag,
     "false",
-    "Whether JWT_SECRET is base64 of at least 32 bytes.",
+    "JWT_SECRET is base64 of at least 32 bytes.",
   ),
   jwtPrivateKey: secret(
     "JWT_PRIVATE_KEY",
     privateKey,
     "PEM key that signs tokens instead: RSA (RS256) or EC P-256 (ES256).",
   ),
-  jwtPreviousSecrets: secret(
-    "JWT_PREVIOUS_SECRETS",
-    jwtSecrets,
-    "[Previous secrets](sign-in.md#rotating-signing-keys), separated by commas.",
-  ),
-  jwtPreviousPublicKeys: secret("JWT_PREVIOUS_PUBLIC_KEYS", publicKeys, "Previous public keys (PEM), concatenated."),
-  jwtKeySetUrl: optional(
-    "JWT_JWKS_URL",
-    keySetUrl,
-    "Address of [another issuer's JWKS](sign-in.md#tokens-of-other-issuers).",
-  ),
+  jwtPreviousSecrets: secret("JWT_PREVIOUS_SECRETS", jwtSecrets, PREVIOUS_KEYS),
+  jwtPreviousPublicKeys: secret("JWT_PREVIOUS_PUBLIC_KEYS", publicKeys, PREVIOUS_KEYS),
+  jwtKeySetUrl: optional("JWT_JWKS_URL", keySetUrl, "[Another issuer's JWKS](sign-in.md#tokens-of-other-issuers)."),
   jwtIssuer: withDefault(
     "JWT_ISSUER",
     text,
     DEFAULT_JWT_ISSUER,
-    "`iss` of our tokens. Any but the default is also required of other issuers' tokens.",
+    "`iss` of our tokens. Any but the default is also required of others.",
   ),
   authSubject: optional(
     "AUTH_SUBJECT",
     oneOf("id", "uuid"),
-    "`sub` of access tokens of /auth/v1: `id`, or `uuid` (then `user_id` has the id). Unset: the type of `auth.uid()`.",
+    "`sub` at /auth/v1: `id`, or `uuid` (then `user_id` has the id). Unset: the type of `auth.uid()`.",
   ),
-  jwtAudience: optional(["JWT_AUDIENCE", "PGRST_JWT_AUD"], text, "If set, tokens with another `aud` are refused."),
+  jwtAudience: optional(["JWT_AUDIENCE", "PGRST_JWT_AUD"], text, "Required `aud` of tokens."),
   jwtRoleClaim: withDefault(
     "PGRST_JWT_ROLE_CLAIM_KEY",
     claimPath,
     ".role",
-    'Path of the claim of the role, such as `.roles[0]` or `$.roles[?search(@, "^app_")]`.',
+    'Path of the role\'s claim: `.roles[0]`, `$.roles[?search(@, "^app_")]`.',
   ),
-  jwtCacheEntries: withDefault("PGRST_JWT_CACHE_MAX_ENTRIES", integer(0), "10000", "Verified tokens in the cache."),
-  manualLinking: withDefault(
-    "AUTH_MANUAL_LINKING",
-    flag,
-    "false",
-    "Whether users may link and unlink identities at /auth/v1.",
-  ),
+  jwtCacheEntries: withDefault("PGRST_JWT_CACHE_MAX_ENTRIES", integer(0), "10000", "Tokens in the cache."),
+  manualLinking: withDefault("AUTH_MANUAL_LINKING", flag, "false", "Users may link and unlink identities at /auth/v1."),
   claimsHook: optional(
     "CLAIMS_HOOK",
     functionName,
@@ -96,25 +103,25 @@ export const ACCOUNT_SETTINGS = {
   usersAccess: optional(
     "USERS_ACCESS",
     oneOf("open", "owner"),
-    "Who may read and change users and drafts. `open`: anybody. `owner`: [only owners](security.md#users-and-drafts). Unset: `open` on a playground, otherwise `owner`.",
+    "`open`: anybody may read and change users and drafts. `owner`: [only owners](security.md#users-and-drafts). Unset: `owner`, on a playground `open`.",
   ),
   signInRedirects: withDefault(
     "SIGN_IN_REDIRECTS",
     redirectTargets,
     "",
-    "Further URLs for redirects of sign-ins and e-mails, separated by commas; `/*` allows all below.",
+    "Further redirect URLs of sign-ins and e-mails, separated by commas; `/*` allows all below.",
   ),
-  signUps: withDefault("AUTH_SIGN_UPS", flag, "true", "Whether others than administrators may create users."),
+  signUps: withDefault("AUTH_SIGN_UPS", flag, "true", "Others than administrators may create users."),
   autoConfirm: optional(
     "AUTH_AUTOCONFIRM",
     flag,
-    "Whether new addresses count as proved. Unset: true on a playground without `SMTP_URL`, otherwise false.",
+    "New addresses count as proved. Unset: true on a playground without `SMTP_URL`.",
   ),
   anonymousSignIns: withDefault(
     "AUTH_ANONYMOUS_SIGN_INS",
     flag,
     "false",
-    "Whether /auth/v1/signup without credentials creates an anonymous account.",
+    "/auth/v1/signup without credentials creates an anonymous account.",
   ),
   webauthnRpId: optional(
     "WEBAUTHN_RP_ID",
@@ -137,15 +144,15 @@ export const ACCOUNT_SETTINGS = {
     "AUTH_PASSWORD_REAUTHENTICATION",
     flag,
     "true",
-    "Whether a new password at /auth/v1/user needs a code, a day after the sign-in.",
+    "A day after the sign-in, a new password at /auth/v1/user needs a code.",
   ),
-  adminEmail: optional("ADMIN_EMAIL", email, "E-mail address of an administrator that the first start creates."),
-  adminPassword: secret("ADMIN_PASSWORD", text, "Its password."),
+  adminEmail: optional("ADMIN_EMAIL", email, FIRST_ADMINISTRATOR),
+  adminPassword: secret("ADMIN_PASSWORD", text, FIRST_ADMINISTRATOR),
 } satisfies Record<string, SettingDefinition<unknown>>;
 
 export const MAIL_SETTINGS = {
-  smtpUrl: secret("SMTP_URL", smtpUrl, "`smtp://user:password@host:587` or `smtps://…`. Unset: MAIL_DIR is used."),
-  mailFrom: optional("MAIL_FROM", mailAddress, "Sender of e-mails; required with SMTP_URL."),
+  smtpUrl: secret("SMTP_URL", smtpUrl, SMTP),
+  mailFrom: optional("MAIL_FROM", mailAddress, SMTP),
   mailDir: optional("MAIL_DIR", text, "Folder for e-mails. Unset: `mail` in DATA_DIR; in production none."),
   mailTemplatesDir: optional(
     "MAIL_TEMPLATES_DIR",
@@ -155,31 +162,18 @@ export const MAIL_SETTINGS = {
   applicationUrl: optional(
     "SITE_URL",
     httpUrl,
-    "URL of the application, to which /auth/v1 redirects. Unset: that of this service.",
+    "The application's URL, to which /auth/v1 redirects. Unset: this service's.",
   ),
-  mailInterval: withDefault(
-    "MAIL_INTERVAL_SECONDS",
-    integer(0, 86_400),
-    "60",
-    "Seconds until /auth/v1 sends an address another e-mail of its kind.",
-  ),
-  mailHourlyLimit: withDefault("MAIL_HOURLY_LIMIT", integer(0), "10", "E-mails of /auth/v1 per hour and address."),
+  mailInterval: withDefault("MAIL_INTERVAL_SECONDS", integer(0, 86_400), "60", MAIL_LIMITS),
+  mailHourlyLimit: withDefault("MAIL_HOURLY_LIMIT", integer(0), "10", MAIL_LIMITS),
   secureEmailChange: withDefault(
     "AUTH_SECURE_EMAIL_CHANGE",
     flag,
     "true",
-    "Whether the current address must confirm a new one too.",
+    "The current address must confirm a new one too.",
   ),
-  smsWebhookUrl: optional(
-    "SMS_WEBHOOK_URL",
-    httpUrl,
-    "[Webhook](sign-in.md#phone-numbers) that sends text messages with codes.",
-  ),
-  smsWebhookSecret: secret(
-    "SMS_WEBHOOK_SECRET",
-    webhookSecret,
-    "Its secret: `v1,whsec_` and base64 of at least 24 bytes.",
-  ),
+  smsWebhookUrl: optional("SMS_WEBHOOK_URL", httpUrl, SMS_WEBHOOK),
+  smsWebhookSecret: secret("SMS_WEBHOOK_SECRET", webhookSecret, SMS_WEBHOOK),
 } satisfies Record<string, SettingDefinition<unknown>>;
 
 export const REST_SETTINGS = {
@@ -188,7 +182,7 @@ export const REST_SETTINGS = {
     "PGRST_DB_ANON_ROLE",
     text,
     "anon",
-    "Role of callers without credentials. Without such a role they get 401.",
+    "Role of callers without credentials. If it does not exist, they get 401.",
   ),
   extraSearchPath: withDefault(
     "PGRST_DB_EXTRA_SEARCH_PATH",
@@ -196,27 +190,12 @@ export const REST_SETTINGS = {
     "public, extensions",
     "Schemas that SQL can use unqualified.",
   ),
-  requireApiKey: withDefault(
-    "REST_REQUIRE_APIKEY",
-    flag,
-    "true",
-    "Whether /rest/v1 refuses requests without an `apikey`.",
-  ),
-  safeWrites: withDefault(
-    "REST_SAFE_WRITES",
-    flag,
-    "true",
-    "Whether /rest/v1 refuses UPDATE and DELETE without a filter.",
-  ),
+  requireApiKey: withDefault("REST_REQUIRE_APIKEY", flag, "true", SAFE_REQUESTS),
+  safeWrites: withDefault("REST_SAFE_WRITES", flag, "true", SAFE_REQUESTS),
   maxRows: optional("PGRST_DB_MAX_ROWS", integer(0), "Rows of a response of /rest/v1."),
-  aggregates: withDefault(
-    "PGRST_DB_AGGREGATES_ENABLED",
-    flag,
-    "false",
-    "Whether `select` has count(), sum() and so on, and GraphQL `aggregates`.",
-  ),
-  planEnabled: withDefault("PGRST_DB_PLAN_ENABLED", flag, "false", "Whether clients may request execution plans."),
-  preRequest: optional("PGRST_DB_PRE_REQUEST", text, "Function called at the start of each request to /rest/v1."),
+  aggregates: withDefault("PGRST_DB_AGGREGATES_ENABLED", flag, "false", OPTIONAL_PARTS),
+  planEnabled: withDefault("PGRST_DB_PLAN_ENABLED", flag, "false", OPTIONAL_PARTS),
+  preRequest: optional("PGRST_DB_PRE_REQUEST", text, "Function called before each request to /rest/v1."),
   txEnd: withDefault(
     "PGRST_DB_TX_END",
     oneOf("commit", "commit-allow-override", "rollback", "rollback-allow-override"),
@@ -229,7 +208,7 @@ export const REST_SETTINGS = {
     "statement_timeout, plan_filter.statement_cost_limit, default_transaction_isolation",
     "Settings of a function that apply to its whole transaction.",
   ),
-  timezoneEnabled: withDefault("PGRST_DB_TIMEZONE_ENABLED", flag, "true", "Whether `Prefer: timezone` is supported."),
+  timezoneEnabled: withDefault("PGRST_DB_TIMEZONE_ENABLED", flag, "true", OPTIONAL_PARTS),
   errorVerbosity: withDefault(
     "PGRST_CLIENT_ERROR_VERBOSITY",
     oneOf("verbose", "minimal"),
@@ -240,9 +219,9 @@ export const REST_SETTINGS = {
     "PGRST_URL_USE_LEGACY_TARGET_NAMES",
     flag,
     "true",
-    "Whether filters may also use the name of a relation that has an alias.",
+    "Filters may also use the name of an aliased relation.",
   ),
-  traceHeader: optional("PGRST_SERVER_TRACE_HEADER", headerName, "Request header to return in the response."),
+  traceHeader: optional("PGRST_SERVER_TRACE_HEADER", headerName, "Request header to return."),
   rootSpec: optional("PGRST_DB_ROOT_SPEC", text, "Function that responds at /rest/v1/."),
   openapiMode: withDefault(
     "PGRST_OPENAPI_MODE",
@@ -250,18 +229,13 @@ export const REST_SETTINGS = {
     "follow-privileges",
     "What the OpenAPI document of /rest/v1 shows.",
   ),
-  openapiProxyUrl: optional("PGRST_OPENAPI_SERVER_PROXY_URI", text, "Server URL in the OpenAPI document."),
-  openapiSecurity: withDefault(
-    "PGRST_OPENAPI_SECURITY_ACTIVE",
-    flag,
-    "false",
-    "Whether the OpenAPI document declares a token.",
-  ),
+  openapiProxyUrl: optional("PGRST_OPENAPI_SERVER_PROXY_URI", text, OPENAPI_CONTENT),
+  openapiSecurity: withDefault("PGRST_OPENAPI_SECURITY_ACTIVE", flag, "false", OPENAPI_CONTENT),
   putSemantics: withDefault(
     "PUT_SEMANTICS",
     oneOf("replace", "merge"),
     "replace",
-    "Whether PUT at /users and /api resets missing fields (`replace`) or keeps them (`merge`).",
+    "PUT at /users and /api resets missing fields (`replace`) or keeps them (`merge`).",
   ),
   errorBody: withDefault(
     "ERROR_BODY",
@@ -272,13 +246,13 @@ export const REST_SETTINGS = {
 } satisfies Record<string, SettingDefinition<unknown>>;
 
 export const GRAPHQL_SETTINGS = {
-  graphqlMaxDepth: withDefault("GRAPHQL_MAX_DEPTH", integer(1), "15", "Nesting of fields."),
-  graphqlMaxComplexity: withDefault("GRAPHQL_MAX_COMPLEXITY", integer(1), "1000", "Fields of an operation."),
-  graphqlMaxBodyBytes: withDefault("GRAPHQL_MAX_BODY_BYTES", integer(1024), "1048576", "Size of a request body."),
-  graphqlMaxTokens: withDefault("GRAPHQL_MAX_TOKENS", integer(1), "15000", "Tokens of a document."),
-  graphqlMaxAliases: withDefault("GRAPHQL_MAX_ALIASES", integer(0), "1000", "Aliases of a document."),
-  graphqlMaxDirectives: withDefault("GRAPHQL_MAX_DIRECTIVES", integer(0), "500", "Directives of a document."),
-  graphqlMaxRootFields: withDefault("GRAPHQL_MAX_ROOT_FIELDS", integer(1), "500", "Root fields of an operation."),
+  graphqlMaxDepth: withDefault("GRAPHQL_MAX_DEPTH", integer(1), "15", OPERATION_FIELDS),
+  graphqlMaxComplexity: withDefault("GRAPHQL_MAX_COMPLEXITY", integer(1), "1000", OPERATION_FIELDS),
+  graphqlMaxBodyBytes: withDefault("GRAPHQL_MAX_BODY_BYTES", integer(1024), "1048576", DOCUMENT_SIZE),
+  graphqlMaxTokens: withDefault("GRAPHQL_MAX_TOKENS", integer(1), "15000", DOCUMENT_SIZE),
+  graphqlMaxAliases: withDefault("GRAPHQL_MAX_ALIASES", integer(0), "1000", DOCUMENT_SIZE),
+  graphqlMaxDirectives: withDefault("GRAPHQL_MAX_DIRECTIVES", integer(0), "500", DOCUMENT_SIZE),
+  graphqlMaxRootFields: withDefault("GRAPHQL_MAX_ROOT_FIELDS", integer(1), "500", DOCUMENT_SIZE),
   graphqlMaxAnonymousPlanned: withDefault(
     "GRAPHQL_MAX_ANONYMOUS_PLANNED_FIELDS",
     integer(1),
@@ -289,7 +263,7 @@ export const GRAPHQL_SETTINGS = {
     "GRAPHQL_STATEMENT_TIMEOUT_SECONDS",
     integer(0, 86_400),
     "10",
-    "Timeout of statements, if less than DB_STATEMENT_TIMEOUT_SECONDS; 0: none.",
+    "Timeout of statements, if less than DB_STATEMENT_TIMEOUT_SECONDS. 0: none.",
   ),
   graphqlMaxSocketOperations: withDefault(
     "GRAPHQL_MAX_SOCKET_OPERATIONS",
@@ -301,7 +275,7 @@ export const GRAPHQL_SETTINGS = {
     "GRAPHQL_INTERNAL_ERROR_STATUS",
     oneOf("200", "400"),
     "200",
-    "Status of responses with an internal error.",
+    "Status of internal errors.",
   ),
   graphqlIntrospection: withDefault(
     "GRAPHQL_INTROSPECTION",
@@ -309,70 +283,36 @@ export const GRAPHQL_SETTINGS = {
     "all",
     "Who may [introspect](graphql.md#schema-per-role): `all`, `authenticated` or `off` (nobody).",
   ),
-  graphqlExplorer: withDefault("GRAPHQL_EXPLORER", flag, "true", "Whether GraphiQL is served at /graphiql."),
-  graphqlNode: withDefault(
-    "GRAPHQL_NODE",
-    flag,
-    "false",
-    "Whether rows have Relay's [global ids](graphql.md#global-ids).",
-  ),
+  graphqlExplorer: withDefault("GRAPHQL_EXPLORER", flag, "true", "Serves GraphiQL."),
+  graphqlNode: withDefault("GRAPHQL_NODE", flag, "false", "Rows have Relay's [global ids](graphql.md#global-ids)."),
   graphqlCompile: withDefault(
     "GRAPHQL_COMPILE",
     oneOf("on", "off"),
     "on",
-    "Whether operations run as [one SQL statement](graphql.md#how-operations-run).",
+    "Operations run as [one SQL statement](graphql.md#how-operations-run).",
   ),
-  graphqlPersistedOperations: optional(
-    "GRAPHQL_PERSISTED_OPERATIONS",
-    text,
-    "Folder of [registered operations](graphql.md#registered-operations), `<id>.graphql`.",
-  ),
-  graphqlPersistedOnly: withDefault("GRAPHQL_PERSISTED_ONLY", flag, "false", "Whether only these run."),
+  graphqlPersistedOperations: optional("GRAPHQL_PERSISTED_OPERATIONS", text, PERSISTED_OPERATIONS),
+  graphqlPersistedOnly: withDefault("GRAPHQL_PERSISTED_ONLY", flag, "false", PERSISTED_OPERATIONS),
 } satisfies Record<string, SettingDefinition<unknown>>;
 
 export const REALTIME_SETTINGS = {
-  realtimeMaxChannels: withDefault("REALTIME_MAX_CHANNELS", integer(1), "100", "Joined channels of a WebSocket."),
-  realtimeMaxBindings: withDefault(
-    "REALTIME_MAX_BINDINGS",
-    integer(0),
-    "100",
-    "`postgres_changes` of a channel; 0: no limit.",
-  ),
-  realtimeMaxJoins: withDefault(
-    "REALTIME_MAX_JOINS_PER_SECOND",
-    integer(0),
-    "100",
-    "Joins and new tokens per second of a WebSocket.",
-  ),
-  realtimeMaxMessages: withDefault(
-    "REALTIME_MAX_MESSAGES_PER_SECOND",
-    integer(0),
-    "2000",
-    "Messages per second of a WebSocket; beyond it the channel is closed.",
-  ),
-  realtimeMaxBytes: withDefault(
-    "REALTIME_MAX_BYTES_PER_SECOND",
-    integer(0),
-    "5242880",
-    "Bytes per second of a WebSocket; beyond it reading pauses.",
-  ),
-  realtimeMaxPresences: withDefault(
-    "REALTIME_MAX_PRESENCES_PER_SECOND",
-    integer(0),
-    "10",
-    "Presence updates per second of a WebSocket; beyond it the channel is closed.",
-  ),
+  realtimeMaxChannels: withDefault("REALTIME_MAX_CHANNELS", integer(1), "100", CHANNEL_LIMITS),
+  realtimeMaxBindings: withDefault("REALTIME_MAX_BINDINGS", integer(0), "100", CHANNEL_LIMITS),
+  realtimeMaxJoins: withDefault("REALTIME_MAX_JOINS_PER_SECOND", integer(0), "100", SOCKET_RATES),
+  realtimeMaxMessages: withDefault("REALTIME_MAX_MESSAGES_PER_SECOND", integer(0), "2000", SOCKET_RATES),
+  realtimeMaxBytes: withDefault("REALTIME_MAX_BYTES_PER_SECOND", integer(0), "5242880", SOCKET_RATES),
+  realtimeMaxPresences: withDefault("REALTIME_MAX_PRESENCES_PER_SECOND", integer(0), "10", SOCKET_RATES),
   realtimeCheckTimeout: withDefault(
     "REALTIME_CHECK_TIMEOUT_SECONDS",
     integer(1, 600),
     "2",
-    "Seconds for the policies of a batch of changes; beyond it the channels end.",
+    "Time for the policies of a batch of changes; then the channels end.",
   ),
   realtimeSlot: withDefault(
     "REALTIME_SLOT",
     oneOf("auto", "always", "never"),
     "auto",
-    "Whether a [slot](realtime.md#replication-slot) keeps two minutes of changes. `auto`: if max_slot_wal_keep_size is set.",
+    "A [slot](realtime.md#replication-slot) keeps two minutes of changes. `auto`: if max_slot_wal_keep_size is set.",
   ),
 } satisfies Record<string, SettingDefinition<unknown>>;
 
@@ -380,7 +320,7 @@ export const WEBHOOK_SETTINGS = {
   webhookNetwork: optional(
     "WEBHOOK_NETWORK",
     oneOf("public", "loopback", "private"),
-    "Where webhooks are sent. `public`: with HTTPS. `loopback`: also this machine. `private`: also private networks. Unset: `loopback` on a playground, otherwise `public`.",
+    "Targets of webhooks. `public`: HTTPS. `loopback`: also this machine. `private`: also private networks. Unset: `public`, on a playground `loopback`.",
   ),
 } satisfies Record<string, SettingDefinition<unknown>>;
 
@@ -388,11 +328,11 @@ export const STUDIO_SETTINGS = {
   studio: optional(
     "STUDIO",
     oneOf("open", "administrators", "off"),
-    "Who may use /studio: `administrators`; `open`: also browsers on this machine; `off`: nobody. Unset: `open` on a playground, otherwise `administrators`.",
+    "Users of /studio: `administrators`; `open`: also browsers on this machine; `off`: nobody. Unset: `administrators`, on a playground `open`.",
   ),
   studioSql: optional(
     "STUDIO_SQL",
     oneOf("on", "off"),
-    "Whether administrators may run SQL, and make keys of roles without policies. Unset: `on` on a playground, otherwise `off`.",
+    "Administrators may run SQL, and make keys of roles without policies. Unset: only on a playground.",
   ),
 } satisfies Record<string, SettingDefinition<unknown>>;

@@ -20,36 +20,59 @@ import {
   workerCount,
 } from "./setting-readers.ts";
 
+// Settings with one description share a row of docs/settings.md.
+const DRAIN =
+  "Time from SIGTERM until open requests are cancelled; at its start, time in which only /health/ready fails.";
+const HTTPS_FILES = "PEM files of certificate chain and private key. Unset: plain HTTP.";
+const FILES_IN_S3 = "S3 service that stores files instead. The bucket must exist.";
+const S3_PROTOCOL_KEY = "Access key of `service_role` for `/storage/v1/s3`. Unset: only session tokens.";
+const STATEMENT_TIMEOUTS =
+  "Timeout of statements, unless the role has a statement_timeout; the second, if less, for the anonymous role. 0: none.";
+const RELOAD_CHANNEL = "NOTIFY channel of `reload schema` and `reload config`, and whether to listen.";
+const MIGRATION_LOCKS =
+  "How long a [migration](../db/README.md#locks) waits for a lock (0: no limit), and how often it retries.";
+const COPIED_DATABASE = "Runs [schedules](schedules.md), sends [webhooks](webhooks.md). `false` for a copied database.";
+const KEPT_BACKUPS = "Folder of scheduled backups, and how many to keep.";
+const BASE_BACKUPS = "Hours between base backups, and days that can be restored.";
+const CHECKED_BACKUPS =
+  "[Checks](backup.md#checked-backups) the archive after each base backup, and scheduled backups.";
+const BODY_BYTES = "Size of a [body](limits.md#request-bodies) with a list of rows; for the anonymous role.";
+const SOCKET_BYTES = "Memory for joins, tokens, filters and variables of a WebSocket, and of all.";
+const ADMIN_ADDRESS =
+  "[Admin port](observability.md#admin-port), without credentials; 0 selects a free one. Unset: none, and no metrics.";
+const DISABLED_TRACES = "`true` or `none` disables traces.";
+const TRACE_SAMPLER = "Which requests are traced; fraction for `traceidratio`, 0 to 1.";
+const TRACE_ATTRIBUTES = "Service name, and further attributes: `deployment.environment.name=production,…`.";
+const ADDRESS = "Port (0 selects a free one), and address (`0.0.0.0`: all interfaces).";
+const OTHER_LOGINS = "The same database with its owner; and without a pooler. Unset: the previous URL.";
+const REPLICAS = "[Replicas](replicas.md), separated by commas, and their maximum lag.";
+const DATABASE_CONFIG =
+  "Whether to read [settings in the database](#settings-in-the-database), and a function that sets them.";
+const OTHER_DATABASES = "Scratch database of `migrate` and `doctor`; database from which to create and drop others.";
+const LOG = "Minimum level; duration from which statements are logged (0: never).";
+const TRACE_COLLECTOR =
+  "OpenTelemetry collector (OTLP over HTTP); the same with `v1/traces`, which takes precedence; headers, `name=value,…`. Unset: no traces.";
+
 export const SERVER_SETTINGS = {
-  port: withDefault(["PORT", "PGRST_SERVER_PORT"], integer(0, 65_535), "3000", "Port; 0 selects a free one."),
-  host: withDefault(["HOST", "PGRST_SERVER_HOST"], text, "127.0.0.1", "Address; `0.0.0.0` for all interfaces."),
+  port: withDefault(["PORT", "PGRST_SERVER_PORT"], integer(0, 65_535), "3000", ADDRESS),
+  host: withDefault(["HOST", "PGRST_SERVER_HOST"], text, "127.0.0.1", ADDRESS),
   nodeEnv: withDefault(
     "NODE_ENV",
     oneOf("development", "test", "production"),
     "development",
-    "With `production`, USERS_ACCESS is `owner` and STUDIO `administrators` by default.",
+    "`production`: not a playground, and no default for MAIL_DIR.",
   ),
-  publicUrl: optional("PUBLIC_URL", httpUrl, "URL of the service behind a proxy. Links use it."),
+  publicUrl: optional("PUBLIC_URL", httpUrl, "URL behind a proxy, also for links."),
   workers: withDefault(
     "WEB_CONCURRENCY",
     workerCount,
     "auto",
-    "Worker processes. `auto`: [one for every two cores](operations.md#several-processes).",
+    "[Worker processes](operations.md#several-processes); `auto`: one for every two cores.",
   ),
-  drainTimeout: withDefault(
-    "DRAIN_TIMEOUT_SECONDS",
-    integer(0, 3600),
-    "25",
-    "Seconds until open requests are cancelled after SIGTERM.",
-  ),
-  drainDelay: withDefault(
-    "DRAIN_DELAY_SECONDS",
-    integer(0, 3600),
-    "0",
-    "Of these, seconds in which only /health/ready fails.",
-  ),
-  httpsCertificate: optional("HTTPS_CERT_FILE", text, "PEM file of certificate and chain. Unset: plain HTTP."),
-  httpsKey: optional("HTTPS_KEY_FILE", text, "PEM file of its private key."),
+  drainTimeout: withDefault("DRAIN_TIMEOUT_SECONDS", integer(0, 3600), "25", DRAIN),
+  drainDelay: withDefault("DRAIN_DELAY_SECONDS", integer(0, 3600), "0", DRAIN),
+  httpsCertificate: optional("HTTPS_CERT_FILE", text, HTTPS_FILES),
+  httpsKey: optional("HTTPS_KEY_FILE", text, HTTPS_FILES),
   trustProxy: optional(
     "TRUST_PROXY",
     trustProxy,
@@ -59,7 +82,7 @@ export const SERVER_SETTINGS = {
     ["CORS_ORIGINS", "PGRST_SERVER_CORS_ALLOWED_ORIGINS"],
     origins,
     "*",
-    "Origins whose pages may send requests. `*`: all, without cookies.",
+    "Origins that may send requests. `*`: all, without cookies.",
   ),
 } satisfies Record<string, SettingDefinition<unknown>>;
 
@@ -69,33 +92,21 @@ export const POSTGRES_SETTINGS = {
     postgresUrl,
     "Database with the login for requests, or `@` and a path; also [several hosts](replicas.md#failover). Unset: an embedded Postgres.",
   ),
-  ownerDatabaseUrl: secret("OWNER_DATABASE_URL", postgresUrl, "The same with its owner. Unset: DATABASE_URL."),
-  directDatabaseUrl: secret(
-    "DIRECT_DATABASE_URL",
-    postgresUrl,
-    "The same without a pooler. Unset: OWNER_DATABASE_URL.",
-  ),
-  readDatabaseUrls: secret(
-    "READ_DATABASE_URLS",
-    postgresUrls,
-    "[Replicas](replicas.md) for reads, separated by commas.",
-  ),
-  maxReplicaLag: withDefault("READ_MAX_LAG_SECONDS", integer(1, 3600), "10", "Maximum lag of a replica that is used."),
-  branch: optional("DATABASE_BRANCH", branchName, "[Branch](../db/README.md#branches) to use instead of the database."),
-  dataDir: withDefault("DATA_DIR", text, ".data", "Folder of the embedded Postgres and its secrets."),
+  ownerDatabaseUrl: secret("OWNER_DATABASE_URL", postgresUrl, OTHER_LOGINS),
+  directDatabaseUrl: secret("DIRECT_DATABASE_URL", postgresUrl, OTHER_LOGINS),
+  readDatabaseUrls: secret("READ_DATABASE_URLS", postgresUrls, REPLICAS),
+  maxReplicaLag: withDefault("READ_MAX_LAG_SECONDS", integer(1, 3600), "10", REPLICAS),
+  branch: optional("DATABASE_BRANCH", branchName, "[Branch](../db/README.md#branches) to use instead."),
+  dataDir: withDefault("DATA_DIR", text, ".data", "Folder of the embedded Postgres and secrets."),
   storageDir: optional("STORAGE_DIR", text, "Folder of [files](files.md). Unset: `files` in DATA_DIR."),
-  storageS3Endpoint: optional("STORAGE_S3_ENDPOINT", httpUrl, "URL of an S3 service that stores them instead."),
-  storageS3Bucket: withDefault("STORAGE_S3_BUCKET", text, "files", "Its bucket, which must exist."),
-  storageS3Region: withDefault("STORAGE_S3_REGION", text, "us-east-1", "Its region."),
-  storageS3AccessKeyId: optional("STORAGE_S3_ACCESS_KEY_ID", text, "Access key for it."),
-  storageS3SecretAccessKey: secret("STORAGE_S3_SECRET_ACCESS_KEY", text, "Its secret."),
-  s3AccessKeyId: optional(
-    "S3_PROTOCOL_ACCESS_KEY_ID",
-    text,
-    "Access key of `service_role` for `/storage/v1/s3`. Unset: only session tokens.",
-  ),
-  s3AccessKeySecret: secret("S3_PROTOCOL_ACCESS_KEY_SECRET", text, "Its secret."),
-  storageFileBytes: withDefault("STORAGE_FILE_BYTES", integer(0), "52428800", "Largest file; buckets may have less."),
+  storageS3Endpoint: optional("STORAGE_S3_ENDPOINT", httpUrl, FILES_IN_S3),
+  storageS3Bucket: withDefault("STORAGE_S3_BUCKET", text, "files", FILES_IN_S3),
+  storageS3Region: withDefault("STORAGE_S3_REGION", text, "us-east-1", FILES_IN_S3),
+  storageS3AccessKeyId: optional("STORAGE_S3_ACCESS_KEY_ID", text, FILES_IN_S3),
+  storageS3SecretAccessKey: secret("STORAGE_S3_SECRET_ACCESS_KEY", text, FILES_IN_S3),
+  s3AccessKeyId: optional("S3_PROTOCOL_ACCESS_KEY_ID", text, S3_PROTOCOL_KEY),
+  s3AccessKeySecret: secret("S3_PROTOCOL_ACCESS_KEY_SECRET", text, S3_PROTOCOL_KEY),
+  storageFileBytes: withDefault("STORAGE_FILE_BYTES", integer(0), "52428800", "Largest file."),
   embeddedPort: optional(
     "EMBEDDED_PORT",
     integer(1, 65_535),
@@ -111,118 +122,83 @@ export const POSTGRES_SETTINGS = {
     ["DB_ACQUIRE_TIMEOUT_SECONDS", "PGRST_DB_POOL_ACQUISITION_TIMEOUT"],
     integer(1, 600),
     "10",
-    "Seconds to wait for a connection; then 504.",
+    "Wait for a connection; then 504.",
   ),
-  statementTimeout: withDefault(
-    "DB_STATEMENT_TIMEOUT_SECONDS",
-    integer(0, 86_400),
-    "30",
-    "Timeout of statements, unless the role has a statement_timeout; 0: none.",
-  ),
-  anonStatementTimeout: withDefault(
-    "DB_ANON_STATEMENT_TIMEOUT_SECONDS",
-    integer(0, 86_400),
-    "5",
-    "The same, if less, for the anonymous role.",
-  ),
+  statementTimeout: withDefault("DB_STATEMENT_TIMEOUT_SECONDS", integer(0, 86_400), "30", STATEMENT_TIMEOUTS),
+  anonStatementTimeout: withDefault("DB_ANON_STATEMENT_TIMEOUT_SECONDS", integer(0, 86_400), "5", STATEMENT_TIMEOUTS),
   lockTimeout: withDefault(
     "DB_LOCK_TIMEOUT_SECONDS",
     integer(0, 86_400),
     "3",
-    "Seconds to wait for a lock, unless the role has a lock_timeout; 0: no limit.",
+    "Wait for a lock, unless the role has a lock_timeout. 0: no limit.",
   ),
   pipelineDepth: withDefault("DB_PIPELINE_DEPTH", integer(1, 1000), "64", "Reads in flight on one connection."),
   preparedStatements: optional(
     ["DB_PREPARED_STATEMENTS", "PGRST_DB_PREPARED_STATEMENTS"],
     flag,
-    "Whether to share prepared statements. Unset: found out.",
+    "Shares prepared statements. Unset: found out.",
   ),
   transactionMode: optional(
     "TRANSACTION_MODE",
     oneOf("implicit", "explicit"),
-    "`explicit`: between BEGIN and COMMIT, for [some routers](operations.md#other-routers); otherwise `implicit`. Unset: found out.",
+    "`implicit`, or `explicit` (BEGIN and COMMIT) for [some routers](operations.md#other-routers). Unset: found out.",
   ),
-  channel: withDefault("PGRST_DB_CHANNEL", text, "pgrst", "NOTIFY channel of `reload schema` and `reload config`."),
-  channelEnabled: withDefault("PGRST_DB_CHANNEL_ENABLED", flag, "true", "Whether to listen on this channel."),
-  databaseConfig: withDefault(
-    "PGRST_DB_CONFIG",
-    flag,
-    "true",
-    "Whether to read [settings in the database](#settings-in-the-database).",
-  ),
-  preConfig: optional("PGRST_DB_PRE_CONFIG", text, "Function that sets them."),
+  channel: withDefault("PGRST_DB_CHANNEL", text, "pgrst", RELOAD_CHANNEL),
+  channelEnabled: withDefault("PGRST_DB_CHANNEL_ENABLED", flag, "true", RELOAD_CHANNEL),
+  databaseConfig: withDefault("PGRST_DB_CONFIG", flag, "true", DATABASE_CONFIG),
+  preConfig: optional("PGRST_DB_PRE_CONFIG", text, DATABASE_CONFIG),
 } satisfies Record<string, SettingDefinition<unknown>>;
 
 export const MIGRATION_SETTINGS = {
   baseSchema: optional(
     "BASE_SCHEMA",
     oneOf("content", "platform", "none"),
-    "The release's migrations: `platform`, `content` (with the example application) or `none`. Unset: `content` in a clone, `platform` in a package.",
+    "Migrations: `platform`, `content` (with the example application) or `none`. Unset: `content` in a clone, `platform` in a package.",
   ),
   migrationsDir: optional("MIGRATIONS_DIR", text, "Folder of the project's migrations. Unset: `db/migrations`."),
-  shadowDatabaseUrl: secret("SHADOW_DATABASE_URL", postgresUrl, "Scratch database of `migrate` and `doctor`."),
-  rootDatabaseUrl: secret("ROOT_DATABASE_URL", postgresUrl, "Database from which to create and drop others."),
-  migrateLockTimeout: withDefault(
-    "MIGRATE_LOCK_TIMEOUT_MS",
-    integer(0),
-    "1000",
-    "Milliseconds that a [migration](../db/README.md#locks) waits for a lock; 0: no limit.",
-  ),
-  migrateLockRetries: withDefault("MIGRATE_LOCK_RETRIES", integer(0, 1000), "10", "How often it retries."),
+  shadowDatabaseUrl: secret("SHADOW_DATABASE_URL", postgresUrl, OTHER_DATABASES),
+  rootDatabaseUrl: secret("ROOT_DATABASE_URL", postgresUrl, OTHER_DATABASES),
+  migrateLockTimeout: withDefault("MIGRATE_LOCK_TIMEOUT_MS", integer(0), "1000", MIGRATION_LOCKS),
+  migrateLockRetries: withDefault("MIGRATE_LOCK_RETRIES", integer(0, 1000), "10", MIGRATION_LOCKS),
   migrateMaxHold: withDefault(
     "MIGRATE_MAX_HOLD_MS",
     integer(0),
     "5000",
-    "Milliseconds that reads wait before it is cancelled; 0: no limit.",
+    "How long reads wait before a migration is cancelled. 0: no limit.",
   ),
 } satisfies Record<string, SettingDefinition<unknown>>;
 
 export const JOB_SETTINGS = {
-  runsSchedules: withDefault(
-    "SCHEDULES",
-    flag,
-    "true",
-    "Whether this gateway runs [schedules](schedules.md). `false` for a copied database.",
-  ),
-  sendsWebhooks: withDefault(
-    "WEBHOOKS",
-    flag,
-    "true",
-    "Whether it sends [webhooks](webhooks.md). `false` for a copied database.",
-  ),
+  runsSchedules: withDefault("SCHEDULES", flag, "true", COPIED_DATABASE),
+  sendsWebhooks: withDefault("WEBHOOKS", flag, "true", COPIED_DATABASE),
   supabaseApis: optional(
     "SUPABASE_APIS",
     supabaseApis,
-    "[Supabase's SQL APIs](projects.md#supabases-sql-apis) to create and run: `cron`, `net`, `vault`, `queues`, `graphql`. Unset: all.",
+    "[Supabase's SQL APIs](projects.md#supabases-sql-apis): `cron`, `net`, `vault`, `queues`, `graphql`. Unset: all.",
   ),
   backupSchedule: optional(
     "BACKUP_SCHEDULE",
     cronSchedule,
-    "When to write a [backup](backup.md#nightly-backup), in UTC: `0 3 * * *`. Unset: never.",
+    "Times of [backups](backup.md#nightly-backup), in UTC: `0 3 * * *`. Unset: never.",
   ),
-  backupDir: withDefault("BACKUP_DIR", text, "backups", "Folder of scheduled backups."),
-  backupKeep: withDefault("BACKUP_KEEP", integer(1, 10_000), "7", "Scheduled backups to keep."),
+  backupDir: withDefault("BACKUP_DIR", text, "backups", KEPT_BACKUPS),
+  backupKeep: withDefault("BACKUP_KEEP", integer(1, 10_000), "7", KEPT_BACKUPS),
   archivesWal: withDefault(
     "BACKUP_WAL",
     flag,
     "false",
-    "Whether to archive the embedded Postgres, for restoring [any time](backup.md#point-in-time-recovery).",
+    "Archives the embedded Postgres, for restoring [any time](backup.md#point-in-time-recovery).",
   ),
-  walBaseHours: withDefault("BACKUP_WAL_BASE_HOURS", integer(1, 24 * 31), "24", "Hours between base backups."),
-  walKeepDays: withDefault("BACKUP_WAL_KEEP", integer(1, 3650), "7", "Days that can be restored."),
+  walBaseHours: withDefault("BACKUP_WAL_BASE_HOURS", integer(1, 24 * 31), "24", BASE_BACKUPS),
+  walKeepDays: withDefault("BACKUP_WAL_KEEP", integer(1, 3650), "7", BASE_BACKUPS),
   walReserve: withDefault(
     "BACKUP_WAL_RESERVE_MB",
     integer(0),
     "2048",
-    "MB to leave free on its disk. With less, it pauses, and /health is `degraded`.",
+    "MB to leave free. With less, archiving pauses, and /health is `degraded`.",
   ),
-  checksWal: withDefault("BACKUP_WAL_CHECK", flag, "false", "Whether to check the archive after each base backup."),
-  checksBackups: withDefault(
-    "BACKUP_CHECK",
-    flag,
-    "false",
-    "Whether to [check](backup.md#checked-backups) scheduled backups.",
-  ),
+  checksWal: withDefault("BACKUP_WAL_CHECK", flag, "false", CHECKED_BACKUPS),
+  checksBackups: withDefault("BACKUP_CHECK", flag, "false", CHECKED_BACKUPS),
 } satisfies Record<string, SettingDefinition<unknown>>;
 
 export const LIMIT_SETTINGS = {
@@ -242,76 +218,56 @@ export const LIMIT_SETTINGS = {
     "LOAD_SHEDDING",
     flag,
     "true",
-    "Whether callers who send much get 503 under [overload](limits.md#overload). RATE_LIMIT=0 disables it too.",
+    "Callers who send much get 503 under [overload](limits.md#overload), unless RATE_LIMIT=0.",
   ),
-  maxBodyBytes: withDefault(
-    "MAX_BODY_BYTES",
-    integer(1024),
-    "10485760",
-    "Size of a [body](limits.md#request-bodies) with a list of rows.",
-  ),
-  maxAnonymousBodyBytes: withDefault(
-    "MAX_ANONYMOUS_BODY_BYTES",
-    integer(1024),
-    "1048576",
-    "The same for the anonymous role.",
-  ),
+  maxBodyBytes: withDefault("MAX_BODY_BYTES", integer(1024), "10485760", BODY_BYTES),
+  maxAnonymousBodyBytes: withDefault("MAX_ANONYMOUS_BODY_BYTES", integer(1024), "1048576", BODY_BYTES),
   maxRowBytes: withDefault(
     "MAX_ROW_BYTES",
     integer(1024),
     "4194304",
-    "Size of one row, or of a function's arguments, at /users and /api.",
+    "Size of a row, or a function's arguments, at /users and /api.",
   ),
   maxBodyMemory: withDefault(
     "MAX_BODY_MEMORY_BYTES",
     integer(65_536),
     "67108864",
-    "Memory for all bodies; beyond it 503. At least twice MAX_BODY_BYTES per worker.",
+    "Memory for all bodies, then 503; at least twice MAX_BODY_BYTES per worker.",
   ),
   maxAnswerBytes: withDefault(
     "MAX_ANSWER_BYTES",
     integer(65_536, 1_073_741_823),
     "33554432",
-    "Size of a response, or of one streamed row.",
+    "Size of a response, or streamed row.",
   ),
   maxHeaderBytes: withDefault(
     "MAX_HEADER_BYTES",
     integer(4096, 1_048_576),
     "16384",
-    "Size of a request head; beyond it 431.",
+    "Size of a request head, then 431.",
   ),
-  requestTimeout: withDefault("REQUEST_TIMEOUT_SECONDS", integer(1, 3600), "60", "Seconds for sending a request."),
+  requestTimeout: withDefault("REQUEST_TIMEOUT_SECONDS", integer(1, 3600), "60", "Time to send a request."),
   maxPageSize: withDefault(
     "MAX_PAGE_SIZE",
     integer(1, 100_000),
     "1000",
-    "Rows of a page at /users, /api and in GraphQL; larger ones are cut.",
+    "Rows of a page at /users, /api and in GraphQL.",
   ),
-  maxBatchParts: withDefault("BATCH_MAX", integer(1, 10_000), "100", "Requests of a batch; beyond it 413."),
+  maxBatchParts: withDefault("BATCH_MAX", integer(1, 10_000), "100", "Requests of a batch, then 413."),
   taskTimeout: withDefault(
     "TASK_TIMEOUT_SECONDS",
     integer(0, 86_400),
     "600",
-    "Timeout of functions of schedules and `api.enqueue_as`; 0: none.",
+    "Timeout of functions of schedules and `api.enqueue_as`. 0: none.",
   ),
   webSocketConnections: withDefault(
     "WEBSOCKET_MAX_CONNECTIONS",
     integer(1),
     "10000",
-    "[WebSockets](limits.md#websockets) of all workers; beyond it 503.",
+    "[WebSockets](limits.md#websockets) of all workers, then 503.",
   ),
-  webSocketBytes: withDefault(
-    "WEBSOCKET_MAX_BYTES",
-    integer(65_536),
-    "4194304",
-    "Memory for joins, tokens, filters and variables of one WebSocket.",
-  ),
-  webSocketTotalBytes: withDefault(
-    "WEBSOCKET_MAX_TOTAL_BYTES",
-    integer(1_048_576),
-    "134217728",
-    "The same for all WebSockets.",
-  ),
+  webSocketBytes: withDefault("WEBSOCKET_MAX_BYTES", integer(65_536), "4194304", SOCKET_BYTES),
+  webSocketTotalBytes: withDefault("WEBSOCKET_MAX_TOTAL_BYTES", integer(1_048_576), "134217728", SOCKET_BYTES),
 } satisfies Record<string, SettingDefinition<unknown>>;
 
 export const OBSERVABILITY_SETTINGS = {
@@ -319,48 +275,22 @@ export const OBSERVABILITY_SETTINGS = {
     ["LOG_LEVEL", "PGRST_LOG_LEVEL"],
     oneOf("silent", "crit", "fatal", "error", "warn", "info", "debug", "trace"),
     "info",
-    "Minimum level.",
+    LOG,
   ),
-  slowQueryMs: withDefault(
-    "SLOW_QUERY_MS",
-    integer(0),
-    "1000",
-    "Milliseconds from which statements are logged; 0: never.",
-  ),
+  slowQueryMs: withDefault("SLOW_QUERY_MS", integer(0), "1000", LOG),
   serverTiming: withDefault(
     ["SERVER_TIMING", "PGRST_SERVER_TIMING_ENABLED"],
     flag,
     "false",
-    "Whether responses have a Server-Timing header.",
+    "Sends the header Server-Timing.",
   ),
-  adminPort: optional(
-    ["ADMIN_PORT", "PGRST_ADMIN_SERVER_PORT"],
-    integer(0, 65_535),
-    "[Admin port](observability.md#admin-port); 0 selects a free one. Unset: none, and no metrics.",
-  ),
-  adminHost: withDefault(
-    ["ADMIN_HOST", "PGRST_ADMIN_SERVER_HOST"],
-    text,
-    "127.0.0.1",
-    "Its address. It requires no credentials.",
-  ),
-  traceEndpoint: optional(
-    "OTEL_EXPORTER_OTLP_ENDPOINT",
-    httpUrl,
-    "OpenTelemetry collector (OTLP over HTTP). Unset: no traces.",
-  ),
-  traceEndpointWhole: optional(
-    "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
-    httpUrl,
-    "The same with `v1/traces`; takes precedence.",
-  ),
-  traceHeaders: secret(
-    ["OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS"],
-    keyValues,
-    "Headers for the collector, `name=value,…`.",
-  ),
-  tracesDisabled: withDefault("OTEL_SDK_DISABLED", flag, "false", "Disables traces."),
-  tracesExporter: withDefault("OTEL_TRACES_EXPORTER", oneOf("otlp", "none"), "otlp", "`none` disables traces."),
+  adminPort: optional(["ADMIN_PORT", "PGRST_ADMIN_SERVER_PORT"], integer(0, 65_535), ADMIN_ADDRESS),
+  adminHost: withDefault(["ADMIN_HOST", "PGRST_ADMIN_SERVER_HOST"], text, "127.0.0.1", ADMIN_ADDRESS),
+  traceEndpoint: optional("OTEL_EXPORTER_OTLP_ENDPOINT", httpUrl, TRACE_COLLECTOR),
+  traceEndpointWhole: optional("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", httpUrl, TRACE_COLLECTOR),
+  traceHeaders: secret(["OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS"], keyValues, TRACE_COLLECTOR),
+  tracesDisabled: withDefault("OTEL_SDK_DISABLED", flag, "false", DISABLED_TRACES),
+  tracesExporter: withDefault("OTEL_TRACES_EXPORTER", oneOf("otlp", "none"), "otlp", DISABLED_TRACES),
   tracesSampler: withDefault(
     "OTEL_TRACES_SAMPLER",
     oneOf(
@@ -372,14 +302,9 @@ export const OBSERVABILITY_SETTINGS = {
       "parentbased_traceidratio",
     ),
     "parentbased_always_on",
-    "Which requests are traced.",
+    TRACE_SAMPLER,
   ),
-  tracesSamplerRatio: withDefault("OTEL_TRACES_SAMPLER_ARG", ratio, "1", "Fraction for `traceidratio`: 0 to 1."),
-  traceServiceName: withDefault("OTEL_SERVICE_NAME", text, "content-service", "Service name in traces."),
-  traceResource: withDefault(
-    "OTEL_RESOURCE_ATTRIBUTES",
-    keyValues,
-    "",
-    "Further attributes: `deployment.environment.name=production,…`.",
-  ),
+  tracesSamplerRatio: withDefault("OTEL_TRACES_SAMPLER_ARG", ratio, "1", TRACE_SAMPLER),
+  traceServiceName: withDefault("OTEL_SERVICE_NAME", text, "content-service", TRACE_ATTRIBUTES),
+  traceResource: withDefault("OTEL_RESOURCE_ATTRIBUTES", keyValues, "", TRACE_ATTRIBUTES),
 } satisfies Record<string, SettingDefinition<unknown>>;

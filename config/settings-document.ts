@@ -50,10 +50,10 @@ export function writeSettingsDocument(): string {
     others.map((other) => `\`${other}\` (${name})`),
   );
   const inDatabase = [...SETTINGS_IN_DATABASE.keys()].map((name) => `\`${name}\``);
-  const ignored = Object.entries(IGNORED_SETTINGS).map(([name, reason]) => `- \`${name}\`: ${reason}`);
+  const ignored = Object.keys(IGNORED_SETTINGS).map((name) => `\`${name}\``);
   return `# Settings
 
-Configure the service with environment variables, [some](#settings-in-the-database) also in the database.
+Set environment variables; some settings can be [in the database](#settings-in-the-database). \`PGRST_APP_SETTINGS_<NAME>\` sets \`app.settings.<name>\` for SQL.
 
 \`\`\`sh
 PORT=4000 RATE_LIMIT=600 npm start
@@ -66,13 +66,9 @@ A *playground* has the embedded Postgres, a loopback address as \`HOST\`, no pro
 
 ${groups.join("\n\n")}
 
-## Settings for SQL
-
-\`PGRST_APP_SETTINGS_<NAME>\` sets \`app.settings.<name>\` for SQL.
-
 ## Settings in the database
 
-As in PostgREST, these settings override the environment, unless \`PGRST_DB_CONFIG=false\`: ${inDatabase.join(", ")}. Of the two ways the first one takes precedence:
+These override the environment: ${inDatabase.join(", ")}. The first of two ways takes precedence:
 
 \`\`\`sql
 -- The login for requests, in all databases or (with precedence) in one.
@@ -85,7 +81,7 @@ create function settings.pre_config() returns void language sql security definer
 $$;
 \`\`\`
 
-They are read at startup, after \`NOTIFY pgrst, 'reload config'\` or \`'reload schema'\`, and after schema changes; \`pgrst.db_prepared_statements\` only at startup. Invalid values prevent the startup; later, the previous ones stay.
+They are read at startup, after \`NOTIFY pgrst, 'reload config'\` or \`'reload schema'\`, and after schema changes; \`pgrst.db_prepared_statements\` only at startup. Invalid values prevent the startup, but later change nothing.
 
 With \`DATABASE_URL\`, \`JWT_SECRET\` is required in the environment unless \`PGRST_DB_CONFIG=true\` or \`PGRST_DB_PRE_CONFIG\` is set.
 
@@ -93,19 +89,22 @@ With \`DATABASE_URL\`, \`JWT_SECRET\` is required in the environment unless \`PG
 
 Also read: ${aliases.join(", ")}.
 
-These are accepted without effect:
-
-${ignored.join("\n")}`;
+Without effect, as the start warns: ${ignored.join(", ")}.`;
 }
 
 function describeGroup(title: string, settings: readonly SettingDefinition<unknown>[]): string {
-  const rows = settings.map(({ names, fallback, description, secret }) => {
-    const shown = fallback === null || fallback === "" ? "" : `\`${fallback}\``;
-    return `| \`${names[0]}\`${secret ? " (secret)" : ""} | ${shown} | ${description} |`;
+  const rows = Object.values(Object.groupBy(settings, ({ description }) => description)).map((row) => {
+    const names = row!.map(({ names, secret }) => `\`${names[0]}\`${secret ? " (secret)" : ""}`);
+    return `| ${names.join(", ")} | ${describeDefaults(row!)} | ${row![0]!.description} |`;
   });
   return `## ${title}
 
 | setting | default | effect |
 | --- | --- | --- |
 ${rows.join("\n")}`;
+}
+
+function describeDefaults(settings: readonly SettingDefinition<unknown>[]): string {
+  if (settings.every(({ fallback }) => !fallback)) return "";
+  return settings.map(({ fallback }) => (fallback ? `\`${fallback}\`` : "unset")).join(", ");
 }

@@ -27,18 +27,18 @@ export const SETTING_GROUPS: readonly {
   { title: "Server", settings: SERVER_SETTINGS },
   { title: "Postgres", settings: POSTGRES_SETTINGS },
   { title: "Migrations", settings: MIGRATION_SETTINGS },
-  { title: "Schedules, webhooks and backups", settings: JOB_SETTINGS },
+  {
+    title: "Schedules, webhooks, functions and backups",
+    settings: { ...JOB_SETTINGS, ...WEBHOOK_SETTINGS, ...FUNCTION_SETTINGS },
+  },
   { title: "Limits", settings: LIMIT_SETTINGS },
   { title: "Logs, metrics and traces", settings: OBSERVABILITY_SETTINGS },
-  { title: "Tokens and accounts", settings: ACCOUNT_SETTINGS },
-  { title: "Applications", settings: OAUTH_SETTINGS },
+  { title: "Tokens and accounts", settings: { ...ACCOUNT_SETTINGS, ...OAUTH_SETTINGS } },
   { title: "E-mail", settings: MAIL_SETTINGS },
   { title: "REST interfaces", settings: REST_SETTINGS },
   { title: "GraphQL", settings: GRAPHQL_SETTINGS },
   { title: "Realtime", settings: REALTIME_SETTINGS },
   { title: "Agents", settings: MCP_SETTINGS },
-  { title: "Webhooks", settings: WEBHOOK_SETTINGS },
-  { title: "Functions", settings: FUNCTION_SETTINGS },
   { title: "Studio", settings: STUDIO_SETTINGS },
 ];
 
