@@ -107,7 +107,9 @@ ${signIn === null ? null : html`<a href="${signIn}">Sign in</a>`}
 /** The documentation is the only list of errors. */
 const SOURCE = join(import.meta.dirname, "../../docs/errors.md");
 const GROUP_SECTION = /^## (?<title>.+)\n\n(?<about>[^|]+)\n\n(?<table>(?:\|.*\n)+)/gm;
-const ERROR_ROW = /^\| `(?<code>\w+)` \| (?<status>[^|]*) \| (?<meaning>[^|]*) \| (?<remedy>[^|]*) \|$/gm;
+/** The codes of a row have one meaning: `| `40001`, `40P01` (500) | … | … |`. */
+const ERROR_ROW =
+  /^\| (?<codes>`\w+`(?:, `\w+`)*)(?: \((?<status>[\d, ]+)\))? \| (?<meaning>[^|]*) \| (?<remedy>[^|]*) \|$/gm;
 
 /** `/docs/errors`: the target of `documentation` in error bodies. */
 export function errorReferenceRoutes(): GatewayRoutes {
@@ -151,6 +153,18 @@ type ErrorEntry = {
 export function readErrors(): ErrorGroup[] {
   return [...readFileSync(SOURCE, "utf8").matchAll(GROUP_SECTION)].map(({ groups }) => {
     const { title, about, table } = groups as { title: string; about: string; table: string };
-    return { title, about, entries: [...table.matchAll(ERROR_ROW)].map((line) => ({ ...line.groups }) as ErrorEntry) };
+    return { title, about, entries: [...table.matchAll(ERROR_ROW)].flatMap(toErrorEntries) };
   });
+}
+
+function toErrorEntries({ groups }: RegExpExecArray): ErrorEntry[] {
+  const {
+    codes,
+    status = "",
+    meaning,
+    remedy,
+  } = groups as Record<"codes" | "meaning" | "remedy", string> & {
+    status?: string;
+  };
+  return [...codes.matchAll(/\w+/g)].map(([code]) => ({ code, status, meaning, remedy }));
 }
