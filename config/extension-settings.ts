@@ -3,10 +3,12 @@ import { integer, list, oneOf, optional, type SettingDefinition, text, withDefau
 // Settings with one description share a row of docs/settings.md.
 const CALL_LIMITS = "Rows that a call reads or changes; size of a result.";
 const FUNCTION_LIMITS = "Megabytes of a function in a process; processor time without pause. Then 546.";
+const FUNCTION_FOLDER =
+  "Runs the [functions](functions.md) of a folder. Unset: if `functions` or `supabase/functions` exists.";
 
 export const FUNCTION_SETTINGS = {
-  functions: optional("FUNCTIONS", oneOf("on", "off"), "Runs [functions](functions.md). Unset: if they have a folder."),
-  functionsDir: optional("FUNCTIONS_DIR", text, "Their folder. Unset: `functions`, or `supabase/functions`."),
+  functions: optional("FUNCTIONS", oneOf("on", "off"), FUNCTION_FOLDER),
+  functionsDir: optional("FUNCTIONS_DIR", text, FUNCTION_FOLDER),
   functionsMemory: withDefault("FUNCTIONS_MEMORY", integer(32, 16_384), "256", FUNCTION_LIMITS),
   functionsTimeout: withDefault(
     "FUNCTIONS_TIMEOUT_SECONDS",

@@ -46,6 +46,8 @@ const SAFE_REQUESTS = "/rest/v1 requires an `apikey`; it refuses UPDATE and DELE
 const DOCUMENT_SIZE =
   "Size of a request body; tokens, aliases and directives of its document; root fields of an operation.";
 const SMTP = "`smtp://user:password@host:587` or `smtps://…`, and the sender of e-mails. Unset: MAIL_DIR is used.";
+const SQL_HOOKS = "Functions called before each request to /rest/v1, and at /rest/v1/.";
+const GRAPHQL_PARTS = "Serves GraphiQL; gives rows Relay's [global ids](graphql.md#global-ids).";
 
 export const DEFAULT_JWT_ISSUER = "content-service";
 
@@ -195,7 +197,7 @@ export const REST_SETTINGS = {
   maxRows: optional("PGRST_DB_MAX_ROWS", integer(0), "Rows of a response of /rest/v1."),
   aggregates: withDefault("PGRST_DB_AGGREGATES_ENABLED", flag, "false", OPTIONAL_PARTS),
   planEnabled: withDefault("PGRST_DB_PLAN_ENABLED", flag, "false", OPTIONAL_PARTS),
-  preRequest: optional("PGRST_DB_PRE_REQUEST", text, "Function called before each request to /rest/v1."),
+  preRequest: optional("PGRST_DB_PRE_REQUEST", text, SQL_HOOKS),
   txEnd: withDefault(
     "PGRST_DB_TX_END",
     oneOf("commit", "commit-allow-override", "rollback", "rollback-allow-override"),
@@ -222,7 +224,7 @@ export const REST_SETTINGS = {
     "Filters may also use the name of an aliased relation.",
   ),
   traceHeader: optional("PGRST_SERVER_TRACE_HEADER", headerName, "Request header to return."),
-  rootSpec: optional("PGRST_DB_ROOT_SPEC", text, "Function that responds at /rest/v1/."),
+  rootSpec: optional("PGRST_DB_ROOT_SPEC", text, SQL_HOOKS),
   openapiMode: withDefault(
     "PGRST_OPENAPI_MODE",
     oneOf("follow-privileges", "ignore-privileges", "disabled"),
@@ -283,8 +285,8 @@ export const GRAPHQL_SETTINGS = {
     "all",
     "Who may [introspect](graphql.md#schema-per-role): `all`, `authenticated` or `off` (nobody).",
   ),
-  graphqlExplorer: withDefault("GRAPHQL_EXPLORER", flag, "true", "Serves GraphiQL."),
-  graphqlNode: withDefault("GRAPHQL_NODE", flag, "false", "Rows have Relay's [global ids](graphql.md#global-ids)."),
+  graphqlExplorer: withDefault("GRAPHQL_EXPLORER", flag, "true", GRAPHQL_PARTS),
+  graphqlNode: withDefault("GRAPHQL_NODE", flag, "false", GRAPHQL_PARTS),
   graphqlCompile: withDefault(
     "GRAPHQL_COMPILE",
     oneOf("on", "off"),

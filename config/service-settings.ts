@@ -26,18 +26,12 @@ const DRAIN =
 const HTTPS_FILES = "PEM files of certificate chain and private key. Unset: plain HTTP.";
 const FILES_IN_S3 = "S3 service that stores files instead. The bucket must exist.";
 const S3_PROTOCOL_KEY = "Access key of `service_role` for `/storage/v1/s3`. Unset: only session tokens.";
-const STATEMENT_TIMEOUTS =
-  "Timeout of statements, unless the role has a statement_timeout; the second, if less, for the anonymous role. 0: none.";
 const RELOAD_CHANNEL = "NOTIFY channel of `reload schema` and `reload config`, and whether to listen.";
 const MIGRATION_LOCKS =
   "How long a [migration](../db/README.md#locks) waits for a lock (0: no limit), and how often it retries.";
 const COPIED_DATABASE = "Runs [schedules](schedules.md), sends [webhooks](webhooks.md). `false` for a copied database.";
-const KEPT_BACKUPS = "Folder of scheduled backups, and how many to keep.";
 const BASE_BACKUPS = "Hours between base backups, and days that can be restored.";
-const CHECKED_BACKUPS =
-  "[Checks](backup.md#checked-backups) the archive after each base backup, and scheduled backups.";
 const BODY_BYTES = "Size of a [body](limits.md#request-bodies) with a list of rows; for the anonymous role.";
-const SOCKET_BYTES = "Memory for joins, tokens, filters and variables of a WebSocket, and of all.";
 const ADMIN_ADDRESS =
   "[Admin port](observability.md#admin-port), without credentials; 0 selects a free one. Unset: none, and no metrics.";
 const DISABLED_TRACES = "`true` or `none` disables traces.";
@@ -52,6 +46,16 @@ const OTHER_DATABASES = "Scratch database of `migrate` and `doctor`; database fr
 const LOG = "Minimum level; duration from which statements are logged (0: never).";
 const TRACE_COLLECTOR =
   "OpenTelemetry collector (OTLP over HTTP); the same with `v1/traces`, which takes precedence; headers, `name=value,…`. Unset: no traces.";
+const EMBEDDED = "Folder of the embedded Postgres and secrets; its port on 127.0.0.1. Unset: a Unix socket.";
+const POOL = "Connections of all workers, from 4 to half of those free; wait for one, then 504.";
+const STATEMENT_TIMEOUTS =
+  "Timeout of statements; of the anonymous role, if less; of locks. A role's statement_timeout and lock_timeout take precedence. 0: none.";
+const SOCKETS =
+  "[WebSockets](limits.md#websockets) of all workers, then 503; memory for joins, tokens, filters and variables of one, and of all.";
+const REQUEST_HEAD = "Size of a request head, then 431; time to send a request.";
+const SCHEDULED_BACKUPS =
+  "Times of [backups](backup.md#nightly-backup), in UTC, such as `0 3 * * *` (unset: never); their folder; how many to keep.";
+const CHECKED_BACKUPS = "[Checks](backup.md#checked-backups) the archive after base backups, and scheduled backups.";
 
 export const SERVER_SETTINGS = {
   port: withDefault(["PORT", "PGRST_SERVER_PORT"], integer(0, 65_535), "3000", ADDRESS),
@@ -97,7 +101,7 @@ export const POSTGRES_SETTINGS = {
   readDatabaseUrls: secret("READ_DATABASE_URLS", postgresUrls, REPLICAS),
   maxReplicaLag: withDefault("READ_MAX_LAG_SECONDS", integer(1, 3600), "10", REPLICAS),
   branch: optional("DATABASE_BRANCH", branchName, "[Branch](../db/README.md#branches) to use instead."),
-  dataDir: withDefault("DATA_DIR", text, ".data", "Folder of the embedded Postgres and secrets."),
+  dataDir: withDefault("DATA_DIR", text, ".data", EMBEDDED),
   storageDir: optional("STORAGE_DIR", text, "Folder of [files](files.md). Unset: `files` in DATA_DIR."),
   storageS3Endpoint: optional("STORAGE_S3_ENDPOINT", httpUrl, FILES_IN_S3),
   storageS3Bucket: withDefault("STORAGE_S3_BUCKET", text, "files", FILES_IN_S3),
@@ -107,31 +111,17 @@ export const POSTGRES_SETTINGS = {
   s3AccessKeyId: optional("S3_PROTOCOL_ACCESS_KEY_ID", text, S3_PROTOCOL_KEY),
   s3AccessKeySecret: secret("S3_PROTOCOL_ACCESS_KEY_SECRET", text, S3_PROTOCOL_KEY),
   storageFileBytes: withDefault("STORAGE_FILE_BYTES", integer(0), "52428800", "Largest file."),
-  embeddedPort: optional(
-    "EMBEDDED_PORT",
-    integer(1, 65_535),
-    "Port of the embedded Postgres on 127.0.0.1. Unset: a Unix socket.",
-  ),
-  poolSize: withDefault(
-    ["DB_POOL", "PGRST_DB_POOL"],
-    integer(1, 1000),
-    "28",
-    "Connections of all workers: from 4 to half of those free.",
-  ),
+  embeddedPort: optional("EMBEDDED_PORT", integer(1, 65_535), EMBEDDED),
+  poolSize: withDefault(["DB_POOL", "PGRST_DB_POOL"], integer(1, 1000), "28", POOL),
   acquireTimeout: withDefault(
     ["DB_ACQUIRE_TIMEOUT_SECONDS", "PGRST_DB_POOL_ACQUISITION_TIMEOUT"],
     integer(1, 600),
     "10",
-    "Wait for a connection; then 504.",
+    POOL,
   ),
   statementTimeout: withDefault("DB_STATEMENT_TIMEOUT_SECONDS", integer(0, 86_400), "30", STATEMENT_TIMEOUTS),
   anonStatementTimeout: withDefault("DB_ANON_STATEMENT_TIMEOUT_SECONDS", integer(0, 86_400), "5", STATEMENT_TIMEOUTS),
-  lockTimeout: withDefault(
-    "DB_LOCK_TIMEOUT_SECONDS",
-    integer(0, 86_400),
-    "3",
-    "Wait for a lock, unless the role has a lock_timeout. 0: no limit.",
-  ),
+  lockTimeout: withDefault("DB_LOCK_TIMEOUT_SECONDS", integer(0, 86_400), "3", STATEMENT_TIMEOUTS),
   pipelineDepth: withDefault("DB_PIPELINE_DEPTH", integer(1, 1000), "64", "Reads in flight on one connection."),
   preparedStatements: optional(
     ["DB_PREPARED_STATEMENTS", "PGRST_DB_PREPARED_STATEMENTS"],
@@ -176,13 +166,9 @@ export const JOB_SETTINGS = {
     supabaseApis,
     "[Supabase's SQL APIs](projects.md#supabases-sql-apis): `cron`, `net`, `vault`, `queues`, `graphql`. Unset: all.",
   ),
-  backupSchedule: optional(
-    "BACKUP_SCHEDULE",
-    cronSchedule,
-    "Times of [backups](backup.md#nightly-backup), in UTC: `0 3 * * *`. Unset: never.",
-  ),
-  backupDir: withDefault("BACKUP_DIR", text, "backups", KEPT_BACKUPS),
-  backupKeep: withDefault("BACKUP_KEEP", integer(1, 10_000), "7", KEPT_BACKUPS),
+  backupSchedule: optional("BACKUP_SCHEDULE", cronSchedule, SCHEDULED_BACKUPS),
+  backupDir: withDefault("BACKUP_DIR", text, "backups", SCHEDULED_BACKUPS),
+  backupKeep: withDefault("BACKUP_KEEP", integer(1, 10_000), "7", SCHEDULED_BACKUPS),
   archivesWal: withDefault(
     "BACKUP_WAL",
     flag,
@@ -240,13 +226,8 @@ export const LIMIT_SETTINGS = {
     "33554432",
     "Size of a response, or streamed row.",
   ),
-  maxHeaderBytes: withDefault(
-    "MAX_HEADER_BYTES",
-    integer(4096, 1_048_576),
-    "16384",
-    "Size of a request head, then 431.",
-  ),
-  requestTimeout: withDefault("REQUEST_TIMEOUT_SECONDS", integer(1, 3600), "60", "Time to send a request."),
+  maxHeaderBytes: withDefault("MAX_HEADER_BYTES", integer(4096, 1_048_576), "16384", REQUEST_HEAD),
+  requestTimeout: withDefault("REQUEST_TIMEOUT_SECONDS", integer(1, 3600), "60", REQUEST_HEAD),
   maxPageSize: withDefault(
     "MAX_PAGE_SIZE",
     integer(1, 100_000),
@@ -260,14 +241,9 @@ export const LIMIT_SETTINGS = {
     "600",
     "Timeout of functions of schedules and `api.enqueue_as`. 0: none.",
   ),
-  webSocketConnections: withDefault(
-    "WEBSOCKET_MAX_CONNECTIONS",
-    integer(1),
-    "10000",
-    "[WebSockets](limits.md#websockets) of all workers, then 503.",
-  ),
-  webSocketBytes: withDefault("WEBSOCKET_MAX_BYTES", integer(65_536), "4194304", SOCKET_BYTES),
-  webSocketTotalBytes: withDefault("WEBSOCKET_MAX_TOTAL_BYTES", integer(1_048_576), "134217728", SOCKET_BYTES),
+  webSocketConnections: withDefault("WEBSOCKET_MAX_CONNECTIONS", integer(1), "10000", SOCKETS),
+  webSocketBytes: withDefault("WEBSOCKET_MAX_BYTES", integer(65_536), "4194304", SOCKETS),
+  webSocketTotalBytes: withDefault("WEBSOCKET_MAX_TOTAL_BYTES", integer(1_048_576), "134217728", SOCKETS),
 } satisfies Record<string, SettingDefinition<unknown>>;
 
 export const OBSERVABILITY_SETTINGS = {

@@ -60,7 +60,7 @@ PORT=4000 RATE_LIMIT=600 npm start
 npm run config        # the values in force and their origin
 \`\`\`
 
-\`npx content-service\` also reads \`.env\` in the working directory, then \`package.json\`: \`"content-service": { "BASE_SCHEMA": "platform" }\`. The environment takes precedence.
+\`npx content-service\` also reads \`.env\` in the working directory, then \`package.json\`, without secrets: \`"content-service": { "BASE_SCHEMA": "platform" }\`. The environment takes precedence.
 
 A *playground* has the embedded Postgres, a loopback address as \`HOST\`, no production \`NODE_ENV\` and, for Studio and webhooks, neither \`PUBLIC_URL\` nor \`TRUST_PROXY\`.
 
@@ -94,7 +94,7 @@ Without effect, as the start warns: ${ignored.join(", ")}.`;
 
 function describeGroup(title: string, settings: readonly SettingDefinition<unknown>[]): string {
   const rows = Object.values(Object.groupBy(settings, ({ description }) => description)).map((row) => {
-    const names = row!.map(({ names, secret }) => `\`${names[0]}\`${secret ? " (secret)" : ""}`);
+    const names = row!.map(({ names }) => `\`${names[0]}\``);
     return `| ${names.join(", ")} | ${describeDefaults(row!)} | ${row![0]!.description} |`;
   });
   return `## ${title}
