@@ -45,7 +45,8 @@ const OPTIONAL_PARTS = "Clients may use aggregates (also in GraphQL), execution 
 const SAFE_REQUESTS = "/rest/v1 requires an `apikey`; it refuses UPDATE and DELETE without a filter.";
 const DOCUMENT_SIZE =
   "Size of a request body; tokens, aliases and directives of its document; root fields of an operation.";
-const SMTP = "`smtp://user:password@host:587` or `smtps://…`, and the sender of e-mails. Unset: MAIL_DIR is used.";
+const SMTP =
+  "`smtp://user:password@host:587` or `smtps://…`, and the required sender of e-mails. Unset: MAIL_DIR is used.";
 const SQL_HOOKS = "Functions called before each request to /rest/v1, and at /rest/v1/.";
 const GRAPHQL_PARTS = "Serves GraphiQL; gives rows Relay's [global ids](graphql.md#global-ids).";
 

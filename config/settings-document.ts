@@ -93,18 +93,16 @@ Without effect, as the start warns: ${ignored.join(", ")}.`;
 }
 
 function describeGroup(title: string, settings: readonly SettingDefinition<unknown>[]): string {
-  const rows = Object.values(Object.groupBy(settings, ({ description }) => description)).map((row) => {
-    const names = row!.map(({ names }) => `\`${names[0]}\``);
-    return `| ${names.join(", ")} | ${describeDefaults(row!)} | ${row![0]!.description} |`;
-  });
+  const rows = Object.values(Object.groupBy(settings, ({ description }) => description)).map(
+    (row) => `| ${row!.map(nameWithDefault).join(", ")} | ${row![0]!.description} |`,
+  );
   return `## ${title}
 
-| setting | default | effect |
-| --- | --- | --- |
+| setting (default) | effect |
+| --- | --- |
 ${rows.join("\n")}`;
 }
 
-function describeDefaults(settings: readonly SettingDefinition<unknown>[]): string {
-  if (settings.every(({ fallback }) => !fallback)) return "";
-  return settings.map(({ fallback }) => (fallback ? `\`${fallback}\`` : "unset")).join(", ");
+function nameWithDefault({ names, fallback }: SettingDefinition<unknown>): string {
+  return `\`${names[0]}\`${fallback ? ` (\`${fallback}\`)` : ""}`;
 }
