@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { repositoryFiles } from "../repository.ts";
 
 /** May only fall: a page that grows makes another one shorter. */
-const MOST_WORDS = 62_270;
+const MOST_WORDS = 52_600;
 const LONGEST_CELL = 25;
 
 /** Those of the reference are written by a test: mostly requests and responses. */
