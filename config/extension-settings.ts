@@ -1,10 +1,22 @@
-import { integer, list, oneOf, optional, type SettingDefinition, text, withDefault } from "./setting-readers.ts";
+import {
+  flag,
+  httpUrl,
+  integer,
+  list,
+  oneOf,
+  optional,
+  type SettingDefinition,
+  text,
+  withDefault,
+} from "./setting-readers.ts";
 
 // Settings with one description share a row of docs/settings.md.
 const CALL_LIMITS = "Rows that a call reads or changes; size of a result.";
 const FUNCTION_LIMITS = "Megabytes of a function in a process; processor time without pause. Then 546.";
 const FUNCTION_FOLDER =
   "Runs the [functions](functions.md) of a folder. Unset: if `functions` or `supabase/functions` exists.";
+const APPLICATIONS = "Applications may register themselves; a `client_id` may be the address of a document about them.";
+const LIFETIMES = "Lifetime of access tokens, and of grants.";
 
 export const FUNCTION_SETTINGS = {
   functions: optional("FUNCTIONS", oneOf("on", "off"), FUNCTION_FOLDER),
@@ -35,4 +47,14 @@ export const MCP_SETTINGS = {
     "120",
     "Calls a minute of a grant, key or user. 0: only RATE_LIMIT.",
   ),
+} satisfies Record<string, SettingDefinition<unknown>>;
+
+/** The authorization server for applications that act for users. */
+export const OAUTH_SETTINGS = {
+  oauthServer: withDefault("OAUTH_SERVER", flag, "off", "Runs an [OAuth server](oauth-server.md)."),
+  oauthDynamicRegistration: withDefault("OAUTH_DYNAMIC_REGISTRATION", flag, "on", APPLICATIONS),
+  oauthClientDocuments: withDefault("OAUTH_CLIENT_DOCUMENTS", flag, "on", APPLICATIONS),
+  oauthConsentUrl: optional("OAUTH_CONSENT_URL", httpUrl, "Your page for consent. Unset: the service's."),
+  oauthAccessSeconds: withDefault("OAUTH_ACCESS_TOKEN_SECONDS", integer(60, 86_400), "3600", LIFETIMES),
+  oauthGrantDays: withDefault("OAUTH_GRANT_DAYS", integer(1, 3_650), "90", LIFETIMES),
 } satisfies Record<string, SettingDefinition<unknown>>;

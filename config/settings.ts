@@ -1,4 +1,4 @@
-import { FUNCTION_SETTINGS, MCP_SETTINGS } from "./extension-settings.ts";
+import { FUNCTION_SETTINGS, MCP_SETTINGS, OAUTH_SETTINGS } from "./extension-settings.ts";
 import {
   ACCOUNT_SETTINGS,
   GRAPHQL_SETTINGS,
@@ -8,7 +8,6 @@ import {
   STUDIO_SETTINGS,
   WEBHOOK_SETTINGS,
 } from "./interface-settings.ts";
-import { OAUTH_SETTINGS } from "./oauth-settings.ts";
 import {
   JOB_SETTINGS,
   LIMIT_SETTINGS,

@@ -1,6 +1,6 @@
 import type { Config } from "./config.ts";
+import { OAUTH_SETTINGS } from "./extension-settings.ts";
 import { ACCOUNT_SETTINGS, MAIL_SETTINGS } from "./interface-settings.ts";
-import { OAUTH_SETTINGS } from "./oauth-settings.ts";
 import { LIMIT_SETTINGS } from "./service-settings.ts";
 import type { SettingDefinition } from "./setting-readers.ts";
 import { SETTINGS_IN_DATABASE, type SettingKey } from "./settings.ts";
