@@ -122,6 +122,34 @@ create trigger zz_take_supabase_columns before insert or update on auth.users
 -- Also in seeds that switch triggers off, as dumps do.
 alter table auth.users enable always trigger _050_take_supabase_columns;
 alter table auth.users enable always trigger zz_take_supabase_columns;
+-- As in Supabase, for conflicts that seeds name.
+create unique index users_email_partial_key on auth.users (email) where is_sso_user = false;
+-- Publications of a project, such as those of services that replicate. Each table logs whole rows here, so Postgres would reject changes of
+-- rows that a publication shows without generated columns, or with some columns only.
+do $do$
+begin
+  create function auth.tg__keep_published_tables_writable() returns event_trigger language plpgsql security definer set search_path = '' as $$
+  declare
+    v_name text;
+  begin
+    if current_setting('server_version_num')::integer >= 180000 then
+      for v_name in select pubname from pg_catalog.pg_publication where to_jsonb(pg_publication) ->> 'pubgencols' = 'n' loop
+        execute format('alter publication %I set (publish_generated_columns = stored)', v_name);
+      end loop;
+    end if;
+    for v_name in
+      select class.oid::regclass from pg_catalog.pg_publication_rel as member join pg_catalog.pg_class as class on class.oid = member.prrelid
+      where member.prattrs is not null and class.relreplident = 'f'
+    loop
+      execute format('alter table %s replica identity default', v_name);
+    end loop;
+  end;
+  $$;
+  create event trigger keep_published_tables_writable on ddl_command_end when tag in ('CREATE PUBLICATION', 'ALTER PUBLICATION')
+    execute function auth.tg__keep_published_tables_writable();
+exception when insufficient_privilege then
+  raise notice 'Publications may prevent changes of rows' using hint = 'Only a superuser may create event triggers.';
+end $do$;
 -- A project may drop its own schemas, and none of the service.
 do $do$
 begin
