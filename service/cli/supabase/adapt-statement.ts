@@ -17,7 +17,11 @@ const SUPABASE_SCHEMAS =
 const SERVICE_ROWS =
   "audit_log_entries|flow_state|instances|mfa_amr_claims|mfa_challenges|mfa_factors|oauth_\\w+|one_time_tokens|refresh_tokens|saml_\\w+|schema_migrations|sessions|sso_\\w+";
 
-/** Tables of those services that do not exist here. */
+/** Tables of Supabase Auth that are views of schema `supabase_auth` here. */
+export const AUTH_VIEWS =
+  "identities|sessions|refresh_tokens|mfa_factors|mfa_challenges|mfa_amr_claims|one_time_tokens|audit_log_entries|flow_state";
+
+/** Tables of those services that do not exist here, or that nothing fills. */
 const SERVICE_TABLES =
   'storage"?\\s*\\.\\s*"?(?:buckets_\\w+|iceberg_\\w+|migrations|prefixes|s3_multipart_uploads\\w*|vector_indexes)|' +
   'auth"?\\s*\\.\\s*"?(?:custom_oauth_providers|instances|oauth_\\w+|saml_\\w+|schema_migrations|sso_\\w+)|' +
@@ -101,6 +105,15 @@ const SERVICE_RULES: readonly Rule[] = [
     change: 'added "if exists" to an index of storage',
   },
   {
+    pattern: new RegExp(
+      `^(?:alter\\s+table\\s+(?:only\\s+)?"?auth"?\\s*\\.\\s*"?(?:${AUTH_VIEWS})"?\\s+(?:(?:no\\s+)?force|enable|disable)\\s+row\\s+level|` +
+        `comment\\s+on\\s+(?:table|column)\\s+"?auth"?\\s*\\.\\s*"?(?:${AUTH_VIEWS})"?(?!["\\w]))`,
+      "i",
+    ),
+    replacement: null,
+    change: "removed a statement about a table of Supabase Auth, which is a view here",
+  },
+  {
     pattern: /^create\s+type\s+"?auth"?\s*\.\s*"?(aal_level|factor_status|factor_type)"?(?!["\w])/i,
     replacement: null,
     change: ([, type]) => `type auth.${type} exists`,
@@ -128,8 +141,22 @@ const RULES: readonly Rule[] = [
     change: ([statement]) => `removed "${statement}"`,
   },
   {
+    // It cannot run in a transaction.
+    pattern: /^vacuum\b/i,
+    replacement: null,
+    change: "removed a vacuum",
+  },
+  {
+    pattern: /^select\s+"?(?:pgtle|dbdev)"?\s*\./i,
+    replacement: null,
+    change: "removed a call of pg_tle: extensions of database.dev are not installed",
+  },
+  {
     // Each new table is added to the publication here.
-    pattern: new RegExp(`^(alter\\s+publication\\s+${PUBLICATION}\\s+)add\\s+(?:table\\s+)?([\\s\\S]+)$`, "i"),
+    pattern: new RegExp(
+      `^(alter\\s+publication\\s+${PUBLICATION}\\s+)add\\s+(?!tables\\b)(?:table\\s+)?([\\s\\S]+)$`,
+      "i",
+    ),
     replacement: (_statement, [, start, tables]) =>
       tables!
         .split(/,(?![^(]*\))/)
@@ -139,7 +166,7 @@ const RULES: readonly Rule[] = [
   },
   {
     pattern: new RegExp(
-      `^(alter\\s+publication\\s+${PUBLICATION}\\s+(set|owner)\\b|(create|drop)\\s+publication\\s+(if\\s+exists\\s+)?${PUBLICATION}(?!["\\w]))`,
+      `^(alter\\s+publication\\s+${PUBLICATION}\\s+(set|owner|(add|drop)\\s+tables)\\b|(create|drop)\\s+publication\\s+(if\\s+exists\\s+)?${PUBLICATION}(?!["\\w]))`,
       "i",
     ),
     replacement: null,
@@ -225,6 +252,12 @@ const RULES: readonly Rule[] = [
     change: "the database has its own name",
   },
   {
+    pattern:
+      /(?<=^(?:do|create\s+(?:or\s+replace\s+)?(?:function|procedure))\b[\s\S]*\balter\s+database\s+)"?postgres"?(?=\s+(?:re)?set\b)/gi,
+    replacement: '":DATABASE_NAME"',
+    change: "the database has its own name",
+  },
+  {
     // Blocks that leave hosted databases as they are, or only change those.
     pattern: /\bcurrent_database\(\)\s*(=|<>|!=)\s*'postgres'/gi,
     replacement: "current_database() $1 ':DATABASE_NAME'",
@@ -237,7 +270,8 @@ const RULES: readonly Rule[] = [
     change: "removed a statement about a policy of schema cron, which has it",
   },
   {
-    pattern: /^(drop|comment\s+on|alter)\s+event\s+trigger\s+"?(issue_\w+|pgrst_\w+|ensure_rls)"?/i,
+    pattern:
+      /^(?:(?:create|drop|comment\s+on|alter)\s+event\s+trigger\s+"?(?:issue|pgrst)_\w+|(?:drop|comment\s+on|alter)\s+event\s+trigger\s+"?ensure_rls)"?/i,
     replacement: null,
     change: "removed an event trigger of Supabase",
   },

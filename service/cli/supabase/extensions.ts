@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { splitStatements } from "#migrate";
 import { replaceInBlock } from "./adapt-block.ts";
 import type { AdaptedStatement } from "./adapt-statement.ts";
 
@@ -41,7 +42,8 @@ create cast (:SCHEMA.halfvec as :SCHEMA.vector) with inout as assignment;`;
 const CREATE = /^create\s+extension\s+(?:if\s+not\s+exists\s+)?"?([\w-]+)"?(?![\w-])([\s\S]*)$/i;
 const SCHEMA = /\bschema\s+(?:"([^"]+)"|(\w+))/i;
 const ABOUT = /^(?:comment\s+on|alter)\s+extension\s+"?([\w-]+)"?/i;
-const DROP = /^drop\s+extension\s+(?!if\b)/i;
+const DROP = /^drop\s+extension\s+(?:if\s+exists\s+)?"?([\w-]+)"?(?![\w-])/i;
+const MOVE = /^alter\s+extension\s+"?([\w-]+)"?\s+set\s+schema\s+(?:"([^"]+)"|(\w+))/i;
 
 export type ExtensionSources = {
   /** The APIs whose schemas the project gets. */
@@ -53,11 +55,18 @@ export type ExtensionSources = {
 
 /** A statement about an extension, as it runs here; null for other statements and for those that stay. */
 export async function adaptExtension(statement: string, sources: ExtensionSources): Promise<AdaptedStatement | null> {
+  const [, moved, quotedPlace, place] = MOVE.exec(statement) ?? [];
+  if (moved !== undefined && STAND_INS.includes(moved.toLowerCase()))
+    return moveExtension(statement, sources, moved.toLowerCase(), quotedPlace ?? place!.toLowerCase());
   const about = ABOUT.exec(statement)?.[1]?.toLowerCase();
   if (about !== undefined && (apiOf(about) || STAND_INS.includes(about) || OPTIONAL.includes(about)))
     return { sql: "", changes: [`removed a statement about the extension ${about}`] };
-  if (DROP.test(statement))
-    return { sql: statement.replace(DROP, "drop extension if exists "), changes: ['added "if exists"'] };
+  const dropped = DROP.exec(statement)?.[1]?.toLowerCase();
+  if (dropped !== undefined && STAND_INS.includes(dropped)) return dropExtension(statement, sources, dropped);
+  if (dropped !== undefined)
+    return /^drop\s+extension\s+if\b/i.test(statement)
+      ? null
+      : { sql: statement.replace(/extension/i, "$& if exists"), changes: ['added "if exists"'] };
   const [, given, options = ""] = CREATE.exec(statement) ?? [];
   if (given === undefined) return null;
   const name = given.toLowerCase();
@@ -73,7 +82,7 @@ export async function adaptExtension(statement: string, sources: ExtensionSource
   if (STAND_INS.includes(name)) {
     const [, quoted, plain] = SCHEMA.exec(options) ?? [];
     const schema = quoted ?? plain?.toLowerCase() ?? "public";
-    const standIn = await readStandIn(sources, name, schema);
+    const standIn = await createStandIn(sources, name, schema);
     const missing = name === "http" ? "its functions raise an error when they are called" : "SQL stands in for it";
     return {
       sql: whereAvailable(name, created, standIn),
@@ -94,10 +103,11 @@ const UNLISTED = new RegExp(
 );
 const LIST = /(?<=\b(?:from|join)\s+)(?:"?pg_catalog"?\s*\.\s*)?"?(pg_extension|pg_available_extensions)"?(?![\w".])/gi;
 /** A statement of a block of PL/pgSQL, also one in a string that is executed, where comments and strings are masked. */
-const IN_BLOCK = /(?<=(?:\b(?:begin|then|else|loop)|;)\s*)(?:execute\s+' *'(?=\s*;)|create\s+extension\b[^;]*)/gi;
-const EXECUTED = /^execute\s+('|\$\w*\$)\s*(create\s+extension\b[^';]*?);?\s*\1$/i;
+const IN_BLOCK =
+  /(?<=(?:\b(?:begin|then|else|loop)|;)\s*)(?:execute\s+' *'(?=\s*;)|(?:create|alter|drop)\s+extension\b[^;]*)/gi;
+const EXECUTED = /^execute\s+('|\$\w*\$)\s*((?:create|alter|drop)\s+extension\b[^';]*?);?\s*\1$/i;
 
-/** A statement that asks which extensions there are, or a block that creates one; null for other statements. */
+/** A statement that asks which extensions there are, or a block that creates, moves or drops one; null for other statements. */
 export async function adaptExtensionUse(
   statement: string,
   sources: ExtensionSources,
@@ -123,7 +133,7 @@ export async function adaptExtensionUse(
 
 /** The stand-in for a project that uses the type without creating its extension, as one that was enabled in the dashboard. */
 export function vectorStandIn(sources: ExtensionSources): Promise<string> {
-  return readStandIn(sources, "vector", "extensions").then((sql) =>
+  return createStandIn(sources, "vector", "extensions").then((sql) =>
     whereAvailable("vector", "create extension if not exists vector schema extensions", sql),
   );
 }
@@ -132,11 +142,90 @@ function apiOf(extension: string): SupabaseApi | undefined {
   return (Object.keys(SUPABASE_APIS) as SupabaseApi[]).find((api) => SUPABASE_APIS[api].extension === extension);
 }
 
-async function readStandIn({ folder, usesHalfvec }: ExtensionSources, name: string, schema: string): Promise<string> {
+async function createStandIn(sources: ExtensionSources, name: string, schema: string): Promise<string> {
+  return (await readStandIn(sources, name)).replaceAll(":SCHEMA", quoteName(schema)).trim();
+}
+
+/** The SQL of the stand-in, with `:SCHEMA` for its schema. */
+async function readStandIn({ folder, usesHalfvec }: ExtensionSources, name: string): Promise<string> {
   const sql = await readFile(join(folder, `${name}.sql`), "utf8");
   // Values are texts: halfvec is the same type under another name.
-  const text = name === "vector" && usesHalfvec ? `${sql}${sql.replaceAll("vector", "halfvec")}${HALFVEC_CASTS}` : sql;
-  return text.replaceAll(":SCHEMA", `"${schema.replaceAll('"', '""')}"`).trim();
+  return name === "vector" && usesHalfvec ? `${sql}${sql.replaceAll("vector", "halfvec")}${HALFVEC_CASTS}` : sql;
+}
+
+function quoteName(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`;
+}
+
+const CREATED: readonly { readonly kind: string; readonly pattern: RegExp }[] = [
+  { kind: "function", pattern: /^create function (:SCHEMA\.\w+\([\s\S]*?\)) returns/ },
+  { kind: "aggregate", pattern: /^create aggregate (:SCHEMA\.\w+\([^)]*\))/ },
+  { kind: "operator", pattern: /^create operator (:SCHEMA\.\S+ \([^)]*)/ },
+  { kind: "operator class", pattern: /^create operator class (:SCHEMA\.\w+) .* (using \w+)/ },
+  { kind: "operator family", pattern: /^create operator class (:SCHEMA\.\w+) .* (using \w+)/ },
+  { kind: "type", pattern: /^create (?:type|domain) (:SCHEMA\.\w+)/ },
+];
+
+/** The objects of a stand-in as `alter` and `drop` name them, the types last, which the names of the others contain. */
+function objectsOf(standIn: string): readonly { readonly kind: string; readonly name: string }[] {
+  const statements = splitStatements(standIn);
+  return CREATED.flatMap(({ kind, pattern }) => {
+    const names = statements.flatMap(({ sql }) => {
+      const [, name, method = ""] = pattern.exec(sql) ?? [];
+      return name === undefined ? [] : [toObjectName(kind, `${name} ${method}`.trim())];
+    });
+    return [...new Set(names)].map((name) => ({ kind, name }));
+  });
+}
+
+function toObjectName(kind: string, name: string): string {
+  if (kind === "function") return name.replace(/ default [^,)]+/g, "");
+  if (kind !== "operator") return name;
+  const [, operator, left, right] = /^(\S+) \(leftarg = (\S+), rightarg = (\S+),/.exec(name)!;
+  return `${operator} (${left}, ${right})`;
+}
+
+/** What is done with the extension where Postgres has it, and otherwise with its stand-in in its schema. */
+function whereCreated(name: string, statement: string, standIn: string): string {
+  return `do $extension$
+declare v_schema text := (select extnamespace::regnamespace from extensions.pg_extension where extname = '${name}');
+begin
+if exists (select from pg_catalog.pg_extension where extname = '${name}') then execute $change$${statement}$change$;
+elsif v_schema is not null then execute replace($stand_in$
+${standIn}
+$stand_in$, ':SCHEMA', v_schema);
+end if;
+end $extension$`;
+}
+
+async function moveExtension(
+  statement: string,
+  sources: ExtensionSources,
+  name: string,
+  schema: string,
+): Promise<AdaptedStatement> {
+  const text = await readStandIn(sources, name);
+  const place = quoteName(schema);
+  const moves = objectsOf(text).map((object) => `alter ${object.kind} ${object.name} set schema ${place};`);
+  // The bodies of functions name the schema.
+  const functions = splitStatements(text)
+    .filter(({ sql }) => sql.startsWith("create function"))
+    .map(({ sql }) => `${sql.replace("create", "create or replace").replaceAll(":SCHEMA", place)};`);
+  return {
+    sql: whereCreated(name, statement, [...moves, ...functions].join("\n")),
+    changes: [`moves the extension ${name}, or the SQL that stands in for it`],
+  };
+}
+
+async function dropExtension(statement: string, sources: ExtensionSources, name: string): Promise<AdaptedStatement> {
+  const drops = objectsOf(await readStandIn(sources, name))
+    .filter(({ kind }) => kind === "function" || kind === "type")
+    .reverse()
+    .map((object) => `drop ${object.kind} if exists ${object.name} cascade;`);
+  return {
+    sql: whereCreated(name, statement, drops.join("\n")),
+    changes: [`drops the extension ${name}, or the SQL that stands in for it`],
+  };
 }
 
 /** The stand-in is created once, whichever of a project's statements runs first. */

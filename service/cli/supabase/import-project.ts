@@ -3,7 +3,7 @@ import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { splitStatements, writeMigration } from "#migrate";
 import { adaptRepeats } from "./adapt-block.ts";
-import { type AdaptedStatement, adaptStatement } from "./adapt-statement.ts";
+import { type AdaptedStatement, AUTH_VIEWS, adaptStatement } from "./adapt-statement.ts";
 import { replaceCopies } from "./copy-rows.ts";
 import {
   adaptExtension,
@@ -16,8 +16,7 @@ import {
 import { importHooks } from "./sign-in-hooks.ts";
 import { type ImportedConfig, importConfig } from "./supabase-config.ts";
 
-const AUTH_TABLE =
-  /(?<![\w."])("?)auth\1\s*\.\s*("?)(identities|sessions|refresh_tokens|mfa_factors|mfa_challenges|mfa_amr_claims|one_time_tokens|audit_log_entries|flow_state)\2(?![\w"])/gi;
+const AUTH_TABLE = new RegExp(`(?<![\\w."])("?)auth\\1\\s*\\.\\s*("?)(${AUTH_VIEWS})\\2(?![\\w"])`, "gi");
 /** Rows are written to the table behind the view, so that "on conflict" works, and without the triggers that a seed may switch off. */
 const IDENTITY_INSERT = /(\binsert\s+into\s+)("?)auth\2\s*\.\s*("?)identities\3(?![\w"])/gi;
 
@@ -73,9 +72,9 @@ const API_FILES: Readonly<Record<SupabaseApi, string>> = {
   graphql: "140-graphql.sql",
 };
 const ROLES_FILE = "roles.sql";
-/** A dump empties the search path of its connection and changes other settings, which the next file would keep. */
+/** A dump empties the search path of its connection and changes other settings, which the next file would keep, as a role. */
 const SETTINGS = `select pg_catalog.set_config('search_path', '"$user", public, extensions', false);
-reset row_security; reset check_function_bodies; reset session_replication_role;
+reset role; reset row_security; reset check_function_bodies; reset session_replication_role;
 `;
 /** Commands of psql in dumps, which Supabase's command leaves out, too. */
 const PSQL_COMMAND = /^\\(un)?restrict\b.*$/gm;
@@ -115,7 +114,7 @@ export async function importSupabase({ projectFolder, templateFolder, apis }: Im
     const { hash, text } = writeMigration({
       previous,
       message: slug,
-      body: `${SETTINGS}${sql.trimEnd()}\n${version === undefined ? "" : recordVersion(version, title)}`,
+      body: `${SETTINGS}${endLastStatement(sql)}${version === undefined ? "" : recordVersion(version, title)}`,
     });
     files.push({ path: migrationPath(index + 2, slug), text });
     changes.push(...changed.map((change) => `${name}: ${change}`));
@@ -129,7 +128,7 @@ export async function importSupabase({ projectFolder, templateFolder, apis }: Im
     files.push({ path: migrationPath(files.length + 1, "sign-in-hooks"), text });
   }
   if (seedTexts.length > 0) {
-    const { sql, changed } = await adaptFile(seedTexts.join(`\n${SETTINGS}`), extensions);
+    const { sql, changed } = await adaptFile(seedTexts.map(endLastStatement).join(SETTINGS), extensions);
     files.push({ path: "db/seed.sql", text: sql });
     changes.push(...changed.map((change) => `seed.sql: ${change}`));
   }
@@ -189,7 +188,14 @@ async function readTemplateSql(folder: string, apis: readonly SupabaseApi[]): Pr
 
 function recordVersion(version: string, title: string): string {
   const name = title.replaceAll("'", "''");
-  return `insert into supabase_migrations.schema_migrations (version, name) values ('${version}', '${name}') on conflict do nothing;`;
+  return `reset role; insert into supabase_migrations.schema_migrations (version, name) values ('${version}', '${name}') on conflict do nothing;`;
+}
+
+/** What follows is a statement of its own, also where the text ends without a semicolon. */
+function endLastStatement(text: string): string {
+  const last = splitStatements(text).at(-1);
+  const rest = last === undefined ? ";" : text.slice(last.start + last.sql.length);
+  return `${text.trimEnd()}\n${rest.replace(/--[^\n]*|\/\*[\s\S]*?\*\//g, "").includes(";") ? "" : ";\n"}`;
 }
 
 /** Removes or changes the statements that cannot run here, from the last to the first, so that offsets stay valid. */

@@ -11,6 +11,7 @@ import { SERVICES } from "./shapes/services.ts";
 import { SESSION_SHAPES } from "./shapes/sessions.ts";
 import type { ShapeCheck } from "./shapes/shape.ts";
 import { STARTERS } from "./shapes/starters.ts";
+import { TOOLS } from "./shapes/tools.ts";
 
 /** Runs the statement as the caller, and takes back what it did. */
 async function runCheck(client: pg.Client, { as, claims = {}, sql, rows, error }: ShapeCheck): Promise<void> {
@@ -40,6 +41,7 @@ const SHAPES = [
   ...SCHEMAS,
   ...SESSION_SHAPES,
   ...ROLES,
+  ...TOOLS,
 ];
 
 describe("shapes of public Supabase projects", () => {
