@@ -35,6 +35,7 @@ const STORAGE_COLUMNS =
   "allowed_mime_types|avif_autodetection|bucket_id|created_at|file_size_limit|id|last_accessed_at|level|metadata|name|owner|owner_id|path_tokens|public|type|updated_at|user_metadata|version";
 const STORAGE_CONSTRAINTS = "(?:buckets|objects)_(?:pkey|owner_fkey|bucket_?id_fkey)";
 
+const AUTH_VIEW = `"?auth"?\\s*\\.\\s*"?(?:${AUTH_VIEWS})"?(?!["\\w])`;
 const NAME = String.raw`(?:"[^"]+"|\w+)(?:\s*\.\s*(?:"[^"]+"|\w+))?`;
 const SERVICE_TABLE = `"?(?:${SERVICE_TABLES})"?(?!["\\w])`;
 const STORAGE_CHANGE =
@@ -106,12 +107,18 @@ const SERVICE_RULES: readonly Rule[] = [
   },
   {
     pattern: new RegExp(
-      `^(?:alter\\s+table\\s+(?:only\\s+)?"?auth"?\\s*\\.\\s*"?(?:${AUTH_VIEWS})"?\\s+(?:(?:no\\s+)?force|enable|disable)\\s+row\\s+level|` +
-        `comment\\s+on\\s+(?:table|column)\\s+"?auth"?\\s*\\.\\s*"?(?:${AUTH_VIEWS})"?(?!["\\w]))`,
+      `^(?:(?:alter|create)\\s+table\\s+(?:if\\s+(?:not\\s+)?exists\\s+)?(?:only\\s+)?${AUTH_VIEW}(?!\\s+(?:enable|disable)\\s+(?:\\w+\\s+)?trigger)|` +
+        `create\\s+(?:unique\\s+)?index\\s[^(]*?\\son\\s+(?:only\\s+)?${AUTH_VIEW}|comment\\s+on\\s+(?:table|column)\\s+${AUTH_VIEW})`,
       "i",
     ),
     replacement: null,
     change: "removed a statement about a table of Supabase Auth, which is a view here",
+  },
+  {
+    pattern:
+      /^(?:create\s+table\s+(?:if\s+not\s+exists\s+)?"?(?:auth"?\s*\.\s*"?users|storage"?\s*\.\s*"?(?:buckets|objects))"?(?!["\w])|alter\s+table\s+(?:only\s+)?"?auth"?\s*\.\s*"?users"?\s+add\s+constraint\s+"?users_(?:pkey|phone_key|email_\w+)|(?:(?:create|alter)\s+sequence\s+(?:if\s+(?:not\s+)?exists\s+)?|(?:grant|revoke)\s[^(]*?\son\s+sequence\s+)"?auth"?\s*\.\s*"?refresh_tokens_id_seq)/i,
+    replacement: null,
+    change: "removed the definition of a table of Supabase, which exists",
   },
   {
     pattern: /^create\s+type\s+"?auth"?\s*\.\s*"?(aal_level|factor_status|factor_type)"?(?!["\w])/i,
@@ -180,6 +187,14 @@ const RULES: readonly Rule[] = [
   },
   {
     pattern: new RegExp(`^set\\s+(?:(?:session|local)\\s+)?role\\s+(?:to\\s+|=\\s*)?'?${OWNERS}'?$`, "i"),
+    replacement: "reset role",
+    change: "statements of a role of Supabase run as the owner of the migrations",
+  },
+  {
+    pattern: new RegExp(
+      `(?<=^do\\b[\\s\\S]*[\\s;'])set\\s+(?:(?:session|local)\\s+)?role\\s+(?:to\\s+|=\\s*)?${OWNERS}(?=\\s*['";])`,
+      "gi",
+    ),
     replacement: "reset role",
     change: "statements of a role of Supabase run as the owner of the migrations",
   },

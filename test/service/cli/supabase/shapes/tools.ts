@@ -215,4 +215,55 @@ export const TOOLS: readonly Shape[] = [
       { as: "owner", sql: "select tableowner = current_user from pg_tables where tablename = 'last'", rows: [[true]] },
     ],
   },
+  {
+    name: "dumps that include the schemas auth and storage, and blocks that act as a role of Supabase",
+    files: {
+      "migrations/20240101000000_schemas.sql": `
+        CREATE SCHEMA IF NOT EXISTS "auth";
+        ALTER SCHEMA "auth" OWNER TO "supabase_admin";
+        CREATE TYPE "auth"."code_challenge_method" AS ENUM ('s256', 'plain');
+        CREATE TABLE "auth"."users" ("id" uuid NOT NULL, "email" character varying(255));
+        ALTER TABLE "auth"."users" OWNER TO "supabase_auth_admin";
+        CREATE TABLE IF NOT EXISTS "auth"."identities" ("provider_id" text NOT NULL, "user_id" uuid NOT NULL);
+        ALTER TABLE "auth"."identities" OWNER TO "supabase_auth_admin";
+        COMMENT ON TABLE "auth"."identities" IS 'Auth: Stores identities associated to a user.';
+        COMMENT ON COLUMN "auth"."identities"."email" IS 'Auth: Email is a generated column';
+        CREATE TABLE IF NOT EXISTS "auth"."refresh_tokens" ("id" bigint NOT NULL);
+        CREATE SEQUENCE IF NOT EXISTS "auth"."refresh_tokens_id_seq" START WITH 1;
+        ALTER SEQUENCE "auth"."refresh_tokens_id_seq" OWNED BY "auth"."refresh_tokens"."id";
+        ALTER TABLE ONLY "auth"."refresh_tokens" ALTER COLUMN "id" SET DEFAULT nextval('auth.refresh_tokens_id_seq'::regclass);
+        ALTER TABLE ONLY "auth"."users" ADD CONSTRAINT "users_pkey" PRIMARY KEY ("id");
+        ALTER TABLE ONLY "auth"."users" ADD CONSTRAINT "users_phone_key" UNIQUE ("phone");
+        ALTER TABLE ONLY "auth"."identities" ADD CONSTRAINT "identities_pkey" PRIMARY KEY ("id");
+        ALTER TABLE ONLY "auth"."sessions" ADD CONSTRAINT "sessions_user_id_fkey" FOREIGN KEY ("user_id") REFERENCES "auth"."users"("id") ON DELETE CASCADE;
+        CREATE INDEX "identities_email_idx" ON "auth"."identities" USING "btree" ("email" "text_pattern_ops");
+        CREATE UNIQUE INDEX "confirmation_token_idx" ON "auth"."users" USING "btree" ("confirmation_token") WHERE (("confirmation_token")::"text" !~ '^[0-9 ]*$'::"text");
+        ALTER TABLE "auth"."identities" ENABLE ROW LEVEL SECURITY;
+        GRANT ALL ON SEQUENCE "auth"."refresh_tokens_id_seq" TO "dashboard_user";
+        GRANT ALL ON TABLE "auth"."identities" TO "dashboard_user";
+        CREATE TABLE "storage"."buckets" ("id" text NOT NULL, "name" text NOT NULL);
+        ALTER TABLE "storage"."buckets" OWNER TO "supabase_storage_admin";
+        CREATE EVENT TRIGGER issue_pg_cron_access ON ddl_command_end WHEN TAG IN ('CREATE EXTENSION') EXECUTE FUNCTION extensions.grant_pg_cron_access();
+        create table profiles (id uuid primary key references auth.users);`,
+      "migrations/20240201000000_storage.sql": `
+        insert into storage.buckets (id, name) values ('evidence', 'evidence');
+        do $$
+        begin
+          execute 'set role supabase_storage_admin';
+          execute 'create policy "read evidence" on storage.objects for select using (bucket_id = ''evidence'')';
+        exception when insufficient_privilege then
+          raise exception 'not the owner';
+        end $$;
+        do $$ begin set local role supabase_storage_admin; alter table storage.objects add column if not exists note text; end $$;
+        create table later (id int);`,
+      "seed.sql": `${USERS} insert into storage.objects (bucket_id, name) values ('evidence', 'a.png'), ('evidence', 'b.png');`,
+    },
+    changes: ["which is a view here", "the definition of a table of Supabase", "run as the owner of the migrations"],
+    checks: [
+      { as: "anon", sql: "select count(*)::int from storage.objects", rows: [[2]] },
+      { as: "owner", sql: "select tableowner = current_user from pg_tables where tablename = 'later'", rows: [[true]] },
+      { as: "owner", sql: "select count(*)::int from supabase_auth.identities", rows: [[2]] },
+      { as: "owner", sql: `insert into profiles values ('${ALICE}') returning id`, rows: [[ALICE]] },
+    ],
+  },
 ];
