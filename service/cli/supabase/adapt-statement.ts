@@ -108,7 +108,8 @@ const SERVICE_RULES: readonly Rule[] = [
   {
     pattern: new RegExp(
       `^(?:(?:alter|create)\\s+table\\s+(?:if\\s+(?:not\\s+)?exists\\s+)?(?:only\\s+)?${AUTH_VIEW}(?!\\s+(?:enable|disable)\\s+(?:\\w+\\s+)?trigger)|` +
-        `create\\s+(?:unique\\s+)?index\\s[^(]*?\\son\\s+(?:only\\s+)?${AUTH_VIEW}|comment\\s+on\\s+(?:table|column)\\s+${AUTH_VIEW})`,
+        `create\\s+(?:unique\\s+)?index\\s[^(]*?\\son\\s+(?:only\\s+)?${AUTH_VIEW}|` +
+        `comment\\s+on\\s+(?:table|column)\\s+${AUTH_VIEW}|(?:create|alter|drop)\\s+policy\\s+(?:if\\s+exists\\s+)?(?:"[^"]+"|\\w+)\\s+on\\s+${AUTH_VIEW})`,
       "i",
     ),
     replacement: null,

@@ -39,7 +39,7 @@ const HALFVEC_CASTS = `
 create cast (:SCHEMA.vector as :SCHEMA.halfvec) with inout as implicit;
 create cast (:SCHEMA.halfvec as :SCHEMA.vector) with inout as assignment;`;
 
-const CREATE = /^create\s+extension\s+(?:if\s+not\s+exists\s+)?"?([\w-]+)"?(?![\w-])([\s\S]*)$/i;
+const CREATE = /^create\s+extension\s+(?:if\s+not\s+exists\s+)?(?:"([^"]+)"|(\w+))([\s\S]*)$/i;
 const SCHEMA = /\bschema\s+(?:"([^"]+)"|(\w+))/i;
 const ABOUT = /^(?:comment\s+on|alter)\s+extension\s+"?([\w-]+)"?/i;
 const DROP = /^drop\s+extension\s+(?:if\s+exists\s+)?"?([\w-]+)"?(?![\w-])/i;
@@ -67,7 +67,8 @@ export async function adaptExtension(statement: string, sources: ExtensionSource
     return /^drop\s+extension\s+if\b/i.test(statement)
       ? null
       : { sql: statement.replace(/extension/i, "$& if exists"), changes: ['added "if exists"'] };
-  const [, given, options = ""] = CREATE.exec(statement) ?? [];
+  const [, quotedName, plainName, options = ""] = CREATE.exec(statement) ?? [];
+  const given = quotedName ?? plainName;
   if (given === undefined) return null;
   const name = given.toLowerCase();
   const api = apiOf(name);
@@ -89,7 +90,8 @@ export async function adaptExtension(statement: string, sources: ExtensionSource
       changes: [`where Postgres lacks the extension ${name}, ${missing}`],
     };
   }
-  if (OPTIONAL.includes(name))
+  // A package of database.dev has a handle before its name, "handle@name" or "handle-name".
+  if (OPTIONAL.includes(name.replace("@", "-")))
     return {
       sql: whereAvailable(name, created, null),
       changes: [`creates the extension ${name} only where Postgres has it`],

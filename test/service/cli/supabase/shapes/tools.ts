@@ -93,6 +93,7 @@ export const TOOLS: readonly Shape[] = [
         select
           dbdev.install ('basejump-supabase_test_helpers');
         create extension if not exists "basejump-supabase_test_helpers" version '0.0.6';
+        create extension "supabase@dbdev" with schema public;
         create table pages (id int);`,
     },
     changes: ["removed a call of pg_tle"],
@@ -239,6 +240,8 @@ export const TOOLS: readonly Shape[] = [
         CREATE INDEX "identities_email_idx" ON "auth"."identities" USING "btree" ("email" "text_pattern_ops");
         CREATE UNIQUE INDEX "confirmation_token_idx" ON "auth"."users" USING "btree" ("confirmation_token") WHERE (("confirmation_token")::"text" !~ '^[0-9 ]*$'::"text");
         ALTER TABLE "auth"."identities" ENABLE ROW LEVEL SECURITY;
+        DROP POLICY IF EXISTS "Users can manage their identities" ON auth.identities;
+        ALTER TABLE IF EXISTS auth.sessions DISABLE ROW LEVEL SECURITY;
         GRANT ALL ON SEQUENCE "auth"."refresh_tokens_id_seq" TO "dashboard_user";
         GRANT ALL ON TABLE "auth"."identities" TO "dashboard_user";
         CREATE TABLE "storage"."buckets" ("id" text NOT NULL, "name" text NOT NULL);
@@ -264,6 +267,50 @@ export const TOOLS: readonly Shape[] = [
       { as: "owner", sql: "select tableowner = current_user from pg_tables where tablename = 'later'", rows: [[true]] },
       { as: "owner", sql: "select count(*)::int from supabase_auth.identities", rows: [[2]] },
       { as: "owner", sql: `insert into profiles values ('${ALICE}') returning id`, rows: [[ALICE]] },
+    ],
+  },
+  {
+    name: "queues that functions create when they are first used, with a job that the first message schedules",
+    files: {
+      "migrations/20240101000000_queue.sql": `
+        create extension if not exists pgmq; create extension if not exists pg_cron;
+        create function enqueue(queue_name text, payload jsonb) returns bigint language plpgsql security definer set search_path = public as $$
+        begin
+          return pgmq.send(queue_name, payload);
+        exception when undefined_table then
+          perform pgmq.create(queue_name);
+          return pgmq.send(queue_name, payload);
+        end $$;
+        create function read_batch(queue_name text, batch_size int, vt int) returns table (msg_id bigint, read_ct int, message jsonb)
+        language plpgsql security definer set search_path = public as $$
+        begin
+          return query select r.msg_id, r.read_ct, r.message from pgmq.read(queue_name, vt, batch_size) r;
+        exception when undefined_table then
+          perform pgmq.create(queue_name);
+        end $$;
+        create function delete_message(queue_name text, message_id bigint) returns boolean language plpgsql security definer as $$
+        begin return pgmq.delete(queue_name, message_id); exception when undefined_table then return false; end $$;
+        select pgmq.create('mails');
+        create function wake() returns trigger language plpgsql security definer set search_path = '' as $$
+        begin
+          if not exists (select 1 from cron.job where jobname = 'send-mails') then
+            perform cron.schedule('send-mails', '5 seconds', $cron$ select public.dispatch(); $cron$);
+          end if;
+          return null;
+        end $$;
+        create trigger wake after insert on pgmq.q_mails for each statement execute function wake();`,
+    },
+    checks: [
+      {
+        as: ALICE,
+        sql: "select enqueue('letters', '{\"to\": 1}')::int, (select count(*)::int from read_batch('missing', 1, 0)), delete_message('none', 1)",
+        rows: [[1, 0, false]],
+      },
+      { as: "anon", sql: "select enqueue('mails', '{}')::int", rows: [[1]] },
+      {
+        as: "owner",
+        sql: "do $$ begin perform enqueue('mails', '{}'); assert exists (select from cron.job where jobname = 'send-mails'); end $$",
+      },
     ],
   },
 ];
