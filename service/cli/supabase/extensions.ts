@@ -40,6 +40,8 @@ create cast (:SCHEMA.vector as :SCHEMA.halfvec) with inout as implicit;
 create cast (:SCHEMA.halfvec as :SCHEMA.vector) with inout as assignment;`;
 
 const CREATE = /^create\s+extension\s+(?:if\s+not\s+exists\s+)?(?:"([^"]+)"|(\w+))([\s\S]*)$/i;
+/** Comparisons of schemas name the version that Supabase had; Postgres has the scripts of its own only. */
+const VERSION = /\s+version\s+(?:'[^']*'|"[^"]*"|[\w.]+)/i;
 const SCHEMA = /\bschema\s+(?:"([^"]+)"|(\w+))/i;
 const ABOUT = /^(?:comment\s+on|alter)\s+extension\s+"?([\w-]+)"?/i;
 const DROP = /^drop\s+extension\s+(?:if\s+exists\s+)?"?([\w-]+)"?(?![\w-])/i;
@@ -67,9 +69,10 @@ export async function adaptExtension(statement: string, sources: ExtensionSource
     return /^drop\s+extension\s+if\b/i.test(statement)
       ? null
       : { sql: statement.replace(/extension/i, "$& if exists"), changes: ['added "if exists"'] };
-  const [, quotedName, plainName, options = ""] = CREATE.exec(statement) ?? [];
+  const [, quotedName, plainName, givenOptions = ""] = CREATE.exec(statement) ?? [];
   const given = quotedName ?? plainName;
   if (given === undefined) return null;
+  const options = givenOptions.replace(VERSION, "");
   const name = given.toLowerCase();
   const api = apiOf(name);
   if (api !== undefined) {
@@ -96,6 +99,8 @@ export async function adaptExtension(statement: string, sources: ExtensionSource
       sql: whereAvailable(name, created, null),
       changes: [`creates the extension ${name} only where Postgres has it`],
     };
+  if (options !== givenOptions)
+    return { sql: created, changes: [`creates the version of the extension ${name} that Postgres has`] };
   return /^create\s+extension\s+if\b/i.test(statement) ? null : { sql: created, changes: ['added "if not exists"'] };
 }
 

@@ -64,9 +64,11 @@ export const TOOLS: readonly Shape[] = [
         drop extension http;
         create extension vector with schema extensions;
         create extension http with schema extensions;
+        create extension if not exists "hstore" with schema "extensions" version '1.0';
         alter table documents add column embedding extensions.vector(2);
         create function call() returns int language sql as $$ select status from extensions.http_get('https://example.org') $$;`,
     },
+    changes: ["creates the version of the extension hstore"],
     checks: [
       { as: "anon", sql: "insert into documents values (1, '[1,2]') returning embedding::text", rows: [["[1,2]"]] },
       {
