@@ -18,7 +18,6 @@ export type SupabaseApi = keyof typeof SUPABASE_APIS;
 const STAND_INS: readonly string[] = ["vector", "http", "pgjwt", "pg_jsonschema"];
 /** Extensions of dumps that tables and functions rarely need: created where Postgres has them. */
 const OPTIONAL: readonly string[] = [
-  "basejump-supabase_test_helpers",
   "hypopg",
   "index_advisor",
   "pgaudit",
@@ -31,9 +30,26 @@ const OPTIONAL: readonly string[] = [
   "pgtap",
   "plpgsql_check",
   "plv8",
-  "supabase-dbdev",
   "wrappers",
 ];
+
+/** Extensions that the embedded Postgres lacks, by what a project that needs them names; many have only been enabled in the dashboard. */
+const USES: Readonly<Record<string, RegExp>> = {
+  pg_hashids: /\bid_(?:en|de)code(?:_once)?\b|\bhash_(?:en|de)code\b/i,
+  pgroonga: /\bpgroonga_\w+|\busing\s+"?pgroonga\b|&@|&\^/i,
+  postgis: /\b(?:st_\w+|geometry|geography|spatial_ref_sys|box2d|box3d)\b/i,
+  rum: /\busing\s+"?rum\b|\brum_\w+/i,
+  timescaledb: /\bcreate_hypertable\b|\btime_bucket\b|\btimescaledb\./i,
+};
+const ABOUT_EXTENSIONS = /\b(?:create|alter|comment\s+on)\s+extension\b[^;]*;/gi;
+/** Packages of database.dev have a handle before their name, "handle@name" or "handle-name". */
+const PACKAGE = /^(?!uuid-ossp$)\w+[@-]\w/;
+
+/** The extensions of `USES` that none of the project's files uses. */
+export function findUnused(texts: readonly string[]): string[] {
+  const uses = texts.map((text) => text.replace(ABOUT_EXTENSIONS, ""));
+  return Object.keys(USES).filter((name) => !uses.some((text) => USES[name]!.test(text)));
+}
 
 const HALFVEC_CASTS = `
 create cast (:SCHEMA.vector as :SCHEMA.halfvec) with inout as implicit;
@@ -43,7 +59,7 @@ const CREATE = /^create\s+extension\s+(?:if\s+not\s+exists\s+)?(?:"([^"]+)"|(\w+
 /** Comparisons of schemas name the version that Supabase had; Postgres has the scripts of its own only. */
 const VERSION = /\s+version\s+(?:'[^']*'|"[^"]*"|[\w.]+)/i;
 const SCHEMA = /\bschema\s+(?:"([^"]+)"|(\w+))/i;
-const ABOUT = /^(?:comment\s+on|alter)\s+extension\s+"?([\w-]+)"?/i;
+const ABOUT = /^(?:comment\s+on|alter)\s+extension\s+"?([\w@-]+)"?/i;
 const DROP = /^drop\s+extension\s+(?:if\s+exists\s+)?"?([\w-]+)"?(?![\w-])/i;
 const MOVE = /^alter\s+extension\s+"?([\w-]+)"?\s+set\s+schema\s+(?:"([^"]+)"|(\w+))/i;
 
@@ -53,6 +69,8 @@ export type ExtensionSources = {
   readonly folder: string;
   /** Whether the project has columns of half precision. */
   readonly usesHalfvec: boolean;
+  /** Extensions that the project may create without using them. */
+  readonly unused: readonly string[];
 };
 
 /** A statement about an extension, as it runs here; null for other statements and for those that stay. */
@@ -61,7 +79,7 @@ export async function adaptExtension(statement: string, sources: ExtensionSource
   if (moved !== undefined && STAND_INS.includes(moved.toLowerCase()))
     return moveExtension(statement, sources, moved.toLowerCase(), quotedPlace ?? place!.toLowerCase());
   const about = ABOUT.exec(statement)?.[1]?.toLowerCase();
-  if (about !== undefined && (apiOf(about) || STAND_INS.includes(about) || OPTIONAL.includes(about)))
+  if (about !== undefined && (apiOf(about) || STAND_INS.includes(about) || isOptional(about, sources)))
     return { sql: "", changes: [`removed a statement about the extension ${about}`] };
   const dropped = DROP.exec(statement)?.[1]?.toLowerCase();
   if (dropped !== undefined && STAND_INS.includes(dropped)) return dropExtension(statement, sources, dropped);
@@ -93,8 +111,7 @@ export async function adaptExtension(statement: string, sources: ExtensionSource
       changes: [`where Postgres lacks the extension ${name}, ${missing}`],
     };
   }
-  // A package of database.dev has a handle before its name, "handle@name" or "handle-name".
-  if (OPTIONAL.includes(name.replace("@", "-")))
+  if (isOptional(name, sources))
     return {
       sql: whereAvailable(name, created, null),
       changes: [`creates the extension ${name} only where Postgres has it`],
@@ -102,6 +119,10 @@ export async function adaptExtension(statement: string, sources: ExtensionSource
   if (options !== givenOptions)
     return { sql: created, changes: [`creates the version of the extension ${name} that Postgres has`] };
   return /^create\s+extension\s+if\b/i.test(statement) ? null : { sql: created, changes: ['added "if not exists"'] };
+}
+
+function isOptional(name: string, { unused }: ExtensionSources): boolean {
+  return OPTIONAL.includes(name) || unused.includes(name) || PACKAGE.test(name);
 }
 
 /** Extensions that are not in pg_extension although what they provide is here. */

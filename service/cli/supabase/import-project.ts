@@ -9,6 +9,7 @@ import {
   adaptExtension,
   adaptExtensionUse,
   type ExtensionSources,
+  findUnused,
   SUPABASE_APIS,
   type SupabaseApi,
   vectorStandIn,
@@ -90,6 +91,7 @@ export async function importSupabase({ projectFolder, templateFolder, apis }: Im
     apis,
     folder: join(templateFolder, "extensions"),
     usesHalfvec: sources.some(({ text }) => /\bhalfvec\b/i.test(text)),
+    unused: findUnused(sources.map(({ text }) => text)),
   };
   const seeds = config.seeds.flatMap((pattern) => globSync(pattern, { cwd: folder }).sort());
   const seedTexts = await Promise.all([...new Set(seeds)].map((name) => readText(join(folder, name))));

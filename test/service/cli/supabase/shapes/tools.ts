@@ -79,7 +79,7 @@ export const TOOLS: readonly Shape[] = [
     ],
   },
   {
-    name: "test helpers of database.dev, which are installed by pg_tle",
+    name: "packages of database.dev, which are installed by pg_tle, and extensions that a project enables without using them",
     files: {
       "migrations/20240101000000_install.sql": `
         create extension if not exists http with schema extensions;
@@ -96,6 +96,11 @@ export const TOOLS: readonly Shape[] = [
           dbdev.install ('basejump-supabase_test_helpers');
         create extension if not exists "basejump-supabase_test_helpers" version '0.0.6';
         create extension "supabase@dbdev" with schema public;
+        comment on extension "supabase@dbdev" is 'PostgreSQL package manager';
+        create extension if not exists "mansueli-supa_queue" with schema "public" version '1.0.4';
+        create extension if not exists "postgis" with schema "extensions";
+        comment on extension postgis is 'PostGIS geometry and geography spatial types and functions';
+        create extension if not exists "pgroonga" with schema "extensions" version '2.4.0';
         create table pages (id int);`,
     },
     changes: ["removed a call of pg_tle"],
