@@ -19,7 +19,7 @@ async function importSql(
     const text = files[1]!.text;
     const settings = "reset session_replication_role;\n";
     const start = text.indexOf(settings) + settings.length;
-    return { sql: text.slice(start, text.indexOf("\ninsert into supabase_migrations")).trim(), changes };
+    return { sql: text.slice(start, text.indexOf("\nreset role; insert into supabase_migrations")).trim(), changes };
   } finally {
     await rm(projectFolder, { recursive: true });
   }
@@ -56,6 +56,18 @@ test.each([
   [
     "do $$ begin alter publication supabase_realtime add table a; end $$",
     "do $$ begin begin alter publication supabase_realtime add table a; exception when duplicate_object then null; end; end $$",
+  ],
+  [
+    "do $$ begin set role postgres; execute 'set local role editor'; end $$",
+    "do $$ begin reset role; execute 'set local role editor'; end $$",
+  ],
+  [
+    "do $$ begin execute 'alter database postgres set a.b = 1'; end $$",
+    "do $$ begin execute 'alter database \":DATABASE_NAME\" set a.b = 1'; end $$",
+  ],
+  [
+    "create extension if not exists \"hstore\" with schema extensions version '1.0'",
+    'create extension if not exists "hstore" with schema extensions',
   ],
   ["create schema auth", "create schema if not exists auth"],
   ["create schema if not exists app authorization postgres", "create schema if not exists app"],
@@ -117,6 +129,10 @@ test.each([
   'alter table "storage"."objects" drop constraint "objects_bucketId_fkey"',
   "alter table storage.objects add column if not exists user_metadata jsonb, alter column owner drop not null",
   "drop index storage.bucketid_objname",
+  "vacuum (analyze) a",
+  "alter publication supabase_realtime add tables in schema public",
+  "drop policy if exists p on auth.identities",
+  "alter table only auth.users add constraint users_pkey primary key (id)",
 ])("%s is removed", async (statement) => {
   expect((await importSql(`${statement};`)).sql).toBe("");
 });
