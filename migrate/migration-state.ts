@@ -79,6 +79,7 @@ type AppliedMigration = {
   /** `000007.sql`. */
   readonly name: string;
   readonly hash: string;
+  readonly appliedAt: Date;
 };
 
 /** Creates the record of migrations if it does not exist, in one transaction. */
@@ -100,13 +101,13 @@ export async function appliedMigrations(client: pg.ClientBase): Promise<AppliedM
     const { histories, migrations } = await findRecordTables(client);
     if (histories) {
       const { rows } = await client.query<AppliedMigration>(
-        "select history, filename as name, hash from graphile_migrate.histories order by date, filename",
+        'select history, filename as name, hash, date as "appliedAt" from graphile_migrate.histories order by date, filename',
       );
       return rows;
     }
     if (!migrations || !(await hasMigration(client, SINGLE_HISTORY_START))) return [];
     const { rows } = await client.query<AppliedMigration>(
-      "select null as history, filename as name, hash from graphile_migrate.migrations order by filename",
+      'select null as history, filename as name, hash, date as "appliedAt" from graphile_migrate.migrations order by filename',
     );
     return rows;
   } catch (error) {

@@ -53,13 +53,20 @@ type PendingMigration = MigrationSource & {
   readonly transaction: boolean;
 };
 
+type RehearsalOptions = {
+  /** The database whose tables say how many rows there are; null: the tables are judged as if they were large. */
+  readonly originalUrl: string | null;
+  readonly withRows: boolean;
+};
+
+const estimateManyRows: RowEstimates = () => MANY_ROWS;
+
 /** Applies what is pending to a copy of the database, statement by statement. The settings are those of the copy. */
 export async function rehearseMigrations(
   settings: MigrateSettings,
-  originalUrl: string,
-  { withRows }: { readonly withRows: boolean },
+  { originalUrl, withRows }: RehearsalOptions,
 ): Promise<RehearsedStatement[]> {
-  const estimates = await withServiceClient(originalUrl, readRowEstimates);
+  const estimates = originalUrl === null ? estimateManyRows : await withServiceClient(originalUrl, readRowEstimates);
   return rehearsePending(settings, async (migration) => {
     const start = await withPath(settings, migration, (client) => readUndoStart(client, withRows));
     const { statements, effects } = await rehearseOne(settings, migration, estimates);
@@ -76,17 +83,28 @@ export async function rehearseMigrations(
  * they fail there: a rehearsal skips what would change the server.
  */
 export async function rehearseCurrent(settings: MigrateSettings): Promise<RehearsedStatement[] | null> {
-  const { shadowUrl, rootUrl, histories } = settings;
-  return withScratchDatabase(shadowUrl, rootUrl, async () => {
-    await applyCommitted(shadowUrl, rootUrl, histories);
-    const shadow = { ...settings, url: shadowUrl };
+  return withCommittedSchema(settings, {}, async (shadow) => {
     const rehearse = async (migration: PendingMigration) =>
-      (await rehearseOne(shadow, migration, () => MANY_ROWS)).statements;
+      (await rehearseOne(shadow, migration, estimateManyRows)).statements;
     return rehearsePending(shadow, rehearse).catch((error) => {
       if (error instanceof MigrationError) return null;
       throw error;
     });
   });
+}
+
+/** Runs the work on a scratch database with all committed migrations and no rows, whose settings it gets. */
+export function withCommittedSchema<T>(
+  settings: MigrateSettings,
+  options: { readonly signal?: AbortSignal },
+  work: (settings: MigrateSettings) => Promise<T>,
+): Promise<T> {
+  const { shadowUrl, rootUrl, histories } = settings;
+  const applyAndWork = async () => {
+    await applyCommitted(shadowUrl, rootUrl, histories);
+    return work({ ...settings, url: shadowUrl });
+  };
+  return withScratchDatabase(shadowUrl, rootUrl, applyAndWork, options);
 }
 
 async function rehearsePending(

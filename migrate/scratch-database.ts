@@ -16,8 +16,18 @@ export async function recreateDatabase(url: string, rootUrl: string): Promise<vo
 /** The comment by which the next command knows the database of one that was killed. */
 export const SCRATCH_MARK = "A scratch database. The next command that needs one drops it.";
 
+type ScratchDatabaseOptions = {
+  /** Ends the work, whose sessions end with the database. */
+  readonly signal?: AbortSignal | undefined;
+};
+
 /** Creates an empty database for the work, and drops it afterwards, also when a signal ends the process. */
-export async function withScratchDatabase<T>(url: string, rootUrl: string, work: () => Promise<T>): Promise<T> {
+export async function withScratchDatabase<T>(
+  url: string,
+  rootUrl: string,
+  work: () => Promise<T>,
+  { signal }: ScratchDatabaseOptions = {},
+): Promise<T> {
   const name = databaseNameIn(url);
   return withClient(rootUrl, async (client) => {
     await claimDatabase(client, name);
@@ -30,7 +40,8 @@ export async function withScratchDatabase<T>(url: string, rootUrl: string, work:
         await client.query(
           `comment on database ${client.escapeIdentifier(name)} is ${client.escapeLiteral(SCRATCH_MARK)}`,
         );
-        return await untilInterrupted(() => Promise.race([claim.lost, work()]));
+        signal?.throwIfAborted();
+        return await untilInterrupted(() => Promise.race([claim.lost, rejectOnAbort(signal), work()]));
       } finally {
         if (claim.isHeld()) await dropWithSessions(rootUrl, name);
         else await dropUnlessClaimed(rootUrl, name);
@@ -56,6 +67,12 @@ async function claimDatabase(client: pg.ClientBase, name: string): Promise<void>
   );
   if (rows[0]!.isFree) return;
   throw new Error(`The scratch database ${name} is used by another command. Run this one again when that has ended.`);
+}
+
+function rejectOnAbort(signal: AbortSignal | undefined): Promise<never> {
+  return new Promise((_, reject) => {
+    signal?.addEventListener("abort", () => reject(signal.reason as Error), { once: true });
+  });
 }
 
 /** Another command may drop the database as soon as the connection with the claim has ended. */

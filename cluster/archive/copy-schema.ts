@@ -1,4 +1,5 @@
 import type pg from "pg";
+import { type MigrateSettings, withScratchDatabase } from "#migrate";
 import { withClient } from "#postgres/client";
 import type { ArchiveLine } from "./archive-format.ts";
 import type { ContentTable } from "./content-tables.ts";
@@ -41,4 +42,31 @@ export async function copySchema(
       return restoreLines(target, archiveLines(source, withRows ? {} : { onlyRowsOf }));
     }),
   );
+}
+
+type CopiedDatabase = {
+  /** For the owner, without a pooler. */
+  readonly directUrl: string;
+  readonly migrate: MigrateSettings;
+};
+
+type SchemaCopyOptions = {
+  readonly withRows: boolean;
+  /** Is told what the login was not permitted to create. */
+  readonly warn: (warning: string) => void;
+  readonly signal?: AbortSignal;
+};
+
+/** Runs the work on a copy of the database in the scratch database, whose settings it gets. */
+export async function withSchemaCopy<T>(
+  { directUrl, migrate }: CopiedDatabase,
+  { withRows, warn, signal }: SchemaCopyOptions,
+  work: (settings: MigrateSettings) => Promise<T>,
+): Promise<T> {
+  const { shadowUrl, rootUrl } = migrate;
+  const copy = async () => {
+    for (const warning of await copySchema(directUrl, shadowUrl, { withRows })) warn(warning);
+    return work({ ...migrate, url: shadowUrl });
+  };
+  return withScratchDatabase(shadowUrl, rootUrl, copy, { signal });
 }

@@ -1,4 +1,4 @@
-export { copySchema } from "./copy-schema.ts";
+export { copySchema, withSchemaCopy } from "./copy-schema.ts";
 export { checkArchive, checkInScratch, type RestoreResult, restoreArchive } from "./restore-archive.ts";
 export { type BackupState, ScheduledBackup } from "./scheduled-backup.ts";
 export { type RestoredTable, type RestoreTablesOptions, restoreTables } from "./table-restore/restore-tables.ts";

@@ -1,24 +1,12 @@
 import { readFile, writeFile } from "node:fs/promises";
-import { loadCatalog } from "#catalog";
-import { loginRoleOf, type PostgresUrls } from "#cluster";
+import type { PostgresUrls } from "#cluster";
+import { withSchemaCopy } from "#cluster/archive";
 import { type Config, withDatabaseSettings } from "#config";
-import { pruneToPrivileges } from "#graphql";
 import { runMigrations } from "#migrate";
-import {
-  CHANGE_LEVELS,
-  CONTRACT_FORMAT,
-  type Contract,
-  compareContracts,
-  printChanges,
-  readContract,
-} from "#operations/contract";
-import { listRequestRoles } from "#operations/inspect";
-import { withServiceClient } from "#postgres/client";
-import { makeVersionReader } from "#rest-gateway/resource";
+import { CHANGE_LEVELS, CONTRACT_FORMAT, type Contract, compareContracts, printChanges } from "#operations/contract";
+import { readContractOf } from "../database-contract.ts";
 import { tryReadDatabaseSettings } from "./command-context.ts";
 import { type DiffOptions, EXIT_CHANGED } from "./diff-options.ts";
-import { buildGraphQL } from "./explain-query.ts";
-import { withSchemaCopy } from "./schema-copy.ts";
 
 /** Compares the interfaces of the database, or of a snapshot, with those after the pending migrations. Returns the exit code. */
 export async function diffInterfaces(
@@ -45,23 +33,10 @@ export async function diffInterfaces(
 
 /** Runs the work on a copy of the schema to which the pending migrations and the files of `current/` are applied. */
 function withMigratedCopy<T>(postgres: PostgresUrls, work: (url: string) => Promise<T>): Promise<T> {
-  return withSchemaCopy(postgres, { withRows: false }, async (settings) => {
+  const warn = (warning: string) => console.error(`warning: ${warning}`);
+  return withSchemaCopy(postgres, { withRows: false, warn }, async (settings) => {
     await runMigrations({ name: "current" }, settings);
     return work(settings.url);
-  });
-}
-
-/** Reads as the owner, for what the login of requests may see: it may not connect to a copy. */
-export async function readContractOf(url: string, requestUrl: string, config: Config): Promise<Contract> {
-  const loginRole = await loginRoleOf(requestUrl);
-  const { schemas, extraSearchPath, anonRole } = config;
-  const options = { schemas, extraSearchPath, loginRole, timeZones: false };
-  return withServiceClient(url, async (client) => {
-    const { catalog } = await loadCatalog(client, options);
-    const roles = listRequestRoles(catalog, { anonRole, loginRole });
-    const { schema } = await buildGraphQL(catalog, config, { requestUrl: url, ownerUrl: url }, loginRole);
-    const versions = await makeVersionReader((read) => read(client))();
-    return readContract({ catalog, roles, graphql: await pruneToPrivileges(schema, catalog, roles), versions });
   });
 }
 

@@ -85,10 +85,11 @@ const ACTIONS: Readonly<Record<string, MigrateAction>> = {
     process.exitCode = await diffInterfaces(postgres, config, diff);
   },
   async rehearse(postgres, { rehearsal: { schemaOnly, format } }) {
-    const { withSchemaCopy } = await import("./schema-copy.ts");
-    const copied = { withRows: !schemaOnly };
-    const statements = await withSchemaCopy(postgres, copied, (settings) =>
-      rehearseMigrations(settings, postgres.directUrl, copied),
+    const { withSchemaCopy } = await import("#cluster/archive");
+    const withRows = !schemaOnly;
+    const warn = (warning: string) => console.error(`warning: ${warning}`);
+    const statements = await withSchemaCopy(postgres, { withRows, warn }, (settings) =>
+      rehearseMigrations(settings, { originalUrl: postgres.directUrl, withRows }),
     );
     console.log(printRehearsal(statements, format));
     if (statements.some(holdsOthers)) process.exitCode = EXIT_HOLDS;

@@ -17,7 +17,7 @@ afterAll(() => own[Symbol.asyncDispose]());
 /** Applies the migration to the database as if that were a copy, and returns the verdict. */
 async function judge(sql: string, { withRows = true, url = own.settings.url } = {}) {
   await own.write("project", "0010-change.sql", sql);
-  const statements = await rehearseMigrations({ ...own.settings, url }, url, { withRows });
+  const statements = await rehearseMigrations({ ...own.settings, url }, { originalUrl: url, withRows });
   expect(statements.slice(0, -1).map(({ undo }) => undo)).toEqual(statements.slice(1).map(() => null));
   return statements.at(-1)!.undo!;
 }

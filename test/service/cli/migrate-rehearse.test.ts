@@ -191,6 +191,6 @@ test("drops the user mappings of the copy, by which it would write to other serv
     ),
   );
   await own.write("project", "0020-wrong.sql", "select 1");
-  await rehearseMigrations({ ...own.settings, url }, own.settings.url, { withRows: true });
+  await rehearseMigrations({ ...own.settings, url }, { originalUrl: own.settings.url, withRows: true });
   expect(await own.rows("select from pg_user_mappings")).toEqual([]);
 });
