@@ -53,7 +53,7 @@ export async function createBranch(
       throw new Error(`Choose a shorter name: ${target} has more than ${MAX_NAME_BYTES} bytes.`);
     const copy = schemaOnly ? null : await copyFiles(root, database, target);
     try {
-      if (copy === null) await recreateDatabase(targetUrl, rootUrl);
+      if (copy === null) await createWithDefaultPrivileges(root, target, { targetUrl, rootUrl });
       // At once, so that what an interrupted command leaves can be listed and dropped.
       await root.query(
         `comment on database ${pg.escapeIdentifier(target)} is ${pg.escapeLiteral(branchMarkOf(database))}`,
@@ -67,6 +67,16 @@ export async function createBranch(
       throw error;
     }
   });
+}
+
+/** The copy repeats only what differs from the privileges that Postgres gives, in the transaction that creates all objects. */
+async function createWithDefaultPrivileges(
+  root: pg.ClientBase,
+  target: string,
+  { targetUrl, rootUrl }: { readonly targetUrl: string; readonly rootUrl: string },
+): Promise<void> {
+  await recreateDatabase(targetUrl, rootUrl);
+  await root.query(`grant connect, temporary on database ${pg.escapeIdentifier(target)} to public`);
 }
 
 /** Null if other sessions use the database, which Postgres does not copy then. */

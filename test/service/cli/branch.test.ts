@@ -77,7 +77,12 @@ test("is read by a session while others use the database", async () => {
     await client.query("select 1");
     expect((await branch("create", "busy")).stdout).toContain("(read)");
   });
-  expect(await rows(`${database.name}_branch_busy`, "select * from public.notes")).toEqual([{ id: 1, text: "first" }]);
+  const copy = `${database.name}_branch_busy`;
+  expect(await rows(copy, "select * from public.notes")).toEqual([{ id: 1, text: "first" }]);
+  const privileges =
+    "select has_database_privilege('authenticator', current_database(), 'connect') as may, has_database_privilege('public', current_database(), 'create') as create";
+  expect(await rows(copy, privileges)).toEqual(await rows(database.name, privileges));
+  expect(await rows(copy, privileges)).toEqual([{ may: true, create: false }]);
 });
 
 test("is no branch any more where a backup of it is restored", async () => {
