@@ -14,6 +14,7 @@ export { findDrift } from "./drift.ts";
 export type { RowCountRequest } from "./dry-run.ts";
 export { comments } from "./dump-schema.ts";
 export { explainEarlierBackup, findEarlierState, requireUpgradable } from "./earlier-histories.ts";
+export { listMigrations, type MigrationList } from "./list-migrations.ts";
 export { lockLimitsOf } from "./lock-limits.ts";
 export { lockModeName } from "./lock-modes.ts";
 export {
@@ -24,8 +25,9 @@ export {
   setUsersAccess,
   withMigrationLock,
 } from "./migrate.ts";
+export { MigrationError } from "./migration-error.ts";
 export { appliedMigrations, explainDivergence, readMigrationState } from "./migration-state.ts";
-export { type RehearsedStatement, rehearseMigrations } from "./rehearse.ts";
+export { type RehearsedStatement, rehearseMigrations, withCommittedSchema } from "./rehearse.ts";
 export { makeSchemaChanges, SchemaChangeError, type SchemaChanges } from "./schema-changes.ts";
 export { recreateDatabase, SCRATCH_MARK, withScratchDatabase } from "./scratch-database.ts";
 export { explainSingleHistory, requireUpgradableProject } from "./single-history.ts";

@@ -30,10 +30,16 @@ export type SchemaChangeState = {
 /** How the schema was changed: the file that was written, or null. */
 export type AppliedChange = { readonly mode: SchemaChangeMode; readonly file: string | null };
 
+type SqlRefusal = Pick<SchemaChangeState, "reason" | "how">;
+
 export type SchemaChanges = {
   /** `off` too if the migrations cannot be read, of which `state` says why. */
   mode(): Promise<SchemaChangeMode>;
   state(): Promise<SchemaChangeState>;
+  /** Why SQL of administrators is not run at all, not even tried; null if it is. */
+  refusal(): SqlRefusal | null;
+  /** Throws if there is a refusal. */
+  requireEnabled(): void;
   /** Changes nothing. Throws a SchemaChangeError if the SQL fails. */
   dryRun(sql: string, counted?: RowCountRequest): Promise<DryRun>;
   /** Resolves when the SQL is applied. Throws a SchemaChangeError if it fails. The subject names the file. */
@@ -64,6 +70,8 @@ export function makeSchemaChanges(options: SchemaChangeOptions): SchemaChanges {
   };
   return {
     state,
+    refusal: () => (isEnabled ? null : { reason: DISABLED.reason, how: DISABLED.how }),
+    requireEnabled,
     mode: () =>
       state().then(
         ({ mode }) => mode,

@@ -330,7 +330,20 @@ function adminFolder(
     reloadCatalog: () => catalog.reload(),
   });
   const omittedFromGraphql = () => graphql.omitted();
-  const all = { ...shared, ...services, config, catalog: currentCatalog, schemaChanges, omittedFromGraphql };
+  const readContract = async (url: string) => {
+    // Imported here, because few services ever compare interfaces.
+    const { readContractOf } = await import("./database-contract.ts");
+    return readContractOf(url, postgres.requestUrl, config);
+  };
+  const all = {
+    ...shared,
+    ...services,
+    config,
+    catalog: currentCatalog,
+    schemaChanges,
+    readContract,
+    omittedFromGraphql,
+  };
   return { [ADMIN_PREFIX]: adminHandler(all) };
 }
 

@@ -1,5 +1,6 @@
+import pg from "pg";
 import { HttpError } from "#http";
-import type { ApiErrorDetails } from "#runtime";
+import { type ApiErrorDetails, isExplained } from "#runtime";
 
 export function invalidRequest(message: string, details: ApiErrorDetails | null = null): HttpError {
   return new HttpError(400, "VALIDATION_ERROR", message, { details });
@@ -11,4 +12,21 @@ export function permissionDenied(message: string, hint: string | null = null): H
 
 export function resourceNotFound(message: string): HttpError {
   return new HttpError(404, "RESOURCE_NOT_FOUND", message);
+}
+
+/** Insufficient privilege, refused logins, a database that does not exist. */
+const MAY_NOT_COPY = /^(42501|28...|3D000)$/;
+const COPY_HINT =
+  "Allow the owner to create databases (alter role … createdb), or set SHADOW_DATABASE_URL and ROOT_DATABASE_URL.";
+
+/** What commands print: the database, its migrations or another command does not permit it. Other errors are as they were. */
+export function toStateConflict(error: unknown): unknown {
+  const isRefused = error instanceof pg.DatabaseError && MAY_NOT_COPY.test(error.code ?? "");
+  if (!isRefused && !(isExplained(error) && !("code" in error))) return error;
+  const message = isRefused ? `${error.message}. ${COPY_HINT}` : error.message;
+  return new HttpError(409, "STATE_CONFLICT", message, { cause: error });
+}
+
+export function rejectAsConflict(error: unknown): never {
+  throw toStateConflict(error);
 }

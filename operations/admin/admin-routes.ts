@@ -12,7 +12,9 @@ import { authenticateCaller, authRequired } from "#rest-gateway";
 import { accessRoutes } from "./access-routes.ts";
 import { permissionDenied } from "./admin-errors.ts";
 import type { AdminRouteHandler, AdminRoutes, AdminServices } from "./admin-request.ts";
+import { branchRoutes } from "./branch-routes.ts";
 import { catalogRoutes } from "./catalog-routes.ts";
+import { changesRoutes } from "./changes-routes.ts";
 import { makeEventLog } from "./event-log.ts";
 import { migrationRoutes } from "./migration-routes.ts";
 import { peopleRoutes } from "./people-routes.ts";
@@ -39,7 +41,9 @@ export function administratorRoutes(services: AdminServices): AdminRoutes {
   return {
     ...viewAsRoutes(services),
     ...accessRoutes(services),
+    ...branchRoutes(services),
     ...catalogRoutes(services),
+    ...changesRoutes(services),
     ...migrationRoutes(services),
     ...peopleRoutes(services),
     ...queryRoutes(services),

@@ -41,13 +41,14 @@ export function migrationRoutes({ schemaChanges }: { readonly schemaChanges: Sch
         return jsonResponse(200, { ...done, error: null });
       } catch (error) {
         if (!(error instanceof SchemaChangeError)) throw error;
-        return jsonResponse(200, { ...(isDryRun ? { tried: true } : { applied: false }), error: toJson(error) });
+        return jsonResponse(200, { ...(isDryRun ? { tried: true } : { applied: false }), error: sqlFaultJson(error) });
       }
     },
   };
 }
 
-function toJson({ message, place, cause }: SchemaChangeError): object {
+/** The error of a statement, with its place. */
+export function sqlFaultJson({ message, place, cause }: SchemaChangeError): object {
   const { code = null, detail = null, hint = null } = cause as Partial<pg.DatabaseError>;
   return { message, sqlstate: code, detail, hint, ...place };
 }
