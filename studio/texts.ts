@@ -1,4 +1,5 @@
 import { accessTexts } from "./texts/access.ts";
+import { changesTexts } from "./texts/changes.ts";
 import { filesTexts } from "./texts/files.ts";
 import { frameTexts } from "./texts/frame.ts";
 import { jobTexts } from "./texts/jobs.ts";
@@ -21,4 +22,5 @@ export const texts = {
   ...peopleTexts,
   ...runningTexts,
   ...jobTexts,
+  ...changesTexts,
 };

@@ -17,7 +17,9 @@ export function CodeBlock({ text, label, wrap = false }: CodeBlockProps) {
   `;
 }
 
-export function CopyButton({ text }: { readonly text: string }) {
+type CopyButtonProps = { readonly text: string; readonly label?: string };
+
+export function CopyButton({ text, label = texts.components.copy }: CopyButtonProps) {
   const [isCopied, setCopied] = useState(false);
   const copy = async () => {
     await navigator.clipboard.writeText(text);
@@ -28,7 +30,7 @@ export function CopyButton({ text }: { readonly text: string }) {
   if (!navigator.clipboard) return null;
   return html`
     <${Button} size="small" class="copy" icon=${isCopied ? "check" : "copy"} onClick=${copy}>
-      ${isCopied ? texts.components.copied : texts.components.copy}
+      ${isCopied ? texts.components.copied : label}
     <//>
   `;
 }

@@ -3,6 +3,8 @@ import { html } from "../html.ts";
 /** Outlines on a grid of 16. */
 const OUTLINES = {
   activity: "M1.5 8h3l2-5 3.5 10 2-5h2.5",
+  branch:
+    "M4 5.5v5M5.5 4A1.5 1.5 0 1 1 2.5 4a1.5 1.5 0 0 1 3 0zM5.5 12a1.5 1.5 0 1 1-3 0 1.5 1.5 0 0 1 3 0zM13.5 5a1.5 1.5 0 1 1-3 0 1.5 1.5 0 0 1 3 0zM12 6.5c0 3-5 2-8 4",
   check: "M3 8.5l3.5 3.5L13 4.5",
   "chevron-down": "M4 6l4 4 4-4",
   "chevron-right": "M6 4l4 4-4 4",

@@ -60,4 +60,10 @@ export const pages: readonly StudioPage[] = [
     icon: "activity",
     load: async () => (await import("../running/running-page.ts")).RunningPage,
   },
+  {
+    name: "changes",
+    title: texts.changes.title,
+    icon: "branch",
+    load: async () => (await import("../changes/changes-page.ts")).ChangesPage,
+  },
 ];

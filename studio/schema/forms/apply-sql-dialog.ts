@@ -150,7 +150,8 @@ function toProblem(sql: string, { line, column, message }: SqlFault): CodeProble
   return { from, to: from + Math.max(1, word.length), message };
 }
 
-function FaultNotice({ fault }: { readonly fault: SqlFault }) {
+/** The error of SQL, with its place. */
+export function FaultNotice({ fault }: { readonly fault: SqlFault }) {
   const { message, detail, hint, file, line, column, sqlstate } = fault;
   return html`
     <${Notice} kind="error" title=${message}>

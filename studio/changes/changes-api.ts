@@ -1,0 +1,133 @@
+import { adminCall } from "../api/admin.ts";
+import { request } from "../api/client.ts";
+import type { SqlFault } from "../api/migration.ts";
+
+/** Why nothing is copied, and what permits it. */
+export type Refusal = { readonly reason: string; readonly how: string | null };
+
+export type PendingMigration = {
+  readonly history: string;
+  readonly name: string;
+  readonly file: string;
+  readonly is_current: boolean;
+  readonly is_applied: boolean;
+  readonly sql: string;
+};
+
+/** The response of `GET /admin/v1/migrations`. */
+export type MigrationList = {
+  readonly refusal: Refusal | null;
+  readonly commands: Readonly<Record<"rehearse" | "diff" | "commit" | "migrate", string>>;
+  readonly pending: readonly PendingMigration[];
+  readonly applied: readonly { readonly history: string | null; readonly name: string; readonly applied_at: string }[];
+};
+
+type RowCount = { readonly relation: string; readonly rows: number };
+
+export type Verdict = "not rehearsed" | "safe" | "brief" | "holds writes" | "holds reads" | "rewrites";
+
+export type RehearsedStatement = {
+  readonly file: string;
+  readonly line: number;
+  readonly sql: string;
+  readonly verdict: Verdict;
+  readonly safeForm: string | null;
+  readonly locks: readonly {
+    readonly relation: string;
+    readonly mode: string;
+    readonly blocks: string;
+    readonly isEarlier: boolean;
+  }[];
+  readonly rewritten: readonly RowCount[];
+  readonly scanned: readonly RowCount[];
+  readonly inserted: number;
+  readonly changed: number;
+  readonly walBytes: number;
+  readonly milliseconds: number;
+  /** Of the migration, at its last statement. */
+  readonly undo:
+    | { readonly verdict: "can be undone"; readonly sql: string }
+    | {
+        readonly verdict: "cannot be undone";
+        readonly reason: string;
+        readonly statement: { readonly file: string; readonly line: number } | null;
+      }
+    | null;
+};
+
+type OfCopy = {
+  readonly basis: "database" | "committed migrations";
+  /** What could not be copied. */
+  readonly warnings: readonly string[];
+  readonly error: null;
+};
+
+type Failed = { readonly error: SqlFault };
+
+export type Rehearsal = (OfCopy & { readonly statements: readonly RehearsedStatement[] }) | Failed;
+
+/** From harmless to severe. */
+export const LEVELS = ["compatible", "dangerous", "breaking"] as const;
+export type ChangeLevel = (typeof LEVELS)[number];
+
+export const SURFACES = ["graphql", "openapi", "tables", "types", "access"] as const;
+
+export type InterfaceChange = {
+  readonly surface: (typeof SURFACES)[number];
+  readonly level: ChangeLevel;
+  readonly object: string;
+  readonly message: string;
+};
+
+export type Comparison =
+  | (OfCopy & { readonly changes: readonly InterfaceChange[]; readonly markdown: string })
+  | Failed;
+
+export type Branch = {
+  readonly name: string;
+  readonly bytes: number;
+  readonly sessions: number;
+  readonly serve_command: string;
+};
+
+/** The response of `GET /admin/v1/branches`. */
+export type BranchList = {
+  readonly refusal: Refusal | null;
+  /** The branch that the service serves. */
+  readonly served: string | null;
+  readonly create_command: string;
+  readonly branches: readonly Branch[];
+};
+
+export type CreatedBranch = {
+  readonly name: string;
+  readonly copy: string;
+  readonly warnings: readonly string[];
+  readonly serve_command: string;
+};
+
+export function readMigrations(signal: AbortSignal): Promise<MigrationList> {
+  return adminCall<MigrationList>("GET /migrations", { signal });
+}
+
+/** Ends with the signal. */
+export function rehearse(withRows: boolean, signal: AbortSignal): Promise<Rehearsal> {
+  return adminCall<Rehearsal>("POST /migrations/rehearsal", { body: { with_rows: withRows }, signal });
+}
+
+/** Ends with the signal. */
+export function compareInterfaces(signal: AbortSignal): Promise<Comparison> {
+  return adminCall<Comparison>("POST /migrations/diff", { body: {}, signal });
+}
+
+export function listBranches(signal: AbortSignal): Promise<BranchList> {
+  return adminCall<BranchList>("GET /branches", { signal });
+}
+
+export function createBranch(name: string, schemaOnly: boolean): Promise<CreatedBranch> {
+  return adminCall<CreatedBranch>("POST /branches", { body: { name, schema_only: schemaOnly } });
+}
+
+export async function dropBranch(name: string): Promise<void> {
+  await request(`/admin/v1/branches/${encodeURIComponent(name)}`, { method: "DELETE" });
+}

@@ -1,0 +1,45 @@
+import { Button } from "../components/button.ts";
+import { Notice } from "../components/notice.ts";
+import { Loading, PageHeader } from "../components/page.ts";
+import { Tabs } from "../components/tabs.ts";
+import { useLoaded } from "../components/use-loaded.ts";
+import { useSearchParameter } from "../frame/router.ts";
+import { html } from "../html.ts";
+import { texts } from "../texts.ts";
+import { BranchesTab } from "./branches-tab.ts";
+import { compareInterfaces, readMigrations, rehearse } from "./changes-api.ts";
+import { InterfacesTab } from "./interfaces-tab.ts";
+import { PendingTab } from "./pending-tab.ts";
+import { RehearsalTab } from "./rehearsal-tab.ts";
+import { useTask } from "./use-task.ts";
+
+const words = texts.changes;
+const TABS = (["pending", "rehearsal", "interfaces", "branches"] as const).map((name) => {
+  return { name, title: words.tabs[name] };
+});
+
+/** What is about to change, whom it holds up, and what it breaks. What runs goes on while another tab is shown. */
+export function ChangesPage() {
+  const [name, setName] = useSearchParameter("tab");
+  const current = TABS.find((tab) => tab.name === name)?.name ?? "pending";
+  const { value: list, error, isLoading, reload } = useLoaded(readMigrations, []);
+  const rehearsal = useTask(rehearse);
+  const comparison = useTask(compareInterfaces);
+  const ofMigrations = list && {
+    pending: html`<${PendingTab} list=${list} />`,
+    rehearsal: html`<${RehearsalTab} list=${list} task=${rehearsal} />`,
+    interfaces: html`<${InterfacesTab} list=${list} task=${comparison} />`,
+  };
+  return html`
+    <${PageHeader} title=${words.title}>
+      <${Button} icon="refresh" busy=${isLoading} onClick=${reload}>${words.reload}<//>
+    <//>
+    <${Tabs} label=${words.title} tabs=${TABS} current=${current} onChange=${(chosen: string) => setName(chosen)}>
+      <div class="page-body stack">
+        ${error && html`<${Notice} kind="error" error=${error} onRetry=${reload} />`}
+        ${!list && isLoading && html`<${Loading} />`}
+        ${current === "branches" ? html`<${BranchesTab} />` : ofMigrations?.[current]}
+      </div>
+    <//>
+  `;
+}

@@ -1,0 +1,48 @@
+import { CodeBlock } from "../components/code-block.ts";
+import { formatTime } from "../components/format.ts";
+import { PlainTable, Section } from "../components/plain-table.ts";
+import { html } from "../html.ts";
+import { texts } from "../texts.ts";
+import type { MigrationList, PendingMigration } from "./changes-api.ts";
+
+const words = texts.changes;
+
+export function PendingTab({ list: { pending, applied, commands } }: { readonly list: MigrationList }) {
+  const { migration, history, appliedAt } = words.columns;
+  const rows = applied.map((each) => ({
+    key: `${each.history}/${each.name}`,
+    cells: [each.name, each.history ?? "", formatTime(each.applied_at)],
+  }));
+  const [hasCommitted, hasCurrent] = [
+    pending.some((each) => !each.is_current),
+    pending.some((each) => each.is_current),
+  ];
+  return html`
+    <${Section} title=${words.pending} count=${pending.length} empty=${words.nothingPending}>
+      ${hasCommitted && html`<p class="quiet">${words.committedBy(commands.migrate)}</p>`}
+      ${hasCurrent && html`<p class="quiet">${words.currentBy(commands.commit)}</p>`}
+      ${pending.map((each) => html`<${PendingItem} key=${each.file} migration=${each} isOpen=${pending.length === 1} />`)}
+    <//>
+    <${Section} title=${words.applied} count=${applied.length} empty=${words.nothingApplied}>
+      <${PlainTable} label=${words.applied} heads=${[migration, history, appliedAt]} rows=${rows} hasRowHeads />
+    <//>
+  `;
+}
+
+function PendingItem({ migration, isOpen }: { readonly migration: PendingMigration; readonly isOpen: boolean }) {
+  const { history, name, file, is_current: isCurrent, is_applied: isApplied, sql } = migration;
+  return html`
+    <details class="changes-item" open=${isOpen}>
+      <summary>
+        <span class="changes-name">${name}</span>
+        <span class="badge">${history}</span>
+        <span class="badge">${isCurrent ? words.inCurrent : words.committed}</span>
+        ${isApplied ? html`<span class="badge good">${words.appliedHere}</span>` : html`<span class="badge warning">${words.notApplied}</span>`}
+      </summary>
+      <div class="stack">
+        <p class="quiet mono">${file}</p>
+        <${CodeBlock} text=${sql} label=${words.sqlOf(name)} />
+      </div>
+    </details>
+  `;
+}

@@ -1,0 +1,224 @@
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Page } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { expectAccessible, LAYOUTS } from "../page-layouts.ts";
+import { until } from "../until.ts";
+import { describeInBrowser, type OpenStudio, openStudio } from "./studio.ts";
+
+const SCHEMA = `create table public.notes (id bigint primary key, note text);
+  insert into public.notes select n, n::text from generate_series(1, 20000) as n;
+  grant select on public.notes to anon;
+  analyze public.notes`;
+
+async function expectAccessibleLayouts(page: Page, name: string): Promise<void> {
+  for (const { width, colorScheme } of LAYOUTS) {
+    await page.setViewportSize({ width, height: 900 });
+    await page.emulateMedia({ colorScheme });
+    if (process.env.SCREENSHOTS) {
+      await page.screenshot({ path: join(process.env.SCREENSHOTS, `changes-${name}-${width}-${colorScheme}.png`) });
+    }
+    await expectAccessible(page);
+  }
+}
+
+const openTab = (page: Page, name: string) => page.getByRole("tab", { name, exact: true }).click();
+
+describeInBrowser("the page of changes", () => {
+  let folder: string;
+  let studio: OpenStudio;
+  let page: Page;
+  const write = (name: string, sql: string) => writeFile(join(folder, "current", name), sql);
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), "project-"));
+    await mkdir(join(folder, "current"));
+    await write(
+      "0010-notes.sql",
+      "alter table public.notes add column likes int;\ncreate index on public.notes (note);\n",
+    );
+    await write("0020-drop.sql", "alter table public.notes drop column note;\n");
+    studio = await openStudio({ path: "/studio/changes", schema: SCHEMA, settings: { MIGRATIONS_DIR: folder } });
+    page = studio.page;
+  });
+  afterAll(async () => {
+    await studio?.close();
+    await rm(folder, { recursive: true });
+  });
+
+  test("is found by the navigation and the command palette", async () => {
+    await page.keyboard.press("Control+k");
+    await page.getByRole("combobox").fill("changes");
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { name: "Changes", level: 1 }).waitFor();
+    const link = page.getByRole("navigation").getByRole("link", { name: "Changes" });
+    expect(await link.getAttribute("aria-current")).toBe("page");
+  });
+
+  test("lists pending migrations with their SQL, and applied ones with their times", async () => {
+    const pending = page.getByRole("region", { name: "Pending migrations" });
+    const item = pending.getByText("0010-notes.sql", { exact: true });
+    await item.waitFor();
+    expect(await pending.getByText("not applied", { exact: true }).count()).toBe(2);
+    await item.click();
+    await pending.getByText("create index on public.notes (note);").waitFor();
+    const applied = page.getByRole("region", { name: "Applied migrations" });
+    const { length } = await studio.sql("select from graphile_migrate.histories");
+    expect(await applied.getByRole("row").count()).toBe(length + 1);
+    expect(await applied.getByRole("cell").nth(1).textContent()).toMatch(/^20\d\d-\d\d-\d\d \d\d:/);
+    await expectAccessibleLayouts(page, "pending");
+  });
+
+  test("rehearses them: the verdict, locks and safe form of each statement, and whether they can be undone", async () => {
+    await openTab(page, "Rehearsal");
+    await page.getByRole("checkbox", { name: "Copy all rows, too" }).check();
+    await page.getByRole("button", { name: "Rehearse" }).press("Enter");
+    await page.getByText("3 statements: 2 brief, 1 holds reads.").waitFor();
+    const statements = page.locator(".changes-list > li");
+    const index = statements.nth(1);
+    await index.getByText("holds reads", { exact: true }).waitFor();
+    await index.getByText("reads public.notes, 20,000 rows").waitFor();
+    await index.getByText("access exclusive lock on public.notes of an earlier statement").waitFor();
+    await index.getByText("Put this one into a migration of its own").waitFor();
+    await statements.nth(2).getByText("The migration cannot be undone").waitFor();
+    await expectAccessibleLayouts(page, "rehearsal");
+  });
+
+  test("shows what breaks on each interface, by level, also while another tab is shown", async () => {
+    await openTab(page, "Interfaces");
+    await page.getByRole("button", { name: "Compare" }).click();
+    await openTab(page, "Rehearsal");
+    await page.getByText("3 statements").waitFor();
+    await openTab(page, "Interfaces");
+    const surface = page.getByRole("region", { name: "Table interface" });
+    await surface.getByText("public.notes.note").first().waitFor();
+    expect(await surface.getByText("compatible", { exact: true }).count()).toBeGreaterThan(0);
+    await expectAccessibleLayouts(page, "interfaces");
+    await page.getByLabel("Show").selectOption("breaking");
+    expect(await surface.getByText("compatible", { exact: true }).count()).toBe(0);
+    expect(await surface.getByText("breaking", { exact: true }).count()).toBeGreaterThan(0);
+    expect(new URL(page.url()).search).toContain("level=breaking");
+    await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+    await page.getByRole("button", { name: "Copy as Markdown" }).click();
+    await page.getByRole("button", { name: "Copied" }).waitFor();
+    const copied = await page.evaluate<string>("navigator.clipboard.readText()");
+    expect(copied).toMatch(/^## Interface changes\n[\s\S]*### Table interface\n[\s\S]*\*\*breaking\*\*/);
+  });
+
+  test("creates a branch, says which command serves it, and drops it after a question", async () => {
+    await openTab(page, "Branches");
+    await page.getByText("There are no branches.").waitFor();
+    const dialog = page.getByRole("dialog");
+    const create = async (name: string) => {
+      await page.getByRole("button", { name: "Create a branch" }).click();
+      await dialog.getByLabel("Name").fill(name);
+      await dialog.getByRole("checkbox", { name: "With all rows" }).uncheck();
+      await page.keyboard.press("Tab");
+      await dialog.getByRole("button", { name: "Create a branch" }).click();
+    };
+    await create("Not a name");
+    await dialog.getByRole("alert").waitFor();
+    await expectAccessibleLayouts(page, "new-branch");
+    await page.keyboard.press("Escape");
+    await create("likes");
+    await dialog.waitFor({ state: "detached" });
+    const row = page.getByRole("row", { name: "likes" });
+    await row.getByText("npm start -- --branch likes").waitFor();
+    await expectAccessibleLayouts(page, "branches");
+    await row.getByRole("button", { name: "Drop likes" }).press("Enter");
+    await dialog.getByRole("button", { name: "Drop", exact: true }).click();
+    await page.getByText("There are no branches.").waitFor();
+    const database = `${studio.database.name}_branch_likes`;
+    expect(await studio.sql("select from pg_database where datname = $1", [database])).toEqual([]);
+  });
+
+  test("stops a rehearsal when it is told to, and when the page is left", async () => {
+    await write("0030-sleep.sql", "select pg_sleep(3600);\n");
+    const shadow = `${studio.database.name}_shadow`;
+    const isRunning = async () => {
+      const found = await studio.sql(
+        "select from pg_stat_activity where datname = $1 and query like '%pg_sleep(3600)%'",
+        [shadow],
+      );
+      return found.length > 0;
+    };
+    const isGone = async () => (await studio.sql("select from pg_database where datname = $1", [shadow])).length === 0;
+    await openTab(page, "Rehearsal");
+    await page.getByRole("checkbox", { name: "Copy all rows, too" }).uncheck();
+    await page.getByRole("button", { name: "Rehearse" }).click();
+    await until(isRunning);
+    const other = await studio.open("/studio/changes?tab=rehearsal");
+    await other.getByRole("button", { name: "Rehearse" }).click();
+    await other.getByRole("alert").getByText("is used by another command").waitFor();
+    await other.close();
+    await page.getByRole("button", { name: "Stop" }).click();
+    await until(isGone);
+    await page.getByRole("button", { name: "Rehearse" }).click();
+    await until(isRunning);
+    await page.getByRole("navigation").getByRole("link", { name: "Running" }).click();
+    await until(isGone);
+    await rm(join(folder, "current/0030-sleep.sql"));
+  });
+
+  test("shows the place of an error", async () => {
+    await write("0030-wrong.sql", "select\n  missing;\n");
+    await page.goto(`${studio.service.url}/studio/changes?tab=interfaces`);
+    await page.getByRole("button", { name: "Compare" }).click();
+    const alert = page.getByRole("alert");
+    await alert.getByText('column "missing" does not exist').waitFor();
+    expect(await alert.textContent()).toContain("0030-wrong.sql");
+    await rm(join(folder, "current/0030-wrong.sql"));
+  });
+});
+
+describeInBrowser("the page of changes in development, and where SQL is off", () => {
+  let folder: string;
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), "project-"));
+    await mkdir(join(folder, "current"));
+    await writeFile(
+      join(folder, "current/0010-likes.sql"),
+      "create table if not exists public.likes (id int primary key);\n",
+    );
+  });
+  afterAll(() => rm(folder, { recursive: true }));
+
+  test("rehearses files of current/ that are applied, without rows", async () => {
+    const studio = await openStudio({
+      path: "/studio/changes",
+      settings: { MIGRATIONS_DIR: folder },
+      isDevelopment: true,
+    });
+    const { page } = studio;
+    await until(async () => {
+      await page.getByRole("button", { name: "Reload" }).click();
+      return (await page.getByText("applied here").count()) === 1;
+    });
+    await openTab(page, "Rehearsal");
+    expect(await page.getByRole("checkbox", { name: "Copy all rows, too" }).isDisabled()).toBe(true);
+    await page.getByRole("button", { name: "Rehearse" }).click();
+    await page.getByText("drop table public.likes;").waitFor();
+    await page.getByText("On an empty database with the committed migrations").waitFor();
+    await studio.close();
+  });
+
+  test("says why nothing is copied, and which command does it", async () => {
+    const studio = await openStudio({
+      path: "/studio/changes?tab=rehearsal",
+      settings: { MIGRATIONS_DIR: folder, STUDIO_SQL: "off" },
+    });
+    const { page } = studio;
+    for (const [tab, button, command] of [
+      ["Rehearsal", "Rehearse", "npm run migrate -- rehearse"],
+      ["Interfaces", "Compare", "npm run migrate -- diff"],
+      ["Branches", "Create a branch", "npm run branch -- create NAME"],
+    ] as const) {
+      await openTab(page, tab);
+      await page.getByText("Set STUDIO_SQL=on.").waitFor();
+      await page.getByText(command).waitFor();
+      expect(await page.getByRole("button", { name: button }).isDisabled()).toBe(true);
+    }
+    await expectAccessibleLayouts(page, "refused");
+    await studio.close();
+  });
+});
