@@ -80,7 +80,7 @@ async function readError(response: Response): Promise<ServiceError> {
     code: textOf(inner.code) ?? textOf(inner.error_code) ?? textOf(body.error) ?? String(response.status),
     message: textOf(inner.message) ?? textOf(inner.msg) ?? textOf(inner.error_description) ?? response.statusText,
     hint: textOf(inner.hint),
-    details: textOf(inner.details),
+    details: fieldTexts(inner.details) ?? textOf(inner.details),
   });
 }
 
@@ -91,6 +91,16 @@ function parseObject(text: string): Record<string, unknown> {
   } catch {
     return {};
   }
+}
+
+/** Of the faults of single fields. */
+function fieldTexts(details: unknown): string | null {
+  if (!Array.isArray(details) || details.length === 0 || !details.every(isFieldFault)) return null;
+  return details.map(({ field, message }) => `${field}: ${message}`).join("\n");
+}
+
+function isFieldFault(value: unknown): value is { readonly field: string; readonly message: string } {
+  return typeof value === "object" && value !== null && "field" in value && "message" in value;
 }
 
 function textOf(value: unknown): string | null {

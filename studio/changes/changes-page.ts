@@ -1,3 +1,4 @@
+import { useState } from "preact/hooks";
 import { Button } from "../components/button.ts";
 import { Notice } from "../components/notice.ts";
 import { Loading, PageHeader } from "../components/page.ts";
@@ -23,6 +24,11 @@ export function ChangesPage() {
   const [name, setName] = useSearchParameter("tab");
   const current = TABS.find((tab) => tab.name === name)?.name ?? "pending";
   const { value: list, error, isLoading, reload } = useLoaded(readMigrations, []);
+  const [round, setRound] = useState(0);
+  const reloadAll = () => {
+    reload();
+    setRound(round + 1);
+  };
   const rehearsal = useTask(rehearse);
   const comparison = useTask(compareInterfaces);
   const ofMigrations = list && {
@@ -32,13 +38,13 @@ export function ChangesPage() {
   };
   return html`
     <${PageHeader} title=${words.title}>
-      <${Button} icon="refresh" busy=${isLoading} onClick=${reload}>${words.reload}<//>
+      <${Button} icon="refresh" busy=${isLoading} onClick=${reloadAll}>${words.reload}<//>
     <//>
     <${Tabs} label=${words.title} tabs=${TABS} current=${current} onChange=${(chosen: string) => setName(chosen)}>
       <div class="page-body stack">
         ${error && html`<${Notice} kind="error" error=${error} onRetry=${reload} />`}
-        ${!list && isLoading && html`<${Loading} />`}
-        ${current === "branches" ? html`<${BranchesTab} />` : ofMigrations?.[current]}
+        ${!list && isLoading && current !== "branches" && html`<${Loading} />`}
+        ${current === "branches" ? html`<${BranchesTab} key=${round} />` : ofMigrations?.[current]}
       </div>
     <//>
   `;

@@ -48,10 +48,9 @@ function Changes({ changes, markdown }: ChangesProps) {
     <div class="row">
       <p role="status">${words.summary(counts)}</p>
       <div class="page-actions"><${CopyButton} text=${markdown} label=${words.copyMarkdown} /></div>
-    </div>
-    <div class="row">
       <${Select}
         label=${words.least}
+        hideLabel
         value=${least}
         options=${LEVELS.map((level) => ({ value: level, label: words.levels[level] }))}
         onChange=${(level: string) => setChosen(level === LEVELS[0] ? null : level)}

@@ -41,7 +41,7 @@ function PendingItem({ migration, isOpen }: { readonly migration: PendingMigrati
       </summary>
       <div class="stack">
         <p class="quiet mono">${file}</p>
-        <${CodeBlock} text=${sql} label=${words.sqlOf(name)} />
+        <${CodeBlock} text=${sql} label=${words.sqlOf(name)} wrap />
       </div>
     </details>
   `;

@@ -66,7 +66,7 @@ function StatementItem({ statement }: { readonly statement: RehearsedStatement }
         <span class=${`badge ${BADGES[verdict]}`}>${verdict}</span>
         <span class="changes-name">${words.place(file, line)}</span>
       </h2>
-      <${CodeBlock} text=${sql} label=${words.sqlAt(file, line)} />
+      <${CodeBlock} text=${sql} label=${words.sqlAt(file, line)} wrap />
       <ul class="changes-measures">
         ${describeMeasures(statement).map((measure) => html`<li key=${measure}>${measure}</li>`)}
       </ul>
@@ -110,6 +110,6 @@ function Undo({ undo }: { readonly undo: NonNullable<RehearsedStatement["undo"]>
   if (undo.sql === "") return html`<p>${words.nothingToUndo}</p>`;
   return html`
     <h3>${words.canUndo}</h3>
-    <${CodeBlock} text=${undo.sql} label=${words.canUndo} />
+    <${CodeBlock} text=${undo.sql} label=${words.canUndo} wrap />
   `;
 }

@@ -47,6 +47,9 @@ const VISITS: Readonly<Record<string, Visit>> = {
   "a channel": { path: "try/channel" },
   "the form of a webhook": { path: "running", act: press("New webhook", "dialog .form-grid") },
   "what runs": { path: "running" },
+  "pending and applied migrations": { path: "changes" },
+  "a rehearsal": { path: "changes?tab=rehearsal", act: press("Rehearse", ".changes-list, .empty") },
+  "the branches": { path: "changes?tab=branches" },
 };
 
 describeInBrowser("Studio", () => {

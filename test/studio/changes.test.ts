@@ -117,7 +117,7 @@ describeInBrowser("the page of changes", () => {
       await dialog.getByRole("button", { name: "Create a branch" }).click();
     };
     await create("Not a name");
-    await dialog.getByRole("alert").waitFor();
+    await dialog.getByRole("alert").getByText("name: At most 30").waitFor();
     await expectAccessibleLayouts(page, "new-branch");
     await page.keyboard.press("Escape");
     await create("likes");

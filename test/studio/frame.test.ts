@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { expectAccessible, LAYOUTS } from "../page-layouts.ts";
 import { describeInBrowser, type OpenStudio, openStudio } from "./studio.ts";
 
-const PAGES = ["Tables", "SQL", "Schema", "Access", "Try", "Files", "People", "Running"];
+const PAGES = ["Tables", "SQL", "Schema", "Access", "Try", "Files", "People", "Running", "Changes"];
 
 describeInBrowser("the frame of Studio", () => {
   let studio: OpenStudio;
