@@ -395,7 +395,12 @@ export async function readCurrentState({ url, histories }: MigrateSettings): Pro
   };
 }
 
+/** Empty in a database without a record of migrations. */
 async function appliedContents(client: pg.ClientBase): Promise<Map<string, string>> {
+  const { rows: found } = await client.query(
+    "select where pg_catalog.to_regclass('graphile_migrate.current') is not null",
+  );
+  if (found.length === 0) return new Map();
   const { rows } = await client.query<{ filename: string; content: string }>(
     "select filename, content from graphile_migrate.current",
   );

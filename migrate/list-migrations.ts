@@ -31,7 +31,7 @@ export async function listMigrations(settings: MigrateSettings): Promise<Migrati
   const committed = (await Promise.all(histories.map(committedMigrations))).flat();
   const current = await readCurrentFiles(histories);
   const recorded = await withClient(url, appliedMigrations);
-  const unapplied = recorded.length === 0 ? null : new Set((await readCurrentState(settings)).pending);
+  const unapplied = new Set((await readCurrentState(settings)).pending);
   const names = new Map(committed.map(({ hash, name }) => [hash, name]));
   const hashes = new Set(recorded.map(({ hash }) => hash));
   return {
@@ -43,7 +43,7 @@ export async function listMigrations(settings: MigrateSettings): Promise<Migrati
         }),
       ...current.map(({ history, name, file: path, sql }) => {
         const file = displayPath(path);
-        return { history, name, file, isCurrent: true, isApplied: unapplied?.has(file) === false, sql };
+        return { history, name, file, isCurrent: true, isApplied: !unapplied.has(file), sql };
       }),
     ],
     applied: recorded

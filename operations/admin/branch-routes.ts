@@ -19,7 +19,7 @@ const MAX_RUNNING = 2;
 export function branchRoutes({ config, postgres, schemaChanges }: AdminServices): AdminRoutes {
   const limited = limitRunning(MAX_RUNNING, "copies of the database");
   const list = async () => {
-    const original = await originalOf(postgres, config);
+    const original = originalOf(postgres, config);
     return listBranches(original, await databaseOf(original.directUrl)).catch(rejectAsConflict);
   };
   return {
@@ -40,8 +40,8 @@ export function branchRoutes({ config, postgres, schemaChanges }: AdminServices)
       });
       const schemaOnly = sent === true;
       await logEvent("studio.branch_created", { name, schema_only: schemaOnly });
-      const created = await limited(async () =>
-        createBranch(await originalOf(postgres, config), name, { schemaOnly }).catch(rejectAsConflict),
+      const created = await limited(() =>
+        createBranch(originalOf(postgres, config), name, { schemaOnly }).catch(rejectAsConflict),
       );
       return jsonResponse(201, { name, ...created, serve_command: serveCommand(name) });
     },
@@ -51,14 +51,14 @@ export function branchRoutes({ config, postgres, schemaChanges }: AdminServices)
       if (!(await list()).some((branch) => branch.name === name))
         throw resourceNotFound(`There is no branch "${name}".`);
       await logEvent("studio.branch_dropped", { name });
-      await dropBranch(await originalOf(postgres, config), name).catch(rejectAsConflict);
+      await dropBranch(originalOf(postgres, config), name).catch(rejectAsConflict);
       return NO_CONTENT;
     },
   };
 }
 
 /** A branch of a branch has no name: all are of the database, also while a branch is served. */
-async function originalOf(postgres: PostgresUrls, { branch }: Config): Promise<PostgresUrls> {
+function originalOf(postgres: PostgresUrls, { branch }: Config): PostgresUrls {
   if (branch === null) return postgres;
   const suffix = branchDatabase("", branch);
   const directUrl = withDatabase(postgres.directUrl, (name) =>

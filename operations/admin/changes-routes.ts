@@ -79,7 +79,6 @@ export function changesRoutes({ postgres, schemaChanges, readContract }: Changes
       });
     },
     "POST /migrations/diff": async (administration) => {
-      await readFields(administration.request, {});
       const options = { event: "studio.interfaces_compared", withRows: false };
       return onCopy(administration, options, async (settings, basis) => {
         const before = await readContract(basis === "database" ? postgres.directUrl : settings.url);

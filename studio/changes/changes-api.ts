@@ -117,7 +117,7 @@ export function rehearse(withRows: boolean, signal: AbortSignal): Promise<Rehear
 
 /** Ends with the signal. */
 export function compareInterfaces(signal: AbortSignal): Promise<Comparison> {
-  return adminCall<Comparison>("POST /migrations/diff", { body: {}, signal });
+  return adminCall<Comparison>("POST /migrations/diff", { signal });
 }
 
 export function listBranches(signal: AbortSignal): Promise<BranchList> {

@@ -133,25 +133,28 @@ describe("a rehearsal that lasts", () => {
   beforeAll(() => write("0010-sleep.sql", "select pg_sleep(3600);\n"));
   afterAll(() => rm(join(folder, "current/0010-sleep.sql")));
 
-  test("refuses another one, and ends with the connection of its client", async () => {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const lasting = request(`${service.url}/admin/v1/migrations/rehearsal`, {
-      method: "POST",
-      headers: { "content-type": "application/json", authorization: `Bearer ${ADMINISTRATOR}` },
-    });
-    lasting.on("error", () => resolve());
-    lasting.end("{}");
-    await until(isWorking);
-    for (const path of ["/rehearsal", "/diff"]) {
-      const second = await send(path, {});
-      expect(second).toMatchObject({ status: 409, body: { error: { code: "STATE_CONFLICT" } } });
-      expect(second.body.error.message).toContain("is used by another command");
-    }
-    lasting.destroy();
-    await promise;
-    await until(async () => (await rows(`select from pg_database where datname = '${shadowName()}'`)).length === 0);
-    expect(await isWorking()).toBe(false);
-  });
+  test.each(["/rehearsal", "/diff"])(
+    "refuses another one, and ends with the connection of its client: %s",
+    async (lasts) => {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      const lasting = request(`${service.url}/admin/v1/migrations${lasts}`, {
+        method: "POST",
+        headers: { "content-type": "application/json", authorization: `Bearer ${ADMINISTRATOR}` },
+      });
+      lasting.on("error", () => resolve());
+      lasting.end("{}");
+      await until(isWorking);
+      for (const path of ["/rehearsal", "/diff"]) {
+        const second = await send(path, {});
+        expect(second).toMatchObject({ status: 409, body: { error: { code: "STATE_CONFLICT" } } });
+        expect(second.body.error.message).toContain("is used by another command");
+      }
+      lasting.destroy();
+      await promise;
+      await until(async () => (await rows(`select from pg_database where datname = '${shadowName()}'`)).length === 0);
+      expect(await isWorking()).toBe(false);
+    },
+  );
 });
 
 describe("files of current/ that are applied, as under npm run dev", () => {
@@ -188,6 +191,27 @@ describe("files of current/ that are applied, as under npm run dev", () => {
       body: { error: { code: "STATE_CONFLICT", message: expect.stringContaining("without rows") } },
     });
   });
+});
+
+test("files are known as applied where no migration is committed", async () => {
+  const other = await cloneDatabase("empty");
+  const own = await mkdtemp(join(tmpdir(), "project-"));
+  await mkdir(join(own, "current"));
+  await writeFile(join(own, "current/0010-notes.sql"), "create table if not exists public.notes (id int primary key);");
+  const served = await serve(other, settings({ MIGRATIONS_DIR: own, BASE_SCHEMA: "none" }));
+  try {
+    expect((await send("", undefined, served)).body).toMatchObject({ pending: [{ is_applied: false }], applied: [] });
+    const developed = watchMigrations(served.postgres.migrate, () => {});
+    await developed.begun;
+    await developed.stop();
+    expect((await send("", undefined, served)).body.pending).toMatchObject([{ is_applied: true }]);
+    const { body } = await send("/rehearsal", {}, served);
+    expect(body).toMatchObject({ basis: "committed migrations", statements: [{ verdict: "safe" }] });
+  } finally {
+    await served.stop();
+    await other.drop();
+    await rm(own, { recursive: true });
+  }
 });
 
 test("a committed migration that is not applied is pending, and one that was changed is a conflict", async () => {
