@@ -317,6 +317,12 @@ export const REALTIME_SETTINGS = {
     "auto",
     "A [slot](realtime.md#replication-slot) keeps two minutes of changes. `auto`: if max_slot_wal_keep_size is set.",
   ),
+  shapeLogMegabytes: withDefault(
+    "SHAPE_LOG_MB",
+    integer(0),
+    "512",
+    "MB of `shapes` in DATA_DIR, the logs of [shapes](live-data.md#shapes); 0: none.",
+  ),
 } satisfies Record<string, SettingDefinition<unknown>>;
 
 export const WEBHOOK_SETTINGS = {

@@ -40,7 +40,8 @@ export {
 export { KEEPER_SLOT_NAME, REALTIME_PUBLICATION } from "./replication-slots.ts";
 export type { LiveShape } from "./shapes/live-shape.ts";
 export { defineShape, invalidShape, type ShapeDefinition, type ShapeParameters } from "./shapes/shape-definition.ts";
-export type { ShapeChange, ShapeRow } from "./shapes/shape-log.ts";
+export type { ShapeChange, ShapePosition, ShapeRow } from "./shapes/shape-log.ts";
+export { ShapeLogFolder } from "./shapes/shape-log-folder.ts";
 export { ShapeRegistry } from "./shapes/shape-registry.ts";
 export { defineSubset, type ShapeSubset } from "./shapes/shape-subset.ts";
 export { parseNames } from "./shapes/where/condition-tokens.ts";

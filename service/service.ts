@@ -1,4 +1,5 @@
 import type { IncomingMessage } from "node:http";
+import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { TaskList } from "graphile-worker";
 import { createFirstAdministrator, hasAccounts } from "#accounts";
@@ -46,7 +47,14 @@ import {
   startSupabaseJobs,
 } from "#jobs/queue";
 import { startWebhooks, type WebhookDispatcher } from "#jobs/webhooks";
-import { LiveQueries, openReplication, REALTIME_PUBLICATION, type ReplicationStream, ShapeRegistry } from "#live";
+import {
+  LiveQueries,
+  openReplication,
+  REALTIME_PUBLICATION,
+  type ReplicationStream,
+  ShapeLogFolder,
+  ShapeRegistry,
+} from "#live";
 import type { MigrationWatch } from "#migrate";
 import { shuttingDown } from "#postgres/database";
 import { openRealtime, type Realtime, SOCKET_PATH } from "#realtime";
@@ -356,6 +364,13 @@ async function openIdentification(
   return makeSignInServices({ ...services, hits: state.counts.tokens });
 }
 
+function openShapeLogs({ config, log }: Pick<ServiceCore, "config" | "log">): ShapeLogFolder | null {
+  const { shapeLogMegabytes, dataDir, workerShare } = config;
+  if (shapeLogMegabytes === 0) return null;
+  const folder = join(resolve(dataDir), "shapes");
+  return new ShapeLogFolder({ folder, maxBytes: shapeLogMegabytes * 2 ** 20, share: workerShare, log });
+}
+
 /** GraphQL and Realtime, and the replication stream that row changes come from. */
 async function openStreamingInterfaces(
   { postgres, config, database, asOwner, catalog, listener, supervisor, tracing, peers, log }: ServiceCore,
@@ -376,7 +391,10 @@ async function openStreamingInterfaces(
   opened.defer(() => live.endAll());
   // Not all changes of what callers may read are in the stream: not who is a member of a role, nor any where there are no event triggers.
   opened.defer(catalog.onDifference(() => live.reviewAll()));
-  const shapes = new ShapeRegistry(live);
+  const shapeLogs = openShapeLogs({ config, log });
+  const cleaning = shapeLogs?.keepClean(supervisor);
+  opened.defer(() => cleaning?.close());
+  const shapes = new ShapeRegistry(live, shapeLogs);
 
   const graphql = await openGraphql({
     config,

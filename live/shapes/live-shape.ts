@@ -1,9 +1,12 @@
+import { randomInt } from "node:crypto";
 import type { Lsn } from "#postgres/database";
 import { unavailable } from "#runtime";
 import type { AbortLike } from "#runtime/concurrency";
 import type { LiveQueries, LiveSource, LiveSubscription } from "../queries/live-queries.ts";
 import type { ShapeDefinition } from "./shape-definition.ts";
-import { ShapeLog } from "./shape-log.ts";
+import { LOG_NUMBERS, ShapeLog, type ShapePosition } from "./shape-log.ts";
+import { ownerOf, ShapeLogFile } from "./shape-log-file.ts";
+import type { ShapeLogFolder } from "./shape-log-folder.ts";
 
 /** After so long without a request, the query is closed, and the log is kept. */
 const IDLE_MS = 60_000;
@@ -13,6 +16,8 @@ type ShapeOptions = {
   readonly definition: ShapeDefinition;
   readonly live: LiveQueries;
   readonly source: LiveSource;
+  /** Null: the log ends with the process. */
+  readonly folder: ShapeLogFolder | null;
   /** The query cannot run any more. */
   onFailed(shape: LiveShape): void;
 };
@@ -24,6 +29,7 @@ export class LiveShape {
   /** Under which clients know it, the newest last. */
   readonly handles: string[] = [];
   source: LiveSource;
+  readonly file: ShapeLogFile | null;
   lastUsedAt = Date.now();
   isClosed = false;
   readonly #live: LiveQueries;
@@ -36,9 +42,11 @@ export class LiveShape {
   #newXids: number[] = [];
   readonly #waiting = new Set<() => void>();
 
-  constructor({ definition, live, source, onFailed }: ShapeOptions) {
+  constructor({ definition, live, source, folder, onFailed }: ShapeOptions) {
+    const number = randomInt(LOG_NUMBERS);
     this.definition = definition;
-    this.log = new ShapeLog(definition.keyPlaces);
+    this.file = folder && new ShapeLogFile(folder, number, ownerOf(definition, source));
+    this.log = new ShapeLog(definition.keyPlaces, number, this.file);
     this.source = source;
     this.#live = live;
     this.#onFailed = onFailed;
@@ -66,6 +74,7 @@ export class LiveShape {
 
   leave(): void {
     this.lastUsedAt = Date.now();
+    this.file?.touch();
     if (--this.#users === 0) this.#idle = setTimeout(() => this.#detach(), IDLE_MS).unref();
   }
 
@@ -82,12 +91,13 @@ export class LiveShape {
   /** The same caller with a new token: what the token changes becomes one change. */
   replaceSource(source: LiveSource): Promise<void> {
     this.source = source;
+    this.file?.changeOwner(ownerOf(this.definition, source), this.log.position, this.log.rows);
     this.#detach();
     return this.attach();
   }
 
   /** Resolves when the log is past the position, in the end after some time. */
-  async changed(position: Lsn, milliseconds: number, signal: AbortLike | null): Promise<void> {
+  async changed(position: ShapePosition, milliseconds: number, signal: AbortLike | null): Promise<void> {
     if (this.log.position > position || this.isClosed || !this.#subscription || signal?.aborted) return;
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#waiting.add(resolve);

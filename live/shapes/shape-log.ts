@@ -1,18 +1,35 @@
 import type { Lsn } from "#postgres/database";
+import type { SavedState, ShapeLogFile } from "./shape-log-file.ts";
+
+/**
+ * Names a state of a log: the LSN of a commit, and the number of the log. What was counted in a process that was killed is so never mistaken for
+ * a state of another one.
+ */
+export type ShapePosition = bigint;
+
+const NUMBER_BITS = 32n;
+export const LOG_NUMBERS = 2 ** Number(NUMBER_BITS);
 
 /** The values of a row, as texts of Postgres. */
 export type ShapeRow = readonly (string | null)[];
 
 /** A row before and after a commit; null where the shape does not have it. */
 export type ShapeChange = {
-  readonly position: Lsn;
+  readonly position: ShapePosition;
   /** The transactions of which some have made it. */
   readonly xids: readonly number[];
   readonly before: ShapeRow | null;
   readonly after: ShapeRow | null;
 };
 
-type ChangeBatch = { readonly position: Lsn; readonly changes: readonly ShapeChange[]; readonly bytes: number };
+type ChangeBatch = {
+  readonly position: ShapePosition;
+  readonly changes: readonly ShapeChange[];
+  readonly bytes: number;
+};
+
+/** What leads from a state of another log, which has the position `from` here, to a state of this one. */
+type Continuation = ChangeBatch & { readonly from: ShapePosition };
 
 const MAX_CHANGE_BYTES = 2 ** 20;
 const BATCH_BYTES = 64;
@@ -21,24 +38,31 @@ const MAX_XIDS_OF_CHANGES = 10_000;
 /** So many other transactions are kept, the newest ones. */
 const MAX_OTHER_XIDS = 1_000;
 const XID_BYTES = 16;
+const MAX_CONTINUATIONS = 16;
 
 /** The rows of a shape, and how they became so: each position is a state that a commit has made. */
 export class ShapeLog {
+  readonly number: number;
+  readonly #file: ShapeLogFile | null;
   readonly #keyPlaces: readonly number[];
   #text = "[]";
   #rows = new Map<string, ShapeRow>();
   #batches: ChangeBatch[] = [];
   #changeBytes = 0;
   /** Transactions that no change names, and the state that has them. */
-  #otherXids: { readonly position: Lsn; readonly xid: number }[] = [];
+  #otherXids: { readonly position: ShapePosition; readonly xid: number }[] = [];
   /** How many there ever were. */
   otherXidCount = 0;
   /** The first position that changes are known since; null before the first state. */
-  #since: Lsn | null = null;
-  position: Lsn = 0n;
+  #since: ShapePosition | null = null;
+  /** By the position in the other log, the oldest first. */
+  readonly #continuations = new Map<ShapePosition, Continuation>();
+  position: ShapePosition = 0n;
 
-  constructor(keyPlaces: readonly number[]) {
+  constructor(keyPlaces: readonly number[], number: number, file: ShapeLogFile | null) {
     this.#keyPlaces = keyPlaces;
+    this.number = number;
+    this.#file = file;
   }
 
   get rows(): Iterable<ShapeRow> {
@@ -46,23 +70,27 @@ export class ShapeLog {
   }
 
   get bytes(): number {
-    return this.#text.length + this.#changeBytes + this.#otherXids.length * XID_BYTES;
+    const continued = this.#continuations.values().reduce((sum, { bytes }) => sum + bytes, 0);
+    return this.#text.length + this.#changeBytes + continued + this.#otherXids.length * XID_BYTES;
   }
 
   /** Takes the state as of a commit: all rows, as the statement of the shape returns them. `xids`: what was committed since the one before. */
-  accept(text: string, position: Lsn, xids: readonly number[]): void {
-    const isFirst = this.#since === null;
-    if (!isFirst && text === this.#text) {
+  accept(text: string, lsn: Lsn, xids: readonly number[]): void {
+    if (this.#since !== null && text === this.#text) {
       this.acceptUnchanged(xids);
       return;
     }
-    const next = position > this.position ? position : this.position + 1n;
-    const rows = this.#rowsOf(text);
-    if (isFirst) this.#since = next;
-    else this.#appendState(compareRows(this.#rows, rows, next), next, xids);
+    const position = this.#nextPosition(lsn);
+    const before = this.#rows;
     this.#text = text;
-    this.#rows = rows;
-    this.position = next;
+    this.#rows = this.#rowsOf(text);
+    if (this.#since !== null) {
+      this.#appendState(compareRows(before, this.#rows, position), position, xids);
+      return;
+    }
+    this.#since = position;
+    this.position = position;
+    this.#file?.begin(position, this.rows);
   }
 
   /** The state has these transactions too. It is no other one for them: nobody has to be told at once. */
@@ -76,38 +104,70 @@ export class ShapeLog {
    */
   reconcile(text: string): void {
     if (text === this.#text) return;
-    const next = this.position + 1n;
-    this.#append(compareRows(this.#rowsOf(text), this.#rows, next).flatMap(toRepetition), next);
-    this.position = next;
+    const position = this.#nextPosition();
+    this.#append(compareRows(this.#rowsOf(text), this.#rows, position).flatMap(toRepetition), position);
   }
 
-  /** Null if the log does not go back to this position. */
-  changesSince(position: Lsn): ShapeChange[] | null {
-    if (this.#since === null || position < this.#since || position > this.position) return null;
+  has(position: ShapePosition): boolean {
+    return this.changesSince(position) !== null;
+  }
+
+  /** Null if the log does not have this state any more. */
+  changesSince(position: ShapePosition): ShapeChange[] | null {
+    if (position === this.position) return [];
+    const continued = this.#continuations.values().find(({ from }) => from === position);
+    if (continued) {
+      const later = this.changesSince(continued.position);
+      return later && [...continued.changes, ...later];
+    }
+    if (position !== this.#since && !this.#batches.some((batch) => batch.position === position)) return null;
     return this.#batches.filter((batch) => batch.position > position).flatMap(({ changes }) => changes);
   }
 
+  /** The position of a state of another log that clients continue from; null if there was none, or it is left out by now. */
+  positionOf(foreign: ShapePosition): ShapePosition | null {
+    const continued = this.#continuations.get(foreign);
+    return continued && this.has(continued.from) ? continued.from : null;
+  }
+
+  /** Returns the position from which a client continues that has a state of another log. */
+  continueFrom(saved: SavedState): ShapePosition {
+    const from = this.#nextPosition(lsnOf(saved.position));
+    this.position = from;
+    const position = this.#nextPosition();
+    const changes = compareSaved(saved, this.#rows, { position, keyPlaces: this.#keyPlaces });
+    this.#continuations.set(saved.position, { from, position, changes, bytes: sizeOfChanges(changes) });
+    this.#append([], position);
+    if (this.#continuations.size > MAX_CONTINUATIONS) {
+      const [oldest] = this.#continuations.keys();
+      this.#continuations.delete(oldest!);
+    }
+    return from;
+  }
+
   /** What no change since the position names. A state gets more of them after it was read. `known`: how many there were for this reader before. */
-  otherXidsSince(position: Lsn, known = 0): number[] {
+  otherXidsSince(position: ShapePosition, known = 0): number[] {
     const count = this.otherXidCount - known;
     const added = count === 0 ? [] : this.#otherXids.slice(-count);
     return added.filter((each) => each.position >= position).map(({ xid }) => xid);
   }
 
-  #appendState(changes: readonly ShapeChange[], position: Lsn, xids: readonly number[]): void {
+  #appendState(changes: readonly ShapeChange[], position: ShapePosition, xids: readonly number[]): void {
     const areFew = changes.length > 0 && changes.length * xids.length <= MAX_XIDS_OF_CHANGES;
     this.#append(areFew ? changes.map((change) => ({ ...change, xids })) : changes, position);
     if (!areFew) this.#keepOthers(xids, position);
   }
 
-  #keepOthers(xids: readonly number[], position: Lsn): void {
+  #keepOthers(xids: readonly number[], position: ShapePosition): void {
     this.#otherXids = [...this.#otherXids, ...xids.map((xid) => ({ position, xid }))].slice(-MAX_OTHER_XIDS);
     this.otherXidCount += xids.length;
   }
 
-  #append(changes: readonly ShapeChange[], position: Lsn): void {
-    const bytes = changes.reduce((sum, { before, after }) => sum + sizeOf(before) + sizeOf(after), BATCH_BYTES);
+  #append(changes: readonly ShapeChange[], position: ShapePosition): void {
+    const bytes = sizeOfChanges(changes);
+    this.position = position;
     this.#batches.push({ position, changes, bytes });
+    this.#file?.append(position, changes, this.rows);
     this.#changeBytes += bytes;
     while (this.#changeBytes > MAX_CHANGE_BYTES && this.#batches.length > 1) {
       const oldest = this.#batches.shift()!;
@@ -117,12 +177,31 @@ export class ShapeLog {
   }
 
   #rowsOf(text: string): Map<string, ShapeRow> {
-    return new Map((JSON.parse(text) as ShapeRow[]).map((row) => [this.#keyOf(row), row]));
+    return new Map((JSON.parse(text) as ShapeRow[]).map((row) => [keyOfRow(row, this.#keyPlaces), row]));
   }
 
-  #keyOf(row: ShapeRow): string {
-    return JSON.stringify(this.#keyPlaces.map((place) => row[place]));
+  /** Positions grow with each state. */
+  #nextPosition(lsn: Lsn = 0n): ShapePosition {
+    const last = lsnOf(this.position);
+    return ((lsn > last ? lsn : last + 1n) << NUMBER_BITS) | BigInt(this.number);
   }
+}
+
+/** Of the log that has the state. */
+export function logNumberOf(position: ShapePosition): number {
+  return Number(BigInt.asUintN(Number(NUMBER_BITS), position));
+}
+
+export function keyOfRow(row: ShapeRow, keyPlaces: readonly number[]): string {
+  return JSON.stringify(keyPlaces.map((place) => row[place]));
+}
+
+function lsnOf(position: ShapePosition): Lsn {
+  return position >> NUMBER_BITS;
+}
+
+function sizeOfChanges(changes: readonly ShapeChange[]): number {
+  return changes.reduce((sum, { before, after }) => sum + sizeOf(before) + sizeOf(after), BATCH_BYTES);
 }
 
 function sizeOf(row: ShapeRow | null): number {
@@ -138,7 +217,7 @@ function toRepetition(change: ShapeChange): ShapeChange[] {
 function compareRows(
   before: ReadonlyMap<string, ShapeRow>,
   after: ReadonlyMap<string, ShapeRow>,
-  position: Lsn,
+  position: ShapePosition,
 ): ShapeChange[] {
   const deleted = [...before]
     .filter(([key]) => !after.has(key))
@@ -148,4 +227,29 @@ function compareRows(
     return old?.every((text, place) => text === row[place]) ? [] : [{ position, xids: [], before: old, after: row }];
   });
   return [...deleted, ...written];
+}
+
+/**
+ * What makes the present rows of those that a client has. It may have a row that was touched as of any change since, which it has read with a
+ * subset, so such a row is sent whole. No row is sent that is not among the present ones.
+ */
+function compareSaved(
+  { rows, touched }: SavedState,
+  after: ReadonlyMap<string, ShapeRow>,
+  { position, keyPlaces }: { readonly position: ShapePosition; readonly keyPlaces: readonly number[] },
+): ShapeChange[] {
+  const change = (before: ShapeRow | null, row: ShapeRow | null) => ({ position, xids: [], before, after: row });
+  const keyOnly = (row: ShapeRow) => row.map((text, place) => (keyPlaces.includes(place) ? text : null));
+  const unknown = [...touched].flatMap(([key, row]) =>
+    rows.has(key) || after.has(key) ? [] : [change(keyOnly(row), null)],
+  );
+  const changes = compareRows(rows, after, position).filter(({ before, after: row }) => {
+    const key = keyOfRow((row ?? before)!, keyPlaces);
+    return row === null || !touched.has(key);
+  });
+  const whole = [...touched.keys()].flatMap((key) => {
+    const row = after.get(key);
+    return row ? [change(row, null), change(null, row)] : [];
+  });
+  return [...unknown, ...changes, ...whole];
 }

@@ -1,9 +1,11 @@
 import { randomUUID } from "node:crypto";
-import type { Lsn } from "#postgres/database";
 import { OpenOfCallers, tooManyOpen } from "../open-of-callers.ts";
 import type { LiveQueries, LiveSource } from "../queries/live-queries.ts";
 import { LiveShape } from "./live-shape.ts";
 import type { ShapeDefinition } from "./shape-definition.ts";
+import { logNumberOf, type ShapePosition } from "./shape-log.ts";
+import { ownerOf, readSavedState } from "./shape-log-file.ts";
+import type { ShapeLogFolder } from "./shape-log-folder.ts";
 
 const SHAPE_LIMITS = {
   ofCaller: 100,
@@ -21,17 +23,23 @@ type ShapeStatistics = {
   readonly waiting: number;
 };
 
-/** The shapes of this process, by their callers and by their handles. */
+/** A shape, and the offset of its log from which the client continues. */
+type ContinuedShape = { readonly shape: LiveShape; readonly offset: ShapePosition };
+
+/** The shapes of this process, by their callers and by the numbers of their logs. */
 export class ShapeRegistry {
   readonly #live: LiveQueries;
+  readonly #folder: ShapeLogFolder | null;
   /** The least recently used one first. */
   readonly #byKey = new Map<string, LiveShape>();
-  readonly #byHandle = new Map<string, LiveShape>();
+  readonly #byNumber = new Map<number, LiveShape>();
   readonly #ofCaller = new Map<string, Set<LiveShape>>();
   readonly #waiting = new OpenOfCallers();
 
-  constructor(live: LiveQueries) {
+  /** Without a folder, logs end with the process. */
+  constructor(live: LiveQueries, folder: ShapeLogFolder | null) {
     this.#live = live;
+    this.#folder = folder;
   }
 
   statistics(): ShapeStatistics {
@@ -59,21 +67,45 @@ export class ShapeRegistry {
     return this.open(definition, source);
   }
 
-  /** The shape that the client knows by this handle, and continues from this offset; null if it has to begin anew. */
-  async find(handle: string, offset: Lsn, definition: ShapeDefinition, source: LiveSource): Promise<LiveShape | null> {
-    const shape = this.#byHandle.get(handle);
-    if (!shape || shape.definition.identity !== definition.identity) return null;
+  /** The shape that the client continues from this offset; null if it has to begin anew. */
+  async find(offset: ShapePosition, definition: ShapeDefinition, source: LiveSource): Promise<ContinuedShape | null> {
+    const number = logNumberOf(offset);
+    const shape = this.#byNumber.get(number);
+    if (!shape?.log.has(offset)) {
+      const continued = await this.#continueSaved(number, offset, { definition, source });
+      if (continued) return continued;
+    }
+    if (!shape || this.#byNumber.get(number) !== shape || shape.definition.identity !== definition.identity)
+      return null;
     const isOwn = shape.isOf(source);
     if (!isOwn && !this.#mayHandOver(shape, offset, source)) return null;
     this.#touch(shape);
     shape.enter();
     try {
       await (isOwn ? shape.attach() : this.#handOver(shape, source));
-      return shape;
+      return { shape, offset };
     } catch (error) {
       shape.leave();
       throw error;
     }
+  }
+
+  /** From a state that only files have: the log is another process's, or of before a restart, or was left out of memory. */
+  async #continueSaved(
+    number: number,
+    offset: ShapePosition,
+    { definition, source }: Pick<LiveShape, "definition" | "source">,
+  ): Promise<ContinuedShape | null> {
+    if (!this.#folder) return null;
+    const known = this.#byKey.get(keyOf(definition, source))?.log.positionOf(offset) ?? null;
+    const owner = ownerOf(definition, source);
+    const saved = known === null ? await readSavedState(this.#folder, number, offset, { definition, owner }) : null;
+    if (known === null && saved === null) return null;
+    const shape = await this.open(definition, source);
+    const position = shape.log.positionOf(offset) ?? (saved && shape.log.continueFrom(saved));
+    if (position !== null) return { shape, offset: position };
+    shape.leave();
+    return null;
   }
 
   /** Counts a request that waits for changes. Returns what ends it, and throws if the caller has too many. */
@@ -92,7 +124,6 @@ export class ShapeRegistry {
     if (known !== undefined) return known;
     const handle = randomUUID();
     shape.handles.push(handle);
-    this.#byHandle.set(handle, shape);
     return handle;
   }
 
@@ -105,8 +136,8 @@ export class ShapeRegistry {
   #make(definition: ShapeDefinition, source: LiveSource): LiveShape {
     this.#makeRoom(source.quotaKey);
     const onFailed = (failed: LiveShape) => this.#drop(failed);
-    const shape = new LiveShape({ definition, live: this.#live, source, onFailed });
-    this.handleOf(shape, null);
+    const shape = new LiveShape({ definition, live: this.#live, source, folder: this.#folder, onFailed });
+    this.#byNumber.set(shape.log.number, shape);
     return shape;
   }
 
@@ -122,7 +153,7 @@ export class ShapeRegistry {
   }
 
   /** Of one account, with a later token. The client gets nothing of the log from before. */
-  #mayHandOver({ source, log }: LiveShape, offset: Lsn, next: LiveSource): boolean {
+  #mayHandOver({ source, log }: LiveShape, offset: ShapePosition, next: LiveSource): boolean {
     const [from, to] = [source.caller, next.caller];
     const isSameAccount = typeof to.claims.sub === "string" && to.claims.sub === from.claims.sub;
     return isSameAccount && to.role === from.role && source.quotaKey === next.quotaKey && offset === log.position;
@@ -143,7 +174,7 @@ export class ShapeRegistry {
 
   #makeRoom(quotaKey: string): void {
     const ofCaller = this.#ofCaller.get(quotaKey);
-    if (ofCaller && ofCaller.size >= SHAPE_LIMITS.ofCaller) this.#dropFirst(ofCaller);
+    if (ofCaller && ofCaller.size >= SHAPE_LIMITS.ofCaller) this.#dropFirst(ofCaller, "with its file");
     const oldest = Date.now() - SHAPE_LIMITS.keptMs;
     for (const shape of this.#byKey.values()) {
       if (shape.lastUsedAt >= oldest) break;
@@ -153,10 +184,11 @@ export class ShapeRegistry {
     for (; bytes > SHAPE_LIMITS.allBytes; ) bytes -= this.#dropFirst(this.#byKey.values());
   }
 
-  #dropFirst(shapes: Iterable<LiveShape>): number {
+  #dropFirst(shapes: Iterable<LiveShape>, file: "with its file" | "without" = "without"): number {
     for (const shape of shapes) {
       if (shape.isInUse) continue;
       this.#drop(shape);
+      if (file === "with its file") void shape.file?.remove();
       return bytesOf(shape);
     }
     throw tooManyOpen("Too many shapes are in use.");
@@ -167,7 +199,7 @@ export class ShapeRegistry {
     const { definition, source } = shape;
     const key = keyOf(definition, source);
     if (this.#byKey.get(key) === shape) this.#byKey.delete(key);
-    for (const handle of shape.handles) this.#byHandle.delete(handle);
+    this.#byNumber.delete(shape.log.number);
     const ofCaller = this.#ofCaller.get(source.quotaKey);
     ofCaller?.delete(shape);
     if (ofCaller?.size === 0) this.#ofCaller.delete(source.quotaKey);

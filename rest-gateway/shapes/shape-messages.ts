@@ -1,5 +1,4 @@
-import type { ShapeChange, ShapeDefinition, ShapeRow } from "#live";
-import type { Lsn } from "#postgres/database";
+import type { ShapeChange, ShapeDefinition, ShapePosition, ShapeRow } from "#live";
 
 type Values = Readonly<Record<string, string | null>>;
 
@@ -11,7 +10,7 @@ export type ShapeMessage =
 export const MUST_REFETCH: ShapeMessage = { headers: { control: "must-refetch" } };
 
 /** `xids`: transactions that no message before it names. */
-export function upToDate(position: Lsn, xids: readonly number[] = []): ShapeMessage {
+export function upToDate(position: ShapePosition, xids: readonly number[] = []): ShapeMessage {
   return { headers: { control: "up-to-date", global_last_seen_lsn: String(position), ...txidsHeader(xids) } };
 }
 
@@ -19,7 +18,7 @@ function txidsHeader(xids: readonly number[]) {
   return xids.length === 0 ? {} : { txids: xids };
 }
 
-export function toOffset(position: Lsn): string {
+export function toOffset(position: ShapePosition): string {
   return `${position}_0`;
 }
 

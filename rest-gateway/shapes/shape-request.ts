@@ -1,11 +1,10 @@
-import { invalidShape, parseNames, type ShapeParameters, type ShapeSubset } from "#live";
-import type { Lsn } from "#postgres/database";
+import { invalidShape, parseNames, type ShapeParameters, type ShapePosition, type ShapeSubset } from "#live";
 
 export type ShapeRequest = ShapeParameters & {
   readonly isFullReplica: boolean;
   readonly hasChangesOnly: boolean;
   /** Null: the rows as they are now, for `now` without the rows. */
-  readonly offset: Lsn | null;
+  readonly offset: ShapePosition | null;
   readonly handle: string | null;
   readonly expiredHandle: string | null;
   readonly mode: "once" | "long poll" | "events";
@@ -14,7 +13,9 @@ export type ShapeRequest = ShapeParameters & {
   readonly subset: ShapeSubset | null;
 };
 
-const OFFSET = /^(\d{1,20})_(\d{1,19}|inf)$/;
+const OFFSET = /^(\d{1,30})_(\d{1,19}|inf)$/;
+/** It is returned in a header. */
+const HANDLE = /^[\w.~-]{1,100}$/;
 const VALUE = /^params\[(\d{1,4})\]$/;
 
 /** `body`: of a POST, the subset as JSON. */
@@ -24,6 +25,7 @@ export function parseShapeRequest(rawQuery: string, body: string | null): ShapeR
   const offset = parseOffset(text);
   const handle = query.get("handle");
   if (offset !== null && handle === null) throw invalidShape("handle is required with an offset");
+  if (handle !== null && !HANDLE.test(handle)) throw invalidShape("handle must be that of a response");
   const isLive = readFlag(query, "live") && offset !== null;
   const hasEvents = readFlag(query, "live_sse") || readFlag(query, "experimental_live_sse");
   const columns = query.get("columns");
@@ -50,7 +52,7 @@ function required(query: URLSearchParams, name: string): string {
 }
 
 /** All changes of one commit have one offset. */
-function parseOffset(text: string): Lsn | null {
+function parseOffset(text: string): ShapePosition | null {
   if (text === "-1" || text === "now") return null;
   const found = OFFSET.exec(text);
   if (!found) throw invalidShape("offset must be -1, now, or the offset of a response");

@@ -1,7 +1,6 @@
 import { randomInt } from "node:crypto";
 import { CREDENTIAL_VARY, type GatewayRequest, type GatewayResponse, jsonResponse, matchesTag } from "#http";
-import type { LiveSource, ShapeDefinition } from "#live";
-import type { Lsn } from "#postgres/database";
+import type { LiveSource, ShapeDefinition, ShapePosition } from "#live";
 import { MUST_REFETCH, type ShapeMessage, toOffset, upToDate } from "./shape-messages.ts";
 import type { ShapeRequest } from "./shape-request.ts";
 
@@ -18,7 +17,7 @@ const PRIVATE = { "Cache-Control": "private, no-store" };
 const CURSOR_SECONDS = 20;
 
 /** The headers of a response with messages up to this position. */
-export function shapeHeaders({ parsed, definition }: ShapeCall, handle: string, position: Lsn) {
+export function shapeHeaders({ parsed, definition }: ShapeCall, handle: string, position: ShapePosition) {
   return {
     "electric-handle": handle,
     "electric-offset": toOffset(position),
@@ -31,7 +30,7 @@ export function shapeHeaders({ parsed, definition }: ShapeCall, handle: string, 
 export function messagesResponse(
   call: ShapeCall,
   handle: string,
-  { position, messages, xids }: { position: Lsn; messages: readonly ShapeMessage[]; xids: readonly number[] },
+  { position, messages, xids }: { position: ShapePosition; messages: readonly ShapeMessage[]; xids: readonly number[] },
 ): GatewayResponse {
   const headers = {
     ...shapeHeaders(call, handle, position),
@@ -58,7 +57,7 @@ export function messagesResponse(
 
 type SubsetResult = {
   /** The changes after it follow. */
-  readonly offset: Lsn;
+  readonly offset: ShapePosition;
   readonly data: readonly ShapeMessage[];
   /** `pg_current_snapshot()` */
   readonly snapshot: string;

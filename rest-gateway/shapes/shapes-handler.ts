@@ -21,11 +21,12 @@ import {
   type LiveShape,
   type LiveSource,
   type ShapeDefinition,
+  type ShapePosition,
   type ShapeRegistry,
   type ShapeRow,
   type ShapeSubset,
 } from "#live";
-import type { Database, Lsn, ResultRow, Statement, StatementContext } from "#postgres/database";
+import type { Database, ResultRow, Statement, StatementContext } from "#postgres/database";
 import { isStillValid } from "../request/live-request.ts";
 import { makeStatementContexts } from "../request/run.ts";
 import { MessageWriter, upToDate } from "./shape-messages.ts";
@@ -121,30 +122,41 @@ class ShapesHandler {
   async #respond(call: ShapeCall): Promise<GatewayResponse<ResponseBody>> {
     const { shapes } = this.#services;
     const { parsed, definition, source } = call;
-    const { offset, handle } = parsed;
-    const shape =
-      offset === null ? await shapes.open(definition, source) : await shapes.find(handle!, offset, definition, source);
-    if (!shape) return this.#refetch(call);
-    if (offset !== null && !parsed.subset && parsed.mode === "events") return this.#sendEvents(call, shape, offset);
+    if (parsed.offset === null) {
+      const shape = await shapes.open(definition, source);
+      return this.#leaving(shape, () =>
+        parsed.subset ? this.#sendSubset(call, parsed.subset, shape, null) : this.#sendRows(call, shape),
+      );
+    }
+    const found = await shapes.find(parsed.offset, definition, source);
+    if (!found) return this.#refetch(call);
+    const { shape, offset } = found;
+    if (!parsed.subset && parsed.mode === "events") return this.#sendEvents(call, shape, offset);
+    return this.#leaving(shape, () =>
+      parsed.subset ? this.#sendSubset(call, parsed.subset, shape, offset) : this.#sendChanges(call, shape, offset),
+    );
+  }
+
+  async #leaving<Result>(shape: LiveShape, work: () => Promise<Result>): Promise<Result> {
     try {
-      if (parsed.subset) return await this.#sendSubset(call, parsed.subset, shape);
-      return offset === null ? this.#sendRows(call, shape) : await this.#sendChanges(call, shape, offset);
+      return await work();
     } finally {
       shape.leave();
     }
   }
 
-  #sendRows(call: ShapeCall, shape: LiveShape): GatewayResponse {
+  async #sendRows(call: ShapeCall, shape: LiveShape): Promise<GatewayResponse> {
     const { hasChangesOnly, isFullReplica, expiredHandle } = call.parsed;
     const { log, definition } = shape;
     const writer = new MessageWriter(definition, isFullReplica);
     const rows = hasChangesOnly ? [] : [...log.rows].map((row) => writer.row(row));
     const handle = this.#services.shapes.handleOf(shape, expiredHandle);
     const { position } = log;
+    await shape.file?.saved();
     return messagesResponse(call, handle, { position, messages: rows, xids: [] });
   }
 
-  async #sendChanges(call: ShapeCall, shape: LiveShape, offset: Lsn): Promise<GatewayResponse> {
+  async #sendChanges(call: ShapeCall, shape: LiveShape, offset: ShapePosition): Promise<GatewayResponse> {
     const { parsed, received, source } = call;
     if (parsed.mode === "long poll") await shape.changed(offset, LONG_POLL_MS, received.signal);
     const { expiresAt } = source.caller;
@@ -155,13 +167,19 @@ class ShapesHandler {
     const { position } = shape.log;
     const writer = new MessageWriter(shape.definition, parsed.isFullReplica);
     const xids = shape.log.otherXidsSince(offset);
+    await shape.file?.saved();
     return messagesResponse(call, handle, { position, messages: writer.changes(changes), xids });
   }
 
   /** A client that has changes gets all that follow them: those that the subset has already lead to the same rows. */
-  async #sendSubset(call: ShapeCall, subset: ShapeSubset, shape: LiveShape): Promise<GatewayResponse> {
+  async #sendSubset(
+    call: ShapeCall,
+    subset: ShapeSubset,
+    shape: LiveShape,
+    from: ShapePosition | null,
+  ): Promise<GatewayResponse> {
     const { parsed, received, definition, source } = call;
-    const offset = parsed.offset ?? shape.log.position;
+    const offset = from ?? shape.log.position;
     const { caller } = source;
     const of = { catalog: this.#services.catalog(), role: caller.role };
     const statement = defineSubset(definition, subset, of);
@@ -169,6 +187,8 @@ class ShapesHandler {
     // While the rows were read, a request with another token may have taken the shape over.
     if (!shape.isOf(source)) return this.#refetch(call);
     await shape.reconcile(all!, received.signal);
+    // Whoever continues from a file needs each change since the subset: rows alone could be those of before it.
+    await shape.file?.synced();
     const writer = new MessageWriter(definition, parsed.isFullReplica);
     const data = (JSON.parse(text!) as ShapeRow[]).map((row) => writer.row(row));
     const handle =
@@ -180,7 +200,7 @@ class ShapesHandler {
     return refetchResponse(this.#services.shapes.nextHandle(definition, source, parsed.handle));
   }
 
-  #sendEvents(call: ShapeCall, shape: LiveShape, offset: Lsn): GatewayResponse<ResponseBody> {
+  #sendEvents(call: ShapeCall, shape: LiveShape, offset: ShapePosition): GatewayResponse<ResponseBody> {
     const { received, parsed, source } = call;
     const { caller } = source;
     const { authenticate } = this.#services;
@@ -192,14 +212,14 @@ class ShapesHandler {
 }
 
 /** Null where the client has to begin anew. */
-function changesFor({ source }: ShapeCall, shape: LiveShape, offset: Lsn) {
+function changesFor({ source }: ShapeCall, shape: LiveShape, offset: ShapePosition) {
   return shape.isClosed || !shape.isOf(source) ? null : shape.log.changesSince(offset);
 }
 
 /** Each message is an event without a name. The client connects again after the end, and then learns why. */
-function toEventSource(call: ShapeCall, shape: LiveShape, offset: Lsn): EventSource {
+function toEventSource(call: ShapeCall, shape: LiveShape, offset: ShapePosition): EventSource {
   const writer = new MessageWriter(shape.definition, call.parsed.isFullReplica);
-  let sent: Lsn | null = null;
+  let sent: ShapePosition | null = null;
   let xidCount = 0;
   return {
     async next(milliseconds) {
@@ -212,6 +232,7 @@ function toEventSource(call: ShapeCall, shape: LiveShape, offset: Lsn): EventSou
       const messages = [...writer.changes(changes), upToDate(position, xids)];
       sent = position;
       xidCount = shape.log.otherXidCount;
+      await shape.file?.saved();
       return messages.map((message) => `data: ${JSON.stringify(message)}\n\n`).join("");
     },
     expired: ": the credentials are not valid any more\n\n",

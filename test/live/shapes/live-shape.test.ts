@@ -33,7 +33,7 @@ test("a client that leaves does not wait for a run that does not end", async () 
   const source: LiveSource = { request: "items", caller, quotaKey: "", isPrivate: false, run };
   const table = { schema: "public", name: "items" };
   const definition = { identity: "items", keyPlaces: [0], table } as unknown as LiveShape["definition"];
-  const shape = new LiveShape({ definition, live, source, onFailed: () => {} });
+  const shape = new LiveShape({ definition, live, source, folder: null, onFailed: () => {} });
   await shape.attach();
   const client = new AbortController();
   const reconciled = shape.reconcile("[]", client.signal);

@@ -1,0 +1,148 @@
+import { constants, type Stats } from "node:fs";
+import { type FileHandle, mkdir, open, opendir, readFile, rm, stat, utimes, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { RepeatedWork, Supervisor } from "#runtime/concurrency";
+import type { Logger } from "#runtime/log";
+
+/** Since they were used last. */
+const KEPT_MS = 25 * 3_600_000;
+/** A part of the bound is left for what all processes write until they look again. */
+const RESERVE = 1 / 8;
+const CLEANING_PAUSE_MS = 3_600_000;
+const APPEND = constants.O_WRONLY | constants.O_APPEND;
+
+type FolderOptions = {
+  readonly folder: string;
+  readonly maxBytes: number;
+  /** Of the processes that write to the folder, the part that is this one. */
+  readonly share: number;
+  readonly log: Pick<Logger, "warn">;
+};
+
+/** The folder of the logs of shapes, which several processes write to. They hold rows: nobody else may read them. */
+export class ShapeLogFolder {
+  readonly #options: FolderOptions;
+  #reserved: Promise<void> = Promise.resolve();
+  #writtenBytes = 0;
+  #isFailing = false;
+
+  constructor(options: FolderOptions) {
+    this.#options = options;
+  }
+
+  /** Writes a new file, or the end of one that is there. False if it cannot. */
+  async write(name: string, text: string, isNew: boolean): Promise<boolean> {
+    const path = this.#path(name);
+    try {
+      const bytes = Buffer.byteLength(text);
+      if (bytes > this.#options.maxBytes * (1 - RESERVE)) return false;
+      await this.#reserve(bytes);
+      if (isNew) {
+        await mkdir(this.#options.folder, { recursive: true, mode: 0o700 });
+        await writeFile(path, text, { mode: 0o600 });
+      } else {
+        // Another process may have deleted it: it is not created again.
+        await withFile(path, APPEND, (file) => file.appendFile(text));
+      }
+      this.#isFailing = false;
+      return true;
+    } catch (error) {
+      if (!isAbsent(error)) this.#warn(error);
+      return false;
+    }
+  }
+
+  async read(name: string): Promise<string | null> {
+    try {
+      return await readFile(this.#path(name), "utf8");
+    } catch (error) {
+      if (!isAbsent(error)) this.#warn(error);
+      return null;
+    }
+  }
+
+  async sync(name: string): Promise<void> {
+    await withFile(this.#path(name), APPEND, (file) => file.datasync()).catch(() => {});
+  }
+
+  async touch(name: string): Promise<void> {
+    const now = new Date();
+    await utimes(this.#path(name), now, now).catch(() => {});
+  }
+
+  async remove(name: string): Promise<void> {
+    await rm(this.#path(name), { force: true }).catch(() => {});
+  }
+
+  keepClean(supervisor: Supervisor): RepeatedWork {
+    const clean = async () => {
+      await this.clean();
+      return CLEANING_PAUSE_MS;
+    };
+    return supervisor.repeat("shape logs", clean, { pauseMs: CLEANING_PAUSE_MS });
+  }
+
+  /** Deletes what was not used for a day, and of the rest the least recently used, until this much more is within the bound. */
+  async clean(bytes = 0): Promise<void> {
+    this.#writtenBytes = 0;
+    const files = (await this.#list()).toSorted((one, other) => one.mtimeMs - other.mtimeMs);
+    const oldest = Date.now() - KEPT_MS;
+    let total = files.reduce((sum, { size }) => sum + size, bytes);
+    for (const { name, size, mtimeMs } of files) {
+      if (mtimeMs >= oldest && total <= this.#options.maxBytes * (1 - RESERVE)) return;
+      await this.remove(name);
+      total -= size;
+    }
+  }
+
+  async #list(): Promise<(Pick<Stats, "size" | "mtimeMs"> & { readonly name: string })[]> {
+    const files: (Pick<Stats, "size" | "mtimeMs"> & { readonly name: string })[] = [];
+    try {
+      for await (const { name } of await opendir(this.#options.folder)) {
+        const found = await stat(this.#path(name)).catch(() => null);
+        if (found?.isFile()) files.push({ name, size: found.size, mtimeMs: found.mtimeMs });
+      }
+    } catch (error) {
+      if (!isAbsent(error)) throw error;
+    }
+    return files;
+  }
+
+  /** One at a time, so that each knows what the others have left. */
+  #reserve(bytes: number): Promise<void> {
+    const { maxBytes, share } = this.#options;
+    const reserve = async () => {
+      if (this.#writtenBytes + bytes > maxBytes * RESERVE * share) await this.clean(bytes);
+      else this.#writtenBytes += bytes;
+    };
+    this.#reserved = this.#reserved.then(reserve, reserve);
+    return this.#reserved;
+  }
+
+  #warn(error: unknown): void {
+    if (this.#isFailing) return;
+    this.#isFailing = true;
+    const { folder, log } = this.#options;
+    log.warn(
+      { err: error, folder },
+      "the logs of shapes are not kept: their clients read all rows again after a restart",
+    );
+  }
+
+  #path(name: string): string {
+    return join(this.#options.folder, name);
+  }
+}
+
+async function withFile(path: string, flags: number, work: (file: FileHandle) => Promise<void>): Promise<void> {
+  const file = await open(path, flags);
+  try {
+    await work(file);
+  } finally {
+    await file.close();
+  }
+}
+
+function isAbsent(error: unknown): boolean {
+  return (error as NodeJS.ErrnoException).code === "ENOENT";
+}
