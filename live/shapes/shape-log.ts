@@ -20,6 +20,8 @@ export type ShapeChange = {
   readonly xids: readonly number[];
   readonly before: ShapeRow | null;
   readonly after: ShapeRow | null;
+  /** The client may never have read the rest of a deleted row. */
+  readonly isKeyOnly?: boolean;
 };
 
 type ChangeBatch = {
@@ -238,18 +240,16 @@ function compareSaved(
   after: ReadonlyMap<string, ShapeRow>,
   { position, keyPlaces }: { readonly position: ShapePosition; readonly keyPlaces: readonly number[] },
 ): ShapeChange[] {
-  const change = (before: ShapeRow | null, row: ShapeRow | null) => ({ position, xids: [], before, after: row });
-  const keyOnly = (row: ShapeRow) => row.map((text, place) => (keyPlaces.includes(place) ? text : null));
+  const change = { position, xids: [], before: null, after: null };
   const unknown = [...touched].flatMap(([key, row]) =>
-    rows.has(key) || after.has(key) ? [] : [change(keyOnly(row), null)],
+    rows.has(key) || after.has(key) ? [] : [{ ...change, before: row, isKeyOnly: true }],
   );
-  const changes = compareRows(rows, after, position).filter(({ before, after: row }) => {
-    const key = keyOfRow((row ?? before)!, keyPlaces);
-    return row === null || !touched.has(key);
-  });
+  const changes = compareRows(rows, after, position).filter(
+    (each) => each.after === null || !touched.has(keyOfRow(each.after, keyPlaces)),
+  );
   const whole = [...touched.keys()].flatMap((key) => {
     const row = after.get(key);
-    return row ? [change(row, null), change(null, row)] : [];
+    return row ? toRepetition({ ...change, after: row }) : [];
   });
   return [...unknown, ...changes, ...whole];
 }

@@ -42,10 +42,10 @@ export class MessageWriter {
     return changes.map((change, index) => this.#change(change, index));
   }
 
-  #change({ position, xids, before, after }: ShapeChange, index: number): ShapeMessage {
+  #change({ position, xids, before, after, isKeyOnly = false }: ShapeChange, index: number): ShapeMessage {
     const at = { lsn: String(position), op_position: index, ...txidsHeader(xids) };
     if (after === null) {
-      const value = this.#valuesOf(before!, this.#isFull ? null : () => false);
+      const value = this.#valuesOf(before!, this.#isFull && !isKeyOnly ? null : () => false);
       return { key: this.#keyOf(before!), value, headers: { ...this.#headers("delete"), ...at } };
     }
     const key = this.#keyOf(after);

@@ -1,0 +1,109 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { isChangeMessage, type Row, Shape, ShapeStream } from "@electric-sql/client";
+import pg from "pg";
+import { cloneDatabase } from "../../database.ts";
+import { type Program, startGateway, stopped } from "../../program.ts";
+import { token } from "../../realtime/service.ts";
+
+type FollowOptions = {
+  readonly table: string;
+  readonly claims: object;
+  readonly where?: string;
+  readonly liveSse?: boolean;
+  readonly log?: "changes_only";
+};
+
+export type ShapeFollower = {
+  readonly stream: ShapeStream<Row>;
+  readonly shape: Shape<Row>;
+  /** The rows, each as JSON, sorted. */
+  rows(): string[];
+  /** Those that it was sent, also for updates, since the last call. */
+  takeReceived(): string[];
+  /** How often it had to begin anew. */
+  refetches(): number;
+};
+
+export type RestartedService = {
+  readonly owner: pg.Client;
+  readonly folder: string;
+  program(): Program;
+  restart(signal: NodeJS.Signals, whileDown?: () => Promise<unknown>): Promise<void>;
+  follow(options: FollowOptions): ShapeFollower;
+  headersOf(claims: object): { authorization: string };
+  close(): Promise<void>;
+};
+
+/** A service whose clients find it again after each restart, at whatever port. */
+export async function openRestartedService(
+  schema: string,
+  settings: Readonly<Record<string, string>> = {},
+): Promise<RestartedService> {
+  const database = await cloneDatabase("content");
+  const owner = new pg.Client({ connectionString: database.ownerUrl });
+  await owner.connect();
+  await owner.query(schema);
+  const folder = await mkdtemp(join(tmpdir(), "content-service-shapes-"));
+  const start = () =>
+    startGateway(database, { DATA_DIR: folder, REST_REQUIRE_APIKEY: "false", DRAIN_TIMEOUT_SECONDS: "0", ...settings });
+  let program = await start();
+  const abort = new AbortController();
+  return {
+    owner,
+    folder,
+    program: () => program,
+    async restart(signal, whileDown) {
+      await stopped(program, signal);
+      await whileDown?.();
+      program = await start();
+    },
+    follow: (options) => follow(options, () => program.url, abort.signal),
+    headersOf,
+    async close() {
+      abort.abort();
+      await program.kill();
+      await owner.end();
+      await database.drop();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+const headersOf = (claims: object) => ({
+  authorization: `Bearer ${token({ role: "authenticated", iat: 0, ...claims })}`,
+});
+
+function follow(options: FollowOptions, url: () => string, signal: AbortSignal): ShapeFollower {
+  const { table, where, claims, liveSse = false, log } = options;
+  let refetches = 0;
+  const stream = new ShapeStream<Row>({
+    url: "http://service/v1/shape",
+    params: { table, replica: "full", ...(where !== undefined && { where }) },
+    headers: headersOf(claims),
+    liveSse,
+    signal,
+    ...(log && { log, offset: "now" as const }),
+    backoffOptions: { initialDelay: 20, maxDelay: 200, multiplier: 2 },
+    async fetchClient(input, init) {
+      const response = await fetch(String(input).replace("http://service", url()), init);
+      if (response.status === 409) refetches++;
+      return response;
+    },
+  });
+  const received: string[] = [];
+  stream.subscribe((messages) => {
+    for (const message of messages)
+      if (isChangeMessage(message) && message.headers.operation !== "delete")
+        received.push(JSON.stringify(message.value));
+  });
+  const shape = new Shape<Row>(stream as ConstructorParameters<typeof Shape<Row>>[0]);
+  return {
+    stream,
+    shape,
+    rows: () => shape.currentRows.map((row) => JSON.stringify(row)).toSorted(),
+    takeReceived: () => received.splice(0),
+    refetches: () => refetches,
+  };
+}
