@@ -4,6 +4,8 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { until } from "../../until.ts";
 import { openRestartedService, type RestartedService, type ShapeFollower } from "./restarted-service.ts";
 
+type Message = { key?: string; value?: { title?: string }; headers: { operation?: string } };
+
 const SCHEMA = `
   create table public.members (team int, person text, primary key (team, person));
   create table public.tasks (id int primary key, team int not null, title text);
@@ -80,7 +82,7 @@ test("a later token of the account continues, and another account does not", asy
   const request = async (query: string, sub: string, session: number) => {
     const headers = service.headersOf({ sub, session });
     const response = await fetch(`${service.program().url}/v1/shape?table=tasks&${query}`, { headers });
-    return { response, body: (await response.json()) as { key?: string; headers: { operation?: string } }[] };
+    return { response, body: (await response.json()) as Message[] };
   };
   const { response: first } = await request("offset=-1", "ann", 1);
   const [handle, offset] = ["handle", "offset"].map((name) => first.headers.get(`electric-${name}`)!);
@@ -134,4 +136,40 @@ test("nobody else may read the files", async () => {
     [logs(), ...(await readdir(logs())).map((name) => join(logs(), name))].map(async (path) => (await stat(path)).mode),
   );
   expect(modes.map((mode) => (mode & 0o777).toString(8))).toEqual(["700", ...modes.slice(1).map(() => "600")]);
+});
+
+test("workers continue each other's shapes", async () => {
+  const workers = await openRestartedService(SCHEMA, { WEB_CONCURRENCY: "2" });
+  try {
+    const rows = new Map<string, string>();
+    let query = "offset=-1";
+    let requests = 0;
+    /** On a connection of its own, which either worker gets. */
+    const next = async () => {
+      const headers = { ...workers.headersOf({ sub: "ann" }), connection: "close" };
+      const response = await fetch(`${workers.program().url}/v1/shape?table=tasks&${query}`, { headers });
+      expect(response.status).toBe(200);
+      requests++;
+      const messages = (await response.json()) as Message[];
+      for (const {
+        key,
+        value,
+        headers: { operation },
+      } of messages) {
+        if (operation === "delete") rows.delete(key!);
+        else if (value?.title !== undefined) rows.set(key!, value.title);
+      }
+      query = `handle=${response.headers.get("electric-handle")}&offset=${response.headers.get("electric-offset")}`;
+    };
+    await next();
+    expect(rows.size).toBe(50);
+    for (let number = 0; number < 20; number++) {
+      await workers.owner.query(`update public.tasks set title = 'title ${number}' where id in (2, 4)`);
+      do await next();
+      while ([...rows.values()].filter((title) => title === `title ${number}`).length < 2);
+    }
+    expect(requests).toBeGreaterThan(20);
+  } finally {
+    await workers.close();
+  }
 });
