@@ -9,6 +9,7 @@ import { KINDS } from "./failover/kinds.ts";
 import { FAULTS } from "./faults/kinds.ts";
 import { ATTACK_NAMES, ATTACKS } from "./hostile/attacks/attacks.ts";
 import type { Bench } from "./kind.ts";
+import { LIVE_KINDS } from "./live/live-kinds.ts";
 import { watchStolenTime } from "./processor-time.ts";
 
 const BENCHES: Readonly<Record<string, () => Promise<{ readonly bench: Bench }>>> = {
@@ -49,7 +50,8 @@ const USAGE = `npm run bench -- [NAME…] [--rounds 5] [--seconds 1] [--json FIL
   without a name: ${BY_DEFAULT.join(", ")}
   --markdown docs/benchmarks.md also draws docs/${CHART}
   chart: draws it again from the recorded figures, without measuring
-  live: 1,000 live queries, and as many shapes, of 1,000 callers: from an update to the client, changes a second, memory of each
+  live [--clients 1000] [--only queries|shapes]…: live queries, and as many shapes, each of a caller of its own: from an update to the
+    client, changes a second, memory of each
   batch: inserts in a batch beside the same as single requests
   mcp: calls of tools beside the same requests of the table interface
   pool: short reads beside many connections, slow statements and a locked table
@@ -84,6 +86,7 @@ const unknown = positionals.filter((name) => !Object.hasOwn(BENCHES, name));
 if (unknown.length > 0) refuse(`No such benchmark: ${unknown.join(", ")}`);
 const PARTS: Readonly<Record<string, object>> = {
   catalogue: SCHEMAS,
+  live: LIVE_KINDS,
   failover: KINDS,
   faults: FAULTS,
   "storage-faults": STORAGE_FAULT_PARTS,
@@ -106,6 +109,7 @@ const amounts = {
   seed: amountOf("seed"),
   megabytes: amountOf("megabytes"),
   tasks: amountOf("tasks"),
+  clients: amountOf("clients"),
 };
 const [loadBefore] = loadavg();
 const stolen = await watchStolenTime();
@@ -156,6 +160,7 @@ function readWords() {
         seed: { type: "string", default: "1" },
         megabytes: { type: "string", default: "1000" },
         tasks: { type: "string", default: "1000000" },
+        clients: { type: "string", default: "1000" },
         json: { type: "string" },
         markdown: { type: "string" },
       },
@@ -166,7 +171,7 @@ function readWords() {
 }
 
 function amountOf(
-  option: "rounds" | "seconds" | "minutes" | "every" | "schemas" | "seed" | "megabytes" | "tasks",
+  option: "rounds" | "seconds" | "minutes" | "every" | "schemas" | "seed" | "megabytes" | "tasks" | "clients",
 ): number {
   return wholeNumber(option, values[option]);
 }

@@ -17,6 +17,8 @@ export type BenchOptions = {
   readonly megabytes: number;
   /** The size of a backlog. */
   readonly tasks: number;
+  /** How many keep a query open. */
+  readonly clients: number;
   readonly print: (line: string) => void;
 };
 

@@ -1,14 +1,17 @@
 // Live queries and shapes of distinct callers under a policy: from an update to the client whose rows it changes.
 
+import { mkdtempDisposable } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { startOurs } from "./comparison/ours.ts";
 import type { Bench } from "./kind.ts";
-import { LiveClients, openLiveShape, type PathOf } from "./live/live-clients.ts";
+import { LiveClients } from "./live/live-clients.ts";
+import { LIVE_KINDS, type LiveKind } from "./live/live-kinds.ts";
 import { residentMebibytes } from "./resident-memory.ts";
 import { type Scratch, startScratch } from "./scratch.ts";
 
-const CLIENTS = 1_000;
 const ROWS_OF_LIST = 10;
 const CHANGES_PER_SECOND = 500;
 const TARGET = { p50: 10, p99: 50, changesPerSecond: 6_000 };
@@ -16,7 +19,7 @@ const WRITERS = 8;
 /** How long all clients may take to be up to date. */
 const LONGEST_WAIT_MS = 60_000;
 
-const SCHEMA = `
+const schemaFor = (clients: number) => `
   create role anon;
   create role authenticated;
   create role authenticator login noinherit;
@@ -32,53 +35,57 @@ const SCHEMA = `
   create policy own on lists for select using (owner = (select auth.jwt() ->> 'sub'));
   create policy of_list on tasks for select using (exists (select from lists l where l.id = list));
   grant select on lists, tasks to authenticated;
-  insert into lists select n, n::text, 'List ' || n from generate_series(0, ${CLIENTS - 1}) n;
+  insert into lists select n, n::text, 'List ' || n from generate_series(0, ${clients - 1}) n;
   insert into tasks select l.id, n, '-' from lists l, generate_series(1, ${ROWS_OF_LIST}) n;
   create publication supabase_realtime for table lists, tasks`;
 
 const UPDATE = "update tasks set title = $1 where list = $2 and id = 1";
 
-type Kind = { readonly title: string; readonly pathOf: PathOf };
-
-const KINDS: Readonly<Record<string, Kind>> = {
-  queries: {
-    title: "live queries with a join",
-    pathOf: (list) => `/rest/v1/tasks?select=id,title,lists(name)&list=eq.${list}&order=id`,
-  },
-  shapes: { title: "shapes", pathOf: (list, get) => openLiveShape(`/v1/shape?table=tasks&where=list=${list}`, get) },
-};
-
-export const bench: Bench = async ({ rounds, seconds, only, print }) => {
-  await using scratch = await startScratch(SCHEMA);
+export const bench: Bench = async ({ rounds, seconds, clients, only, print }) => {
+  await using scratch = await startScratch(schemaFor(clients));
+  await using folder = await mkdtempDisposable(join(tmpdir(), "content-service-bench-"));
   const results: Record<string, object> = {};
-  for (const [name, kind] of Object.entries(KINDS)) {
+  for (const [name, kind] of Object.entries(LIVE_KINDS)) {
     if (only.length > 0 && !only.includes(name)) continue;
-    results[name] = await measureKind(kind, { scratch, seconds: rounds * seconds, print });
+    results[name] = await measureKind(kind, {
+      scratch,
+      folder: folder.path,
+      seconds: rounds * seconds,
+      count: clients,
+      print,
+    });
   }
   return results;
 };
 
-type Measurement = { readonly scratch: Scratch; readonly seconds: number; readonly print: (line: string) => void };
+type Measurement = {
+  readonly scratch: Scratch;
+  /** Of the logs of shapes. */
+  readonly folder: string;
+  readonly seconds: number;
+  readonly count: number;
+  readonly print: (line: string) => void;
+};
 
-async function measureKind({ title, pathOf }: Kind, { scratch, seconds, print }: Measurement) {
-  const server = await startOurs(scratch, scratch.url("authenticator"));
+async function measureKind({ title, pathOf }: LiveKind, { scratch, folder, seconds, count, print }: Measurement) {
+  const server = await startOurs(scratch, scratch.url("authenticator"), { env: { DATA_DIR: folder } });
   const clients = new LiveClients();
   const writers = new pg.Pool({ connectionString: scratch.url("postgres"), max: WRITERS });
   try {
     const before = await residentMebibytes(server.pid);
-    await clients.join(server.base, CLIENTS, pathOf);
+    await clients.join(server.base, count, pathOf);
     const after = await residentMebibytes(server.pid);
-    const kibibytesEach = before === null || after === null ? null : ((after - before) * 1024) / CLIENTS;
-    print(`live: ${CLIENTS} ${title}, of ${CLIENTS} callers under a policy that reads another table`);
+    const kibibytesEach = before === null || after === null ? null : ((after - before) * 1024) / count;
+    print(`live: ${count} ${title}, of ${count} callers under a policy that reads another table`);
     print(`  memory: ${kibibytesEach?.toFixed(0)} KiB each`);
-    const arrivals = new Arrivals(clients);
+    const arrivals = new Arrivals(clients, count);
     const { p50, p99 } = await measureDelays(arrivals, writers, seconds);
     print(
       `  ${CHANGES_PER_SECOND} changes/s, update to client: p50 ${p50.toFixed(1)} ms (target ${TARGET.p50}), p99 ${p99.toFixed(1)} ms (target ${TARGET.p99})`,
     );
     const changesPerSecond = await measureRate(arrivals, writers, seconds);
     print(`  sustained: ${Math.round(changesPerSecond)} changes/s (target ${TARGET.changesPerSecond})`);
-    return { clients: CLIENTS, kibibytesEach, p50, p99, changesPerSecond };
+    return { clients: count, kibibytesEach, p50, p99, changesPerSecond };
   } finally {
     clients.close();
     await writers.end();
@@ -119,19 +126,20 @@ async function measureRate(arrivals: Arrivals, writers: pg.Pool, seconds: number
 /** What was written to the row of each client, and has not arrived. */
 class Arrivals {
   readonly delays: number[] = [];
-  readonly #waiting: Map<number, number>[] = Array.from({ length: CLIENTS }, () => new Map());
+  readonly #waiting: readonly Map<number, number>[];
   #left = 0;
   /** Each is written once: a row that keeps its value reaches nobody. */
   #lastNumber = 0;
 
-  constructor(clients: LiveClients) {
+  constructor(clients: LiveClients, count: number) {
+    this.#waiting = Array.from({ length: count }, () => new Map());
     clients.onNumber = (number, client) => this.#arrived(number, client);
   }
 
   async write(writers: pg.Pool): Promise<void> {
     const number = ++this.#lastNumber;
     // Neighbours in time are changes of different results.
-    const list = (number * 7_919) % CLIENTS;
+    const list = (number * 7_919) % this.#waiting.length;
     this.#waiting[list]!.set(number, performance.now());
     this.#left++;
     await writers.query({ name: "update", text: UPDATE, values: [`n${number}`, list] });
