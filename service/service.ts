@@ -1,5 +1,4 @@
 import type { IncomingMessage } from "node:http";
-import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { TaskList } from "graphile-worker";
 import { createFirstAdministrator, hasAccounts } from "#accounts";
@@ -47,14 +46,7 @@ import {
   startSupabaseJobs,
 } from "#jobs/queue";
 import { startWebhooks, type WebhookDispatcher } from "#jobs/webhooks";
-import {
-  LiveQueries,
-  openReplication,
-  REALTIME_PUBLICATION,
-  type ReplicationStream,
-  ShapeLogFolder,
-  ShapeRegistry,
-} from "#live";
+import { LiveQueries, openReplication, openShapes, REALTIME_PUBLICATION, type ReplicationStream } from "#live";
 import type { MigrationWatch } from "#migrate";
 import { shuttingDown } from "#postgres/database";
 import { openRealtime, type Realtime, SOCKET_PATH } from "#realtime";
@@ -248,7 +240,7 @@ class ServiceState {
 
 type StreamingInterfaces = Pick<Service, "graphql" | "changes" | "realtime"> & {
   readonly live: LiveQueries;
-  readonly shapes: ShapeRegistry;
+  readonly shapes: ReturnType<typeof openShapes>;
 };
 
 type SettingsDependents = {
@@ -364,13 +356,6 @@ async function openIdentification(
   return makeSignInServices({ ...services, hits: state.counts.tokens });
 }
 
-function openShapeLogs({ config, log }: Pick<ServiceCore, "config" | "log">): ShapeLogFolder | null {
-  const { shapeLogMegabytes, dataDir, workerShare } = config;
-  if (shapeLogMegabytes === 0) return null;
-  const folder = join(resolve(dataDir), "shapes");
-  return new ShapeLogFolder({ folder, maxBytes: shapeLogMegabytes * 2 ** 20, share: workerShare, log });
-}
-
 /** GraphQL and Realtime, and the replication stream that row changes come from. */
 async function openStreamingInterfaces(
   { postgres, config, database, asOwner, catalog, listener, supervisor, tracing, peers, log }: ServiceCore,
@@ -391,10 +376,8 @@ async function openStreamingInterfaces(
   opened.defer(() => live.endAll());
   // Not all changes of what callers may read are in the stream: not who is a member of a role, nor any where there are no event triggers.
   opened.defer(catalog.onDifference(() => live.reviewAll()));
-  const shapeLogs = openShapeLogs({ config, log });
-  const cleaning = shapeLogs?.keepClean(supervisor);
-  opened.defer(() => cleaning?.close());
-  const shapes = new ShapeRegistry(live, shapeLogs);
+  const shapes = openShapes(live, config, { supervisor, log });
+  opened.defer(() => shapes.close());
 
   const graphql = await openGraphql({
     config,

@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 import { crc32 } from "node:zlib";
 import type { LiveSource } from "../queries/live-queries.ts";
 import type { ShapeDefinition } from "./shape-definition.ts";
-import { keyOfRow, type ShapeChange, type ShapePosition, type ShapeRow } from "./shape-log.ts";
+import { keyOfRow, type SavedState, type ShapeChange, type ShapePosition, type ShapeRow } from "./shape-log.ts";
 import type { ShapeLogFolder } from "./shape-log-folder.ts";
 
 /** Hashes: a file names no claims and no values of conditions. */
@@ -11,14 +11,6 @@ export type ShapeOwner = {
   readonly audience: string;
   /** Whose later tokens may continue the last state; null if there is no account. */
   readonly account: string | null;
-};
-
-/** A state that a client has, as it was read from a file. */
-export type SavedState = {
-  readonly position: ShapePosition;
-  readonly rows: ReadonlyMap<string, ShapeRow>;
-  /** The rows that later changes wrote or deleted: a client that has read subsets may have them as of any of these. */
-  readonly touched: ReadonlyMap<string, ShapeRow>;
 };
 
 /** The first line of a segment. */
@@ -75,7 +67,6 @@ export class ShapeLogFile {
     this.#write(text, true);
   }
 
-  /** `rows`: the state with the changes. */
   append(position: ShapePosition, changes: readonly ShapeChange[], rows: Iterable<ShapeRow>): void {
     const deleted = changes.flatMap(({ before, after }) => (after === null && before ? [before] : []));
     const written = changes.flatMap(({ after }) => (after ? [after] : []));

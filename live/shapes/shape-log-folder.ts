@@ -1,6 +1,6 @@
 import { constants, type Stats } from "node:fs";
 import { type FileHandle, mkdir, open, opendir, readFile, rm, stat, utimes, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import type { RepeatedWork, Supervisor } from "#runtime/concurrency";
 import type { Logger } from "#runtime/log";
 
@@ -19,9 +19,28 @@ type FolderOptions = {
   readonly log: Pick<Logger, "warn">;
 };
 
+type ShapeLogSettings = {
+  readonly dataDir: string;
+  /** 0: no logs are kept. */
+  readonly shapeLogMegabytes: number;
+  readonly workerShare: number;
+};
+
+export function openShapeLogs(
+  { dataDir, shapeLogMegabytes, workerShare: share }: ShapeLogSettings,
+  { supervisor, log }: { readonly supervisor: Supervisor } & Pick<FolderOptions, "log">,
+): ShapeLogFolder | null {
+  if (shapeLogMegabytes === 0) return null;
+  const folder = join(resolve(dataDir), "shapes");
+  const logs = new ShapeLogFolder({ folder, maxBytes: shapeLogMegabytes * 2 ** 20, share, log });
+  logs.keepClean(supervisor);
+  return logs;
+}
+
 /** The folder of the logs of shapes, which several processes write to. They hold rows: nobody else may read them. */
 export class ShapeLogFolder {
   readonly #options: FolderOptions;
+  #cleaning: RepeatedWork | null = null;
   #reserved: Promise<void> = Promise.resolve();
   #writtenBytes = 0;
   #isFailing = false;
@@ -74,12 +93,17 @@ export class ShapeLogFolder {
     await rm(this.#path(name), { force: true }).catch(() => {});
   }
 
-  keepClean(supervisor: Supervisor): RepeatedWork {
+  /** Without it, files are deleted only where there is something to write. */
+  keepClean(supervisor: Supervisor): void {
     const clean = async () => {
       await this.clean();
       return CLEANING_PAUSE_MS;
     };
-    return supervisor.repeat("shape logs", clean, { pauseMs: CLEANING_PAUSE_MS });
+    this.#cleaning = supervisor.repeat("shape logs", clean, { pauseMs: CLEANING_PAUSE_MS });
+  }
+
+  async close(): Promise<void> {
+    await this.#cleaning?.close();
   }
 
   /** Deletes what was not used for a day, and of the rest the least recently used, until this much more is within the bound. */

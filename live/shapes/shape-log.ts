@@ -1,5 +1,4 @@
 import type { Lsn } from "#postgres/database";
-import type { SavedState, ShapeLogFile } from "./shape-log-file.ts";
 
 /**
  * Names a state of a log: the LSN of a commit, and the number of the log. What was counted in a process that was killed is so never mistaken for
@@ -24,6 +23,21 @@ export type ShapeChange = {
   readonly isKeyOnly?: boolean;
 };
 
+/** A state that a client has, as it was read from a file. */
+export type SavedState = {
+  readonly position: ShapePosition;
+  readonly rows: ReadonlyMap<string, ShapeRow>;
+  /** The rows that later changes wrote or deleted: a client that has read subsets may have them as of any of these. */
+  readonly touched: ReadonlyMap<string, ShapeRow>;
+};
+
+/** Gets each state of a log, in order. */
+type StateWriter = {
+  begin(position: ShapePosition, rows: Iterable<ShapeRow>): void;
+  /** `rows`: the state with the changes. */
+  append(position: ShapePosition, changes: readonly ShapeChange[], rows: Iterable<ShapeRow>): void;
+};
+
 type ChangeBatch = {
   readonly position: ShapePosition;
   readonly changes: readonly ShapeChange[];
@@ -45,7 +59,7 @@ const MAX_CONTINUATIONS = 16;
 /** The rows of a shape, and how they became so: each position is a state that a commit has made. */
 export class ShapeLog {
   readonly number: number;
-  readonly #file: ShapeLogFile | null;
+  readonly #writer: StateWriter | null;
   readonly #keyPlaces: readonly number[];
   #text = "[]";
   #rows = new Map<string, ShapeRow>();
@@ -61,10 +75,10 @@ export class ShapeLog {
   readonly #continuations = new Map<ShapePosition, Continuation>();
   position: ShapePosition = 0n;
 
-  constructor(keyPlaces: readonly number[], number: number, file: ShapeLogFile | null) {
+  constructor(keyPlaces: readonly number[], number: number, writer: StateWriter | null) {
     this.#keyPlaces = keyPlaces;
     this.number = number;
-    this.#file = file;
+    this.#writer = writer;
   }
 
   get rows(): Iterable<ShapeRow> {
@@ -92,7 +106,7 @@ export class ShapeLog {
     }
     this.#since = position;
     this.position = position;
-    this.#file?.begin(position, this.rows);
+    this.#writer?.begin(position, this.rows);
   }
 
   /** The state has these transactions too. It is no other one for them: nobody has to be told at once. */
@@ -169,7 +183,7 @@ export class ShapeLog {
     const bytes = sizeOfChanges(changes);
     this.position = position;
     this.#batches.push({ position, changes, bytes });
-    this.#file?.append(position, changes, this.rows);
+    this.#writer?.append(position, changes, this.rows);
     this.#changeBytes += bytes;
     while (this.#changeBytes > MAX_CHANGE_BYTES && this.#batches.length > 1) {
       const oldest = this.#batches.shift()!;

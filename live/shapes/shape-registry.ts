@@ -5,7 +5,7 @@ import { LiveShape } from "./live-shape.ts";
 import type { ShapeDefinition } from "./shape-definition.ts";
 import { logNumberOf, type ShapePosition } from "./shape-log.ts";
 import { ownerOf, readSavedState } from "./shape-log-file.ts";
-import type { ShapeLogFolder } from "./shape-log-folder.ts";
+import { openShapeLogs, type ShapeLogFolder } from "./shape-log-folder.ts";
 
 const SHAPE_LIMITS = {
   ofCaller: 100,
@@ -22,6 +22,10 @@ type ShapeStatistics = {
   /** Requests that wait for changes. */
   readonly waiting: number;
 };
+
+export function openShapes(live: LiveQueries, ...options: Parameters<typeof openShapeLogs>): ShapeRegistry {
+  return new ShapeRegistry(live, openShapeLogs(...options));
+}
 
 /** A shape, and the offset of its log from which the client continues. */
 type ContinuedShape = { readonly shape: LiveShape; readonly offset: ShapePosition };
@@ -40,6 +44,10 @@ export class ShapeRegistry {
   constructor(live: LiveQueries, folder: ShapeLogFolder | null) {
     this.#live = live;
     this.#folder = folder;
+  }
+
+  async close(): Promise<void> {
+    await this.#folder?.close();
   }
 
   statistics(): ShapeStatistics {
