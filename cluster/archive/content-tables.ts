@@ -39,15 +39,20 @@ export type ContentTable = ArchiveTable & {
 export async function allTables(client: pg.ClientBase): Promise<ContentTable[]> {
   const tables = await queryTables(client, `${TABLES} and (${IS_ARCHIVED} or exists (${EXTENSION_ROWS})) ${ORDER}`);
   const [members, others] = [tables.filter(isOfExtension), tables.filter((table) => !isOfExtension(table))];
-  const ordered = new Set<ContentTable>();
-  const visit = (table: ContentTable, path: readonly ContentTable[]) => {
-    if (path.includes(table)) return;
-    const referenced = members.filter((other) => table.references.includes(other.table));
-    for (const other of referenced) visit(other, [...path, table]);
-    ordered.add(table);
+  const referenced = ({ references }: ContentTable) => members.filter(({ table }) => references.includes(table));
+  return [...sortByReferences(members, referenced), ...others];
+}
+
+/** Those that others refer to first. What refers to each other stays in its order. */
+export function sortByReferences<T>(tables: readonly T[], referencedBy: (table: T) => readonly T[]): T[] {
+  const sorted = new Set<T>();
+  const visit = (table: T, path: readonly T[]) => {
+    if (sorted.has(table) || path.includes(table)) return;
+    for (const other of referencedBy(table)) visit(other, [...path, table]);
+    sorted.add(table);
   };
-  for (const table of members) visit(table, []);
-  return [...ordered, ...others];
+  for (const table of tables) visit(table, []);
+  return [...sorted];
 }
 
 const isOfExtension = (table: ContentTable) => table.isOfExtension;

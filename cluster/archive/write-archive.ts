@@ -131,10 +131,13 @@ export async function* tableRows(
   client: pg.ClientBase,
   { table, condition }: Pick<ContentTable, "table" | "condition">,
 ): AsyncGenerator<string> {
-  await client.query(
-    // `t` alone is a column if the table has one of this name; `t.*` is always the row.
-    `declare archived no scroll cursor for select (t.*)::text as row from only ${table} as t ${condition}`,
-  );
+  // `t` alone is a column if the table has one of this name; `t.*` is always the row.
+  yield* readByCursor(client, `select (t.*)::text as row from only ${table} as t ${condition}`);
+}
+
+/** The texts that the query selects as `row`, a few at a time, in the open transaction. */
+export async function* readByCursor(client: pg.ClientBase, query: string): AsyncGenerator<string> {
+  await client.query(`declare archived no scroll cursor for ${query}`);
   for (;;) {
     const { rows } = await client.query<{ row: string }>(`fetch ${FETCH_ROWS} from archived`);
     for (const { row } of rows) yield row;

@@ -3,11 +3,15 @@ export type RecoveryTarget = { readonly at: Date } | "latest";
 
 const FORMAT = /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,6}))?)?)?\s*(.*)$/;
 const EXPECTED =
-  "a time such as '2026-11-22 10:15', '2026-11-22 10:15:30+01:00', '2026-11-22T09:15Z' or '2026-11-22 10:15 Europe/Berlin', or latest";
+  "a time such as '2026-11-22 10:15', '2026-11-22 10:15:30+01:00', '2026-11-22T09:15Z' or '2026-11-22 10:15 Europe/Berlin', '10 minutes ago', or latest";
+const AGO = /^(\d{1,6}) (second|minute|hour|day)s? ago$/i;
+const UNIT_MS: Readonly<Record<string, number>> = { second: 1_000, minute: 60_000, hour: 3_600_000, day: 86_400_000 };
 
 /** Throws a message that describes the allowed forms. Without a time zone, it is the time of this machine. */
-export function parseRecoveryTarget(text: string): RecoveryTarget {
+export function parseRecoveryTarget(text: string, now = new Date()): RecoveryTarget {
   if (text.trim().toLowerCase() === "latest") return "latest";
+  const [, count, unit] = AGO.exec(text.trim()) ?? [];
+  if (unit !== undefined) return { at: new Date(now.getTime() - Number(count) * UNIT_MS[unit.toLowerCase()]!) };
   const [, year, month, day, hour = "0", minute = "0", second = "0", fraction = "", zone = ""] =
     FORMAT.exec(text.trim()) ?? [];
   if (year === undefined) throw new Error(`--at must be ${EXPECTED}.`);

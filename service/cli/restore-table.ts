@@ -1,6 +1,9 @@
+import { once } from "node:events";
 import { access } from "node:fs/promises";
 import { EMBEDDED_DATABASE, reachPostgres } from "#cluster";
 import {
+  type DifferingRow,
+  listComparedTables,
   openArchiveSource,
   openDatabaseSource,
   type RestoredTable,
@@ -13,7 +16,13 @@ import type { Config } from "#config";
 import { UsageError } from "./command.ts";
 import { planFor } from "./restore-at.ts";
 
-export type TableOptions = Pick<RestoreTablesOptions, "tables" | "where" | "mode"> & {
+type RowOptions = Pick<RestoreTablesOptions, "where" | "mode"> & {
+  /** Null: all of the exposed schemas. */
+  readonly tables: readonly string[] | null;
+  readonly format: "text" | "json";
+};
+
+export type TableOptions = RowOptions & {
   /** A backup file; with `at`, the folder of a WAL archive, or null. */
   readonly from: string | null;
   readonly at: string | null;
@@ -35,19 +44,48 @@ export async function restoreRowsOfTables(config: Config, { from, at, ...options
 
 const report = (step: string) => console.error(step);
 
-async function restore(
-  config: Config,
-  source: TableSource,
-  options: Pick<RestoreTablesOptions, "tables" | "where" | "mode">,
-): Promise<void> {
+async function restore(config: Config, source: TableSource, { tables, format, ...options }: RowOptions): Promise<void> {
   const postgres = await reachPostgres(config, report);
   try {
-    const restored = await restoreTables({ ...options, url: postgres.directUrl, source });
-    for (const table of restored) console.log(describe(table, source.madeAt));
+    const url = postgres.directUrl;
+    const compared = tables
+      ? { tables, dropped: [] }
+      : await listComparedTables(url, source.databaseUrl!, config.schemas);
+    const reportRow = format === "json" ? printRow : undefined;
+    const restored = await restoreTables({ ...options, tables: compared.tables, url, source, reportRow });
+    if (format === "json") {
+      for (const each of restored) console.log(JSON.stringify(summarize(each)));
+      for (const table of compared.dropped) console.log(JSON.stringify({ table, isDropped: true }));
+      return;
+    }
+    const shown = tables ? restored : restored.filter(isDifferent);
+    for (const table of shown) console.log(describe(table, source.madeAt));
+    if (!tables) console.log(describeOthers(restored, compared.dropped));
     console.log(describeOutcome(restored, options.mode));
   } finally {
     await postgres.close();
   }
+}
+
+async function printRow({ table, kind, json }: DifferingRow): Promise<void> {
+  const line = `{"table":${JSON.stringify(table)},"${kind}":${json}}\n`;
+  if (!process.stdout.write(line)) await once(process.stdout, "drain");
+}
+
+function summarize({ comparison, applied }: RestoredTable) {
+  const { target, missing, different, onlyHere } = comparison;
+  const written = applied && { inserted: applied.inserted, updated: applied.updated };
+  return { table: target.table, rows: { missing, different, onlyHere }, ...written };
+}
+
+function isDifferent({ comparison: { missing, different, onlyHere } }: RestoredTable): boolean {
+  return missing > 0 || different > 0 || onlyHere !== 0;
+}
+
+function describeOthers(restored: readonly RestoredTable[], dropped: readonly string[]): string {
+  const same = restored.filter((table) => !isDifferent(table)).length;
+  const lines = dropped.map((table) => `${table} is dropped: --at TIME --into FOLDER restores a copy that has it.`);
+  return [...lines, `${same} of ${restored.length} tables are as they were.`].join("\n");
 }
 
 function describe({ comparison, applied, dependents }: RestoredTable, madeAt: string): string {

@@ -14,25 +14,29 @@ await runCommand({
   usage: `${commandLine("restore", "[--check] FILE")}
 ${commandLine("restore", "[--check] --at TIME [--into FOLDER] [--from ARCHIVE]")}
 ${commandLine("restore", "--table NAME (--from FILE | --at TIME) [--where SQL] [--apply [--overwrite]]")}
+${commandLine("restore", "--lost --at TIME [--json] [--apply [--overwrite]]")}
 ${commandLine("restore", "--list")}
   Restores a backup into the empty database of DATA_DIR or DATABASE_URL. A database with tables is refused.
   With --at, restores the embedded Postgres as of a time from the WAL archive of BACKUP_WAL, into a new data folder.
   With --table, compares the rows of a table with those of a backup or a time, and prints what is missing or different.
-  --at         a time such as '2026-11-22 10:15' (of this machine) or '2026-11-22T10:15:30+01:00', or latest
+  With --lost, does so for all tables of the exposed schemas.
+  --at         a time such as '10 minutes ago', '2026-11-22 10:15' (of this machine) or '2026-11-22T10:15:30+01:00', or latest
   --into       the new data folder; without it, one beside DATA_DIR with the time in its name
   --from       with --at, the folder of a WAL archive, if several have the time; with --table, a backup
   --check      restores into a temporary place instead, checks the result, and deletes it
   --list       prints the times that can be restored
-  --table      a table, such as public.notes; several are restored in their order, in one transaction
+  --table      a table, such as public.notes; several are restored in one transaction, referenced ones first
   --where      a condition in SQL on the rows of the backup
   --apply      inserts the missing rows; rows are never deleted
   --overwrite  with --apply: gives the different rows the values that they had
+  --json       prints a line of JSON for each row that is missing or different, and for each table
 
 Examples:
   DATA_DIR=.restored ${commandLine("restore", "content.backup.gz")}
   ${commandLine("restore", "--check content.backup.gz")}
   ${commandLine("restore", "--at '2026-11-22 10:15' --into .restored")}
   ${commandLine("restore", "--check --at latest")}
+  ${commandLine("restore", "--lost --at '10 minutes ago'")}
   ${commandLine("restore", "--table public.notes --at '2026-11-22 10:15' --where 'id = 42' --apply")}`,
   options: {
     check: { type: "boolean" },
@@ -44,17 +48,20 @@ Examples:
     where: { type: "string" },
     apply: { type: "boolean" },
     overwrite: { type: "boolean" },
+    lost: { type: "boolean" },
+    json: { type: "boolean" },
   },
   async run(config, args, options) {
     refuseMixed(args, options);
-    const { check, list, at, into, from, where, apply, overwrite } = options as RestoreOptions;
-    const tables = options.table as string[] | undefined;
+    const { check, list, at, into, from, where, apply, overwrite, lost, json } = options as RestoreOptions;
+    const tables = (options.table as string[] | undefined) ?? null;
     const [file] = args;
     if (list) return listTimes(config);
-    if (tables) {
+    if (tables || lost) {
       const mode = overwrite ? "overwrite" : apply ? "insert" : "preview";
       const source = { from: from ?? file ?? null, at: at ?? null };
-      return restoreRowsOfTables(config, { ...source, tables, where: where ?? null, mode });
+      const format = json ? "json" : "text";
+      return restoreRowsOfTables(config, { ...source, tables, where: where ?? null, mode, format });
     }
     if (at !== undefined) {
       const time = { at, from: from ?? null };
@@ -66,7 +73,7 @@ Examples:
 });
 
 type RestoreOptions = {
-  readonly [flag in "check" | "list" | "apply" | "overwrite"]?: boolean;
+  readonly [flag in "check" | "list" | "apply" | "overwrite" | "lost" | "json"]?: boolean;
 } & { readonly [value in "at" | "into" | "from" | "where"]?: string };
 
 /** Which options belong together. */
@@ -75,13 +82,16 @@ function refuseMixed(args: readonly string[], options: Readonly<Record<string, u
   if (args.length > 1) throw new UsageError("Specify one file.");
   if (has("list") && (args.length > 0 || Object.keys(options).length > 1)) throw new UsageError("--list stands alone.");
   if (has("at") && args.length > 0) throw new UsageError("Specify a file or --at, not both.");
-  if (has("table")) {
-    if (has("check", "into")) throw new UsageError("--check and --into do not belong to --table.");
+  if (has("lost") && (has("table", "where") || !has("at")))
+    throw new UsageError("--lost compares all tables with a time by --at, without --table and --where.");
+  if (has("table", "lost")) {
+    if (has("check", "into")) throw new UsageError("--check and --into do not belong to --table and --lost.");
     if (has("from") && args.length > 0) throw new UsageError("Specify one file.");
     if (has("overwrite") && !has("apply")) throw new UsageError("--overwrite belongs to --apply.");
     return;
   }
-  if (has("where", "apply", "overwrite")) throw new UsageError("--where, --apply and --overwrite belong to --table.");
+  if (has("where", "apply", "overwrite", "json"))
+    throw new UsageError("--where, --apply, --overwrite and --json belong to --table.");
   if (has("into", "from") && !has("at")) throw new UsageError("--into and --from belong to --at.");
   if (has("into") && has("check")) throw new UsageError("--check uses a temporary folder, not --into.");
 }

@@ -1,13 +1,7 @@
 import type pg from "pg";
-import {
-  ARCHIVED,
-  columnList,
-  DIFFERENT,
-  MISSING,
-  matches,
-  quoteColumn,
-  type TableComparison,
-} from "./compare-table.ts";
+import { rowText } from "./changed-parts.ts";
+import { ARCHIVED, columnList, DIFFERENT, MISSING, matches, type TableComparison } from "./compare-table.ts";
+import { quoteColumn } from "./target-table.ts";
 
 const FOREIGN_KEY = "23503";
 const UNIQUE = "23505";
@@ -20,6 +14,8 @@ export type AppliedRows = {
   readonly skippedTriggers: readonly string[];
 };
 
+type ApplyOptions = { readonly overwrite: boolean };
+
 /**
  * Inserts the missing rows of a comparison, and on request overwrites the different ones. Foreign keys and other constraints are checked, and
  * triggers after the change run, as counters and audit logs need. Row triggers before it do not: they would change the rows again, such as
@@ -28,10 +24,10 @@ export type AppliedRows = {
 export async function applyRows(
   client: pg.ClientBase,
   comparison: TableComparison,
-  { overwrite }: { readonly overwrite: boolean },
+  { overwrite }: ApplyOptions,
 ): Promise<AppliedRows> {
   const { target } = comparison;
-  const triggers = await disableTriggers(client, target.table);
+  const triggers = await disableTriggers(client, target.table, "before rows");
   // Triggers of users expect the search path of users; our statements name their schemas.
   await client.query("set local search_path to default");
   const inserted = await insertMissing(client, comparison).catch((error) => explain(error, target.table));
@@ -52,19 +48,59 @@ export async function applyRows(
   return { inserted, updated, skippedTriggers: triggers.map(({ name }) => name) };
 }
 
-const ROW_TRIGGERS_BEFORE = `
+/** Columns that an update can set. */
+function settableColumns({ target, columns }: TableComparison): string[] {
+  const keyNames = target.key?.columns.map(({ name }) => name) ?? [];
+  return target.columns
+    .filter(({ name, isGenerated, isAlwaysIdentity }) => {
+      return columns.includes(name) && !keyNames.includes(name) && !isGenerated && !isAlwaysIdentity;
+    })
+    .map(({ name }) => name);
+}
+
+const quoteSet = (columns: readonly string[]) =>
+  columns.map((name) => `${quoteColumn(name)} = a.${quoteColumn(name)}`).join(", ");
+
+/** Keeps the archived rows that were written, for the time when the other tables are restored too. */
+export async function keepWritten(client: pg.ClientBase, name: string, { overwrite }: ApplyOptions): Promise<void> {
+  await client.query(
+    `create temporary table ${name} on commit drop as
+     select a.* from ${ARCHIVED} as a join ${MISSING} as m on m.place operator(pg_catalog.=) a.ctid
+     ${overwrite ? `union all select a.* from ${ARCHIVED} as a join ${DIFFERENT} as d on d.place operator(pg_catalog.=) a.ctid` : ""}`,
+  );
+}
+
+/** Triggers of other restored rows may have changed written ones, such as a counter that has counted them already. */
+export async function settleWritten(client: pg.ClientBase, name: string, comparison: TableComparison): Promise<void> {
+  const { target, columns } = comparison;
+  const settable = settableColumns(comparison);
+  if (!target.key || settable.length === 0) return;
+  const triggers = await disableTriggers(client, target.table, "all");
+  await client.query(
+    `update ${target.relation} as h set ${quoteSet(settable)} from pg_temp.${name} as a
+      where ${matches(target.key)} and ${rowText("a", columns)} is distinct from ${rowText("h", columns)}`,
+  );
+  await client.query("set constraints all immediate");
+  for (const { enable } of triggers) await client.query(enable);
+}
+
+const TRIGGERS = `
   select tgname as name, pg_catalog.format('alter table %s disable trigger %I', tgrelid::regclass, tgname) as disable,
     pg_catalog.format('alter table %s enable %s trigger %I', tgrelid::regclass,
       case tgenabled when 'R' then 'replica' when 'A' then 'always' end, tgname) as enable
   from pg_catalog.pg_trigger
-  where not tgisinternal and tgparentid = 0 and tgenabled in ('O', 'A') and tgtype & 3 = 3 and tgtype & 20 <> 0 and tgrelid in (
+  where not tgisinternal and tgparentid = 0 and tgenabled in ('O', 'A') and ($2 or tgtype & 3 = 3) and tgtype & 20 <> 0 and tgrelid in (
     select pg_catalog.to_regclass($1) union select relid from pg_catalog.pg_partition_tree(pg_catalog.to_regclass($1)))`;
 
 async function disableTriggers(
   client: pg.ClientBase,
   table: string,
+  which: "before rows" | "all",
 ): Promise<readonly { readonly name: string; readonly enable: string }[]> {
-  const { rows } = await client.query<{ name: string; disable: string; enable: string }>(ROW_TRIGGERS_BEFORE, [table]);
+  const { rows } = await client.query<{ name: string; disable: string; enable: string }>(TRIGGERS, [
+    table,
+    which === "all",
+  ]);
   for (const { disable } of rows) await client.query(disable);
   return rows;
 }
@@ -80,17 +116,12 @@ async function insertMissing(client: pg.ClientBase, { target, columns }: TableCo
   return rowCount ?? 0;
 }
 
-async function updateDifferent(client: pg.ClientBase, { target, columns }: TableComparison): Promise<number> {
-  const { key, relation } = target;
-  if (!key) return 0;
-  const keyNames = key.columns.map(({ name }) => name);
-  const settable = target.columns.filter(
-    ({ name, isGenerated, isAlwaysIdentity }) =>
-      columns.includes(name) && !keyNames.includes(name) && !isGenerated && !isAlwaysIdentity,
-  );
-  if (settable.length === 0) return 0;
+async function updateDifferent(client: pg.ClientBase, comparison: TableComparison): Promise<number> {
+  const { key, relation } = comparison.target;
+  const settable = settableColumns(comparison);
+  if (!key || settable.length === 0) return 0;
   const { rowCount } = await client.query(
-    `update ${relation} as h set ${settable.map(({ name }) => `${quoteColumn(name)} = a.${quoteColumn(name)}`).join(", ")}
+    `update ${relation} as h set ${quoteSet(settable)}
        from ${ARCHIVED} as a join ${DIFFERENT} as d on d.place operator(pg_catalog.=) a.ctid where ${matches(key)}`,
   );
   return rowCount ?? 0;

@@ -1,8 +1,9 @@
 import pg from "pg";
 import type { ArchiveTable } from "../archive-format.ts";
 import { insertRows } from "../restore-rows.ts";
+import { type ChangedParts, findChangedParts, isInParts, rowText } from "./changed-parts.ts";
 import type { TableSource, TableSourceLine } from "./table-source.ts";
-import { findTarget, type TargetTable } from "./target-table.ts";
+import { findTarget, quoteColumn, type TargetTable, usableKey } from "./target-table.ts";
 
 /** Rows to print, as JSON. */
 const EXAMPLES = 5;
@@ -27,9 +28,11 @@ export type TableComparison = {
   readonly different: number;
   /** Null with a condition. */
   readonly onlyHere: number | null;
-  /** Rows of the backup that are missing here, as JSON. */
+  /** Selects the rows of the backup that are missing here, as JSON. */
+  readonly selectMissing: string;
   readonly missingExamples: readonly string[];
-  /** The key and the changed columns, each as `[here, in the backup]`, as JSON. */
+  /** Selects the key and the changed columns, each as `[here, in the backup]`, as JSON. Null without a key. */
+  readonly selectDifferent: string | null;
   readonly differentExamples: readonly string[];
 };
 
@@ -48,7 +51,9 @@ export async function compareTable(
 ): Promise<TableComparison> {
   const target = await findTarget(client, table);
   await client.query(`drop table if exists ${[ARCHIVED, LITERAL, MISSING, DIFFERENT].join(", ")}`);
-  const archived = await loadRows(client, source.readTable(target.table), target);
+  const parts =
+    where === null && source.databaseUrl !== null ? await findChangedParts(client, target, source.databaseUrl) : null;
+  const archived = await loadRows(client, source.readTable(target.table, parts), target);
   if (!archived) {
     throw new Error(`The backup of ${source.madeAt} has no table ${target.table}. Was it renamed, or created later?`);
   }
@@ -56,20 +61,23 @@ export async function compareTable(
   const key = usableKey(target, columns);
   if (where !== null) await deleteOthers(client, where);
   await client.query(`analyze ${ARCHIVED}`);
-  await findMissing(client, target, key, columns);
+  await findMissing(client, target, { key, columns, parts });
   const different = await findDifferent(client, target, key, columns);
+  const selectDifferent = key && differentRows(target, key, columns);
   const { rows } = await client.query<{ archived: string; missing: string }>(
     `select (select pg_catalog.count(*) from ${ARCHIVED}) as archived, (select pg_catalog.count(*) from ${MISSING}) as missing`,
   );
   return {
     target: { ...target, key },
     ...archived,
-    archived: Number(rows[0]!.archived),
+    archived: parts?.archived ?? Number(rows[0]!.archived),
     missing: Number(rows[0]!.missing),
     different,
-    onlyHere: where === null ? await countOnlyHere(client, target, key, columns) : null,
-    missingExamples: await missingExamples(client),
-    differentExamples: key ? await differentExamples(client, target, key, columns) : [],
+    onlyHere: where === null ? await countOnlyHere(client, target, { key, columns, parts }) : null,
+    selectMissing: MISSING_ROWS,
+    missingExamples: await readExamples(client, MISSING_ROWS),
+    selectDifferent,
+    differentExamples: selectDifferent === null ? [] : await readExamples(client, selectDifferent),
   };
 }
 
@@ -154,27 +162,22 @@ async function deleteOthers(client: pg.ClientBase, where: string): Promise<void>
 
 type UsableKey = TargetTable["key"];
 
-/** The key, if the backup has its columns. */
-function usableKey({ key }: TargetTable, columns: readonly string[]): UsableKey {
-  return key?.columns.every(({ name }) => columns.includes(name)) ? key : null;
-}
-
 /** Whether a row here (h) has the key of an archived one (a). */
 export function matches({ columns }: NonNullable<UsableKey>): string {
   return columns.map(({ name, equals }) => `h.${quoteColumn(name)} ${equals} a.${quoteColumn(name)}`).join(" and ");
 }
 
-/** As texts, which any type has; values that only look different count as different. */
-function rowText(alias: string, columns: readonly string[]): string {
-  return `row(${columns.map((name) => `${alias}.${quoteColumn(name)}::pg_catalog.text`)})`;
-}
+type ComparedRows = {
+  readonly key: UsableKey;
+  readonly columns: readonly string[];
+  readonly parts: ChangedParts | null;
+};
 
 /** Without a key, each row must be here as often as in the backup. */
 async function findMissing(
   client: pg.ClientBase,
   { relation }: TargetTable,
-  key: UsableKey,
-  columns: readonly string[],
+  { key, columns, parts }: ComparedRows,
 ): Promise<void> {
   const places = key
     ? `select a.ctid as place from ${ARCHIVED} as a where not exists (select from ${relation} as h where ${matches(key)})`
@@ -183,7 +186,7 @@ async function findMissing(
            pg_catalog.row_number() over (partition by ${rowText("a", columns)}) as number
          from ${ARCHIVED} as a
        ) as a left join (
-         select ${rowText("h", columns)} as content, pg_catalog.count(*) as number from ${relation} as h group by 1
+         select ${rowText("h", columns)} as content, pg_catalog.count(*) as number from ${relation} as h where ${isInParts("h", parts)} group by 1
        ) as h on h.content = a.content
        where a.number > coalesce(h.number, 0)`;
   await client.query(`create temporary table ${MISSING.slice("pg_temp.".length)} on commit drop as ${places}`);
@@ -208,14 +211,13 @@ async function findDifferent(
 async function countOnlyHere(
   client: pg.ClientBase,
   { relation }: TargetTable,
-  key: UsableKey,
-  columns: readonly string[],
+  { key, columns, parts }: ComparedRows,
 ): Promise<number> {
   const count = key
     ? `select pg_catalog.count(*) as count from ${relation} as h
-        where not exists (select from ${ARCHIVED} as a where ${matches(key)})`
+        where ${isInParts("h", parts)} and not exists (select from ${ARCHIVED} as a where ${matches(key)})`
     : `select coalesce(pg_catalog.sum(h.number - coalesce(a.number, 0)), 0) as count from (
-         select ${rowText("h", columns)} as content, pg_catalog.count(*) as number from ${relation} as h group by 1
+         select ${rowText("h", columns)} as content, pg_catalog.count(*) as number from ${relation} as h where ${isInParts("h", parts)} group by 1
        ) as h left join (
          select ${rowText("a", columns)} as content, pg_catalog.count(*) as number from ${ARCHIVED} as a group by 1
        ) as a on a.content = h.content where h.number > coalesce(a.number, 0)`;
@@ -223,45 +225,39 @@ async function countOnlyHere(
   return Number(rows[0]!.count);
 }
 
-async function missingExamples(client: pg.ClientBase): Promise<string[]> {
-  const { rows } = await client.query<{ row: string }>(
-    `select pg_catalog.row_to_json(a.*)::pg_catalog.text as row
-       from ${ARCHIVED} as a join ${MISSING} as m on m.place = a.ctid order by a.ctid limit ${EXAMPLES}`,
-  );
+export function columnList(columns: readonly string[], alias?: string): string {
+  return columns.map((name) => (alias === undefined ? quoteColumn(name) : `${alias}.${quoteColumn(name)}`)).join(", ");
+}
+
+async function readExamples(client: pg.ClientBase, select: string): Promise<string[]> {
+  const { rows } = await client.query<{ row: string }>(`${select} limit ${EXAMPLES}`);
   return rows.map(({ row }) => row);
 }
 
-async function differentExamples(
-  client: pg.ClientBase,
+const MISSING_ROWS = `
+  select pg_catalog.row_to_json(a.*)::pg_catalog.text as row
+    from ${ARCHIVED} as a join ${MISSING} as m on m.place = a.ctid order by a.ctid`;
+
+function differentRows(
   { relation }: TargetTable,
   key: NonNullable<UsableKey>,
   columns: readonly string[],
-): Promise<string[]> {
+): string | null {
   const keyNames = key.columns.map(({ name }) => name);
   const pairs = columns
     .filter((name) => !keyNames.includes(name))
     .map(
       (name) => `(${literal(name)}, h.${quoteColumn(name)}::pg_catalog.text, a.${quoteColumn(name)}::pg_catalog.text)`,
     );
-  if (pairs.length === 0) return [];
+  if (pairs.length === 0) return null;
   const keyParts = keyNames.map((name) => `${literal(name)}, h.${quoteColumn(name)}`);
-  const { rows } = await client.query<{ row: string }>(
-    `select pg_catalog.json_build_object('key', pg_catalog.json_build_object(${keyParts}), 'changed', (
-         select pg_catalog.json_object_agg(v.name, pg_catalog.json_build_array(v.here, v.archived))
-           from (values ${pairs}) as v (name, here, archived) where v.here is distinct from v.archived
-       ))::pg_catalog.text as row
-       from ${ARCHIVED} as a join ${DIFFERENT} as d on d.place = a.ctid join ${relation} as h on ${matches(key)}
-      order by a.ctid limit ${EXAMPLES}`,
-  );
-  return rows.map(({ row }) => row);
+  return `
+    select pg_catalog.json_build_object('key', pg_catalog.json_build_object(${keyParts}), 'changed', (
+        select pg_catalog.json_object_agg(v.name, pg_catalog.json_build_array(v.here, v.archived))
+          from (values ${pairs}) as v (name, here, archived) where v.here is distinct from v.archived
+      ))::pg_catalog.text as row
+      from ${ARCHIVED} as a join ${DIFFERENT} as d on d.place = a.ctid join ${relation} as h on ${matches(key)}
+     order by a.ctid`;
 }
 
 const literal = (text: string) => pg.escapeLiteral(text);
-
-export function quoteColumn(name: string): string {
-  return pg.escapeIdentifier(name);
-}
-
-export function columnList(columns: readonly string[], alias?: string): string {
-  return columns.map((name) => (alias === undefined ? quoteColumn(name) : `${alias}.${quoteColumn(name)}`)).join(", ");
-}

@@ -1,8 +1,10 @@
 import type pg from "pg";
 import { withClient } from "#postgres/client";
 import { setPortableFormats } from "../content-tables.ts";
-import { type AppliedRows, applyRows } from "./apply-rows.ts";
+import { readByCursor } from "../write-archive.ts";
+import { type AppliedRows, applyRows, keepWritten, settleWritten } from "./apply-rows.ts";
 import { type CompareOptions, compareTable, type TableComparison } from "./compare-table.ts";
+import { sortTables } from "./compared-tables.ts";
 import type { TableSource } from "./table-source.ts";
 import { findTarget } from "./target-table.ts";
 
@@ -10,11 +12,18 @@ export type RestoreTablesOptions = {
   /** Of the owner. */
   readonly url: string;
   readonly source: TableSource;
-  /** Those that others refer to first. */
   readonly tables: readonly string[];
   readonly where: string | null;
   /** `preview` changes nothing, `insert` adds the missing rows, `overwrite` changes the different ones too. */
   readonly mode: "preview" | "insert" | "overwrite";
+  /** Gets each row that differs, as JSON. */
+  readonly reportRow?: ((row: DifferingRow) => Promise<void>) | undefined;
+};
+
+export type DifferingRow = {
+  readonly table: string;
+  readonly kind: "missing" | "different";
+  readonly json: string;
 };
 
 export type RestoredTable = {
@@ -27,35 +36,59 @@ export type RestoredTable = {
 
 /** Compares the archived rows of tables with the present ones, and restores them in one transaction. Never deletes a row. */
 export async function restoreTables(options: RestoreTablesOptions): Promise<RestoredTable[]> {
-  const { url, tables, mode } = options;
+  const { url, mode } = options;
   return withClient(url, async (client) => {
     await setPortableFormats(client);
-    await client.query("begin");
+    await client.query(mode === "preview" ? "begin isolation level repeatable read" : "begin");
+    const targets: string[] = [];
+    for (const name of options.tables) targets.push((await findTarget(client, name)).table);
     const restored: RestoredTable[] = [];
-    for (const table of tables) restored.push(await restoreTable(client, options, { table, where: options.where }));
+    for (const table of await sortTables(client, targets)) {
+      const compare = { table, where: options.where, written: writtenName(restored.length) };
+      restored.push(await restoreTable(client, options, compare));
+    }
     if (mode === "preview") {
       await client.query("rollback");
       return restored;
     }
+    for (const [index, { comparison, applied }] of restored.entries())
+      if (applied && applied.inserted + applied.updated > 0)
+        await settleWritten(client, writtenName(index), comparison);
     await recordRestore(client, restored);
     await client.query("commit");
     return restored;
   });
 }
 
+/** The temporary table of the rows that were written to the table in this place. */
+const writtenName = (index: number) => `restored_written_${index}`;
+
 async function restoreTable(
   client: pg.ClientBase,
-  { source, mode }: RestoreTablesOptions,
-  compare: CompareOptions,
+  { source, mode, reportRow }: RestoreTablesOptions,
+  { written, ...compare }: CompareOptions & { readonly written: string },
 ): Promise<RestoredTable> {
-  if (mode !== "preview") {
-    // The rows stay as they were compared; others can read them meanwhile.
-    const { table } = await findTarget(client, compare.table);
-    await client.query(`lock table ${table} in share row exclusive mode`);
-  }
+  // The rows stay as they were compared; others can read them meanwhile.
+  if (mode !== "preview") await client.query(`lock table ${compare.table} in share row exclusive mode`);
   const comparison = await compareTable(client, source, compare);
-  const applied = mode === "preview" ? null : await applyRows(client, comparison, { overwrite: mode === "overwrite" });
-  return { comparison, applied, dependents: await findDependents(client, comparison.target.table) };
+  if (reportRow) await reportRows(client, comparison, reportRow);
+  const dependents = await findDependents(client, comparison.target.table);
+  if (mode === "preview") return { comparison, applied: null, dependents };
+  const overwrite = mode === "overwrite";
+  const applied = await applyRows(client, comparison, { overwrite });
+  if (applied.inserted + applied.updated > 0) await keepWritten(client, written, { overwrite });
+  return { comparison, applied, dependents };
+}
+
+async function reportRows(
+  client: pg.ClientBase,
+  { target, selectMissing, selectDifferent }: TableComparison,
+  reportRow: NonNullable<RestoreTablesOptions["reportRow"]>,
+): Promise<void> {
+  const { table } = target;
+  for await (const json of readByCursor(client, selectMissing)) await reportRow({ table, kind: "missing", json });
+  if (selectDifferent === null) return;
+  for await (const json of readByCursor(client, selectDifferent)) await reportRow({ table, kind: "different", json });
 }
 
 /** Their foreign keys delete or change rows when a row of the table is deleted. */

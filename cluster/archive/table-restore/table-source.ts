@@ -3,6 +3,7 @@ import { quotedName } from "#postgres/client";
 import { type ArchiveTable, inspectArchive, readArchive } from "../archive-format.ts";
 import { setPortableFormats } from "../content-tables.ts";
 import { tableRows } from "../write-archive.ts";
+import { type ChangedParts, isInParts } from "./changed-parts.ts";
 
 /** A string is a row of the preceding table; a partitioned table has several. */
 export type TableSourceLine = ArchiveTable | string;
@@ -11,19 +12,21 @@ export type TableSourceLine = ArchiveTable | string;
 export type TableSource = {
   /** For messages. */
   readonly madeAt: string;
-  /** Empty if there was no such table. The name is quoted, with its schema. */
-  readTable(table: string): AsyncIterable<TableSourceLine>;
+  /** Null if it is a file. */
+  readonly databaseUrl: string | null;
+  /** Empty if there was no such table. The name is quoted, with its schema. Only a database can leave out parts. */
+  readTable(table: string, parts: ChangedParts | null): AsyncIterable<TableSourceLine>;
 };
 
 /** The rows in a backup file. Reads all of it first, so that damage is found before anything is compared. */
 export async function openArchiveSource(file: string): Promise<TableSource> {
   const { header } = await inspectArchive(file);
-  return { madeAt: header.madeAt, readTable: (table) => readArchivedTable(file, table) };
+  return { madeAt: header.madeAt, databaseUrl: null, readTable: (table) => readArchivedTable(file, table) };
 }
 
 /** The rows in a database that was restored to a time. */
 export function openDatabaseSource(url: string, madeAt: string): TableSource {
-  return { madeAt, readTable: (table) => readDatabaseTable(url, table) };
+  return { madeAt, databaseUrl: url, readTable: (table, parts) => readDatabaseTable(url, table, parts) };
 }
 
 const IDENTIFIER = '(?:"(?:[^"]|"")*"|[^\\s".]+)';
@@ -65,7 +68,11 @@ const LEAVES = `
      select pg_catalog.to_regclass($1) union all select relid from pg_catalog.pg_partition_tree(pg_catalog.to_regclass($1)) where isleaf
    ) order by 1, 2`;
 
-async function* readDatabaseTable(url: string, table: string): AsyncGenerator<TableSourceLine> {
+async function* readDatabaseTable(
+  url: string,
+  table: string,
+  parts: ChangedParts | null,
+): AsyncGenerator<TableSourceLine> {
   const client = new pg.Client(url).on("error", () => {});
   await client.connect();
   try {
@@ -75,7 +82,7 @@ async function* readDatabaseTable(url: string, table: string): AsyncGenerator<Ta
     for (const { schema, name, columns } of rows) {
       const leaf = { table: quotedName(schema, name), columns };
       yield leaf;
-      yield* tableRows(client, { ...leaf, condition: "" });
+      yield* tableRows(client, { ...leaf, condition: `where ${isInParts("t", parts)}` });
     }
   } finally {
     await client.end();

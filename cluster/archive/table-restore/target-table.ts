@@ -1,4 +1,4 @@
-import type pg from "pg";
+import pg from "pg";
 import { quotedName } from "#postgres/client";
 
 export type TargetColumn = {
@@ -53,14 +53,28 @@ const KEY = `
 
 /** The table as it is now. Throws if there is none. */
 export async function findTarget(client: pg.ClientBase, name: string): Promise<TargetTable> {
-  const { rows } = await client.query<{ oid: number; schema: string; name: string; kind: string }>(FIND, [
-    name.includes(".") ? name : `public.${name}`,
-  ]);
+  const target = await readTarget(client, name.includes(".") ? name : `public.${name}`);
+  if (!target) throw new Error(`There is no table ${name} here. Rows are restored into an existing table.`);
+  return target;
+}
+
+/** Null if there is no such table. */
+export async function readTarget(client: pg.ClientBase, name: string): Promise<TargetTable | null> {
+  const { rows } = await client.query<{ oid: number; schema: string; name: string; kind: string }>(FIND, [name]);
   const [found] = rows;
-  if (!found) throw new Error(`There is no table ${name} here. Rows are restored into an existing table.`);
+  if (!found) return null;
   if (!["r", "p"].includes(found.kind)) throw new Error(`${name} is not a table.`);
   const table = quotedName(found.schema, found.name);
   const { rows: columns } = await client.query<TargetColumn>(COLUMNS, [found.oid]);
   const { rows: keys } = await client.query<NonNullable<TargetTable["key"]>>(KEY, [found.oid]);
   return { table, relation: found.kind === "p" ? table : `only ${table}`, columns, key: keys[0] ?? null };
+}
+
+/** The key, if the backup has its columns. */
+export function usableKey({ key }: TargetTable, columns: readonly string[]): TargetTable["key"] {
+  return key?.columns.every(({ name }) => columns.includes(name)) ? key : null;
+}
+
+export function quoteColumn(name: string): string {
+  return pg.escapeIdentifier(name);
 }

@@ -24,6 +24,16 @@ test("the hours around a change of summer time are read", () => {
   expect(read("2026-10-25 03:00 Europe/Berlin")).toBe("2026-10-25T02:00:00.000Z");
 });
 
+test("a time can be given by its distance from now", () => {
+  const now = new Date("2026-11-22T10:15:00Z");
+  const at = (text: string) => parseRecoveryTarget(text, now);
+  expect(at("10 minutes ago")).toEqual({ at: new Date("2026-11-22T10:05:00Z") });
+  expect(at("1 hour ago")).toEqual({ at: new Date("2026-11-22T09:15:00Z") });
+  expect(at("90 Seconds ago")).toEqual({ at: new Date("2026-11-22T10:13:30Z") });
+  expect(at("2 days ago")).toEqual({ at: new Date("2026-11-20T10:15:00Z") });
+  expect(() => at("ago")).toThrow("--at must be a time such as");
+});
+
 test("what is no time is refused with a message", () => {
   expect(() => read("yesterday")).toThrow("--at must be a time such as");
   expect(() => read("2026-02-30 10:15")).toThrow("There is no such date or time: 2026-02-30 10:15:00.");

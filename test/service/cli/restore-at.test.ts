@@ -34,7 +34,8 @@ const recoverable = async ({ url }: Program) => {
   };
   return range;
 };
-const serverTime = async () => ((await query("select clock_timestamp() as now"))[0] as { now: Date }).now;
+const serverTime = async (name?: string) =>
+  ((await query("select clock_timestamp() as now", name))[0] as { now: Date }).now;
 
 test("a deleted row is there again as of a time before, although the service was killed, and earlier keys are accepted", async () => {
   await using stack = new AsyncDisposableStack();
@@ -95,6 +96,51 @@ test("a deleted row is there again as of a time before, although the service was
     stderr: expect.stringMatching(/base backup .* cannot be read/),
   });
   expect(await readdir(root)).toEqual(["backups", "data", "restored"]);
+});
+
+test("rows of all tables that were deleted or overwritten since a time are found beside the running service, and come back", async () => {
+  await using stack = new AsyncDisposableStack();
+  const service = await startReady(settings("lost"));
+  stack.defer(() => service.kill());
+  await until(async () => (await recoverable(service)) !== null);
+  await query(
+    `create table public.notes (id int primary key, body text); insert into public.notes select n, 'note ' || n from generate_series(1, 100) as n;
+     create table public.cards (note int references public.notes on delete cascade, tag text, primary key (note, tag));
+     insert into public.cards values (1, 'red'); create table public.gone (); create table public.same (line text); insert into public.same values ('a')`,
+    "lost",
+  );
+  const at = (await serverTime("lost")).toISOString();
+  await query(
+    "delete from public.notes where id = 1; update public.notes set body = 'changed' where id = 2; drop table public.gone; create table public.later ()",
+    "lost",
+  );
+  expect(await runCommandWith("restore", ["--lost"], settings("lost"))).toMatchObject({ code: 2 });
+  const lost = (...args: readonly string[]) =>
+    runCommandWith("restore", ["--lost", "--at", at, ...args], settings("lost"));
+  const lines = (await lost("--json")).stdout.trim().split("\n");
+  expect(lines.map((line) => JSON.parse(line) as unknown)).toEqual(
+    expect.arrayContaining([
+      { table: '"public"."notes"', missing: { id: 1, body: "note 1" } },
+      { table: '"public"."notes"', different: { key: { id: 2 }, changed: { body: ["changed", "note 2"] } } },
+      { table: '"public"."cards"', missing: { note: 1, tag: "red" } },
+      { table: '"public"."notes"', rows: { missing: 1, different: 1, onlyHere: 0 } },
+      { table: '"public"."same"', rows: { missing: 0, different: 0, onlyHere: 0 } },
+      { table: '"public"."gone"', isDropped: true },
+    ]),
+  );
+  const applied = await lost("--apply", "--overwrite");
+  expect(applied.stdout).toContain('"public"."gone" is dropped');
+  expect(applied.stdout).toContain("1 of 3 tables are as they were.\n2 rows are inserted and 1 overwritten.");
+  expect(applied.stdout).not.toContain('"public"."same"');
+  expect(
+    await query(
+      "select id, body, tag from public.notes left join public.cards on note = id where id < 3 order by id",
+      "lost",
+    ),
+  ).toEqual([
+    { id: 1, body: "note 1", tag: "red" },
+    { id: 2, body: "note 2", tag: null },
+  ]);
 });
 
 async function flipByte(file: string): Promise<void> {
