@@ -80,7 +80,7 @@ export async function applyCommitted(
         // graphile-migrate would create the folder of a history without migrations.
         .filter(({ history, count, isLast }) => count > 0 && (isLast || (applied.get(history.name) ?? 0) < count))
         .map(async (step, index) => ({
-          ...(step.isLast ? step.history : await copyStep(step, join(partial, String(index)))),
+          ...(step.isLast ? step.history : await copyFirst(step, join(partial, String(index)))),
           searchPath: searchPathOf(step.history, searchPath),
           lockTimeoutMs: step.waitsFreely ? 0 : limits.lockTimeoutMs,
           isAtomic: step.isAtomic,
@@ -218,8 +218,11 @@ function requireOrder(steps: readonly MigrationStep[], applied: ReadonlyMap<stri
   );
 }
 
-/** A folder with the migrations of the step alone: graphile-migrate applies all that it finds. */
-async function copyStep({ history, migrations, count }: MigrationStep, folder: string): Promise<MigrationHistory> {
+/** A folder with the first migrations of a history alone: graphile-migrate applies all that it finds. */
+export async function copyFirst(
+  { history, migrations, count }: CommittedHistory & { readonly count: number },
+  folder: string,
+): Promise<MigrationHistory> {
   const committed = join(folder, "committed");
   await mkdir(committed, { recursive: true });
   await Promise.all(migrations.slice(0, count).map(({ file }) => copyFile(file, join(committed, basename(file)))));

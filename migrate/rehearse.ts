@@ -10,7 +10,12 @@ import {
   readCurrentState,
   readSource,
 } from "./apply-migrations.ts";
-import { displayPath, type MigrateSettings, type MigrationHistory } from "./committed-migrations.ts";
+import {
+  type CommittedMigration,
+  displayPath,
+  type MigrateSettings,
+  type MigrationHistory,
+} from "./committed-migrations.ts";
 import { groupIntoMigrations } from "./current-groups.ts";
 import {
   compareStates,
@@ -68,14 +73,30 @@ export async function rehearseMigrations(
 ): Promise<RehearsedStatement[]> {
   const estimates = originalUrl === null ? estimateManyRows : await withServiceClient(originalUrl, readRowEstimates);
   return rehearsePending(settings, async (migration) => {
-    const start = await withPath(settings, migration, (client) => readUndoStart(client, withRows));
-    const { statements, effects } = await rehearseOne(settings, migration, estimates);
-    const undo = await withPath(settings, migration, (client) => judgeUndo(client, start, effects));
+    const { statements, undo } = await rehearseWithUndo(settings, migration, { estimates, withRows });
     return statements.map((statement, index) => ({
       ...statement,
       undo: index === statements.length - 1 ? undo : null,
     }));
   });
+}
+
+/** Applies a committed migration to a copy without rows that has those before it, and judges whether it can be undone. */
+export async function rehearseUndo(settings: MigrateSettings, migration: CommittedMigration): Promise<UndoVerdict> {
+  const pending = await readCommitted(migration);
+  const { undo } = await rehearseWithUndo(settings, pending, { estimates: () => MANY_ROWS, withRows: false });
+  return undo;
+}
+
+async function rehearseWithUndo(
+  settings: MigrateSettings,
+  migration: PendingMigration,
+  { estimates, withRows }: { readonly estimates: RowEstimates; readonly withRows: boolean },
+) {
+  const start = await withPath(settings, migration, (client) => readUndoStart(client, withRows));
+  const { statements, effects } = await rehearseOne(settings, migration, estimates);
+  const undo = await withPath(settings, migration, (client) => judgeUndo(client, start, effects));
+  return { statements, undo };
 }
 
 /**
@@ -134,15 +155,15 @@ async function listPending(client: pg.ClientBase, settings: MigrateSettings): Pr
   if (state.kind === "earlier" || state.kind === "single history")
     throw new Error("The database was made by an earlier version, whose upgrade cannot be rehearsed.");
   await createRecord(client);
-  const committed = await Promise.all(
-    (await pendingMigrations(client, histories)).map(async (migration) => {
-      const source = await readSource(migration);
-      return { ...source, history: migration.history, transaction: !runsWithoutTransaction(source.sql) };
-    }),
-  );
+  const committed = await Promise.all((await pendingMigrations(client, histories)).map(readCommitted));
   const { pending } = await readCurrentState(settings);
   const current = (await readCurrentFiles(histories)).filter(({ file }) => pending.includes(displayPath(file)));
   return [...committed, ...groupIntoMigrations(current).map(joinFiles)];
+}
+
+async function readCommitted(migration: CommittedMigration): Promise<PendingMigration> {
+  const source = await readSource(migration);
+  return { ...source, history: migration.history, transaction: !runsWithoutTransaction(source.sql) };
 }
 
 /** A file may lack its last semicolon. */
@@ -223,6 +244,8 @@ function addSkipped({ statements, effects }: RehearsedMigration, place: Statemen
   effects.push({ place, isSkipped: true, touched: [], changesRows: false, dropped: [] });
 }
 
+const DEFINES_OBJECTS = /^(create|alter|drop|comment|reindex|refresh|cluster|vacuum|analyze)\b/i;
+
 async function rehearseWithout(
   client: pg.ClientBase,
   source: MigrationSource,
@@ -246,7 +269,9 @@ async function rehearseWithout(
   const { rewritten } = compareStates({ sql, begun: before, before, after }, estimates);
   const measures = { ...NO_MEASURES, rewritten, milliseconds };
   rehearsed.statements.push({ ...place, ...measures, ...judgeWithoutTransaction(sql), undo: null });
-  rehearsed.effects.push(toEffect(place, measures, { begun: before, before, after, droppedBefore, droppedAfter }));
+  const effect = toEffect(place, measures, { begun: before, before, after, droppedBefore, droppedAfter });
+  // Its counters and locks ended with it.
+  rehearsed.effects.push({ ...effect, changesRows: effect.changesRows || !DEFINES_OBJECTS.test(sql) });
   return rehearsed;
 }
 

@@ -18,7 +18,12 @@ export type StatementPlace = { readonly file: string; readonly line: number; rea
 
 /** Whether a migration can be undone, without losing a row or value that was there before it. */
 export type UndoVerdict =
-  | { readonly verdict: "can be undone"; readonly sql: string }
+  | {
+      readonly verdict: "can be undone";
+      readonly sql: string;
+      /** The tables and columns that it drops, with what was written to them since: `table public.notes`. */
+      readonly drops: readonly string[];
+    }
   | {
       readonly verdict: "cannot be undone";
       readonly reason: string;
@@ -80,10 +85,17 @@ export function toEffect(place: StatementPlace, measures: StatementMeasures, sta
     return now.inserted > was.inserted || now.changed > was.changed || now.file !== was.file;
   });
   const inserts = touched.some((oid) => after.get(oid)!.inserted > before.get(oid)!.inserted);
+  // Also in a copy without rows, and by functions.
+  const locksRows = old.some((oid) => writesRows(after.get(oid)) && !writesRows(before.get(oid)));
   const gone = old.filter((oid) => before.has(oid) && !after.has(oid)).map((oid) => `pg_class ${oid}`);
   const columns = [...droppedAfter].filter((key) => !droppedBefore.has(key));
-  const changesRows = inserts || measures.changed > 0 || measures.rewritten.some(({ rows }) => rows > 0);
+  const changesRows = inserts || locksRows || measures.changed > 0 || measures.rewritten.some(({ rows }) => rows > 0);
   return { place, isSkipped: false, touched, changesRows, dropped: [...gone, ...columns] };
+}
+
+/** Only what writes rows, and `nextval`, take this lock on tables and sequences of users. */
+function writesRows(relation: { readonly modes: readonly string[] } | undefined): boolean {
+  return relation?.modes.includes("RowExclusiveLock") ?? false;
 }
 
 /** After the migration is committed in the copy, which stays as it is. */
@@ -101,17 +113,30 @@ export async function judgeUndo(
   const unproven = start.stored === null ? effects.find(({ changesRows }) => changesRows) : undefined;
   if (unproven) return refuse("It changes rows, and the copy has none to compare.", unproven);
   return inRolledBack(client, async () => {
-    const [dropped] = listDropped(await readSchemaState(client), start.schema);
+    const migrated = await readSchemaState(client);
+    const [dropped] = listDropped(migrated, start.schema);
     if (dropped) {
       const effect = effects.find((each) => each.dropped.includes(dropped.key));
       return refuse(`The ${dropped.object} is dropped with its values.`, effect);
     }
     const tried = await tryReverse(client, start);
     if (tried.kind === "other schema") return refuse(`The reverse does not restore ${tried.what}.`, undefined);
-    if (tried.kind === "same") return { verdict: "can be undone", sql: tried.sql };
+    if (tried.kind === "same")
+      return { verdict: "can be undone", sql: tried.sql, drops: listAdded(migrated, start.schema) };
     const effect = effects.findLast(({ touched }) => touched.includes(tried.oid));
     return refuse(`The reverse does not restore the values of ${tried.name}.`, effect);
   });
+}
+
+/** Tables and columns with values, without the columns of new tables. */
+function listAdded(migrated: SchemaState, before: SchemaState): string[] {
+  const added = [...migrated.names.values()].filter(({ key, hasValues }) => hasValues && !before.names.has(key));
+  const keys = new Set(added.map(({ key }) => key));
+  const isShown = ({ key, object }: (typeof added)[number]) => {
+    const [catalogue, relation] = key.split(" ");
+    return catalogue === "pg_attribute" ? !keys.has(`pg_class ${relation}`) : !object!.startsWith("sequence ");
+  };
+  return added.filter(isShown).map(({ object }) => object!);
 }
 
 const LOST_ORDER = ["table", "column", "sequence"];

@@ -14,13 +14,14 @@ import {
   requireUpgradable,
   requireUpgradableProject,
   runMigrations,
+  undoMigration,
 } from "#migrate";
 import { driftFindings, readDrift } from "#operations/inspect";
 import { withClient } from "#postgres/client";
 import { commandLine } from "#runtime";
 import { findAction, runCommand, UsageError } from "./command.ts";
 import { DIFF_OPTIONS, type DiffOptions, EXIT_CHANGED, parseDiffOptions } from "./diff-options.ts";
-import { printRehearsal, printWarnings } from "./print-rehearsal.ts";
+import { printMigrationUndo, printRehearsal, printWarnings } from "./print-rehearsal.ts";
 import { EXIT_HOLDS, parseRehearseOptions, REHEARSE_OPTIONS, type RehearseOptions } from "./rehearse-options.ts";
 
 /** The package contains built files, and migrations that the next release replaces. */
@@ -32,6 +33,7 @@ type MigrateOptions = {
   readonly history: MigrationHistory["name"];
   readonly diff: DiffOptions;
   readonly rehearsal: RehearseOptions;
+  readonly isConfirmed: boolean;
 };
 type MigrateAction = (postgres: PostgresUrls, options: MigrateOptions) => Promise<void>;
 
@@ -65,6 +67,17 @@ const ACTIONS: Readonly<Record<string, MigrateAction>> = {
   },
   async uncommit({ migrate }, { history }) {
     printFiles(await runMigrations({ name: "uncommit", history }, migrate));
+  },
+  async undo({ migrate }, { isConfirmed }) {
+    const undone = await undoMigration(migrate, { isConfirmed, report: console.error });
+    const printed = printMigrationUndo(undone);
+    if (undone.undo.verdict === "cannot be undone") throw new Error(printed);
+    console.log(printed);
+    console.log(
+      isConfirmed
+        ? `It is undone. A start and ${commandLine("migrate")} apply it again: ${commandLine("migrate", "uncommit")} turns it back into files in current/.`
+        : "Nothing was changed. With --yes it is undone.",
+    );
   },
   async seed({ migrate }) {
     await runMigrations({ name: "seed" }, migrate);
@@ -197,6 +210,9 @@ ${commandLine("migrate", "commit MESSAGE [--history NAME]")}
   are large, and their safe forms.
 ${commandLine("migrate", "uncommit [--history NAME]")}
   Turns the last committed migration back into files in current/.
+${commandLine("migrate", "undo [--yes]")}
+  Prints the SQL that undoes the project's last migration, and what is lost with it; with --yes runs it, and records the migration as
+  not applied. Refuses if that does not restore what was there before the migration.
 ${commandLine("migrate", "seed")}
   Runs db/seed.sql, beside the folder of the project's migrations.
 ${commandLine("migrate", "reset --erase")}
@@ -225,10 +241,11 @@ Example:
     erase: { type: "boolean" },
     history: { type: "string" },
     "watch-only": { type: "boolean" },
+    yes: { type: "boolean" },
     ...DIFF_OPTIONS,
     ...REHEARSE_OPTIONS,
   },
-  async run(config, positionals, { erase, history: historyOption, "watch-only": isWatchOnly, ...others }) {
+  async run(config, positionals, { erase, yes, history: historyOption, "watch-only": isWatchOnly, ...others }) {
     const [action = "migrate", ...args] = positionals;
     if (isWatchOnly && positionals.length > 0)
       throw new UsageError(`--watch-only cannot be combined with "${action}".`);
@@ -238,6 +255,7 @@ Example:
     if (historyOption !== undefined && action !== "commit" && action !== "uncommit") {
       throw new UsageError("--history is only allowed with commit and uncommit.");
     }
+    if (yes && action !== "undo") throw new UsageError(`--yes cannot be combined with "${action}".`);
     refuseOptions(action, others);
     const diff = parseDiffOptions(action === "diff" ? others : {});
     const rehearsal = parseRehearseOptions(action === "rehearse" ? others : {});
@@ -251,7 +269,8 @@ Example:
     const postgres = await reachPostgres(config, (step) => console.error(step), { mayCreate });
     try {
       if (isWatchOnly) await createTrigger(postgres, config);
-      else await act(postgres, { config, message: args.join(" "), history, diff, rehearsal });
+      else
+        await act(postgres, { config, message: args.join(" "), history, diff, rehearsal, isConfirmed: yes === true });
     } finally {
       await postgres.close();
     }

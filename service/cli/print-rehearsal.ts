@@ -1,4 +1,11 @@
-import { holdsOthers, lockModeName, MANY_ROWS, type RehearsedStatement, type UndoVerdict } from "#migrate";
+import {
+  holdsOthers,
+  lockModeName,
+  MANY_ROWS,
+  type MigrationUndo,
+  type RehearsedStatement,
+  type UndoVerdict,
+} from "#migrate";
 import type { RehearseOptions } from "./rehearse-options.ts";
 
 const formatCount = (rows: number) => Math.round(rows).toLocaleString("en");
@@ -61,13 +68,19 @@ function printSafeForm({ safeForm }: RehearsedStatement): string[] {
 const NOTHING_TO_UNDO = "-- It changes nothing.";
 
 function printUndo({ undo }: RehearsedStatement): string[] {
-  if (undo === null) return [];
-  if (undo.verdict === "cannot be undone") return ["", `The migration cannot be undone: ${explainLoss(undo)}`];
-  return [
-    "",
-    "The migration can be undone by:",
-    ...(undo.sql || NOTHING_TO_UNDO).split("\n").map((line) => `  ${line}`),
-  ];
+  return undo === null ? [] : ["", ...printVerdict("The migration", undo)];
+}
+
+function printVerdict(migration: string, undo: UndoVerdict): string[] {
+  if (undo.verdict === "cannot be undone") return [`${migration} cannot be undone: ${explainLoss(undo)}`];
+  return [`${migration} can be undone by:`, ...(undo.sql || NOTHING_TO_UNDO).split("\n").map((line) => `  ${line}`)];
+}
+
+/** What `undo` says of the last migration. */
+export function printMigrationUndo({ file, undo }: MigrationUndo): string {
+  const drops = undo.verdict === "can be undone" && undo.drops.length > 0 ? undo.drops : null;
+  const loss = drops ? [`What was written to these is lost: ${drops.join(", ")}.`] : [];
+  return [...printVerdict(file, undo), ...loss].join("\n");
 }
 
 function printUndoMarkdown({ undo }: RehearsedStatement): string[] {

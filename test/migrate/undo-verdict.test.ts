@@ -83,5 +83,6 @@ test("says what the reverse is", async () => {
   expect(undo).toEqual({
     verdict: "can be undone",
     sql: "alter table public.notes rename column label to code;\ndrop index public.notes_label_idx;",
+    drops: [],
   });
 });
