@@ -68,7 +68,8 @@ async function restore(config: Config, source: TableSource, { tables, format, ..
 }
 
 async function printRow({ table, kind, json }: DifferingRow): Promise<void> {
-  const line = `{"table":${JSON.stringify(table)},"${kind}":${json}}\n`;
+  // Values of the type json keep their line breaks.
+  const line = `{"table":${JSON.stringify(table)},"${kind}":${json.replace(/[\r\n]/g, " ")}}\n`;
   if (!process.stdout.write(line)) await once(process.stdout, "drain");
 }
 

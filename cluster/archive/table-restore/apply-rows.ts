@@ -14,7 +14,11 @@ export type AppliedRows = {
   readonly skippedTriggers: readonly string[];
 };
 
-type ApplyOptions = { readonly overwrite: boolean };
+type ApplyOptions = {
+  readonly overwrite: boolean;
+  /** Columns that get their values when the rows are settled. */
+  readonly postponed: readonly string[];
+};
 
 /**
  * Inserts the missing rows of a comparison, and on request overwrites the different ones. Foreign keys and other constraints are checked, and
@@ -24,15 +28,16 @@ type ApplyOptions = { readonly overwrite: boolean };
 export async function applyRows(
   client: pg.ClientBase,
   comparison: TableComparison,
-  { overwrite }: ApplyOptions,
+  { overwrite, postponed: columns }: ApplyOptions,
 ): Promise<AppliedRows> {
   const { target } = comparison;
+  const postponed = columns.filter((name) => settableColumns(comparison).includes(name));
   const triggers = await disableTriggers(client, target.table, "before rows");
   // Triggers of users expect the search path of users; our statements name their schemas.
   await client.query("set local search_path to default");
-  const inserted = await insertMissing(client, comparison).catch((error) => explain(error, target.table));
+  const inserted = await insertMissing(client, comparison, postponed).catch((error) => explain(error, target.table));
   const updated = overwrite
-    ? await updateDifferent(client, comparison).catch((error) => explain(error, target.table))
+    ? await updateDifferent(client, comparison, postponed).catch((error) => explain(error, target.table))
     : 0;
   // A table with pending triggers cannot be altered.
   await client.query("set constraints all immediate").catch((error) => explain(error, target.table));
@@ -48,9 +53,10 @@ export async function applyRows(
   return { inserted, updated, skippedTriggers: triggers.map(({ name }) => name) };
 }
 
-/** Columns that an update can set. */
+/** Columns that an update of a row with this key can set. */
 function settableColumns({ target, columns }: TableComparison): string[] {
-  const keyNames = target.key?.columns.map(({ name }) => name) ?? [];
+  if (!target.key) return [];
+  const keyNames = target.key.columns.map(({ name }) => name);
   return target.columns
     .filter(({ name, isGenerated, isAlwaysIdentity }) => {
       return columns.includes(name) && !keyNames.includes(name) && !isGenerated && !isAlwaysIdentity;
@@ -62,7 +68,11 @@ const quoteSet = (columns: readonly string[]) =>
   columns.map((name) => `${quoteColumn(name)} = a.${quoteColumn(name)}`).join(", ");
 
 /** Keeps the archived rows that were written, for the time when the other tables are restored too. */
-export async function keepWritten(client: pg.ClientBase, name: string, { overwrite }: ApplyOptions): Promise<void> {
+export async function keepWritten(
+  client: pg.ClientBase,
+  name: string,
+  { overwrite }: Pick<ApplyOptions, "overwrite">,
+): Promise<void> {
   await client.query(
     `create temporary table ${name} on commit drop as
      select a.* from ${ARCHIVED} as a join ${MISSING} as m on m.place operator(pg_catalog.=) a.ctid
@@ -70,17 +80,22 @@ export async function keepWritten(client: pg.ClientBase, name: string, { overwri
   );
 }
 
-/** Triggers of other restored rows may have changed written ones, such as a counter that has counted them already. */
+/**
+ * Gives written rows the values that they had: triggers of other restored rows may have changed them, such as a counter that has counted
+ * them already, and postponed columns are null.
+ */
 export async function settleWritten(client: pg.ClientBase, name: string, comparison: TableComparison): Promise<void> {
   const { target, columns } = comparison;
   const settable = settableColumns(comparison);
   if (!target.key || settable.length === 0) return;
   const triggers = await disableTriggers(client, target.table, "all");
-  await client.query(
-    `update ${target.relation} as h set ${quoteSet(settable)} from pg_temp.${name} as a
-      where ${matches(target.key)} and ${rowText("a", columns)} is distinct from ${rowText("h", columns)}`,
-  );
-  await client.query("set constraints all immediate");
+  // Constraints of users expect the search path of users too.
+  await client.query("set local search_path to default");
+  const update = `update ${target.relation} as h set ${quoteSet(settable)} from pg_temp.${name} as a
+      where ${matches(target.key)} and ${rowText("a", columns)} is distinct from ${rowText("h", columns)}`;
+  await client.query(update).catch((error) => explain(error, target.table));
+  await client.query("set constraints all immediate").catch((error) => explain(error, target.table));
+  await client.query("set local search_path to ''");
   for (const { enable } of triggers) await client.query(enable);
 }
 
@@ -105,21 +120,30 @@ async function disableTriggers(
   return rows;
 }
 
-async function insertMissing(client: pg.ClientBase, { target, columns }: TableComparison): Promise<number> {
+async function insertMissing(
+  client: pg.ClientBase,
+  { target, columns }: TableComparison,
+  postponed: readonly string[],
+): Promise<number> {
   const generated = target.columns.filter(({ isGenerated }) => isGenerated).map(({ name }) => name);
   const insertable = columns.filter((name) => !generated.includes(name));
   const { rowCount } = await client.query(
     `insert into ${target.table} (${columnList(insertable)}) overriding system value
-     select ${columnList(insertable, "a")} from ${ARCHIVED} as a join ${MISSING} as m on m.place operator(pg_catalog.=) a.ctid
+     select ${insertable.map((name) => (postponed.includes(name) ? "null" : `a.${quoteColumn(name)}`))} from ${ARCHIVED} as a join ${MISSING} as m on m.place operator(pg_catalog.=) a.ctid
       order by a.ctid`,
   );
   return rowCount ?? 0;
 }
 
-async function updateDifferent(client: pg.ClientBase, comparison: TableComparison): Promise<number> {
+async function updateDifferent(
+  client: pg.ClientBase,
+  comparison: TableComparison,
+  postponed: readonly string[],
+): Promise<number> {
   const { key, relation } = comparison.target;
-  const settable = settableColumns(comparison);
-  if (!key || settable.length === 0) return 0;
+  const settable = settableColumns(comparison).filter((name) => !postponed.includes(name));
+  if (!key) return 0;
+  if (settable.length === 0) return postponed.length > 0 ? comparison.different : 0;
   const { rowCount } = await client.query(
     `update ${relation} as h set ${quoteSet(settable)}
        from ${ARCHIVED} as a join ${DIFFERENT} as d on d.place operator(pg_catalog.=) a.ctid where ${matches(key)}`,

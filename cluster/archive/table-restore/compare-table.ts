@@ -225,8 +225,8 @@ async function countOnlyHere(
   return Number(rows[0]!.count);
 }
 
-export function columnList(columns: readonly string[], alias?: string): string {
-  return columns.map((name) => (alias === undefined ? quoteColumn(name) : `${alias}.${quoteColumn(name)}`)).join(", ");
+export function columnList(columns: readonly string[]): string {
+  return columns.map(quoteColumn).join(", ");
 }
 
 async function readExamples(client: pg.ClientBase, select: string): Promise<string[]> {

@@ -39,12 +39,35 @@ const REFERENCES = `
     select name, tree.relid from pg_catalog.unnest($1::pg_catalog.text[]) as name, pg_catalog.to_regclass(name) as class,
       lateral (select relid from pg_catalog.pg_partition_tree(class) union select class) as tree
   )
-  select distinct referring.name as "from", referred.name as "to"
+  select distinct referring.name as "from", referred.name as "to", array(
+      select attname::pg_catalog.text from pg_catalog.pg_attribute
+       where attrelid = conrelid and attnum = any (conkey) and not attnotnull) as nullable
     from pg_catalog.pg_constraint join compared as referring on referring.relid = conrelid join compared as referred on referred.relid = confrelid
    where contype = 'f' and referring.name <> referred.name`;
 
-/** Those that others refer to first. */
-export async function sortTables(client: pg.ClientBase, tables: readonly string[]): Promise<string[]> {
-  const { rows } = await client.query<{ from: string; to: string }>(REFERENCES, [tables]);
-  return sortByReferences(tables, (table) => rows.filter(({ from }) => from === table).map(({ to }) => to));
+export type OrderedTable = {
+  readonly table: string;
+  /** Columns that refer to rows which are restored later, because these tables refer to each other. */
+  readonly postponed: readonly string[];
+};
+
+type TableReference = { readonly from: string; readonly to: string; readonly nullable: readonly string[] };
+
+/** Those that others refer to first. Of tables that refer to each other, those whose references can be null. */
+export async function sortTables(client: pg.ClientBase, tables: readonly string[]): Promise<OrderedTable[]> {
+  const { rows } = await client.query<TableReference>(REFERENCES, [tables]);
+  const references = Map.groupBy(rows, ({ from }) => from);
+  const reaches = (from: string, to: string, seen: Set<string>): boolean => {
+    if (from === to) return true;
+    if (seen.has(from)) return false;
+    seen.add(from);
+    return references.get(from)?.some((reference) => reaches(reference.to, to, seen)) ?? false;
+  };
+  const isFirst = ({ from, to, nullable }: TableReference) => nullable.length === 0 || !reaches(to, from, new Set());
+  const firm = Map.groupBy(rows.filter(isFirst), ({ from }) => from);
+  const sorted = sortByReferences(tables, (table) => firm.get(table)?.map(({ to }) => to) ?? []);
+  return sorted.map((table, index) => {
+    const later = rows.filter(({ from, to }) => from === table && sorted.indexOf(to) > index);
+    return { table, postponed: [...new Set(later.flatMap(({ nullable }) => nullable))] };
+  });
 }

@@ -3,8 +3,9 @@ import { withClient } from "#postgres/client";
 import { setPortableFormats } from "../content-tables.ts";
 import { readByCursor } from "../write-archive.ts";
 import { type AppliedRows, applyRows, keepWritten, settleWritten } from "./apply-rows.ts";
+import { findChangedParts } from "./changed-parts.ts";
 import { type CompareOptions, compareTable, type TableComparison } from "./compare-table.ts";
-import { sortTables } from "./compared-tables.ts";
+import { type OrderedTable, sortTables } from "./compared-tables.ts";
 import type { TableSource } from "./table-source.ts";
 import { findTarget } from "./target-table.ts";
 
@@ -43,8 +44,8 @@ export async function restoreTables(options: RestoreTablesOptions): Promise<Rest
     const targets: string[] = [];
     for (const name of options.tables) targets.push((await findTarget(client, name)).table);
     const restored: RestoredTable[] = [];
-    for (const table of await sortTables(client, targets)) {
-      const compare = { table, where: options.where, written: writtenName(restored.length) };
+    for (const { table, postponed } of await sortTables(client, targets)) {
+      const compare = { table, postponed, where: options.where, written: writtenName(restored.length) };
       restored.push(await restoreTable(client, options, compare));
     }
     if (mode === "preview") {
@@ -66,18 +67,31 @@ const writtenName = (index: number) => `restored_written_${index}`;
 async function restoreTable(
   client: pg.ClientBase,
   { source, mode, reportRow }: RestoreTablesOptions,
-  { written, ...compare }: CompareOptions & { readonly written: string },
+  { written, postponed, ...compare }: CompareOptions & Pick<OrderedTable, "postponed"> & { readonly written: string },
 ): Promise<RestoredTable> {
+  const mayWrite = mode !== "preview" && !(await isUnchanged(client, source, compare));
   // The rows stay as they were compared; others can read them meanwhile.
-  if (mode !== "preview") await client.query(`lock table ${compare.table} in share row exclusive mode`);
+  if (mayWrite) await client.query(`lock table ${compare.table} in share row exclusive mode`);
   const comparison = await compareTable(client, source, compare);
   if (reportRow) await reportRows(client, comparison, reportRow);
   const dependents = await findDependents(client, comparison.target.table);
   if (mode === "preview") return { comparison, applied: null, dependents };
+  if (!mayWrite) return { comparison, applied: { inserted: 0, updated: 0, skippedTriggers: [] }, dependents };
   const overwrite = mode === "overwrite";
-  const applied = await applyRows(client, comparison, { overwrite });
+  const applied = await applyRows(client, comparison, { overwrite, postponed });
   if (applied.inserted + applied.updated > 0) await keepWritten(client, written, { overwrite });
   return { comparison, applied, dependents };
+}
+
+/** Such a table is not locked. In a file nothing is known of a table before its rows are read. */
+async function isUnchanged(
+  client: pg.ClientBase,
+  { databaseUrl }: TableSource,
+  { table, where }: CompareOptions,
+): Promise<boolean> {
+  if (databaseUrl === null || where !== null) return false;
+  const parts = await findChangedParts(client, await findTarget(client, table), databaseUrl);
+  return parts?.numbers.length === 0;
 }
 
 async function reportRows(

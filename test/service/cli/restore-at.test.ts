@@ -105,6 +105,7 @@ test("rows of all tables that were deleted or overwritten since a time are found
   await until(async () => (await recoverable(service)) !== null);
   await query(
     `create table public.notes (id int primary key, body text); insert into public.notes select n, 'note ' || n from generate_series(1, 100) as n;
+     alter table public.notes add column doc json; update public.notes set doc = e'{\n}' where id = 1;
      create table public.cards (note int references public.notes on delete cascade, tag text, primary key (note, tag));
      insert into public.cards values (1, 'red'); create table public.gone (); create table public.same (line text); insert into public.same values ('a')`,
     "lost",
@@ -120,7 +121,7 @@ test("rows of all tables that were deleted or overwritten since a time are found
   const lines = (await lost("--json")).stdout.trim().split("\n");
   expect(lines.map((line) => JSON.parse(line) as unknown)).toEqual(
     expect.arrayContaining([
-      { table: '"public"."notes"', missing: { id: 1, body: "note 1" } },
+      { table: '"public"."notes"', missing: { id: 1, body: "note 1", doc: {} } },
       { table: '"public"."notes"', different: { key: { id: 2 }, changed: { body: ["changed", "note 2"] } } },
       { table: '"public"."cards"', missing: { note: 1, tag: "red" } },
       { table: '"public"."notes"', rows: { missing: 1, different: 1, onlyHere: 0 } },

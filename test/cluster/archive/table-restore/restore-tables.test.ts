@@ -172,6 +172,25 @@ test("foreign keys are checked, and several tables are restored in the order of 
   expect(restored[0]!.dependents).toEqual(["public.children"]);
 });
 
+test("tables that refer to each other are restored together", async () => {
+  await run(`create table public.people (id int primary key, portrait int);
+    create table public.pictures (id int primary key, owner int not null references public.people on delete cascade);
+    alter table public.people add foreign key (portrait) references public.pictures on delete set null;
+    insert into public.people values (1, null), (2, null), (3, null); insert into public.pictures values (10, 1), (20, 2);
+    update public.people set portrait = id * 10 where id < 3`);
+  await backUp();
+  const people = "select id, portrait from public.people order by id";
+  const before = await run(people);
+  await run("delete from public.people where id = 1; delete from public.pictures where id = 20");
+  expect(await run(people)).toEqual([
+    { id: 2, portrait: null },
+    { id: 3, portrait: null },
+  ]);
+  await restore(["people", "pictures"], "overwrite");
+  expect(await run(people)).toEqual(before);
+  expect(await counts("pictures")).toEqual({ missing: 0, different: 0, onlyHere: 0 });
+});
+
 test("triggers after the change run, and those that would change the restored row again do not", async () => {
   await run(`create table public.notes (id int primary key, body text, changed timestamptz);
     create table public.journal (line text);
@@ -250,6 +269,7 @@ test("only the parts that differ are read from a database, whatever the key and 
   try {
     const definition = `create table public.many (id int primary key, body text, gone int);
       create table public.lines (line text);
+      create table public.same (id int primary key); insert into public.same values (1);
       create extension citext schema public;
       create table public.names (name public.citext primary key, n int);
       create table public.later_key (id int, v text);
@@ -271,7 +291,7 @@ test("only the parts that differ are read from a database, whatever the key and 
       url: database.ownerUrl,
       source,
       where: null,
-      tables: ["many", "lines", "names", "later_key"],
+      tables: ["many", "lines", "names", "later_key", "same"],
       reportRow: async ({ table, kind, json }: DifferingRow) => void reported.push(`${table} ${kind} ${json}`),
     };
     const countsOf = (restored: readonly RestoredTable[]) =>
@@ -286,15 +306,20 @@ test("only the parts that differ are read from a database, whatever the key and 
       [1000, 3, 0, 1],
       [1000, 1, 1, 1],
       [100, 1, 0, 0],
+      [1, 0, 0, 0],
     ]);
     expect(reported.filter((row) => row.startsWith('"public"."many"'))).toHaveLength(8);
     expect(reported).toContain('"public"."later_key" missing {"id":50,"v":"v"}');
-    await restoreTables({ ...options, mode: "overwrite" });
+    await withClient(database.ownerUrl, async (writer) => {
+      await writer.query("begin; update public.same set id = 1");
+      await restoreTables({ ...options, mode: "overwrite" });
+    });
     expect(countsOf(await restoreTables({ ...options, mode: "preview" }))).toEqual([
       [50_000, 0, 0, 3],
       [1000, 0, 0, 1],
       [1000, 0, 1, 1],
       [100, 0, 0, 0],
+      [1, 0, 0, 0],
     ]);
   } finally {
     await earlier.drop();
