@@ -63,7 +63,7 @@ type ImportOptions = {
 /** A file of `supabase/migrations`. */
 type SourceFile = { readonly name: string; readonly text: string };
 
-const MIGRATION_NAME = /^(\d+)_?(.*)\.sql$/;
+const MIGRATION_NAME = /^(\d+)(?:[_-](.*))?\.sql$/;
 /** The file of the template that belongs to an API. */
 const API_FILES: Readonly<Record<SupabaseApi, string>> = {
   cron: "100-cron.sql",
@@ -86,7 +86,7 @@ export async function importSupabase({ projectFolder, templateFolder, apis }: Im
   const folder = join(projectFolder, "supabase");
   const sources = [...(await readRoles(folder)), ...(await readSources(folder))];
   const config = await readConfigFile(folder);
-  const changes: string[] = [...config.changes];
+  const changes: string[] = [...config.changes, ...(await findSkipped(folder))];
   const extensions: ExtensionSources = {
     apis,
     folder: join(templateFolder, "extensions"),
@@ -162,6 +162,14 @@ async function readSources(folder: string): Promise<SourceFile[]> {
   }
   const names = (await readdir(migrations)).filter((name) => MIGRATION_NAME.test(name)).sort();
   return Promise.all(names.map(async (name) => ({ name, text: await readText(join(migrations, name)) })));
+}
+
+/** Supabase's command skips such files, too. */
+async function findSkipped(folder: string): Promise<string[]> {
+  const names = (await readdir(join(folder, "migrations"))).sort();
+  return names
+    .filter((name) => name.endsWith(".sql") && !MIGRATION_NAME.test(name))
+    .map((name) => `${name}: skipped, because its name does not begin with a version and "_"`);
 }
 
 /** The file that Supabase's command runs before the migrations. */

@@ -209,6 +209,8 @@ export const TOOLS: readonly Shape[] = [
         grant all on pages to authenticated;
         set local role authenticated;
         insert into pages values (1);`,
+      "migrations/03082024,093259PM_draft.sql": "drop table nothing;",
+      "migrations/draft.sql": "drop table nothing;",
       "migrations/20240102000000_vacuum.sql": `
         vacuum analyze public.pages;
         VACUUM (full, analyze) pages;
@@ -217,7 +219,7 @@ export const TOOLS: readonly Shape[] = [
         insert into pages values (2);`,
       "migrations/20240103000000_last.sql": "create table last (id int) -- the last; without a semicolon",
     },
-    changes: ["removed a vacuum"],
+    changes: ["removed a vacuum", "draft.sql: skipped"],
     checks: [
       { as: "owner", sql: "select count(*)::int from supabase_migrations.schema_migrations", rows: [[3]] },
       { as: "owner", sql: "select tableowner = current_user from pg_tables where tablename = 'last'", rows: [[true]] },
