@@ -216,10 +216,10 @@ function toObjectName(kind: string, name: string): string {
 /** What is done with the extension where Postgres has it, and otherwise with its stand-in in its schema. */
 function whereCreated(name: string, statement: string, standIn: string): string {
   return `do $extension$
-declare v_schema text := (select extnamespace::regnamespace from extensions.pg_extension where extname = '${name}');
+declare v_schema pg_catalog.text := (select extnamespace::pg_catalog.regnamespace from extensions.pg_extension where extname = '${name}');
 begin
 if exists (select from pg_catalog.pg_extension where extname = '${name}') then execute $change$${statement}$change$;
-elsif v_schema is not null then execute replace($stand_in$
+elsif v_schema is not null then execute pg_catalog.replace($stand_in$
 ${standIn}
 $stand_in$, ':SCHEMA', v_schema);
 end if;
