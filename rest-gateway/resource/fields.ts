@@ -28,8 +28,8 @@ export function fieldsOf(table: CatalogTable, { catalog, role, version }: FieldA
   return [...table.columns.values()].filter((column) => isOfVersion(column, version)).map(toField);
 
   /** A column keeps its own name if another column has the converted one. */
-  function nameOf({ name }: CatalogColumn): string {
-    const wanted = spell(name);
+  function nameOf({ name, comment }: CatalogColumn): string {
+    const wanted = spell(formerNameOf(comment, version) ?? name);
     if (wanted === name || taken.has(wanted)) return name;
     taken.add(wanted);
     return wanted;
@@ -67,12 +67,24 @@ function hasEqualsOnly({ baseType: { schema, name } }: CatalogColumn): boolean {
   return schema === "pg_catalog" && TYPES_WITH_EQUALS_ONLY.has(name);
 }
 
-/** `@since 2` hides a field in earlier versions. */
+/** `@since 2` hides a field in earlier versions, `@until 1` in later ones. */
 function isOfVersion({ comment }: CatalogColumn, version: number): boolean {
-  const [since] = commentTags(comment).get("since") ?? [];
-  return since === undefined || Number(since) <= version;
+  const tags = commentTags(comment);
+  const [since] = tags.get("since") ?? [];
+  const [until] = tags.get("until") ?? [];
+  return (since === undefined || Number(since) <= version) && (until === undefined || version <= Number(until));
 }
 
+/** `@formerName 1 title`: the name of the column up to version 1. */
+function formerNameOf(comment: string | null, version: number): string | null {
+  for (const value of commentTags(comment).get("formerName") ?? []) {
+    const { until, name } = FORMER_NAME.exec(value)?.groups ?? {};
+    if (name !== undefined && version <= Number(until)) return name;
+  }
+  return null;
+}
+
+const FORMER_NAME = /^(?<until>\d+)\s+(?<name>\S.*)$/;
 const TAG_LINE = /^@(?<name>[a-z]\w*)(?:[^\S\n]+(?<value>[^\n]*))?$/i;
 
 const readTags = memoize((comment: string): CommentTags => {
