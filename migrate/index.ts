@@ -1,4 +1,6 @@
 export { readCurrentState } from "./apply-migrations.ts";
+export { readBackfillStatus, runBackfills } from "./backfill.ts";
+export { type ColumnChange, writeColumnPlan } from "./column-plan.ts";
 export {
   allHistories,
   committedMigrations,

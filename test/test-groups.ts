@@ -62,7 +62,7 @@ export const LONG_TESTS: readonly LongTests[] = [
       "test/cluster/archive/{own-objects,scheduled-backup,postgis}.test.ts",
       "test/cluster/embedded/cluster.test.ts",
       "test/cluster/wal-archive/wal-archiver.test.ts",
-      "test/migrate/{current,drift,earlier-histories,migrate,single-history,undo-verdict,upgrade}.test.ts",
+      "test/migrate/{backfill,column-plan,current,drift,earlier-histories,migrate,single-history,undo-verdict,upgrade}.test.ts",
     ],
   },
   {

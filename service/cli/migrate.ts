@@ -21,6 +21,15 @@ import { withClient } from "#postgres/client";
 import { commandLine } from "#runtime";
 import { findAction, runCommand, UsageError } from "./command.ts";
 import { DIFF_OPTIONS, type DiffOptions, EXIT_CHANGED, parseDiffOptions } from "./diff-options.ts";
+import {
+  BACKFILL_OPTIONS,
+  type BackfillCommand,
+  backfill,
+  EXIT_INCOMPLETE,
+  PLAN_USAGE,
+  parseBackfillOptions,
+  writePlan,
+} from "./expand-contract.ts";
 import { printMigrationUndo, printRehearsal, printWarnings } from "./print-rehearsal.ts";
 import { EXIT_HOLDS, parseRehearseOptions, REHEARSE_OPTIONS, type RehearseOptions } from "./rehearse-options.ts";
 
@@ -30,10 +39,13 @@ const isClone = extname(import.meta.filename) === ".ts";
 type MigrateOptions = {
   readonly config: Config;
   readonly message: string;
+  /** The words after the action. */
+  readonly words: readonly string[];
   readonly history: MigrationHistory["name"];
   readonly diff: DiffOptions;
   readonly rehearsal: RehearseOptions;
   readonly isConfirmed: boolean;
+  readonly backfill: BackfillCommand;
 };
 type MigrateAction = (postgres: PostgresUrls, options: MigrateOptions) => Promise<void>;
 
@@ -106,6 +118,10 @@ const ACTIONS: Readonly<Record<string, MigrateAction>> = {
     );
     console.log(printRehearsal(statements, format));
     if (statements.some(holdsOthers)) process.exitCode = EXIT_HOLDS;
+  },
+  plan: (postgres, { words }) => writePlan(postgres, words),
+  async backfill(postgres, options) {
+    process.exitCode = await backfill(postgres, options.backfill);
   },
 };
 
@@ -190,11 +206,15 @@ function parseHistory(historyOption: unknown): MigrationHistory["name"] {
 }
 
 /** The options that only these actions have. */
-const ACTION_OPTIONS: Readonly<Record<string, object>> = { diff: DIFF_OPTIONS, rehearse: REHEARSE_OPTIONS };
+const ACTION_OPTIONS: Readonly<Record<string, object>> = {
+  diff: DIFF_OPTIONS,
+  rehearse: REHEARSE_OPTIONS,
+  backfill: BACKFILL_OPTIONS,
+};
 
 function refuseOptions(action: string, options: Readonly<Record<string, unknown>>): void {
   const allowed = ACTION_OPTIONS[action] ?? {};
-  const refused = Object.keys({ ...DIFF_OPTIONS, ...REHEARSE_OPTIONS }).find(
+  const refused = Object.keys({ ...DIFF_OPTIONS, ...REHEARSE_OPTIONS, ...BACKFILL_OPTIONS }).find(
     (option) => options[option] !== undefined && !(option in allowed),
   );
   if (refused !== undefined) throw new UsageError(`--${refused} cannot be combined with "${action}".`);
@@ -231,6 +251,14 @@ ${commandLine("migrate", "rehearse [--schema-only] [--json | --markdown]")}
   writes, whom it would hold up, and a safe form; of each migration whether it can be undone, and the SQL that does. Exits with
   ${EXIT_HOLDS} if a statement would hold up others for long.
   --schema-only   copy no rows: numbers of rows are estimates
+${PLAN_USAGE}
+  Writes the migrations that change a column in steps, while old and new clients write, into the folder plans/ beside current/.
+  Expressions name columns of the table without it, and functions with their schema.
+${commandLine("migrate", "backfill [--load PERCENT]")}
+  Fills the rows that an applied plan left, in small batches. Ctrl-C stops it; run again, it continues.
+  --load      how much of the time batches may run, in percent; default: 20
+${commandLine("migrate", "backfill --status")}
+  Prints how many rows are left. Exits with ${EXIT_INCOMPLETE} until a backfill has completed them.
 ${commandLine("migrate", "--watch-only")}
   Applies no migration: only creates an event trigger that reports schema changes, in a database that is served as it is.
   --history   project (default; the folder MIGRATIONS_DIR), content or platform (both part of the release)
@@ -244,13 +272,15 @@ Example:
     yes: { type: "boolean" },
     ...DIFF_OPTIONS,
     ...REHEARSE_OPTIONS,
+    ...BACKFILL_OPTIONS,
   },
   async run(config, positionals, { erase, yes, history: historyOption, "watch-only": isWatchOnly, ...others }) {
     const [action = "migrate", ...args] = positionals;
     if (isWatchOnly && positionals.length > 0)
       throw new UsageError(`--watch-only cannot be combined with "${action}".`);
     const act = findAction(ACTIONS, "migrate", action);
-    if (args.length > 0 && action !== "commit") throw new UsageError(`Unexpected argument "${args[0]}".`);
+    if (args.length > 0 && action !== "commit" && action !== "plan")
+      throw new UsageError(`Unexpected argument "${args[0]}".`);
     const history = parseHistory(historyOption);
     if (historyOption !== undefined && action !== "commit" && action !== "uncommit") {
       throw new UsageError("--history is only allowed with commit and uncommit.");
@@ -259,6 +289,7 @@ Example:
     refuseOptions(action, others);
     const diff = parseDiffOptions(action === "diff" ? others : {});
     const rehearsal = parseRehearseOptions(action === "rehearse" ? others : {});
+    const backfillCommand = parseBackfillOptions(action === "backfill" ? others : {});
     if (action === "reset") {
       if (!erase) throw new UsageError("reset drops the database with all its data; confirm it with --erase.");
       if (isEmbedded(config) && (await joinPostgres(config))) {
@@ -269,8 +300,10 @@ Example:
     const postgres = await reachPostgres(config, (step) => console.error(step), { mayCreate });
     try {
       if (isWatchOnly) await createTrigger(postgres, config);
-      else
-        await act(postgres, { config, message: args.join(" "), history, diff, rehearsal, isConfirmed: yes === true });
+      else {
+        const options = { config, message: args.join(" "), words: args, history, diff, rehearsal };
+        await act(postgres, { ...options, backfill: backfillCommand, isConfirmed: yes === true });
+      }
     } finally {
       await postgres.close();
     }
