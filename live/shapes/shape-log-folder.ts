@@ -41,6 +41,7 @@ export function openShapeLogs(
 export class ShapeLogFolder {
   readonly #options: FolderOptions;
   #cleaning: RepeatedWork | null = null;
+  #reading: Promise<unknown> = Promise.resolve();
   #reserved: Promise<void> = Promise.resolve();
   #writtenBytes = 0;
   #isFailing = false;
@@ -71,7 +72,14 @@ export class ShapeLogFolder {
     }
   }
 
-  async read(name: string): Promise<string | null> {
+  /** One at a time: after a restart, all clients come at once. */
+  read(name: string): Promise<string | null> {
+    const reading = this.#reading.then(() => this.#read(name));
+    this.#reading = reading;
+    return reading;
+  }
+
+  async #read(name: string): Promise<string | null> {
     try {
       return await readFile(this.#path(name), "utf8");
     } catch (error) {

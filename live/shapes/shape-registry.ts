@@ -105,13 +105,14 @@ export class ShapeRegistry {
     { definition, source }: Pick<LiveShape, "definition" | "source">,
   ): Promise<ContinuedShape | null> {
     if (!this.#folder) return null;
-    const known = this.#byKey.get(keyOf(definition, source))?.log.positionOf(offset) ?? null;
-    const owner = ownerOf(definition, source);
-    const saved = known === null ? await readSavedState(this.#folder, number, offset, { definition, owner }) : null;
-    if (known === null && saved === null) return null;
     const shape = await this.open(definition, source);
-    const position = shape.log.positionOf(offset) ?? (saved && shape.log.continueFrom(saved));
-    if (position !== null) return { shape, offset: position };
+    const { log } = shape;
+    const owner = ownerOf(definition, source);
+    // The file is read last, so that it is in memory for a moment only.
+    const continued = log.positionOf(offset);
+    const saved = continued === null && (await readSavedState(this.#folder, number, offset, { definition, owner }));
+    const position = continued ?? log.positionOf(offset) ?? (saved ? log.continueFrom(saved) : null);
+    if (position !== null && shape.isOf(source)) return { shape, offset: position };
     shape.leave();
     return null;
   }
