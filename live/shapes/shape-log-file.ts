@@ -9,7 +9,7 @@ import type { ShapeLogFolder } from "./shape-log-folder.ts";
 export type ShapeOwner = {
   readonly identity: string;
   readonly audience: string;
-  /** Whose later tokens may continue the last state; null if there is no account. */
+  /** Whose other tokens may continue; null if there is no account. */
   readonly account: string | null;
 };
 
@@ -160,30 +160,26 @@ export async function readSavedState(
   if (segments.some(({ state }) => state.identity !== owner.identity)) return null;
   const found = findState(segments, String(position), definition.keyPlaces);
   if (!found) return null;
-  const { savedFor, rows, touched, isLast } = found;
+  const { savedFor, rows, touched } = found;
   const isOwn = savedFor.audience === owner.audience;
-  const isLaterToken = isLast && owner.account !== null && savedFor.account === owner.account;
-  return isOwn || isLaterToken ? { position, rows, touched } : null;
+  const isOfAccount = owner.account !== null && savedFor.account === owner.account;
+  return isOwn || isOfAccount ? { position, rows, touched, isOwn } : null;
 }
 
 function findState(segments: readonly Segment[], at: string, keyPlaces: readonly number[]) {
   const touched = new Map<string, ShapeRow>();
   let found: { readonly savedFor: ShapeOwner; readonly rows: ReadonlyMap<string, ShapeRow> } | null = null;
-  let isLast = false;
   for (const { state, changes } of segments) {
     const rows = new Map(state.rows.map((row) => [keyOfRow(row, keyPlaces), row]));
-    if (state.at === at) [found, isLast] = [{ savedFor: state, rows: new Map(rows) }, true];
+    if (state.at === at) found = { savedFor: state, rows: new Map(rows) };
     for (const { at: next, deleted, written } of changes) {
       for (const row of deleted) rows.delete(keyOfRow(row, keyPlaces));
       for (const row of written) rows.set(keyOfRow(row, keyPlaces), row);
-      if (next === at) [found, isLast] = [{ savedFor: state, rows: new Map(rows) }, true];
-      else if (found) {
-        isLast = false;
-        for (const row of [...deleted, ...written]) touched.set(keyOfRow(row, keyPlaces), row);
-      }
+      if (next === at) found = { savedFor: state, rows: new Map(rows) };
+      else if (found) for (const row of [...deleted, ...written]) touched.set(keyOfRow(row, keyPlaces), row);
     }
   }
-  return found && { ...found, touched, isLast };
+  return found && { ...found, touched };
 }
 
 /** The last line may be incomplete, as a process that is killed leaves it. Null if there is no other one. */

@@ -19,7 +19,7 @@ export type ShapeChange = {
   readonly xids: readonly number[];
   readonly before: ShapeRow | null;
   readonly after: ShapeRow | null;
-  /** The client may never have read the rest of a deleted row. */
+  /** The client may never have read more than the key of the row before. */
   readonly isKeyOnly?: boolean;
 };
 
@@ -29,6 +29,8 @@ export type SavedState = {
   readonly rows: ReadonlyMap<string, ShapeRow>;
   /** The rows that later changes wrote or deleted: a client that has read subsets may have them as of any of these. */
   readonly touched: ReadonlyMap<string, ShapeRow>;
+  /** False: another token of the account has read them. */
+  readonly isOwn: boolean;
 };
 
 /** Gets each state of a log, in order. */
@@ -250,7 +252,7 @@ function compareRows(
  * subset, so such a row is sent whole. No row is sent that is not among the present ones.
  */
 function compareSaved(
-  { rows, touched }: SavedState,
+  { rows, touched, isOwn }: SavedState,
   after: ReadonlyMap<string, ShapeRow>,
   { position, keyPlaces }: { readonly position: ShapePosition; readonly keyPlaces: readonly number[] },
 ): ShapeChange[] {
@@ -258,9 +260,9 @@ function compareSaved(
   const unknown = [...touched].flatMap(([key, row]) =>
     rows.has(key) || after.has(key) ? [] : [{ ...change, before: row, isKeyOnly: true }],
   );
-  const changes = compareRows(rows, after, position).filter(
-    (each) => each.after === null || !touched.has(keyOfRow(each.after, keyPlaces)),
-  );
+  const changes = compareRows(rows, after, position)
+    .filter((each) => each.after === null || !touched.has(keyOfRow(each.after, keyPlaces)))
+    .map((each) => ({ ...each, isKeyOnly: !isOwn }));
   const whole = [...touched.keys()].flatMap((key) => {
     const row = after.get(key);
     return row ? toRepetition({ ...change, after: row }) : [];

@@ -79,7 +79,7 @@ export class ShapeRegistry {
   async find(offset: ShapePosition, definition: ShapeDefinition, source: LiveSource): Promise<ContinuedShape | null> {
     const number = logNumberOf(offset);
     const shape = this.#byNumber.get(number);
-    if (!shape?.log.has(offset)) {
+    if (!shape?.log.has(offset) || !(shape.isOf(source) || this.#mayHandOver(shape, offset, source))) {
       const continued = await this.#continueSaved(number, offset, { definition, source });
       if (continued) return continued;
     }

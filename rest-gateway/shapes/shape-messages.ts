@@ -53,7 +53,7 @@ export class MessageWriter {
     const hasChanged = (place: number) => before[place] !== after[place];
     const value = this.#valuesOf(after, this.#isFull ? null : hasChanged);
     const headers = { ...this.#headers("update"), ...at };
-    return this.#isFull
+    return this.#isFull && !isKeyOnly
       ? { key, value, old_value: this.#valuesOf(before, hasChanged, false), headers }
       : { key, value, headers };
   }

@@ -72,7 +72,7 @@ export async function openRestartedService(
 }
 
 const headersOf = (claims: object) => ({
-  authorization: `Bearer ${token({ role: "authenticated", iat: 0, ...claims })}`,
+  authorization: `Bearer ${token({ role: "authenticated", iat: 1, ...claims })}`,
 });
 
 function follow(options: FollowOptions, url: () => string, signal: AbortSignal): ShapeFollower {

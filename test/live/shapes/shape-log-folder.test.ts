@@ -110,17 +110,17 @@ test("only states that the file has are continued, and only by their callers", a
   const first = log.position;
   log.accept('[["1","b"]]', 16n, []);
   await file.saved();
-  expect(await read(log.position)).toMatchObject({ position: log.position });
+  expect(await read(log.position)).toMatchObject({ position: log.position, isOwn: true });
   expect(await read(first + 1n)).toBeNull();
   expect(await read(log.position, ANN, 2)).toBeNull();
   expect(await read(log.position, ownerNamed("bob"))).toBeNull();
   const later = ownerNamed("ann", "a later token");
-  expect(await read(log.position, later)).not.toBeNull();
-  expect(await read(first, later)).toBeNull();
+  expect(await read(log.position, later)).toMatchObject({ isOwn: false });
+  expect(await read(first, later)).toMatchObject({ isOwn: false });
   file.changeOwner(later, log.position, log.rows);
   await file.saved();
-  expect(await read(log.position, later)).not.toBeNull();
-  expect(await read(first)).not.toBeNull();
+  expect(await read(log.position, later)).toMatchObject({ isOwn: true });
+  expect(await read(first)).toMatchObject({ isOwn: true });
 });
 
 test("segments replace each other, and the last mebibyte of changes is there", async () => {
