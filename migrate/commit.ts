@@ -1,7 +1,7 @@
 import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { withClient } from "#postgres/client";
-import { applyCommitted, type CurrentFile, currentFiles } from "./apply-migrations.ts";
+import { applyCommitted } from "./apply-migrations.ts";
 import {
   type CommittedMigration,
   committedMigrations,
@@ -10,6 +10,7 @@ import {
   type MigrationHistory,
   writeMigration,
 } from "./committed-migrations.ts";
+import { type CurrentFile, currentFiles } from "./current-files.ts";
 import { groupIntoMigrations } from "./current-groups.ts";
 import { dumpSchema } from "./dump-schema.ts";
 import { type ReportLine, withKeptRows } from "./kept-rows.ts";

@@ -1,4 +1,4 @@
-import type { CurrentFile } from "./apply-migrations.ts";
+import type { CurrentFile } from "./current-files.ts";
 
 /** The files of `current/` that become one migration: those without a transaction alone, the files between them together. */
 export function groupIntoMigrations(files: readonly CurrentFile[]): CurrentFile[][] {

@@ -1,11 +1,12 @@
 import { withClient } from "#postgres/client";
-import { readCurrentFiles, readCurrentState } from "./apply-migrations.ts";
+import { readCurrentState } from "./apply-migrations.ts";
 import {
   committedMigrations,
   displayPath,
   type MigrateSettings,
   type MigrationHistory,
 } from "./committed-migrations.ts";
+import { readCurrentFiles } from "./current-files.ts";
 import { appliedMigrations } from "./migration-state.ts";
 
 type ListedMigration = {

@@ -2,11 +2,9 @@ import type pg from "pg";
 import { withClient, withServiceClient } from "#postgres/client";
 import {
   applyCommitted,
-  type CurrentFile,
   fillPlaceholders,
   onPathOf,
   pendingMigrations,
-  readCurrentFiles,
   readCurrentState,
   readSource,
 } from "./apply-migrations.ts";
@@ -16,6 +14,7 @@ import {
   type MigrateSettings,
   type MigrationHistory,
 } from "./committed-migrations.ts";
+import { type CurrentFile, readCurrentFiles } from "./current-files.ts";
 import { groupIntoMigrations } from "./current-groups.ts";
 import {
   compareStates,

@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import { withClient } from "#postgres/client";
 import { ApiError, commandLine } from "#runtime";
-import { readCurrentFiles } from "./apply-migrations.ts";
 import { committedMigrations, displayPath, listFiles, type MigrateSettings } from "./committed-migrations.ts";
+import { readCurrentFiles } from "./current-files.ts";
 import { type DryRun, dryRun, type RowCountRequest } from "./dry-run.ts";
 import { MigrationError } from "./migration-error.ts";
 import { appliedMigrations } from "./migration-state.ts";

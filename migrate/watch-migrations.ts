@@ -1,8 +1,9 @@
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { applyCommitted, applyCurrent, readCurrentFiles } from "./apply-migrations.ts";
+import { applyCommitted, applyCurrent } from "./apply-migrations.ts";
 import { slugOf } from "./commit.ts";
 import { displayPath, listFiles, type MigrateSettings, type MigrationHistory } from "./committed-migrations.ts";
+import { readCurrentFiles } from "./current-files.ts";
 import type { ReportLine } from "./kept-rows.ts";
 import { MigrationError } from "./migration-error.ts";
 import { requireStatement, SqlScriptError } from "./sql-transaction.ts";
