@@ -46,7 +46,7 @@ export type RehearsedStatement = {
   readonly milliseconds: number;
   /** Of the migration, at its last statement. */
   readonly undo:
-    | { readonly verdict: "can be undone"; readonly sql: string }
+    | { readonly verdict: "can be undone"; readonly sql: string; readonly drops: readonly string[] }
     | {
         readonly verdict: "cannot be undone";
         readonly reason: string;

@@ -111,5 +111,6 @@ function Undo({ undo }: { readonly undo: NonNullable<RehearsedStatement["undo"]>
   return html`
     <h3>${words.canUndo}</h3>
     <${CodeBlock} text=${undo.sql} label=${words.canUndo} wrap />
+    ${undo.drops.length > 0 && html`<p>${words.lostByUndo(undo.drops)}</p>`}
   `;
 }

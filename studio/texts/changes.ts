@@ -50,6 +50,7 @@ export const changesTexts = {
         `${formatDuration(milliseconds)}, ${formatBytes(walBytes)} of WAL`,
       safeForm: "Safe form",
       canUndo: "The migration can be undone by:",
+      lostByUndo: (objects: readonly string[]) => `What was written to these is lost: ${objects.join(", ")}.`,
       cannotUndo: "The migration cannot be undone",
       nothingToUndo: "The migration changes nothing that could be undone.",
     },

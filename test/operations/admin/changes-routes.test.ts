@@ -180,6 +180,7 @@ describe("files of current/ that are applied, as under npm run dev", () => {
     expect(rehearsal.body.statements.at(-1).undo).toEqual({
       verdict: "can be undone",
       sql: "drop table public.likes;",
+      drops: ["table public.likes"],
     });
     const diff = await send("/diff", {});
     expect(diff.body.changes).toContainEqual(expect.objectContaining({ object: expect.stringContaining("likes") }));
