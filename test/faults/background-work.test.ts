@@ -19,6 +19,7 @@ const WORK = [
   "queue maintenance",
   "schedules and backups",
   "settings in the database",
+  "shape logs",
   "shared request counts",
   "tasks of anonymous callers",
   "tasks of callers",
