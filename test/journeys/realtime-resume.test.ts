@@ -25,7 +25,7 @@ const NEWS = { postgres_changes: [{ event: "INSERT", schema: "public", table: "n
 const ROWS = Number(process.env.REALTIME_ROWS ?? 10_000);
 const SUBSCRIBERS = 50;
 /** Several times as many bytes as may wait for one client. */
-const SAID = 40_000;
+const SAID = 15_000;
 
 let fixture: RealtimeFixture;
 let other: Service;
