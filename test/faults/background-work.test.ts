@@ -107,11 +107,12 @@ const withSetting = async (setting: string, isEndedAfterwards: boolean) => {
   if (isEndedAfterwards) await endSessions();
 };
 
-/** Nothing of it is to be done while nobody connects and nothing is changed, or only once a minute. */
+/** Nothing of it is to be done while nobody connects and nothing is changed, or only once a minute, or without Postgres. */
 const IDLE = [
   "delivery of changes",
   "events of subscriptions",
   "settings in the database",
+  "shape logs",
   "webhook deliveries",
   "webhook maintenance",
 ];
