@@ -9,6 +9,7 @@ import { compareBothWays, compareValues, listNames, requireAssignable } from "./
 import {
   addColumns,
   copyGrants,
+  type DerivedColumn,
   dropFilling,
   type FillRule,
   fillBothWays,
@@ -105,8 +106,8 @@ async function planRename(client: pg.ClientBase, table: PlannedTable, to: string
   requireFree(table, to);
   const [old] = table.columns as [PlannedColumn];
   const { quoted, type } = old;
-  const added = { quoted: quoteName(client, to), type, expression: quoted };
-  const names = planNames(client, table, to);
+  const added = { quoted: await quoteName(client, to), type, expression: quoted };
+  const names = await planNames(client, table, to);
   const isFilled = await compareValues(client, [added]);
   const rule = {
     names,
@@ -144,12 +145,12 @@ async function planType(
   requireNoDependents(table);
   const [old] = table.columns as [PlannedColumn];
   requireFree(table, `${column}_new`);
-  const quoted = quoteName(client, `${column}_new`);
+  const quoted = await quoteName(client, `${column}_new`);
   const [type] = (await readExpressionTypes(client, [`null::${wanted}`], table.quoted)) as [string];
   const added = { quoted, type, expression: expression ?? `${old.quoted}::${type}` };
   const back = { quoted: old.quoted, type: old.type, expression: `${quoted}::${old.type}` };
   await requireAssignable(client, table, [added], [back]);
-  const names = planNames(client, table, `${column}_new`);
+  const names = await planNames(client, table, `${column}_new`);
   const isFilled = await compareBothWays(client, [added], [back]);
   const rule = {
     names,
@@ -158,7 +159,7 @@ async function planType(
     column: quoted,
     sentence: `${old.quoted} and ${quoted} must be the same.`,
   };
-  const notNull = quoteName(client, `${table.name}_${column}_new_not_null`);
+  const notNull = await quoteName(client, `${table.name}_${column}_new_not_null`);
   const alter = `alter table ${table.quoted}`;
   const checkNotNull = `${alter} drop constraint if exists ${notNull}, add constraint ${notNull} check (${quoted} is not null) not valid;`;
   const setNotNull = [
@@ -200,7 +201,7 @@ async function planNotNull(client: pg.ClientBase, table: PlannedTable, expressio
   const { quoted, name, type } = column;
   if (column.isNotNull) throw new Error(`${table.quoted}.${quoted} is not null already.`);
   await readExpressionTypes(client, [`(${expression})::${type}`], table.quoted);
-  const names = planNames(client, table, name);
+  const names = await planNames(client, table, name);
   const rule = {
     names,
     body: fillNull({ quoted, expression }),
@@ -238,16 +239,16 @@ async function planReplacement(
     forward.map(({ expression }) => expression),
     table.quoted,
   );
-  const added = forward.map(({ column, expression }, at) => {
-    return { quoted: quoteName(client, column), type: types[at]!, expression };
-  });
+  const added: DerivedColumn[] = [];
+  for (const [at, { column, expression }] of forward.entries())
+    added.push({ quoted: await quoteName(client, column), type: types[at]!, expression });
   const old = table.columns.map(({ name, quoted, type }) => {
     const expression = assignments.find(({ column }) => column === name)?.expression;
     if (expression === undefined) throw new Error(`Say how ${name} follows from the new columns: "${name} = …".`);
     return { quoted, type, expression };
   });
   await requireAssignable(client, table, added, old);
-  const names = planNames(client, table, forward.map(({ column }) => column).join("_"));
+  const names = await planNames(client, table, forward.map(({ column }) => column).join("_"));
   const isFilled = await compareBothWays(client, added, old);
   const rule = {
     names,

@@ -6,11 +6,11 @@ import { MANY_ROWS } from "./statement-verdict.ts";
 /** The objects that fill columns and show that they are filled, quoted. */
 export type PlanNames = { readonly function: string; readonly trigger: string; readonly constraint: string };
 
-export function planNames(
+export async function planNames(
   client: pg.ClientBase,
   { name, quotedSchema, lastTrigger }: PlannedTable,
   subject: string,
-): PlanNames {
+): Promise<PlanNames> {
   // Triggers run in the order of their names: one that runs later could change the columns again.
   const trigger = [`_990_fill_${subject}`, `zz_990_fill_${subject}`].find(
     (each) => lastTrigger === null || lastTrigger <= each,
@@ -18,16 +18,16 @@ export function planNames(
   if (trigger === undefined)
     throw new Error(`The trigger ${lastTrigger} would run after that of the plan. Rename it to one before zz_990.`);
   return {
-    function: `${quotedSchema}.${quoteName(client, `tg__${name}_fill_${subject}`)}`,
-    trigger: quoteName(client, trigger),
-    constraint: quoteName(client, `${name}_${subject}_filled`),
+    function: `${quotedSchema}.${await quoteName(client, `tg__${name}_fill_${subject}`)}`,
+    trigger: await quoteName(client, trigger),
+    constraint: await quoteName(client, `${name}_${subject}_filled`),
   };
 }
 
-const unquote = (name: string) => (name.startsWith('"') ? name.slice(1, -1).replaceAll('""', '"') : name);
-
-export function quoteName(client: pg.ClientBase, name: string): string {
-  return /^[a-z_][a-z0-9_]*$/.test(name) ? name : client.escapeIdentifier(name);
+/** As Postgres writes the name in definitions: quoted only where it must be. */
+export async function quoteName(client: pg.ClientBase, name: string): Promise<string> {
+  const { rows } = await client.query<{ quoted: string }>("select pg_catalog.quote_ident($1) as quoted", [name]);
+  return rows[0]!.quoted;
 }
 
 function quoteText(text: string): string {
@@ -119,7 +119,7 @@ export function requireFilled({ quoted: table }: PlannedTable, { names, isFilled
   return `do $$
 begin
   if exists (select from pg_catalog.pg_constraint where conrelid = ${quoteText(table)}::pg_catalog.regclass
-    and conname = ${quoteText(unquote(names.constraint))} and convalidated) then
+    and pg_catalog.quote_ident(conname) = ${quoteText(names.constraint)} and convalidated) then
     return;
   end if;
   if (select pg_catalog.count(*) from (select from ${table} limit ${MANY_ROWS}) as counted) < ${MANY_ROWS} then

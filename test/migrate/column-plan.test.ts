@@ -295,6 +295,19 @@ test("a column is split and merged again, and keeps what it had", async () => {
   expect(await own.rows(names)).toEqual(after);
 });
 
+test("the new name may be a word of SQL", async () => {
+  expect(await migrate("plan", "rename", "public.films.summary", "order")).toMatchObject({ code: 0, stderr: "" });
+  const client = await owner.connect();
+  try {
+    await client.query("begin");
+    await client.query(await readFile(pathOf("films-order", "0010-expand.sql"), "utf8"));
+    const { rows } = await client.query(`update public.films set summary = 'y' where id = 17 returning "order"`);
+    expect(rows).toEqual([{ order: "y" }]);
+  } finally {
+    client.release(true);
+  }
+});
+
 test("a value without equality is renamed, too", async () => {
   await owner.query(`update public.films set data = '{"a":  1}' where id < 4`);
   expect(await migrate("plan", "rename", "public.films.data", "facts")).toMatchObject({ code: 0, stderr: "" });
