@@ -1,3 +1,5 @@
+import pg from "pg";
+
 /** A statement that runs here, or an empty text where it is removed, and what was changed. */
 export type AdaptedStatement = { readonly sql: string; readonly changes: readonly string[] };
 
@@ -137,7 +139,7 @@ function publishOnce(statement: string): string {
 
 function createRole(statement: string, [, name]: RegExpExecArray): string {
   const text = name!.startsWith('"') ? name!.slice(1, -1) : name!.toLowerCase();
-  return `do $role$ begin\nif not exists (select from pg_catalog.pg_roles where rolname = '${text.replaceAll("'", "''")}') then ${statement}; end if;\nend $role$`;
+  return `do $role$ begin\nif not exists (select from pg_catalog.pg_roles where rolname = ${pg.escapeLiteral(text)}) then ${statement}; end if;\nend $role$`;
 }
 
 const RULES: readonly Rule[] = [

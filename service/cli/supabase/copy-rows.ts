@@ -1,3 +1,5 @@
+import pg from "pg";
+
 const IDENTIFIER = String.raw`(?:"(?:[^"]|"")+"|\w+)`;
 /** `copy … from stdin` in Postgres's text format, as dumps write it. */
 const COPY = new RegExp(
@@ -55,8 +57,7 @@ function toValues(line: string): string {
 
 function toLiteral(field: string): string {
   if (field === "\\N") return "null";
-  const text = decodeEscapes(field);
-  return `'${text.replaceAll("'", "''")}'`;
+  return pg.escapeLiteral(decodeEscapes(field));
 }
 
 /** Escapes with numbers are bytes of UTF-8, of which several may make a character. */

@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { splitStatements } from "#migrate";
+import { quotedName } from "#postgres/client";
 import { replaceInBlock } from "./adapt-block.ts";
 import type { AdaptedStatement } from "./adapt-statement.ts";
 
@@ -171,7 +172,7 @@ function apiOf(extension: string): SupabaseApi | undefined {
 }
 
 async function createStandIn(sources: ExtensionSources, name: string, schema: string): Promise<string> {
-  return (await readStandIn(sources, name)).replaceAll(":SCHEMA", quoteName(schema)).trim();
+  return (await readStandIn(sources, name)).replaceAll(":SCHEMA", quotedName(schema)).trim();
 }
 
 /** The SQL of the stand-in, with `:SCHEMA` for its schema. */
@@ -179,10 +180,6 @@ async function readStandIn({ folder, usesHalfvec }: ExtensionSources, name: stri
   const sql = await readFile(join(folder, `${name}.sql`), "utf8");
   // Values are texts: halfvec is the same type under another name.
   return name === "vector" && usesHalfvec ? `${sql}${sql.replaceAll("vector", "halfvec")}${HALFVEC_CASTS}` : sql;
-}
-
-function quoteName(name: string): string {
-  return `"${name.replaceAll('"', '""')}"`;
 }
 
 const CREATED: readonly { readonly kind: string; readonly pattern: RegExp }[] = [
@@ -233,7 +230,7 @@ async function moveExtension(
   schema: string,
 ): Promise<AdaptedStatement> {
   const text = await readStandIn(sources, name);
-  const place = quoteName(schema);
+  const place = quotedName(schema);
   const moves = objectsOf(text).map((object) => `alter ${object.kind} ${object.name} set schema ${place};`);
   // The bodies of functions name the schema.
   const functions = splitStatements(text)

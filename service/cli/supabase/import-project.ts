@@ -1,6 +1,7 @@
 import { existsSync, globSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
+import pg from "pg";
 import { splitStatements, writeMigration } from "#migrate";
 import { adaptRepeats } from "./adapt-block.ts";
 import { type AdaptedStatement, AUTH_VIEWS, adaptStatement } from "./adapt-statement.ts";
@@ -197,8 +198,7 @@ async function readTemplateSql(folder: string, apis: readonly SupabaseApi[]): Pr
 }
 
 function recordVersion(version: string, title: string): string {
-  const name = title.replaceAll("'", "''");
-  return `reset role; insert into supabase_migrations.schema_migrations (version, name) values ('${version}', '${name}') on conflict do nothing;`;
+  return `reset role; insert into supabase_migrations.schema_migrations (version, name) values ('${version}', ${pg.escapeLiteral(title)}) on conflict do nothing;`;
 }
 
 /** What follows is a statement of its own, also where the text ends without a semicolon. */

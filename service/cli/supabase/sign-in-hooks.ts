@@ -1,3 +1,5 @@
+import pg from "pg";
+
 /** A hook of `[auth.hook.*]` in config.toml. */
 export type ConfiguredHook = { readonly isEnabled: boolean; readonly address: string };
 
@@ -27,7 +29,7 @@ const HOOKS: Readonly<Record<string, ImportHook>> = {
   before_user_created({ address }) {
     const hook = toFunction(address);
     if (hook === null) return { changes: [`config.toml: the hook ${address} is not called; only SQL functions are`] };
-    const names = [hook.schema, hook.name].map((name) => `'${name.replaceAll("'", "''")}'`).join(", ");
+    const names = [hook.schema, hook.name].map(pg.escapeLiteral).join(", ");
     const migration =
       "create trigger _060_before_user_created before insert on auth.users\n" +
       `  for each row when (NEW.instance_id is null) execute function supabase_auth.tg_users__call_hook(${names});`;

@@ -1,3 +1,4 @@
+import pg from "pg";
 import { parse } from "smol-toml";
 import type { ConfiguredHook } from "./sign-in-hooks.ts";
 
@@ -131,14 +132,13 @@ function seedPaths(value: unknown): readonly string[] {
 }
 
 function toBucket(name: string, options: Table): string {
-  const literal = (value: string) => `'${value.replaceAll("'", "''")}'`;
   const limit = toBytes(options.file_size_limit);
   const types = Array.isArray(options.allowed_mime_types)
-    ? options.allowed_mime_types.map((type) => literal(String(type)))
+    ? options.allowed_mime_types.map((type) => pg.escapeLiteral(String(type)))
     : [];
   return (
     "insert into storage.buckets (id, name, public, file_size_limit, allowed_mime_types)\n" +
-    `  values (${literal(name)}, ${literal(name)}, ${options.public === true}, ${limit ?? "null"}, ` +
+    `  values (${pg.escapeLiteral(name)}, ${pg.escapeLiteral(name)}, ${options.public === true}, ${limit ?? "null"}, ` +
     `${types.length === 0 ? "null" : `array[${types.join(", ")}]`})\n  on conflict (id) do nothing;`
   );
 }
