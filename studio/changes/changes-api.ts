@@ -24,13 +24,11 @@ export type MigrationList = {
 
 type RowCount = { readonly relation: string; readonly rows: number };
 
-export type Verdict = "not rehearsed" | "safe" | "brief" | "holds writes" | "holds reads" | "rewrites";
-
 export type RehearsedStatement = {
   readonly file: string;
   readonly line: number;
   readonly sql: string;
-  readonly verdict: Verdict;
+  readonly verdict: "not rehearsed" | "safe" | "brief" | "holds writes" | "holds reads" | "rewrites";
   readonly safeForm: string | null;
   readonly locks: readonly {
     readonly relation: string;

@@ -5,12 +5,12 @@ import { Notice } from "../components/notice.ts";
 import { Empty } from "../components/page.ts";
 import { html } from "../html.ts";
 import { texts } from "../texts.ts";
-import type { MigrationList, Rehearsal, RehearsedStatement, Verdict } from "./changes-api.ts";
+import type { MigrationList, Rehearsal, RehearsedStatement } from "./changes-api.ts";
 import { CopyTask, RefusalNotice } from "./copy-task.ts";
 import type { Task } from "./use-task.ts";
 
 const words = texts.changes.rehearsal;
-const BADGES: Readonly<Record<Verdict, string>> = {
+const BADGES: Readonly<Record<RehearsedStatement["verdict"], string>> = {
   safe: "good",
   brief: "good",
   "holds writes": "warning",
