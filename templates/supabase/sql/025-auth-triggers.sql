@@ -111,7 +111,9 @@ declare
   v_id uuid := '00000000-0000-4000-8000-' || lpad(to_hex(NEW.id), 12, '0');
 begin
   if exists (select from pg_trigger where tgrelid = 'supabase_auth.audit_log_mirror'::regclass) then
-    insert into supabase_auth.audit_log_mirror select entry.* from supabase_auth.audit_log_entries as entry where entry.id = v_id;
+    -- By its time too, which has an index.
+    insert into supabase_auth.audit_log_mirror
+      select entry.* from supabase_auth.audit_log_entries as entry where entry.created_at = NEW.at and entry.id = v_id;
     delete from supabase_auth.audit_log_mirror as entry where entry.id = v_id;
   end if;
   return null;
