@@ -2,12 +2,14 @@ import { startContent } from "../graphql/content.ts";
 import type { Scratch } from "../scratch.ts";
 
 export const MARKS = 1_000;
+/** That have members; one more has none. */
+export const ROOMS = 5;
 /** Both become 9007199254740992 where they are read as numbers of JavaScript. */
 export const TENANTS = ["9007199254740992", "9007199254740993"] as const;
 
 /**
  * What is attacked: marks, which honest callers read and write and of which strangers see the public ones; essays, long
- * enough for a regular expression to take for ever; documents, of which each tenant sees its own.
+ * enough for a regular expression to take for ever; documents, of which each tenant sees its own; letters, which members of a room see.
  */
 const TABLES = `
   create table public.marks (
@@ -39,6 +41,16 @@ const TABLES = `
   create function public.write_document(body text) returns void language sql
     as $$ insert into public.documents (body) values (body) $$;
   grant execute on function public.write_document to authenticated;
+
+  create table public.memberships (person text primary key, room int not null);
+  create table public.letters (id int primary key, room int not null, body text not null);
+  alter table public.memberships enable row level security;
+  alter table public.letters enable row level security;
+  create policy own on public.memberships for select to authenticated using (person = (select auth.jwt() ->> 'sub'));
+  create policy of_members on public.letters for select to authenticated
+    using (room in (select m.room from public.memberships m where m.person = (select auth.jwt() ->> 'sub')));
+  grant select on public.memberships, public.letters to authenticated;
+  insert into public.letters select n, n % ${ROOMS + 1}, 'of room ' || n % ${ROOMS + 1} from generate_series(1, 60) n;
 `;
 
 /** The content service's own database, and those tables. */

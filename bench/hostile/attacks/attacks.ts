@@ -26,6 +26,7 @@ export const ATTACKS = {
   answers: { what: "40 GraphQL answers at once, of 45 MB and of 3.5 MB" },
   documents: { what: "GraphQL documents of 900 fields and variables of 1 MB, new each time, by HTTP and on sockets" },
   shapes: { what: "20 anonymous readers of /rest/v1 with a new query shape each time" },
+  live: { what: "1,000 callers who open ever more shapes, under memberships that change 1,000 times a second" },
   ddl: { what: "about nine changes of the schema a second" },
   "sign-ins": { what: "60 sockets of one address that sign in without end, right and wrong" },
   connections: { what: "1,000 idle connections, and others that come and go" },
