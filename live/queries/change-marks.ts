@@ -6,6 +6,7 @@ import type {
   ReplicatedRelation,
   RowChange,
 } from "../changes.ts";
+import { AffectedResults } from "./affected-results.ts";
 import { type LiveQueryResult, RelationResults } from "./relation-results.ts";
 
 /** The prefix of the message that the database writes to the stream with each change of definitions. */
@@ -14,14 +15,9 @@ const SCHEMA_CHANGED_PREFIX = "schema";
 /** A query that is being opened: which relations have changed since, and whether definitions have. */
 type OpeningQuery = { readonly changed: Set<number>; isOutdated: boolean };
 
-export type MarkedResults = {
-  readonly results: ReadonlySet<LiveQueryResult>;
-  readonly transaction: CommittedTransaction;
-};
-
 type MarkEvents = {
-  /** A commit may have changed these results. */
-  onMarked(marked: MarkedResults): void;
+  /** There are results to take. */
+  onMarked(): void;
   /** Definitions have changed. Null: perhaps, at an unknown position. */
   onDefinitions(transaction: CommittedTransaction | null): void;
   /** Changes were missed. */
@@ -33,7 +29,10 @@ export class ChangeMarks implements ChangeFollower {
   readonly #events: MarkEvents;
   readonly #resultsByRelation = new Map<number, RelationResults>();
   readonly #openings = new Set<OpeningQuery>();
-  #affected = new Set<LiveQueryResult>();
+  /** By the transaction that is being read. */
+  #changed = new AffectedResults();
+  /** By commits, and not taken yet. */
+  #marked = new AffectedResults();
   /** The last commit of the stream that was of interest. */
   position: Lsn = 0n;
 
@@ -66,7 +65,8 @@ export class ChangeMarks implements ChangeFollower {
   }
 
   remove(result: LiveQueryResult): void {
-    this.#affected.delete(result);
+    this.#changed.remove(result);
+    this.#marked.remove(result);
     for (const oid of relationsOf(result)) {
       const results = this.#resultsByRelation.get(oid);
       results?.remove(result);
@@ -74,23 +74,38 @@ export class ChangeMarks implements ChangeFollower {
     }
   }
 
+  mark(result: LiveQueryResult): void {
+    this.#marked.add(result);
+    this.#events.onMarked();
+  }
+
+  /** The results that are to be run again. */
+  take(): AffectedResults {
+    const marked = this.#marked;
+    this.#marked = new AffectedResults();
+    return marked;
+  }
+
   wants({ oid }: ReplicatedRelation): boolean {
     return this.#openings.size > 0 || this.#resultsByRelation.has(oid);
   }
 
   begin(): void {
-    this.#affected = new Set();
+    this.#changed = new AffectedResults();
   }
 
   change(change: RowChange): void {
     const { oid } = change.relation;
     for (const { changed } of this.#openings) changed.add(oid);
-    for (const result of this.#resultsByRelation.get(oid)?.affectedBy(change) ?? []) this.#affected.add(result);
+    const results = this.#resultsByRelation.get(oid);
+    if (results) this.#changed.addChange(change, results);
   }
 
   commit(transaction: CommittedTransaction): void {
     this.position = transaction.commitLsn;
-    if (this.#affected.size > 0) this.#events.onMarked({ results: this.#affected, transaction });
+    if (this.#changed.isEmpty) return;
+    this.#marked.addCommit(this.#changed, transaction);
+    this.#events.onMarked();
   }
 
   message({ prefix, transaction }: LogicalMessage): void {

@@ -6,7 +6,8 @@ import type { Logger } from "#runtime/log";
 import type { ChangeSubscription, CommittedTransaction, ReplicationStream } from "../changes.ts";
 import { OpenOfCallers, tooManyOpen } from "../open-of-callers.ts";
 import { type AwaitVisible, makeAwaitVisible } from "../transaction-visibility.ts";
-import { ChangeMarks, type MarkedResults } from "./change-marks.ts";
+import type { AffectedResults } from "./affected-results.ts";
+import { ChangeMarks } from "./change-marks.ts";
 import { DependencyCache } from "./dependency-cache.ts";
 import {
   type LiveEvent,
@@ -18,6 +19,7 @@ import {
 import { claimsKey } from "./policy-dependencies.ts";
 import { type QueryDependencies, readFingerprint } from "./query-dependencies.ts";
 import type { LiveQueryResult } from "./relation-results.ts";
+import { RerunQueue } from "./rerun-queue.ts";
 import { RunningTransactions } from "./running-transactions.ts";
 import { SharedResult } from "./shared-result.ts";
 
@@ -31,12 +33,13 @@ const LIVE_LIMITS = {
   resultBytes: 2 ** 20,
   allBytes: 128 * 2 ** 20,
   firstRunMs: 3_000,
-  concurrency: 8,
   /** How long the result of a query without clients is kept for those that reconnect. */
   keptMs: 30_000,
 } as const;
 
 const RETRY_MS = 500;
+/** Of the time in which many results were marked: the event loop has most of it for others. */
+const PAUSE_FACTOR = 4;
 /** A statement can fail once because its definitions are being changed. */
 const MAX_FAILURES = 2;
 
@@ -70,14 +73,12 @@ export class LiveQueries {
   readonly #results = new Map<string, LiveQueryResult>();
   readonly #subscribers = new Set<LiveSubscriber>();
   readonly #openOfCallers = new OpenOfCallers();
-  /** The marked results, with the transactions that have marked them. */
-  readonly #pending = new Map<LiveQueryResult, Set<number>>();
-  #pendingXids = new Set<number>();
+  readonly #reruns = new RerunQueue();
+  /** Transactions that have changed definitions. */
+  #definitionXids = new Set<number>();
   #areDefinitionsOld = false;
-  #isMarking = false;
-  #running = 0;
+  #isRefreshing = false;
   #runs = 0;
-  readonly #waiting: (() => void)[] = [];
   #stream: { readonly subscription: ChangeSubscription; readonly opened: Promise<Lsn> } | null = null;
   #privateKeys = 0;
   #isClosed = false;
@@ -89,7 +90,7 @@ export class LiveQueries {
     this.#dependencies = new DependencyCache(asOwner, publication);
     this.#transactions = new RunningTransactions(asOwner);
     this.#marks = new ChangeMarks({
-      onMarked: (marked) => this.#mark(marked),
+      onMarked: () => this.#startRefreshing(),
       onDefinitions: (transaction) => this.#outdate(transaction),
       onMissed: () => this.#outdate(null),
     });
@@ -117,7 +118,7 @@ export class LiveQueries {
     this.#subscribers.add(subscriber);
     this.#openOfCallers.add(source.quotaKey);
     try {
-      await this.#attach(subscriber, false);
+      await this.#attach(subscriber, "first");
       if (since !== null)
         subscriber.continueFrom(subscriber.result?.versionOf(since, source.caller.claimsText) ?? null);
       return subscriber;
@@ -129,7 +130,7 @@ export class LiveQueries {
 
   /** To be called when definitions are found changed that the stream has perhaps not reported. */
   reviewAll(): void {
-    this.#outdateAll(this.#position());
+    this.#outdateAll();
   }
 
   /** Ends all queries; their clients connect again, to this service or another one. */
@@ -173,18 +174,19 @@ export class LiveQueries {
   }
 
   /** Finds or makes the result of the subscriber's audience. */
-  async #attach(subscriber: LiveSubscriber, mayBeMissing: boolean): Promise<void> {
+  async #attach(subscriber: LiveSubscriber, time: "first" | "again"): Promise<void> {
     const { source } = subscriber;
     await this.#openStream();
     const opening = this.#marks.beginOpening();
     try {
       const running = await this.#transactions.read();
       const startedAt = performance.now();
-      const first = await source.run();
-      if (first.missing && !mayBeMissing) throw first.missing;
+      const run = () => source.run();
+      const first = await (time === "first" ? run() : this.#reruns.run(source.quotaKey, run));
+      if (first.missing && time === "first") throw first.missing;
       const milliseconds = performance.now() - startedAt;
       const dependencies = await this.#dependencies.of(first);
-      refuseUnfit(first, obstaclesOf(source, dependencies), mayBeMissing ? 0 : milliseconds);
+      refuseUnfit(first, obstaclesOf(source, dependencies), time === "again" ? 0 : milliseconds);
       const key = this.#keyOf(source, dependencies);
       const existing = this.#results.get(key);
       const result = existing ?? this.#make(key, first, dependencies);
@@ -196,8 +198,8 @@ export class LiveQueries {
         ? existing.isStale || existing.refreshing !== null || existing.current.text !== first.text
         : dependencies.relations.some(({ oid }) => opening.changed.has(oid));
       if (isOld) await this.#refresh(result);
-      if (opening.isOutdated) this.#outdateResult(result, this.#position());
-      if (!existing) this.#transactions.whenEnded(running, () => this.#markAt(result, this.#position()));
+      if (opening.isOutdated) this.#outdateResult(result);
+      if (!existing) this.#transactions.whenEnded(running, () => this.#marks.mark(result));
     } finally {
       this.#marks.endOpening(opening);
     }
@@ -247,62 +249,60 @@ export class LiveQueries {
     this.#stream = null;
   }
 
-  #mark({ results, transaction: { xid, commitLsn } }: MarkedResults): void {
-    this.#pendingXids.add(xid);
-    for (const result of results) this.#markAt(result, commitLsn, xid);
-  }
-
   #outdate(transaction: CommittedTransaction | null): void {
-    if (transaction) this.#pendingXids.add(transaction.xid);
+    if (transaction) this.#definitionXids.add(transaction.xid);
     this.#areDefinitionsOld = true;
-    this.#outdateAll(transaction?.commitLsn ?? this.#position());
-    if (!this.#isMarking) void this.#refreshPending();
+    this.#outdateAll();
+    this.#startRefreshing();
   }
 
-  #outdateAll(position: Lsn): void {
+  #outdateAll(): void {
     this.#dependencies.forget();
     this.#marks.outdateOpenings();
-    for (const result of this.#results.values()) if (!result.isOutdated) this.#outdateResult(result, position);
+    for (const result of this.#results.values()) if (!result.isOutdated) this.#outdateResult(result);
   }
 
-  #outdateResult(result: LiveQueryResult, position: Lsn): void {
+  #outdateResult(result: LiveQueryResult): void {
     result.isOutdated = true;
-    this.#markAt(result, position);
+    this.#marks.mark(result);
   }
 
-  #markAt(result: LiveQueryResult, position: Lsn, xid?: number): void {
-    if (position > result.markedAt) result.markedAt = position;
-    result.isStale = true;
-    const xids = this.#pending.get(result) ?? new Set();
-    if (xid !== undefined) xids.add(xid);
-    this.#pending.set(result, xids);
-    if (!this.#isMarking) void this.#refreshPending();
+  #startRefreshing(): void {
+    if (!this.#isRefreshing) void this.#refreshMarked();
   }
 
   /** What is marked while transactions become visible is run with the next turn. */
-  async #refreshPending(): Promise<void> {
-    this.#isMarking = true;
-    while ((this.#pending.size > 0 || this.#areDefinitionsOld) && !this.#isClosed) {
-      const results = [...this.#pending];
-      const xids = this.#pendingXids;
+  async #refreshMarked(): Promise<void> {
+    this.#isRefreshing = true;
+    for (let marked = this.#marks.take(); !this.#isClosed; marked = this.#marks.take()) {
       const areDefinitionsOld = this.#areDefinitionsOld;
-      this.#pending.clear();
-      this.#pendingXids = new Set();
+      if (marked.isEmpty && !areDefinitionsOld) break;
+      const xids = marked.xids.union(this.#definitionXids);
+      this.#definitionXids = new Set();
       this.#areDefinitionsOld = false;
       if (xids.size > 0) await this.#awaitVisible(xids);
       if (areDefinitionsOld) await this.#reloadDefinitions();
-      for (const [result, marking] of results) {
-        if (result.subscribers.size === 0) continue;
-        for (const xid of marking) result.newXids.add(xid);
-        void this.#refresh(result);
-      }
+      const startedAt = performance.now();
+      this.#refreshAll(marked);
+      const milliseconds = performance.now() - startedAt;
+      if (milliseconds >= 1) await sleep(PAUSE_FACTOR * milliseconds);
     }
-    this.#isMarking = false;
+    this.#isRefreshing = false;
+  }
+
+  #refreshAll(marked: AffectedResults): void {
+    for (const [result, xids] of marked.list()) {
+      if (marked.position > result.markedAt) result.markedAt = marked.position;
+      result.isStale = true;
+      if (result.subscribers.size === 0) continue;
+      result.addXids(xids);
+      void this.#refresh(result);
+    }
   }
 
   async #reloadDefinitions(): Promise<void> {
     // What was read since the stream had the change may be from before it was visible.
-    this.#outdateAll(this.#position());
+    this.#outdateAll();
     try {
       await this.#options.reloadDefinitions();
     } catch (error) {
@@ -313,12 +313,14 @@ export class LiveQueries {
   /** Resolves when a run that began after the call has ended. One run of a result at a time. */
   #refresh(result: LiveQueryResult): Promise<void> {
     if (result.refreshing) {
+      if (!result.hasBegun) return result.refreshing;
       result.refreshingNext ??= result.refreshing.then(() => {
         result.refreshingNext = null;
         return this.#refresh(result);
       });
       return result.refreshingNext;
     }
+    result.hasBegun = false;
     result.refreshing = this.#runAgain(result).finally(() => {
       result.refreshing = null;
     });
@@ -335,43 +337,44 @@ export class LiveQueries {
     } while (subscriber.attaching !== attaching);
   }
 
-  async #withSlot<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#running >= LIVE_LIMITS.concurrency) await new Promise<void>((resolve) => this.#waiting.push(resolve));
-    else this.#running++;
-    try {
-      return await work();
-    } finally {
-      const next = this.#waiting.shift();
-      if (next) next();
-      else this.#running--;
-    }
-  }
-
   async #runAgain(result: LiveQueryResult): Promise<void> {
     for (let failures = 0; !this.#isClosed; ) {
-      const [subscriber] = result.subscribers;
-      if (!subscriber) return;
-      if (result.isOutdated) return this.#regroup(result);
-      const { markedAt } = result;
-      const xids = [...result.newXids];
-      result.isStale = false;
+      const [waiting] = result.subscribers;
+      if (!waiting) return;
       try {
-        this.#runs++;
-        const run = await this.#withSlot(() => subscriber.source.run());
-        // Rows decide which statements follow; others may have another audience.
-        const isOther = textsOf(run.statements).some((text) => !result.statements.has(text));
-        if (isOther || !(await this.#isSameAudience(result))) return this.#regroup(result);
-        const { text } = run;
-        if (text.length > LIVE_LIMITS.resultBytes) throw resultTooLarge(LIVE_LIMITS.resultBytes);
-        result.accept(text, markedAt);
-        result.commit(xids);
-        return;
+        if (await this.#reruns.run(waiting.source.quotaKey, () => this.#runOnce(result))) return;
       } catch (error) {
-        result.isStale = true;
-        if (subscriber.isClosed) continue;
         if (!mayRunAgain(error, ++failures)) return this.#end(result, error);
         await sleep(RETRY_MS);
       }
+    }
+  }
+
+  /** False if its reader has left in the meantime. */
+  async #runOnce(result: LiveQueryResult): Promise<boolean> {
+    result.hasBegun = true;
+    const [subscriber] = result.subscribers;
+    if (!subscriber) return true;
+    if (result.isOutdated) return this.#regroup(result);
+    const { markedAt } = result;
+    const xids = result.takeXids();
+    result.isStale = false;
+    this.#runs++;
+    try {
+      const { text, statements } = await subscriber.source.run();
+      // Rows decide which statements follow; others may have another audience.
+      const isOther = textsOf(statements).some((each) => !result.statements.has(each));
+      if (isOther || !(await this.#isSameAudience(result))) return this.#regroup(result, xids);
+      if (text.length > LIVE_LIMITS.resultBytes) throw resultTooLarge(LIVE_LIMITS.resultBytes);
+      result.accept(text, markedAt);
+      result.commit(xids);
+      return true;
+    } catch (error) {
+      result.isStale = true;
+      result.hasBegun = false;
+      result.addXids([xids]);
+      if (subscriber.isClosed) return false;
+      throw error;
     }
   }
 
@@ -383,7 +386,7 @@ export class LiveQueries {
   }
 
   /** Each subscriber gets a result by the new definitions, and then what has changed from the last one that it was sent. */
-  #regroup(result: LiveQueryResult): void {
+  #regroup(result: LiveQueryResult, xids: readonly number[] = []): true {
     this.#dependencies.forget();
     const subscribers = [...result.subscribers];
     for (const subscriber of subscribers) {
@@ -391,14 +394,15 @@ export class LiveQueries {
       result.subscribers.delete(subscriber);
     }
     this.#drop(result);
-    const xids = [...result.newXids];
-    for (const subscriber of subscribers) subscriber.attaching = this.#attachAgain(subscriber, xids);
+    const newXids = [...xids, ...result.takeXids()];
+    for (const subscriber of subscribers) subscriber.attaching = this.#attachAgain(subscriber, newXids);
+    return true;
   }
 
   async #attachAgain(subscriber: LiveSubscriber, xids: readonly number[]): Promise<void> {
     for (let failures = 0; !this.#isClosed && !subscriber.isClosed; ) {
       try {
-        await this.#attach(subscriber, true);
+        await this.#attach(subscriber, "again");
         subscriber.commit(xids);
         return subscriber.wake();
       } catch (error) {

@@ -43,15 +43,27 @@ export class RelationResults {
     }
   }
 
-  *affectedBy(change: RowChange): Iterable<LiveQueryResult> {
-    yield* this.#unfiltered;
+  /** Whether there are some that each change affects. */
+  get hasUnfiltered(): boolean {
+    return this.#unfiltered.size > 0;
+  }
+
+  /** Those that each change affects; or, with those that have a filter, all. */
+  group(isWhole: boolean): ReadonlySet<LiveQueryResult> {
+    return isWhole ? this.#all : this.#unfiltered;
+  }
+
+  /** Of those with a filter, the ones that the change affects. */
+  filteredBy(change: RowChange): Iterable<LiveQueryResult> | "all" {
+    const found = new Set<LiveQueryResult>();
     for (const [column, byText] of this.#byColumn) {
       const texts = comparableTexts(change, column);
-      const found = texts === null ? byText.values() : new Set(texts).values().map((text) => byText.get(text) ?? []);
-      for (const results of found)
-        for (const result of results)
-          if (!this.#filtersOf(result).some((each) => isExcluded(change, each))) yield result;
+      if (texts === null) return "all";
+      for (const text of texts)
+        for (const result of byText.get(text) ?? [])
+          if (!this.#filtersOf(result).some((each) => isExcluded(change, each))) found.add(result);
     }
+    return found;
   }
 
   #filtersOf({ filters }: LiveQueryResult): EqualityFilter[] {

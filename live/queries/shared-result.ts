@@ -1,5 +1,6 @@
 import type { Lsn } from "#postgres/database";
 import { parseJsonExactly } from "#runtime/json";
+import type { AffectingXids } from "./affected-results.ts";
 import type { EqualityFilter } from "./affected-rows.ts";
 import { makeJsonPatch } from "./json-patch.ts";
 import type { QueryDependencies } from "./query-dependencies.ts";
@@ -16,6 +17,7 @@ export type ResultVersion = {
 
 /** How many versions clients that reconnect can continue from. */
 const MAX_VERSIONS = 8;
+const MAX_NEW_XIDS = 1_000;
 const MAX_VERSION_BYTES = 4 * 2 ** 20;
 
 /** Who reads a result. */
@@ -35,19 +37,20 @@ export class SharedResult<Reader extends ResultReader> {
   readonly dependencies: QueryDependencies;
   readonly filters: readonly EqualityFilter[];
   readonly statements: ReadonlySet<string>;
-  /** Transactions that a run has which begins now, and that subscribers do not know of yet. */
-  readonly newXids = new Set<number>();
   /** The last commit that may have changed the result. */
   markedAt: Lsn = 0n;
   /** Whether a commit is not in the result yet. */
   isStale = false;
   /** Whether definitions have changed since the dependencies were read. */
   isOutdated = false;
-  /** The run in progress, and the one after it. */
+  /** The run that waits or is in progress, whether it has begun, and the one after it. */
   refreshing: Promise<void> | null = null;
+  hasBegun = false;
   refreshingNext: Promise<void> | null = null;
   expiry: NodeJS.Timeout | undefined;
   #versions: ResultVersion[] = [];
+  #newXids: AffectingXids[number][] = [];
+  #newXidCount = 0;
   readonly #patches = new WeakMap<ResultVersion, WeakMap<ResultVersion, string>>();
 
   constructor(key: string, { dependencies, filters, statements }: ResultDefinition) {
@@ -77,11 +80,27 @@ export class SharedResult<Reader extends ResultReader> {
     return true;
   }
 
+  /** Subscribers learn of them with the next run. Of very many, only of the newest. */
+  addXids(xids: AffectingXids): void {
+    for (const each of xids) {
+      this.#newXids.push(each);
+      this.#newXidCount += each.length;
+    }
+    while (this.#newXidCount - (this.#newXids[0]?.length ?? 0) >= MAX_NEW_XIDS)
+      this.#newXidCount -= this.#newXids.shift()!.length;
+  }
+
+  /** Transactions that a run has which begins now, and that subscribers do not know of yet. */
+  takeXids(): number[] {
+    const xids = new Set(this.#newXids.flatMap((each) => each.slice(-MAX_NEW_XIDS)));
+    this.#newXids = [];
+    this.#newXidCount = 0;
+    return [...xids];
+  }
+
   /** These transactions are in the result now, whether they have changed it or not. */
   commit(xids: readonly number[]): void {
-    if (xids.length === 0) return;
-    for (const xid of xids) this.newXids.delete(xid);
-    for (const subscriber of this.subscribers) subscriber.commit(xids);
+    if (xids.length > 0) for (const subscriber of this.subscribers) subscriber.commit(xids);
   }
 
   /** The version that a client of these claims received. */

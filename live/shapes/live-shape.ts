@@ -8,8 +8,8 @@ import { LOG_NUMBERS, ShapeLog, type ShapePosition } from "./shape-log.ts";
 import { ownerOf, ShapeLogFile } from "./shape-log-file.ts";
 import type { ShapeLogFolder } from "./shape-log-folder.ts";
 
-/** After so long without a request, the query is closed, and the log is kept. */
-const IDLE_MS = 60_000;
+/** After so long without a request, the query is closed, and the log is kept: nothing is run for clients that have left. */
+const IDLE_MS = 5_000;
 const WAIT_MS = 60_000;
 
 type ShapeOptions = {

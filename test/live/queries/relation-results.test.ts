@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import type { RowChange } from "../../../live/changes.ts";
+import { AffectedResults } from "../../../live/queries/affected-results.ts";
 import { type LiveQueryResult, RelationResults } from "../../../live/queries/relation-results.ts";
 import { SharedResult } from "../../../live/queries/shared-result.ts";
 
@@ -39,8 +40,11 @@ const ALL = [
 ];
 for (const result of ALL) results.add(result);
 
-const affected = (...change: Parameters<typeof changeOf>) =>
-  [...new Set(results.affectedBy(changeOf(...change)))].map(({ key }) => key).sort();
+function affected(...change: Parameters<typeof changeOf>): string[] {
+  const found = new AffectedResults();
+  found.addChange(changeOf(...change), results);
+  return [...found.list().keys()].map(({ key }) => key).sort();
+}
 const ALWAYS = ["every row", "list 3, read twice", "named a"];
 
 test.each([

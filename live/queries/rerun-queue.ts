@@ -1,0 +1,32 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { FairWorkQueue } from "#runtime/concurrency";
+
+const CONCURRENCY = 8;
+/** So long may runs follow each other without pauses. */
+const BURST_MS = 1_000;
+/** Of the run before it. */
+const PAUSE_FACTOR = 3;
+const LONGEST_PAUSE_MS = 1_000;
+
+/**
+ * The runs of queries after commits. Their callers take turns, so that one with many queries delays only itself. Where commits ask for more runs
+ * than there is time for, pauses leave the database and the event loop to requests: results are then older, and none is left out.
+ */
+export class RerunQueue {
+  readonly #queue = new FairWorkQueue(CONCURRENCY);
+  #unfinished = 0;
+  #busySince = 0;
+
+  run<Result>(caller: string, work: () => Promise<Result>): Promise<Result> {
+    if (this.#unfinished++ === 0) this.#busySince = performance.now();
+    return new Promise((resolve, reject) => {
+      void this.#queue.run(caller, async () => {
+        const startedAt = performance.now();
+        await work().then(resolve, reject);
+        const now = performance.now();
+        if (--this.#unfinished > 0 && now - this.#busySince > BURST_MS)
+          await sleep(Math.min(PAUSE_FACTOR * (now - startedAt), LONGEST_PAUSE_MS));
+      });
+    });
+  }
+}
