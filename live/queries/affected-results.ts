@@ -1,19 +1,16 @@
 import type { Lsn } from "#postgres/database";
 import type { CommittedTransaction, RowChange } from "../changes.ts";
-import type { LiveQueryResult, RelationResults } from "./relation-results.ts";
+import type { FilterColumn, LiveQueryResult, RelationResults } from "./relation-results.ts";
 
-type AffectedGroup = { isWhole: boolean; readonly xids: number[] };
+type AffectedGroups = { readonly columns: Set<FilterColumn>; readonly xids: number[] };
 
 /** The transactions that have affected a result, in lists that several results share. */
 export type AffectingXids = readonly (readonly number[])[];
 
-/**
- * The results that changes affect. Those that every change of a relation affects can be thousands: they are noted as one group, and listed when
- * they are taken.
- */
+/** The results that changes affect. Groups can have thousands, which are listed when they are taken. */
 export class AffectedResults {
   readonly #results = new Map<LiveQueryResult, number[]>();
-  readonly #groups = new Map<RelationResults, AffectedGroup>();
+  readonly #groups = new Map<RelationResults, AffectedGroups>();
   readonly xids = new Set<number>();
   /** The last commit. */
   position: Lsn = 0n;
@@ -27,18 +24,19 @@ export class AffectedResults {
   }
 
   addChange(change: RowChange, of: RelationResults): void {
-    const filtered = of.filteredBy(change);
-    if (filtered === "all") this.#groupOf(of).isWhole = true;
-    else for (const result of filtered) this.add(result);
-    if (of.hasUnfiltered) this.#groupOf(of);
+    const { results, columns } = of.affectedBy(change);
+    for (const result of results) this.add(result);
+    if (columns.length === 0) return;
+    const groups = this.#groupsOf(of);
+    for (const column of columns) groups.columns.add(column);
   }
 
   addCommit(changed: AffectedResults, { xid, commitLsn }: CommittedTransaction): void {
     for (const result of changed.#results.keys()) this.#xidsOf(result).push(xid);
-    for (const [of, { isWhole }] of changed.#groups) {
-      const group = this.#groupOf(of);
-      group.isWhole ||= isWhole;
-      group.xids.push(xid);
+    for (const [of, { columns }] of changed.#groups) {
+      const groups = this.#groupsOf(of);
+      for (const column of columns) groups.columns.add(column);
+      groups.xids.push(xid);
     }
     this.xids.add(xid);
     this.position = commitLsn;
@@ -57,7 +55,8 @@ export class AffectedResults {
       else listed.set(result, [xids]);
     };
     for (const [result, xids] of this.#results) add(result, xids);
-    for (const [of, { isWhole, xids }] of this.#groups) for (const result of of.group(isWhole)) add(result, xids);
+    for (const [of, { columns, xids }] of this.#groups)
+      for (const column of columns) for (const result of of.group(column)) add(result, xids);
     return listed;
   }
 
@@ -67,9 +66,9 @@ export class AffectedResults {
     return xids;
   }
 
-  #groupOf(of: RelationResults): AffectedGroup {
-    const group = this.#groups.get(of) ?? { isWhole: false, xids: [] };
-    this.#groups.set(of, group);
-    return group;
+  #groupsOf(of: RelationResults): AffectedGroups {
+    const groups = this.#groups.get(of) ?? { columns: new Set(), xids: [] };
+    this.#groups.set(of, groups);
+    return groups;
   }
 }

@@ -5,6 +5,9 @@ import type { SharedResult } from "./shared-result.ts";
 
 export type LiveQueryResult = SharedResult<LiveSubscriber>;
 
+/** The column by which results of a group are found; null for those that each change of the relation affects. */
+export type FilterColumn = string | null;
+
 /** The results that depend on a relation; those with an equality filter are found by its values. */
 export class RelationResults {
   readonly #oid: number;
@@ -43,27 +46,23 @@ export class RelationResults {
     }
   }
 
-  /** Whether there are some that each change affects. */
-  get hasUnfiltered(): boolean {
-    return this.#unfiltered.size > 0;
-  }
-
-  /** Those that each change affects; or, with those that have a filter, all. */
-  group(isWhole: boolean): ReadonlySet<LiveQueryResult> {
-    return isWhole ? this.#all : this.#unfiltered;
-  }
-
-  /** Of those with a filter, the ones that the change affects. */
-  filteredBy(change: RowChange): Iterable<LiveQueryResult> | "all" {
-    const found = new Set<LiveQueryResult>();
+  /** The results that the change affects: single ones by their values, and groups. */
+  affectedBy(change: RowChange): { readonly results: Iterable<LiveQueryResult>; readonly columns: FilterColumn[] } {
+    const results = new Set<LiveQueryResult>();
+    const columns: FilterColumn[] = this.#unfiltered.size > 0 ? [null] : [];
     for (const [column, byText] of this.#byColumn) {
       const texts = comparableTexts(change, column);
-      if (texts === null) return "all";
-      for (const text of texts)
+      if (texts === null) columns.push(column);
+      for (const text of texts ?? [])
         for (const result of byText.get(text) ?? [])
-          if (!this.#filtersOf(result).some((each) => isExcluded(change, each))) found.add(result);
+          if (!this.#filtersOf(result).some((each) => isExcluded(change, each))) results.add(result);
     }
-    return found;
+    return { results, columns };
+  }
+
+  *group(column: FilterColumn): Iterable<LiveQueryResult> {
+    if (column === null) yield* this.#unfiltered;
+    else for (const results of this.#byColumn.get(column)?.values() ?? []) yield* results;
   }
 
   #filtersOf({ filters }: LiveQueryResult): EqualityFilter[] {
