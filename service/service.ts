@@ -372,7 +372,7 @@ async function openStreamingInterfaces(
   const changes = openReplication({ url: postgres.directUrl, asOwner, publication, keep, supervisor, log });
   opened.defer(() => changes.close());
   const reloadDefinitions = () => catalog.reload();
-  const live = new LiveQueries({ asOwner, changes, publication, reloadDefinitions, log });
+  const live = new LiveQueries({ asOwner, database, changes, publication, reloadDefinitions, log });
   opened.defer(() => live.endAll());
   // Not all changes of what callers may read are in the stream: not who is a member of a role, nor any where there are no event triggers.
   opened.defer(catalog.onDifference(() => live.reviewAll()));

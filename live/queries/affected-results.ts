@@ -1,8 +1,8 @@
 import type { Lsn } from "#postgres/database";
 import type { CommittedTransaction, RowChange } from "../changes.ts";
-import type { FilterColumn, LiveQueryResult, RelationResults } from "./relation-results.ts";
+import type { LiveQueryResult, RelationResults, ResultGroup } from "./relation-results.ts";
 
-type AffectedGroups = { readonly columns: Set<FilterColumn>; readonly xids: number[] };
+type AffectedOfRelation = { readonly groups: Set<ResultGroup>; readonly xids: number[] };
 
 /** The transactions that have affected a result, in lists that several results share. */
 export type AffectingXids = readonly (readonly number[])[];
@@ -10,13 +10,13 @@ export type AffectingXids = readonly (readonly number[])[];
 /** The results that changes affect. Groups can have thousands, which are listed when they are taken. */
 export class AffectedResults {
   readonly #results = new Map<LiveQueryResult, number[]>();
-  readonly #groups = new Map<RelationResults, AffectedGroups>();
+  readonly #relations = new Map<RelationResults, AffectedOfRelation>();
   readonly xids = new Set<number>();
   /** The last commit. */
   position: Lsn = 0n;
 
   get isEmpty(): boolean {
-    return this.#results.size === 0 && this.#groups.size === 0;
+    return this.#results.size === 0 && this.#relations.size === 0;
   }
 
   add(result: LiveQueryResult): void {
@@ -24,20 +24,14 @@ export class AffectedResults {
   }
 
   addChange(change: RowChange, of: RelationResults): void {
-    const { results, columns } = of.affectedBy(change);
+    const { results, groups } = of.affectedBy(change);
     for (const result of results) this.add(result);
-    if (columns.length === 0) return;
-    const groups = this.#groupsOf(of);
-    for (const column of columns) groups.columns.add(column);
+    if (groups.length > 0) this.#addGroups(of, groups);
   }
 
   addCommit(changed: AffectedResults, { xid, commitLsn }: CommittedTransaction): void {
     for (const result of changed.#results.keys()) this.#xidsOf(result).push(xid);
-    for (const [of, { columns }] of changed.#groups) {
-      const groups = this.#groupsOf(of);
-      for (const column of columns) groups.columns.add(column);
-      groups.xids.push(xid);
-    }
+    for (const [of, { groups }] of changed.#relations) this.#addGroups(of, groups).xids.push(xid);
     this.xids.add(xid);
     this.position = commitLsn;
   }
@@ -55,8 +49,8 @@ export class AffectedResults {
       else listed.set(result, [xids]);
     };
     for (const [result, xids] of this.#results) add(result, xids);
-    for (const [of, { columns, xids }] of this.#groups)
-      for (const column of columns) for (const result of of.group(column)) add(result, xids);
+    for (const [of, { groups, xids }] of this.#relations)
+      for (const group of groups) for (const result of of.list(group)) add(result, xids);
     return listed;
   }
 
@@ -66,9 +60,10 @@ export class AffectedResults {
     return xids;
   }
 
-  #groupsOf(of: RelationResults): AffectedGroups {
-    const groups = this.#groups.get(of) ?? { columns: new Set(), xids: [] };
-    this.#groups.set(of, groups);
-    return groups;
+  #addGroups(of: RelationResults, groups: Iterable<ResultGroup>): AffectedOfRelation {
+    const affected = this.#relations.get(of) ?? { groups: new Set(), xids: [] };
+    this.#relations.set(of, affected);
+    for (const group of groups) affected.groups.add(group);
+    return affected;
   }
 }

@@ -57,5 +57,6 @@ function combine(all: readonly QueryDependencies[]): QueryDependencies {
     },
     // Of several statements each has its own, which no single query compares.
     fingerprint: "",
+    rowFilters: [],
   };
 }

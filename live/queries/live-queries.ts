@@ -1,12 +1,13 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Caller } from "#accounts/identity";
-import { type AsOwner, formatLsn, type Lsn } from "#postgres/database";
+import { type AsOwner, type Database, formatLsn, type Lsn } from "#postgres/database";
 import { ApiError, unavailable } from "#runtime";
 import type { Logger } from "#runtime/log";
 import type { ChangeSubscription, CommittedTransaction, ReplicationStream } from "../changes.ts";
 import { OpenOfCallers, tooManyOpen } from "../open-of-callers.ts";
 import { type AwaitVisible, makeAwaitVisible } from "../transaction-visibility.ts";
 import type { AffectedResults } from "./affected-results.ts";
+import type { EqualityFilter } from "./affected-rows.ts";
 import { ChangeMarks } from "./change-marks.ts";
 import { DependencyCache } from "./dependency-cache.ts";
 import {
@@ -45,6 +46,7 @@ const MAX_FAILURES = 2;
 
 type LiveQueriesOptions = {
   readonly asOwner: AsOwner;
+  readonly database: Pick<Database, "run">;
   readonly changes: ReplicationStream;
   readonly publication: string;
   /** Resolves when queries are compiled for the present definitions. */
@@ -188,8 +190,9 @@ export class LiveQueries {
       const dependencies = await this.#dependencies.of(first);
       refuseUnfit(first, obstaclesOf(source, dependencies), time === "again" ? 0 : milliseconds);
       const key = this.#keyOf(source, dependencies);
+      const filters = this.#results.has(key) ? [] : await this.#filtersOf(source, first, dependencies);
       const existing = this.#results.get(key);
-      const result = existing ?? this.#make(key, first, dependencies);
+      const result = existing ?? this.#make(key, first, { dependencies, filters });
       clearTimeout(result.expiry);
       result.subscribers.add(subscriber);
       subscriber.result = result;
@@ -206,12 +209,40 @@ export class LiveQueries {
     if (subscriber.isClosed) this.#detach(subscriber);
   }
 
-  #make(key: string, { text, filters, statements }: LiveResult, dependencies: QueryDependencies): LiveQueryResult {
-    const result: LiveQueryResult = new SharedResult(key, { dependencies, filters, statements: textsOf(statements) });
+  #make(key: string, { text, statements }: LiveResult, of: Pick<LiveQueryResult, "dependencies" | "filters">) {
+    const result: LiveQueryResult = new SharedResult(key, { ...of, statements: textsOf(statements) });
     result.accept(text, this.#position());
     this.#results.set(key, result);
     this.#marks.add(result);
     return result;
+  }
+
+  /** The filters of the query itself, and those of the policies with the values that the caller has in them. */
+  async #filtersOf(
+    { isPrivate }: LiveSource,
+    { filters, statements }: LiveResult,
+    { relations, rowFilters }: QueryDependencies,
+  ): Promise<EqualityFilter[]> {
+    const own = filters.filter(({ relation }) =>
+      relations.some(({ oid, isReadOnce }) => oid === relation && isReadOnce),
+    );
+    const [read] = statements;
+    // A function that runs first may set other claims.
+    if (rowFilters.length === 0 || !read || isPrivate) return own;
+    const expressions = rowFilters.flatMap((each) => each.expressions);
+    const statement = {
+      text: `select ${expressions.map((each) => `(${each})::pg_catalog.text`).join(", ")}`,
+      values: [],
+    };
+    const { rows } = await this.#options.database.run(read.context, statement, { readOnly: true });
+    const values = [...rows[0]!];
+    const ofPolicies = rowFilters.map(({ relation, column, isExact, expressions }) => ({
+      relation,
+      column,
+      isExact,
+      values: values.splice(0, expressions.length).filter((value) => value !== null),
+    }));
+    return [...own, ...ofPolicies];
   }
 
   #keyOf(source: LiveSource, { claims, readsRequest, fingerprint }: QueryDependencies): string {

@@ -1,6 +1,7 @@
 import type pg from "pg";
 import type { AsOwner, Statement } from "#postgres/database";
 import { findClaims, IS_IMMUTABLE_C, type PolicyClaims, type PolicyDependency } from "./policy-dependencies.ts";
+import { findRowFilters, type RowFilter, type UsedTree } from "./row-filters.ts";
 
 /** A relation that a query reads, directly or through views, functions and policies. */
 type ReadRelation = {
@@ -21,6 +22,8 @@ export type QueryDependencies = {
   /** The oids of what decides which rows a caller sees. */
   readonly deciding: DecidingObjects;
   readonly fingerprint: string;
+  /** Which rows of some relations can change the result at all. */
+  readonly rowFilters: readonly RowFilter[];
 };
 
 type DecidingObjects = { readonly relations: readonly number[]; readonly functions: readonly number[] };
@@ -49,6 +52,23 @@ const isNamed = (pattern: string, schema: string, name: string) => `exists (
   where case when second is null
     then first = ${name} and pg_catalog.strpos(pg_catalog.concat_ws(' ', $4::pg_catalog.text, p.proconfig::pg_catalog.text), ${schema}) > 0
     else first = ${schema} and second = ${name} end)`;
+
+/** Whether all reads of the table `c` are in parsed texts, and no other table has rows of it. */
+const IS_KNOWN_TABLE = `c.relkind = 'r' and not c.relhassubclass and not c.relispartition
+      and not exists (
+        select from used as other join pg_catalog.pg_proc p on other.class = ${CLASS("pg_proc")} and p.oid = other.object
+        where p.oid >= ${FIRST_USER_OID} and p.prosqlbody is null
+          and ${isNamed(NAMES, "n.nspname::pg_catalog.text", "c.relname::pg_catalog.text")}
+      )`;
+
+/** Whether the policy `p` of the table `c` is for the role, or for one that functions and views read as. */
+const IS_APPLIED = `(0 operator(pg_catalog.=) any(p.polroles) or exists (
+      select from pg_catalog.unnest(p.polroles) as applies (role)
+      where pg_catalog.pg_has_role($3, applies.role, 'usage') or exists (
+        select from deputies where pg_catalog.pg_has_role(deputies.role, applies.role, 'usage')
+          and (c.relforcerowsecurity or not pg_catalog.pg_has_role(deputies.role, c.relowner, 'usage'))
+      )
+    ))`;
 
 // The statement is the body of a procedure, so pg_depend has what it reads. Relations of the system are pinned, and not in it.
 const DEPENDENCIES = `
@@ -110,13 +130,7 @@ const DEPENDENCIES = `
     select schemaname, tablename from pg_catalog.pg_publication_tables where pubname = $2
   )
   select pg_catalog.json_build_object('kind', 'condition', 'text', pg_catalog.pg_get_expr(p.polqual, p.polrelid),
-    'isOfOthers', not (0 operator(pg_catalog.=) any(p.polroles) or exists (
-      select from pg_catalog.unnest(p.polroles) as applies (role)
-      where pg_catalog.pg_has_role($3, applies.role, 'usage') or exists (
-        select from deputies where pg_catalog.pg_has_role(deputies.role, applies.role, 'usage')
-          and (c.relforcerowsecurity or not pg_catalog.pg_has_role(deputies.role, c.relowner, 'usage'))
-      )
-    ))
+    'isOfOthers', not ${IS_APPLIED}
   ) as dependency
   from used join pg_catalog.pg_policy p on used.class = ${CLASS("pg_policy")} and p.oid = used.object
     join pg_catalog.pg_class c on c.oid = p.polrelid
@@ -154,18 +168,33 @@ const DEPENDENCIES = `
         and pg_catalog.to_jsonb(member.*) operator(pg_catalog.->>) 'prqual' is not null
     ),
     'roots', array(select a.oid::pg_catalog.oid::pg_catalog.int8 from pg_catalog.pg_partition_ancestors(c.oid) as a (oid)),
-    'isReadOnce', c.relkind = 'r' and not c.relhassubclass and not c.relispartition
-      and coalesce((select times from own_reads where own_reads.oid = c.oid), 0) = 1
-      and c.oid not in (select reads_of_others.oid from reads_of_others)
-      and not exists (
-        select from used as other join pg_catalog.pg_proc p on other.class = ${CLASS("pg_proc")} and p.oid = other.object
-        where p.oid >= ${FIRST_USER_OID} and p.prosqlbody is null
-          and ${isNamed(NAMES, "n.nspname::pg_catalog.text", "c.relname::pg_catalog.text")}
-      )
+    'isReadOnce', ${IS_KNOWN_TABLE} and coalesce((select times from own_reads where own_reads.oid = c.oid), 0) = 1
+      and c.oid not in (select reads_of_others.oid from reads_of_others),
+    'isReadOnceByOthers', ${IS_KNOWN_TABLE} and c.oid not in (select own_reads.oid from own_reads)
+      and (select pg_catalog.count(*) from reads_of_others where reads_of_others.oid = c.oid) = 1,
+    'isSecured', c.relrowsecurity and not exists (
+      select from pg_catalog.pg_roles r where r.rolname = $3 and (r.rolsuper or r.rolbypassrls)
+    ) and (c.relforcerowsecurity or not pg_catalog.pg_has_role($3, c.relowner, 'usage')),
+    'columns', (
+      select coalesce(pg_catalog.json_object_agg(a.attnum, a.attname), '{}') from pg_catalog.pg_attribute a
+      where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
+    )
   )
   from used join pg_catalog.pg_class c on used.class = ${CLASS("pg_class")} and c.oid = used.object
     join pg_catalog.pg_namespace n on n.oid = c.relnamespace
   where c.relkind in ('r', 'p', 'v', 'm', 'f')
+  union all
+  select pg_catalog.json_build_object('kind', 'tree', 'of', 'policy', 'relation', p.polrelid::pg_catalog.int8, 'isPermissive', p.polpermissive,
+    'isApplied', ${IS_APPLIED}, 'tree', p.polqual::pg_catalog.text)
+  from used join pg_catalog.pg_policy p on used.class = ${CLASS("pg_policy")} and p.oid = used.object
+    join pg_catalog.pg_class c on c.oid = p.polrelid
+  union all
+  select pg_catalog.json_build_object('kind', 'tree', 'of', 'function', 'oid', p.oid::pg_catalog.int8, 'tree', p.prosqlbody::pg_catalog.text)
+  from used join pg_catalog.pg_proc p on used.class = ${CLASS("pg_proc")} and p.oid = used.object
+  where p.oid <> $1 and p.prosqlbody is not null
+  union all
+  select pg_catalog.json_build_object('kind', 'tree', 'of', 'view', 'tree', r.ev_action::pg_catalog.text)
+  from used join pg_catalog.pg_rewrite r on used.class = ${CLASS("pg_rewrite")} and r.oid = used.object
   union all
   select pg_catalog.json_build_object('kind', 'unstreamed read', 'of', case when c.relkind = 'S' then 'a sequence' else 'a system catalog' end)
   from (select oid from reads_of_others union select oid from own_reads) as read join pg_catalog.pg_class c on c.oid = read.oid
@@ -200,7 +229,8 @@ type ReadObject =
     })
   | (Extract<PolicyDependency, { kind: "function" }> & UsedFunction)
   | UsedRelation
-  | UnstreamedRead;
+  | UnstreamedRead
+  | (UsedTree & { readonly kind: "tree" });
 
 /** A relation whose changes are not in the stream of row changes. */
 type UnstreamedRead = { readonly kind: "unstreamed read"; readonly of: string };
@@ -226,6 +256,9 @@ type UsedRelation = {
   readonly isFiltered: boolean;
   readonly roots: readonly number[];
   readonly isReadOnce: boolean;
+  readonly isReadOnceByOthers: boolean;
+  readonly isSecured: boolean;
+  readonly columns: Readonly<Record<string, string>>;
 };
 
 /** Reads what the statement uses, in a transaction that is rolled back. */
@@ -290,7 +323,15 @@ async function readParameterTypes(client: pg.ClientBase, text: string): Promise<
 
 function notLive(reason: string): QueryDependencies {
   const deciding = { relations: [], functions: [] };
-  return { relations: [], claims: "all", readsRequest: true, obstacles: [reason], deciding, fingerprint: "" };
+  return {
+    relations: [],
+    claims: "all",
+    readsRequest: true,
+    obstacles: [reason],
+    deciding,
+    fingerprint: "",
+    rowFilters: [],
+  };
 }
 
 function summarize(
@@ -324,6 +365,11 @@ function summarize(
       relations: relations.map(({ oid }) => oid),
       functions: functions.filter(({ isStatement }) => !isStatement).map(({ oid }) => oid),
     },
+    rowFilters: findRowFilters({
+      trees: objects.filter((object) => object.kind === "tree"),
+      relations: tables,
+      functionNames: new Map(functions.map(({ oid, name }) => [oid, name])),
+    }),
   };
 }
 
@@ -335,7 +381,7 @@ function textsOf(objects: readonly ReadObject[]): string[] {
 }
 
 /** The statement itself calls nothing that its parsed body does not show. */
-function toPolicyDependency(object: Exclude<ReadObject, UsedRelation | UnstreamedRead>): PolicyDependency {
+function toPolicyDependency(object: Extract<ReadObject, { kind: "condition" | "function" }>): PolicyDependency {
   return object.kind === "function" && object.isStatement && object.body !== null
     ? { kind: "condition", text: object.body }
     : object;

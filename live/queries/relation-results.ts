@@ -1,18 +1,24 @@
 import type { RowChange } from "../changes.ts";
-import { comparableTexts, type EqualityFilter, isExcluded, toComparableText } from "./affected-rows.ts";
+import { comparableTexts, type EqualityFilter, isExcluded, textsOfFilter } from "./affected-rows.ts";
 import type { LiveSubscriber } from "./live-subscriber.ts";
 import type { SharedResult } from "./shared-result.ts";
 
 export type LiveQueryResult = SharedResult<LiveSubscriber>;
 
-/** The column by which results of a group are found; null for those that each change of the relation affects. */
-export type FilterColumn = string | null;
+/** Results with a filter on one column, by the values of it. */
+type FilteredResults = {
+  readonly column: string;
+  readonly isExact: boolean;
+  readonly byText: Map<string, Set<LiveQueryResult>>;
+};
+/** Null: those that each change of the relation affects. */
+export type ResultGroup = FilteredResults | null;
 
 /** The results that depend on a relation; those with an equality filter are found by its values. */
 export class RelationResults {
   readonly #oid: number;
   readonly #unfiltered = new Set<LiveQueryResult>();
-  readonly #byColumn = new Map<string, Map<string, Set<LiveQueryResult>>>();
+  #filtered: FilteredResults[] = [];
   readonly #all = new Set<LiveQueryResult>();
 
   constructor(oid: number) {
@@ -26,59 +32,63 @@ export class RelationResults {
   add(result: LiveQueryResult): void {
     this.#all.add(result);
     const filter = this.#indexedFilter(result);
-    if (!filter) this.#unfiltered.add(result);
-    for (const { column, text } of placesOf(filter)) {
-      const byText = this.#byColumn.get(column) ?? new Map<string, Set<LiveQueryResult>>();
-      this.#byColumn.set(column, byText);
-      byText.set(text, (byText.get(text) ?? new Set()).add(result));
+    if (!filter) {
+      this.#unfiltered.add(result);
+      return;
     }
+    const { byText } = this.#findGroup(filter) ?? this.#addGroup(filter);
+    for (const text of textsOfFilter(filter)!) byText.set(text, (byText.get(text) ?? new Set()).add(result));
   }
 
   remove(result: LiveQueryResult): void {
     if (!this.#all.delete(result)) return;
     this.#unfiltered.delete(result);
-    for (const { column, text } of placesOf(this.#indexedFilter(result))) {
-      const byText = this.#byColumn.get(column);
-      const results = byText?.get(text);
+    const filter = this.#indexedFilter(result);
+    const group = filter && this.#findGroup(filter);
+    if (!group) return;
+    for (const text of textsOfFilter(filter)!) {
+      const results = group.byText.get(text);
       results?.delete(result);
-      if (results?.size === 0) byText!.delete(text);
-      if (byText?.size === 0) this.#byColumn.delete(column);
+      if (results?.size === 0) group.byText.delete(text);
     }
+    if (group.byText.size === 0) this.#filtered = this.#filtered.filter((each) => each !== group);
   }
 
   /** The results that the change affects: single ones by their values, and groups. */
-  affectedBy(change: RowChange): { readonly results: Iterable<LiveQueryResult>; readonly columns: FilterColumn[] } {
+  affectedBy(change: RowChange): { readonly results: Iterable<LiveQueryResult>; readonly groups: ResultGroup[] } {
     const results = new Set<LiveQueryResult>();
-    const columns: FilterColumn[] = this.#unfiltered.size > 0 ? [null] : [];
-    for (const [column, byText] of this.#byColumn) {
-      const texts = comparableTexts(change, column);
-      if (texts === null) columns.push(column);
+    const groups: ResultGroup[] = this.#unfiltered.size > 0 ? [null] : [];
+    for (const group of this.#filtered) {
+      const texts = comparableTexts(change, group);
+      if (texts === null) groups.push(group);
       for (const text of texts ?? [])
-        for (const result of byText.get(text) ?? [])
+        for (const result of group.byText.get(text) ?? [])
           if (!this.#filtersOf(result).some((each) => isExcluded(change, each))) results.add(result);
     }
-    return { results, columns };
+    return { results, groups };
   }
 
-  *group(column: FilterColumn): Iterable<LiveQueryResult> {
-    if (column === null) yield* this.#unfiltered;
-    else for (const results of this.#byColumn.get(column)?.values() ?? []) yield* results;
+  *list(group: ResultGroup): Iterable<LiveQueryResult> {
+    if (group === null) yield* this.#unfiltered;
+    else for (const results of group.byText.values()) yield* results;
+  }
+
+  #findGroup({ column, isExact = false }: EqualityFilter): FilteredResults | undefined {
+    return this.#filtered.find((group) => group.column === column && group.isExact === isExact);
+  }
+
+  #addGroup({ column, isExact = false }: EqualityFilter): FilteredResults {
+    const group: FilteredResults = { column, isExact, byText: new Map() };
+    this.#filtered.push(group);
+    return group;
   }
 
   #filtersOf({ filters }: LiveQueryResult): EqualityFilter[] {
     return filters.filter(({ relation }) => relation === this.#oid);
   }
 
-  /** Null where rows that its filter excludes may change the result too, or where the texts of its values do not tell. */
+  /** Null where the texts of its values do not tell. */
   #indexedFilter(result: LiveQueryResult): EqualityFilter | null {
-    const relations = result.dependencies.relations.filter(({ oid }) => oid === this.#oid);
-    if (!relations.some(({ isReadOnce }) => isReadOnce)) return null;
-    const isIndexable = ({ values }: EqualityFilter) => values.every((value) => toComparableText(value) !== null);
-    return this.#filtersOf(result).find(isIndexable) ?? null;
+    return this.#filtersOf(result).find((filter) => textsOfFilter(filter) !== null) ?? null;
   }
-}
-
-function placesOf(filter: EqualityFilter | null): { readonly column: string; readonly text: string }[] {
-  const texts = new Set(filter?.values.map((value) => toComparableText(value)!));
-  return [...texts].map((text) => ({ column: filter!.column, text }));
 }

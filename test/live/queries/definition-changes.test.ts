@@ -1,5 +1,6 @@
 import pg from "pg";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { type Database, openDatabase } from "#postgres/database";
 import { LiveQueries, type LiveSource } from "../../../live/queries/live-queries.ts";
 import { until } from "../../until.ts";
 import { Followed, QUIET, useFollowed } from "../followed.ts";
@@ -11,9 +12,11 @@ const STATEMENT = {
 };
 
 let pool: pg.Pool;
+let database: Database;
 
 beforeAll(async () => {
   pool = new pg.Pool({ connectionString: followed.database.ownerUrl, max: 4 });
+  database = openDatabase({ url: followed.database.ownerUrl, ownerUrl: followed.database.ownerUrl, log: QUIET });
   await followed.owner.query(`
     create table public.old_notes (id int primary key, name text);
     create table public.new_notes (id int primary key, name text);
@@ -21,7 +24,10 @@ beforeAll(async () => {
     insert into public.old_notes values (1, 'old');
     insert into public.new_notes values (1, 'new')`);
 });
-afterAll(() => pool.end());
+afterAll(async () => {
+  await database.close();
+  await pool.end();
+});
 
 const showNotes = (table: string) =>
   followed.owner.query(`begin;
@@ -42,6 +48,7 @@ function openLiveQueries() {
   };
   const live = new LiveQueries({
     asOwner,
+    database,
     changes,
     publication: "followed",
     reloadDefinitions: () => Promise.resolve(),

@@ -6,16 +6,17 @@ import { SharedResult } from "../../../live/queries/shared-result.ts";
 
 const RELATION = 7;
 
-function resultOf(key: string, column: string | null, values: readonly string[], isReadOnce = true): LiveQueryResult {
+function resultOf(key: string, column: string | null, values: readonly string[], isExact = false): LiveQueryResult {
   const dependencies = {
-    relations: [{ oid: RELATION, isReadOnce }],
+    relations: [{ oid: RELATION, isReadOnce: true }],
     claims: new Set<string>(),
     readsRequest: false,
     obstacles: [],
     deciding: { relations: [], functions: [] },
     fingerprint: "",
+    rowFilters: [],
   };
-  const filters = column === null ? [] : [{ relation: RELATION, column, values }];
+  const filters = column === null ? [] : [{ relation: RELATION, column, values, isExact }];
   return new SharedResult(key, { dependencies, filters, statements: [] });
 }
 
@@ -34,9 +35,10 @@ const ALL = [
   resultOf("every row", null, []),
   resultOf("list 1", "list", ["1"]),
   resultOf("lists 1 and 2", "list", ["+1", "002"]),
-  resultOf("list 3, read twice", "list", ["3"], false),
   resultOf("place 5", "place", ["5"]),
-  resultOf("named a", "name", ["a"]),
+  resultOf("named a, as some collation compares", "name", ["a"]),
+  resultOf("named a", "name", ["a"], true),
+  resultOf("of nobody", "name", [], true),
 ];
 for (const result of ALL) results.add(result);
 
@@ -45,16 +47,24 @@ function affected(...change: Parameters<typeof changeOf>): string[] {
   found.addChange(changeOf(...change), results);
   return [...found.list().keys()].map(({ key }) => key).sort();
 }
-const ALWAYS = ["every row", "list 3, read twice", "named a"];
+const ALWAYS = ["every row", "named a, as some collation compares"];
 
 test.each([
   ["an insert", "INSERT", null, ["1", "9", "b"], ["list 1", "lists 1 and 2"]],
   ["an insert that no filter lets through", "INSERT", null, ["9", "9", "b"], []],
   ["an insert by another column", "INSERT", null, ["9", "5", "b"], ["place 5"]],
-  ["an update that moves a row", "UPDATE", ["2", "9", "b"], ["1", "9", "b"], ["list 1", "lists 1 and 2", "place 5"]],
-  ["an update without the old row", "UPDATE", null, ["2", "9", "b"], ["lists 1 and 2", "place 5"]],
-  ["a delete", "DELETE", ["2", "9", "b"], null, ["lists 1 and 2", "place 5"]],
-  ["truncate", "TRUNCATE", null, null, ["list 1", "lists 1 and 2", "place 5"]],
+  ["an insert by a text", "INSERT", null, ["9", "9", "a"], ["named a"]],
+  ["an insert of another text that some collation holds for equal", "INSERT", null, ["9", "9", "A"], []],
+  [
+    "an update that moves a row",
+    "UPDATE",
+    ["2", "9", "b"],
+    ["1", "9", "b"],
+    ["list 1", "lists 1 and 2", "named a", "place 5"],
+  ],
+  ["an update without the old row", "UPDATE", null, ["2", "9", "b"], ["lists 1 and 2", "named a", "place 5"]],
+  ["a delete", "DELETE", ["2", "9", "b"], null, ["lists 1 and 2", "named a", "place 5"]],
+  ["truncate", "TRUNCATE", null, null, ["list 1", "lists 1 and 2", "named a", "place 5"]],
 ])("%s affects the results whose filters the rows may meet", (_what, kind, before, after, found) => {
   expect(affected(kind, before, after)).toEqual([...ALWAYS, ...found].sort());
 });

@@ -1,16 +1,22 @@
 import pg from "pg";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { type Database, openDatabase } from "#postgres/database";
 import { LiveQueries, type LiveSource } from "../../../live/queries/live-queries.ts";
 import { LiveShape } from "../../../live/shapes/live-shape.ts";
 import { QUIET, useFollowed } from "../followed.ts";
 
 const followed = useFollowed();
 let pool: pg.Pool;
+let database: Database;
 
 beforeAll(() => {
   pool = new pg.Pool({ connectionString: followed.database.ownerUrl, max: 4 });
+  database = openDatabase({ url: followed.database.ownerUrl, ownerUrl: followed.database.ownerUrl, log: QUIET });
 });
-afterAll(() => pool.end());
+afterAll(async () => {
+  await database.close();
+  await pool.end();
+});
 
 test("a client that leaves does not wait for a run that does not end", async () => {
   const asOwner = async <Result>(work: (client: pg.ClientBase) => Promise<Result>) => {
@@ -19,7 +25,7 @@ test("a client that leaves does not wait for a run that does not end", async () 
   };
   const reloadDefinitions = () => Promise.resolve();
   const live = new LiveQueries({
-    ...{ asOwner, reloadDefinitions, publication: "followed", log: QUIET },
+    ...{ asOwner, database, reloadDefinitions, publication: "followed", log: QUIET },
     changes: followed.open(),
   });
   const caller = { kind: "known", role: "postgres", claims: {}, claimsText: "{}", expiresAt: null } as const;
