@@ -50,6 +50,15 @@ const TABLES = `
   create policy of_members on public.letters for select to authenticated
     using (room in (select m.room from public.memberships m where m.person = (select auth.jwt() ->> 'sub')));
   grant select on public.memberships, public.letters to authenticated;
+  -- About a thousand commits a second.
+  create procedure public.change_memberships(times int, strangers int) language plpgsql as $$ begin
+    for time in 1..times loop
+      insert into public.memberships values ('stranger ' || floor(random() * strangers)::int, floor(random() * ${ROOMS})::int)
+        on conflict (person) do update set room = excluded.room;
+      commit;
+      perform pg_sleep(0.0005);
+    end loop;
+  end $$;
   insert into public.letters select n, n % ${ROOMS + 1}, 'of room ' || n % ${ROOMS + 1} from generate_series(1, 60) n;
 `;
 

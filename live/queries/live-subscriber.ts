@@ -95,8 +95,11 @@ export class LiveSubscriber implements LiveSubscription {
   }
 
   async refresh(): Promise<ResultVersion | null> {
-    await this.#owner.refresh(this);
-    if (this.#failure) throw this.#failure.error;
+    do {
+      await this.#owner.refresh(this);
+      if (this.#failure) throw this.#failure.error;
+      // It may be changing to another result by now.
+    } while (!this.result && !this.#isClosed);
     return this.result?.current ?? null;
   }
 

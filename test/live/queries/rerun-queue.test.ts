@@ -1,0 +1,31 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { expect, test } from "vitest";
+import { RerunQueue } from "../../../live/queries/rerun-queue.ts";
+
+const runAll = (queue: RerunQueue, count: number, milliseconds: number) =>
+  Promise.all(Array.from({ length: count }, () => queue.run("many", () => sleep(milliseconds))));
+
+test("a caller with one query waits for few of the runs of a caller with many", async () => {
+  const queue = new RerunQueue();
+  let runs = 0;
+  const run = () => sleep(5).then(() => runs++);
+  const many = Array.from({ length: 60 }, () => queue.run("many", run));
+  await queue.run("one", () => sleep(1));
+  expect(runs).toBeLessThan(30);
+  await Promise.all(many);
+  expect(runs).toBe(60);
+});
+
+test("after a second of runs without an end, each is followed by a pause of three times its length", async () => {
+  const startedAt = performance.now();
+  // Eight at a time: seven turns, of which the sixth ends too late.
+  await runAll(new RerunQueue(), 56, 200);
+  expect(performance.now() - startedAt).toBeGreaterThanOrEqual(7 * 200 + 3 * 200 - 20);
+});
+
+test("a run that fails fails alone", async () => {
+  const queue = new RerunQueue();
+  const failed = queue.run("one", () => Promise.reject(new Error("no")));
+  await expect(failed).rejects.toThrow("no");
+  expect(await queue.run("one", async () => 1)).toBe(1);
+});
