@@ -1,11 +1,9 @@
 import type { Lsn } from "#postgres/database";
 import type { CommittedTransaction, RowChange } from "../changes.ts";
 import type { LiveQueryResult, RelationResults, ResultGroup } from "./relation-results.ts";
+import type { AffectingXids } from "./shared-result.ts";
 
 type AffectedOfRelation = { readonly groups: Set<ResultGroup>; readonly xids: number[] };
-
-/** The transactions that have affected a result, in lists that several results share. */
-export type AffectingXids = readonly (readonly number[])[];
 
 /** The results that changes affect. Groups can have thousands, which are listed when they are taken. */
 export class AffectedResults {

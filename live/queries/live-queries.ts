@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Caller } from "#accounts/identity";
-import { type AsOwner, type Database, formatLsn, type Lsn } from "#postgres/database";
+import { type AsOwner, type Database, formatLsn, type Lsn, type Statement } from "#postgres/database";
 import { ApiError, unavailable } from "#runtime";
 import type { Logger } from "#runtime/log";
 import type { ChangeSubscription, CommittedTransaction, ReplicationStream } from "../changes.ts";
@@ -21,6 +21,7 @@ import { claimsKey } from "./policy-dependencies.ts";
 import { type QueryDependencies, readFingerprint } from "./query-dependencies.ts";
 import type { LiveQueryResult } from "./relation-results.ts";
 import { RerunQueue } from "./rerun-queue.ts";
+import { readFilterValues } from "./row-filters.ts";
 import { RunningTransactions } from "./running-transactions.ts";
 import { SharedResult } from "./shared-result.ts";
 
@@ -217,32 +218,20 @@ export class LiveQueries {
     return result;
   }
 
-  /** The filters of the query itself, and those of the policies with the values that the caller has in them. */
+  /** The filters of the query itself, and those of the policies. */
   async #filtersOf(
     { isPrivate }: LiveSource,
     { filters, statements }: LiveResult,
     { relations, rowFilters }: QueryDependencies,
   ): Promise<EqualityFilter[]> {
-    const own = filters.filter(({ relation }) =>
-      relations.some(({ oid, isReadOnce }) => oid === relation && isReadOnce),
-    );
+    const isReadOnce = ({ relation }: EqualityFilter) =>
+      relations.some((each) => each.oid === relation && each.isReadOnce);
+    const own = filters.filter(isReadOnce);
     const [read] = statements;
     // A function that runs first may set other claims.
     if (rowFilters.length === 0 || !read || isPrivate) return own;
-    const expressions = rowFilters.flatMap((each) => each.expressions);
-    const statement = {
-      text: `select ${expressions.map((each) => `(${each})::pg_catalog.text`).join(", ")}`,
-      values: [],
-    };
-    const { rows } = await this.#options.database.run(read.context, statement, { readOnly: true });
-    const values = [...rows[0]!];
-    const ofPolicies = rowFilters.map(({ relation, column, isExact, expressions }) => ({
-      relation,
-      column,
-      isExact,
-      values: values.splice(0, expressions.length).filter((value) => value !== null),
-    }));
-    return [...own, ...ofPolicies];
+    const run = (statement: Statement) => this.#options.database.run(read.context, statement, { readOnly: true });
+    return [...own, ...(await readFilterValues(rowFilters, run))];
   }
 
   #keyOf(source: LiveSource, { claims, readsRequest, fingerprint }: QueryDependencies): string {

@@ -1,4 +1,6 @@
 import pg from "pg";
+import type { Statement, StatementResult } from "#postgres/database";
+import type { EqualityFilter } from "./affected-rows.ts";
 import { findNodes, isNode, nodesOf, parseNodeTree, type TreeNode, type TreeValue } from "./node-tree.ts";
 
 /** A condition that each row of a relation meets which can change a result: the column has the value of one of these expressions. */
@@ -66,6 +68,20 @@ const MEMBER_OPERATORS = new Set(["3963", "3477"]);
 const WIDENING = new Set(["481", "313", "754"]);
 const CURRENT_SETTING = "3294";
 const CLAIMS_SETTING = "request.jwt.claims";
+
+/** With the values that the caller has, as whom the statement runs. */
+export async function readFilterValues(
+  filters: readonly RowFilter[],
+  run: (statement: Statement) => Promise<StatementResult>,
+): Promise<EqualityFilter[]> {
+  const texts = filters.flatMap(({ expressions }) => expressions.map((each) => `(${each})::pg_catalog.text`));
+  const { rows } = await run({ text: `select ${texts.join(", ")}`, values: [] });
+  const values = [...rows[0]!];
+  return filters.map(({ expressions, ...filter }) => ({
+    ...filter,
+    values: values.splice(0, expressions.length).filter((value) => value !== null),
+  }));
+}
 
 /** Works on parsed queries. What is not clearly such a condition gives no filter. */
 export function findRowFilters({ trees, relations, functionNames }: Used): RowFilter[] {

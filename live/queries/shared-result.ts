@@ -1,6 +1,5 @@
 import type { Lsn } from "#postgres/database";
 import { parseJsonExactly } from "#runtime/json";
-import type { AffectingXids } from "./affected-results.ts";
 import type { EqualityFilter } from "./affected-rows.ts";
 import { makeJsonPatch } from "./json-patch.ts";
 import type { QueryDependencies } from "./query-dependencies.ts";
@@ -19,6 +18,9 @@ export type ResultVersion = {
 const MAX_VERSIONS = 8;
 const MAX_NEW_XIDS = 1_000;
 const MAX_VERSION_BYTES = 4 * 2 ** 20;
+
+/** The transactions that have affected a result, in lists that several results share. */
+export type AffectingXids = readonly (readonly number[])[];
 
 /** Who reads a result. */
 type ResultReader = { wake(): void; commit(xids: readonly number[]): void };
