@@ -66,6 +66,8 @@ const STATEMENT_PATTERNS: readonly [RegExp, (match: RegExpExecArray, object: str
 export type SchemaDifference = {
   /** `index notes_text of table public.notes`. */
   readonly name: string;
+  /** `table public.notes` */
+  readonly object: string;
   /** `index notes_text of table public.notes is not created by a migration`. */
   readonly description: string;
   /** SQL for the next migration, which keeps the difference. */
@@ -95,6 +97,7 @@ export function compareSchemas(database: DumpedSchema, migrations: DumpedSchema)
     if (there.has(object)) continue;
     differences.push({
       name: object,
+      object,
       description: `${object} is not created by a migration`,
       keepSql: joinStatements(statements),
       undoSql: `drop ${object};`,
@@ -104,6 +107,7 @@ export function compareSchemas(database: DumpedSchema, migrations: DumpedSchema)
     if (here.has(object)) continue;
     differences.push({
       name: object,
+      object,
       description: `${object} is missing`,
       keepSql: `drop ${object};`,
       undoSql: joinStatements(statements),
@@ -133,6 +137,7 @@ function compareStatements(object: string, here: readonly string[], there: reado
     if (other === undefined) {
       differences.push({
         name,
+        object,
         description: `${name} is not created by a migration`,
         keepSql: `${statement};`,
         undoSql: remove,
@@ -144,6 +149,7 @@ function compareStatements(object: string, here: readonly string[], there: reado
     const replace = (wanted: string) => toReplacement(wanted) ?? recreate(wanted);
     differences.push({
       name,
+      object,
       description: `${name} differs from the migrations`,
       keepSql: replace(statement),
       undoSql: replace(other),
@@ -152,7 +158,7 @@ function compareStatements(object: string, here: readonly string[], there: reado
   }
   for (const statement of missing) {
     const { name, remove } = describeStatement(object, statement);
-    differences.push({ name, description: `${name} is missing`, keepSql: remove, undoSql: `${statement};` });
+    differences.push({ name, object, description: `${name} is missing`, keepSql: remove, undoSql: `${statement};` });
   }
   return differences;
 }
@@ -167,7 +173,13 @@ function compareTableLines(object: string, here: readonly string[], there: reado
     const { name, add, remove } = describeTableLine(table, line);
     const other = missing.find((candidate) => describeTableLine(table, candidate).name === name);
     if (other === undefined) {
-      differences.push({ name, description: `${name} is not created by a migration`, keepSql: add, undoSql: remove });
+      differences.push({
+        name,
+        object,
+        description: `${name} is not created by a migration`,
+        keepSql: add,
+        undoSql: remove,
+      });
       continue;
     }
     missing.splice(missing.indexOf(other), 1);
@@ -175,6 +187,7 @@ function compareTableLines(object: string, here: readonly string[], there: reado
       isConstraint(to) ? `${remove}\n${describeTableLine(table, to).add}` : alterColumn(table, from, to);
     differences.push({
       name,
+      object,
       description: `${name} differs from the migrations: ${line} instead of ${other}`,
       keepSql: change(other, line),
       undoSql: change(line, other),
@@ -182,7 +195,7 @@ function compareTableLines(object: string, here: readonly string[], there: reado
   }
   for (const line of missing) {
     const { name, add, remove } = describeTableLine(table, line);
-    differences.push({ name, description: `${name} is missing`, keepSql: remove, undoSql: add });
+    differences.push({ name, object, description: `${name} is missing`, keepSql: remove, undoSql: add });
   }
   return differences;
 }

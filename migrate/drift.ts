@@ -4,6 +4,7 @@ import type { MigrateSettings } from "./committed-migrations.ts";
 import { compareSchemas, type DumpedSchema, type SchemaDifference } from "./compare-schemas.ts";
 import { COMPARED_PARTS, readStatements, type SchemaStatement, tableLines } from "./dump-schema.ts";
 import { readUsersAccess, setUsersAccess, withMigrationLock } from "./migrate.ts";
+import { readSchemaState, type SchemaState } from "./reverse-migration.ts";
 import { withScratchDatabase } from "./scratch-database.ts";
 
 /** Objects that the service creates without migrations: the task queue, the record of migrations, the trigger of `--watch-only`. */
@@ -23,12 +24,59 @@ export async function findDrift(settings: MigrateSettings): Promise<SchemaDiffer
       await applyCurrent({ ...settings, url: shadowUrl }, () => {}, applied);
       const access = await withClient(url, readUsersAccess);
       if (access) await withClient(shadowUrl, (client) => setUsersAccess(client, access));
-      const database = await readDumpedSchema(url);
-      const migrations = await readDumpedSchema(shadowUrl);
-      const statements = await undoRestoredSpelling(database.statements, migrations.statements, shadowUrl);
-      return compareSchemas({ ...database, statements }, migrations);
+      return compareDatabases(url, shadowUrl);
     }),
   );
+}
+
+async function compareDatabases(url: string, shadowUrl: string): Promise<SchemaDifference[]> {
+  const database = await readDumpedSchema(url);
+  const migrations = await readDumpedSchema(shadowUrl);
+  const statements = await undoRestoredSpelling(database.statements, migrations.statements, shadowUrl);
+  return compareSchemas({ ...database, statements }, migrations);
+}
+
+/**
+ * What was changed by hand after a migration, and is taken back with it: other definitions of what the migration has made or removed. The
+ * scratch database has the migration and nothing later.
+ */
+export async function findChangedSince(url: string, shadowUrl: string, before: SchemaState): Promise<string[]> {
+  const now = await readState(url);
+  const migrated = await readState(shadowUrl);
+  const differences = await compareDatabases(url, shadowUrl);
+  const made = new Set(compareSchemas(migrated, before).map(({ name }) => name));
+  const columns = listAddedColumns(migrated, before);
+  const isTakenBack = ({ name, object, keepSql }: SchemaDifference) =>
+    made.has(name) ||
+    made.has(object) ||
+    columns.some(({ table, mention }) => table === object && mention.test(keepSql));
+  const settings = [...new Set([...before.settings.keys(), ...migrated.settings.keys()])].filter((key) => {
+    const [here, there, earlier] = [now, migrated, before].map((state) => state.settings.get(key)?.statement);
+    const { object } = (before.settings.get(key) ?? migrated.settings.get(key))!;
+    return there !== earlier && here !== there && !made.has(object);
+  });
+  return [
+    ...differences.filter(isTakenBack).map(({ description }) => description),
+    ...settings.map((setting) => `${setting} differs from the migrations`),
+  ];
+}
+
+function readState(url: string): Promise<SchemaState> {
+  return withClient(url, async (client) => {
+    await client.query("begin isolation level repeatable read, read only");
+    const state = await readSchemaState(client);
+    await client.query("rollback");
+    return state;
+  });
+}
+
+/** Dropping a column drops indexes and constraints that mention it. */
+function listAddedColumns(migrated: SchemaState, before: SchemaState) {
+  return [...migrated.names.values()].flatMap(({ key, object, name }) => {
+    if (!object?.startsWith("column ") || before.names.has(key)) return [];
+    const mention = new RegExp(`(?<![\\w"$])${RegExp.escape(name)}(?![\\w"$])`);
+    return [{ table: object.slice(`column ${name} of `.length), mention }];
+  });
 }
 
 /** A function whose body Postgres stores parsed, and prints. */

@@ -81,10 +81,9 @@ export async function rehearseMigrations(
 }
 
 /** Applies a committed migration to a copy without rows that has those before it, and judges whether it can be undone. */
-export async function rehearseUndo(settings: MigrateSettings, migration: CommittedMigration): Promise<UndoVerdict> {
+export async function rehearseUndo(settings: MigrateSettings, migration: CommittedMigration) {
   const pending = await readCommitted(migration);
-  const { undo } = await rehearseWithUndo(settings, pending, { estimates: () => MANY_ROWS, withRows: false });
-  return undo;
+  return rehearseWithUndo(settings, pending, { estimates: estimateManyRows, withRows: false });
 }
 
 async function rehearseWithUndo(
@@ -95,7 +94,7 @@ async function rehearseWithUndo(
   const start = await withPath(settings, migration, (client) => readUndoStart(client, withRows));
   const { statements, effects } = await rehearseOne(settings, migration, estimates);
   const undo = await withPath(settings, migration, (client) => judgeUndo(client, start, effects));
-  return { statements, undo };
+  return { statements, undo, before: start.schema };
 }
 
 /**

@@ -11,6 +11,7 @@ import {
   displayPath,
   type MigrateSettings,
 } from "./committed-migrations.ts";
+import { findChangedSince } from "./drift.ts";
 import type { ReportLine } from "./kept-rows.ts";
 import { explainHeldReads, explainTimeout, isLockTimeout, NO_LOCK_LIMITS, retryForLocks } from "./lock-limits.ts";
 import type { MigrationSession } from "./lock-watch.ts";
@@ -25,22 +26,30 @@ import type { UndoVerdict } from "./undo-verdict.ts";
 type UndoOptions = {
   /** Otherwise nothing is changed. */
   readonly isConfirmed: boolean;
+  /** Also takes back what was changed since. */
+  readonly isForced: boolean;
   readonly report: ReportLine;
 };
 
-export type MigrationUndo = { readonly file: string; readonly undo: UndoVerdict };
+export type MigrationUndo = {
+  readonly file: string;
+  readonly undo: UndoVerdict;
+  /** What was changed by hand after the migration, and would be taken back with it: `function public.note() differs from the migrations`. */
+  readonly changedSince: readonly string[];
+};
 
 /** Takes the project's last migration back from the database, if that loses nothing that was there before it. The file stays. */
 export async function undoMigration(
   settings: MigrateSettings,
-  { isConfirmed, report }: UndoOptions,
+  { isConfirmed, isForced, report }: UndoOptions,
 ): Promise<MigrationUndo> {
   return withMigrationLock(settings.url, async () => {
     const migrations = await committedMigrations(settings.histories.at(-1)!);
     const last = await requireLast(settings, migrations);
-    const undo = await judgeLast(settings, migrations);
-    if (isConfirmed && undo.verdict === "can be undone") await runUndo(settings, last, { sql: undo.sql, report });
-    return { file: displayPath(last.file), undo };
+    const { undo, changedSince } = await judgeLast(settings, migrations);
+    const isPermitted = isConfirmed && (isForced || changedSince.length === 0);
+    if (isPermitted && undo.verdict === "can be undone") await runUndo(settings, last, { sql: undo.sql, report });
+    return { file: displayPath(last.file), undo, changedSince };
   });
 }
 
@@ -78,15 +87,19 @@ async function requireLast(
 }
 
 /** In a scratch database with the migrations before it. */
-async function judgeLast(settings: MigrateSettings, migrations: readonly CommittedMigration[]): Promise<UndoVerdict> {
-  const { shadowUrl, rootUrl, histories } = settings;
+async function judgeLast(
+  settings: MigrateSettings,
+  migrations: readonly CommittedMigration[],
+): Promise<Omit<MigrationUndo, "file">> {
+  const { url, shadowUrl, rootUrl, histories } = settings;
   const history = histories.at(-1)!;
   const folder = await mkdtemp(join(tmpdir(), "migrations-"));
   try {
     const before = await copyFirst({ history, migrations, count: migrations.length - 1 }, folder);
     return await withScratchDatabase(shadowUrl, rootUrl, async () => {
       await applyCommitted(shadowUrl, rootUrl, [...histories.slice(0, -1), before]);
-      return rehearseUndo({ ...settings, url: shadowUrl }, migrations.at(-1)!);
+      const { undo, before: schema } = await rehearseUndo({ ...settings, url: shadowUrl }, migrations.at(-1)!);
+      return { undo, changedSince: await findChangedSince(url, shadowUrl, schema) };
     });
   } finally {
     await rm(folder, { recursive: true });

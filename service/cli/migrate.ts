@@ -45,6 +45,7 @@ type MigrateOptions = {
   readonly diff: DiffOptions;
   readonly rehearsal: RehearseOptions;
   readonly isConfirmed: boolean;
+  readonly isForced: boolean;
   readonly backfill: BackfillCommand;
 };
 type MigrateAction = (postgres: PostgresUrls, options: MigrateOptions) => Promise<void>;
@@ -80,15 +81,18 @@ const ACTIONS: Readonly<Record<string, MigrateAction>> = {
   async uncommit({ migrate }, { history }) {
     printFiles(await runMigrations({ name: "uncommit", history }, migrate));
   },
-  async undo({ migrate }, { isConfirmed }) {
-    const undone = await undoMigration(migrate, { isConfirmed, report: console.error });
+  async undo({ migrate }, { isConfirmed, isForced }) {
+    const undone = await undoMigration(migrate, { isConfirmed, isForced, report: console.error });
     const printed = printMigrationUndo(undone);
     if (undone.undo.verdict === "cannot be undone") throw new Error(printed);
+    const needsForce = undone.changedSince.length > 0;
+    const unchanged = `Nothing was changed. With --yes${needsForce ? " --force" : ""} it is undone.`;
+    if (isConfirmed && needsForce && !isForced) throw new Error(`${printed}\n${unchanged}`);
     console.log(printed);
     console.log(
       isConfirmed
         ? `It is undone. A start and ${commandLine("migrate")} apply it again: ${commandLine("migrate", "uncommit")} turns it back into files in current/.`
-        : "Nothing was changed. With --yes it is undone.",
+        : unchanged,
     );
   },
   async seed({ migrate }) {
@@ -230,9 +234,10 @@ ${commandLine("migrate", "commit MESSAGE [--history NAME]")}
   are large, and their safe forms.
 ${commandLine("migrate", "uncommit [--history NAME]")}
   Turns the last committed migration back into files in current/.
-${commandLine("migrate", "undo [--yes]")}
+${commandLine("migrate", "undo [--yes [--force]]")}
   Prints the SQL that undoes the project's last migration, and what is lost with it; with --yes runs it, and records the migration as
   not applied. Refuses if that does not restore what was there before the migration.
+  --force     also takes back changes that were made by hand after the migration
 ${commandLine("migrate", "seed")}
   Runs db/seed.sql, beside the folder of the project's migrations.
 ${commandLine("migrate", "reset --erase")}
@@ -267,6 +272,7 @@ Example:
   ${commandLine("migrate", 'commit "add tags"')}`,
   options: {
     erase: { type: "boolean" },
+    force: { type: "boolean" },
     history: { type: "string" },
     "watch-only": { type: "boolean" },
     yes: { type: "boolean" },
@@ -274,7 +280,7 @@ Example:
     ...REHEARSE_OPTIONS,
     ...BACKFILL_OPTIONS,
   },
-  async run(config, positionals, { erase, yes, history: historyOption, "watch-only": isWatchOnly, ...others }) {
+  async run(config, positionals, { erase, yes, force, history: historyOption, "watch-only": isWatchOnly, ...others }) {
     const [action = "migrate", ...args] = positionals;
     if (isWatchOnly && positionals.length > 0)
       throw new UsageError(`--watch-only cannot be combined with "${action}".`);
@@ -286,6 +292,7 @@ Example:
       throw new UsageError("--history is only allowed with commit and uncommit.");
     }
     if (yes && action !== "undo") throw new UsageError(`--yes cannot be combined with "${action}".`);
+    if (force && !yes) throw new UsageError("--force is only allowed with undo --yes.");
     refuseOptions(action, others);
     const diff = parseDiffOptions(action === "diff" ? others : {});
     const rehearsal = parseRehearseOptions(action === "rehearse" ? others : {});
@@ -302,7 +309,12 @@ Example:
       if (isWatchOnly) await createTrigger(postgres, config);
       else {
         const options = { config, message: args.join(" "), words: args, history, diff, rehearsal };
-        await act(postgres, { ...options, backfill: backfillCommand, isConfirmed: yes === true });
+        await act(postgres, {
+          ...options,
+          backfill: backfillCommand,
+          isConfirmed: yes === true,
+          isForced: force === true,
+        });
       }
     } finally {
       await postgres.close();

@@ -6,6 +6,7 @@ import {
   type RehearsedStatement,
   type UndoVerdict,
 } from "#migrate";
+import { commandLine } from "#runtime";
 import type { RehearseOptions } from "./rehearse-options.ts";
 
 const formatCount = (rows: number) => Math.round(rows).toLocaleString("en");
@@ -77,10 +78,18 @@ function printVerdict(migration: string, undo: UndoVerdict): string[] {
 }
 
 /** What `undo` says of the last migration. */
-export function printMigrationUndo({ file, undo }: MigrationUndo): string {
+export function printMigrationUndo({ file, undo, changedSince }: MigrationUndo): string {
   const drops = undo.verdict === "can be undone" && undo.drops.length > 0 ? undo.drops : null;
   const loss = drops ? [`What was written to these is lost: ${drops.join(", ")}.`] : [];
-  return [...printVerdict(file, undo), ...loss].join("\n");
+  const changes =
+    changedSince.length > 0
+      ? [
+          "These were changed after the migration, and would be lost:",
+          ...changedSince.map((change) => `  ${change}`),
+          `${commandLine("migrate", "status")} prints the SQL that keeps them.`,
+        ]
+      : [];
+  return [...printVerdict(file, undo), ...loss, ...changes].join("\n");
 }
 
 function printUndoMarkdown({ undo }: RehearsedStatement): string[] {

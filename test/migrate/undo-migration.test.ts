@@ -23,8 +23,8 @@ async function migratedProject(second?: { readonly message: string; readonly sql
   return own;
 }
 
-const undo = ({ settings }: OwnHistories, isConfirmed = true) =>
-  undoMigration(settings, { isConfirmed, report: () => {} });
+const undo = ({ settings }: OwnHistories, isConfirmed = true, isForced = false) =>
+  undoMigration(settings, { isConfirmed, isForced, report: () => {} });
 const recorded = async (own: OwnHistories) =>
   (await own.rows("select filename from graphile_migrate.histories order by 1")).map(({ filename }) => filename);
 const COLUMNS =
@@ -105,6 +105,66 @@ describe("refuses a migration that changes what was there", () => {
   });
 });
 
+const NOTE_DIFFERS = "function public.note() differs from the migrations";
+
+describe("does not take back what was changed after the migration, unless it is forced", () => {
+  const replaced = (result: number) =>
+    `create or replace function public.note() returns int language sql as 'select ${result}'`;
+  test.each([
+    ["a function that it replaces", replaced(2), replaced(3), [NOTE_DIFFERS]],
+    [
+      "a function that it drops",
+      "drop function public.note()",
+      replaced(3),
+      ["function public.note() is not created by a migration"],
+    ],
+    [
+      "a table that it creates",
+      "create table public.tags (id int)",
+      "alter table public.tags add column name text; create index on public.tags (name)",
+      [
+        "index tags_name_idx of table public.tags is not created by a migration",
+        "column name of table public.tags is not created by a migration",
+      ],
+    ],
+    [
+      "a column that it adds",
+      "alter table public.notes add column stars int",
+      "alter table public.notes alter column stars set default 5; create index stars on public.notes (stars); create index other on public.notes (text)",
+      [
+        "index stars of table public.notes is not created by a migration",
+        "column stars of table public.notes differs from the migrations: stars integer default 5 instead of stars integer",
+      ],
+    ],
+    [
+      "a setting",
+      "alter table public.notes set (fillfactor = 70)",
+      "alter table public.notes set (fillfactor = 60)",
+      ["table public.notes: option fillfactor differs from the migrations"],
+    ],
+  ])("%s", async (_, sql, byHand, changedSince) => {
+    await using own = await migratedProject({ message: "change", sql });
+    await own.rows(byHand);
+    expect(await undo(own)).toMatchObject({ undo: { verdict: "can be undone" }, changedSince });
+    expect(await recorded(own)).toEqual(["000001.sql", "000002.sql"]);
+    expect(await undo(own, true, true)).toMatchObject({ changedSince });
+    expect(await recorded(own)).toEqual(["000001.sql"]);
+    expect(await own.rows("select public.note()")).toEqual([{ note: 1 }]);
+  });
+
+  test("other changes by hand do not count, and stay", async () => {
+    await using own = await migratedProject(STARS);
+    await own.rows(
+      `${replaced(3)}; create index other on public.notes (text); alter table public.notes add column starship int; create table public.own ()`,
+    );
+    expect(await undo(own)).toMatchObject({ changedSince: [] });
+    expect(await columns(own)).toEqual(["id", "text", "starship"]);
+    expect(await own.rows("select public.note(), to_regclass('public.other')::text as other")).toEqual([
+      { note: 3, other: "other" },
+    ]);
+  });
+});
+
 const STARS = { message: "stars", sql: "alter table public.notes add column stars int" };
 
 test("a lock that others hold is not waited for without end", async () => {
@@ -115,7 +175,7 @@ test("a lock that others hold is not waited for without end", async () => {
     await holder.query("begin; select from public.notes");
     const undone = undoMigration(
       { ...own.settings, lockLimits },
-      { isConfirmed: true, report: (line) => reported.push(line) },
+      { isConfirmed: true, isForced: false, report: (line) => reported.push(line) },
     );
     await expect(undone).rejects.toThrow(
       /not undone, and nothing was changed\. The access exclusive lock on .*notes was not granted/,
@@ -146,7 +206,15 @@ test("the command shows the SQL and what is lost, and only changes the database 
     /000002-stars\.sql can be undone by:\n {2}alter table public\.notes drop column stars;\nWhat was written to these is lost: column stars of table public\.notes\.\nNothing was changed\. With --yes it is undone\.\n$/,
   );
   expect(await columns(own)).toContain("stars");
-  const undone = await migrate("undo", "--yes");
+  await own.rows("alter table public.notes alter column stars set default 5");
+  expect((await migrate("undo")).stdout).toContain("These were changed after the migration");
+  const refused = await migrate("undo", "--yes");
+  expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining("With --yes --force it is undone.") });
+  expect(refused.stderr).toContain("column stars of table public.notes differs from the migrations");
+  expect(await columns(own)).toContain("stars");
+  expect(await migrate("undo", "--force")).toMatchObject({ code: 2 });
+  expect(await migrate("status", "--force")).toMatchObject({ code: 2 });
+  const undone = await migrate("undo", "--yes", "--force");
   expect(undone).toMatchObject({ code: 0, stdout: expect.stringContaining("It is undone.") });
   expect(await columns(own)).not.toContain("stars");
   expect((await migrate("status")).stdout).toContain("1 migrations are pending:\n  project/000002-stars.sql");
