@@ -82,6 +82,7 @@ import {
 import { authenticateTableCaller, makeTableInterface, preRequestStatement } from "#rest-gateway/table";
 import type { Logger } from "#runtime/log";
 import type { AgentServices } from "./extension-services.ts";
+import { makeInterfaceComparer } from "./interface-comparison.ts";
 import type { SignInServices } from "./sign-in-services.ts";
 
 /** The entry point of HTTP requests, and what runs queued requests and function calls. */
@@ -330,18 +331,13 @@ function adminFolder(
     reloadCatalog: () => catalog.reload(),
   });
   const omittedFromGraphql = () => graphql.omitted();
-  const readContract = async (url: string) => {
-    // Imported here, because few services ever compare interfaces.
-    const { readContractOf } = await import("./database-contract.ts");
-    return readContractOf(url, postgres.requestUrl, config);
-  };
   const all = {
     ...shared,
     ...services,
     config,
     catalog: currentCatalog,
     schemaChanges,
-    readContract,
+    compareInterfaces: makeInterfaceComparer({ config, requestUrl: postgres.requestUrl }),
     omittedFromGraphql,
   };
   return { [ADMIN_PREFIX]: adminHandler(all) };

@@ -174,6 +174,7 @@ export const SLOW_FILES: readonly string[] = [
   "test/service/cli/sql.test.ts",
   "test/service/cli/storage.test.ts",
   "test/service/cli/upgrade.test.ts",
+  "test/service/interface-comparison.test.ts",
   "test/service/processes/reload-signal.test.ts",
   "test/service/processes/shared-cache.test.ts",
   "test/sql-texts.test.ts",

@@ -13,7 +13,6 @@ import {
 import { OPTIONAL_BOOLEAN, readFields } from "#rest-gateway/sign-in";
 import { commandLine } from "#runtime";
 import { toSignal } from "#runtime/concurrency";
-import { compareContracts, printChanges } from "../contract/compare-contracts.ts";
 import { rejectAsConflict, toStateConflict } from "./admin-errors.ts";
 import type { AdminRequest, AdminRoutes, AdminServices } from "./admin-request.ts";
 import { sqlFaultJson } from "./migration-routes.ts";
@@ -21,17 +20,17 @@ import { sqlFaultJson } from "./migration-routes.ts";
 /** What the copy for a rehearsal or a comparison is made of. */
 type CopyBasis = "database" | "committed migrations";
 
-type ChangesServices = Pick<AdminServices, "postgres" | "schemaChanges" | "readContract">;
+type ChangesServices = Pick<AdminServices, "postgres" | "schemaChanges" | "compareInterfaces">;
 
 /** `/migrations`: what is pending, what it would hold up, and what it changes for clients. */
-export function changesRoutes({ postgres, schemaChanges, readContract }: ChangesServices): AdminRoutes {
+export function changesRoutes({ postgres, schemaChanges, compareInterfaces }: ChangesServices): AdminRoutes {
   const { migrate } = postgres;
 
   /** Runs the work on a copy, and responds with its result, or with the error of a migration. */
   const onCopy = async (
     { request, logEvent }: AdminRequest,
     { event, withRows }: CopyRequest,
-    work: (settings: MigrateSettings, basis: CopyBasis) => Promise<object>,
+    work: (settings: MigrateSettings, basis: CopyBasis, signal: AbortSignal) => Promise<object>,
   ): Promise<GatewayResponse<ResponseBody>> => {
     schemaChanges.requireEnabled();
     await logEvent(event, { with_rows: withRows });
@@ -40,7 +39,7 @@ export function changesRoutes({ postgres, schemaChanges, readContract }: Changes
     const warn = (warning: string) => warnings.push(warning);
     try {
       const basis = chooseBasis(await listMigrations(migrate), withRows);
-      const workOn = (settings: MigrateSettings) => work(settings, basis);
+      const workOn = (settings: MigrateSettings) => work(settings, basis, signal);
       const result = await (basis === "database"
         ? withSchemaCopy(postgres, { withRows, warn, signal }, workOn)
         : withCommittedSchema(migrate, { signal }, workOn));
@@ -80,11 +79,11 @@ export function changesRoutes({ postgres, schemaChanges, readContract }: Changes
     },
     "POST /migrations/diff": async (administration) => {
       const options = { event: "studio.interfaces_compared", withRows: false };
-      return onCopy(administration, options, async (settings, basis) => {
-        const before = await readContract(basis === "database" ? postgres.directUrl : settings.url);
-        await runMigrations({ name: "current" }, settings);
-        const changes = compareContracts(before, await readContract(settings.url));
-        return { changes, markdown: printChanges(changes) };
+      return onCopy(administration, options, (settings, basis, signal) => {
+        const beforeUrl = basis === "database" ? postgres.directUrl : settings.url;
+        return compareInterfaces({ beforeUrl, afterUrl: settings.url, signal }, () =>
+          runMigrations({ name: "current" }, settings),
+        );
       });
     },
   };

@@ -32,3 +32,11 @@ export type ContractChange = {
 
 /** The changes of one surface; the caller adds which. */
 export type SurfaceChange = Omit<ContractChange, "surface">;
+
+export type InterfaceComparison = { readonly changes: readonly ContractChange[]; readonly markdown: string };
+
+/** The first database is read before it migrates, the other one afterwards: as their owner. */
+export type CompareInterfaces = (
+  databases: { readonly beforeUrl: string; readonly afterUrl: string; readonly signal: AbortSignal },
+  migrate: () => Promise<unknown>,
+) => Promise<InterfaceComparison>;
