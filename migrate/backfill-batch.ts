@@ -5,6 +5,8 @@ import { BACKFILL_TAG } from "./plan-statements.ts";
 
 /** A column that is to be filled: a check constraint that is not valid yet says in which rows, a trigger fills each that is written. */
 export type Backfill = {
+  /** The number of the constraint. */
+  readonly id: number;
   /** `public.films` */
   readonly table: string;
   readonly oid: number;
@@ -13,6 +15,7 @@ export type Backfill = {
   readonly constraint: string;
   /** False in rows that are not filled. */
   readonly isFilled: string;
+  /** Empty without a primary key. */
   readonly key: readonly KeyColumn[];
   readonly estimatedRows: number;
 };
@@ -31,16 +34,21 @@ const KEY = `
   where indrelid = class.oid and indisprimary and place <= indnkeyatts`;
 
 const BACKFILLS = `
-  select pg_catalog.format('%I.%I', nspname, relname) as table, class.oid::pg_catalog.int8::pg_catalog.float8 as oid, declaration[1] as column, conname as constraint,
+  select declared.oid::pg_catalog.int8::pg_catalog.float8 as id, pg_catalog.format('%I.%I', nspname, relname) as table, class.oid::pg_catalog.int8::pg_catalog.float8 as oid, declaration[1] as column, conname as constraint,
     pg_catalog.pg_get_expr(conbin, conrelid) as "isFilled", greatest(reltuples, 0)::pg_catalog.float8 as "estimatedRows", coalesce((${KEY}), '[]') as key
   from pg_catalog.pg_constraint as declared
   join pg_catalog.pg_class as class on class.oid = conrelid join pg_catalog.pg_namespace as namespace on namespace.oid = relnamespace
   cross join pg_catalog.regexp_matches(pg_catalog.obj_description(declared.oid, 'pg_constraint'), '^${BACKFILL_TAG} ([^\\n]+)') as declaration
-  where contype = 'c' and not convalidated order by 1, 3`;
+  where contype = 'c' and not convalidated order by 2, 4`;
 
-/** Those that the database declares, in the order of their tables. */
+/** In the order of their tables. */
+export async function readDeclaredBackfills(client: pg.ClientBase): Promise<Backfill[]> {
+  return (await client.query<Backfill>(BACKFILLS)).rows;
+}
+
+/** Throws if one of them cannot be run. */
 export async function readBackfills(client: pg.ClientBase): Promise<Backfill[]> {
-  const { rows } = await client.query<Backfill>(BACKFILLS);
+  const rows = await readDeclaredBackfills(client);
   for (const { table, key } of rows) {
     if (key.length === 0)
       throw new Error(`${table} has no primary key, by which its rows are filled in batches. Add one.`);
@@ -128,6 +136,8 @@ export async function fillNext(
 }
 
 export type Pressure = {
+  /** Somebody has asked for that. */
+  readonly isPaused: boolean;
   /** Others wait for a lock of the table or of its rows, which no batch holds now. */
   readonly isContended: boolean;
   /** How far the last replica is behind, as far as the login may see that. */
@@ -135,12 +145,13 @@ export type Pressure = {
 };
 
 const PRESSURE = `
-  select exists (select from pg_catalog.pg_locks where relation = $1::pg_catalog.int8::pg_catalog.oid and (not granted or locktype = 'tuple')
+  select coalesce((select is_paused from graphile_migrate.backfills where id = $2::pg_catalog.int8::pg_catalog.oid), false) as "isPaused",
+    exists (select from pg_catalog.pg_locks where relation = $1::pg_catalog.int8::pg_catalog.oid and (not granted or locktype = 'tuple')
       and database = (select oid from pg_catalog.pg_database where datname = pg_catalog.current_database())) as "isContended",
     coalesce((select pg_catalog.max(pg_catalog.pg_wal_lsn_diff(pg_catalog.pg_current_wal_lsn(), replay_lsn))
       from pg_catalog.pg_stat_replication where state = 'streaming'), 0)::pg_catalog.float8 as "lagBytes"`;
 
-export async function readPressure(client: pg.ClientBase, { oid }: Backfill): Promise<Pressure> {
-  const { rows } = await client.query<Pressure>(PRESSURE, [oid]);
+export async function readPressure(client: pg.ClientBase, { id, oid }: Backfill): Promise<Pressure> {
+  const { rows } = await client.query<Pressure>(PRESSURE, [oid, id]);
   return rows[0]!;
 }

@@ -3,6 +3,7 @@ import pg from "pg";
 import { quotedName, withClient } from "#postgres/client";
 import { ExplainedError } from "#runtime";
 import { type Backfill, fillNext, type KeyValues, readBackfills, readNext, readPressure } from "./backfill-batch.ts";
+import { BACKFILL_LOCK, recordEnd, recordError, recordStart, recordStep } from "./backfill-progress.ts";
 import { withInterruption } from "./interruption.ts";
 
 export type BackfillOptions = {
@@ -32,8 +33,6 @@ export function readBackfillStatus(url: string): Promise<BackfillStatus[]> {
 
 export type CompletedBackfill = BackfillSubject & { readonly filled: number; readonly milliseconds: number };
 
-/** Only one session fills at a time, as only one migrates. */
-const BACKFILL_LOCK = 7_446_310;
 /** Others wait behind a batch that waits for the lock of the table. */
 const LOCK_TIMEOUT = "1s";
 
@@ -46,7 +45,15 @@ export function runBackfills(url: string, options: BackfillOptions): Promise<Com
       const completed: CompletedBackfill[] = [];
       for (const backfill of backfills) {
         const { table, column } = backfill;
-        const counts = await new BackfillRun(client, backfill, options, untilInterrupted).complete();
+        await recordStart(client, backfill, options.load);
+        const counts = await new BackfillRun(client, backfill, options, untilInterrupted)
+          .complete()
+          .catch(async (error) => {
+            // The other connection may be lost, or in a statement.
+            await withClient(url, (other) => recordError(other, backfill, error.message)).catch(() => {});
+            throw error;
+          });
+        await recordEnd(client, backfill);
         completed.push({ table, column, ...counts });
       }
       return completed;
@@ -102,6 +109,7 @@ class BackfillRun {
   #reported = performance.now();
   #batchRows = FIRST_ROWS;
   #read = 0;
+  #readSinceReport = 0;
   #filled = 0;
 
   constructor(client: pg.Client, backfill: Backfill, options: BackfillOptions, untilInterrupted: UntilInterrupted) {
@@ -133,10 +141,11 @@ class BackfillRun {
       last = batch.last;
       left += batch.missing - batch.filled;
       this.#read += batch.read;
+      this.#readSinceReport += batch.read;
       this.#filled += batch.filled;
       const rows = batch.read * Math.min(Math.max(BATCH_MS / spent, 0.5), 2);
       this.#batchRows = Math.min(Math.max(Math.round(rows), 1), MAX_ROWS);
-      this.#report();
+      await this.#report();
       await this.#pause((spent * (100 - this.#options.load)) / this.#options.load);
     }
   }
@@ -147,7 +156,7 @@ class BackfillRun {
     } catch (error) {
       if (!(error instanceof pg.DatabaseError)) throw error;
       if (TO_REPEAT.includes(error.code)) {
-        this.#report(error.message);
+        await this.#report(error.message);
         await this.#pause(RETRY_MS);
         return "repeat";
       }
@@ -188,11 +197,15 @@ class BackfillRun {
 
   async #awaitOthers(): Promise<void> {
     for (let waits = 0; ; waits++) {
-      const { isContended, lagBytes } = await readPressure(this.#client, this.#backfill);
+      const { isPaused, isContended, lagBytes } = await readPressure(this.#client, this.#backfill);
       const isBehind = lagBytes > MAX_LAG_BYTES;
-      if (!isBehind && (!isContended || waits >= MAX_WAITS)) return;
-      this.#report(
-        isBehind ? `${formatCount(lagBytes / 2 ** 20)} MiB wait for a replica` : "others wait for its locks",
+      if (!isPaused && !isBehind && (!isContended || waits >= MAX_WAITS)) return;
+      await this.#report(
+        isPaused
+          ? "until it is resumed"
+          : isBehind
+            ? `${formatCount(lagBytes / 2 ** 20)} MiB wait for a replica`
+            : "others wait for its locks",
       );
       await this.#pause(RETRY_MS);
     }
@@ -208,14 +221,19 @@ class BackfillRun {
     }
   }
 
-  #report(reason: string | null = null): void {
-    if (performance.now() - this.#reported < REPORT_MS) return;
+  async #report(reason: string | null = null): Promise<void> {
+    const elapsed = performance.now() - this.#reported;
+    if (elapsed < REPORT_MS) return;
+    const rowsPerSecond = (this.#readSinceReport * 1000) / elapsed;
     this.#reported = performance.now();
+    this.#readSinceReport = 0;
     const { table, column, estimatedRows } = this.#backfill;
     const total = estimatedRows > this.#read ? ` of about ${formatCount(estimatedRows)}` : "";
     const waits = reason === null ? "" : `; paused: ${reason}`;
     this.#options.report(
       `${table}.${column}: ${formatCount(this.#read)}${total} rows read, ${formatCount(this.#filled)} filled${waits}`,
     );
+    const step = { read: this.#read, filled: this.#filled, rowsPerSecond, waitsFor: reason };
+    await recordStep(this.#client, this.#backfill, step);
   }
 }

@@ -1,5 +1,6 @@
 export { readCurrentState } from "./apply-migrations.ts";
 export { readBackfillStatus, runBackfills } from "./backfill.ts";
+export { type ListedBackfill, listBackfills, pauseBackfill } from "./backfill-progress.ts";
 export { type ColumnChange, writeColumnPlan } from "./column-plan.ts";
 export {
   allHistories,

@@ -14,6 +14,10 @@ export function resourceNotFound(message: string): HttpError {
   return new HttpError(404, "RESOURCE_NOT_FOUND", message);
 }
 
+export function stateConflict(message: string, cause?: unknown): HttpError {
+  return new HttpError(409, "STATE_CONFLICT", message, { cause });
+}
+
 /** Insufficient privilege, refused logins, a database that does not exist. */
 const MAY_NOT_COPY = /^(42501|28...|3D000)$/;
 const COPY_HINT =
@@ -24,7 +28,7 @@ export function toStateConflict(error: unknown): unknown {
   const isRefused = error instanceof pg.DatabaseError && MAY_NOT_COPY.test(error.code ?? "");
   if (!isRefused && !(isExplained(error) && !("code" in error))) return error;
   const message = isRefused ? `${error.message}. ${COPY_HINT}` : error.message;
-  return new HttpError(409, "STATE_CONFLICT", message, { cause: error });
+  return stateConflict(message, error);
 }
 
 export function rejectAsConflict(error: unknown): never {

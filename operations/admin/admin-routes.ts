@@ -12,6 +12,7 @@ import { authenticateCaller, authRequired } from "#rest-gateway";
 import { accessRoutes } from "./access-routes.ts";
 import { permissionDenied } from "./admin-errors.ts";
 import type { AdminRouteHandler, AdminRoutes, AdminServices } from "./admin-request.ts";
+import { backfillRoutes } from "./backfill-routes.ts";
 import { branchRoutes } from "./branch-routes.ts";
 import { catalogRoutes } from "./catalog-routes.ts";
 import { changesRoutes } from "./changes-routes.ts";
@@ -41,6 +42,7 @@ export function administratorRoutes(services: AdminServices): AdminRoutes {
   return {
     ...viewAsRoutes(services),
     ...accessRoutes(services),
+    ...backfillRoutes(services),
     ...branchRoutes(services),
     ...catalogRoutes(services),
     ...changesRoutes(services),

@@ -104,6 +104,33 @@ export type CreatedBranch = {
   readonly serve_command: string;
 };
 
+export type BackfillProgress = {
+  readonly read: number;
+  readonly filled: number;
+  readonly rows_per_second: number;
+  /** The share of the time in which it may write, in percent. */
+  readonly load: number;
+  readonly waits_for: string | null;
+  readonly error: string | null;
+  readonly started_at: string;
+};
+
+export type Backfill = {
+  readonly id: number;
+  readonly table: string;
+  readonly column: string;
+  readonly estimated_rows: number;
+  readonly state: "not started" | "running" | "paused" | "stopped";
+  readonly progress: BackfillProgress | null;
+};
+
+/** The response of `GET /admin/v1/migrations/backfills`. */
+export type BackfillList = {
+  readonly refusal: Refusal | null;
+  readonly run_command: string;
+  readonly backfills: readonly Backfill[];
+};
+
 export function readMigrations(signal: AbortSignal): Promise<MigrationList> {
   return adminCall<MigrationList>("GET /migrations", { signal });
 }
@@ -116,6 +143,15 @@ export function rehearse(withRows: boolean, signal: AbortSignal): Promise<Rehear
 /** Ends with the signal. */
 export function compareInterfaces(signal: AbortSignal): Promise<Comparison> {
   return adminCall<Comparison>("POST /migrations/diff", { signal });
+}
+
+export function listBackfills(signal: AbortSignal): Promise<BackfillList> {
+  return adminCall<BackfillList>("GET /migrations/backfills", { signal });
+}
+
+/** Pauses it after its batch, or resumes it. */
+export async function pauseBackfill(id: number, isPaused: boolean): Promise<void> {
+  await request(`/admin/v1/migrations/backfills/${id}`, { method: "POST", body: { paused: isPaused } });
 }
 
 export function listBranches(signal: AbortSignal): Promise<BranchList> {

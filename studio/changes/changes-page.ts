@@ -7,6 +7,7 @@ import { useLoaded } from "../components/use-loaded.ts";
 import { useSearchParameter } from "../frame/router.ts";
 import { html } from "../html.ts";
 import { texts } from "../texts.ts";
+import { BackfillsTab } from "./backfills-tab.ts";
 import { BranchesTab } from "./branches-tab.ts";
 import { compareInterfaces, readMigrations, rehearse } from "./changes-api.ts";
 import { InterfacesTab } from "./interfaces-tab.ts";
@@ -15,7 +16,7 @@ import { RehearsalTab } from "./rehearsal-tab.ts";
 import { useTask } from "./use-task.ts";
 
 const words = texts.changes;
-const TABS = (["pending", "rehearsal", "interfaces", "branches"] as const).map((name) => {
+const TABS = (["pending", "rehearsal", "interfaces", "backfills", "branches"] as const).map((name) => {
   return { name, title: words.tabs[name] };
 });
 
@@ -36,6 +37,11 @@ export function ChangesPage() {
     rehearsal: html`<${RehearsalTab} list=${list} task=${rehearsal} />`,
     interfaces: html`<${InterfacesTab} list=${list} task=${comparison} />`,
   };
+  const others = {
+    backfills: html`<${BackfillsTab} key=${round} />`,
+    branches: html`<${BranchesTab} key=${round} />`,
+  };
+  const isOfMigrations = current !== "branches" && current !== "backfills";
   return html`
     <${PageHeader} title=${words.title}>
       <${Button} icon="refresh" busy=${isLoading} onClick=${reloadAll}>${words.reload}<//>
@@ -43,8 +49,8 @@ export function ChangesPage() {
     <${Tabs} label=${words.title} tabs=${TABS} current=${current} onChange=${(chosen: string) => setName(chosen)}>
       <div class="page-body stack">
         ${error && html`<${Notice} kind="error" error=${error} onRetry=${reload} />`}
-        ${!list && isLoading && current !== "branches" && html`<${Loading} />`}
-        ${current === "branches" ? html`<${BranchesTab} key=${round} />` : ofMigrations?.[current]}
+        ${!list && isLoading && isOfMigrations && html`<${Loading} />`}
+        ${isOfMigrations ? ofMigrations?.[current] : others[current]}
       </div>
     <//>
   `;

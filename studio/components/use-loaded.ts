@@ -27,3 +27,14 @@ export function useLoaded<Value>(
   }, [...inputs, round]);
   return { ...state, reload: useCallback(() => setRound((last) => last + 1), []) };
 }
+
+const REPEAT_MS = 2000;
+
+/** Loads it again while the page can be seen. */
+export function useRepeatedLoads({ isLoading, reload }: Loaded<unknown>): void {
+  useEffect(() => {
+    if (isLoading) return undefined;
+    const timer = setInterval(() => document.hidden || reload(), REPEAT_MS);
+    return () => clearInterval(timer);
+  }, [isLoading]);
+}

@@ -5,7 +5,13 @@ const countOf = (count: number, one: string, many = `${one}s`) => `${formatCount
 export const changesTexts = {
   changes: {
     title: "Changes",
-    tabs: { pending: "Pending", rehearsal: "Rehearsal", interfaces: "Interfaces", branches: "Branches" },
+    tabs: {
+      pending: "Pending",
+      rehearsal: "Rehearsal",
+      interfaces: "Interfaces",
+      backfills: "Backfills",
+      branches: "Branches",
+    },
     reload: "Reload",
     stop: "Stop",
     byCommand: "This command does it:",
@@ -72,6 +78,22 @@ export const changesTexts = {
         types: "TypeScript types",
         access: "Who may do what",
       },
+    },
+    backfills: {
+      intro: "Columns whose rows an applied plan has left to fill. A command fills them within a load.",
+      none: "No backfill is declared, or all are complete.",
+      states: { "not started": "not started", running: "running", paused: "paused", stopped: "stopped" },
+      pause: "Pause",
+      resume: "Resume",
+      progressOf: (name: string) => `Progress of ${name}`,
+      rows: (read: number, estimated: number, filled: number) =>
+        `${formatCount(read)}${estimated > read ? ` of about ${formatCount(estimated)}` : ""} rows read, ${formatCount(filled)} filled`,
+      rate: (rowsPerSecond: number) => `${countOf(Math.round(rowsPerSecond), "row")} per second`,
+      load: (percent: number) => `writes in at most ${percent} % of the time`,
+      waits: (reason: string) => `waits: ${reason}`,
+      since: (time: string) => `started ${time}`,
+      startBy: "This command starts it:",
+      goOnBy: "This command continues it:",
     },
     branches: {
       intro: "A branch is a copy of the database on the same server.",

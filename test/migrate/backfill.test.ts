@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import pg from "pg";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { listBackfills, pauseBackfill } from "../../migrate/backfill-progress.ts";
 import { cloneDatabase, type TestDatabase } from "../database.ts";
 import { run } from "../program.ts";
 import { SECRET } from "../secret.ts";
@@ -21,19 +22,20 @@ afterAll(async () => {
 });
 
 /** Declared by hand, with keys of two columns, and a trigger of the user beside it. */
-beforeEach(async () => {
+async function declareBackfill(rows = 5000): Promise<void> {
   await owner.query(`
     drop schema if exists "Shop" cascade;
     create schema "Shop";
     create table "Shop".items (part text, "No" int, price int, cents int, changes int not null default 0, primary key (part, "No"));
-    insert into "Shop".items select 'p' || i % 7, i, i from generate_series(1, 5000) as i;
+    insert into "Shop".items select 'p' || i % 7, i, i from generate_series(1, ${rows}) as i;
     create function "Shop".fill() returns trigger language plpgsql as $$ begin NEW.cents := NEW.price * 100; return NEW; end $$;
     create function "Shop".count_change() returns trigger language plpgsql as $$ begin NEW.changes := OLD.changes + 1; return NEW; end $$;
     create trigger _100_count before update on "Shop".items for each row execute function "Shop".count_change();
     create trigger _990_fill before insert or update on "Shop".items for each row execute function "Shop".fill();
     alter table "Shop".items add constraint cents_filled check (cents is not distinct from price * 100) not valid;
     comment on constraint cents_filled on "Shop".items is e'@backfill cents\\nCents are a hundred times the price.'`);
-});
+}
+beforeEach(() => declareBackfill());
 
 const backfill = (...words: string[]) =>
   runCommand("migrate", ["backfill", ...words], database, { BASE_SCHEMA: "none" });
@@ -130,6 +132,8 @@ test("names the row that cannot be filled", async () => {
   expect(failed.stderr).toBe(
     '"Shop".items.cents cannot be filled in the row part = p2, No = 1234: division by zero. Correct it, and run this again.\n',
   );
+  const stopped = { state: "stopped", progress: { error: failed.stderr.trim() } };
+  expect((await listBackfills(database.ownerUrl))[0]).toMatchObject(stopped);
 });
 
 test("says that a trigger suppresses updates, and that a table has no key", async () => {
@@ -139,6 +143,51 @@ test("says that a trigger suppresses updates, and that a table has no key", asyn
   expect((await backfill()).stderr).toContain('A trigger of "Shop".items suppresses the updates that fill cents.');
   await owner.query(`alter table "Shop".items drop constraint items_pkey`);
   expect((await backfill()).stderr).toContain('"Shop".items has no primary key');
+});
+
+const listed = async () => (await listBackfills(database.ownerUrl))[0];
+
+test("its progress can be read, and it pauses and goes on when it is told to", async () => {
+  const total = 15_000;
+  await declareBackfill(total);
+  await owner.query(`analyze "Shop".items`);
+  const id = (await listed())!.id;
+  expect(await listed()).toEqual({
+    id: expect.any(Number),
+    table: '"Shop".items',
+    column: "cents",
+    estimatedRows: total,
+    state: "not started",
+    progress: null,
+  });
+  expect(await pauseBackfill(database.ownerUrl, id, true)).toBe(false);
+  const { child, streams, ended } = startBackfill();
+  await until(async () => child.exitCode !== null || ((await listed())?.progress?.read ?? 0) > 0);
+  expect(await listed()).toMatchObject({ state: "running", progress: { load: 5, waitsFor: null, error: null } });
+  expect(await pauseBackfill(database.ownerUrl, id, true)).toBe(true);
+  await until(async () => child.exitCode !== null || (await listed())?.progress?.waitsFor === "until it is resumed");
+  const paused = (await listed())!;
+  expect(paused).toMatchObject({
+    state: "paused",
+    progress: { filled: await countOf("cents is not null"), rowsPerSecond: expect.any(Number) },
+  });
+  expect(streams.logged).toContain("paused: until it is resumed");
+  child.kill("SIGINT");
+  await ended;
+  expect(await listed()).toMatchObject({
+    state: "stopped",
+    progress: { waitsFor: null, error: expect.stringMatching(/^Stopped by SIGINT\..* Run it again to continue\.$/) },
+  });
+  const again = startBackfill();
+  await until(async () => again.child.exitCode !== null || (await listed())?.state === "running");
+  expect((await listed())?.progress).toMatchObject({ error: null });
+  await pauseBackfill(database.ownerUrl, id, true);
+  expect((await listed())?.state).toBe("paused");
+  await pauseBackfill(database.ownerUrl, id, false);
+  expect((await listed())?.state).toBe("running");
+  expect(await again.ended).toEqual([0, null]);
+  expect([await listed(), await countOf("changes = 1")]).toEqual([undefined, total]);
+  expect((await owner.query("select from graphile_migrate.backfills")).rowCount).toBe(0);
 });
 
 test("refuses loads that are none", async () => {

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { BACKFILL_SQL, END_BACKFILL, runSlowBackfill } from "../migrate/declared-backfill.ts";
 import { expectAccessible, LAYOUTS } from "../page-layouts.ts";
 import { until } from "../until.ts";
 import { describeInBrowser, type OpenStudio, openStudio } from "./studio.ts";
@@ -130,6 +131,29 @@ describeInBrowser("the page of changes", () => {
     await page.getByText("There are no branches.").waitFor();
     const database = `${studio.database.name}_branch_likes`;
     expect(await studio.sql("select from pg_database where datname = $1", [database])).toEqual([]);
+  });
+
+  test("shows how far a backfill is, pauses and resumes it, and says how to continue one that was stopped", async () => {
+    await openTab(page, "Backfills");
+    await page.getByText("No backfill is declared").waitFor();
+    await studio.sql(BACKFILL_SQL);
+    await page.getByText("not started", { exact: true }).waitFor();
+    await page.getByText("npm run migrate -- backfill").waitFor();
+    const ended = runSlowBackfill(studio.database);
+    await page.getByText(/^[\d,]+ of about 30,000 rows read, [\d,]+ filled$/).waitFor();
+    await page.getByText("writes in at most 1 % of the time").waitFor();
+    await page.getByRole("progressbar", { name: "Progress of public.items.cents" }).waitFor();
+    await page.getByRole("button", { name: "Pause" }).press("Enter");
+    await page.getByText("paused", { exact: true }).waitFor();
+    await expectAccessibleLayouts(page, "backfills");
+    await page.getByRole("button", { name: "Resume" }).click();
+    await page.getByText("running", { exact: true }).waitFor();
+    await studio.sql(END_BACKFILL);
+    await ended;
+    await page.getByText("stopped", { exact: true }).waitFor();
+    await page.getByText("This command continues it:").waitFor();
+    await expectAccessibleLayouts(page, "stopped-backfill");
+    await studio.sql("drop table public.items");
   });
 
   test("stops a rehearsal when it is told to, and when the page is left", async () => {
