@@ -7,6 +7,7 @@ import { type DryRun, dryRun, type RowCountRequest } from "./dry-run.ts";
 import { MigrationError } from "./migration-error.ts";
 import { appliedMigrations } from "./migration-state.ts";
 import { runSql, SqlScriptError } from "./sql-transaction.ts";
+import { type MigrationUndo, undoMigration } from "./undo-migration.ts";
 import type { MigrationWatch } from "./watch-migrations.ts";
 
 /** How SQL that changes the schema is applied: as a file of the current migration, at once, or not at all. */
@@ -44,6 +45,8 @@ export type SchemaChanges = {
   dryRun(sql: string, counted?: RowCountRequest): Promise<DryRun>;
   /** Resolves when the SQL is applied. Throws a SchemaChangeError if it fails. The subject names the file. */
   apply(sql: string, subject: string): Promise<AppliedChange>;
+  /** Says how the last migration is undone. Undoes it only if its file is the confirmed one, and nothing was changed since. */
+  undo(options: { readonly confirmedFile: string | null; readonly signal: AbortSignal }): Promise<MigrationUndo>;
 };
 
 type SchemaChangeOptions = {
@@ -90,6 +93,14 @@ export function makeSchemaChanges(options: SchemaChangeOptions): SchemaChanges {
       if (!watched) await withClient(url, (client) => runSql(client, sql)).catch(rethrowWithPlace);
       await reloadCatalog();
       return { mode, file };
+    },
+    async undo({ confirmedFile, signal }) {
+      requireEnabled();
+      const isConfirmed = confirmedFile !== null;
+      const options = { isConfirmed, isForced: false, onlyFile: confirmedFile, signal, report: () => {} };
+      const undone = await undoMigration(settings, options);
+      if (undone.isUndone) await reloadCatalog();
+      return undone;
     },
   };
 }

@@ -29,6 +29,10 @@ type UndoOptions = {
   /** Also takes back what was changed since. */
   readonly isForced: boolean;
   readonly report: ReportLine;
+  /** The file that must be the last one; any if it is missing. */
+  readonly onlyFile?: string | null;
+  /** Ends the search; what is undone is completed. */
+  readonly signal?: AbortSignal;
 };
 
 export type MigrationUndo = {
@@ -36,20 +40,24 @@ export type MigrationUndo = {
   readonly undo: UndoVerdict;
   /** What was changed by hand after the migration, and would be taken back with it: `function public.note() differs from the migrations`. */
   readonly changedSince: readonly string[];
+  readonly isUndone: boolean;
 };
 
 /** Takes the project's last migration back from the database, if that loses nothing that was there before it. The file stays. */
 export async function undoMigration(
   settings: MigrateSettings,
-  { isConfirmed, isForced, report }: UndoOptions,
+  { isConfirmed, isForced, report, onlyFile = null, signal }: UndoOptions,
 ): Promise<MigrationUndo> {
   return withMigrationLock(settings.url, async () => {
     const migrations = await committedMigrations(settings.histories.at(-1)!);
     const last = await requireLast(settings, migrations);
-    const { undo, changedSince } = await judgeLast(settings, migrations);
+    const file = displayPath(last.file);
+    if (onlyFile !== null && onlyFile !== file) throw new Error(`The last migration is ${file}, not ${onlyFile}.`);
+    const { undo, changedSince } = await judgeLast(settings, migrations, signal);
     const isPermitted = isConfirmed && (isForced || changedSince.length === 0);
-    if (isPermitted && undo.verdict === "can be undone") await runUndo(settings, last, { sql: undo.sql, report });
-    return { file: displayPath(last.file), undo, changedSince };
+    const isUndone = isPermitted && undo.verdict === "can be undone";
+    if (isUndone) await runUndo(settings, last, { sql: undo.sql, report });
+    return { file, undo, changedSince, isUndone };
   });
 }
 
@@ -90,17 +98,19 @@ async function requireLast(
 async function judgeLast(
   settings: MigrateSettings,
   migrations: readonly CommittedMigration[],
-): Promise<Omit<MigrationUndo, "file">> {
+  signal: AbortSignal | undefined,
+): Promise<Pick<MigrationUndo, "undo" | "changedSince">> {
   const { url, shadowUrl, rootUrl, histories } = settings;
   const history = histories.at(-1)!;
   const folder = await mkdtemp(join(tmpdir(), "migrations-"));
   try {
     const before = await copyFirst({ history, migrations, count: migrations.length - 1 }, folder);
-    return await withScratchDatabase(shadowUrl, rootUrl, async () => {
+    const judge = async () => {
       await applyCommitted(shadowUrl, rootUrl, [...histories.slice(0, -1), before]);
       const { undo, before: schema } = await rehearseUndo({ ...settings, url: shadowUrl }, migrations.at(-1)!);
       return { undo, changedSince: await findChangedSince(url, shadowUrl, schema) };
-    });
+    };
+    return await withScratchDatabase(shadowUrl, rootUrl, judge, { signal });
   } finally {
     await rm(folder, { recursive: true });
   }

@@ -10,7 +10,7 @@ import {
   SchemaChangeError,
   withCommittedSchema,
 } from "#migrate";
-import { OPTIONAL_BOOLEAN, readFields } from "#rest-gateway/sign-in";
+import { OPTIONAL_BOOLEAN, OPTIONAL_TEXT, readFields } from "#rest-gateway/sign-in";
 import { commandLine } from "#runtime";
 import { toSignal } from "#runtime/concurrency";
 import { rejectAsConflict, toStateConflict } from "./admin-errors.ts";
@@ -37,18 +37,14 @@ export function changesRoutes({ postgres, schemaChanges, compareInterfaces }: Ch
     const signal = toSignal(request.signal);
     const warnings: string[] = [];
     const warn = (warning: string) => warnings.push(warning);
-    try {
+    return respondWithFault(signal, async () => {
       const basis = chooseBasis(await listMigrations(migrate), withRows);
       const workOn = (settings: MigrateSettings) => work(settings, basis, signal);
       const result = await (basis === "database"
         ? withSchemaCopy(postgres, { withRows, warn, signal }, workOn)
         : withCommittedSchema(migrate, { signal }, workOn));
-      return jsonResponse(200, { basis, warnings, ...result, error: null });
-    } catch (error) {
-      if (signal.aborted) throw clientDisconnected(error);
-      if (!(error instanceof MigrationError)) throw toStateConflict(error);
-      return jsonResponse(200, { error: sqlFaultJson(new SchemaChangeError(error)) });
-    }
+      return { basis, warnings, ...result };
+    });
   };
 
   return {
@@ -61,11 +57,23 @@ export function changesRoutes({ postgres, schemaChanges, compareInterfaces }: Ch
           diff: commandLine("migrate", "diff"),
           commit: commandLine("migrate", 'commit "what it does"'),
           migrate: commandLine("migrate"),
+          undo: commandLine("migrate", "undo"),
         },
         pending: pending.map(({ isCurrent, isApplied, ...migration }) => {
           return { ...migration, is_current: isCurrent, is_applied: isApplied };
         }),
         applied: applied.map(({ appliedAt, ...migration }) => ({ ...migration, applied_at: appliedAt })),
+      });
+    },
+    "POST /migrations/undo": async ({ request, logEvent }) => {
+      schemaChanges.requireEnabled();
+      const { confirmed_file: confirmedFile } = await readFields(request, { confirmed_file: OPTIONAL_TEXT });
+      const event = confirmedFile === null ? "studio.migration_undo_tried" : "studio.migration_undone";
+      await logEvent(event, { file: confirmedFile });
+      const signal = toSignal(request.signal);
+      return respondWithFault(signal, async () => {
+        const { changedSince, isUndone, ...undone } = await schemaChanges.undo({ confirmedFile, signal });
+        return { ...undone, changed_since: changedSince, is_undone: isUndone };
       });
     },
     "POST /migrations/rehearsal": async (administration) => {
@@ -87,6 +95,20 @@ export function changesRoutes({ postgres, schemaChanges, compareInterfaces }: Ch
       });
     },
   };
+}
+
+/** The result, or the error of a migration. */
+async function respondWithFault(
+  signal: AbortSignal,
+  work: () => Promise<object>,
+): Promise<GatewayResponse<ResponseBody>> {
+  try {
+    return jsonResponse(200, { ...(await work()), error: null });
+  } catch (error) {
+    if (signal.aborted) throw clientDisconnected(error);
+    if (!(error instanceof MigrationError)) throw toStateConflict(error);
+    return jsonResponse(200, { error: sqlFaultJson(new SchemaChangeError(error)) });
+  }
 }
 
 type CopyRequest = { readonly event: string; readonly withRows: boolean };

@@ -32,6 +32,20 @@ export type SchemaChange = {
   readonly removed: readonly string[];
 };
 
+export type UndoVerdict =
+  | {
+      readonly verdict: "can be undone";
+      readonly sql: string;
+      /** New tables and columns, whose values are lost. */
+      readonly drops: readonly string[];
+    }
+  | {
+      readonly verdict: "cannot be undone";
+      readonly reason: string;
+      /** Without a file: in the SQL that was sent. */
+      readonly statement: { readonly file: string; readonly line: number } | null;
+    };
+
 export type DryRun = {
   /** False for a statement that refuses a transaction. */
   readonly tried: boolean;

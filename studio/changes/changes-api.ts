@@ -1,6 +1,6 @@
 import { adminCall } from "../api/admin.ts";
 import { request } from "../api/client.ts";
-import type { SqlFault } from "../api/migration.ts";
+import type { SqlFault, UndoVerdict } from "../api/migration.ts";
 
 /** Why nothing is copied, and what permits it. */
 export type Refusal = { readonly reason: string; readonly how: string | null };
@@ -17,7 +17,7 @@ export type PendingMigration = {
 /** The response of `GET /admin/v1/migrations`. */
 export type MigrationList = {
   readonly refusal: Refusal | null;
-  readonly commands: Readonly<Record<"rehearse" | "diff" | "commit" | "migrate", string>>;
+  readonly commands: Readonly<Record<"rehearse" | "diff" | "commit" | "migrate" | "undo", string>>;
   readonly pending: readonly PendingMigration[];
   readonly applied: readonly { readonly history: string | null; readonly name: string; readonly applied_at: string }[];
 };
@@ -43,14 +43,7 @@ export type RehearsedStatement = {
   readonly walBytes: number;
   readonly milliseconds: number;
   /** Of the migration, at its last statement. */
-  readonly undo:
-    | { readonly verdict: "can be undone"; readonly sql: string; readonly drops: readonly string[] }
-    | {
-        readonly verdict: "cannot be undone";
-        readonly reason: string;
-        readonly statement: { readonly file: string; readonly line: number } | null;
-      }
-    | null;
+  readonly undo: UndoVerdict | null;
 };
 
 type OfCopy = {
@@ -143,6 +136,28 @@ export function rehearse(withRows: boolean, signal: AbortSignal): Promise<Rehear
 /** Ends with the signal. */
 export function compareInterfaces(signal: AbortSignal): Promise<Comparison> {
   return adminCall<Comparison>("POST /migrations/diff", { signal });
+}
+
+/** What undoes the last migration, or has undone it. */
+export type MigrationUndo =
+  | {
+      readonly file: string;
+      readonly undo: UndoVerdict;
+      /** What was changed by hand after the migration, and would be lost with it. */
+      readonly changed_since: readonly string[];
+      readonly is_undone: boolean;
+      readonly error: null;
+    }
+  | Failed;
+
+/** Changes nothing. Ends with the signal. */
+export function findUndo(signal: AbortSignal): Promise<MigrationUndo> {
+  return adminCall<MigrationUndo>("POST /migrations/undo", { body: {}, signal });
+}
+
+/** The file must be that of the last migration. */
+export function undoMigration(file: string): Promise<MigrationUndo> {
+  return adminCall<MigrationUndo>("POST /migrations/undo", { body: { confirmed_file: file } });
 }
 
 export function listBackfills(signal: AbortSignal): Promise<BackfillList> {

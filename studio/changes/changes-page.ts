@@ -33,7 +33,7 @@ export function ChangesPage() {
   const rehearsal = useTask(rehearse);
   const comparison = useTask(compareInterfaces);
   const ofMigrations = list && {
-    pending: html`<${PendingTab} list=${list} />`,
+    pending: html`<${PendingTab} list=${list} onUndone=${reload} />`,
     rehearsal: html`<${RehearsalTab} list=${list} task=${rehearsal} />`,
     interfaces: html`<${InterfacesTab} list=${list} task=${comparison} />`,
   };

@@ -5,9 +5,14 @@ import { html } from "../html.ts";
 import { texts } from "../texts.ts";
 import type { MigrationList, PendingMigration } from "./changes-api.ts";
 
+import { UndoSection } from "./undo-section.ts";
+
 const words = texts.changes;
 
-export function PendingTab({ list: { pending, applied, commands } }: { readonly list: MigrationList }) {
+type PendingTabProps = { readonly list: MigrationList; readonly onUndone: () => void };
+
+export function PendingTab({ list, onUndone }: PendingTabProps) {
+  const { pending, applied, commands } = list;
   const { migration, history, appliedAt } = words.columns;
   const rows = applied.map((each) => ({
     key: `${each.history}/${each.name}`,
@@ -26,6 +31,7 @@ export function PendingTab({ list: { pending, applied, commands } }: { readonly 
     <${Section} title=${words.applied} count=${applied.length} empty=${words.nothingApplied}>
       <${PlainTable} label=${words.applied} heads=${[migration, history, appliedAt]} rows=${rows} hasRowHeads />
     <//>
+    ${applied.some(({ history }) => history === "project") && html`<${UndoSection} key=${applied[0]?.name} list=${list} onUndone=${onUndone} />`}
   `;
 }
 

@@ -3,6 +3,7 @@ import { CodeBlock } from "../components/code-block.ts";
 import { Checkbox } from "../components/field.ts";
 import { Notice } from "../components/notice.ts";
 import { Empty } from "../components/page.ts";
+import { UndoReport } from "../components/undo-report.ts";
 import { html } from "../html.ts";
 import { texts } from "../texts.ts";
 import type { MigrationList, Rehearsal, RehearsedStatement } from "./changes-api.ts";
@@ -71,7 +72,7 @@ function StatementItem({ statement }: { readonly statement: RehearsedStatement }
         ${describeMeasures(statement).map((measure) => html`<li key=${measure}>${measure}</li>`)}
       </ul>
       ${safeForm !== null && html`<${Notice} kind="warning" title=${words.safeForm}>${safeForm}<//>`}
-      ${undo && html`<${Undo} undo=${undo} />`}
+      ${undo && html`<${UndoReport} undo=${undo} />`}
     </li>
   `;
 }
@@ -96,21 +97,4 @@ function lockName(mode: string): string {
     .replace(/Lock$/, "")
     .replaceAll(/(?<=[a-z])(?=[A-Z])/g, " ")
     .toLowerCase();
-}
-
-function Undo({ undo }: { readonly undo: NonNullable<RehearsedStatement["undo"]> }) {
-  if (undo.verdict === "cannot be undone") {
-    const { reason, statement } = undo;
-    return html`
-      <${Notice} kind="warning" title=${words.cannotUndo}>
-        <p>${reason} ${statement && words.place(statement.file, statement.line)}</p>
-      <//>
-    `;
-  }
-  if (undo.sql === "") return html`<p>${words.nothingToUndo}</p>`;
-  return html`
-    <h3>${words.canUndo}</h3>
-    <${CodeBlock} text=${undo.sql} label=${words.canUndo} wrap />
-    ${undo.drops.length > 0 && html`<p>${words.lostByUndo(undo.drops)}</p>`}
-  `;
 }

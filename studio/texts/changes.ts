@@ -3,6 +3,14 @@ import { formatBytes, formatCount, formatDuration } from "../components/format.t
 const countOf = (count: number, one: string, many = `${one}s`) => `${formatCount(count)} ${count === 1 ? one : many}`;
 
 export const changesTexts = {
+  undo: {
+    place: ({ file, line }: { readonly file: string; readonly line: number }) =>
+      file === "" ? `(line ${line})` : `(${file}:${line})`,
+    canUndo: "It can be undone by:",
+    lostByUndo: (objects: readonly string[]) => `What was written to these is lost: ${objects.join(", ")}.`,
+    cannotUndo: "It cannot be undone",
+    nothingToUndo: "It changes nothing that could be undone.",
+  },
   changes: {
     title: "Changes",
     tabs: {
@@ -28,6 +36,19 @@ export const changesTexts = {
     sqlOf: (name: string) => `SQL of ${name}`,
     applied: "Applied migrations",
     nothingApplied: "No migration is applied to this database.",
+    undoLast: {
+      title: "Undo the last migration",
+      intro: "Finds the SQL that takes the project's last migration back, in a copy without rows.",
+      find: "Find the SQL",
+      progress: "The migrations are applied to a copy. Leaving this page stops it.",
+      changedSince: "Changed since, and lost with it",
+      forcedBy: "Put these changes into a migration, or undo it all the same:",
+      undo: "Undo",
+      undoTitle: (file: string) => `Undo ${file}`,
+      undoHint: "The SQL runs in one transaction. The file stays, so that the next migration run applies it again.",
+      undone: (file: string) => `${file} is undone.`,
+      notUndone: "Something was changed meanwhile, and nothing is undone. Find the SQL again.",
+    },
     bases: {
       database: "On a copy of this database.",
       "committed migrations":
@@ -55,10 +76,6 @@ export const changesTexts = {
       costs: (milliseconds: number, walBytes: number) =>
         `${formatDuration(milliseconds)}, ${formatBytes(walBytes)} of WAL`,
       safeForm: "Safe form",
-      canUndo: "The migration can be undone by:",
-      lostByUndo: (objects: readonly string[]) => `What was written to these is lost: ${objects.join(", ")}.`,
-      cannotUndo: "The migration cannot be undone",
-      nothingToUndo: "The migration changes nothing that could be undone.",
     },
     interfaces: {
       intro: "Compares the interfaces of now with those after the pending migrations.",

@@ -46,7 +46,7 @@ test("the last migration is taken back with its record, stays as a file, and can
   });
   expect(await columns(own)).toEqual(["id", "text", "likes"]);
 
-  expect(await undo(own)).toEqual(preview);
+  expect(await undo(own)).toEqual({ ...preview, isUndone: true });
   expect(await columns(own)).toEqual(["id", "text"]);
   expect(await own.rows("select *, note() from public.notes")).toEqual([{ id: 1, text: "one", note: 1 }]);
   expect(await recorded(own)).toEqual(["000001.sql"]);
@@ -145,7 +145,7 @@ describe("does not take back what was changed after the migration, unless it is 
   ])("%s", async (_, sql, byHand, changedSince) => {
     await using own = await migratedProject({ message: "change", sql });
     await own.rows(byHand);
-    expect(await undo(own)).toMatchObject({ undo: { verdict: "can be undone" }, changedSince });
+    expect(await undo(own)).toMatchObject({ undo: { verdict: "can be undone" }, changedSince, isUndone: false });
     expect(await recorded(own)).toEqual(["000001.sql", "000002.sql"]);
     expect(await undo(own, true, true)).toMatchObject({ changedSince });
     expect(await recorded(own)).toEqual(["000001.sql"]);

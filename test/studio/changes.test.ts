@@ -3,6 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { writeMigration } from "../../migrate/committed-migrations.ts";
+import { runMigrations } from "../../migrate/migrate.ts";
 import { BACKFILL_SQL, END_BACKFILL, runSlowBackfill } from "../migrate/declared-backfill.ts";
 import { expectAccessible, LAYOUTS } from "../page-layouts.ts";
 import { until } from "../until.ts";
@@ -81,7 +83,7 @@ describeInBrowser("the page of changes", () => {
     await index.getByText("reads public.notes, 20,000 rows").waitFor();
     await index.getByText("access exclusive lock on public.notes of an earlier statement").waitFor();
     await index.getByText("Put this one into a migration of its own").waitFor();
-    await statements.nth(2).getByText("The migration cannot be undone").waitFor();
+    await statements.nth(2).getByText("It cannot be undone").waitFor();
     await expectAccessibleLayouts(page, "rehearsal");
   });
 
@@ -192,6 +194,58 @@ describeInBrowser("the page of changes", () => {
     await alert.getByText('column "missing" does not exist').waitFor();
     expect(await alert.textContent()).toContain("0030-wrong.sql");
     await rm(join(folder, "current/0030-wrong.sql"));
+  });
+});
+
+describeInBrowser("the last migration on the page of changes", () => {
+  let folder: string;
+  let studio: OpenStudio;
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), "project-"));
+    await mkdir(join(folder, "committed"));
+    const body =
+      "create table public.tags (id int); create function public.one() returns int language sql as 'select 1';";
+    const { text } = writeMigration({ previous: null, message: "tags", body });
+    studio = await openStudio({ settings: { MIGRATIONS_DIR: folder } });
+    await writeFile(join(folder, "committed/000001-tags.sql"), text);
+    await runMigrations({ name: "migrate" }, studio.service.postgres.migrate);
+    await studio.page.goto(`${studio.service.url}/studio/changes`);
+  });
+  afterAll(async () => {
+    await studio?.close();
+    await rm(folder, { recursive: true });
+  });
+
+  test("shows the SQL that undoes it, what was changed since, and undoes it after a question", async () => {
+    const { page } = studio;
+    const section = page.getByRole("region", { name: "Undo the last migration" });
+    const find = section.getByRole("button", { name: "Find the SQL" });
+    const undo = section.getByRole("button", { name: "Undo", exact: true });
+    await studio.sql("create or replace function public.one() returns int language sql as 'select 2'");
+    await find.click();
+    await section.getByText("function public.one() differs from the migrations").waitFor();
+    await section.getByText("npm run migrate -- undo --yes --force").waitFor();
+    expect(await undo.count()).toBe(0);
+    await expectAccessibleLayouts(page, "undo-forced");
+    await studio.sql("create or replace function public.one() returns int language sql as 'select 1'");
+    await find.click();
+    await section.getByText("drop table public.tags;").waitFor();
+    await section.getByText("What was written to these is lost: table public.tags.").waitFor();
+    await undo.click();
+    const dialog = page.getByRole("dialog");
+    await expectAccessibleLayouts(page, "undo");
+    await studio.sql("alter table public.tags add column name text");
+    await dialog.getByRole("button", { name: "Undo" }).click();
+    await dialog.getByRole("alert").getByText("nothing is undone").waitFor();
+    await studio.sql("alter table public.tags drop column name");
+    await dialog.getByRole("button", { name: "Undo" }).click();
+    await page.getByText(/000001-tags\.sql is undone\./).waitFor();
+    await page
+      .getByRole("region", { name: "Pending migrations" })
+      .getByText("000001-tags.sql", { exact: true })
+      .waitFor();
+    expect(await section.count()).toBe(0);
+    expect(await studio.sql("select to_regclass('public.tags') as tags")).toEqual([{ tags: null }]);
   });
 });
 

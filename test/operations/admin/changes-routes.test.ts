@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { writeMigration } from "../../../migrate/committed-migrations.ts";
+import { runMigrations } from "../../../migrate/migrate.ts";
 import { type MigrationWatch, watchMigrations } from "../../../migrate/watch-migrations.ts";
 import { withClient } from "../../../postgres/client/with-client.ts";
 import type { Service } from "../../../service/service.ts";
@@ -245,6 +246,55 @@ test("a committed migration that is not applied is pending, and one that was cha
   }
 });
 
+test("the last migration says how it is undone, and is undone when its file is confirmed and nothing was changed since", async () => {
+  const other = await cloneDatabase("platform");
+  const own = await mkdtemp(join(tmpdir(), "project-"));
+  await mkdir(join(own, "committed"));
+  const body =
+    "create table public.notes (id int); create function public.one() returns int language sql as 'select 1';";
+  const { text } = writeMigration({ previous: null, message: "notes", body });
+  const served = await serve(other, settings({ MIGRATIONS_DIR: own }));
+  await writeFile(join(own, "committed/000001-notes.sql"), text);
+  const undo = (sent: object) => send("/undo", sent, served);
+  const ownerRows = (sql: string) => rows(sql, other.ownerUrl);
+  try {
+    expect((await undo({})).body.error.message).toContain("is not applied to this database");
+    await runMigrations({ name: "migrate" }, served.postgres.migrate);
+    const { status, body: preview } = await undo({});
+    expect([status, preview]).toEqual([
+      200,
+      {
+        file: expect.stringMatching(/000001-notes\.sql$/),
+        undo: {
+          verdict: "can be undone",
+          sql: expect.stringContaining("drop table public.notes;"),
+          drops: ["table public.notes"],
+        },
+        changed_since: [],
+        is_undone: false,
+        error: null,
+      },
+    ]);
+    expect(await undo({ confirmed_file: "other.sql" })).toMatchObject({
+      status: 409,
+      body: { error: { message: expect.stringMatching(/^The last migration is .*notes\.sql, not other\.sql\.$/) } },
+    });
+    await ownerRows("create or replace function public.one() returns int language sql as 'select 2'");
+    expect((await undo({ confirmed_file: preview.file })).body).toMatchObject({
+      is_undone: false,
+      changed_since: ["function public.one() differs from the migrations"],
+    });
+    await ownerRows("create or replace function public.one() returns int language sql as 'select 1'");
+    expect((await undo({ confirmed_file: preview.file })).body).toMatchObject({ is_undone: true });
+    expect(await ownerRows("select to_regclass('public.notes') as notes")).toEqual([{ notes: null }]);
+    expect((await send("", undefined, served)).body.pending).toMatchObject([{ name: "000001-notes.sql" }]);
+  } finally {
+    await served.stop();
+    await other.drop();
+    await rm(own, { recursive: true });
+  }
+});
+
 test("with STUDIO_SQL=off nothing is copied, and the list says why", async () => {
   const off = await serve(database, settings({ STUDIO_SQL: "off" }));
   try {
@@ -252,7 +302,7 @@ test("with STUDIO_SQL=off nothing is copied, and the list says why", async () =>
       reason: "The SQL of administrators is not run here.",
       how: "Set STUDIO_SQL=on.",
     });
-    for (const path of ["/rehearsal", "/diff"]) expect((await send(path, {}, off)).status).toBe(403);
+    for (const path of ["/rehearsal", "/diff", "/undo"]) expect((await send(path, {}, off)).status).toBe(403);
   } finally {
     await off.stop();
   }

@@ -1,0 +1,25 @@
+import type { UndoVerdict } from "../api/migration.ts";
+import { html } from "../html.ts";
+import { texts } from "../texts.ts";
+import { CodeBlock } from "./code-block.ts";
+import { Notice } from "./notice.ts";
+
+const words = texts.undo;
+
+/** Whether a migration can be undone: the SQL that does it, or the reason. */
+export function UndoReport({ undo }: { readonly undo: UndoVerdict }) {
+  if (undo.verdict === "cannot be undone") {
+    const { reason, statement } = undo;
+    return html`
+      <${Notice} kind="warning" title=${words.cannotUndo}>
+        <p>${reason} ${statement && words.place(statement)}</p>
+      <//>
+    `;
+  }
+  if (undo.sql === "") return html`<p>${words.nothingToUndo}</p>`;
+  return html`
+    <h3>${words.canUndo}</h3>
+    <${CodeBlock} text=${undo.sql} label=${words.canUndo} wrap />
+    ${undo.drops.length > 0 && html`<p>${words.lostByUndo(undo.drops)}</p>`}
+  `;
+}
