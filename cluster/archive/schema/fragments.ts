@@ -13,9 +13,11 @@ export function isExtensionMember(catalog: string, oid: string): string {
   )`;
 }
 
-/** Whether a relation was not created by an extension, which creates what belongs to its relations, too. */
+/** Whether a relation was created neither by an extension, which creates what belongs to its relations, too, nor for a session. */
 export function isOwnRelation(oid: string): string {
-  return `not ${isExtensionMember("pg_class", oid)}`;
+  return `not (${isExtensionMember("pg_class", oid)} or exists (
+    select from pg_class as temporary where temporary.oid = ${oid} and temporary.relpersistence = 't'
+  ))`;
 }
 
 /** Whether a relation is permanent, outside of the schemas that Postgres maintains. */

@@ -43,9 +43,13 @@ const CATALOGS = `
     and relname not in (${WRITTEN_CATALOGS})
   order by 1`;
 
+/** Without those of foreign keys and their triggers: the keys are created when all else is there, and are parts of several tables. */
 const DEPENDENCIES = `
   select classid as catalog, objid as oid, refclassid as "onCatalog", refobjid as "onOid", deptype as kind
-  from pg_depend where objid >= ${FIRST_OBJECT_ID}`;
+  from pg_depend
+  left join pg_constraint on classid = 'pg_constraint'::regclass and objid = pg_constraint.oid
+  left join pg_trigger on classid = 'pg_trigger'::regclass and objid = pg_trigger.oid
+  where objid >= ${FIRST_OBJECT_ID} and contype is distinct from 'f' and tgisinternal is not true`;
 
 const largeObjects = `
   select 'large object ' || oid as object, format('select pg_catalog.lo_create(%s)', oid) as statement
@@ -174,7 +178,7 @@ type CatalogDependency = ObjectId & {
   readonly kind: string;
 };
 
-/** Kinds of dependencies by which an object is a part of another: internal, partition, extension. */
+/** Kinds of dependencies by which an object is a part of another: internal, partition, extension. The index of a key is first a part of that. */
 const PART_KINDS = ["i", "P", "S", "e"];
 
 function keyOf({ catalog, oid }: ObjectId): string {
@@ -197,7 +201,7 @@ function reachesObject(
 /** Finds the known object that an object is a part of: the table of a row type, the view of its rule, the constraint of its index. */
 function makeFindObject(known: ReadonlySet<string>, dependencies: readonly CatalogDependency[]) {
   const wholes = Map.groupBy(
-    dependencies.filter(({ kind }) => PART_KINDS.includes(kind)),
+    PART_KINDS.flatMap((partKind) => dependencies.filter(({ kind }) => kind === partKind)),
     keyOf,
   );
   return function find(key: string, path: readonly string[] = []): string | null {

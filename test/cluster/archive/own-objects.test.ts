@@ -207,6 +207,29 @@ describe("a database", () => {
     ]);
   });
 
+  test("keeps foreign keys of partitions of partitions, also to their own table, and leaves out tables of sessions", async () => {
+    await run(
+      source.ownerUrl,
+      `create table public.regions (id integer primary key);
+       create table public.places (
+         region integer references public.regions, id integer, near_region integer, near_id integer, primary key (region, id),
+         foreign key (near_region, near_id) references public.places
+       ) partition by list (region);
+       create table public.places_1 partition of public.places for values in (1, 2) partition by list (region);
+       create table public.places_1a partition of public.places_1 for values in (1);
+       insert into public.regions values (1);
+       insert into public.places values (1, 1, 1, 2), (1, 2, 1, 1)`,
+    );
+    await withClient(source.ownerUrl, async (session) => {
+      await session.query("create temporary table notes (id integer primary key, other integer references notes)");
+      await writeArchive(source.ownerUrl, file);
+    });
+    await checkArchive(file, settingsFor(target.ownerUrl));
+    const keys =
+      "select count(*)::int from pg_constraint where conrelid = 'public.places_1a'::regclass and contype = 'f'";
+    expect((await run(target.ownerUrl, keys)).rows).toEqual([{ count: 2 }]);
+  });
+
   test("leaves to an extension what belongs to its tables, but for rows and policies of users", async () => {
     await run(target.ownerUrl, EXTENSION_OF_TABLES);
     await run(source.ownerUrl, EXTENSION_OF_TABLES);
