@@ -5,7 +5,7 @@ export {
   policyCondition,
   policyConditionSql,
 } from "./access.ts";
-export { type Catalog, exposedSchemas, exposedTables, hasSmartTag, publicComment } from "./catalog.ts";
+export { type Catalog, exposedSchemas, exposedTables, hasSmartTag, publicComment, readSmartTag } from "./catalog.ts";
 export { type CatalogKeeper, type CatalogRefresh, keepCatalog, makeCatalogRefresh } from "./catalog-keeper.ts";
 export { type CatalogQuery, inSnapshot, queryWithoutKeepingLocks } from "./catalog-reader.ts";
 export { type CatalogOptions, readCatalogRows } from "./catalog-rows.ts";

@@ -3,13 +3,14 @@ import { branchDatabase, withDatabase } from "#config";
 import { recreateDatabase } from "#migrate";
 import { withClient } from "#postgres/client";
 import { copyDatabaseAttributes, copySchema } from "./archive/copy-schema.ts";
+import type { SampleOptions } from "./archive/row-sample.ts";
 import { branchMarkOf } from "./branch-mark.ts";
 import type { PostgresUrls } from "./served-postgres.ts";
 
 type Branch = { readonly name: string; readonly bytes: number; readonly sessions: number };
 
-/** How the rows were copied: by the file system, by Postgres, by one session that reads them, or not. */
-type BranchCopy = "copied by the file system" | "copied" | "read" | "without rows";
+/** How the rows were copied: by the file system, by Postgres, by one session that reads all or some of them, or not. */
+type BranchCopy = "copied by the file system" | "copied" | "read" | "sampled" | "without rows";
 
 /** Postgres cuts longer names. */
 const MAX_NAME_BYTES = 63;
@@ -29,7 +30,11 @@ export function listBranches({ migrate }: PostgresUrls, database: string): Promi
   });
 }
 
-type BranchOptions = { readonly schemaOnly: boolean };
+export type BranchOptions = {
+  readonly schemaOnly: boolean;
+  /** Only these rows. */
+  readonly sample: SampleOptions | null;
+};
 
 type CreatedBranch = {
   readonly copy: BranchCopy;
@@ -41,7 +46,7 @@ type CreatedBranch = {
 export async function createBranch(
   { directUrl, migrate: { rootUrl } }: PostgresUrls,
   name: string,
-  { schemaOnly }: BranchOptions,
+  { schemaOnly, sample }: BranchOptions,
 ): Promise<CreatedBranch> {
   const database = await databaseOf(directUrl);
   const target = branchDatabase(database, name);
@@ -51,7 +56,7 @@ export async function createBranch(
     if (rowCount) throw new Error(`There is a database ${target} already.`);
     if (Buffer.byteLength(target) > MAX_NAME_BYTES)
       throw new Error(`Choose a shorter name: ${target} has more than ${MAX_NAME_BYTES} bytes.`);
-    const copy = schemaOnly ? null : await copyFiles(root, database, target);
+    const copy = schemaOnly || sample ? null : await copyFiles(root, database, target);
     try {
       if (copy === null) await createWithDefaultPrivileges(root, target, { targetUrl, rootUrl });
       // At once, so that what an interrupted command leaves can be listed and dropped.
@@ -59,9 +64,9 @@ export async function createBranch(
         `comment on database ${pg.escapeIdentifier(target)} is ${pg.escapeLiteral(branchMarkOf(database))}`,
       );
       if (copy !== null) await copyDatabaseAttributes(directUrl, targetUrl);
-      const warnings = copy === null ? await copySchema(directUrl, targetUrl, { withRows: !schemaOnly }) : [];
+      const warnings = copy === null ? await copySchema(directUrl, targetUrl, { withRows: !schemaOnly, sample }) : [];
       await withClient(targetUrl, silence);
-      return { copy: copy ?? (schemaOnly ? "without rows" : "read"), warnings };
+      return { copy: copy ?? (schemaOnly ? "without rows" : sample ? "sampled" : "read"), warnings };
     } catch (error) {
       await root.query(`drop database if exists ${pg.escapeIdentifier(target)} with (force)`);
       throw error;

@@ -1,4 +1,4 @@
-export { createBranch, databaseOf, dropBranch, listBranches } from "./branches.ts";
+export { type BranchOptions, createBranch, databaseOf, dropBranch, listBranches } from "./branches.ts";
 export { openWalArchive } from "./embedded-wal-archive.ts";
 export {
   awaitLogin,

@@ -120,7 +120,9 @@ comment on column api.schedule_runs.task is 'The task that calls the function.';
 comment on constraint schedule_runs_pkey on api.schedule_runs is 'This time of the schedule was run already.';
 comment on constraint schedule_runs_schedule_fkey on api.schedule_runs is 'The schedule must exist.';
 comment on constraint schedule_runs_status_known on api.schedule_runs is 'Unknown status.';
-comment on table api.schedule_runs is 'The runs of the last seven days, and at least the last hundred of each schedule.';
+comment on table api.schedule_runs is '@sample none
+@anonymize empty
+The runs of the last seven days, and at least the last hundred of each schedule.';
 
 -- table api.schedules
 create table api.schedules (
@@ -166,7 +168,8 @@ comment on constraint schedules_cron_max_length on api.schedules is 'A cron text
 comment on constraint schedules_name_length on api.schedules is 'A name has 1 to 100 characters.';
 comment on constraint schedules_pkey on api.schedules is 'There is a schedule with this name already.';
 comment on constraint schedules_time_limit_range on api.schedules is 'A time limit is between one second and one day.';
-comment on table api.schedules is 'Functions that run at certain times, once over all gateways.';
+comment on table api.schedules is '@sample all
+Functions that run at certain times, once over all gateways.';
 
 -- table api.versions
 create table api.versions (
@@ -191,7 +194,8 @@ comment on column api.versions.number is 'The N of /api/vN.';
 comment on column api.versions.status is 'current: recommended. supported: older, still corrected. deprecated: going away. retired: answers 410.';
 comment on column api.versions.successor is 'The version to move to.';
 comment on column api.versions.sunset is 'When it is, or was, retired; null when that is not decided.';
-comment on table api.versions is 'The versions of the conventional interface and how long each is served.';
+comment on table api.versions is '@sample all
+The versions of the conventional interface and how long each is served.';
 
 -- table api.webhooks
 create table api.webhooks (
@@ -235,7 +239,8 @@ comment on column api.webhooks.secret is 'Signs the requests; two, separated by 
 comment on column api.webhooks.table_name is 'The table whose changes are sent, with its schema.';
 comment on column api.webhooks.timeout is 'How long the receiver may take.';
 comment on column api.webhooks.url is 'Where requests are sent.';
-comment on table api.webhooks is 'Where changes of rows are sent to.';
+comment on table api.webhooks is '@sample all
+Where changes of rows are sent to.';
 
 -- table auth.account_settings
 create table auth.account_settings (
@@ -245,7 +250,8 @@ create table auth.account_settings (
   constraint account_settings_is_only CHECK (is_only)
 );
 alter table auth.account_settings enable row level security;
-comment on table auth.account_settings is 'Settings of the service that rules of the database need, as of its last start.';
+comment on table auth.account_settings is '@sample all
+Settings of the service that rules of the database need, as of its last start.';
 
 -- table auth.api_keys
 create table auth.api_keys (
@@ -273,7 +279,9 @@ alter table auth.api_keys enable row level security;
 comment on column auth.api_keys.expires_at is 'When it expires; null if never.';
 comment on column auth.api_keys.owner_id is 'The user for whom it acts; null for none.';
 comment on column auth.api_keys.prefix is 'The key''s first characters, to tell keys apart in a list.';
-comment on table auth.api_keys is 'Keys of programs, as SHA-256 only.';
+comment on table auth.api_keys is '@sample with owner_id
+@anonymize empty
+Keys of programs, as SHA-256 only.';
 
 -- table auth.audit_log
 create table auth.audit_log (
@@ -293,7 +301,9 @@ CREATE INDEX audit_log_user_id_at_idx ON auth.audit_log USING btree (user_id, at
 alter table auth.audit_log enable row level security;
 comment on column auth.audit_log.details is 'More about the event; never a secret.';
 comment on column auth.audit_log.event is 'The event as noun.verb: session.created, password.changed.';
-comment on table auth.audit_log is 'Sign-ins, failures, and changes of passwords, factors and keys.';
+comment on table auth.audit_log is '@sample none
+@anonymize empty
+Sign-ins, failures, and changes of passwords, factors and keys.';
 
 -- table auth.deleted_accounts
 create table auth.deleted_accounts (
@@ -303,7 +313,9 @@ create table auth.deleted_accounts (
 );
 CREATE INDEX deleted_accounts_deleted_at_idx ON auth.deleted_accounts USING btree (deleted_at);
 alter table auth.deleted_accounts enable row level security;
-comment on table auth.deleted_accounts is 'Deleted accounts, kept for a day: longer than the tokens that still name them.';
+comment on table auth.deleted_accounts is '@sample none
+@anonymize empty
+Deleted accounts, kept for a day: longer than the tokens that still name them.';
 
 -- table auth.federation_codes
 create table auth.federation_codes (
@@ -318,7 +330,9 @@ create table auth.federation_codes (
 CREATE INDEX federation_codes_expires_at_idx ON auth.federation_codes USING btree (expires_at);
 CREATE INDEX federation_codes_user_id_idx ON auth.federation_codes USING btree (user_id);
 alter table auth.federation_codes enable row level security;
-comment on table auth.federation_codes is 'Codes that a program exchanges for its first pair of tokens, once and within a minute.';
+comment on table auth.federation_codes is '@sample none
+@anonymize empty
+Codes that a program exchanges for its first pair of tokens, once and within a minute.';
 
 -- table auth.federation_logins
 create table auth.federation_logins (
@@ -341,7 +355,9 @@ CREATE INDEX federation_logins_provider_idx ON auth.federation_logins USING btre
 CREATE INDEX federation_logins_user_id_idx ON auth.federation_logins USING btree (user_id);
 alter table auth.federation_logins enable row level security;
 comment on column auth.federation_logins.sign_out_hint is 'Encrypted with the browser''s cookie.';
-comment on table auth.federation_logins is 'Users who returned from a provider and still have to enter a code of the authenticator app.';
+comment on table auth.federation_logins is '@sample none
+@anonymize empty
+Users who returned from a provider and still have to enter a code of the authenticator app.';
 
 -- table auth.federation_replays
 create table auth.federation_replays (
@@ -353,7 +369,9 @@ create table auth.federation_replays (
 );
 CREATE INDEX federation_replays_expires_at_idx ON auth.federation_replays USING btree (expires_at);
 alter table auth.federation_replays enable row level security;
-comment on table auth.federation_replays is 'Assertions that were accepted, kept until they expire: each is accepted once.';
+comment on table auth.federation_replays is '@sample none
+@anonymize empty
+Assertions that were accepted, kept until they expire: each is accepted once.';
 
 -- table auth.federation_sessions
 create table auth.federation_sessions (
@@ -370,7 +388,9 @@ CREATE INDEX federation_sessions_provider_subject_idx ON auth.federation_session
 alter table auth.federation_sessions enable row level security;
 comment on column auth.federation_sessions.sign_out_hint is 'Sent to the provider at logout; encrypted with the session''s id, which only the browser has.';
 comment on column auth.federation_sessions.subject is 'The subject that the provider names in a logout request.';
-comment on table auth.federation_sessions is 'The provider through which a session was opened, so that both can be ended together.';
+comment on table auth.federation_sessions is '@sample none
+@anonymize empty
+The provider through which a session was opened, so that both can be ended together.';
 
 -- table auth.federation_states
 create table auth.federation_states (
@@ -407,7 +427,9 @@ comment on column auth.federation_states.code_verifier is 'PKCE, RFC 7636.';
 comment on column auth.federation_states.mode is 'What is opened: a session, or a pair of tokens; for clients of Supabase Auth by a code (PKCE), or in the fragment of the redirect.';
 comment on column auth.federation_states.request_id is 'The id of a SAML request, which the response must name.';
 comment on column auth.federation_states.user_id is 'The user who is signed in already and links an identity.';
-comment on table auth.federation_states is 'Sign-ins in progress: inserted when the browser is sent to the provider, deleted when it returns.';
+comment on table auth.federation_states is '@sample none
+@anonymize empty
+Sign-ins in progress: inserted when the browser is sent to the provider, deleted when it returns.';
 
 -- table auth.flow_states
 create table auth.flow_states (
@@ -436,7 +458,9 @@ comment on column auth.flow_states.challenge is 'What the client proves to know 
 comment on column auth.flow_states.code_hash is 'SHA-256 of the code; null until the user has signed in.';
 comment on column auth.flow_states.method is 'How the user signs in, for the claim amr.';
 comment on column auth.flow_states.sealed is 'What the exchange returns besides the tokens, encrypted with a key that only the bearer of the code can derive.';
-comment on table auth.flow_states is 'Sign-ins that end with a code, which only the client that began them can exchange for tokens (PKCE, RFC 7636).';
+comment on table auth.flow_states is '@sample none
+@anonymize empty
+Sign-ins that end with a code, which only the client that began them can exchange for tokens (PKCE, RFC 7636).';
 
 -- table auth.identities
 create table auth.identities (
@@ -454,7 +478,9 @@ create table auth.identities (
 CREATE INDEX identities_user_id_idx ON auth.identities USING btree (user_id);
 alter table auth.identities enable row level security;
 comment on column auth.identities.is_vouched is 'Whether the provider verified the address, or the user was signed in when it was linked. Reset when a password is set by mail.';
-comment on table auth.identities is 'Maps a subject of an issuer to a user.';
+comment on table auth.identities is '@sample with user_id
+@anonymize empty
+Maps a subject of an issuer to a user.';
 
 -- table auth.login_throttle
 create table auth.login_throttle (
@@ -474,7 +500,9 @@ comment on column auth.login_throttle.failures is 'Attempts that failed, and tho
 comment on column auth.login_throttle.key is 'User name and address, address, site (IPv6 /48), or user name; names in lower case.';
 comment on column auth.login_throttle.pending is 'Attempts in progress.';
 comment on column auth.login_throttle.window_started_at is 'When the first of them was made; they count for 15 minutes.';
-comment on table auth.login_throttle is 'Failed sign-ins of the current window.';
+comment on table auth.login_throttle is '@sample none
+@anonymize empty
+Failed sign-ins of the current window.';
 
 -- table auth.mail_tokens
 create table auth.mail_tokens (
@@ -520,7 +548,9 @@ comment on column auth.mail_tokens.password_hash is 'The password of the sign-up
 comment on column auth.mail_tokens.used_at is 'When one side of a change of address was confirmed, which waits for the other.';
 comment on column auth.mail_tokens.user_metadata is 'The metadata that this sign-up gives.';
 comment on column auth.mail_tokens.user_name is 'The name that this sign-up gives.';
-comment on table auth.mail_tokens is 'Links and codes sent by mail, as hashes only: to sign in, to set a password, or to verify or change the address. Each works once.';
+comment on table auth.mail_tokens is '@sample none
+@anonymize empty
+Links and codes sent by mail, as hashes only: to sign in, to set a password, or to verify or change the address. Each works once.';
 
 -- table auth.mfa_backup_codes
 create table auth.mfa_backup_codes (
@@ -533,7 +563,9 @@ create table auth.mfa_backup_codes (
 );
 alter table auth.mfa_backup_codes enable row level security;
 comment on column auth.mfa_backup_codes.code_hash is 'A PHC string. The codes of a user share its salt, so that one hash finds the code among them.';
-comment on table auth.mfa_backup_codes is 'Codes for users who lost the app. Each works once.';
+comment on table auth.mfa_backup_codes is '@sample with user_id
+@anonymize empty
+Codes for users who lost the app. Each works once.';
 
 -- table auth.mfa_challenges
 create table auth.mfa_challenges (
@@ -558,7 +590,9 @@ CREATE INDEX mfa_challenges_user_id_idx ON auth.mfa_challenges USING btree (user
 alter table auth.mfa_challenges enable row level security;
 comment on column auth.mfa_challenges.challenge is 'Null for an authenticator app.';
 comment on column auth.mfa_challenges.user_id is 'Null for a sign-in with a passkey: nobody is known yet.';
-comment on table auth.mfa_challenges is 'What a client has been asked to prove: a second factor, or a passkey at its registration or at a sign-in. Each is used once.';
+comment on table auth.mfa_challenges is '@sample none
+@anonymize empty
+What a client has been asked to prove: a second factor, or a passkey at its registration or at a sign-in. Each is used once.';
 
 -- table auth.mfa_factors
 create table auth.mfa_factors (
@@ -588,7 +622,9 @@ comment on column auth.mfa_factors.friendly_name is 'The user''s name for it; em
 comment on column auth.mfa_factors.secret is 'The TOTP secret in base32. It cannot be a hash: codes are computed from it. The key of a security key is in auth.passkeys.';
 comment on column auth.mfa_factors.state is 'pending until it was verified for the first time; then enabled.';
 comment on index auth.mfa_factors_user_friendly_name_unique is 'A factor with this name already exists.';
-comment on table auth.mfa_factors is 'The second factors of users: authenticator apps (TOTP) and security keys (WebAuthn).';
+comment on table auth.mfa_factors is '@sample with user_id
+@anonymize empty
+The second factors of users: authenticator apps (TOTP) and security keys (WebAuthn).';
 
 -- table auth.oauth_authorizations
 create table auth.oauth_authorizations (
@@ -635,7 +671,9 @@ comment on column auth.oauth_authorizations.session_id is 'The sign-in by tokens
 comment on column auth.oauth_authorizations.signed_in_at is 'When the user who approved had signed in.';
 comment on column auth.oauth_authorizations.used_at is 'When the code was exchanged; another use of it ends that sign-in.';
 comment on column auth.oauth_authorizations.user_id is 'The first user who has opened it: nobody else may decide.';
-comment on table auth.oauth_authorizations is 'Requests of applications for access, for some minutes.';
+comment on table auth.oauth_authorizations is '@sample none
+@anonymize empty
+Requests of applications for access, for some minutes.';
 
 -- table auth.oauth_clients
 create table auth.oauth_clients (
@@ -675,7 +713,9 @@ comment on column auth.oauth_clients.id is 'The client_id: a uuid, or the addres
 comment on column auth.oauth_clients.registration is 'Who registered it: an administrator, the application itself, or its document.';
 comment on column auth.oauth_clients.scope is 'The scopes that it may ask for, separated by spaces; null: all.';
 comment on column auth.oauth_clients.secret_hash is 'SHA-256 of the secret; null for an application that cannot keep one.';
-comment on table auth.oauth_clients is 'Applications that may ask users for access.';
+comment on table auth.oauth_clients is '@sample all
+@anonymize empty
+Applications that may ask users for access.';
 
 -- table auth.oauth_grants
 create table auth.oauth_grants (
@@ -699,7 +739,9 @@ CREATE INDEX oauth_grants_expires_at_idx ON auth.oauth_grants USING btree (expir
 alter table auth.oauth_grants enable row level security;
 comment on column auth.oauth_grants.expires_at is 'When the application has to ask again.';
 comment on column auth.oauth_grants.resource is 'The address of the resource (RFC 8707) that the latest consent is about.';
-comment on table auth.oauth_grants is 'What users have granted to applications: the latest consent of each user and application.';
+comment on table auth.oauth_grants is '@sample with user_id
+@anonymize empty
+What users have granted to applications: the latest consent of each user and application.';
 
 -- table auth.oauth_sessions
 create table auth.oauth_sessions (
@@ -714,7 +756,9 @@ create table auth.oauth_sessions (
 CREATE INDEX oauth_sessions_grant_id_idx ON auth.oauth_sessions USING btree (grant_id);
 alter table auth.oauth_sessions enable row level security;
 comment on column auth.oauth_sessions.session_id is 'The sign-in by tokens, whose refresh tokens are the application''s.';
-comment on table auth.oauth_sessions is 'Sign-ins by tokens that applications hold, with what their tokens allow.';
+comment on table auth.oauth_sessions is '@sample none
+@anonymize empty
+Sign-ins by tokens that applications hold, with what their tokens allow.';
 
 -- table auth.passkeys
 create table auth.passkeys (
@@ -748,7 +792,9 @@ comment on column auth.passkeys.aaguid is 'The model of the authenticator, as fa
 comment on column auth.passkeys.counter is 'Uses, as the passkey counts them; 0 if it does not.';
 comment on column auth.passkeys.factor_id is 'The second factor that it is; null for a passkey that users sign in with.';
 comment on column auth.passkeys.is_backed_up is 'Whether it was stored in a cloud account at the last use.';
-comment on table auth.passkeys is 'The public keys of passkeys and security keys (WebAuthn).';
+comment on table auth.passkeys is '@sample with user_id
+@anonymize empty
+The public keys of passkeys and security keys (WebAuthn).';
 
 -- table auth.permissions
 create table auth.permissions (
@@ -758,7 +804,8 @@ create table auth.permissions (
   constraint permissions_name_check CHECK ((name ~ '^[a-z][a-z0-9_.:-]*$'::text))
 );
 alter table auth.permissions enable row level security;
-comment on table auth.permissions is 'Words for the claim permissions, such as articles:review.';
+comment on table auth.permissions is '@sample all
+Words for the claim permissions, such as articles:review.';
 
 -- table auth.providers
 create table auth.providers (
@@ -798,7 +845,8 @@ comment on column auth.providers.title is 'The label of the sign-in button; with
 comment on column auth.providers.trusts_email is 'Whether every e-mail address from this provider counts as verified.';
 comment on column auth.providers.trusts_factor is 'Whether a second factor at the provider is accepted instead of a code of this service.';
 comment on constraint providers_settings on auth.providers is 'An oauth2 provider has its three endpoints in settings, a saml provider its entry_point and its certificates.';
-comment on table auth.providers is 'Identity providers that users may sign in through.';
+comment on table auth.providers is '@sample all
+Identity providers that users may sign in through.';
 
 -- table auth.refresh_tokens
 create table auth.refresh_tokens (
@@ -833,7 +881,9 @@ comment on column auth.refresh_tokens.rotated_at is 'When it was exchanged for i
 comment on column auth.refresh_tokens.sealed_answer is 'The pair it was exchanged for, encrypted with a key that only the bearer of this token can derive.';
 comment on column auth.refresh_tokens.sealed_until is 'Until when the same Idempotency-Key receives the same pair.';
 comment on column auth.refresh_tokens.signed_in_at is 'When its family was started; null if it was stored by an earlier version.';
-comment on table auth.refresh_tokens is 'Refresh tokens, as SHA-256 only, kept until they expire so that a reused one is recognised.';
+comment on table auth.refresh_tokens is '@sample none
+@anonymize empty
+Refresh tokens, as SHA-256 only, kept until they expire so that a reused one is recognised.';
 
 -- table auth.role_permissions
 create table auth.role_permissions (
@@ -845,7 +895,8 @@ create table auth.role_permissions (
 );
 CREATE INDEX role_permissions_permission_idx ON auth.role_permissions USING btree (permission);
 alter table auth.role_permissions enable row level security;
-comment on table auth.role_permissions is 'Permissions of all users in a role.';
+comment on table auth.role_permissions is '@sample all
+Permissions of all users in a role.';
 
 -- table auth.roles
 create table auth.roles (
@@ -855,7 +906,8 @@ create table auth.roles (
   constraint roles_pkey PRIMARY KEY (name)
 );
 alter table auth.roles enable row level security;
-comment on table auth.roles is 'The database roles that an API key may act in and, where assignable, a user.';
+comment on table auth.roles is '@sample all
+The database roles that an API key may act in and, where assignable, a user.';
 
 -- table auth.sessions
 create table auth.sessions (
@@ -879,7 +931,9 @@ alter table auth.sessions enable row level security;
 comment on column auth.sessions.created_at is 'When the user signed in.';
 comment on column auth.sessions.expires_at is 'When it ends, even if it is in use.';
 comment on column auth.sessions.idle_expires_at is 'When it ends without requests; each request moves it.';
-comment on table auth.sessions is 'Sign-ins of browsers, by cookie.';
+comment on table auth.sessions is '@sample none
+@anonymize empty
+Sign-ins of browsers, by cookie.';
 
 -- table auth.token_sessions
 create table auth.token_sessions (
@@ -913,7 +967,9 @@ comment on column auth.token_sessions.factor_id is 'The second factor that was p
 comment on column auth.token_sessions.id is 'The claim session_id, and the family_id of the refresh tokens.';
 comment on column auth.token_sessions.kept_at is 'The end of all access tokens of the user (tokens_valid_from) that this sign-in was exempted from; null if there was none.';
 comment on column auth.token_sessions.requires_factor is 'The account requires a second factor that this sign-in has not proved yet: until then, its tokens act at /auth/v1 only.';
-comment on table auth.token_sessions is 'Sign-ins by tokens: one row per family of refresh tokens.';
+comment on table auth.token_sessions is '@sample none
+@anonymize empty
+Sign-ins by tokens: one row per family of refresh tokens.';
 
 -- table auth.user_permissions
 create table auth.user_permissions (
@@ -926,7 +982,8 @@ create table auth.user_permissions (
 );
 CREATE INDEX user_permissions_permission_idx ON auth.user_permissions USING btree (permission);
 alter table auth.user_permissions enable row level security;
-comment on table auth.user_permissions is 'Permissions of one user besides those of the role.';
+comment on table auth.user_permissions is '@sample with user_id
+Permissions of one user besides those of the role.';
 
 -- table auth.user_roles
 create table auth.user_roles (
@@ -940,7 +997,8 @@ create table auth.user_roles (
 CREATE INDEX user_roles_role_idx ON auth.user_roles USING btree (role);
 CREATE TRIGGER _100_end_tokens AFTER INSERT OR DELETE OR UPDATE ON auth.user_roles FOR EACH ROW EXECUTE FUNCTION auth.tg_user_roles__end_tokens();
 alter table auth.user_roles enable row level security;
-comment on table auth.user_roles is 'Users in another role than authenticated. One each: a token names one role.';
+comment on table auth.user_roles is '@sample with user_id
+Users in another role than authenticated. One each: a token names one role.';
 
 -- table auth.users
 create table auth.users (
@@ -993,7 +1051,8 @@ alter table auth.users enable row level security;
 comment on column auth.users.banned_until is 'Until when the account is disabled.';
 comment on column auth.users.deleted_at is 'When the account was deleted with its row kept.';
 comment on column auth.users.disabled_at is 'When the account was disabled; null if it is enabled.';
-comment on column auth.users.email is 'The e-mail address; with a table public.users a copy of the address there.';
+comment on column auth.users.email is '@anonymize email
+The e-mail address; with a table public.users a copy of the address there.';
 comment on column auth.users.email_confirmed_at is 'When verified_email became the current address; null if it is another one.';
 comment on column auth.users.has_several_sign_ups is 'Whether several sign-ups gave a password for the address or number, before its proof.';
 comment on column auth.users.id is 'The id for clients written for Supabase.';
@@ -1001,16 +1060,23 @@ comment on column auth.users.is_anonymous is 'Whether the user signed in without
 comment on column auth.users.is_self_registered is 'Whether the account was made by whoever asked for it, not by an administrator. Null: unknown, of an earlier version.';
 comment on column auth.users.is_sso_user is 'Whether the account belongs to the provider of an organisation.';
 comment on column auth.users.password_changed_at is 'Sessions and refresh tokens from before this moment have ended.';
-comment on column auth.users.raw_app_meta_data is 'What only the service and administrators may change.';
-comment on column auth.users.raw_user_meta_data is 'What the user, or the application for the user, has stored.';
+comment on column auth.users.password_hash is '@anonymize null';
+comment on column auth.users.phone is '@anonymize null';
+comment on column auth.users.raw_app_meta_data is '@anonymize fixed {}
+What only the service and administrators may change.';
+comment on column auth.users.raw_user_meta_data is '@anonymize fixed {}
+What the user, or the application for the user, has stored.';
 comment on column auth.users.tokens_valid_from is 'Access tokens issued before this moment have ended. In whole seconds, like the iat of a token.';
 comment on column auth.users.user_id is 'The key here; with a table public.users its id.';
-comment on column auth.users.username is 'The e-mail address unless another name, without @, was chosen; unique whatever its case.';
-comment on column auth.users.verified_email is 'The address whose mail the user has proved to read; the user is verified while it is the current address.';
+comment on column auth.users.username is '@anonymize email
+The e-mail address unless another name, without @, was chosen; unique whatever its case.';
+comment on column auth.users.verified_email is '@anonymize email
+The address whose mail the user has proved to read; the user is verified while it is the current address.';
 comment on constraint users_username_format on auth.users is 'A user name has 1 to 254 characters, and neither spaces, nor colons, nor an @ unless it is the e-mail address.';
 comment on constraint users_username_max_length on auth.users is 'Give a user name of at most 254 characters.';
 comment on index auth.users_username_any_case_key is 'This user name is already taken.';
-comment on table auth.users is 'Accounts. A user without a row cannot sign in.';
+comment on table auth.users is '@sample with user_id
+Accounts. A user without a row cannot sign in.';
 
 -- table content_service.bounds
 create table content_service.bounds (
@@ -1026,7 +1092,8 @@ comment on column content_service.bounds.bound is 'The number of rows or bytes.'
 comment on column content_service.bounds.name is 'What is bounded.';
 comment on column content_service.bounds.used is 'How much there was when it was last counted; 0 where each request counts.';
 comment on column content_service.bounds.used_at is 'When it was last counted.';
-comment on table content_service.bounds is 'How much callers may make the tables of the service grow. Change a number by an update; it applies at once.';
+comment on table content_service.bounds is '@sample all
+How much callers may make the tables of the service grow. Change a number by an update; it applies at once.';
 
 -- table content_service.bucket_usage
 create table content_service.bucket_usage (
@@ -1039,7 +1106,9 @@ create table content_service.bucket_usage (
 alter table content_service.bucket_usage enable row level security;
 comment on column content_service.bucket_usage.bytes is 'The bytes of the contents.';
 comment on column content_service.bucket_usage.owner_id is 'The owner; empty for objects without one.';
-comment on table content_service.bucket_usage is 'What the objects of each owner take, in buckets that are bounded.';
+comment on table content_service.bucket_usage is '@sample all
+@anonymize empty
+What the objects of each owner take, in buckets that are bounded.';
 
 -- table content_service.files
 create table content_service.files (
@@ -1057,7 +1126,9 @@ comment on column content_service.files.bytes is 'The size of the content.';
 comment on column content_service.files.hash is 'The SHA-256 of the content, and its name in the file store.';
 comment on column content_service.files.released_at is 'When the last object that named it may have gone; null while one names it.';
 comment on column content_service.files.stored_at is 'When it was stored first.';
-comment on table content_service.files is 'The contents of objects, in the file store.';
+comment on table content_service.files is '@sample none
+@anonymize empty
+The contents of objects, in the file store.';
 
 -- table content_service.kept_answer_counts
 create table content_service.kept_answer_counts (
@@ -1074,7 +1145,9 @@ comment on column content_service.kept_answer_counts.caller_key is 'The user, AP
 comment on column content_service.kept_answer_counts.counted_at is 'When they were counted.';
 comment on column content_service.kept_answer_counts.keys is 'The number of responses.';
 comment on column content_service.kept_answer_counts.number is 'The number of the last response that was counted.';
-comment on table content_service.kept_answer_counts is 'How many responses were kept for callers with many of them, when they were last counted.';
+comment on table content_service.kept_answer_counts is '@sample none
+@anonymize empty
+How many responses were kept for callers with many of them, when they were last counted.';
 
 -- table content_service.kept_answers
 create table content_service.kept_answers (
@@ -1095,7 +1168,9 @@ comment on column content_service.kept_answers.caller_key is 'The user, API key 
 comment on column content_service.kept_answers.id is 'Derived from the key and from the caller.';
 comment on column content_service.kept_answers.number is 'The order in which they were stored.';
 comment on column content_service.kept_answers.sealed_answer is 'The response and a digest of its request, encrypted with a secret that only the sender of the key can derive.';
-comment on table content_service.kept_answers is 'Responses that are repeated for the same Idempotency-Key until they expire.';
+comment on table content_service.kept_answers is '@sample none
+@anonymize empty
+Responses that are repeated for the same Idempotency-Key until they expire.';
 
 -- table content_service.rate_limits
 create unlogged table content_service.rate_limits (
@@ -1109,7 +1184,9 @@ alter table content_service.rate_limits enable row level security;
 comment on column content_service.rate_limits.expire is 'When the window ends, in milliseconds since 1970.';
 comment on column content_service.rate_limits.key is 'What is limited, and the user, key or address that is counted.';
 comment on column content_service.rate_limits.points is 'The count.';
-comment on table content_service.rate_limits is 'Requests of each caller in the current window.';
+comment on table content_service.rate_limits is '@sample none
+@anonymize empty
+Requests of each caller in the current window.';
 
 -- table content_service.schedule_clock
 create table content_service.schedule_clock (
@@ -1121,7 +1198,8 @@ create table content_service.schedule_clock (
 alter table content_service.schedule_clock enable row level security;
 comment on column content_service.schedule_clock.is_only is 'There is one row.';
 comment on column content_service.schedule_clock.processed is 'The last minute that was processed.';
-comment on table content_service.schedule_clock is 'How far the schedules are processed.';
+comment on table content_service.schedule_clock is '@sample all
+How far the schedules are processed.';
 
 -- table content_service.shared_queries
 create table content_service.shared_queries (
@@ -1138,7 +1216,9 @@ comment on column content_service.shared_queries.name is 'What administrators ca
 comment on column content_service.shared_queries.saved_at is 'When it was saved last.';
 comment on column content_service.shared_queries.saved_by is 'The id of the administrator who saved it last; null where nobody signs in.';
 comment on column content_service.shared_queries.text is 'The SQL.';
-comment on table content_service.shared_queries is 'SQL that administrators share in Studio.';
+comment on table content_service.shared_queries is '@sample all
+@anonymize empty
+SQL that administrators share in Studio.';
 
 -- table content_service.task_lanes
 create table content_service.task_lanes (
@@ -1150,7 +1230,8 @@ create table content_service.task_lanes (
 alter table content_service.task_lanes enable row level security;
 comment on column content_service.task_lanes.name is 'system: schedules and api.enqueue_as; caller; anonymous: callers without an account, and anonymous accounts.';
 comment on column content_service.task_lanes.turn is 'The turn of the task that began last.';
-comment on table content_service.task_lanes is 'Tasks that take turns: those of the service, of callers, and of anonymous callers.';
+comment on table content_service.task_lanes is '@sample all
+Tasks that take turns: those of the service, of callers, and of anonymous callers.';
 
 -- table content_service.tasks
 create table content_service.tasks (
@@ -1216,7 +1297,9 @@ comment on column content_service.tasks.status is 'queued, running, done or fail
 comment on column content_service.tasks.time_limit is 'How long it may run; null for the limit of the service.';
 comment on column content_service.tasks.turn is 'The place among the tasks of its lane; null until it is due.';
 comment on column content_service.tasks.work is 'Method and address, or the function; tasks with the same value take about the same time.';
-comment on table content_service.tasks is 'Requests and function calls to be run later, kept until a day after they are finished.';
+comment on table content_service.tasks is '@sample none
+@anonymize empty
+Requests and function calls to be run later, kept until a day after they are finished.';
 
 -- table content_service.unfinished_uploads
 create table content_service.unfinished_uploads (
@@ -1240,7 +1323,9 @@ comment on column content_service.unfinished_uploads.about is 'The metadata of t
 comment on column content_service.unfinished_uploads.bytes is 'The size of its parts.';
 comment on column content_service.unfinished_uploads.caller is 'Who has begun it, and alone goes on with it.';
 comment on column content_service.unfinished_uploads.quota_key is 'Whose uploads are counted together.';
-comment on table content_service.unfinished_uploads is 'Uploads in parts, until they are finished or a day has passed.';
+comment on table content_service.unfinished_uploads is '@sample none
+@anonymize empty
+Uploads in parts, until they are finished or a day has passed.';
 
 -- table content_service.upload_parts
 create table content_service.upload_parts (
@@ -1262,7 +1347,9 @@ alter table content_service.upload_parts enable row level security;
 comment on column content_service.upload_parts.bytes is 'Its size.';
 comment on column content_service.upload_parts.content is 'The content of the part.';
 comment on column content_service.upload_parts.number is 'The place among the parts.';
-comment on table content_service.upload_parts is 'The parts of an upload by S3.';
+comment on table content_service.upload_parts is '@sample none
+@anonymize empty
+The parts of an upload by S3.';
 
 -- table content_service.webhook_deliveries
 create table content_service.webhook_deliveries (
@@ -1299,7 +1386,9 @@ comment on column content_service.webhook_deliveries.recorded_at is 'When the ch
 comment on column content_service.webhook_deliveries.state is 'pending or dead.';
 comment on column content_service.webhook_deliveries.type is 'INSERT, UPDATE or DELETE.';
 comment on column content_service.webhook_deliveries.webhook_id is 'The webhook.';
-comment on table content_service.webhook_deliveries is 'Changes that have not been delivered yet, and those that could not be.';
+comment on table content_service.webhook_deliveries is '@sample none
+@anonymize empty
+Changes that have not been delivered yet, and those that could not be.';
 
 -- table content_service.webhook_leases
 create table content_service.webhook_leases (
@@ -1314,7 +1403,9 @@ comment on column content_service.webhook_leases.delivered_at is 'When a change 
 comment on column content_service.webhook_leases.expires_at is 'When another process may take over.';
 comment on column content_service.webhook_leases.holder is 'The process; null if it has released the webhook.';
 comment on column content_service.webhook_leases.webhook_id is 'The webhook.';
-comment on table content_service.webhook_leases is 'Which process sends for a webhook, and when it last delivered.';
+comment on table content_service.webhook_leases is '@sample none
+@anonymize empty
+Which process sends for a webhook, and when it last delivered.';
 
 -- table public.article_translations
 create table public.article_translations (
@@ -1572,7 +1663,9 @@ comment on column realtime.messages.topic is 'The name of the channel.';
 comment on column realtime.messages.updated_at is 'When it was last changed.';
 comment on constraint messages_extension on realtime.messages is 'The extension is broadcast or presence.';
 comment on constraint messages_pkey on realtime.messages is 'A message with this id exists.';
-comment on table realtime.messages is 'Its policies decide who may receive and send in private channels. It holds no rows.';
+comment on table realtime.messages is '@sample none
+@anonymize empty
+Its policies decide who may receive and send in private channels. It holds no rows.';
 
 -- table storage.buckets
 create table storage.buckets (
@@ -1618,7 +1711,8 @@ comment on constraint buckets_max_bytes_check on storage.buckets is 'The bound i
 comment on constraint buckets_max_bytes_of_owner_check on storage.buckets is 'The bound is a number of bytes from 0.';
 comment on constraint buckets_name_key on storage.buckets is 'A bucket has this name already: choose another.';
 comment on constraint buckets_pkey on storage.buckets is 'A bucket has this id already: choose another.';
-comment on table storage.buckets is 'Buckets: folders with a limit of size and of types, public or not.';
+comment on table storage.buckets is '@sample all
+Buckets: folders with a limit of size and of types, public or not.';
 
 -- table storage.objects
 create table storage.objects (
@@ -1671,7 +1765,8 @@ comment on constraint objects_bucket_id_fkey on storage.objects is 'The bucket d
 comment on constraint objects_content_fkey on storage.objects is 'The content is not stored: upload it.';
 comment on constraint objects_pkey on storage.objects is 'An object has this id already: let the database choose it.';
 comment on index storage.bucketid_objname is 'The bucket has an object of this name already: replace it, or choose another name.';
-comment on table storage.objects is 'Objects: who may do what with a file is decided by the policies of this table.';
+comment on table storage.objects is '@anonymize empty
+Objects: who may do what with a file is decided by the policies of this table.';
 
 -- function api.cancel_task(uuid)
 CREATE OR REPLACE FUNCTION api.cancel_task(id uuid)

@@ -4,7 +4,8 @@ import { withClient } from "#postgres/client";
 import type { ArchiveLine } from "./archive-format.ts";
 import type { ContentTable } from "./content-tables.ts";
 import { restoreLines } from "./restore-archive.ts";
-import { archiveLines } from "./write-archive.ts";
+import { prepareSample, type SampleOptions, sampleRows } from "./row-sample.ts";
+import { archiveLines, type RowSelection } from "./write-archive.ts";
 
 /** The tables whose rows decide what a database is and how it is served: applied migrations and versions of the interface. */
 const DEFINING_TABLES = /^"graphile_migrate"\.|^"api"\."versions"$/;
@@ -22,10 +23,16 @@ export async function copyDatabaseAttributes(sourceUrl: string, targetUrl: strin
 }
 
 async function* attributeLines(source: pg.ClientBase): AsyncGenerator<ArchiveLine> {
-  for await (const line of archiveLines(source, { onlyRowsOf: () => false })) {
+  for await (const line of archiveLines(source, { selectRows: () => [] })) {
     if (typeof line === "object" && "statement" in line && DATABASE_ATTRIBUTES.includes(line.object)) yield line;
   }
 }
+
+type CopyOptions = {
+  readonly withRows?: boolean;
+  /** Only these of the rows. */
+  readonly sample?: SampleOptions | null;
+};
 
 /**
  * Creates the objects of a database in an empty one on the same server, without rows or with them. Blocks nobody who reads or writes rows.
@@ -34,14 +41,25 @@ async function* attributeLines(source: pg.ClientBase): AsyncGenerator<ArchiveLin
 export async function copySchema(
   sourceUrl: string,
   targetUrl: string,
-  { withRows = false } = {},
+  { withRows = false, sample = null }: CopyOptions = {},
 ): Promise<readonly string[]> {
   return withClient(sourceUrl, (source) =>
-    withClient(targetUrl, (target) => {
-      const onlyRowsOf = ({ table }: ContentTable) => DEFINING_TABLES.test(table);
-      return restoreLines(target, archiveLines(source, withRows ? {} : { onlyRowsOf }));
+    withClient(targetUrl, async (target) => {
+      if (sample) await prepareSample(source);
+      const selectRows = sample ? sampleSelection(sample) : withRows ? undefined : selectDefiningRows;
+      return restoreLines(target, archiveLines(source, { selectRows }));
     }),
   );
+}
+
+function isDefining({ table }: ContentTable): boolean {
+  return DEFINING_TABLES.test(table);
+}
+
+const selectDefiningRows: RowSelection = (_, tables) => tables.filter(isDefining);
+
+function sampleSelection(sample: SampleOptions): RowSelection {
+  return (client, tables) => sampleRows(client, tables, { ...sample, isWhole: isDefining });
 }
 
 type CopiedDatabase = {

@@ -74,15 +74,20 @@ async function* toText(lines: AsyncIterable<ArchiveLine>): AsyncGenerator<string
 }
 
 type LineOptions = Pick<WriteOptions, "store"> & {
-  /** Without the rows of other tables, and without large objects. */
-  readonly onlyRowsOf?: ((table: ContentTable) => boolean) | undefined;
+  /** The tables whose rows are wanted, with conditions. Without large objects then. Is called in the snapshot. */
+  readonly selectRows?: RowSelection | undefined;
   readonly onEnd?: (written: ArchiveCounts) => void;
 };
+
+export type RowSelection = (
+  client: pg.ClientBase,
+  tables: readonly ContentTable[],
+) => readonly ContentTable[] | Promise<readonly ContentTable[]>;
 
 /** The lines of a backup, from one snapshot. */
 export async function* archiveLines(
   client: pg.ClientBase,
-  { store, onlyRowsOf, onEnd = () => {} }: LineOptions = {},
+  { store, selectRows, onEnd = () => {} }: LineOptions = {},
 ): AsyncGenerator<ArchiveLine> {
   await setPortableFormats(client);
   await client.query("begin isolation level repeatable read, read only");
@@ -98,14 +103,14 @@ export async function* archiveLines(
   };
   yield* [...schema.roles, ...schema.memberships, ...schema.beforeRows];
   let rows = 0;
-  for (const table of onlyRowsOf ? tables.filter(onlyRowsOf) : tables) {
+  for (const table of selectRows ? await selectRows(client, tables) : tables) {
     yield { table: table.table, columns: table.columns };
     for await (const row of tableRows(client, table)) {
       rows++;
       yield row;
     }
   }
-  for await (const line of onlyRowsOf ? [] : largeObjectLines(client)) {
+  for await (const line of selectRows ? [] : largeObjectLines(client)) {
     if (typeof line === "string") rows++;
     yield line;
   }

@@ -1,18 +1,27 @@
-import { createBranch, databaseOf, dropBranch, listBranches, type PostgresUrls, reachPostgres } from "#cluster";
+import {
+  type BranchOptions,
+  createBranch,
+  databaseOf,
+  dropBranch,
+  listBranches,
+  type PostgresUrls,
+  reachPostgres,
+} from "#cluster";
 import { readConfig } from "#config";
 import { commandLine } from "#runtime";
 import { findAction, formatColumns, runCommand, UsageError } from "./command.ts";
 
-type BranchAction = (postgres: PostgresUrls, name: string, options: { readonly schemaOnly: boolean }) => Promise<void>;
+type BranchAction = (postgres: PostgresUrls, name: string, options: BranchOptions) => Promise<void>;
 
 const ACTIONS: Readonly<Record<string, BranchAction>> = {
   async create(postgres, name, options) {
     const begun = performance.now();
     const { copy, warnings } = await createBranch(postgres, name, options);
     for (const warning of warnings) console.error(`warning: ${warning}`);
+    const rows = options.sample ? `${copy}: ${options.sample.share * 100} %, seed ${options.sample.seed}` : copy;
     const seconds = ((performance.now() - begun) / 1000).toFixed(1);
     console.log(
-      `Created the branch ${name} (${copy}) in ${seconds} s. Use it: ${commandLine("start", `--branch ${name}`)}`,
+      `Created the branch ${name} (${rows}) in ${seconds} s. Use it: ${commandLine("start", `--branch ${name}`)}`,
     );
   },
   async list(postgres) {
@@ -33,10 +42,24 @@ const ACTIONS: Readonly<Record<string, BranchAction>> = {
   },
 };
 
+const SHARE = /^(\d{1,3}(?:\.\d{1,9})?)%$/;
+
+function parseSample(text: string | undefined, seed: string | undefined): BranchOptions["sample"] {
+  if (text === undefined) {
+    if (seed !== undefined) throw new UsageError("--seed is only allowed with --sample.");
+    return null;
+  }
+  const share = Number(SHARE.exec(text)?.[1]) / 100;
+  if (!(share > 0 && share <= 1)) throw new UsageError("--sample takes a percentage above 0: --sample 0.5%.");
+  if (!/^\d{1,9}$/.test(seed ?? "0")) throw new UsageError("--seed takes a number of at most nine digits.");
+  return { share, seed: Number(seed ?? 0) };
+}
+
 await runCommand({
-  usage: `${commandLine("branch", "create NAME [--schema-only]")}
-  Creates a branch: a copy of the database on the same server, with all rows or none. Its queue is empty, its schedules and
-  webhooks are disabled. Roles, keys and the contents of files are shared with the database.
+  usage: `${commandLine("branch", "create NAME [--schema-only | --sample 1% [--seed N]]")}
+  Creates a branch: a copy of the database on the same server, with all rows, none or a sample. Its queue is empty, its schedules
+  and webhooks are disabled. Roles, keys and the contents of files are shared with the database. A sample has the share of each
+  large table and all rows that these refer to. It has the same rows each time; --seed 1 selects others.
 ${commandLine("branch", "list")}
   Prints the branches.
 ${commandLine("branch", "drop NAME")}
@@ -46,19 +69,25 @@ ${commandLine("branch", "drop NAME")}
 
 Example:
   ${commandLine("branch", "create likes --schema-only")}`,
-  options: { "schema-only": { type: "boolean" } },
-  async run(_, [action = "", name, ...others], { "schema-only": schemaOnly }) {
+  options: { "schema-only": { type: "boolean" }, sample: { type: "string" }, seed: { type: "string" } },
+  async run(_, [action = "", name, ...others], { "schema-only": isSchemaOnly = false, sample: share, seed }) {
     const act = findAction(ACTIONS, "branch", action);
     if (action === "list" ? name !== undefined : name === undefined || others.length > 0)
       throw new UsageError(action === "list" ? "list takes no name." : `Name one branch: ${action} NAME.`);
-    if (schemaOnly && action !== "create") throw new UsageError("--schema-only is only allowed with create.");
+    const options: BranchOptions = {
+      schemaOnly: isSchemaOnly as boolean,
+      sample: parseSample(share as string | undefined, seed as string | undefined),
+    };
+    if (action !== "create" && (options.schemaOnly || options.sample))
+      throw new UsageError("--schema-only and --sample are only allowed with create.");
+    if (options.schemaOnly && options.sample) throw new UsageError("Choose --schema-only or --sample.");
     // A branch of a branch has no name: all are of the database.
     const { DATABASE_BRANCH: _branch, ...environment } = process.env;
     if (name !== undefined) readConfig({ ...environment, DATABASE_BRANCH: name });
     const { config } = readConfig(environment);
     const postgres = await reachPostgres(config, (step) => console.error(step));
     try {
-      await act(postgres, name ?? "", { schemaOnly: schemaOnly === true });
+      await act(postgres, name ?? "", options);
     } finally {
       await postgres.close();
     }

@@ -19,7 +19,7 @@ beforeAll(async () => {
   );
 });
 afterAll(async () => {
-  for (const name of ["likes", "empty", "busy"])
+  for (const name of ["likes", "empty", "busy", "tenth"])
     await rows("postgres", `drop database if exists ${database.name}_branch_${name} with (force)`);
   await database.drop();
 });
@@ -85,10 +85,43 @@ test("is read by a session while others use the database", async () => {
   expect(await rows(copy, privileges)).toEqual([{ may: true, create: false }]);
 });
 
+test("can have a sample of the rows, while others use the database", async () => {
+  await rows(
+    database.name,
+    `create table public.likes (id int primary key, account bigint references auth.users);
+     insert into auth.users (user_id, username) select n, 'user' || n from generate_series(1, 50) n;
+     insert into public.likes select n, case when n % 2 = 0 then 7 end from generate_series(1, 3000) n`,
+  );
+  const copy = `${database.name}_branch_tenth`;
+  await withClient(database.ownerUrl, async (client) => {
+    await client.query("select 1");
+    const { stdout, stderr } = await branch("create", "tenth", "--sample", "10%", "--seed", "5");
+    expect([stdout, stderr]).toEqual([expect.stringContaining("(sampled: 10 %, seed 5)"), ""]);
+  });
+  const [{ likes } = {}] = await rows(copy, "select count(*)::int as likes from public.likes");
+  expect(likes).toBeGreaterThan(220);
+  expect(likes).toBeLessThan(380);
+  expect(await rows(copy, "select username from auth.users")).toEqual([{ username: "user7" }]);
+  const service = await serve(database, {
+    DATABASE_BRANCH: "tenth",
+    BASE_SCHEMA: "platform",
+    REST_REQUIRE_APIKEY: "false",
+  });
+  try {
+    const response = await fetch(`${service.url}/rest/v1/notes`);
+    expect(await response.json()).toEqual([{ id: 1, text: "first" }]);
+  } finally {
+    await service.stop();
+  }
+  expect((await branch("create", "tenth2", "--sample", "0%")).code).toBe(2);
+  expect((await branch("create", "tenth2", "--seed", "1")).code).toBe(2);
+  expect((await branch("create", "tenth2", "--sample", "1%", "--schema-only")).code).toBe(2);
+});
+
 test("is no branch any more where a backup of it is restored", async () => {
   const objects: string[] = [];
   await withClient(urlOf("postgres", `${database.name}_branch_empty`), async (client) => {
-    for await (const line of archiveLines(client, { onlyRowsOf: () => false })) {
+    for await (const line of archiveLines(client, { selectRows: () => [] })) {
       if (typeof line === "object" && "statement" in line) objects.push(line.object);
     }
   });
@@ -97,7 +130,9 @@ test("is no branch any more where a backup of it is restored", async () => {
 });
 
 test("is listed and dropped, and no other database is", async () => {
-  expect((await branch("list")).stdout).toMatch(/^branch +size +sessions\nbusy +\d+ MiB +0\nempty .*\nlikes /);
+  expect((await branch("list")).stdout).toMatch(
+    /^branch +size +sessions\nbusy +\d+ MiB +0\nempty .*\nlikes .*\ntenth /,
+  );
   expect(await branch("drop", "busy")).toMatchObject({ stdout: "Dropped the branch busy.\n", code: 0 });
   await rows("postgres", `create database ${database.name}_branch_busy`);
   expect(await branch("drop", "busy")).toMatchObject({
