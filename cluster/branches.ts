@@ -2,6 +2,7 @@ import pg from "pg";
 import { branchDatabase, withDatabase } from "#config";
 import { recreateDatabase } from "#migrate";
 import { withClient } from "#postgres/client";
+import { checkAnonymization } from "./archive/anonymized-rows.ts";
 import { copyDatabaseAttributes, copySchema } from "./archive/copy-schema.ts";
 import type { SampleOptions } from "./archive/row-sample.ts";
 import { branchMarkOf } from "./branch-mark.ts";
@@ -34,6 +35,8 @@ export type BranchOptions = {
   readonly schemaOnly: boolean;
   /** Only these rows. */
   readonly sample: SampleOptions | null;
+  /** With other values where the comments of columns say so. */
+  readonly isAnonymized: boolean;
 };
 
 type CreatedBranch = {
@@ -46,7 +49,7 @@ type CreatedBranch = {
 export async function createBranch(
   { directUrl, migrate: { rootUrl } }: PostgresUrls,
   name: string,
-  { schemaOnly, sample }: BranchOptions,
+  { schemaOnly, sample, isAnonymized }: BranchOptions,
 ): Promise<CreatedBranch> {
   const database = await databaseOf(directUrl);
   const target = branchDatabase(database, name);
@@ -56,7 +59,8 @@ export async function createBranch(
     if (rowCount) throw new Error(`There is a database ${target} already.`);
     if (Buffer.byteLength(target) > MAX_NAME_BYTES)
       throw new Error(`Choose a shorter name: ${target} has more than ${MAX_NAME_BYTES} bytes.`);
-    const copy = schemaOnly || sample ? null : await copyFiles(root, database, target);
+    if (isAnonymized) await withClient(directUrl, checkAnonymization);
+    const copy = schemaOnly || sample || isAnonymized ? null : await copyFiles(root, database, target);
     try {
       if (copy === null) await createWithDefaultPrivileges(root, target, { targetUrl, rootUrl });
       // At once, so that what an interrupted command leaves can be listed and dropped.
@@ -64,7 +68,8 @@ export async function createBranch(
         `comment on database ${pg.escapeIdentifier(target)} is ${pg.escapeLiteral(branchMarkOf(database))}`,
       );
       if (copy !== null) await copyDatabaseAttributes(directUrl, targetUrl);
-      const warnings = copy === null ? await copySchema(directUrl, targetUrl, { withRows: !schemaOnly, sample }) : [];
+      const rows = { withRows: !schemaOnly, sample, isAnonymized };
+      const warnings = copy === null ? await copySchema(directUrl, targetUrl, rows) : [];
       await withClient(targetUrl, silence);
       return { copy: copy ?? (schemaOnly ? "without rows" : sample ? "sampled" : "read"), warnings };
     } catch (error) {

@@ -31,6 +31,8 @@ export type ContentTable = ArchiveTable & {
   readonly generated: readonly string[];
   /** Limits the rows that an extension's table has of users. */
   readonly condition: string;
+  /** An expression of the row `t` with other values. */
+  readonly values?: string;
   readonly isOfExtension: boolean;
   /** The tables that its foreign keys refer to. */
   readonly references: readonly string[];

@@ -1,6 +1,7 @@
 import type pg from "pg";
 import { type MigrateSettings, withScratchDatabase } from "#migrate";
 import { withClient } from "#postgres/client";
+import { anonymizeRows } from "./anonymized-rows.ts";
 import type { ArchiveLine } from "./archive-format.ts";
 import type { ContentTable } from "./content-tables.ts";
 import { restoreLines } from "./restore-archive.ts";
@@ -32,6 +33,8 @@ type CopyOptions = {
   readonly withRows?: boolean;
   /** Only these of the rows. */
   readonly sample?: SampleOptions | null;
+  /** With other values where the comments of columns say so. */
+  readonly isAnonymized?: boolean;
 };
 
 /**
@@ -41,13 +44,16 @@ type CopyOptions = {
 export async function copySchema(
   sourceUrl: string,
   targetUrl: string,
-  { withRows = false, sample = null }: CopyOptions = {},
+  { withRows = false, sample = null, isAnonymized = false }: CopyOptions = {},
 ): Promise<readonly string[]> {
   return withClient(sourceUrl, (source) =>
     withClient(targetUrl, async (target) => {
       if (sample) await prepareSample(source);
       const selectRows = sample ? sampleSelection(sample) : withRows ? undefined : selectDefiningRows;
-      return restoreLines(target, archiveLines(source, { selectRows }));
+      return restoreLines(
+        target,
+        archiveLines(source, { selectRows: isAnonymized ? anonymized(selectRows) : selectRows }),
+      );
     }),
   );
 }
@@ -60,6 +66,10 @@ const selectDefiningRows: RowSelection = (_, tables) => tables.filter(isDefining
 
 function sampleSelection(sample: SampleOptions): RowSelection {
   return (client, tables) => sampleRows(client, tables, { ...sample, isWhole: isDefining });
+}
+
+function anonymized(selectRows: RowSelection = (_, tables) => tables): RowSelection {
+  return async (client, tables) => anonymizeRows(client, await selectRows(client, tables));
 }
 
 type CopiedDatabase = {

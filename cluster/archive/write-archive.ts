@@ -134,10 +134,10 @@ async function serverVersion(client: pg.ClientBase): Promise<string> {
 /** The rows of a table, without those of its children, in Postgres's text format of a composite value. */
 export async function* tableRows(
   client: pg.ClientBase,
-  { table, condition }: Pick<ContentTable, "table" | "condition">,
+  { table, condition, values = "t.*" }: Pick<ContentTable, "table" | "condition" | "values">,
 ): AsyncGenerator<string> {
   // `t` alone is a column if the table has one of this name; `t.*` is always the row.
-  yield* readByCursor(client, `select (t.*)::text as row from only ${table} as t ${condition}`);
+  yield* readByCursor(client, `select (${values})::text as row from only ${table} as t ${condition}`);
 }
 
 /** The texts that the query selects as `row`, a few at a time, in the open transaction. */

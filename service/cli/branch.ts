@@ -18,10 +18,12 @@ const ACTIONS: Readonly<Record<string, BranchAction>> = {
     const begun = performance.now();
     const { copy, warnings } = await createBranch(postgres, name, options);
     for (const warning of warnings) console.error(`warning: ${warning}`);
-    const rows = options.sample ? `${copy}: ${options.sample.share * 100} %, seed ${options.sample.seed}` : copy;
+    const rows: string[] = [copy];
+    if (options.sample) rows.push(`${options.sample.share * 100} %`, `seed ${options.sample.seed}`);
+    if (options.isAnonymized) rows.push("anonymized");
     const seconds = ((performance.now() - begun) / 1000).toFixed(1);
     console.log(
-      `Created the branch ${name} (${rows}) in ${seconds} s. Use it: ${commandLine("start", `--branch ${name}`)}`,
+      `Created the branch ${name} (${rows.join(", ")}) in ${seconds} s. Use it: ${commandLine("start", `--branch ${name}`)}`,
     );
   },
   async list(postgres) {
@@ -56,10 +58,11 @@ function parseSample(text: string | undefined, seed: string | undefined): Branch
 }
 
 await runCommand({
-  usage: `${commandLine("branch", "create NAME [--schema-only | --sample 1% [--seed N]]")}
+  usage: `${commandLine("branch", "create NAME [--schema-only | --sample 1% [--seed N]] [--anonymize]")}
   Creates a branch: a copy of the database on the same server, with all rows, none or a sample. Its queue is empty, its schedules
   and webhooks are disabled. Roles, keys and the contents of files are shared with the database. A sample has the share of each
-  large table and all rows that these refer to. It has the same rows each time; --seed 1 selects others.
+  large table and all rows that these refer to. It has the same rows each time; --seed 1 selects others. --anonymize replaces the
+  values of columns whose comment has a tag such as @anonymize email, and leaves out what signs accounts in.
 ${commandLine("branch", "list")}
   Prints the branches.
 ${commandLine("branch", "drop NAME")}
@@ -69,18 +72,25 @@ ${commandLine("branch", "drop NAME")}
 
 Example:
   ${commandLine("branch", "create likes --schema-only")}`,
-  options: { "schema-only": { type: "boolean" }, sample: { type: "string" }, seed: { type: "string" } },
-  async run(_, [action = "", name, ...others], { "schema-only": isSchemaOnly = false, sample: share, seed }) {
+  options: {
+    "schema-only": { type: "boolean", default: false },
+    sample: { type: "string" },
+    seed: { type: "string" },
+    anonymize: { type: "boolean", default: false },
+  },
+  async run(_, [action = "", name, ...others], { "schema-only": isSchemaOnly, sample: share, seed, anonymize }) {
     const act = findAction(ACTIONS, "branch", action);
     if (action === "list" ? name !== undefined : name === undefined || others.length > 0)
       throw new UsageError(action === "list" ? "list takes no name." : `Name one branch: ${action} NAME.`);
     const options: BranchOptions = {
       schemaOnly: isSchemaOnly as boolean,
       sample: parseSample(share as string | undefined, seed as string | undefined),
+      isAnonymized: anonymize as boolean,
     };
-    if (action !== "create" && (options.schemaOnly || options.sample))
-      throw new UsageError("--schema-only and --sample are only allowed with create.");
-    if (options.schemaOnly && options.sample) throw new UsageError("Choose --schema-only or --sample.");
+    const isWithRows = options.sample !== null || options.isAnonymized;
+    if (action !== "create" && (options.schemaOnly || isWithRows))
+      throw new UsageError("--schema-only, --sample and --anonymize are only allowed with create.");
+    if (options.schemaOnly && isWithRows) throw new UsageError("--schema-only copies no rows to choose or anonymize.");
     // A branch of a branch has no name: all are of the database.
     const { DATABASE_BRANCH: _branch, ...environment } = process.env;
     if (name !== undefined) readConfig({ ...environment, DATABASE_BRANCH: name });

@@ -96,7 +96,7 @@ test("can have a sample of the rows, while others use the database", async () =>
   await withClient(database.ownerUrl, async (client) => {
     await client.query("select 1");
     const { stdout, stderr } = await branch("create", "tenth", "--sample", "10%", "--seed", "5");
-    expect([stdout, stderr]).toEqual([expect.stringContaining("(sampled: 10 %, seed 5)"), ""]);
+    expect([stdout, stderr]).toEqual([expect.stringContaining("(sampled, 10 %, seed 5)"), ""]);
   });
   const [{ likes } = {}] = await rows(copy, "select count(*)::int as likes from public.likes");
   expect(likes).toBeGreaterThan(220);
