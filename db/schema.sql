@@ -1614,12 +1614,15 @@ grant delete, insert, select, update on public.users to service_role;
 grant select on public.users to admin;
 comment on column public.users.age is 'In years; null when not told.';
 comment on column public.users.avatar is '@since 2
+@anonymize null
 The address of a picture.';
 comment on column public.users.created_at is 'When the user was added.';
 comment on column public.users.email is '@personal users_own_email
+@anonymize email
 Unique among users, whatever its case.';
 comment on column public.users.id is 'Assigned by the service, increasing.';
-comment on column public.users.name is 'The name others see, at most 200 characters.';
+comment on column public.users.name is '@anonymize name
+The name others see, at most 200 characters.';
 comment on column public.users.updated_at is 'When the user was last changed; at first, when it was added.';
 comment on constraint users_age_range on public.users is 'Give an age between 0 and 150, or none.';
 comment on constraint users_avatar_format on public.users is 'Give the http or https address of a picture, or none.';

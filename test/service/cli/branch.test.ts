@@ -118,6 +118,78 @@ test("can have a sample of the rows, while others use the database", async () =>
   expect((await branch("create", "tenth2", "--sample", "1%", "--schema-only")).code).toBe(2);
 });
 
+test("can be anonymized: no personal value is left, and nobody can sign in", async () => {
+  const content = await cloneDatabase("content");
+  const copy = `${content.name}_branch_safe`;
+  const settings = { ROOT_DATABASE_URL: urlOf("postgres", "postgres") };
+  try {
+    const original = await serve(content, {});
+    const signIn = (service: { readonly url: string }, username: string) =>
+      fetch(`${service.url}/auth/login`, {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify({ username, password: "Correct horse 77 battery!" }),
+      });
+    const words = [
+      "add",
+      "--email",
+      "ada.original@example.org",
+      "--name",
+      "Ada Original",
+      "--password",
+      "Correct horse 77 battery!",
+    ];
+    try {
+      expect(await runCommand("user", words, content)).toMatchObject({ stderr: "", code: 0 });
+      expect((await signIn(original, "ada.original@example.org")).status).toBe(200);
+    } finally {
+      await original.stop();
+    }
+    expect((await rows(content.name, "select * from auth.audit_log")).length).toBeGreaterThan(0);
+    const created = await runCommand("branch", ["create", "safe", "--anonymize"], content, settings);
+    expect([created.stdout, created.stderr]).toEqual([expect.stringContaining("(read, anonymized)"), ""]);
+
+    const tables = await rows(
+      copy,
+      "select oid::regclass::text as name from pg_class where relkind in ('r', 'm') and relnamespace::regnamespace::text !~ '^(pg_|information_schema)'",
+    );
+    const texts = await Promise.all(tables.map(({ name }) => rows(copy, `select t::text as text from ${name} t`)));
+    expect(texts.flat().length).toBeGreaterThan(30);
+    expect(texts.flat().filter(({ text }) => /original|127\.0\.0\.1|\$argon2/i.test(String(text)))).toEqual([]);
+    const [account] = await rows(
+      copy,
+      "select u.email, a.username, a.password_hash from public.users u join auth.users a on user_id = u.id",
+    );
+    expect(account).toEqual({
+      email: expect.stringMatching(/^[0-9a-f]{20}@example\.invalid$/),
+      username: account!.email,
+      password_hash: null,
+    });
+
+    const service = await serve(content, { DATABASE_BRANCH: "safe" });
+    try {
+      expect((await fetch(`${service.url}/api/v1/articles`)).status).toBe(200);
+      for (const name of ["ada.original@example.org", String(account!.email)])
+        expect((await signIn(service, name)).status).toBe(401);
+    } finally {
+      await service.stop();
+    }
+
+    await rows(content.name, "comment on column public.users.age is '@anonymize hash'");
+    const refused = await runCommand("branch", ["create", "other", "--anonymize"], content, settings);
+    expect([refused.code, refused.stderr]).toEqual([
+      1,
+      expect.stringContaining('"public"."users".age: "hash" is for text'),
+    ]);
+    expect(await rows("postgres", `select from pg_database where datname = '${content.name}_branch_other'`)).toEqual(
+      [],
+    );
+  } finally {
+    await rows("postgres", `drop database if exists ${copy} with (force)`);
+    await content.drop();
+  }
+});
+
 test("is no branch any more where a backup of it is restored", async () => {
   const objects: string[] = [];
   await withClient(urlOf("postgres", `${database.name}_branch_empty`), async (client) => {
