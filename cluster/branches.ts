@@ -1,7 +1,8 @@
 import pg from "pg";
 import { branchDatabase, withDatabase } from "#config";
-import { recreateDatabase } from "#migrate";
+import { type MigrateSettings, readMigrationState, recreateDatabase } from "#migrate";
 import { withClient } from "#postgres/client";
+import { commandLine } from "#runtime";
 import { checkAnonymization } from "./archive/anonymized-rows.ts";
 import { copyDatabaseAttributes, copySchema } from "./archive/copy-schema.ts";
 import type { SampleOptions } from "./archive/row-sample.ts";
@@ -47,19 +48,20 @@ type CreatedBranch = {
 
 /** Creates the branch as a copy of the database, in which nothing is sent or scheduled. */
 export async function createBranch(
-  { directUrl, migrate: { rootUrl } }: PostgresUrls,
+  { directUrl, migrate }: PostgresUrls,
   name: string,
   { schemaOnly, sample, isAnonymized }: BranchOptions,
 ): Promise<CreatedBranch> {
   const database = await databaseOf(directUrl);
   const target = branchDatabase(database, name);
   const targetUrl = withDatabase(directUrl, () => target);
+  const { rootUrl } = migrate;
   return withClient(rootUrl, async (root) => {
     const { rowCount } = await root.query("select from pg_catalog.pg_database where datname = $1", [target]);
     if (rowCount) throw new Error(`There is a database ${target} already.`);
     if (Buffer.byteLength(target) > MAX_NAME_BYTES)
       throw new Error(`Choose a shorter name: ${target} has more than ${MAX_NAME_BYTES} bytes.`);
-    if (isAnonymized) await withClient(directUrl, checkAnonymization);
+    if (isAnonymized) await withClient(directUrl, (client) => requireAnonymization(client, migrate));
     const copy = schemaOnly || sample || isAnonymized ? null : await copyFiles(root, database, target);
     try {
       if (copy === null) await createWithDefaultPrivileges(root, target, { targetUrl, rootUrl });
@@ -77,6 +79,14 @@ export async function createBranch(
       throw error;
     }
   });
+}
+
+/** Migrations bring the tags of the service's own columns. */
+async function requireAnonymization(client: pg.ClientBase, { histories }: MigrateSettings): Promise<void> {
+  const { kind } = await readMigrationState(client, histories);
+  if (!["current", "ahead", "foreign"].includes(kind))
+    throw new Error(`Apply all migrations before you anonymize a branch: ${commandLine("migrate")}.`);
+  await checkAnonymization(client);
 }
 
 /** The copy repeats only what differs from the privileges that Postgres gives, in the transaction that creates all objects. */
