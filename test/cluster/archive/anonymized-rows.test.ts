@@ -111,6 +111,42 @@ test("replaces values by the tags of the columns, and leaves no original", async
   });
 });
 
+test("anonymizes the rows of a sample", async () => {
+  const [source, branch] = [await cloneDatabase("empty"), await cloneDatabase("empty")];
+  try {
+    await withClient(source.ownerUrl, (client) =>
+      client.query(`
+        create table people (id int primary key, t text unique, s text);
+        create table visits (id int primary key, person text references people (t));
+        create table logs (id int primary key, person int references people);
+        comment on column people.t is '@anonymize hash';
+        comment on column visits.person is '@anonymize hash';
+        comment on table logs is '@anonymize empty';
+        insert into people select n, 'Person ' || n, 'kept' from generate_series(1, 3000) n;
+        insert into visits select n, 'Person ' || n from generate_series(1, 3000) n;
+        insert into logs select n, n from generate_series(1, 10) n`),
+    );
+    await copySchema(source.ownerUrl, branch.ownerUrl, { sample: { share: 0.05, seed: 0 }, isAnonymized: true });
+    const [counts] = await withClient(
+      branch.ownerUrl,
+      async (client) =>
+        (
+          await client.query(
+            `select (select count(*)::int from people where s = 'kept' and t !~ 'Person') as people, (select count(*)::int from visits) as visits,
+               (select count(*)::int from logs) as logs`,
+          )
+        ).rows,
+    );
+    expect(counts.visits).toBeGreaterThan(100);
+    expect(counts.people).toBeGreaterThan(counts.visits);
+    expect(counts.people).toBeLessThan(500);
+    expect(counts.logs).toBe(0);
+  } finally {
+    await source.drop();
+    await branch.drop();
+  }
+});
+
 test.each([
   ["a int not null", "null", "a: it is not null"],
   ["a int", "hash", '"hash" is for text'],
