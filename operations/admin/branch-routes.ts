@@ -41,7 +41,9 @@ export function branchRoutes({ config, postgres, schemaChanges }: AdminServices)
       const schemaOnly = sent === true;
       await logEvent("studio.branch_created", { name, schema_only: schemaOnly });
       const created = await limited(() =>
-        createBranch(originalOf(postgres, config), name, { schemaOnly, sample: null, isAnonymized: false }).catch(rejectAsConflict),
+        createBranch(originalOf(postgres, config), name, { schemaOnly, sample: null, isAnonymized: false }).catch(
+          rejectAsConflict,
+        ),
       );
       return jsonResponse(201, { name, ...created, serve_command: serveCommand(name) });
     },
