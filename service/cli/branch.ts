@@ -19,7 +19,8 @@ const ACTIONS: Readonly<Record<string, BranchAction>> = {
     const { copy, warnings } = await createBranch(postgres, name, options);
     for (const warning of warnings) console.error(`warning: ${warning}`);
     const rows: string[] = [copy];
-    if (options.sample) rows.push(`${options.sample.share * 100} %`, `seed ${options.sample.seed}`);
+    if (options.sample)
+      rows.push(`${Number((options.sample.share * 100).toFixed(9))} %`, `seed ${options.sample.seed}`);
     if (options.isAnonymized) rows.push("anonymized");
     const seconds = ((performance.now() - begun) / 1000).toFixed(1);
     console.log(
