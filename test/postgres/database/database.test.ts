@@ -129,6 +129,12 @@ describe("a query in one round trip", () => {
     expect(await rowsOf({ role: "anon", settings: [] }, who)).toEqual([["anon", "authenticator", ""]]);
   });
 
+  test("may have more settings than a function has arguments", async () => {
+    const settings = Array.from({ length: 250 }, (_, index) => [`app.settings.n${index}`, String(index)] as const);
+    const read = sql("select current_setting('app.settings.n0') || current_setting('app.settings.n249')");
+    expect(await rowsOf({ ...alice, settings }, read)).toEqual([["0249"]]);
+  });
+
   test("many callers at once get their own rows, in every pool", async () => {
     const questions = Array.from({ length: 600 }, (_, index) => {
       const name = `caller ${index}`;
