@@ -24,10 +24,10 @@ import {
 import type { Stepwise } from "#runtime/concurrency";
 import {
   aliasOf,
+  arrayOfItems,
   beyondCursor,
   callSql,
   concatenate,
-  cursorSql,
   jsonArrayOf,
   keyConditions,
   mayBeNullRow,
@@ -193,7 +193,7 @@ export class OperationCompiler {
     const item = itemObject
       ? yield* this.#objectValue(itemObject, type, nodes)
       : orNull(yield* this.#composite(itemValue, type, nodes), type);
-    const list = sql`(select pg_catalog.concat('[', pg_catalog.string_agg(${item}, ','), ']') from (select pg_catalog.unnest(${value}) as "item") as ${items})`;
+    const list = sql`(select ${arrayOfItems(sql`pg_catalog.string_agg(${item}, ',')`)} from (select pg_catalog.unnest(${value}) as "item") as ${items})`;
     return orNull(
       sql`case when pg_catalog.array_ndims(${value}) operator(pg_catalog.>) 1 then ${REFUSE} when ${value} is not null then ${list} end`,
       field.type,
@@ -212,7 +212,8 @@ export class OperationCompiler {
           return yield* this.#objectValue(member.object, field.type, own);
         case "objects": {
           const item = yield* this.#objectValue(member.item, itemTypeOf(field.type), own);
-          return sql`(select pg_catalog.concat('[', pg_catalog.string_agg(${item}, ',' order by ${member.position}), ']') from ${member.from})`;
+          const list = sql`pg_catalog.string_agg(${item}, ',' order by ${member.position})`;
+          return sql`(select ${arrayOfItems(list)} from ${member.from})`;
         }
         default:
           throw new NotCompiled("field", `${ofType.name}.${field.name}`);
@@ -315,18 +316,13 @@ export class OperationCompiler {
   }
 
   /**
-   * The rows of the page are read once, as arrays of the texts that its parts are made of: an array per `edges`, and one of cursors for
+   * The rows of the page are read once, into arrays of the texts that its parts are made of: an array per `edges`, and one of cursors for
    * `pageInfo`.
    */
   *#page(page: PageQuery, type: GraphQLObjectType, selections: readonly SelectionSetNode[]): Stepwise<SQL> {
     const { table, row, conditions, cursor, isReverse, size } = page;
-    const rows = sql.identifier(Symbol("page"));
-    const outputs: SQL[] = [];
-    const arrayOf = (output: SQL) => {
-      outputs.push(output);
-      return sql`${rows}.${sql.identifier(`texts${outputs.length}`)}`;
-    };
-    const parts = new PageParts(page, arrayOf);
+    const parts = new PageParts(page);
+    const { rows, read } = parts;
     // A page that only counts has no order unless one is requested: it would read columns that the role may perhaps not select.
     const isPageRead = cursor !== null || page.isOrderRequested || !this.#selections.hasOnly(type, selections, isCount);
     let countsRead = false;
@@ -335,7 +331,7 @@ export class OperationCompiler {
       if (source?.kind === "aggregates") return yield* this.#aggregates(page, source, field, nodes);
       switch (partOf(type, field)) {
         case "edges":
-          return parts.items(yield* this.#edge(page, objectTypeOf(field.type), selectionsOf(nodes)));
+          return parts.items(yield* this.#edge(page, parts, objectTypeOf(field.type), selectionsOf(nodes)));
         case "pageInfo":
           return yield* this.#pageInfo(parts, objectTypeOf(field.type), selectionsOf(nodes));
         case "totalCount": {
@@ -351,7 +347,8 @@ export class OperationCompiler {
     });
     if (!isPageRead) return object;
     // Where no part of the page is selected, its arguments and privileges are checked all the same.
-    if (outputs.length === 0) arrayOf(textLiteral(""));
+    if (parts.columns.length === 0) parts.column(textLiteral(""));
+    if (parts.arrays.length === 0) parts.arrayOf(textLiteral(""));
     const order = orderExpressionsOf(row, table, page.order);
     const query: RowsSelect = {
       row,
@@ -361,14 +358,12 @@ export class OperationCompiler {
       limit: parts.looksAhead ? size + 1 : size,
       offset: 0,
     };
-    const named = outputs.map((output, index) => sql`${output} as ${sql.identifier(`text${index + 1}`)}`);
-    const read = sql.identifier(Symbol("read"));
-    const arrays = outputs.map(
-      (_, index) =>
-        sql`coalesce(pg_catalog.array_agg(${read}.${sql.identifier(`text${index + 1}`)}), '{}') as ${sql.identifier(`texts${index + 1}`)}`,
+    const columns = parts.columns.map((value, index) => sql`${value} as ${sql.identifier(`text${index + 1}`)}`);
+    const arrays = parts.arrays.map(
+      (text, index) => sql`coalesce(pg_catalog.array_agg(${text}), '{}') as ${sql.identifier(`texts${index + 1}`)}`,
     );
     if (countsRead) arrays.push(sql`pg_catalog.count(*) as "count"`);
-    const selected = selectRows(query, sql.join(named, ", "));
+    const selected = selectRows(query, sql.join(columns, ", "));
     return sql`(select ${object} from (select ${sql.join(arrays, ", ")} from (${selected}) as ${read}) as ${rows})`;
   }
 
@@ -393,21 +388,24 @@ export class OperationCompiler {
     return this.#leaf(aggregate, { codec }, field);
   }
 
+  /** Of columns of the page's rows. */
   *#edge(
-    { table, order, row }: PageQuery,
+    { table, row }: PageQuery,
+    parts: PageParts,
     type: GraphQLObjectType,
     selections: readonly SelectionSetNode[],
   ): Stepwise<SQL> {
     return yield* this.#objectOf(type, selections, function* (field, nodes) {
       const source = sourceOf(field);
       if (source?.kind === "search result") {
-        return this.#leaf(searchResultSql(source, field, nodes[0]!, this.#values, row), source, field);
+        const value = searchResultSql(source, field, nodes[0]!, this.#values, row);
+        return parts.column(this.#leaf(value, source, field));
       }
       switch (partOf(type, field)) {
         case "node":
-          return orNull(yield* this.#tableItem(table, field.type, nodes, row), field.type);
+          return parts.column(orNull(yield* this.#tableItem(table, field.type, nodes, row), field.type));
         case "cursor":
-          return cursorSql(table, order, row);
+          return parts.cursor();
         default:
           throw new NotCompiled("field", `${type.name}.${field.name}`);
       }

@@ -98,8 +98,16 @@ function castToText(value: SQL, { castFromPg }: Codec): SQL {
   return sql`${castFromPg ? castFromPg(value) : value}::pg_catalog.text`;
 }
 
-export function spellText(text: SQL): SQL {
+function spellText(text: SQL): SQL {
   return sql`pg_catalog.to_json(${text})::pg_catalog.text`;
+}
+
+/** A JSON string of the text that core selects. */
+export function spellAsString(value: SQL, codec: Codec): SQL {
+  const base = baseCodecOf(codec);
+  if (UNESCAPED_TYPES.has(base.name)) return quoted(sql`${value}::${base.sqlType}::pg_catalog.text`);
+  if (isInstantCodec(codec)) return sql`pg_catalog.to_json(${value}::${base.sqlType})::pg_catalog.text`;
+  return spellText(castToText(value, codec));
 }
 
 /** `encode` breaks lines after 76 characters. */
