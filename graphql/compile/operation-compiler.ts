@@ -360,7 +360,8 @@ export class OperationCompiler {
     };
     const columns = parts.columns.map((value, index) => sql`${value} as ${sql.identifier(`text${index + 1}`)}`);
     const arrays = parts.arrays.map(
-      (text, index) => sql`coalesce(pg_catalog.array_agg(${text}), '{}') as ${sql.identifier(`texts${index + 1}`)}`,
+      (text, index) =>
+        sql`coalesce(pg_catalog.array_agg(${text}::pg_catalog.text), '{}') as ${sql.identifier(`texts${index + 1}`)}`,
     );
     if (countsRead) arrays.push(sql`pg_catalog.count(*) as "count"`);
     const selected = selectRows(query, sql.join(columns, ", "));
