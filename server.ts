@@ -1,6 +1,4 @@
-// Without a handler Node opens its inspector on SIGUSR1, by which any user of this machine could run code here. The service handles the signal
-// once it runs; this module imports it dynamically, because Node evaluates a module only when all its static imports are loaded.
-process.on("SIGUSR1", () => {});
-await import("./service/cli/start.ts");
+// The name by which supervisors of earlier releases start `server.js`.
+await import("./server.js");
 
 export {};

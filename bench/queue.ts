@@ -41,7 +41,7 @@ export const bench: Bench = async ({ tasks, print }) => {
   const gateway = await startProgram({
     name: "gateway",
     command: process.execPath,
-    args: [join(import.meta.dirname, "../server.ts")],
+    args: [join(import.meta.dirname, "../server.js")],
     env: (PORT) => ({
       PORT,
       DATABASE_URL: scratch.url("authenticator"),

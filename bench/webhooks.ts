@@ -59,7 +59,7 @@ export const bench: Bench = async ({ seconds, print }) => {
 
   for (let events = 0; events < BACKLOG; events += KEYS) await scratch.execute(UPDATE_ALL);
   const inspectorPort = await freePort();
-  const gateway = await start("gateway", [`--inspect=127.0.0.1:${inspectorPort}`, join(ROOT, "server.ts")], {
+  const gateway = await start("gateway", [`--inspect=127.0.0.1:${inspectorPort}`, join(ROOT, "server.js")], {
     DATABASE_URL: scratch.url("authenticator"),
     OWNER_DATABASE_URL: scratch.url("postgres"),
     JWT_SECRET,

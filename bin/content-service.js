@@ -13,8 +13,8 @@ endWithShell();
 if (words[0] === "--version") {
   console.log(JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8")).version);
 } else if (Number(process.versions.node.split(".")[0]) >= NEEDED) {
-  await import(moduleOf("compile-cache"));
-  await import(moduleOf("content-service"));
+  await import(moduleOf("compile-cache", "js"));
+  await import(moduleOf("content-service", "ts"));
 } else {
   const node = nodeOfPackage();
   if (node === null) {
@@ -41,8 +41,8 @@ function endWithShell() {
 }
 
 /** A clone has the sources, a package what was built from them. */
-function moduleOf(name) {
-  const source = new URL(`../service/cli/${name}.ts`, import.meta.url);
+function moduleOf(name, extension) {
+  const source = new URL(`../service/cli/${name}.${extension}`, import.meta.url);
   const built = new URL(`../dist/service/cli/${name}.js`, import.meta.url);
   return (existsSync(source) ? source : built).href;
 }

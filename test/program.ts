@@ -59,7 +59,7 @@ export function run(
 
 /** Resolves when it is ready, or has ended without. */
 export async function startProgram(environment: NodeJS.ProcessEnv, options: RunOptions = {}): Promise<Program> {
-  const { child, streams } = run("server.ts", environment, options);
+  const { child, streams } = run("server.js", environment, options);
   let hasEnded = false;
   const ended = once(child, "close").then(() => {
     hasEnded = true;

@@ -25,7 +25,7 @@ export async function startOurs(
   const server = await startProgram({
     name: OURS,
     command: process.execPath,
-    args: [...execArgv, join(ROOT, "server.ts")],
+    args: [...execArgv, join(ROOT, "server.js")],
     env: (port) => ({
       PORT: port,
       DATABASE_URL: url,

@@ -7,7 +7,7 @@ import { endWithParent } from "#cluster/embedded";
 import { JWT_SECRET } from "../comparison/sign-claims.ts";
 import type { Settings } from "./patroni-cluster.ts";
 
-const SERVER = join(import.meta.dirname, "../../server.ts");
+const SERVER = join(import.meta.dirname, "../../server.js");
 const LOOK_MS = 50;
 
 export type Gateway = AsyncDisposable & {

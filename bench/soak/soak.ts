@@ -65,7 +65,7 @@ export async function openSoak(): Promise<Soak> {
   const program = await startProgram({
     name: "ours",
     command: process.execPath,
-    args: [`--inspect=127.0.0.1:${inspectorPort}`, join(ROOT, "server.ts")],
+    args: [`--inspect=127.0.0.1:${inspectorPort}`, join(ROOT, "server.js")],
     env: (port) => ({
       PORT: port,
       DATABASE_URL: scratch.url("authenticator"),

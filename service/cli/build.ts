@@ -8,7 +8,7 @@ import { dirname, join, relative } from "node:path";
 const ROOT = join(import.meta.dirname, "../..");
 const DIST = join(ROOT, "dist");
 /** Those with files that the code reads. */
-const FOLDERS_WITH_ASSETS = ["accounts", "graphql/server", "plugins", "rest-gateway", "studio"];
+const FOLDERS_WITH_ASSETS = ["accounts", "graphql/server", "plugins", "rest-gateway", "service", "studio"];
 /** The types of what package.json exports. It runs in browsers, so it has their types. */
 const DECLARE_EXPORTS =
   "realtime/resuming-socket.ts --ignoreConfig --declaration --emitDeclarationOnly --target es2024 --lib es2024,dom " +

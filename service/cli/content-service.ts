@@ -59,7 +59,7 @@ const COMMANDS: Readonly<Record<string, { readonly about: string; readonly run: 
 
 async function startServer(...args: readonly string[]): Promise<void> {
   process.argv.push(...args);
-  await import("./start.ts");
+  await import("../start-service.ts");
 }
 
 const width = Math.max(...Object.keys(COMMANDS).map((name) => name.length));

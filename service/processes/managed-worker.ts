@@ -20,7 +20,7 @@ import {
 const EXTENSION = extname(import.meta.filename);
 const WORKER_PROGRAM = join(import.meta.dirname, `worker${EXTENSION}`);
 /** Loaded before the program. */
-const COMPILE_CACHE = pathToFileURL(join(import.meta.dirname, `../cli/compile-cache${EXTENSION}`)).href;
+const COMPILE_CACHE = pathToFileURL(join(import.meta.dirname, "../cli/compile-cache.js")).href;
 /** A worker that has not exited this long after its own time limit is killed. */
 const KILL_GRACE_MS = 1_000;
 /** A query that is not answered within this time is answered with undefined. */

@@ -52,7 +52,7 @@ describe.skipIf(!canBuild)("the image that buildah makes of the Dockerfile", () 
     const hash = 'console.log(require("@node-rs/bcrypt").hashSync("a", 4).slice(0, 4), process.getuid())';
     expect((await inside("node", "-e", hash)).stdout).toMatch(/^\$2\w\$ [1-9]\d*\n$/);
     // It has no database, and says so.
-    const { stdout, stderr } = await inside("node", "server.ts").catch((error) => error);
+    const { stdout, stderr } = await inside("node", "server.js").catch((error) => error);
     expect(`${stdout}${stderr}`).toContain("DATABASE_URL");
   });
 

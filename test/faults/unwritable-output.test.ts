@@ -41,7 +41,7 @@ async function startUnheard(options: RunOptions, settings: NodeJS.ProcessEnv = {
     ADMIN_PORT: String(adminPort),
     ...settings,
   };
-  const { child } = run("server.ts", environment, options);
+  const { child } = run("server.js", environment, options);
   const url = `http://127.0.0.1:${port}`;
   const isWell = async () => {
     const answer = await fetch(`${url}/health`).then(

@@ -7,7 +7,7 @@ import { REPOSITORY } from "../../repository.ts";
 async function evaluate(code: string): Promise<unknown> {
   const { stdout } = await promisify(execFile)(
     process.execPath,
-    ["--import", "./service/cli/compile-cache.ts", "--input-type=module", "--eval", code],
+    ["--import", "./service/cli/compile-cache.js", "--input-type=module", "--eval", code],
     { cwd: REPOSITORY, env: { PATH: process.env.PATH } },
   );
   return JSON.parse(stdout);

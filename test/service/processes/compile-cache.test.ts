@@ -26,7 +26,7 @@ test.each(["1", "2"])("the compiled code of %s process(es) is kept for the next 
 });
 
 test.each([
-  ["npm run", ["--import", "./service/cli/compile-cache.ts", "service/cli/keys.ts"]],
+  ["npm run", ["--import", "./service/cli/compile-cache.js", "service/cli/keys.ts"]],
   ["content-service", ["bin/content-service.js", "keys"]],
 ])("the compiled code of a command of %s is kept for the next one", async (_, words) => {
   await rm(FOLDER, { recursive: true, force: true, maxRetries: 50 });

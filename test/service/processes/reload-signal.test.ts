@@ -58,7 +58,7 @@ test("each script of npm that runs a command ignores SIGUSR1, and keeps compiled
   expect(commands.length).toBeGreaterThan(15);
   expect(
     commands.filter(
-      ([, text]) => !/^node --disable-sigusr1 --import .\/service\/cli\/compile-cache.ts service\/cli\//.test(text),
+      ([, text]) => !/^node --disable-sigusr1 --import .\/service\/cli\/compile-cache.js service\/cli\//.test(text),
     ),
   ).toEqual([]);
 });

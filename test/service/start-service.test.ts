@@ -1,0 +1,60 @@
+import { readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { cloneDatabase, type TestDatabase } from "../database.ts";
+import { COMPILE_CACHE, startGateway, stopped } from "../program.ts";
+
+/** What large packages and modules of Node are needed for; they are loaded when that is used first. */
+const NOT_AT_START = {
+  "internal/deps/amaro/": "the stripping of types, which the compile cache keeps",
+  "@modelcontextprotocol/": "/mcp",
+  "@node-saml/": "sign-in by SAML",
+  "@opentelemetry/exporter-trace-otlp-http/": "traces",
+  "@opentelemetry/sdk-trace-base/": "traces",
+  "@simplewebauthn/": "passkeys",
+  "@tus/server/": "resumable uploads",
+  "hash-wasm/": "checksums of S3",
+  "marked/": "the guide",
+  "nodemailer/": "e-mails",
+  "qrcode/": "second factors",
+};
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await cloneDatabase();
+});
+afterAll(() => database.drop());
+
+/** The modules that a service has loaded while it started, by their addresses, and those of Node by their names. */
+async function modulesAtStart(): Promise<readonly string[]> {
+  const file = join(tmpdir(), `modules-${process.pid}.json`);
+  // An address and not a file of TypeScript, which would load what strips types.
+  const hook = `import Module, { registerHooks } from "node:module";
+    import { writeFileSync } from "node:fs";
+    // Not as a variable of the environment, with which Node would keep what it loads before the service enables the cache.
+    process.env.NODE_COMPILE_CACHE = ${JSON.stringify(COMPILE_CACHE)};
+    const loaded = [];
+    registerHooks({ load: (url, context, next) => (loaded.push(url), next(url, context)) });
+    process.on("SIGTERM", () => writeFileSync(${JSON.stringify(file)}, JSON.stringify([...loaded, ...process.moduleLoadList])));`;
+  try {
+    // The first one fills the cache.
+    for (let start = 0; start < 2; start++) {
+      const gateway = await startGateway(database, {
+        NODE_COMPILE_CACHE: undefined,
+        NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(hook)}`,
+      });
+      expect(await stopped(gateway, "SIGTERM")).toBe(0);
+    }
+    return JSON.parse(await readFile(file, "utf8"));
+  } finally {
+    await rm(file, { force: true });
+  }
+}
+
+test("a start loads only what is needed until something is used", async () => {
+  const loaded = await modulesAtStart();
+  expect(loaded.length).toBeGreaterThan(500);
+  const needless = Object.keys(NOT_AT_START).filter((name) => loaded.some((module) => module.includes(name)));
+  expect(needless).toEqual([]);
+});
