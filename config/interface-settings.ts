@@ -294,6 +294,12 @@ export const GRAPHQL_SETTINGS = {
     "on",
     "Operations run as [one SQL statement](graphql.md#how-operations-run).",
   ),
+  graphqlPreload: withDefault(
+    "GRAPHQL_PRELOAD",
+    oneOf("on", "off"),
+    "off",
+    "`on`: builds the schema [at the start](graphql.md#how-operations-run), instead of at the first request.",
+  ),
   graphqlPersistedOperations: optional("GRAPHQL_PERSISTED_OPERATIONS", text, PERSISTED_OPERATIONS),
   graphqlPersistedOnly: withDefault("GRAPHQL_PERSISTED_ONLY", flag, "false", PERSISTED_OPERATIONS),
 } satisfies Record<string, SettingDefinition<unknown>>;

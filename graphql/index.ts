@@ -1,5 +1,2 @@
-export { GRAPHQL_PATH, type GraphqlInterface, openGraphql } from "./server/graphql.ts";
-export { type CallerDatabase, makePgService, makeWithPgClient } from "./server/pg-client.ts";
-export { buildServableSchema } from "./server/resilient-build.ts";
-export { pruneToPrivileges } from "./server/role-schemas.ts";
-export type { BuiltSchema } from "./server/stepwise-build.ts";
+export { type GraphqlInterface, openGraphql } from "./open-graphql.ts";
+export { GRAPHQL_PATH } from "./paths.ts";

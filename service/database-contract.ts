@@ -1,7 +1,7 @@
 import { loadCatalog } from "#catalog";
 import { loginRoleOf } from "#cluster";
 import type { Config } from "#config";
-import { pruneToPrivileges } from "#graphql";
+import { pruneToPrivileges } from "#graphql/schema";
 import { type Contract, readContract } from "#operations/contract";
 import { listRequestRoles } from "#operations/inspect";
 import { withServiceClient } from "#postgres/client";

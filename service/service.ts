@@ -96,8 +96,10 @@ export type ServiceOptions = CoreOptions & {
   readonly migrationWatch?: () => MigrationWatch | null;
   /** Absent in a single process. */
   readonly everywhere?: SharedActivity;
-  /** How long the start waits for the GraphQL schema. */
+  /** How long the start, or the first request, waits for the GraphQL schema. */
   readonly schemaTimeoutMs?: number;
+  /** Called when the first request loads GraphQL. */
+  readonly onGraphqlLoad?: () => void;
   /** Adds to the MCP server what the tests of the protocol call. */
   readonly extendMcp?: ExtendServer;
 };
@@ -112,7 +114,7 @@ export async function startService(environmentConfig: Config, options: ServiceOp
   const limits = openRateLimits(core, opened);
   const makeIdentification = await openIdentification(core, state, { ...options, ...limits }, opened);
   state.identification = await makeIdentification(config);
-  const interfaces = await openStreamingInterfaces(core, state, limits, options.schemaTimeoutMs, opened);
+  const interfaces = await openStreamingInterfaces(core, state, limits, options, opened);
   const backups = makeScheduledBackup(core);
   const acceptsWork = () => state.acceptsWork;
   const health = makeServiceHealth({ ...core, ...interfaces, backups, workers: options.workers, acceptsWork });
@@ -361,7 +363,7 @@ async function openStreamingInterfaces(
   { postgres, config, database, asOwner, catalog, listener, supervisor, tracing, peers, log }: ServiceCore,
   state: ServiceState,
   { limitCreatedUsers }: RateLimits,
-  schemaTimeoutMs: number | undefined,
+  { schemaTimeoutMs, onGraphqlLoad }: Pick<ServiceOptions, "schemaTimeoutMs" | "onGraphqlLoad">,
   opened: AsyncDisposableStack,
 ): Promise<StreamingInterfaces> {
   const authenticator = () => state.identification.authenticator;
@@ -393,6 +395,7 @@ async function openStreamingInterfaces(
     counts: state.counts,
     tracing,
     schemaWaitMs: schemaTimeoutMs,
+    ...(onGraphqlLoad && { onLoad: onGraphqlLoad }),
     memory,
     supervisor,
   });

@@ -22,6 +22,8 @@ export function serve(
     // The tests share the processors.
     LOAD_SHEDDING: "false",
     USERS_ACCESS: "open",
+    // What a test measures or awaits begins with a schema.
+    GRAPHQL_PRELOAD: "on",
     // The connections that the tests hold open are closed at once.
     DRAIN_TIMEOUT_SECONDS: "0",
     ...settings,

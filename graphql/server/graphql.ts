@@ -20,6 +20,7 @@ import { type AsOwner, type Database, type StatementContext, shorterLimit } from
 import { memoizePerObject, SharedBytes } from "#runtime";
 import { Supervisor } from "#runtime/concurrency";
 import type { Logger } from "#runtime/log";
+import { EXPLORER_PATH, GRAPHQL_PATH } from "../paths.ts";
 import { type ExplainError, makeErrorExplainer } from "./errors.ts";
 import { makeLeaseQueries } from "./event-lease.ts";
 import { makeReadIssuedNumbers, RowEventHub } from "./events.ts";
@@ -37,9 +38,6 @@ import { makeRowsWriter } from "./rows-writer.ts";
 import { SchemaKeeper } from "./schema-keeper.ts";
 import { GraphqlSockets } from "./socket/sockets.ts";
 
-export const GRAPHQL_PATH = "/graphql";
-const EXPLORER_PATH = "/graphiql";
-
 export type GraphqlDependencies = {
   readonly config: Config;
   /** A function, since their settings may change. */
@@ -56,22 +54,21 @@ export type GraphqlDependencies = {
   readonly log: Logger;
   readonly counts?: ServiceCounters;
   readonly tracing?: Tracing | null;
-  /** How many milliseconds the start waits for the first schema before the service starts without it. */
+  /** How many milliseconds the first requests wait for the first schema. */
   readonly schemaWaitMs?: number | undefined;
   readonly memory: SocketMemory;
   readonly supervisor?: Supervisor;
 };
 
-export type GraphqlInterface = {
-  /** Handlers by path; includes the explorer unless it is disabled. */
+/** What the interface consists of once it is loaded. */
+export type StartedGraphql = {
   readonly folders: Readonly<Record<string, (request: GraphqlHttpRequest) => Promise<GraphqlHttpResponse>>>;
+  /** Resolves after the first build of the schema, successful or not, or after a timeout. */
+  readonly firstBuild: Promise<void>;
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
-  /** An example query for a table's rows; null when its field has another name. */
   sampleQuery(table: string): string | null;
-  /** Objects that callers may use and that the schema does not have. */
   omitted(): readonly OmittedObject[];
   state(): GraphqlState;
-  /** Waits up to so many milliseconds for operations on sockets, then closes the sockets. */
   closeSockets(milliseconds: number): Promise<void>;
   close(): Promise<void>;
 };
@@ -96,8 +93,8 @@ export type GraphqlState = {
   readonly topics: number;
 };
 
-/** Opens GraphQL over HTTP and WebSocket, with a schema that follows the catalog. */
-export async function openGraphql(dependencies: GraphqlDependencies): Promise<GraphqlInterface> {
+/** Starts GraphQL over HTTP and WebSocket, with a schema that follows the catalog. */
+export async function startGraphql(dependencies: GraphqlDependencies): Promise<StartedGraphql> {
   const { config, authenticator, catalog, clientAddress, memory, log, counts = makeServiceCounters() } = dependencies;
   const findDocument = await makeFindDocument({
     folder: config.graphqlPersistedOperations,
@@ -105,7 +102,7 @@ export async function openGraphql(dependencies: GraphqlDependencies): Promise<Gr
   });
   const keeper = makeSchemaKeeper(dependencies, counts);
   const stopFollowing = catalog.onChange(() => keeper.rebuild());
-  await keeper.start(dependencies.schemaWaitMs);
+  const firstBuild = keeper.start(dependencies.schemaWaitMs);
 
   const events = openRowEvents(dependencies);
   const execution = makeExecution(dependencies, { keeper, events, counts });
@@ -129,6 +126,7 @@ export async function openGraphql(dependencies: GraphqlDependencies): Promise<Gr
   });
   return {
     folders: { [GRAPHQL_PATH]: handle, ...(config.graphqlExplorer && explorerFolder(dependencies, keeper)) },
+    firstBuild,
     upgrade: (request, socket, head) => sockets.upgrade(request, socket, head),
     sampleQuery: (table) => {
       const served = keeper.isServing ? keeper.current(config.anonRole) : null;

@@ -30,7 +30,7 @@ export type AdminServices = {
   /** What all processes of the service know together. */
   readonly everywhere: SharedActivity;
   /** Objects that are missing in the GraphQL schema. */
-  readonly omittedFromGraphql: () => readonly OmittedFromGraphql[];
+  readonly omittedFromGraphql: () => Promise<readonly OmittedFromGraphql[]>;
   readonly log: Logger;
 };
 

@@ -30,7 +30,7 @@ export type DoctorSubject = {
   readonly config: Config;
   readonly postgres: Pick<PostgresUrls, "requestUrl" | "directUrl" | "migrate">;
   /** Objects that are missing in the GraphQL schema. */
-  readonly findOmitted: () => Promise<readonly OmittedFromGraphql[]> | readonly OmittedFromGraphql[];
+  readonly findOmitted: () => Promise<readonly OmittedFromGraphql[]>;
   /** Whether to compare the database with its migrations, in a database that is created for that. */
   readonly comparesMigrations: boolean;
   /** Without it, files are not compared with rows, for which all their names are read. */

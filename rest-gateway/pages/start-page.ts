@@ -36,7 +36,7 @@ type StartPageDependencies = {
   /** Null if this deployment signs no tokens. */
   readonly anonKey: string | null;
   readonly links: readonly StartPageLink[];
-  readonly graphqlQuery: (table: string) => string | null;
+  readonly graphqlQuery: (table: string) => Promise<string | null>;
 };
 
 /** `/`: links, the public key, and sample requests for each table that anonymous callers may read. */
@@ -46,14 +46,14 @@ export function startPageRoutes(dependencies: StartPageDependencies): GatewayRou
   return {
     "/": {
       GET: async () => {
-        const content = pageContent(dependencies, await dependencies.fault());
+        const content = await pageContent(dependencies, await dependencies.fault());
         return render({ title: "Content service", content, isWide: true, script: COPY_SCRIPT, headers });
       },
     },
   };
 }
 
-function pageContent(dependencies: StartPageDependencies, fault: string | null): Html {
+async function pageContent(dependencies: StartPageDependencies, fault: string | null): Promise<Html> {
   const { config, anonKey } = dependencies;
   const tables = dependencies.catalog().schemas.get(config.schemas[0]!)?.tables;
   const links = dependencies.links.filter(
@@ -81,11 +81,11 @@ ${isOpen && anonKey !== null ? html`<h3>The <code>anon</code> key of this deploy
 
 <section aria-labelledby="tables">
 <h2 id="tables">Tables</h2>
-${tablesSection(dependencies, (isOpen ? anonKey : null) ?? "$ANON_KEY")}
+${await tablesSection(dependencies, (isOpen ? anonKey : null) ?? "$ANON_KEY")}
 </section>`;
 }
 
-function tablesSection(dependencies: StartPageDependencies, key: string): Html {
+async function tablesSection(dependencies: StartPageDependencies, key: string): Promise<Html> {
   const { config, graphqlQuery } = dependencies;
   const catalog = dependencies.catalog();
   const address = dependencies.address();
@@ -93,9 +93,10 @@ function tablesSection(dependencies: StartPageDependencies, key: string): Html {
   if (readable.length === 0) {
     return html`<p class="quiet">Anonymous callers may not read any table.</p>`;
   }
+  const queries = await Promise.all(readable.map(({ table }) => graphqlQuery(table.name)));
   return html`<p class="quiet">Tables that anonymous callers may read. Signed-in users may see more.</p>
-${readable.map(({ table, columns }) => {
-  const samples = sampleRequests(table, { address, key, columns, graphqlQuery: graphqlQuery(table.name) });
+${readable.map(({ table, columns }, index) => {
+  const samples = sampleRequests(table, { address, key, columns, graphqlQuery: queries[index]! });
   const about = publicComment(table.comment);
   return html`<details><summary>${table.name}</summary><div>
 ${about === null ? null : html`<p>${about}</p>`}

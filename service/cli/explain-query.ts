@@ -4,7 +4,13 @@ import type pg from "pg";
 import { type Catalog, type CatalogTable, exposedSchemas } from "#catalog";
 import { loginRoleOf, type PostgresUrls } from "#cluster";
 import type { Config } from "#config";
-import { type BuiltSchema, buildServableSchema, type CallerDatabase, makePgService, makeWithPgClient } from "#graphql";
+import {
+  type BuiltSchema,
+  buildServableSchema,
+  type CallerDatabase,
+  makePgService,
+  makeWithPgClient,
+} from "#graphql/schema";
 import { explainStatement, inRolledBackTransaction } from "#operations/inspect";
 import { makePreset } from "#plugins";
 import { quotedName } from "#postgres/client";

@@ -31,6 +31,7 @@ const DELIVERY_TIMEOUT_MS = 250;
 type WorkerEvents = {
   /** A step of the worker's start, for the operator. */
   readonly onStep: (step: string) => void;
+  readonly onGraphqlLoad: () => void;
   /** Resolves when the other workers have handled the message. */
   readonly publish: (message: PeerMessage) => Promise<void>;
   /** The answers of all workers. */
@@ -145,6 +146,9 @@ export class ManagedWorker {
         break;
       case "step":
         this.#events.onStep(message.step);
+        break;
+      case "graphql loaded":
+        this.#events.onGraphqlLoad();
         break;
       case "reply":
         this.#pendingReplies.get(message.id)?.(message.answer);

@@ -118,6 +118,8 @@ class WorkerCluster {
   #postgres: PostgresAccess | null = null;
   #replacement: Promise<void> | null = null;
   #walArchive: WalArchiveState | null = null;
+  /** Workers that start from then on load it before they serve. */
+  #isGraphqlUsed = false;
   #consecutiveFailures = 0;
   /** How many workers in a row exited before they were serving. */
   #failedStarts = 0;
@@ -183,6 +185,9 @@ class WorkerCluster {
   #fork(): ManagedWorker {
     return new ManagedWorker(this.#options.config.drainTimeout, {
       onStep: (step) => this.#options.report(step),
+      onGraphqlLoad: () => {
+        this.#isGraphqlUsed = true;
+      },
       publish: (message) => this.#publish(message),
       queryAll: async (name) => (await this.query(name)).flat(),
     });
@@ -191,7 +196,7 @@ class WorkerCluster {
   #startWorker(options: Pick<WorkerOptions, "schemaPatienceMs"> = {}): ManagedWorker {
     const worker = this.#waiting.shift() ?? this.#fork();
     this.#workers.add(worker);
-    const { config } = this.#options;
+    const config: Config = { ...this.#options.config, ...(this.#isGraphqlUsed && { graphqlPreload: "on" }) };
     const walArchive = this.#walArchive;
     worker.serve({ config, postgres: this.#postgres!, packageProgram: packageProgram(), walArchive, ...options });
     worker.serving

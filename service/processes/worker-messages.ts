@@ -51,6 +51,8 @@ export type WorkerReport =
   | { readonly kind: "ready to close" }
   /** A step of its start. */
   | { readonly kind: "step"; readonly step: string }
+  /** A request has loaded GraphQL. */
+  | { readonly kind: "graphql loaded" }
   /** The answer to a query; undefined if it failed. */
   | { readonly kind: "reply"; readonly id: number; readonly answer: unknown }
   /** A message to the other workers. */
@@ -64,6 +66,7 @@ const REPORT_KINDS: readonly unknown[] = [
   "serving",
   "ready to close",
   "step",
+  "graphql loaded",
   "reply",
   "publish",
   "query all",

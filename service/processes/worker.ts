@@ -107,6 +107,7 @@ async function serve(message: WorkerMessage & { kind: "serve" }): Promise<void> 
       log,
       report: (step) => report({ kind: "step", step }),
       onFatalError: reportFailure,
+      onGraphqlLoad: () => report({ kind: "graphql loaded" }),
       postgres: { ...postgres, close: async () => {} },
       workers: () => workers,
       walArchive: () => walArchive,

@@ -5,16 +5,24 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { cloneDatabase, type TestDatabase } from "../database.ts";
 import { COMPILE_CACHE, startGateway, stopped } from "../program.ts";
 
+import { REPOSITORY } from "../repository.ts";
+
 /** What large packages and modules of Node are needed for; they are loaded when that is used first. */
 const NOT_AT_START = {
   "internal/deps/amaro/": "the stripping of types, which the compile cache keeps",
+  "@dataplan/": "/graphql",
   "@modelcontextprotocol/": "/mcp",
   "@node-saml/": "sign-in by SAML",
   "@opentelemetry/exporter-trace-otlp-http/": "traces",
   "@opentelemetry/sdk-trace-base/": "traces",
   "@simplewebauthn/": "passkeys",
   "@tus/server/": "resumable uploads",
+  "grafast/": "/graphql",
+  "graphile-build": "/graphql",
+  [`${REPOSITORY}/graphql/server/`]: "/graphql",
+  [`${REPOSITORY}/plugins/`]: "/graphql",
   "hash-wasm/": "checksums of S3",
+  "node_modules/graphql/": "/graphql",
   "marked/": "the guide",
   "nodemailer/": "e-mails",
   "qrcode/": "second factors",

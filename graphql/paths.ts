@@ -1,0 +1,2 @@
+export const GRAPHQL_PATH = "/graphql";
+export const EXPLORER_PATH = "/graphiql";

@@ -1,0 +1,86 @@
+import { createClient } from "graphql-ws";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { WebSocket } from "ws";
+import type { Service } from "../../service/service.ts";
+import { cloneDatabase, type TestDatabase } from "../database.ts";
+import { serve } from "../serve.ts";
+
+let database: TestDatabase;
+let service: Service;
+let loads: number;
+beforeEach(async () => {
+  database = await cloneDatabase("content");
+  loads = 0;
+  service = await serve(
+    database,
+    { GRAPHQL_PRELOAD: "off" },
+    {
+      onGraphqlLoad: () => {
+        loads++;
+      },
+    },
+  );
+});
+afterEach(async () => {
+  await service.stop();
+  await database.drop();
+});
+
+const ask = async () => {
+  const response = await fetch(`${service.url}/graphql`, {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify({ query: "{ __typename }" }),
+  });
+  return response.json();
+};
+
+test("the first requests load GraphQL, once, and are answered", async () => {
+  for (const path of ["health", "health/ready"]) expect((await fetch(`${service.url}/${path}`)).status).toBe(200);
+  expect(service.graphql.state()).toMatchObject({ fault: null, isBuildingFirst: false });
+  expect(loads).toBe(0);
+  const answer = { data: { __typename: "Query" } };
+  expect(await Promise.all([ask(), ask()])).toEqual([answer, answer]);
+  expect(await ask()).toEqual(answer);
+  expect(loads).toBe(1);
+});
+
+test("so does the first WebSocket", async () => {
+  const client = createClient({
+    url: `${service.url.replace("http", "ws")}/graphql`,
+    webSocketImpl: WebSocket,
+    retryAttempts: 0,
+  });
+  for await (const { data } of client.iterate({ query: "{ __typename }" }))
+    expect(data).toEqual({ __typename: "Query" });
+  await client.dispose();
+  expect(loads).toBe(1);
+});
+
+test("so does the start page, which has a sample query for each table", async () => {
+  const page = await (await fetch(service.url)).text();
+  expect(page).toContain("<h3>GraphQL</h3>");
+  expect(loads).toBe(1);
+});
+
+test("a service that stops while it loads waits for neither", async () => {
+  const answer = ask().catch(() => null);
+  await expect.poll(() => loads).toBe(1);
+  await service.stop();
+  await answer;
+});
+
+test.each([{ GRAPHQL_PRELOAD: "on" }, { GRAPHQL_PERSISTED_OPERATIONS: import.meta.dirname }])(
+  "with %o it is loaded at the start",
+  async (settings) => {
+    const preloading = await serve(database, { GRAPHQL_PRELOAD: "off", ...settings });
+    expect(await preloading.graphql.sampleQuery("users")).toMatch(/^\{ users/);
+    await preloading.stop();
+  },
+);
+
+test("a folder of registered operations that does not exist ends the start", async () => {
+  await expect(serve(database, { GRAPHQL_PRELOAD: "off", GRAPHQL_PERSISTED_OPERATIONS: "/nowhere" })).rejects.toThrow(
+    "GRAPHQL_PERSISTED_OPERATIONS is not a folder: /nowhere",
+  );
+});
