@@ -8,7 +8,7 @@ import type { GraphqlHttpRequest, GraphqlHttpResponse } from "./server/request/h
 
 export type GraphqlOptions = GraphqlDependencies & {
   /** Called when the first request loads GraphQL. */
-  readonly onLoad?: () => void;
+  readonly onLoad?: (() => void) | undefined;
 };
 
 export type GraphqlInterface = {
@@ -83,16 +83,8 @@ class LoadedAtFirstUse {
   }
 
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
-    if (this.#isReady) return this.#started!.upgrade(request, socket, head);
-    const ignore = () => {};
-    socket.on("error", ignore);
-    void this.load().then(
-      (graphql) => {
-        socket.off("error", ignore);
-        if (!socket.destroyed) graphql.upgrade(request, socket, head);
-      },
-      () => socket.destroy(),
-    );
+    if (this.#isReady) this.#started!.upgrade(request, socket, head);
+    else void this.#upgradeOnceLoaded(request, socket, head);
   }
 
   /** The first build is not reported as awaited: the requests that it is for wait. */
@@ -108,6 +100,18 @@ class LoadedAtFirstUse {
   async close(): Promise<void> {
     const started = await this.#starting?.catch(() => null);
     await started?.close();
+  }
+
+  async #upgradeOnceLoaded(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
+    const ignore = () => {};
+    socket.on("error", ignore);
+    try {
+      const graphql = await this.load();
+      socket.off("error", ignore);
+      if (!socket.destroyed) graphql.upgrade(request, socket, head);
+    } catch {
+      socket.destroy();
+    }
   }
 
   async #start(): Promise<StartedGraphql> {

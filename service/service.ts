@@ -96,8 +96,8 @@ export type ServiceOptions = CoreOptions & {
   readonly migrationWatch?: () => MigrationWatch | null;
   /** Absent in a single process. */
   readonly everywhere?: SharedActivity;
-  /** How long the start, or the first request, waits for the GraphQL schema. */
-  readonly schemaTimeoutMs?: number;
+  /** How long the GraphQL schema is waited for. */
+  readonly schemaWaitMs?: number;
   /** Called when the first request loads GraphQL. */
   readonly onGraphqlLoad?: () => void;
   /** Adds to the MCP server what the tests of the protocol call. */
@@ -363,7 +363,7 @@ async function openStreamingInterfaces(
   { postgres, config, database, asOwner, catalog, listener, supervisor, tracing, peers, log }: ServiceCore,
   state: ServiceState,
   { limitCreatedUsers }: RateLimits,
-  { schemaTimeoutMs, onGraphqlLoad }: Pick<ServiceOptions, "schemaTimeoutMs" | "onGraphqlLoad">,
+  { schemaWaitMs, onGraphqlLoad: onLoad }: ServiceOptions,
   opened: AsyncDisposableStack,
 ): Promise<StreamingInterfaces> {
   const authenticator = () => state.identification.authenticator;
@@ -394,8 +394,7 @@ async function openStreamingInterfaces(
     log,
     counts: state.counts,
     tracing,
-    schemaWaitMs: schemaTimeoutMs,
-    ...(onGraphqlLoad && { onLoad: onGraphqlLoad }),
+    ...{ schemaWaitMs, onLoad },
     memory,
     supervisor,
   });

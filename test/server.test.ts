@@ -327,7 +327,7 @@ describe("a clone without the example application", () => {
 /** The parts that run, so that a test may write migrations; without a project's own. */
 async function copyOfRepository(): Promise<string> {
   const root = join(folder, "repository");
-  const files = (await readdir(REPOSITORY)).filter((name) => name.endsWith(".ts"));
+  const files = (await readdir(REPOSITORY)).filter((name) => /\.[jt]s$/.test(name));
   const rooms = readRooms().map((room) => room.folder.split("/")[0]!);
   const folders = ["db", "docs", ...new Set(rooms.filter((room) => !/^(bench|studio)$/.test(room)))];
   for (const part of ["package.json", ...files, ...folders]) {

@@ -113,7 +113,7 @@ async function serve(message: WorkerMessage & { kind: "serve" }): Promise<void> 
       walArchive: () => walArchive,
       peers,
       everywhere,
-      ...(schemaPatienceMs !== undefined && { schemaTimeoutMs: schemaPatienceMs }),
+      ...(schemaPatienceMs !== undefined && { schemaWaitMs: schemaPatienceMs }),
     });
     growYoungGeneration();
     report({ kind: "serving", url: service.url });

@@ -3,7 +3,9 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { WebSocket } from "ws";
 import type { Service } from "../../service/service.ts";
 import { cloneDatabase, type TestDatabase } from "../database.ts";
+import { startGateway, stopped } from "../program.ts";
 import { serve } from "../serve.ts";
+import { until } from "../until.ts";
 
 let database: TestDatabase;
 let service: Service;
@@ -26,8 +28,8 @@ afterEach(async () => {
   await database.drop();
 });
 
-const ask = async () => {
-  const response = await fetch(`${service.url}/graphql`, {
+const ask = async (url = service.url) => {
+  const response = await fetch(`${url}/graphql`, {
     method: "POST",
     headers: { "Content-Type": "application/json" },
     body: JSON.stringify({ query: "{ __typename }" }),
@@ -83,4 +85,20 @@ test("a folder of registered operations that does not exist ends the start", asy
   await expect(serve(database, { GRAPHQL_PRELOAD: "off", GRAPHQL_PERSISTED_OPERATIONS: "/nowhere" })).rejects.toThrow(
     "GRAPHQL_PERSISTED_OPERATIONS is not a folder: /nowhere",
   );
+});
+
+test("workers that replace others load it before they serve, once it was used", async () => {
+  const gateway = await startGateway(database, { WEB_CONCURRENCY: "2" });
+  const occurrences = (text: string) => gateway.logged().split(text).length - 1;
+  const reload = async () => {
+    const replaced = occurrences("a worker was replaced");
+    gateway.child.kill("SIGUSR2");
+    await until(() => occurrences("a worker was replaced") === replaced + 2);
+  };
+  await reload();
+  expect(occurrences("the GraphQL schema was built")).toBe(0);
+  await ask(gateway.url);
+  await reload();
+  expect(occurrences("the GraphQL schema was built")).toBe(3);
+  expect(await stopped(gateway, "SIGTERM")).toBe(0);
 });
