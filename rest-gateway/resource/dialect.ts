@@ -104,6 +104,7 @@ export function makeResourceInterface(dependencies: ResourceDependencies): Resou
     refreshCatalog: catchUp,
     queueTask,
     idempotency: makeIdempotentRunner(config, counts),
+    recorder: counts.recorder,
     shapingHeaders: SHAPING_HEADERS,
     queryWithoutApiKey: ({ rawQuery }) => queryWithoutApiKey(rawQuery),
     optionsStatus: 204,
