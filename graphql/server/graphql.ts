@@ -271,6 +271,7 @@ function makeExecution(
       },
       limitCreatedUsers,
       tracing,
+      recorder: counts.recorder,
       compilation: { isOn: config.graphqlCompile === "on", outcomes: counts.operationOutcomes, log },
     }),
   };
