@@ -412,6 +412,7 @@ async function openStreamingInterfaces(
     memory,
     peers,
     supervisor,
+    recorder: state.counts.recorder,
     log,
   });
   opened.defer(() => realtime.close());
