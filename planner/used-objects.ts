@@ -83,7 +83,8 @@ class PlanWalk {
   addColumns(table: QualifiedName, verb: "select" | "insert" | "update", names: readonly string[]): void {
     const found = this.#catalog.findTable(table);
     const sets = this.#setsOf(table);
-    for (const name of names) if (!found || found.columns.has(name)) sets[verb].add(name);
+    for (const name of names)
+      if (!found || found.columns.has(name) || found.computedColumns.has(name)) sets[verb].add(name);
   }
 
   addWrite(table: QualifiedName, intent: Intent): void {

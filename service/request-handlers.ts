@@ -34,6 +34,7 @@ import {
 import type { LiveQueries, ShapeRegistry } from "#live";
 import { type MigrationWatch, makeSchemaChanges } from "#migrate";
 import { ADMIN_PREFIX, adminHandler } from "#operations/admin";
+import type { RecordedRequest } from "#operations/contract";
 import type { AsOwner, Database } from "#postgres/database";
 import type { RequestLimit } from "#postgres/rate-limits";
 import type { Realtime } from "#realtime";
@@ -330,10 +331,10 @@ function adminFolder(
     reloadCatalog: () => catalog.reload(),
   });
   const omittedFromGraphql = () => graphql.omitted();
-  const readContract = async (url: string) => {
+  const checkContract = async (url: string, requests: readonly RecordedRequest[]) => {
     // Imported here, because few services ever compare interfaces.
-    const { readContractOf } = await import("./database-contract.ts");
-    return readContractOf(url, postgres.requestUrl, config);
+    const { checkContractOf } = await import("./database-contract.ts");
+    return checkContractOf(url, postgres.requestUrl, config, requests);
   };
   const all = {
     ...shared,
@@ -341,7 +342,7 @@ function adminFolder(
     config,
     catalog: currentCatalog,
     schemaChanges,
-    readContract,
+    checkContract,
     omittedFromGraphql,
   };
   return { [ADMIN_PREFIX]: adminHandler(all) };

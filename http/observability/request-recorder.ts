@@ -11,6 +11,8 @@ export type RequestShape = UsedObjects & {
   readonly role: string;
   /** For people. */
   readonly request: string;
+  /** Of the resource interface: `GET /api/v1/items/{key}`. */
+  readonly endpoint?: string;
   /** Of a request that the planner plans. */
   readonly intent?: IntentOutline;
   /** Of GraphQL: its text, with variables in place of literals. */

@@ -10,6 +10,7 @@ import type { AsOwner, Database } from "#postgres/database";
 import { unavailable } from "#runtime";
 import type { Logger } from "#runtime/log";
 import type { Contract } from "../contract/contract.ts";
+import type { RecordedRequest } from "../contract/recorded-requests.ts";
 import type { OmittedFromGraphql } from "../doctor/collect-findings.ts";
 import type { LogEvent } from "./event-log.ts";
 
@@ -26,8 +27,11 @@ export type AdminServices = {
   /** Null if the database has no accounts. */
   readonly accounts: Accounts | null;
   readonly schemaChanges: SchemaChanges;
-  /** What clients rely on in the database of this URL, read as its owner. */
-  readonly readContract: (url: string) => Promise<Contract>;
+  /** What clients rely on in the database of this URL, read as its owner, and why it would refuse these requests. */
+  readonly checkContract: (
+    url: string,
+    requests: readonly RecordedRequest[],
+  ) => Promise<{ readonly contract: Contract; readonly refusals: readonly (string | null)[] }>;
   /** What all processes of the service know together. */
   readonly everywhere: SharedActivity;
   /** Objects that are missing in the GraphQL schema. */

@@ -13,7 +13,9 @@ import {
 import { OPTIONAL_BOOLEAN, readFields } from "#rest-gateway/sign-in";
 import { commandLine } from "#runtime";
 import { toSignal } from "#runtime/concurrency";
+import { addAffectedRequests } from "../contract/affected-requests.ts";
 import { compareContracts, printChanges } from "../contract/compare-contracts.ts";
+import { readRecordedRequests } from "../contract/recorded-requests.ts";
 import { rejectAsConflict, toStateConflict } from "./admin-errors.ts";
 import type { AdminRequest, AdminRoutes, AdminServices } from "./admin-request.ts";
 import { sqlFaultJson } from "./migration-routes.ts";
@@ -21,10 +23,10 @@ import { sqlFaultJson } from "./migration-routes.ts";
 /** What the copy for a rehearsal or a comparison is made of. */
 type CopyBasis = "database" | "committed migrations";
 
-type ChangesServices = Pick<AdminServices, "postgres" | "schemaChanges" | "readContract">;
+type ChangesServices = Pick<AdminServices, "postgres" | "asOwner" | "schemaChanges" | "checkContract">;
 
 /** `/migrations`: what is pending, what it would hold up, and what it changes for clients. */
-export function changesRoutes({ postgres, schemaChanges, readContract }: ChangesServices): AdminRoutes {
+export function changesRoutes({ postgres, asOwner, schemaChanges, checkContract }: ChangesServices): AdminRoutes {
   const { migrate } = postgres;
 
   /** Runs the work on a copy, and responds with its result, or with the error of a migration. */
@@ -81,9 +83,12 @@ export function changesRoutes({ postgres, schemaChanges, readContract }: Changes
     "POST /migrations/diff": async (administration) => {
       const options = { event: "studio.interfaces_compared", withRows: false };
       return onCopy(administration, options, async (settings, basis) => {
-        const before = await readContract(basis === "database" ? postgres.directUrl : settings.url);
+        const requests = await asOwner(readRecordedRequests);
+        const { contract: before } = await checkContract(basis === "database" ? postgres.directUrl : settings.url, []);
         await runMigrations({ name: "current" }, settings);
-        const changes = compareContracts(before, await readContract(settings.url));
+        const { contract: after, refusals } = await checkContract(settings.url, requests ?? []);
+        const found = compareContracts(before, after);
+        const changes = requests === null ? found : addAffectedRequests(found, before, { requests, refusals });
         return { changes, markdown: printChanges(changes) };
       });
     },

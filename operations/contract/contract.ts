@@ -1,5 +1,7 @@
+import type { AffectedRequest } from "./affected-requests.ts";
 import type { AccessMatrix } from "./read-access.ts";
 import type { TableInterface } from "./read-table-interface.ts";
+import type { RecordedRequest } from "./recorded-requests.ts";
 
 export const CONTRACT_FORMAT = 1;
 
@@ -14,6 +16,8 @@ export type Contract = {
   /** The TypeScript types for supabase-js. */
   readonly types: string;
   readonly access: AccessMatrix;
+  /** In a snapshot: what clients requested in the hour before. */
+  readonly requests?: readonly RecordedRequest[] | null;
 };
 
 export const CONTRACT_SURFACES = ["graphql", "openapi", "tables", "types", "access"] as const;
@@ -28,6 +32,8 @@ export type ContractChange = {
   /** `public.films.title`. */
   readonly object: string;
   readonly message: string;
+  /** Of a breaking change, where requests are recorded: those that use the object. */
+  readonly requests?: readonly AffectedRequest[];
 };
 
 /** The changes of one surface; the caller adds which. */

@@ -1,4 +1,7 @@
+export { type AffectedRequest, addAffectedRequests } from "./affected-requests.ts";
+export { checkRequests } from "./check-requests.ts";
 export { toClientTypes } from "./client-types.ts";
 export { compareContracts, printChanges } from "./compare-contracts.ts";
-export { CHANGE_LEVELS, CONTRACT_FORMAT, type Contract } from "./contract.ts";
+export { CHANGE_LEVELS, CONTRACT_FORMAT, type Contract, type ContractChange } from "./contract.ts";
 export { readContract } from "./read-contract.ts";
+export { type RecordedRequest, readRecordedRequests } from "./recorded-requests.ts";

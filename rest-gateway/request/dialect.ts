@@ -31,6 +31,8 @@ export type ParsedRequest = {
   readonly planKey?: object | undefined;
   /** Runs before the statement, in the same transaction; it may refuse the request. */
   readonly precheck?: ((run: RunIntent) => Promise<void>) | undefined;
+  /** The path without keys, where the intent does not say it. */
+  readonly pathTemplate?: () => string;
   /** The first schema in which SQL looks for names. */
   readonly schema: string;
   readonly timezone: string | null;

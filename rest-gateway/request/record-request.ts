@@ -12,14 +12,15 @@ import type { ParsedRequest, RequestState } from "./dialect.ts";
 
 /** Counts a request that has run, by its plan. */
 export function recordRequest<Parsed extends ParsedRequest>(
-  { request: { method }, caller: { role }, parsed: { catalog, version }, pipeline }: RequestState<Parsed>,
+  { request: { method }, caller: { role }, parsed: { catalog, version, pathTemplate }, pipeline }: RequestState<Parsed>,
   planned: PlannedRequest,
   intent: Intent,
 ): void {
-  const variant = version === null ? role : `${version} ${role}`;
+  // Addresses can share a plan: those of all rows and of the rows of another one.
+  const path = pathTemplate?.().replace(/^\/api(?:\/v\d+)?\//, `/api/v${version}/`);
+  const variant = path === undefined ? role : `${path} ${role}`;
   pipeline.recorder.count(planned, variant, (): RequestShape => {
     const { plan } = planned;
-    const folder = pipeline.name === "table" ? TABLE_PREFIX : version === null ? "" : `/api/v${version}`;
     const isKnown = (name: string) =>
       plan.kind === "call"
         ? plan.routine.arguments.some((argument) => argument.name === name)
@@ -27,16 +28,17 @@ export function recordRequest<Parsed extends ParsedRequest>(
     return {
       interface: pipeline.name,
       role,
-      request: `${method} ${folder}/${describeIntent(intent, isKnown)}`,
+      request: `${method} ${path ?? addressOf(intent, isKnown)}${describeIntent(intent, isKnown)}`,
+      ...(path !== undefined && { endpoint: `${method} ${path}` }),
       ...listUsedObjects(planned, intent, catalog),
       intent: outlineIntent(intent, isKnown),
     };
   });
 }
 
-/** `films?select=title,director(name)&year=gt&order=title`; aliases and JSON paths are left out. */
+/** `?select=title,director(name)&year=gt&order=title`; aliases and JSON paths are left out. */
 function describeIntent(intent: Intent, isKnown: (name: string) => boolean): string {
-  const { target, selection } = intent;
+  const { selection } = intent;
   const select = describeSelect(selection.select);
   const parameters = [
     ...(select === "*" || select === "" ? [] : [`select=${select}`]),
@@ -45,13 +47,15 @@ function describeIntent(intent: Intent, isKnown: (name: string) => boolean): str
   ];
   const written = "payload" in intent ? ` {${intent.payload.columns.filter(isKnown).join(", ")}}` : "";
   const query = parameters.length > 0 ? `?${parameters.join("&")}` : "";
-  return `${intent.kind === "call" ? describeCall(intent, isKnown) : target.name}${query}${written}`;
+  return `${query}${written}`;
 }
 
-function describeCall({ target, argument }: Extract<Intent, { kind: "call" }>, isKnown: (name: string) => boolean) {
+function addressOf(intent: Intent, isKnown: (name: string) => boolean): string {
+  if (intent.kind !== "call") return `${TABLE_PREFIX}/${intent.target.name}`;
+  const { target, argument } = intent;
   const names =
     argument.kind === "query" ? argument.values.map(([name]) => name) : "names" in argument ? argument.names : [];
-  return `rpc/${target.name}(${[...new Set(names)].filter(isKnown).join(", ")})`;
+  return `${TABLE_PREFIX}/rpc/${target.name}(${[...new Set(names)].filter(isKnown).join(", ")})`;
 }
 
 function describeSelect(select: readonly SelectItem[]): string {
@@ -74,7 +78,7 @@ function describeCondition(condition: RowCondition): string {
       return `${field.name}=${not}${operator}`;
     }
     case "related":
-      return `${condition.relation}.${describeCondition(condition.condition)}`;
+      return `${not}related(${describeCondition(condition.condition)})`;
     case "row":
       return `${not}${condition.operation.kind}`;
     case "search":
