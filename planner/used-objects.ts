@@ -1,4 +1,4 @@
-import type { Catalog, QualifiedName } from "#catalog";
+import { baseTypeOf, type Catalog, type QualifiedName } from "#catalog";
 import type { Intent } from "./intent.ts";
 import type { Plan } from "./plan/plan.ts";
 import type { NestedStatements } from "./prepare.ts";
@@ -31,7 +31,11 @@ export function listUsedObjects(
   catalog: Catalog,
 ): UsedObjects {
   const walk = new PlanWalk(catalog);
-  if (plan.kind === "call") walk.addRoutine(plan.routine, argumentNamesOf(intent));
+  if (plan.kind === "call") {
+    walk.addRoutine(plan.routine, argumentNamesOf(intent));
+    const type = baseTypeOf(plan.routine.returns.type);
+    if (type.kind === "composite" && type.table) walk.addAlias(plan.rows.alias, type.table);
+  }
   if (plan.kind === "write") {
     walk.addAlias(plan.rows.alias, plan.table);
     walk.addWrite(plan.table, intent);

@@ -167,8 +167,9 @@ class OperationOutline {
     return { kind: Kind.OBJECT, fields };
   }
 
+  /** A value that is given is not null. */
   #placeholder(type: GraphQLInputType): ValueNode {
-    return this.#variable(String(type));
+    return this.#variable(`${getNullableType(type)}!`);
   }
 
   /** One for each type: a name of the client could say anything. */

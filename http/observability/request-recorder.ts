@@ -13,6 +13,8 @@ export type RequestShape = UsedObjects & {
   readonly request: string;
   /** Of the resource interface: `GET /api/v1/items/{key}`. */
   readonly endpoint?: string;
+  /** The interface chose the columns of the response: those that there are. */
+  readonly selectsDefault?: true;
   /** Of a request that the planner plans. */
   readonly intent?: IntentOutline;
   /** Of GraphQL: its text, with variables in place of literals. */

@@ -9,7 +9,9 @@ import {
   visitWithTypeInfo,
 } from "grafast/graphql";
 import { memoize } from "#runtime";
+import { isJsonObject, type JsonObject } from "#runtime/json";
 import type { Contract, ContractChange } from "./contract.ts";
+import { resolveReference } from "./json-schema-changes.ts";
 import { normalizeEndpoint } from "./openapi-changes.ts";
 import type { RecordedRequest } from "./recorded-requests.ts";
 
@@ -33,16 +35,33 @@ export function addAffectedRequests(
 ): ContractChange[] {
   const schema = buildSchema(before.graphql, { assumeValidSDL: true });
   const coordinatesOf = memoize((operation: string) => listCoordinates(operation, schema));
-  return changes.map((change) => {
+  const affected = requests.map(({ interface: name, role, request, requests: count }, index): AffectedRequest => {
+    return { interface: name, role, request, requests: count, refusal: refusals[index] ?? null };
+  });
+  const explained = new Set<number>();
+  const withRequests = changes.map((change) => {
     if (change.level !== "breaking") return change;
     const uses = makeUseTest(change, before, coordinatesOf);
-    const affected = requests.flatMap((request, index): AffectedRequest[] => {
-      if (!uses(request)) return [];
-      const { interface: name, role, request: text, requests: count } = request;
-      return [{ interface: name, role, request: text, requests: count, refusal: refusals[index] ?? null }];
-    });
-    return { ...change, requests: affected };
+    const indexes = requests.flatMap((request, index) => (uses(request) ? [index] : []));
+    for (const index of indexes) explained.add(index);
+    return { ...change, requests: indexes.map((index) => affected[index]!) };
   });
+  const others = affected.filter(({ refusal }, index) => refusal !== null && !explained.has(index));
+  return [...withRequests, ...others.map(toChange)];
+}
+
+const SURFACES = { table: "tables", realtime: "tables", resource: "openapi", graphql: "graphql" } as const;
+
+/** A refusal that no change of the interfaces explains, such as of a function whose body names what was dropped. */
+function toChange(affected: AffectedRequest): ContractChange {
+  const { interface: name, request, refusal } = affected;
+  return {
+    surface: SURFACES[name],
+    level: "breaking",
+    object: request,
+    message: `Refused: ${refusal}`,
+    requests: [affected],
+  };
 }
 
 type UseTest = (request: RecordedRequest) => boolean;
@@ -154,20 +173,55 @@ function testOfAccess({ object }: ContractChange): UseTest {
 }
 
 /** A finding on a member concerns requests that use its column, where it has the name of one. */
-function testOfOpenApi({ object, message }: ContractChange, { tables }: Contract): UseTest {
-  const [version, ...endpoint] = object.split(" ");
+function testOfOpenApi({ object, message }: ContractChange, { tables, openapi }: Contract): UseTest {
+  const [version, ...place] = object.split(" ");
   const words = new Set(message.match(/\w+/g));
+  const endpoints =
+    place.length === 2
+      ? [place.join(" ")]
+      : listEndpoints(openapi[version!], place[0] ?? "", message.startsWith("request"));
   return (request) => {
     if (request.endpoint === undefined) return false;
-    if (endpoint.length === 0) return request.endpoint.includes(` /api/${version}/`);
-    if (!isSameEndpoint(request.endpoint, endpoint.join(" "), version!)) return false;
+    if (place.length === 0) return request.endpoint.includes(` /api/${version}/`);
+    if (!endpoints.some((endpoint) => isSameEndpoint(request.endpoint!, endpoint, version!))) return false;
     const named = Object.keys(request.relations).flatMap((relation) =>
       Object.keys(tables.relations[relation]?.columns ?? {})
         .filter((column) => words.has(column))
         .map((column) => [relation, column] as const),
     );
-    return named.length === 0 || named.some(([relation, column]) => usesColumn(request, relation, column, ALL_VERBS));
+    const isRequired = message.startsWith("request") && request.intent?.kind === "insert";
+    return (
+      named.length === 0 ||
+      isRequired ||
+      named.some(([relation, column]) => usesColumn(request, relation, column, ALL_VERBS))
+    );
   };
+}
+
+/** The operations whose requests, or responses, have the schema in them. */
+function listEndpoints(document: unknown, schema: string, isRequest: boolean): string[] {
+  const root = isJsonObject(document) ? document : {};
+  const paths = isJsonObject(root.paths) ? Object.entries(root.paths) : [];
+  return paths.flatMap(([path, item]) =>
+    Object.entries(isJsonObject(item) ? item : {})
+      .filter(([, operation]) => {
+        if (!isJsonObject(operation)) return false;
+        const parts = isRequest ? [operation.requestBody, operation.parameters] : [operation.responses];
+        return refersTo(parts, schema, root, new Set());
+      })
+      .map(([method]) => `${method.toUpperCase()} ${path}`),
+  );
+}
+
+function refersTo(part: unknown, schema: string, root: JsonObject, visited: Set<string>): boolean {
+  if (Array.isArray(part)) return part.some((each) => refersTo(each, schema, root, visited));
+  if (!isJsonObject(part)) return false;
+  const reference = part.$ref;
+  if (typeof reference !== "string") return Object.values(part).some((each) => refersTo(each, schema, root, visited));
+  if (reference.endsWith(`/${schema}`)) return true;
+  if (visited.has(reference)) return false;
+  visited.add(reference);
+  return refersTo(resolveReference(part, root), schema, root, visited);
 }
 
 function isSameEndpoint(recorded: string, documented: string, version: string): boolean {

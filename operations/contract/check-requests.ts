@@ -54,7 +54,7 @@ async function findRefusal(request: RecordedRequest, context: CheckContext): Pro
   if (request.operation !== undefined) return findInvalid(request.operation, await context.schemaOf(request.role));
   if (request.endpoint !== undefined && !hasEndpoint(contract.openapi, request.endpoint))
     return "The operation is no longer there.";
-  if (request.intent) return findUnplannable(request.intent, request.role, context);
+  if (request.intent) return findUnplannable(request.intent, request, context);
   return findUnreadable(request, catalog);
 }
 
@@ -114,10 +114,15 @@ const RESPONSE = {
   maxAffected: null,
 } as const;
 
-async function findUnplannable(outline: IntentOutline, role: string, context: CheckContext): Promise<string | null> {
+async function findUnplannable(
+  outline: IntentOutline,
+  { role, selectsDefault }: RecordedRequest,
+  context: CheckContext,
+): Promise<string | null> {
   const { catalog, plan } = context;
   try {
-    const intent = restoreIntent(outline);
+    const restored = restoreIntent(outline);
+    const intent = selectsDefault ? withoutMissingColumns(restored, catalog, role) : restored;
     const lost = findLostRelationship(outline, catalog);
     if (lost) return `Rows can no longer be embedded by ${lost.constraint}.`;
     const { template, plan: planned } = plan(intent, RESPONSE, catalog, role);
@@ -128,6 +133,19 @@ async function findUnplannable(outline: IntentOutline, role: string, context: Ch
     if (error instanceof ApiError) return error.message;
     throw error;
   }
+}
+
+/** The interface selects what there is and the role may read. */
+function withoutMissingColumns(intent: Intent, catalog: Catalog, role: string): Intent {
+  const table = catalog.findTable(intent.target);
+  if (!table) return intent;
+  const select = intent.selection.select.filter(
+    (item) =>
+      item.kind !== "column" ||
+      item.field === null ||
+      (table.columns.has(item.field.name) && catalog.hasPrivilege(role, "select", table, item.field.name)),
+  );
+  return { ...intent, selection: { ...intent.selection, select } };
 }
 
 /** An interface that has looked up a relation itself does not name it. */

@@ -10,9 +10,17 @@ import {
 } from "#planner";
 import type { ParsedRequest, RequestState } from "./dialect.ts";
 
+/** In the resource interface. */
+const NAMES_COLUMNS = /(?:^|&)fields=/;
+
 /** Counts a request that has run, by its plan. */
 export function recordRequest<Parsed extends ParsedRequest>(
-  { request: { method }, caller: { role }, parsed: { catalog, version, pathTemplate }, pipeline }: RequestState<Parsed>,
+  {
+    request: { method, rawQuery },
+    caller: { role },
+    parsed: { catalog, version, pathTemplate },
+    pipeline,
+  }: RequestState<Parsed>,
   planned: PlannedRequest,
   intent: Intent,
 ): void {
@@ -30,6 +38,7 @@ export function recordRequest<Parsed extends ParsedRequest>(
       role,
       request: `${method} ${path ?? addressOf(intent, isKnown)}${describeIntent(intent, isKnown)}`,
       ...(path !== undefined && { endpoint: `${method} ${path}` }),
+      ...(pipeline.name === "resource" && !NAMES_COLUMNS.test(rawQuery) && { selectsDefault: true }),
       ...listUsedObjects(planned, intent, catalog),
       intent: outlineIntent(intent, isKnown),
     };
