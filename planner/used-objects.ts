@@ -32,7 +32,9 @@ export function listUsedObjects(
 ): UsedObjects {
   const walk = new PlanWalk(catalog);
   if (plan.kind === "call") {
-    walk.addRoutine(plan.routine, argumentNamesOf(intent));
+    // A body that is an argument as a whole has keys of its own.
+    const names = argumentNamesOf(intent).filter((name) => plan.routine.arguments.some((each) => each.name === name));
+    walk.addRoutine(plan.routine, names);
     const type = baseTypeOf(plan.routine.returns.type);
     if (type.kind === "composite" && type.table) walk.addAlias(plan.rows.alias, type.table);
   }

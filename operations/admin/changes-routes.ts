@@ -15,7 +15,7 @@ import { commandLine } from "#runtime";
 import { toSignal } from "#runtime/concurrency";
 import { addAffectedRequests } from "../contract/affected-requests.ts";
 import { compareContracts, printChanges } from "../contract/compare-contracts.ts";
-import { readRecordedRequests } from "../contract/recorded-requests.ts";
+import { readRecordedRequests, toRequestRates } from "../contract/recorded-requests.ts";
 import { rejectAsConflict, toStateConflict } from "./admin-errors.ts";
 import type { AdminRequest, AdminRoutes, AdminServices } from "./admin-request.ts";
 import { sqlFaultJson } from "./migration-routes.ts";
@@ -77,7 +77,9 @@ export function changesRoutes({ postgres, asOwner, schemaChanges, checkContract 
       const options = { event: "studio.migrations_rehearsed", withRows };
       return onCopy(administration, options, async (settings, basis) => {
         const originalUrl = basis === "database" ? postgres.directUrl : null;
-        return { statements: await rehearseMigrations(settings, { originalUrl, withRows }) };
+        const requests = await asOwner(readRecordedRequests);
+        const requestRates = requests && toRequestRates(requests);
+        return { statements: await rehearseMigrations(settings, { originalUrl, withRows, requestRates }) };
       });
     },
     "POST /migrations/diff": async (administration) => {

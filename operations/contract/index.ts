@@ -4,4 +4,4 @@ export { toClientTypes } from "./client-types.ts";
 export { compareContracts, printChanges } from "./compare-contracts.ts";
 export { CHANGE_LEVELS, CONTRACT_FORMAT, type Contract, type ContractChange } from "./contract.ts";
 export { readContract } from "./read-contract.ts";
-export { type RecordedRequest, readRecordedRequests } from "./recorded-requests.ts";
+export { type RecordedRequest, readRecordedRequests, toRequestRates } from "./recorded-requests.ts";

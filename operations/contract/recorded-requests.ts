@@ -1,5 +1,6 @@
 import type pg from "pg";
 import type { RequestShape } from "#http/observability";
+import type { RequestRate } from "#migrate";
 
 /** A shape of request, with the number of requests in the last hour. */
 export type RecordedRequest = RequestShape & { readonly requests: number };
@@ -20,4 +21,19 @@ export async function readRecordedRequests(client: pg.ClientBase): Promise<reado
   if (!found[0]!.has) return null;
   const { rows } = await client.query<{ shape: RequestShape; requests: number }>(READ_REQUESTS);
   return rows.length === 0 ? null : rows.map(({ shape, requests }) => ({ ...shape, requests }));
+}
+
+/** Which tables the requests read and write, and how often. */
+export function toRequestRates(requests: readonly RecordedRequest[]): RequestRate[] {
+  // A subscription reads no table while it waits for changes.
+  const running = requests.filter((each) => each.interface !== "realtime");
+  return running.map(({ relations, request, requests: perHour }) => {
+    const isMutation = request.startsWith("mutation");
+    const names = Object.keys(relations);
+    const writes = names.filter((name) => {
+      const { insert, update, deletes } = relations[name]!;
+      return isMutation || insert.length > 0 || update.length > 0 || deletes;
+    });
+    return { reads: names, writes, perHour };
+  });
 }

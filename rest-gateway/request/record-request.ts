@@ -29,6 +29,7 @@ export function recordRequest<Parsed extends ParsedRequest>(
   const variant = path === undefined ? role : `${path} ${role}`;
   pipeline.recorder.count(planned, variant, (): RequestShape => {
     const { plan } = planned;
+    const selectsDefault = pipeline.name === "resource" && !NAMES_COLUMNS.test(rawQuery);
     const isKnown = (name: string) =>
       plan.kind === "call"
         ? plan.routine.arguments.some((argument) => argument.name === name)
@@ -36,9 +37,9 @@ export function recordRequest<Parsed extends ParsedRequest>(
     return {
       interface: pipeline.name,
       role,
-      request: `${method} ${path ?? addressOf(intent, isKnown)}${describeIntent(intent, isKnown)}`,
+      request: `${method} ${path ?? addressOf(intent, isKnown)}${describeIntent(intent, isKnown, selectsDefault)}`,
       ...(path !== undefined && { endpoint: `${method} ${path}` }),
-      ...(pipeline.name === "resource" && !NAMES_COLUMNS.test(rawQuery) && { selectsDefault: true }),
+      ...(selectsDefault && { selectsDefault }),
       ...listUsedObjects(planned, intent, catalog),
       intent: outlineIntent(intent, isKnown),
     };
@@ -46,9 +47,9 @@ export function recordRequest<Parsed extends ParsedRequest>(
 }
 
 /** `?select=title,director(name)&year=gt&order=title`; aliases and JSON paths are left out. */
-function describeIntent(intent: Intent, isKnown: (name: string) => boolean): string {
+function describeIntent(intent: Intent, isKnown: (name: string) => boolean, selectsDefault: boolean): string {
   const { selection } = intent;
-  const select = describeSelect(selection.select);
+  const select = selectsDefault ? "*" : describeSelect(selection.select);
   const parameters = [
     ...(select === "*" || select === "" ? [] : [`select=${select}`]),
     ...selection.conditions.map(({ value }) => describeCondition(value)),
