@@ -109,8 +109,7 @@ export async function startService(environmentConfig: Config, options: ServiceOp
   const { postgres, config, asOwner, catalog, log } = core;
   const state = new ServiceState(config);
 
-  if (config.recordRequests) state.counts.recorder.start(core);
-  opened.defer(() => state.counts.recorder.close());
+  opened.defer(state.counts.recorder.start(core));
   const limits = openRateLimits(core, opened);
   const makeIdentification = await openIdentification(core, state, { ...options, ...limits }, opened);
   state.identification = await makeIdentification(config);

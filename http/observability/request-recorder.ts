@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import type { Config } from "#config";
 import type { IntentOutline, UsedObjects } from "#planner";
 import { type AsOwner, makeOwnerFunction } from "#postgres/database";
 import { RecentMap } from "#runtime";
@@ -29,6 +30,7 @@ const REPORT_INTERVAL_MS = 60_000;
 const RECORD_REQUESTS = "select content_service.record_requests($1, $2, $3)";
 
 type RecorderDependencies = {
+  readonly config: Pick<Config, "recordRequests">;
   readonly asOwner: AsOwner;
   readonly supervisor: Supervisor;
   readonly log: Pick<Logger, "warn">;
@@ -45,8 +47,9 @@ export class RequestRecorder {
   #record: ((values: readonly unknown[]) => Promise<unknown>) | null = null;
   #reports: RepeatedWork | null = null;
 
-  /** Until then nothing is recorded. */
-  start({ asOwner, supervisor, log }: RecorderDependencies): void {
+  /** Until then nothing is recorded. Returns what ends it. */
+  start({ config, asOwner, supervisor, log }: RecorderDependencies): () => Promise<void> {
+    if (!config.recordRequests) return async () => {};
     this.#record = makeOwnerFunction({
       asOwner,
       text: RECORD_REQUESTS,
@@ -55,6 +58,7 @@ export class RequestRecorder {
     });
     const reports = { pauseMs: REPORT_INTERVAL_MS, firstPauseMs: REPORT_INTERVAL_MS };
     this.#reports = supervisor.repeat("recorded requests", () => this.#report(), reports);
+    return () => this.#close();
   }
 
   /** `plan` is the same object for requests of one shape, apart from the variant: the role, or what else differs. */
@@ -67,7 +71,7 @@ export class RequestRecorder {
   }
 
   /** Reports what was counted last. */
-  async close(): Promise<void> {
+  async #close(): Promise<void> {
     await this.#reports?.close();
     await this.#report().catch(() => {});
     this.#record = null;

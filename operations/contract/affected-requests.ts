@@ -10,16 +10,10 @@ import {
 } from "grafast/graphql";
 import { memoize } from "#runtime";
 import { isJsonObject, type JsonObject } from "#runtime/json";
-import type { Contract, ContractChange } from "./contract.ts";
+import type { AffectedRequest, Contract, ContractChange } from "./contract.ts";
 import { resolveReference } from "./json-schema-changes.ts";
 import { normalizeEndpoint } from "./openapi-changes.ts";
 import type { RecordedRequest } from "./recorded-requests.ts";
-
-/** A recorded request that a breaking change concerns. */
-export type AffectedRequest = Pick<RecordedRequest, "interface" | "role" | "request" | "requests"> & {
-  /** Null: it is not refused, but its response has another form, or other rows, or some of its values are refused. */
-  readonly refusal: string | null;
-};
 
 /** Recorded requests, and why each is refused after the changes. */
 export type CheckedRequests = {

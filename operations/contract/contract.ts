@@ -1,4 +1,3 @@
-import type { AffectedRequest } from "./affected-requests.ts";
 import type { AccessMatrix } from "./read-access.ts";
 import type { TableInterface } from "./read-table-interface.ts";
 import type { RecordedRequest } from "./recorded-requests.ts";
@@ -25,6 +24,12 @@ export const CONTRACT_SURFACES = ["graphql", "openapi", "tables", "types", "acce
 export const CHANGE_LEVELS = ["compatible", "dangerous", "breaking"] as const;
 
 export type ChangeLevel = (typeof CHANGE_LEVELS)[number];
+
+/** A recorded request that a breaking change concerns. */
+export type AffectedRequest = Pick<RecordedRequest, "interface" | "role" | "request" | "requests"> & {
+  /** Null: it is not refused, but its response has another form, or other rows, or some of its values are refused. */
+  readonly refusal: string | null;
+};
 
 export type ContractChange = {
   readonly surface: (typeof CONTRACT_SURFACES)[number];

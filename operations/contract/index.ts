@@ -1,4 +1,4 @@
-export { type AffectedRequest, addAffectedRequests } from "./affected-requests.ts";
+export { addAffectedRequests } from "./affected-requests.ts";
 export { checkRequests } from "./check-requests.ts";
 export { toClientTypes } from "./client-types.ts";
 export { compareContracts, printChanges } from "./compare-contracts.ts";

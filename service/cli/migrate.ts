@@ -245,7 +245,7 @@ ${commandLine("migrate", "dump")}
   Updates schema.sql.
 ${commandLine("migrate", "diff [--fail-on LEVEL] [--against FILE] [--json]")}
   Compares all interfaces with those after the pending migrations, which are applied to a copy of the schema without rows.
-  --fail-on   breaking or dangerous: exit with ${EXIT_CHANGED} if there is such a change
+  --fail-on   breaking, dangerous, or used (breaking for recorded requests): exit with ${EXIT_CHANGED} if there is such a change
   --against   compare with a snapshot in place of the database
   --json      print JSON in place of Markdown
 ${commandLine("migrate", "diff --save FILE")}
