@@ -66,7 +66,10 @@ export class RequestRecorder {
     if (this.#record === null) return;
     const counter = this.#counterOf(plan, variant, describe);
     if (counter === null) return;
-    if (counter.requests === 0 && this.#unreported.size < MAX_SHAPES) this.#unreported.add(counter);
+    if (counter.requests === 0) {
+      if (this.#unreported.size >= MAX_SHAPES) return;
+      this.#unreported.add(counter);
+    }
     counter.requests++;
   }
 
