@@ -254,6 +254,12 @@ export const OBSERVABILITY_SETTINGS = {
     LOG,
   ),
   slowQueryMs: withDefault("SLOW_QUERY_MS", integer(0), "1000", LOG),
+  recordRequests: withDefault(
+    "RECORD_REQUESTS",
+    flag,
+    "true",
+    "Counts [shapes of requests](../db/README.md#recorded-requests), without values, for `migrate`.",
+  ),
   serverTiming: withDefault(
     ["SERVER_TIMING", "PGRST_SERVER_TIMING_ENABLED"],
     flag,

@@ -1188,6 +1188,39 @@ comment on table content_service.rate_limits is '@sample none
 @anonymize empty
 Requests of each caller in the current window.';
 
+-- table content_service.recorded_request_counts
+create unlogged table content_service.recorded_request_counts (
+  request_id bytea not null,
+  period timestamp with time zone not null,
+  requests bigint not null,
+  constraint recorded_request_counts_pkey PRIMARY KEY (request_id, period),
+  constraint recorded_request_counts_request_id_fkey FOREIGN KEY (request_id) REFERENCES content_service.recorded_requests(id) ON DELETE CASCADE
+);
+alter table content_service.recorded_request_counts enable row level security;
+comment on column content_service.recorded_request_counts.period is 'The start of the five minutes.';
+comment on column content_service.recorded_request_counts.request_id is 'The shape.';
+comment on column content_service.recorded_request_counts.requests is 'The number of requests of all gateways.';
+comment on table content_service.recorded_request_counts is '@sample none
+@anonymize empty
+How many requests of a shape there were in each five minutes.';
+
+-- table content_service.recorded_requests
+create unlogged table content_service.recorded_requests (
+  id bytea not null,
+  shape jsonb not null,
+  seen_at timestamp with time zone default now() not null,
+  constraint recorded_requests_pkey PRIMARY KEY (id),
+  constraint recorded_requests_id_check CHECK ((octet_length(id) = 32))
+);
+CREATE INDEX recorded_requests_seen_at_idx ON content_service.recorded_requests USING btree (seen_at);
+alter table content_service.recorded_requests enable row level security;
+comment on column content_service.recorded_requests.id is 'A digest of the shape.';
+comment on column content_service.recorded_requests.seen_at is 'When the shape was last reported.';
+comment on column content_service.recorded_requests.shape is 'The interface, the role and the names in the request, as the service describes them.';
+comment on table content_service.recorded_requests is '@sample none
+@anonymize empty
+Shapes of the requests of the last hour: names of tables, columns and functions, without values.';
+
 -- table content_service.schedule_clock
 create table content_service.schedule_clock (
   is_only boolean default true not null,
@@ -7613,6 +7646,31 @@ BEGIN ATOMIC
    WHERE ((tasks.id = read_task.id) AND (tasks.owner = read_task.owner) AND ((tasks.expires_at IS NULL) OR (tasks.expires_at > now())));
 END;
 comment on function content_service.read_task(uuid,text) is 'The state of a task, for its owner only. Called by the service as the owner of the database.';
+
+-- function content_service.record_requests(bytea[],jsonb[],bigint[])
+CREATE OR REPLACE FUNCTION content_service.record_requests(ids bytea[], shapes jsonb[], counts bigint[])
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  lock table content_service.recorded_requests in share row exclusive mode;
+  insert into content_service.recorded_requests (id, shape)
+  select reported.id, reported.shape from unnest(ids, shapes) as reported (id, shape)
+  on conflict on constraint recorded_requests_pkey do update set seen_at = now();
+
+  insert into content_service.recorded_request_counts as counted (request_id, period, requests)
+  select reported.id, date_bin('5 minutes', now(), 'epoch'), reported.count from unnest(ids, counts) as reported (id, count)
+  on conflict on constraint recorded_request_counts_pkey do update set requests = counted.requests + excluded.requests;
+
+  delete from content_service.recorded_request_counts where period <= now() - interval '65 minutes';
+  delete from content_service.recorded_requests where seen_at <= now() - interval '1 hour' or id in (
+    select older.id from content_service.recorded_requests as older
+    order by older.seen_at desc offset content_service.bound('rows of content_service.recorded_requests')
+  );
+end;
+$function$;
+comment on function content_service.record_requests(bytea[],jsonb[],bigint[]) is 'Adds the requests counted by a process; called by the service as the owner.';
 
 -- function content_service.record_schedule_minutes(timestamp with time zone,jsonb)
 CREATE OR REPLACE FUNCTION content_service.record_schedule_minutes(until timestamp with time zone, outcomes jsonb)

@@ -35,7 +35,7 @@ export { makeSchemaChanges, SchemaChangeError, type SchemaChanges } from "./sche
 export { recreateDatabase, SCRATCH_MARK, withScratchDatabase } from "./scratch-database.ts";
 export { explainSingleHistory, requireUpgradableProject } from "./single-history.ts";
 export { type SqlStatement, splitStatements, toUtf16Offset } from "./split-statements.ts";
-export { holdsOthers, MANY_ROWS } from "./statement-verdict.ts";
+export { holdsOthers, MANY_ROWS, type RequestRate } from "./statement-verdict.ts";
 export { type MigrationUndo, undoMigration } from "./undo-migration.ts";
 export type { UndoVerdict } from "./undo-verdict.ts";
 export { type MigrationWatch, watchMigrations } from "./watch-migrations.ts";

@@ -30,10 +30,12 @@ import { createRecord, explainDivergence, readMigrationState } from "./migration
 import { withScratchDatabase } from "./scratch-database.ts";
 import { runsWithoutTransaction, type SqlStatement, splitStatements, toUtf16Offset } from "./split-statements.ts";
 import {
+  estimateHeldRequests,
   type JudgedStatement,
   judgeStatement,
   judgeWithoutTransaction,
   MANY_ROWS,
+  type RequestRate,
   reachesOutside,
 } from "./statement-verdict.ts";
 import {
@@ -50,6 +52,8 @@ export type RehearsedStatement = JudgedStatement & {
   readonly file: string;
   /** Of the migration, at its last statement. */
   readonly undo: UndoVerdict | null;
+  /** The number of requests that would wait, by the rates of the last hour; absent where none are recorded. */
+  readonly heldRequests?: number;
 };
 
 type PendingMigration = MigrationSource & {
@@ -61,6 +65,8 @@ type RehearsalOptions = {
   /** The database whose tables say how many rows there are; null: the tables are judged as if they were large. */
   readonly originalUrl: string | null;
   readonly withRows: boolean;
+  /** Null: none are recorded. */
+  readonly requestRates?: readonly RequestRate[] | null;
 };
 
 const estimateManyRows: RowEstimates = () => MANY_ROWS;
@@ -68,7 +74,7 @@ const estimateManyRows: RowEstimates = () => MANY_ROWS;
 /** Applies what is pending to a copy of the database, statement by statement. The settings are those of the copy. */
 export async function rehearseMigrations(
   settings: MigrateSettings,
-  { originalUrl, withRows }: RehearsalOptions,
+  { originalUrl, withRows, requestRates = null }: RehearsalOptions,
 ): Promise<RehearsedStatement[]> {
   const estimates = originalUrl === null ? estimateManyRows : await withServiceClient(originalUrl, readRowEstimates);
   return rehearsePending(settings, async (migration) => {
@@ -76,6 +82,7 @@ export async function rehearseMigrations(
     return statements.map((statement, index) => ({
       ...statement,
       undo: index === statements.length - 1 ? undo : null,
+      ...(requestRates && { heldRequests: estimateHeldRequests(statement, requestRates) }),
     }));
   });
 }

@@ -131,3 +131,26 @@ function findSafeForm(sql: string): string | null {
   const text = withoutStrings(sql);
   return SAFE_FORMS.find(([pattern]) => pattern.test(text))?.[1] ?? null;
 }
+
+/** Requests of one kind, by the qualified names of the tables that they read and write. */
+export type RequestRate = {
+  readonly reads: readonly string[];
+  readonly writes: readonly string[];
+  readonly perHour: number;
+};
+
+const HOUR_MS = 3_600_000;
+
+/** How many requests arrive while the statement runs, on average, that wait for one of its locks. */
+export function estimateHeldRequests(
+  { locks, milliseconds }: Pick<StatementMeasures, "locks" | "milliseconds">,
+  rates: readonly RequestRate[],
+): number {
+  const isHeld = ({ reads, writes }: RequestRate) =>
+    locks.some(
+      ({ relation, blocks }) =>
+        writes.includes(relation) || (blocks === "reads and writes" && reads.includes(relation)),
+    );
+  const perHour = rates.filter(isHeld).reduce((sum, rate) => sum + rate.perHour, 0);
+  return (perHour * milliseconds) / HOUR_MS;
+}

@@ -45,6 +45,7 @@ export {
   type UpdateOperator,
   type WithEmbedPath,
 } from "./intent.ts";
+export { type IntentOutline, outlineIntent, restoreIntent } from "./intent-outline.ts";
 export { explainNestedError, explainRowsError, nestedPathOf } from "./nested-errors.ts";
 export {
   findTable,
@@ -83,3 +84,4 @@ export {
   runRequest,
   statementsOf,
 } from "./run.ts";
+export { listUsedObjects, type UsedObjects, type UsedRelation } from "./used-objects.ts";

@@ -11,6 +11,7 @@ import {
 import type { CatalogKeeper } from "#catalog";
 import type { Config } from "#config";
 import { type CsrfProtection, makeBodyLimits, type SocketMemory } from "#http";
+import { RequestRecorder } from "#http/observability";
 import { makeAwaitVisible, makeFindMissingPolicyColumns, makePolicyClaimsReader, type ReplicationStream } from "#live";
 import type { Database, StatementContext } from "#postgres/database";
 import { SharedBytes } from "#runtime";
@@ -18,7 +19,7 @@ import { type PeerWorkers, Supervisor } from "#runtime/concurrency";
 import type { Logger } from "#runtime/log";
 import { makeTopicAuthorization } from "./authorization.ts";
 import { Broadcaster, TopicMembers } from "./broadcast.ts";
-import { makeBindingReader } from "./changes/binding.ts";
+import { makeBindingReader, recordBinding } from "./changes/binding.ts";
 import { ChangeFeeds } from "./changes/feeds.ts";
 import { FilterEvaluator } from "./changes/filter-evaluation.ts";
 import { makePublication } from "./changes/publication.ts";
@@ -54,6 +55,7 @@ export type RealtimeDependencies = {
   readonly memory: SocketMemory;
   readonly peers: PeerWorkers;
   readonly supervisor?: Supervisor;
+  readonly recorder?: RequestRecorder;
   readonly log: Logger;
 };
 
@@ -93,6 +95,7 @@ function makeChannelDependencies(
   dependencies: RealtimeDependencies,
 ): ChannelDependencies & { readonly feeds: ChangeFeeds } {
   const { config, authenticator, catalog, database, changes, memory, peers, log } = dependencies;
+  const { recorder = new RequestRecorder() } = dependencies;
   const contextOf = makeSubscriberContexts(config, catalog);
   const asOwner: Database["asOwner"] = (work) => database.asOwner(work);
   const publication = makePublication(asOwner, dependencies.publication);
@@ -139,8 +142,8 @@ function makeChannelDependencies(
     unsentFrames: new SharedBytes(memory.unsent),
     counters: makeRealtimeCounters(),
     log,
-    bindingReaderFor: (caller, outbox) =>
-      makeBindingReader({
+    bindingReaderFor: (caller, outbox) => {
+      const readBinding = makeBindingReader({
         catalog,
         role: caller.role,
         publication,
@@ -148,7 +151,13 @@ function makeChannelDependencies(
         isAnonymous: isAnonymous(caller),
         query: async (statement) => (await database.run(contextOf(caller), statement, { readOnly: true })).rows,
         readValues: (statement, hasPattern) => filters.readValues({ caller, outbox }, statement, hasPattern),
-      }),
+      });
+      return async (request, id) => {
+        const binding = await readBinding(request, id);
+        if (binding) recordBinding(recorder, caller.role, binding);
+        return binding;
+      };
+    },
     isSuspended: (outbox, binding) => filters.isSuspended(outbox, binding),
   };
 }

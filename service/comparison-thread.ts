@@ -1,20 +1,31 @@
 import { on } from "node:events";
 import { parentPort, workerData } from "node:worker_threads";
-import { type Contract, compareContracts, type InterfaceComparison, printChanges } from "#operations/contract";
-import { readContractOf } from "./database-contract.ts";
-import type { ComparisonSource } from "./interface-comparison.ts";
+import {
+  addAffectedRequests,
+  type Contract,
+  compareContracts,
+  type InterfaceComparison,
+  printChanges,
+} from "#operations/contract";
+import { type CheckedContract, checkContractOf } from "./database-contract.ts";
+import type { ComparisonSource, InterfaceReading } from "./interface-comparison.ts";
 
 // The program of a thread: reads the interfaces of the database of each URL, and compares them with those that it has read before.
 
 const { config, requestUrl } = workerData as ComparisonSource;
 let before: Contract | null = null;
-for await (const [url] of on(parentPort!, "message")) {
-  const contract = await readContractOf(url, requestUrl, config);
-  parentPort!.postMessage(before && compare(before, contract));
-  before = contract;
+for await (const [reading] of on(parentPort!, "message") as AsyncIterable<[InterfaceReading]>) {
+  const checked = await checkContractOf(reading.url, requestUrl, config, reading.requests ?? []);
+  parentPort!.postMessage(before && compare(before, checked, reading));
+  before = checked.contract;
 }
 
-function compare(earlier: Contract, later: Contract): InterfaceComparison {
-  const changes = compareContracts(earlier, later);
+function compare(
+  earlier: Contract,
+  { contract, refusals }: CheckedContract,
+  { requests }: InterfaceReading,
+): InterfaceComparison {
+  const found = compareContracts(earlier, contract);
+  const changes = requests ? addAffectedRequests(found, earlier, { requests, refusals }) : found;
   return { changes, markdown: printChanges(changes) };
 }

@@ -2,14 +2,30 @@ import { loadCatalog } from "#catalog";
 import { loginRoleOf } from "#cluster";
 import type { Config } from "#config";
 import { pruneToPrivileges } from "#graphql/schema";
-import { type Contract, readContract } from "#operations/contract";
+import { type Contract, checkRequests, type RecordedRequest, readContract } from "#operations/contract";
 import { listRequestRoles } from "#operations/inspect";
 import { withServiceClient } from "#postgres/client";
 import { makeVersionReader } from "#rest-gateway/resource";
 import { buildGraphQL } from "./cli/explain-query.ts";
 
+export type CheckedContract = {
+  readonly contract: Contract;
+  /** Why the database would refuse each of the requests; null: it would not. */
+  readonly refusals: readonly (string | null)[];
+};
+
 /** Reads as the owner, for what the login of requests may see: it may not connect to a copy. */
 export async function readContractOf(url: string, requestUrl: string, config: Config): Promise<Contract> {
+  return (await checkContractOf(url, requestUrl, config, [])).contract;
+}
+
+/** Also checks recorded requests. */
+export async function checkContractOf(
+  url: string,
+  requestUrl: string,
+  config: Config,
+  requests: readonly RecordedRequest[],
+): Promise<CheckedContract> {
   const loginRole = await loginRoleOf(requestUrl);
   const { schemas, extraSearchPath, anonRole } = config;
   const options = { schemas, extraSearchPath, loginRole, timeZones: false };
@@ -18,6 +34,10 @@ export async function readContractOf(url: string, requestUrl: string, config: Co
     const roles = listRequestRoles(catalog, { anonRole, loginRole });
     const { schema } = await buildGraphQL(catalog, config, { requestUrl: url, ownerUrl: url }, loginRole);
     const versions = await makeVersionReader((read) => read(client))();
-    return readContract({ catalog, roles, graphql: await pruneToPrivileges(schema, catalog, roles), versions });
+    const graphql = await pruneToPrivileges(schema, catalog, roles);
+    const contract = await readContract({ catalog, roles, graphql, versions });
+    const schemaOf = (role: string) => pruneToPrivileges(schema, catalog, [role]);
+    const refusals = await checkRequests(requests, { client, catalog, contract, schemaOf, extraSearchPath });
+    return { contract, refusals };
   });
 }

@@ -110,7 +110,7 @@ export async function startService(environmentConfig: Config, options: ServiceOp
   const core = await openCore(environmentConfig, options, opened);
   const { postgres, config, asOwner, catalog, log } = core;
   const state = new ServiceState(config);
-
+  opened.defer(state.counts.recorder.start(core));
   const limits = openRateLimits(core, opened);
   const makeIdentification = await openIdentification(core, state, { ...options, ...limits }, opened);
   state.identification = await makeIdentification(config);
@@ -369,8 +369,7 @@ async function openStreamingInterfaces(
   const authenticator = () => state.identification.authenticator;
   const clientAddress = (request: IncomingMessage) => state.readConnection(request).address;
   const memory = new SocketMemory(config);
-  const keep = config.realtimeSlot;
-  const publication = REALTIME_PUBLICATION;
+  const [keep, publication] = [config.realtimeSlot, REALTIME_PUBLICATION];
   const changes = openReplication({ url: postgres.directUrl, asOwner, publication, keep, supervisor, log });
   opened.defer(() => changes.close());
   const reloadDefinitions = () => catalog.reload();
@@ -412,6 +411,7 @@ async function openStreamingInterfaces(
     memory,
     peers,
     supervisor,
+    recorder: state.counts.recorder,
     log,
   });
   opened.defer(() => realtime.close());

@@ -269,6 +269,7 @@ function makeExecution(
       },
       limitCreatedUsers,
       tracing,
+      recorder: counts.recorder,
       compilation: { isOn: config.graphqlCompile === "on", outcomes: counts.operationOutcomes, log },
     }),
   };

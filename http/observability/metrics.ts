@@ -1,5 +1,6 @@
 import { AggregatorRegistry, collectDefaultMetrics, Registry } from "prom-client";
 import type { CacheHits } from "#runtime";
+import { RequestRecorder } from "./request-recorder.ts";
 
 /** In milliseconds. */
 const BUCKET_BOUNDS_MS = [0.5, 1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000] as const;
@@ -175,6 +176,8 @@ export type ServiceCounters = {
   readonly forms: CacheHits;
   readonly plans: CacheHits;
   readonly operations: CacheHits;
+  /** Shapes of requests, for migrations. */
+  readonly recorder: RequestRecorder;
 };
 
 const CACHES = ["tokens", "forms", "plans", "operations"] as const;
@@ -182,7 +185,8 @@ const CACHES = ["tokens", "forms", "plans", "operations"] as const;
 export function makeServiceCounters(): ServiceCounters {
   const none = (): CacheHits => ({ found: 0, missed: 0 });
   const caches = { tokens: none(), forms: none(), plans: none(), operations: none() };
-  return { errors: new KeyedCounter(), operationOutcomes: new KeyedCounter(), replays: 0, ...caches };
+  const recorder = new RequestRecorder();
+  return { errors: new KeyedCounter(), operationOutcomes: new KeyedCounter(), replays: 0, recorder, ...caches };
 }
 
 export function metricsOfCounters(counts: ServiceCounters): readonly Metric[] {

@@ -13,6 +13,7 @@ import {
 import { OPTIONAL_BOOLEAN, OPTIONAL_TEXT, readFields } from "#rest-gateway/sign-in";
 import { commandLine } from "#runtime";
 import { toSignal } from "#runtime/concurrency";
+import { readRecordedRequests, toRequestRates } from "../contract/recorded-requests.ts";
 import { rejectAsConflict, toStateConflict } from "./admin-errors.ts";
 import type { AdminRequest, AdminRoutes, AdminServices } from "./admin-request.ts";
 import { sqlFaultJson } from "./migration-routes.ts";
@@ -20,10 +21,10 @@ import { sqlFaultJson } from "./migration-routes.ts";
 /** What the copy for a rehearsal or a comparison is made of. */
 type CopyBasis = "database" | "committed migrations";
 
-type ChangesServices = Pick<AdminServices, "postgres" | "schemaChanges" | "compareInterfaces">;
+type ChangesServices = Pick<AdminServices, "postgres" | "asOwner" | "schemaChanges" | "compareInterfaces">;
 
 /** `/migrations`: what is pending, what it would hold up, and what it changes for clients. */
-export function changesRoutes({ postgres, schemaChanges, compareInterfaces }: ChangesServices): AdminRoutes {
+export function changesRoutes({ postgres, asOwner, schemaChanges, compareInterfaces }: ChangesServices): AdminRoutes {
   const { migrate } = postgres;
 
   /** Runs the work on a copy, and responds with its result, or with the error of a migration. */
@@ -82,14 +83,17 @@ export function changesRoutes({ postgres, schemaChanges, compareInterfaces }: Ch
       const options = { event: "studio.migrations_rehearsed", withRows };
       return onCopy(administration, options, async (settings, basis) => {
         const originalUrl = basis === "database" ? postgres.directUrl : null;
-        return { statements: await rehearseMigrations(settings, { originalUrl, withRows }) };
+        const requests = await asOwner(readRecordedRequests);
+        const requestRates = requests && toRequestRates(requests);
+        return { statements: await rehearseMigrations(settings, { originalUrl, withRows, requestRates }) };
       });
     },
     "POST /migrations/diff": async (administration) => {
       const options = { event: "studio.interfaces_compared", withRows: false };
-      return onCopy(administration, options, (settings, basis, signal) => {
+      return onCopy(administration, options, async (settings, basis, signal) => {
         const beforeUrl = basis === "database" ? postgres.directUrl : settings.url;
-        return compareInterfaces({ beforeUrl, afterUrl: settings.url, signal }, () =>
+        const requests = await asOwner(readRecordedRequests);
+        return compareInterfaces({ beforeUrl, afterUrl: settings.url, requests, signal }, () =>
           runMigrations({ name: "current" }, settings),
         );
       });

@@ -48,8 +48,24 @@ export function printChanges(changes: readonly ContractChange[]): string {
   const sections = surfaces.map((surface) => {
     const lines = changes
       .filter((change) => change.surface === surface)
-      .map(({ level, object, message }) => `- **${level}** \`${object}\`: ${message}`);
+      .flatMap(({ level, object, message, requests }) => [
+        `- **${level}** \`${object}\`: ${message}`,
+        ...printRequests(requests),
+      ]);
     return `### ${TITLES[surface]}\n\n${lines.join("\n")}\n`;
   });
   return `## Interface changes\n\n${counts.join(", ")}\n\n${sections.join("\n")}`;
+}
+
+const MAX_PRINTED_REQUESTS = 10;
+
+function printRequests(requests: ContractChange["requests"]): string[] {
+  if (requests === undefined) return [];
+  if (requests.length === 0) return ["  - No recorded request uses it."];
+  const lines = requests.slice(0, MAX_PRINTED_REQUESTS).map(({ request, role, requests: count, refusal }) => {
+    const outcome = refusal === null ? "it may respond otherwise" : `refused: ${refusal}`;
+    return `  - \`${request}\` as ${role}, ${count} in the last hour: ${outcome}`;
+  });
+  const others = requests.length - lines.length;
+  return others > 0 ? [...lines, `  - and ${others} more`] : lines;
 }

@@ -1,3 +1,5 @@
+export { addAffectedRequests } from "./affected-requests.ts";
+export { checkRequests } from "./check-requests.ts";
 export { toClientTypes } from "./client-types.ts";
 export { compareContracts, printChanges } from "./compare-contracts.ts";
 export {
@@ -5,6 +7,8 @@ export {
   CONTRACT_FORMAT,
   type CompareInterfaces,
   type Contract,
+  type ContractChange,
   type InterfaceComparison,
 } from "./contract.ts";
 export { readContract } from "./read-contract.ts";
+export { type RecordedRequest, readRecordedRequests, toRequestRates } from "./recorded-requests.ts";

@@ -25,6 +25,11 @@ export function openapiChanges(
   return changes;
 }
 
+/** With the same name for all parameters of the path: `GET /items/{}`. */
+export function normalizeEndpoint(endpoint: string): string {
+  return endpoint.replaceAll(/\{[^}]*\}/g, "{}");
+}
+
 function documentChanges(documents: DocumentPair): SurfaceChange[] {
   const [before, after] = [listOperations(documents.before), listOperations(documents.after)];
   const changes: SurfaceChange[] = [];

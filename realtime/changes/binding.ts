@@ -8,6 +8,7 @@ import {
   type TableAccess,
 } from "#catalog";
 import { toHttpError } from "#http";
+import type { RequestRecorder } from "#http/observability";
 import type { FindMissingPolicyColumns } from "#live";
 import { quotedName } from "#postgres/client";
 import type { Statement } from "#postgres/database";
@@ -85,6 +86,24 @@ export function makeBindingReader(dependencies: BindingDependencies) {
     readValues: (statement, hasPattern) => readValuesOnce(JSON.stringify({ statement, hasPattern })),
   };
   return (request: BindingRequest, id: number) => resolveBinding(request, id, memoizedDependencies);
+}
+
+/** A subscription that names its table. */
+export function recordBinding(
+  recorder: RequestRecorder,
+  role: string,
+  { event, schema, table, filters, select }: Binding,
+): void {
+  if (schema === null || table === null) return;
+  const columns = [...new Set([...filters.map(({ column }) => column), ...(select ?? [])])].sort();
+  // A join is rare, so each is described.
+  recorder.count({}, role, () => ({
+    interface: "realtime",
+    role,
+    request: `${event} ${table}${columns.length > 0 ? `(${columns.join(", ")})` : ""}`,
+    relations: { [`${schema}.${table}`]: { select: columns, insert: [], update: [], deletes: false } },
+    functions: {},
+  }));
 }
 
 /** Null where the caller may not receive such changes. The reason is not reported: it would disclose which tables exist. */

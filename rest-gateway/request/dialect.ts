@@ -1,6 +1,7 @@
 import type { Caller } from "#accounts/identity";
 import type { Catalog, CatalogRefresh } from "#catalog";
 import type { GatewayRequest, GatewayResponse, HttpError, ResponseBody } from "#http";
+import type { RequestRecorder } from "#http/observability";
 import type { Intent, Plan, PlannedRequest, RunResult } from "#planner";
 import type { Database, IsolationLevel, Statement, StatementContext } from "#postgres/database";
 import type { IdempotentRunner } from "../idempotency/idempotent-runner.ts";
@@ -30,6 +31,8 @@ export type ParsedRequest = {
   readonly planKey?: object | undefined;
   /** Runs before the statement, in the same transaction; it may refuse the request. */
   readonly precheck?: ((run: RunIntent) => Promise<void>) | undefined;
+  /** The path without keys, where the intent does not say it. */
+  readonly pathTemplate?: () => string;
   /** The first schema in which SQL looks for names. */
   readonly schema: string;
   readonly timezone: string | null;
@@ -68,6 +71,7 @@ export type Pipeline<Parsed extends ParsedRequest> = {
   /** Null: this deployment has no task queue. */
   readonly queueTask: QueueTask | null;
   readonly idempotency: IdempotentRunner;
+  readonly recorder: RequestRecorder;
   /** The headers that a retry under the same Idempotency-Key must repeat. */
   readonly shapingHeaders: readonly string[];
   queryWithoutApiKey(request: GatewayRequest): string;

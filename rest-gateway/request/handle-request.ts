@@ -8,6 +8,7 @@ import { beginTransaction, execute } from "./execution.ts";
 import { parse, withRereadableBody } from "./parse.ts";
 import { plan } from "./plan.ts";
 import { query } from "./query.ts";
+import { recordRequest } from "./record-request.ts";
 import { explainError, respond, respondToOptions } from "./respond.ts";
 import { makeRunFurther, run } from "./run.ts";
 
@@ -46,6 +47,7 @@ export async function handleRequest<Parsed extends ParsedRequest>(
         const planned = await plan(parsed, runFurther);
         const prepared = await query(parsed, planned);
         const result = await run(parsed, prepared, transaction);
+        recordRequest(parsed, planned.planned, planned.intent);
         return respond(parsed, prepared.plan, result, runFurther);
       });
     } catch (thrown) {

@@ -39,7 +39,7 @@ import { collectionsOf } from "./collections.ts";
 import { permissionDenied } from "./errors.ts";
 import { explainError } from "./explain-error.ts";
 import { makeResourcePlanner, type PlanIntent } from "./intents.ts";
-import { findTarget, parseAddress, type ResourceAddress, resolveProfile } from "./parse/address.ts";
+import { findTarget, parseAddress, type ResourceAddress, resolveProfile, toPathTemplate } from "./parse/address.ts";
 import { readParameters } from "./parse/parameters.ts";
 import { readList, readRow } from "./read.ts";
 import {
@@ -104,6 +104,7 @@ export function makeResourceInterface(dependencies: ResourceDependencies): Resou
     refreshCatalog: catchUp,
     queueTask,
     idempotency: makeIdempotentRunner(config, counts),
+    recorder: counts.recorder,
     shapingHeaders: SHAPING_HEADERS,
     queryWithoutApiKey: ({ rawQuery }) => queryWithoutApiKey(rawQuery),
     optionsStatus: 204,
@@ -236,6 +237,7 @@ class ResourceDialect implements Dialect<ParsedResourceRequest> {
       // A change must not be committed if it is tried again because of its links.
       needsTransaction: isWrite && (requestsLinks(resource) || isNested),
       isQueueable: Boolean(target.action),
+      pathTemplate: () => toPathTemplate(resource.address),
       resource,
       operation,
     };

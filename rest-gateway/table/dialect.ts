@@ -117,6 +117,7 @@ export function makeTableInterface(dependencies: TableDependencies): TableInterf
     refreshCatalog: null,
     queueTask,
     idempotency: makeIdempotentRunner(config, counts),
+    recorder: counts.recorder,
     shapingHeaders: SHAPING_HEADERS,
     queryWithoutApiKey: ({ headers, rawQuery }) => queryWithoutApiKey(headers, rawQuery),
     optionsStatus: 200,

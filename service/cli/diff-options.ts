@@ -3,7 +3,8 @@ import { UsageError } from "./command.ts";
 /** The exit code of `migrate diff` if a change is at least as severe as --fail-on. */
 export const EXIT_CHANGED = 3;
 
-const FAIL_LEVELS = ["breaking", "dangerous"] as const;
+/** `used`: a breaking change that recorded requests use. */
+const FAIL_LEVELS = ["breaking", "dangerous", "used"] as const;
 
 export type DiffOptions = {
   /** The file for a snapshot of the database; nothing is compared. */
@@ -26,7 +27,7 @@ export function parseDiffOptions(options: Readonly<Record<string, unknown>>): Di
   if (save !== undefined && (against ?? failOn ?? json) !== undefined)
     throw new UsageError("--save writes a snapshot and compares nothing: omit the other options.");
   const level = FAIL_LEVELS.find((each) => each === failOn) ?? null;
-  if (failOn !== undefined && level === null) throw new UsageError(`--fail-on must be ${FAIL_LEVELS.join(" or ")}.`);
+  if (failOn !== undefined && level === null) throw new UsageError(`--fail-on must be breaking, dangerous or used.`);
   return {
     save: save === undefined ? null : String(save),
     against: against === undefined ? null : String(against),

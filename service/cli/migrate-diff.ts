@@ -3,8 +3,19 @@ import type { PostgresUrls } from "#cluster";
 import { withSchemaCopy } from "#cluster/archive";
 import { type Config, withDatabaseSettings } from "#config";
 import { runMigrations } from "#migrate";
-import { CHANGE_LEVELS, CONTRACT_FORMAT, type Contract, compareContracts, printChanges } from "#operations/contract";
-import { readContractOf } from "../database-contract.ts";
+import {
+  addAffectedRequests,
+  CHANGE_LEVELS,
+  CONTRACT_FORMAT,
+  type Contract,
+  type ContractChange,
+  compareContracts,
+  printChanges,
+  type RecordedRequest,
+  readRecordedRequests,
+} from "#operations/contract";
+import { withServiceClient } from "#postgres/client";
+import { checkContractOf, readContractOf } from "../database-contract.ts";
 import { tryReadDatabaseSettings } from "./command-context.ts";
 import { type DiffOptions, EXIT_CHANGED } from "./diff-options.ts";
 
@@ -19,16 +30,31 @@ export async function diffInterfaces(
   const { config } = withDatabaseSettings(baseConfig, await tryReadDatabaseSettings(baseConfig));
   const { requestUrl, directUrl } = postgres;
   if (save !== null) {
-    await writeFile(save, `${JSON.stringify(await readContractOf(directUrl, requestUrl, config))}\n`);
+    const contract = await readContractOf(directUrl, requestUrl, config);
+    await writeFile(save, `${JSON.stringify({ ...contract, requests: await readRequests(directUrl) })}\n`);
     console.log(`wrote ${save}`);
     return 0;
   }
   const before = against === null ? await readContractOf(directUrl, requestUrl, config) : await readSnapshot(against);
-  const after = await withMigratedCopy(postgres, (url) => readContractOf(url, requestUrl, config));
-  const changes = compareContracts(before, after);
+  const requests = (against === null ? await readRequests(directUrl) : before.requests) ?? null;
+  const { contract: after, refusals } = await withMigratedCopy(postgres, (url) =>
+    checkContractOf(url, requestUrl, config, requests ?? []),
+  );
+  const found = compareContracts(before, after);
+  const changes = requests === null ? found : addAffectedRequests(found, before, { requests, refusals });
   console.log(json ? JSON.stringify(changes, null, 2) : printChanges(changes).trimEnd());
-  const severe = failOn === null ? [] : CHANGE_LEVELS.slice(CHANGE_LEVELS.indexOf(failOn));
-  return changes.some(({ level }) => severe.includes(level)) ? EXIT_CHANGED : 0;
+  return changes.some((change) => isSevere(change, failOn)) ? EXIT_CHANGED : 0;
+}
+
+/** Where no requests are recorded, each breaking change may concern some. */
+function isSevere({ level, requests }: ContractChange, failOn: DiffOptions["failOn"]): boolean {
+  if (failOn === null) return false;
+  if (failOn === "used") return level === "breaking" && requests?.length !== 0;
+  return CHANGE_LEVELS.indexOf(level) >= CHANGE_LEVELS.indexOf(failOn);
+}
+
+function readRequests(url: string): Promise<readonly RecordedRequest[] | null> {
+  return withServiceClient(url, readRecordedRequests);
 }
 
 /** Runs the work on a copy of the schema to which the pending migrations and the files of `current/` are applied. */

@@ -17,7 +17,7 @@ import {
   undoMigration,
 } from "#migrate";
 import { driftFindings, readDrift } from "#operations/inspect";
-import { withClient } from "#postgres/client";
+import { withClient, withServiceClient } from "#postgres/client";
 import { commandLine } from "#runtime";
 import { findAction, runCommand, UsageError } from "./command.ts";
 import { DIFF_OPTIONS, type DiffOptions, EXIT_CHANGED, parseDiffOptions } from "./diff-options.ts";
@@ -117,8 +117,12 @@ const ACTIONS: Readonly<Record<string, MigrateAction>> = {
     const { withSchemaCopy } = await import("#cluster/archive");
     const withRows = !schemaOnly;
     const warn = (warning: string) => console.error(`warning: ${warning}`);
+    const { readRecordedRequests, toRequestRates } = await import("#operations/contract");
+    const { directUrl: originalUrl } = postgres;
+    const requests = await withServiceClient(originalUrl, readRecordedRequests);
+    const requestRates = requests && toRequestRates(requests);
     const statements = await withSchemaCopy(postgres, { withRows, warn }, (settings) =>
-      rehearseMigrations(settings, { originalUrl: postgres.directUrl, withRows }),
+      rehearseMigrations(settings, { originalUrl, withRows, requestRates }),
     );
     console.log(printRehearsal(statements, format));
     if (statements.some(holdsOthers)) process.exitCode = EXIT_HOLDS;
@@ -246,7 +250,7 @@ ${commandLine("migrate", "dump")}
   Updates schema.sql.
 ${commandLine("migrate", "diff [--fail-on LEVEL] [--against FILE] [--json]")}
   Compares all interfaces with those after the pending migrations, which are applied to a copy of the schema without rows.
-  --fail-on   breaking or dangerous: exit with ${EXIT_CHANGED} if there is such a change
+  --fail-on   breaking, dangerous, or used (breaking for recorded requests): exit with ${EXIT_CHANGED} if there is such a change
   --against   compare with a snapshot in place of the database
   --json      print JSON in place of Markdown
 ${commandLine("migrate", "diff --save FILE")}

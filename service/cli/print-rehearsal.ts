@@ -112,7 +112,7 @@ function describeLocks({ locks }: RehearsedStatement): string[] {
 function describeMeasures(statement: RehearsedStatement): string[] {
   if (statement.verdict === "not rehearsed")
     return ["It changes what is not in the copy: roles, or what all databases of the server share."];
-  const { rewritten, scanned, inserted, changed, walBytes, milliseconds } = statement;
+  const { rewritten, scanned, inserted, changed, walBytes, milliseconds, heldRequests } = statement;
   return [
     ...describeLocks(statement),
     ...rewritten.map(({ relation, rows }) => `rewrites ${relation}, ${formatCount(rows)} rows`),
@@ -120,5 +120,10 @@ function describeMeasures(statement: RehearsedStatement): string[] {
     ...(inserted > 0 ? [`inserts ${formatCount(inserted)} rows`] : []),
     ...(changed > 0 ? [`changes ${formatCount(changed)} rows`] : []),
     `${milliseconds} ms, ${formatCount(walBytes / 1024)} KiB of WAL`,
+    ...(heldRequests === undefined
+      ? []
+      : [
+          `would hold about ${Number(heldRequests.toFixed(heldRequests < 10 ? 2 : 0))} requests at the rates of the last hour`,
+        ]),
   ];
 }

@@ -42,6 +42,8 @@ export type RehearsedStatement = {
   readonly changed: number;
   readonly walBytes: number;
   readonly milliseconds: number;
+  /** Absent where no requests are recorded. */
+  readonly heldRequests?: number;
   /** Of the migration, at its last statement. */
   readonly undo: UndoVerdict | null;
 };
@@ -68,6 +70,17 @@ export type InterfaceChange = {
   readonly level: ChangeLevel;
   readonly object: string;
   readonly message: string;
+  /** Of a breaking change, where requests are recorded. */
+  readonly requests?: readonly AffectedRequest[];
+};
+
+/** A recorded request that uses what was changed. */
+export type AffectedRequest = {
+  readonly request: string;
+  readonly role: string;
+  /** In the last hour. */
+  readonly requests: number;
+  readonly refusal: string | null;
 };
 
 export type Comparison =

@@ -6,6 +6,7 @@ import { useSearchParameter } from "../frame/router.ts";
 import { html } from "../html.ts";
 import { texts } from "../texts.ts";
 import {
+  type AffectedRequest,
   type ChangeLevel,
   type Comparison,
   type InterfaceChange,
@@ -74,13 +75,29 @@ function SurfaceChanges({ surface, changes }: SurfaceChangesProps) {
     <${Section} title=${words.surfaces[surface]} count=${changes.length} empty="">
       <ul class="changes-list">
         ${changes.map(
-          ({ level, object, message }, index) => html`
+          ({ level, object, message, requests }, index) => html`
             <li key=${index}>
               <span class=${`badge ${BADGES[level]}`}>${level}</span> <code>${object}</code>: ${message}
+              ${requests && html`<${AffectedRequests} requests=${requests} />`}
             </li>
           `,
         )}
       </ul>
     <//>
+  `;
+}
+
+function AffectedRequests({ requests }: { readonly requests: readonly AffectedRequest[] }) {
+  if (requests.length === 0) return html`<p>${words.unused}</p>`;
+  return html`
+    <details>
+      <summary>${words.used(requests.length)}</summary>
+      <ul>
+        ${requests.map(
+          ({ request, role, requests: count, refusal }, index) =>
+            html`<li key=${index}><code>${request}</code> ${words.affected(role, count, refusal)}</li>`,
+        )}
+      </ul>
+    </details>
   `;
 }

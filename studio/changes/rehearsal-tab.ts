@@ -79,7 +79,7 @@ function StatementItem({ statement }: { readonly statement: RehearsedStatement }
 
 function describeMeasures(statement: RehearsedStatement): readonly string[] {
   if (statement.verdict === "not rehearsed") return [words.skipped];
-  const { locks, rewritten, scanned, inserted, changed, walBytes, milliseconds } = statement;
+  const { locks, rewritten, scanned, inserted, changed, walBytes, milliseconds, heldRequests } = statement;
   return [
     ...locks.map(({ relation, mode, blocks, isEarlier }) => words.lock(lockName(mode), relation, blocks, isEarlier)),
     ...(locks.length === 0 ? [words.noLocks] : []),
@@ -88,6 +88,7 @@ function describeMeasures(statement: RehearsedStatement): readonly string[] {
     ...(inserted > 0 ? [words.inserts(inserted)] : []),
     ...(changed > 0 ? [words.changes(changed)] : []),
     words.costs(milliseconds, walBytes),
+    ...(heldRequests === undefined ? [] : [words.held(heldRequests)]),
   ];
 }
 

@@ -75,6 +75,8 @@ export const changesTexts = {
       changes: (rows: number) => `changes ${countOf(rows, "row")}`,
       costs: (milliseconds: number, walBytes: number) =>
         `${formatDuration(milliseconds)}, ${formatBytes(walBytes)} of WAL`,
+      held: (requests: number) =>
+        `would hold about ${Number(requests.toFixed(requests < 10 ? 2 : 0))} requests at the rates of the last hour`,
       safeForm: "Safe form",
     },
     interfaces: {
@@ -82,6 +84,10 @@ export const changesTexts = {
       run: "Compare",
       progress: "The migrations are applied to a copy, whose interfaces are read. Leaving this page stops it.",
       none: "No interface changes.",
+      unused: "No recorded request uses it.",
+      used: (requests: number) => countOf(requests, "recorded request"),
+      affected: (role: string, count: number, refusal: string | null) =>
+        `as ${role}, ${count} in the last hour: ${refusal === null ? "it may respond otherwise" : `refused: ${refusal}`}`,
       noneOfLevel: "No change is of this level.",
       summary: (counts: readonly { readonly level: string; readonly count: number }[]) =>
         `${counts.map(({ level, count }) => `${count} ${level}`).join(", ")}.`,

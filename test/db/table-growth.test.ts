@@ -80,6 +80,8 @@ const SHOWN_ELSEWHERE: Readonly<Record<string, string>> = {
   "content_service.files": "test/rest-gateway/storage/storage-js.test.ts",
   "content_service.kept_answer_counts": "test/db/stored_responses.test.ts",
   "content_service.kept_answers": "test/rest-gateway/idempotency/quota.test.ts",
+  "content_service.recorded_request_counts": "test/http/observability/request-recorder.test.ts",
+  "content_service.recorded_requests": "test/http/observability/request-recorder.test.ts",
   "content_service.tasks": "test/db/queue.test.ts",
   "content_service.unfinished_uploads": "test/db/files.test.ts",
   "content_service.upload_parts": "test/db/files.test.ts",

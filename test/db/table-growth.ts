@@ -152,6 +152,18 @@ export const GROWING: readonly Growth[] = [
     bound: "`rows of content_service.rate_limits`",
     kept: "a minute; sign-ups an hour",
   },
+  {
+    table: "content_service.recorded_request_counts",
+    by: "requests of new shapes",
+    bound: "13 of a shape",
+    kept: "65 minutes",
+  },
+  {
+    table: "content_service.recorded_requests",
+    by: "requests of new shapes",
+    bound: "`rows of content_service.recorded_requests`",
+    kept: "an hour",
+  },
   { table: "content_service.tasks", by: "queued work", bound: "`kept tasks of a caller`", kept: "a day after the end" },
   {
     table: "content_service.unfinished_uploads",

@@ -9,7 +9,12 @@ import {
   readRelations,
   readRowEstimates,
 } from "../../migrate/measure-statement.ts";
-import { judgeStatement, judgeWithoutTransaction, type StatementVerdict } from "../../migrate/statement-verdict.ts";
+import {
+  estimateHeldRequests,
+  judgeStatement,
+  judgeWithoutTransaction,
+  type StatementVerdict,
+} from "../../migrate/statement-verdict.ts";
 import { cloneDatabase, type TestDatabase } from "../database.ts";
 import { shareOf } from "../property-runs.ts";
 import { CORPUS_SCHEMA, CORPUS as FIRST_STATEMENTS, SAFE_FORMS } from "./lock-corpus.ts";
@@ -135,4 +140,17 @@ describe("safe forms", () => {
       await client.query("commit");
     }
   });
+});
+
+test("the requests that a statement would hold are those for its tables, at their rates", () => {
+  const lock = { relation: "public.films", mode: "ShareLock", blocks: "writes", isEarlier: false } as const;
+  const rates = [
+    { reads: ["public.films", "public.makers"], writes: [], perHour: 7_200 },
+    { reads: ["public.films"], writes: ["public.films"], perHour: 3_600 },
+    { reads: ["public.makers"], writes: ["public.makers"], perHour: 36_000 },
+  ];
+  expect(estimateHeldRequests({ locks: [lock], milliseconds: 500 }, rates)).toBe(0.5);
+  const reads = { ...lock, blocks: "reads and writes" } as const;
+  expect(estimateHeldRequests({ locks: [reads, lock], milliseconds: 500 }, rates)).toBe(1.5);
+  expect(estimateHeldRequests({ locks: [], milliseconds: 500 }, rates)).toBe(0);
 });

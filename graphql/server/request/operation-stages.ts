@@ -4,6 +4,7 @@ import { runLongWork, runToCompletion, type Stepwise } from "#runtime/concurrenc
 import { GraphqlRefusal } from "../documents.ts";
 import { UndecidedOperation } from "../early-schema.ts";
 import { openLiveQuery } from "../live/open-live-query.ts";
+import { recordOperation } from "../recorded-operation.ts";
 import type { ServedSchema } from "../role-schemas.ts";
 import type {
   OperationDependencies,
@@ -51,10 +52,14 @@ export function makeOperationStages(dependencies: OperationDependencies): Operat
       });
     },
     query: (planned) => take(query(dependencies.compilation, planned), planned.isLong, planned.requestInfo),
-    run: (planned, bound) =>
-      planned.live
+    async run(planned, bound) {
+      const outcome = await (planned.live
         ? openLiveQuery(dependencies, stages, planned.live, planned.requestInfo)
-        : run(dependencies, planned, bound),
+        : run(dependencies, planned, bound));
+      const hasErrors = outcome.kind === "result" && (outcome.result.errors?.length ?? 0) > 0;
+      if (!hasErrors) recordOperation(dependencies.recorder, planned, bound);
+      return outcome;
+    },
   };
   return stages;
 }

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import type { ExecutionArgs, GraphQLError, OperationDefinitionNode, OperationTypeNode } from "grafast/graphql";
 import type { LimitCreatedUsers } from "#accounts";
 import type { AuthenticationResult } from "#accounts/identity";
-import type { KeyedCounter, Tracing } from "#http/observability";
+import type { KeyedCounter, RequestRecorder, Tracing } from "#http/observability";
 import type { LiveQueries } from "#live";
 import type { Database, StatementContext } from "#postgres/database";
 import type { AbortLike } from "#runtime/concurrency";
@@ -117,6 +117,7 @@ export type OperationDependencies = {
   /** Null when tracing is off. */
   readonly tracing?: Tracing | null;
   readonly compilation: CompilationOptions;
+  readonly recorder: RequestRecorder;
 };
 
 export type CompilationOptions = {

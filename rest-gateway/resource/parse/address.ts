@@ -86,6 +86,11 @@ export type ResourceTarget = {
   readonly nested: NestedCollection | null;
 };
 
+/** `/api/v1/items/{key}/tags`: the path without keys. */
+export function toPathTemplate({ base, segments }: ResourceAddress): string {
+  return `${base}/${segments.map((name, index) => (index % 2 === 0 ? name : "{key}")).join("/")}`;
+}
+
 /** Null if the path names nothing. */
 export function findTarget({ base, segments }: ResourceAddress, collections: Collections): ResourceTarget | null {
   const parents: PathStep[] = [];

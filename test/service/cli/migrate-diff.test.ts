@@ -3,7 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { runMigrations } from "../../../migrate/migrate.ts";
+import { withClient } from "../../../postgres/client/with-client.ts";
 import { type OwnHistories, ownHistories } from "../../migrate/own-histories.ts";
+import { serve } from "../../serve.ts";
 import { runCommand } from "./run-command.ts";
 
 let own: OwnHistories;
@@ -68,6 +70,47 @@ test("compares with a snapshot in place of the database, as JSON", async () => {
     stderr: expect.stringContaining("is not a snapshot"),
     code: 1,
   });
+});
+
+test("says which recorded requests a breaking change concerns", async () => {
+  await own.write("project", "0010-drop.sql", "");
+  await withClient(own.settings.url, (client) => client.query("alter table public.notes add column text text"));
+  const service = await serve(
+    { url: own.requestUrl, ownerUrl: own.settings.url },
+    { BASE_SCHEMA: "platform", MIGRATIONS_DIR: own.history("project").folder, REST_REQUIRE_APIKEY: "false" },
+  );
+  expect((await fetch(`${service.url}/rest/v1/notes?select=text&id=gt.0`)).status).toBe(200);
+  await service.stop();
+
+  await own.write("project", "0010-drop.sql", "alter table public.notes drop column text");
+  const used = await diff("--fail-on", "used");
+  expect(used.stdout).toContain(
+    "`GET /rest/v1/notes?select=text&id=gt` as anon, 1 in the last hour: refused: column notes.text does not exist",
+  );
+  expect(used.stdout).toContain("No recorded request uses it.");
+  expect(used.code).toBe(3);
+
+  await own.write("project", "0010-drop.sql", "alter table public.notes drop constraint notes_pkey");
+  const unused = await diff("--fail-on", "used", "--json");
+  const breaking = JSON.parse(unused.stdout).filter(({ level }: { level: string }) => level === "breaking");
+  expect(breaking).not.toEqual([]);
+  expect(breaking.flatMap(({ requests }: { requests: unknown[] }) => requests)).toEqual([]);
+  expect(unused.code).toBe(0);
+  expect((await diff("--fail-on", "breaking")).code).toBe(3);
+
+  const { url, shadowUrl, rootUrl } = own.settings;
+  const rehearsed = await runCommand(
+    "migrate",
+    ["rehearse", "--json"],
+    { url: own.requestUrl, ownerUrl: url },
+    {
+      BASE_SCHEMA: "platform",
+      MIGRATIONS_DIR: own.history("project").folder,
+      SHADOW_DATABASE_URL: shadowUrl,
+      ROOT_DATABASE_URL: rootUrl,
+    },
+  );
+  expect(JSON.parse(rehearsed.stdout).at(-1).heldRequests).toBeGreaterThanOrEqual(0);
 });
 
 test("refuses options that contradict each other", async () => {

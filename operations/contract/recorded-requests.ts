@@ -1,0 +1,39 @@
+import type pg from "pg";
+import type { RequestShape } from "#http/observability";
+import type { RequestRate } from "#migrate";
+
+/** A shape of request, with the number of requests in the last hour. */
+export type RecordedRequest = RequestShape & { readonly requests: number };
+
+const HAS_REQUESTS = "select pg_catalog.to_regclass('content_service.recorded_requests') is not null as has";
+const READ_REQUESTS = `
+  select recorded.shape, coalesce(pg_catalog.sum(counted.requests), 0)::pg_catalog.float8 as requests
+  from content_service.recorded_requests as recorded
+  join content_service.recorded_request_counts as counted
+    on counted.request_id operator(pg_catalog.=) recorded.id
+    and counted.period operator(pg_catalog.>) (pg_catalog.now() operator(pg_catalog.-) interval '65 minutes')
+  group by recorded.id, recorded.shape
+  order by requests desc`;
+
+/** The most frequent first. Null: none are recorded in this database. */
+export async function readRecordedRequests(client: pg.ClientBase): Promise<readonly RecordedRequest[] | null> {
+  const { rows: found } = await client.query<{ has: boolean }>(HAS_REQUESTS);
+  if (!found[0]!.has) return null;
+  const { rows } = await client.query<{ shape: RequestShape; requests: number }>(READ_REQUESTS);
+  return rows.length === 0 ? null : rows.map(({ shape, requests }) => ({ ...shape, requests }));
+}
+
+/** Which tables the requests read and write, and how often. */
+export function toRequestRates(requests: readonly RecordedRequest[]): RequestRate[] {
+  // A subscription reads no table while it waits for changes.
+  const running = requests.filter((each) => each.interface !== "realtime");
+  return running.map(({ relations, request, requests: perHour }) => {
+    const isMutation = request.startsWith("mutation");
+    const names = Object.keys(relations);
+    const writes = names.filter((name) => {
+      const { insert, update, deletes } = relations[name]!;
+      return isMutation || insert.length > 0 || update.length > 0 || deletes;
+    });
+    return { reads: names, writes, perHour };
+  });
+}

@@ -1,0 +1,99 @@
+import { TABLE_PREFIX } from "#http";
+import type { RequestShape } from "#http/observability";
+import {
+  type Intent,
+  listUsedObjects,
+  outlineIntent,
+  type PlannedRequest,
+  type RowCondition,
+  type SelectItem,
+} from "#planner";
+import type { ParsedRequest, RequestState } from "./dialect.ts";
+
+/** In the resource interface. */
+const NAMES_COLUMNS = /(?:^|&)fields=/;
+
+/** Counts a request that has run, by its plan. */
+export function recordRequest<Parsed extends ParsedRequest>(
+  {
+    request: { method, rawQuery },
+    caller: { role },
+    parsed: { catalog, version, pathTemplate },
+    pipeline,
+  }: RequestState<Parsed>,
+  planned: PlannedRequest,
+  intent: Intent,
+): void {
+  // Addresses can share a plan: those of all rows and of the rows of another one.
+  const path = pathTemplate?.().replace(/^\/api(?:\/v\d+)?\//, `/api/v${version}/`);
+  const variant = path === undefined ? role : `${path} ${role}`;
+  pipeline.recorder.count(planned, variant, (): RequestShape => {
+    const { plan } = planned;
+    const selectsDefault = pipeline.name === "resource" && !NAMES_COLUMNS.test(rawQuery);
+    const isKnown = (name: string) =>
+      plan.kind === "call"
+        ? plan.routine.arguments.some((argument) => argument.name === name)
+        : plan.table.columns.has(name);
+    return {
+      interface: pipeline.name,
+      role,
+      request: `${method} ${path ?? addressOf(intent, isKnown)}${describeIntent(intent, isKnown, selectsDefault)}`,
+      ...(path !== undefined && { endpoint: `${method} ${path}` }),
+      ...(selectsDefault && { selectsDefault }),
+      ...listUsedObjects(planned, intent, catalog),
+      intent: outlineIntent(intent, isKnown),
+    };
+  });
+}
+
+/** `?select=title,director(name)&year=gt&order=title`; aliases and JSON paths are left out. */
+function describeIntent(intent: Intent, isKnown: (name: string) => boolean, selectsDefault: boolean): string {
+  const { selection } = intent;
+  const select = selectsDefault ? "*" : describeSelect(selection.select);
+  const parameters = [
+    ...(select === "*" || select === "" ? [] : [`select=${select}`]),
+    ...selection.conditions.map(({ value }) => describeCondition(value)),
+    ...selection.orders.map(({ value }) => `order=${value.map(({ field }) => field.name).join(",")}`),
+  ];
+  const written = "payload" in intent ? ` {${intent.payload.columns.filter(isKnown).join(", ")}}` : "";
+  const query = parameters.length > 0 ? `?${parameters.join("&")}` : "";
+  return `${query}${written}`;
+}
+
+function addressOf(intent: Intent, isKnown: (name: string) => boolean): string {
+  if (intent.kind !== "call") return `${TABLE_PREFIX}/${intent.target.name}`;
+  const { target, argument } = intent;
+  const names =
+    argument.kind === "query" ? argument.values.map(([name]) => name) : "names" in argument ? argument.names : [];
+  return `${TABLE_PREFIX}/rpc/${target.name}(${[...new Set(names)].filter(isKnown).join(", ")})`;
+}
+
+function describeSelect(select: readonly SelectItem[]): string {
+  return select
+    .map((item) => {
+      if (item.kind === "relation") return `${item.name}(${describeSelect(item.select)})`;
+      const name = item.field?.name ?? "";
+      if (item.aggregate) return name === "" ? `${item.aggregate.name}()` : `${name}.${item.aggregate.name}()`;
+      return name === "" ? "*" : name;
+    })
+    .join(",");
+}
+
+function describeCondition(condition: RowCondition): string {
+  const not = condition.negated ? "not." : "";
+  switch (condition.kind) {
+    case "filter": {
+      const { operation, field } = condition;
+      const operator = "operator" in operation ? operation.operator : operation.kind;
+      return `${field.name}=${not}${operator}`;
+    }
+    case "related":
+      return `${not}related(${describeCondition(condition.condition)})`;
+    case "row":
+      return `${not}${condition.operation.kind}`;
+    case "search":
+      return `${not}search(${condition.fields.map(({ field }) => field.name).join(",")})`;
+    default:
+      return `${not}${condition.kind}(${condition.conditions.map(describeCondition).join(",")})`;
+  }
+}
