@@ -138,3 +138,18 @@ test("nothing is recorded with RECORD_REQUESTS=false", async () => {
   await service.stop();
   expect(await read()).toBeNull();
 });
+
+test.each(["anon", "authenticated", "admin", "service_role"])(
+  "%s may neither report requests nor read them",
+  async (role) => {
+    await withClient(database.ownerUrl, async (client) => {
+      await client.query(`set role ${role}`);
+      for (const sql of [
+        "select content_service.record_requests('{}', '{}', '{}')",
+        "select from content_service.recorded_requests",
+        "select from content_service.recorded_request_counts",
+      ])
+        await expect(client.query(sql)).rejects.toThrow("permission denied");
+    });
+  },
+);
