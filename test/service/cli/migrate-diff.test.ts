@@ -74,18 +74,18 @@ test("compares with a snapshot in place of the database, as JSON", async () => {
 
 test("says which recorded requests a breaking change concerns", async () => {
   await own.write("project", "0010-drop.sql", "");
-  await withClient(own.settings.url, (client) => client.query("alter table public.notes add column text text"));
+  await withClient(own.settings.url, (client) => client.query("alter table public.notes add column title text"));
   const service = await serve(
     { url: own.requestUrl, ownerUrl: own.settings.url },
     { BASE_SCHEMA: "platform", MIGRATIONS_DIR: own.history("project").folder, REST_REQUIRE_APIKEY: "false" },
   );
-  expect((await fetch(`${service.url}/rest/v1/notes?select=text&id=gt.0`)).status).toBe(200);
+  expect((await fetch(`${service.url}/rest/v1/notes?select=title&id=gt.0`)).status).toBe(200);
   await service.stop();
 
-  await own.write("project", "0010-drop.sql", "alter table public.notes drop column text");
+  await own.write("project", "0010-drop.sql", "alter table public.notes drop column title");
   const used = await diff("--fail-on", "used");
   expect(used.stdout).toContain(
-    "`GET /rest/v1/notes?select=text&id=gt` as anon, 1 in the last hour: refused: column notes.text does not exist",
+    "`GET /rest/v1/notes?select=title&id=gt` as anon, 1 in the last hour: refused: column notes.title does not exist",
   );
   expect(used.stdout).toContain("No recorded request uses it.");
   expect(used.code).toBe(3);
