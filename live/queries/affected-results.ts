@@ -27,11 +27,15 @@ export class AffectedResults {
     if (groups.length > 0) this.#addGroups(of, groups);
   }
 
-  addCommit(changed: AffectedResults, { xid, commitLsn }: CommittedTransaction): void {
-    for (const result of changed.#results.keys()) this.#xidsOf(result).push(xid);
-    for (const [of, { groups }] of changed.#relations) this.#addGroups(of, groups).xids.push(xid);
+  addCommit(changed: AffectedResults, transaction: CommittedTransaction): void {
+    for (const [of, { groups }] of changed.#relations) this.#addGroups(of, groups).xids.push(transaction.xid);
+    this.addResults(changed.#results.keys(), transaction);
+  }
+
+  addResults(results: Iterable<LiveQueryResult>, { xid, commitLsn }: CommittedTransaction): void {
+    for (const result of results) this.#xidsOf(result).push(xid);
     this.xids.add(xid);
-    this.position = commitLsn;
+    if (commitLsn > this.position) this.position = commitLsn;
   }
 
   remove(result: LiveQueryResult): void {

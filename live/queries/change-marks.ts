@@ -1,4 +1,5 @@
 import type { Lsn } from "#postgres/database";
+import { RecentMap } from "#runtime";
 import type {
   ChangeFollower,
   CommittedTransaction,
@@ -7,13 +8,23 @@ import type {
   RowChange,
 } from "../changes.ts";
 import { AffectedResults } from "./affected-results.ts";
+import { NotedTransaction } from "./noted-transaction.ts";
 import { type LiveQueryResult, RelationResults } from "./relation-results.ts";
 
 /** The prefix of the message that the database writes to the stream with each change of definitions. */
 const SCHEMA_CHANGED_PREFIX = "schema";
 
-/** A query that is being opened: which relations have changed since, and whether definitions have. */
-type OpeningQuery = { readonly changed: Set<number>; isOutdated: boolean };
+/** The last transactions of the stream that are remembered. */
+const KEPT_TRANSACTIONS = 20_000;
+
+/** A query that is being opened: what was committed since, and whether definitions have changed. */
+export type OpeningQuery = {
+  /** Of the stream, when it began. */
+  readonly position: Lsn;
+  readonly number: number;
+  readonly noted: NotedTransaction[];
+  isOutdated: boolean;
+};
 
 type MarkEvents = {
   /** There are results to take. */
@@ -31,6 +42,13 @@ export class ChangeMarks implements ChangeFollower {
   readonly #openings = new Set<OpeningQuery>();
   /** By the transaction that is being read. */
   #changed = new AffectedResults();
+  #noted = new NotedTransaction();
+  #isReadWhole = false;
+  /** Grows with each transaction and each opening. */
+  #number = 0;
+  #numberOfTransaction = 0;
+  /** Those of which all changes were delivered that were wanted when they began. */
+  readonly #numbers = new RecentMap<number, number>(KEPT_TRANSACTIONS);
   /** By commits, and not taken yet. */
   #marked = new AffectedResults();
   /** The last commit of the stream that was of interest. */
@@ -41,8 +59,8 @@ export class ChangeMarks implements ChangeFollower {
   }
 
   /** From now on all changes are noted, because what the query depends on is not known yet. */
-  beginOpening(): OpeningQuery {
-    const opening = { changed: new Set<number>(), isOutdated: false };
+  beginOpening(position: Lsn): OpeningQuery {
+    const opening = { position, number: ++this.#number, noted: [], isOutdated: false };
     this.#openings.add(opening);
     return opening;
   }
@@ -56,7 +74,23 @@ export class ChangeMarks implements ChangeFollower {
     for (const opening of this.#openings) opening.isOutdated = true;
   }
 
-  add(result: LiveQueryResult): void {
+  /** Whether all changes of the transaction came after the opening had begun. */
+  hasNoted({ number }: OpeningQuery, xid: number): boolean {
+    return (this.#numbers.get(xid) ?? 0) > number;
+  }
+
+  /** The result of a query that was opened, which may be older than what was committed in the meantime. */
+  add(result: LiveQueryResult, { noted }: OpeningQuery): void {
+    for (const each of noted)
+      if (each.affects(result)) {
+        this.#marked.addResults([result], each.transaction!);
+        this.#events.onMarked();
+      }
+    if (this.#noted.affects(result)) this.#changed.add(result);
+    this.#addToRelations(result);
+  }
+
+  #addToRelations(result: LiveQueryResult): void {
     for (const oid of relationsOf(result)) {
       const results = this.#resultsByRelation.get(oid) ?? new RelationResults(oid);
       results.add(result);
@@ -92,17 +126,26 @@ export class ChangeMarks implements ChangeFollower {
 
   begin(): void {
     this.#changed = new AffectedResults();
+    this.#noted = new NotedTransaction();
+    this.#numberOfTransaction = ++this.#number;
+    this.#isReadWhole = false;
   }
 
   change(change: RowChange): void {
     const { oid } = change.relation;
-    for (const { changed } of this.#openings) changed.add(oid);
+    if (change.index === 0) this.#isReadWhole = true;
+    if (this.#openings.size > 0) this.#noted.add(change);
     const results = this.#resultsByRelation.get(oid);
     if (results) this.#changed.addChange(change, results);
   }
 
   commit(transaction: CommittedTransaction): void {
     this.position = transaction.commitLsn;
+    if (this.#isReadWhole) this.#numbers.set(transaction.xid, this.#numberOfTransaction);
+    const noted = this.#noted;
+    noted.transaction = transaction;
+    for (const opening of this.#openings) opening.noted.push(noted);
+    this.#noted = new NotedTransaction();
     if (this.#changed.isEmpty) return;
     this.#marked.addCommit(this.#changed, transaction);
     this.#events.onMarked();

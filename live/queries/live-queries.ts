@@ -4,12 +4,13 @@ import { type AsOwner, type Database, formatLsn, type Lsn, type Statement } from
 import { ApiError, unavailable } from "#runtime";
 import type { Logger } from "#runtime/log";
 import type { ChangeSubscription, CommittedTransaction, ReplicationStream } from "../changes.ts";
-import { OpenOfCallers, tooManyOpen } from "../open-of-callers.ts";
+import { OpenOfCallers } from "../open-of-callers.ts";
 import { type AwaitVisible, makeAwaitVisible } from "../transaction-visibility.ts";
 import type { AffectedResults } from "./affected-results.ts";
 import type { EqualityFilter } from "./affected-rows.ts";
-import { ChangeMarks } from "./change-marks.ts";
+import { ChangeMarks, type OpeningQuery } from "./change-marks.ts";
 import { DependencyCache } from "./dependency-cache.ts";
+import { LIVE_LIMITS, refuseUnfit, resultTooLarge, tooManyQueries } from "./live-limits.ts";
 import {
   type LiveEvent,
   type LiveResult,
@@ -27,18 +28,6 @@ import { SharedResult } from "./shared-result.ts";
 
 export type { LiveEvent, LiveResult, LiveSource, LiveSubscription };
 
-const LIVE_LIMITS = {
-  ofCaller: 100,
-  all: 10_000,
-  /** Such callers cost nothing: they leave room for the others. */
-  withoutAccount: 5_000,
-  resultBytes: 2 ** 20,
-  allBytes: 128 * 2 ** 20,
-  firstRunMs: 3_000,
-  /** How long the result of a query without clients is kept for those that reconnect. */
-  keptMs: 30_000,
-} as const;
-
 const RETRY_MS = 500;
 /** Of the time in which many results were marked: the event loop has most of it for others. */
 const PAUSE_FACTOR = 4;
@@ -54,6 +43,8 @@ type LiveQueriesOptions = {
   reloadDefinitions(): Promise<void>;
   readonly log: Pick<Logger, "warn" | "error">;
 };
+
+type OpenedQuery = Pick<LiveQueryResult, "dependencies" | "filters"> & { readonly opening: OpeningQuery };
 
 type LiveStatistics = {
   readonly queries: number;
@@ -180,42 +171,59 @@ export class LiveQueries {
   async #attach(subscriber: LiveSubscriber, time: "first" | "again"): Promise<void> {
     const { source } = subscriber;
     await this.#openStream();
-    const opening = this.#marks.beginOpening();
+    const run = () => this.#runFirst(source);
+    const { first, milliseconds, running, opening } = await (time === "first"
+      ? run()
+      : this.#reruns.run(source.quotaKey, run));
     try {
-      const running = await this.#transactions.read();
-      const startedAt = performance.now();
-      const run = () => source.run();
-      const first = await (time === "first" ? run() : this.#reruns.run(source.quotaKey, run));
       if (first.missing && time === "first") throw first.missing;
-      const milliseconds = performance.now() - startedAt;
       const dependencies = await this.#dependencies.of(first);
       refuseUnfit(first, obstaclesOf(source, dependencies), time === "again" ? 0 : milliseconds);
       const key = this.#keyOf(source, dependencies);
       const filters = this.#results.has(key) ? [] : await this.#filtersOf(source, first, dependencies);
       const existing = this.#results.get(key);
-      const result = existing ?? this.#make(key, first, { dependencies, filters });
+      const result = existing ?? this.#make(key, first, { dependencies, filters, opening });
       clearTimeout(result.expiry);
       result.subscribers.add(subscriber);
       subscriber.result = result;
       // A caller that joins gets nothing older than its own first run.
-      const isOld = existing
-        ? existing.isStale || existing.refreshing !== null || existing.current.text !== first.text
-        : dependencies.relations.some(({ oid }) => opening.changed.has(oid));
+      const isOld =
+        existing && (existing.isStale || existing.refreshing !== null || existing.current.text !== first.text);
       if (isOld) await this.#refresh(result);
       if (opening.isOutdated) this.#outdateResult(result);
-      if (!existing) this.#transactions.whenEnded(running, () => this.#marks.mark(result));
+      if (!existing) this.#markWhenEnded(running, result, opening);
     } finally {
       this.#marks.endOpening(opening);
     }
     if (subscriber.isClosed) this.#detach(subscriber);
   }
 
-  #make(key: string, { text, statements }: LiveResult, of: Pick<LiveQueryResult, "dependencies" | "filters">) {
+  async #runFirst(source: LiveSource) {
+    const opening = this.#marks.beginOpening(this.#position());
+    try {
+      const running = await this.#transactions.read();
+      const startedAt = performance.now();
+      const first = await source.run();
+      return { first, milliseconds: performance.now() - startedAt, running, opening };
+    } catch (error) {
+      this.#marks.endOpening(opening);
+      throw error;
+    }
+  }
+
+  #make(key: string, { text, statements }: LiveResult, { opening, ...of }: OpenedQuery): LiveQueryResult {
     const result: LiveQueryResult = new SharedResult(key, { ...of, statements: textsOf(statements) });
-    result.accept(text, this.#position());
+    result.accept(text, opening.position);
     this.#results.set(key, result);
-    this.#marks.add(result);
+    this.#marks.add(result, opening);
     return result;
+  }
+
+  /** Transactions that ran when the query was opened may have been in the stream before, and not in its snapshot. */
+  #markWhenEnded(xids: ReadonlySet<number>, result: LiveQueryResult, opening: OpeningQuery): void {
+    this.#transactions.whenEnded(xids, (ended) => {
+      if (ended.values().some((xid) => !this.#marks.hasNoted(opening, xid))) this.#marks.mark(result);
+    });
   }
 
   /** The filters of the query itself, and those of the policies. */
@@ -455,12 +463,6 @@ function obstaclesOf(
   return outlivesRequest && readsRequest ? [...obstacles, "it depends on the headers of a request"] : obstacles;
 }
 
-function refuseUnfit({ text }: LiveResult, obstacles: readonly string[], milliseconds: number): void {
-  if (obstacles.length > 0) throw notLive(obstacles);
-  if (text.length > LIVE_LIMITS.resultBytes) throw resultTooLarge(LIVE_LIMITS.resultBytes);
-  if (milliseconds > LIVE_LIMITS.firstRunMs) throw tooSlow(LIVE_LIMITS.firstRunMs);
-}
-
 /** What the caller may not read any more leaves at once. */
 function mayRunAgain(error: unknown, failures: number): boolean {
   if (!(error instanceof ApiError)) return failures < MAX_FAILURES;
@@ -468,33 +470,4 @@ function mayRunAgain(error: unknown, failures: number): boolean {
   if (kind === "unavailable" || kind === "timeout") return true;
   const isFinal = kind === "forbidden" || kind === "unauthenticated" || code === "NOT_LIVE";
   return !isFinal && failures < MAX_FAILURES;
-}
-
-/** The query cannot be kept up to date. */
-function notLive(obstacles: readonly string[]): ApiError {
-  const [first] = obstacles;
-  return new ApiError("invalid", "NOT_LIVE", `This query cannot be live: ${first}.`, {
-    details: obstacles.length > 1 ? obstacles.join("; ") : null,
-    hint: "Read it again when you need to, or change what the message names.",
-  });
-}
-
-function tooManyQueries(max: number, whose: "a caller" | "the service"): ApiError {
-  const message =
-    whose === "a caller"
-      ? `A caller can have ${max} live queries open.`
-      : "The service has too many live queries open.";
-  return tooManyOpen(message);
-}
-
-function resultTooLarge(bytes: number): ApiError {
-  return new ApiError("invalid", "NOT_LIVE", `This query cannot be live: its result is larger than ${bytes} bytes.`, {
-    hint: "Select fewer columns or rows, for example with limit.",
-  });
-}
-
-function tooSlow(milliseconds: number): ApiError {
-  return new ApiError("invalid", "NOT_LIVE", `This query cannot be live: it takes longer than ${milliseconds} ms.`, {
-    hint: "It would run again after each change. Add an index, or select fewer rows.",
-  });
 }

@@ -7,7 +7,11 @@ const POLL_MS = 100;
 const MAX_WAIT_MS = 30_000;
 const READ_SNAPSHOT = "select pg_catalog.pg_current_snapshot()::pg_catalog.text as snapshot";
 
-type Waiting = { readonly xids: ReadonlySet<number>; readonly onEnded: () => void; readonly until: number };
+type Waiting = {
+  readonly xids: ReadonlySet<number>;
+  readonly onEnded: (ended: ReadonlySet<number>) => void;
+  readonly until: number;
+};
 
 /** Tells when transactions that a snapshot did not have have ended: one query at a time for all who wait. */
 export class RunningTransactions {
@@ -26,8 +30,8 @@ export class RunningTransactions {
     return new Set(texts.map(toLogXid));
   }
 
-  /** Calls back once some of them have ended, and again when all have. */
-  whenEnded(xids: ReadonlySet<number>, onEnded: () => void): void {
+  /** Calls back with those that have ended, each once. */
+  whenEnded(xids: ReadonlySet<number>, onEnded: Waiting["onEnded"]): void {
     if (xids.size === 0) return;
     this.#waiting.push({ xids, onEnded, until: performance.now() + MAX_WAIT_MS });
     if (!this.#isPolling) void this.#poll();
@@ -52,6 +56,6 @@ export class RunningTransactions {
 function remaining(waiting: Waiting, snapshot: string): Waiting[] {
   const { xids, onEnded, until } = waiting;
   const running = new Set([...xids].filter((xid) => !isTransactionVisible(xid, snapshot)));
-  if (running.size < xids.size) onEnded();
+  if (running.size < xids.size) onEnded(xids.difference(running));
   return running.size === 0 || performance.now() > until ? [] : [{ ...waiting, xids: running }];
 }
