@@ -183,6 +183,7 @@ export class LiveQueries {
       const filters = this.#results.has(key) ? [] : await this.#filtersOf(source, first, dependencies);
       const existing = this.#results.get(key);
       const result = existing ?? this.#make(key, first, { dependencies, filters, opening });
+      this.#marks.endOpening(opening);
       clearTimeout(result.expiry);
       result.subscribers.add(subscriber);
       subscriber.result = result;
