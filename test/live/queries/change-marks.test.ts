@@ -1,0 +1,102 @@
+import { expect, test } from "vitest";
+import type { CommittedTransaction, RowChange } from "../../../live/changes.ts";
+import { ChangeMarks } from "../../../live/queries/change-marks.ts";
+import type { LiveQueryResult } from "../../../live/queries/relation-results.ts";
+import { SharedResult } from "../../../live/queries/shared-result.ts";
+
+const LISTS = 7;
+const OTHERS = 8;
+const MAX_NOTED = 1_000;
+
+/** Of list 1. */
+function makeResult(): LiveQueryResult {
+  const dependencies = {
+    relations: [{ oid: LISTS, isReadOnce: true }],
+    claims: new Set<string>(),
+    readsRequest: false,
+    obstacles: [],
+    deciding: { relations: [], functions: [] },
+    fingerprint: "",
+    rowFilters: [],
+  };
+  const filters = [{ relation: LISTS, column: "list", values: ["1"] }];
+  return new SharedResult("list 1", { dependencies, filters, statements: [] });
+}
+
+function insert(oid: number, list: number, index = 0): RowChange {
+  const relation = { oid, columns: [{ name: "list", typeName: "int4", isIdentity: true }] };
+  return { kind: "INSERT", relation, old: null, new: [String(list)], index } as unknown as RowChange;
+}
+
+const transactionOf = (xid: number): CommittedTransaction => ({
+  xid,
+  commitLsn: BigInt(xid),
+  commitTime: new Date(0),
+});
+
+class Stream {
+  marked = 0;
+  readonly marks = new ChangeMarks({ onMarked: () => this.marked++, onDefinitions: () => {}, onMissed: () => {} });
+
+  transaction(xid: number, ...changes: RowChange[]): void {
+    this.marks.begin();
+    for (const change of changes) this.marks.change(change);
+    this.marks.commit(transactionOf(xid));
+  }
+}
+
+test.each([
+  ["a row that it may have", [insert(LISTS, 1)], [1]],
+  ["a row that its filter excludes", [insert(LISTS, 2)], []],
+  ["a row of another table", [insert(OTHERS, 1)], []],
+  ["very many rows", Array.from({ length: MAX_NOTED + 1 }, () => insert(LISTS, 2)), [1]],
+])("%s, committed while a query is opened", (_what, changes, xids) => {
+  const { marks, transaction } = bind(new Stream());
+  const opening = marks.beginOpening(0n);
+  transaction(1, ...changes);
+  marks.add(makeResult(), opening);
+  marks.endOpening(opening);
+  const taken = marks.take();
+  expect([...taken.xids]).toEqual(xids);
+  expect(taken.list().size).toBe(xids.length);
+});
+
+test("a transaction that is read while the query is opened affects it with its commit", () => {
+  const stream = new Stream();
+  const { marks } = stream;
+  const opening = marks.beginOpening(0n);
+  marks.begin();
+  marks.change(insert(LISTS, 1));
+  const result = makeResult();
+  marks.add(result, opening);
+  marks.endOpening(opening);
+  expect([marks.take().isEmpty, stream.marked]).toEqual([true, 0]);
+  marks.commit(transactionOf(3));
+  expect(stream.marked).toBe(1);
+  expect([...marks.take().list()]).toEqual([[result, [[3]]]]);
+});
+
+test("a transaction counts as noted only if it was read from its first change on, after the opening began", () => {
+  const { marks, transaction } = bind(new Stream());
+  transaction(1, insert(LISTS, 1));
+  const opening = marks.beginOpening(0n);
+  transaction(2, insert(LISTS, 1));
+  transaction(3, insert(LISTS, 1, 4));
+  expect([1, 2, 3, 4].map((xid) => marks.hasNoted(opening, xid))).toEqual([false, true, false, false]);
+});
+
+test("of a result that was removed nothing is left", () => {
+  const { marks, transaction } = bind(new Stream());
+  const opening = marks.beginOpening(0n);
+  const result = makeResult();
+  marks.add(result, opening);
+  marks.endOpening(opening);
+  transaction(1, insert(LISTS, 1));
+  marks.remove(result);
+  expect(marks.take().list().size).toBe(0);
+  expect(marks.wants(insert(LISTS, 1).relation)).toBe(false);
+});
+
+function bind(stream: Stream) {
+  return { marks: stream.marks, transaction: stream.transaction.bind(stream) };
+}
