@@ -38,7 +38,7 @@ const OPTIONAL: readonly string[] = [
 const USES: Readonly<Record<string, RegExp>> = {
   pg_hashids: /\bid_(?:en|de)code(?:_once)?\b|\bhash_(?:en|de)code\b/i,
   pgroonga: /\bpgroonga_\w+|\busing\s+"?pgroonga\b|&@|&\^/i,
-  postgis: /\b(?:st_\w+|geometry|geography|spatial_ref_sys|box2d|box3d)\b/i,
+  postgis: /\bst_\w+"?\s*\(|\b(?:geometry|geography|spatial_ref_sys|box2d|box3d)\b/i,
   rum: /\busing\s+"?rum\b|\brum_\w+/i,
   timescaledb: /\bcreate_hypertable\b|\btime_bucket\b|\btimescaledb\./i,
 };

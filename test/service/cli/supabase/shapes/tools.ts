@@ -101,7 +101,7 @@ export const TOOLS: readonly Shape[] = [
         create extension if not exists "postgis" with schema "extensions";
         comment on extension postgis is 'PostGIS geometry and geography spatial types and functions';
         create extension if not exists "pgroonga" with schema "extensions" version '2.4.0';
-        create table pages (id int);`,
+        create table pages (id int, st_x int);`,
     },
     changes: ["removed a call of pg_tle"],
     checks: [{ as: "anon", sql: "select count(*)::int from pages", rows: [[0]] }],
