@@ -2,8 +2,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { AsOwner } from "#postgres/database";
 import { CURRENT_TIMELINE } from "./stream-history.ts";
 
-/** Resolves when new snapshots include these transactions. */
-export type AwaitVisible = (xids: ReadonlySet<number>) => Promise<void>;
+/** Resolves when new snapshots include these transactions, or after a long time. */
+export type AwaitVisible = (xids: ReadonlySet<number>) => Promise<unknown>;
+/** Resolves with the transactions that are still not included. */
+type FindInvisible = (xids: ReadonlySet<number>) => Promise<ReadonlySet<number>>;
 
 /** A connection without an answer, as to a server that has vanished, is not waited for. */
 const ANSWER_TIMEOUT_MS = 5_000;
@@ -23,7 +25,7 @@ type PrimarySnapshot = { readonly snapshot: string; readonly timeline: number };
  * change may read the row at once. A promoted standby may not have the transaction and give its number to another one, so its snapshot is
  * used only when the stream has changed to its timeline; until then `streamTimeline` is another one. Null if unknown.
  */
-export function makeAwaitVisible(asOwner: AsOwner, streamTimeline: () => number | null): AwaitVisible {
+export function makeAwaitVisible(asOwner: AsOwner, streamTimeline: () => number | null): FindInvisible {
   const read = async (): Promise<PrimarySnapshot | null> => {
     const { rows } = await asOwner((client) => client.query<PrimarySnapshot>(READ_SNAPSHOT));
     const { timeline } = rows[0]!;
@@ -32,13 +34,17 @@ export function makeAwaitVisible(asOwner: AsOwner, streamTimeline: () => number 
   return async (xids) => {
     const end = performance.now() + MAX_OUTAGE_MS;
     let waitedMs = 0;
+    let invisible = xids;
+    if (xids.size === 0) return xids;
     for (let pause = MIN_PAUSE_MS; waitedMs < MAX_WAIT_MS; pause = Math.min(2 * pause, MAX_PAUSE_MS)) {
       const current = await nullWhenLate(read().catch(() => null));
-      if (current && [...xids].every((xid) => isTransactionVisible(xid, current.snapshot))) return;
+      if (current) invisible = invisible.difference(visibleIn(current.snapshot, invisible));
+      if (invisible.size === 0) break;
       if (current) waitedMs += pause;
-      else if (performance.now() > end) return;
+      else if (performance.now() > end) break;
       await sleep(pause);
     }
+    return invisible;
   };
 }
 
@@ -46,6 +52,10 @@ async function nullWhenLate<Result>(answer: Promise<Result>): Promise<Result | n
   const late = Promise.withResolvers<null>();
   const timer = setTimeout(() => late.resolve(null), ANSWER_TIMEOUT_MS);
   return Promise.race([answer, late.promise]).finally(() => clearTimeout(timer));
+}
+
+function visibleIn(snapshot: string, xids: ReadonlySet<number>): ReadonlySet<number> {
+  return new Set([...xids].filter((xid) => isTransactionVisible(xid, snapshot)));
 }
 
 /** `3201:3208:3203,3205`: transactions below the second number are complete, except those listed. */

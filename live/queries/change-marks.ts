@@ -14,12 +14,14 @@ import { type LiveQueryResult, RelationResults } from "./relation-results.ts";
 /** The prefix of the message that the database writes to the stream with each change of definitions. */
 const SCHEMA_CHANGED_PREFIX = "schema";
 
+/** For all queries that are being opened; of later changes only the relations are noted. */
+const MAX_NOTED_CHANGES = 5_000;
 /** The last transactions of the stream that are remembered. */
 const KEPT_TRANSACTIONS = 20_000;
 
 /** A query that is being opened: what was committed since, and whether definitions have changed. */
 export type OpeningQuery = {
-  /** Of the stream, when it began. */
+  /** The position of the stream when the opening began. */
   readonly position: Lsn;
   readonly number: number;
   readonly noted: NotedTransaction[];
@@ -40,16 +42,17 @@ export class ChangeMarks implements ChangeFollower {
   readonly #events: MarkEvents;
   readonly #resultsByRelation = new Map<number, RelationResults>();
   readonly #openings = new Set<OpeningQuery>();
-  /** By the transaction that is being read. */
+  /** The results that the transaction affects that is being read. */
   #changed = new AffectedResults();
   #noted = new NotedTransaction();
+  #notedCount = 0;
   #isReadWhole = false;
   /** Grows with each transaction and each opening. */
   #number = 0;
   #numberOfTransaction = 0;
-  /** Those of which all changes were delivered that were wanted when they began. */
+  /** The numbers of transactions that were read from their first change on, by xid. */
   readonly #numbers = new RecentMap<number, number>(KEPT_TRANSACTIONS);
-  /** By commits, and not taken yet. */
+  /** The results that commits affect, until they are taken. */
   #marked = new AffectedResults();
   /** The last commit of the stream that was of interest. */
   position: Lsn = 0n;
@@ -67,6 +70,8 @@ export class ChangeMarks implements ChangeFollower {
 
   endOpening(opening: OpeningQuery): void {
     this.#openings.delete(opening);
+    opening.noted.length = 0;
+    if (this.#openings.size === 0) this.#notedCount = 0;
   }
 
   /** What they depend on may have been read before definitions changed. */
@@ -75,8 +80,8 @@ export class ChangeMarks implements ChangeFollower {
   }
 
   /** Whether all changes of the transaction came after the opening had begun. */
-  hasNoted({ number }: OpeningQuery, xid: number): boolean {
-    return (this.#numbers.get(xid) ?? 0) > number;
+  hasReadSince(opening: OpeningQuery["number"], xid: number): boolean {
+    return (this.#numbers.get(xid) ?? 0) > opening;
   }
 
   /** The result of a query that was opened, which may be older than what was committed in the meantime. */
@@ -134,7 +139,7 @@ export class ChangeMarks implements ChangeFollower {
   change(change: RowChange): void {
     const { oid } = change.relation;
     if (change.index === 0) this.#isReadWhole = true;
-    if (this.#openings.size > 0) this.#noted.add(change);
+    if (this.#openings.size > 0) this.#noted.add(change, ++this.#notedCount <= MAX_NOTED_CHANGES);
     const results = this.#resultsByRelation.get(oid);
     if (results) this.#changed.addChange(change, results);
   }

@@ -5,7 +5,7 @@ import { ApiError, unavailable } from "#runtime";
 import type { Logger } from "#runtime/log";
 import type { ChangeSubscription, CommittedTransaction, ReplicationStream } from "../changes.ts";
 import { OpenOfCallers } from "../open-of-callers.ts";
-import { type AwaitVisible, makeAwaitVisible } from "../transaction-visibility.ts";
+import { makeAwaitVisible } from "../transaction-visibility.ts";
 import type { AffectedResults } from "./affected-results.ts";
 import type { EqualityFilter } from "./affected-rows.ts";
 import { ChangeMarks, type OpeningQuery } from "./change-marks.ts";
@@ -29,7 +29,7 @@ import { SharedResult } from "./shared-result.ts";
 export type { LiveEvent, LiveResult, LiveSource, LiveSubscription };
 
 const RETRY_MS = 500;
-/** Of the time in which many results were marked: the event loop has most of it for others. */
+/** A pause after many results were marked, as a multiple of the time that took: it leaves the event loop to others. */
 const PAUSE_FACTOR = 4;
 /** A statement can fail once because its definitions are being changed. */
 const MAX_FAILURES = 2;
@@ -60,7 +60,7 @@ type LiveStatistics = {
  */
 export class LiveQueries {
   readonly #options: LiveQueriesOptions;
-  readonly #awaitVisible: AwaitVisible;
+  readonly #awaitVisible: ReturnType<typeof makeAwaitVisible>;
   readonly #dependencies: DependencyCache;
   readonly #marks: ChangeMarks;
   readonly #transactions: RunningTransactions;
@@ -187,6 +187,7 @@ export class LiveQueries {
       clearTimeout(result.expiry);
       result.subscribers.add(subscriber);
       subscriber.result = result;
+      if (subscriber.isClosed) return this.#detach(subscriber);
       // A caller that joins gets nothing older than its own first run.
       const isOld =
         existing && (existing.isStale || existing.refreshing !== null || existing.current.text !== first.text);
@@ -222,8 +223,12 @@ export class LiveQueries {
 
   /** Transactions that ran when the query was opened may have been in the stream before, and not in its snapshot. */
   #markWhenEnded(xids: ReadonlySet<number>, result: LiveQueryResult, opening: OpeningQuery): void {
-    this.#transactions.whenEnded(xids, (ended) => {
-      if (ended.values().some((xid) => !this.#marks.hasNoted(opening, xid))) this.#marks.mark(result);
+    const { number } = opening;
+    this.#transactions.whenEnded(xids, {
+      isNeeded: () => this.#results.get(result.key) === result,
+      onEnded: (ended) => {
+        if (ended.values().some((xid) => !this.#marks.hasReadSince(number, xid))) this.#marks.mark(result);
+      },
     });
   }
 
@@ -231,14 +236,14 @@ export class LiveQueries {
   async #filtersOf(
     { isPrivate }: LiveSource,
     { filters, statements }: LiveResult,
-    { relations, rowFilters }: QueryDependencies,
+    { relations, rowFilters, readsRequest }: QueryDependencies,
   ): Promise<EqualityFilter[]> {
     const isReadOnce = ({ relation }: EqualityFilter) =>
       relations.some((each) => each.oid === relation && each.isReadOnce);
     const own = filters.filter(isReadOnce);
     const [read] = statements;
     // A function that runs first may set other claims.
-    if (rowFilters.length === 0 || !read || isPrivate) return own;
+    if (rowFilters.length === 0 || !read || isPrivate || readsRequest) return own;
     const run = (statement: Statement) => this.#options.database.run(read.context, statement, { readOnly: true });
     return [...own, ...(await readFilterValues(rowFilters, run))];
   }
@@ -309,10 +314,11 @@ export class LiveQueries {
       const xids = marked.xids.union(this.#definitionXids);
       this.#definitionXids = new Set();
       this.#areDefinitionsOld = false;
-      if (xids.size > 0) await this.#awaitVisible(xids);
+      const invisible = await this.#awaitVisible(xids);
       if (areDefinitionsOld) await this.#reloadDefinitions();
       const startedAt = performance.now();
       this.#refreshAll(marked);
+      if (invisible.size > 0) this.#transactions.whenEnded(invisible, { onEnded: () => this.#outdate(null) });
       const milliseconds = performance.now() - startedAt;
       if (milliseconds >= 1) await sleep(PAUSE_FACTOR * milliseconds);
     }
@@ -372,6 +378,7 @@ export class LiveQueries {
       if (!waiting) return;
       try {
         if (await this.#reruns.run(waiting.source.quotaKey, () => this.#runOnce(result))) return;
+        await sleep(RETRY_MS);
       } catch (error) {
         if (!mayRunAgain(error, ++failures)) return this.#end(result, error);
         await sleep(RETRY_MS);

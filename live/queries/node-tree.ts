@@ -2,7 +2,7 @@
 export type TreeNode = { readonly type: string; readonly fields: ReadonlyMap<string, TreeValue> };
 export type TreeValue = string | TreeNode | readonly TreeValue[];
 
-/** What no backslash precedes separates tokens. */
+/** Whitespace and brackets separate tokens unless a backslash precedes them. */
 const TOKEN = /[{}()]|(?:\\[\s\S]|[^\s(){}\\])+/g;
 
 /** Reads the text of a `pg_node_tree`: `{TYPE :field value …}`, with lists in parentheses and `<>` for null. */

@@ -2,9 +2,6 @@ import type { CommittedTransaction, RowChange } from "../changes.ts";
 import { isExcluded } from "./affected-rows.ts";
 import type { LiveQueryResult } from "./relation-results.ts";
 
-/** More are noted by their relations alone. */
-const MAX_CHANGES = 1_000;
-
 /** The changes of a transaction, for queries that are being opened: what these depend on is not known yet. */
 export class NotedTransaction {
   readonly #relations = new Set<number>();
@@ -13,9 +10,10 @@ export class NotedTransaction {
   /** Null until it is complete. */
   transaction: CommittedTransaction | null = null;
 
-  add(change: RowChange): void {
+  /** `isKept`: whether there is room for the row. */
+  add(change: RowChange, isKept: boolean): void {
     this.#relations.add(change.relation.oid);
-    if (this.#changes.length < MAX_CHANGES) this.#changes.push(change);
+    if (isKept) this.#changes.push(change);
     else this.#hasMore = true;
   }
 

@@ -53,8 +53,9 @@ const isNamed = (pattern: string, schema: string, name: string) => `exists (
     then first = ${name} and pg_catalog.strpos(pg_catalog.concat_ws(' ', $4::pg_catalog.text, p.proconfig::pg_catalog.text), ${schema}) > 0
     else first = ${schema} and second = ${name} end)`;
 
-/** Whether all reads of the table `c` are in parsed texts, and no other table has rows of it. */
-const IS_KNOWN_TABLE = `c.relkind = 'r' and not c.relhassubclass and not c.relispartition
+/** Whether Postgres has parsed all reads of the table `c`, and no other table has rows of it. */
+const HAS_ONLY_PARSED_READS = `c.relkind = 'r' and not c.relhassubclass
+      and not exists (select from pg_catalog.pg_inherits i where i.inhrelid = c.oid)
       and not exists (
         select from used as other join pg_catalog.pg_proc p on other.class = ${CLASS("pg_proc")} and p.oid = other.object
         where p.oid >= ${FIRST_USER_OID} and p.prosqlbody is null
@@ -168,9 +169,9 @@ const DEPENDENCIES = `
         and pg_catalog.to_jsonb(member.*) operator(pg_catalog.->>) 'prqual' is not null
     ),
     'roots', array(select a.oid::pg_catalog.oid::pg_catalog.int8 from pg_catalog.pg_partition_ancestors(c.oid) as a (oid)),
-    'isReadOnce', ${IS_KNOWN_TABLE} and coalesce((select times from own_reads where own_reads.oid = c.oid), 0) = 1
+    'isReadOnce', ${HAS_ONLY_PARSED_READS} and coalesce((select times from own_reads where own_reads.oid = c.oid), 0) = 1
       and c.oid not in (select reads_of_others.oid from reads_of_others),
-    'isReadOnceByOthers', ${IS_KNOWN_TABLE} and c.oid not in (select own_reads.oid from own_reads)
+    'isReadOnceByOthers', ${HAS_ONLY_PARSED_READS} and c.oid not in (select own_reads.oid from own_reads)
       and (select pg_catalog.count(*) from reads_of_others where reads_of_others.oid = c.oid) = 1,
     'isSecured', c.relrowsecurity and not exists (
       select from pg_catalog.pg_roles r where r.rolname = $3 and (r.rolsuper or r.rolbypassrls)
@@ -188,8 +189,10 @@ const DEPENDENCIES = `
     'isApplied', ${IS_APPLIED}, 'tree', p.polqual::pg_catalog.text)
   from used join pg_catalog.pg_policy p on used.class = ${CLASS("pg_policy")} and p.oid = used.object
     join pg_catalog.pg_class c on c.oid = p.polrelid
+  where p.polqual is not null
   union all
-  select pg_catalog.json_build_object('kind', 'tree', 'of', 'function', 'oid', p.oid::pg_catalog.int8, 'tree', p.prosqlbody::pg_catalog.text)
+  select pg_catalog.json_build_object('kind', 'tree', 'of', 'function', 'oid', p.oid::pg_catalog.int8, 'tree', p.prosqlbody::pg_catalog.text,
+    'changesSettings', exists (select from pg_catalog.unnest(p.proconfig) as setting where setting not like 'search\\_path=%'))
   from used join pg_catalog.pg_proc p on used.class = ${CLASS("pg_proc")} and p.oid = used.object
   where p.oid <> $1 and p.prosqlbody is not null
   union all

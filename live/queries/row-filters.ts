@@ -22,7 +22,13 @@ export type UsedTree =
       readonly isApplied: boolean;
       readonly tree: string;
     }
-  | { readonly of: "function"; readonly oid: number; readonly tree: string }
+  | {
+      readonly of: "function";
+      readonly oid: number;
+      /** Whether it runs with other settings than the search path, so that claims in it may be others. */
+      readonly changesSettings: boolean;
+      readonly tree: string;
+    }
   | { readonly of: "view"; readonly tree: string };
 
 type FilteredRelation = {
@@ -37,7 +43,7 @@ type FilteredRelation = {
   readonly columns: Readonly<Record<string, string>>;
 };
 
-type Used = {
+type QueryFacts = {
   readonly trees: readonly UsedTree[];
   readonly relations: readonly FilteredRelation[];
   /** As SQL calls them, by their oids. */
@@ -64,30 +70,38 @@ const EQUAL_TEXTS = "98";
 const EXACT_COLLATIONS = new Set(["100", "950", "951"]);
 /** `->>` of json and jsonb with a name. */
 const MEMBER_OPERATORS = new Set(["3963", "3477"]);
-/** Integers to larger ones. */
+/** Casts of integers to larger types. */
 const WIDENING = new Set(["481", "313", "754"]);
 const CURRENT_SETTING = "3294";
 const CLAIMS_SETTING = "request.jwt.claims";
 
-/** With the values that the caller has, as whom the statement runs. */
+/** Computes the values as the caller. If Postgres refuses that, nothing is filtered: the query itself may never compute them. */
 export async function readFilterValues(
   filters: readonly RowFilter[],
   run: (statement: Statement) => Promise<StatementResult>,
 ): Promise<EqualityFilter[]> {
   const texts = filters.flatMap(({ expressions }) => expressions.map((each) => `(${each})::pg_catalog.text`));
-  const { rows } = await run({ text: `select ${texts.join(", ")}`, values: [] });
-  const values = [...rows[0]!];
+  const values = await run({ text: `select ${texts.join(", ")}`, values: [] }).then(
+    ({ rows }) => [...rows[0]!],
+    (error: unknown) => {
+      if (error instanceof pg.DatabaseError) return null;
+      throw error;
+    },
+  );
+  if (values === null) return [];
   return filters.map(({ expressions, ...filter }) => ({
     ...filter,
     values: values.splice(0, expressions.length).filter((value) => value !== null),
   }));
 }
 
-/** Works on parsed queries. What is not clearly such a condition gives no filter. */
-export function findRowFilters({ trees, relations, functionNames }: Used): RowFilter[] {
+/** Reads parsed queries. A condition of an unknown form gives no filter. */
+export function findRowFilters({ trees, relations, functionNames }: QueryFacts): RowFilter[] {
   const callable = new Map([...functionNames].filter(([oid]) => isWithoutRows(oid, trees)));
   const parsed = trees.map((each) => ({ ...each, root: parseNodeTree(each.tree) }));
-  const queries = parsed.flatMap(({ root }) => [...findNodes(root, "QUERY")]);
+  const queries = parsed.flatMap((each) =>
+    each.of === "function" && each.changesSettings ? [] : [...findNodes(each.root, "QUERY")],
+  );
   return relations.flatMap((relation) => {
     if (relation.isReadOnce && relation.isSecured) {
       const own = parsed.filter(
@@ -149,7 +163,7 @@ function equalitiesIn(condition: TreeValue, entry: string, callable: ReadonlyMap
   });
 }
 
-/** Those that `and` connects. */
+/** The operands of `and`, also of nested ones. */
 function conditionsOf(condition: TreeValue): TreeNode[] {
   if (!isNode(condition)) return [];
   if (condition.type !== "BOOLEXPR" || condition.fields.get("boolop") !== "and") return [condition];
@@ -177,13 +191,12 @@ function withoutRelabeling(node: TreeNode): TreeNode {
   return node.type === "RELABELTYPE" && isNode(arg) ? arg : node;
 }
 
-/** Null unless it has one value for a caller, whatever the rows of relations are. */
+/** Null if the value may depend on rows of relations, or the expression has an unknown form. */
 function toSql(node: TreeNode, callable: ReadonlyMap<number, string>): string | null {
   const { type, fields } = node;
   const args = nodesOf(fields.get("args"));
   if (type === "SUBLINK") return subselectToSql(fields, callable);
-  if (type === "RELABELTYPE") return toSqlOf(fields.get("arg"), callable);
-  if (type === "COERCEVIAIO") {
+  if (type === "COERCEVIAIO" || type === "RELABELTYPE") {
     const [value, typeName] = [toSqlOf(fields.get("arg"), callable), TYPE_NAMES[String(fields.get("resulttype"))]];
     return value === null || typeName === undefined ? null : `(${value})::${typeName}`;
   }
@@ -237,10 +250,16 @@ function textOfConstant(node: TreeNode | undefined): string | null {
   return Buffer.from(bytes.slice(4)).toString();
 }
 
-/** Whether the function, and what it calls, are parsed and read no relation. */
+/** Whether the function, and the ones that it calls, are parsed, read no relation, and do not depend on the role. */
 function isWithoutRows(oid: number, trees: readonly UsedTree[], callers: readonly number[] = []): boolean {
   const found = trees.find((each) => each.of === "function" && each.oid === oid);
-  if (!found || callers.includes(oid) || found.tree.includes(":rtekind 0 ")) return false;
-  const called = [...found.tree.matchAll(/:(?:op)?funcid (\d+)/g)].map(([, id]) => Number(id));
+  if (
+    found?.of !== "function" ||
+    found.changesSettings ||
+    callers.includes(oid) ||
+    /:rtekind 0 |\{SQLVALUEFUNCTION/.test(found.tree)
+  )
+    return false;
+  const called = [...found.tree.matchAll(/:(?:(?:op)?funcid|aggfnoid|winfnoid) (\d+)/g)].map(([, id]) => Number(id));
   return called.filter((id) => id >= FIRST_USER_OID).every((id) => isWithoutRows(id, trees, [...callers, oid]));
 }

@@ -2,47 +2,62 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { AsOwner } from "#postgres/database";
 import { isTransactionVisible, toLogXid } from "../transaction-visibility.ts";
 
-const POLL_MS = 100;
-/** A transaction that runs for longer is in the stream after its commit, like any other. */
-const MAX_WAIT_MS = 30_000;
+const MIN_PAUSE_MS = 100;
+const MAX_PAUSE_MS = 5_000;
+/** The pause between two polls grows with the time since the last call. */
+const PAUSE_SHARE = 1 / 10;
+
+// The snapshot lists no transactions that are newer than the last one that ended. Each holds a lock on its number until it has left the list.
+const READ_RUNNING = `select pg_catalog.pg_current_snapshot()::pg_catalog.text as snapshot, array(
+  select l.transactionid::pg_catalog.text from pg_catalog.pg_locks l where l.locktype = 'transactionid' and l.granted
+) as locked`;
 const READ_SNAPSHOT = "select pg_catalog.pg_current_snapshot()::pg_catalog.text as snapshot";
 
-type Waiting = {
-  readonly xids: ReadonlySet<number>;
-  readonly onEnded: (ended: ReadonlySet<number>) => void;
-  readonly until: number;
+type EndCallback = {
+  /** Gets each of them once. */
+  onEnded(ended: ReadonlySet<number>): void;
+  isNeeded?(): boolean;
 };
 
-/** Tells when transactions that a snapshot did not have have ended: one query at a time for all who wait. */
+type PendingCallback = EndCallback & { readonly xids: ReadonlySet<number> };
+
+/** Reports when transactions end that a snapshot did not include. One query serves all callers. */
 export class RunningTransactions {
   readonly #asOwner: AsOwner;
-  #waiting: Waiting[] = [];
+  #pending: PendingCallback[] = [];
+  #calledAt = 0;
   #isPolling = false;
 
   constructor(asOwner: AsOwner) {
     this.#asOwner = asOwner;
   }
 
-  /** The transactions that run now. */
+  /** The transactions that run now, also those that wait for a synchronous standby. */
   async read(): Promise<ReadonlySet<number>> {
-    const [, , running = ""] = (await this.#readSnapshot()).split(":");
-    const texts = running === "" ? [] : running.split(",");
-    return new Set(texts.map(toLogXid));
+    const { rows } = await this.#asOwner((client) =>
+      client.query<{ snapshot: string; locked: string[] }>(READ_RUNNING),
+    );
+    const { snapshot, locked } = rows[0]!;
+    const [, , running = ""] = snapshot.split(":");
+    const listed = running === "" ? [] : running.split(",").map(toLogXid);
+    const newest = locked.map(toLogXid).filter((xid) => !isTransactionVisible(xid, snapshot));
+    return new Set([...listed, ...newest]);
   }
 
-  /** Calls back with those that have ended, each once. */
-  whenEnded(xids: ReadonlySet<number>, onEnded: Waiting["onEnded"]): void {
+  whenEnded(xids: ReadonlySet<number>, callback: EndCallback): void {
     if (xids.size === 0) return;
-    this.#waiting.push({ xids, onEnded, until: performance.now() + MAX_WAIT_MS });
+    this.#pending.push({ ...callback, xids });
+    this.#calledAt = performance.now();
     if (!this.#isPolling) void this.#poll();
   }
 
   async #poll(): Promise<void> {
     this.#isPolling = true;
-    while (this.#waiting.length > 0) {
-      await sleep(POLL_MS, undefined, { ref: false });
+    while (this.#pending.length > 0) {
+      const pause = (performance.now() - this.#calledAt) * PAUSE_SHARE;
+      await sleep(Math.min(MAX_PAUSE_MS, Math.max(MIN_PAUSE_MS, pause)), undefined, { ref: false });
       const snapshot = await this.#readSnapshot().catch(() => null);
-      if (snapshot !== null) this.#waiting = this.#waiting.flatMap((each) => remaining(each, snapshot));
+      if (snapshot !== null) this.#pending = this.#pending.flatMap((each) => remaining(each, snapshot));
     }
     this.#isPolling = false;
   }
@@ -53,9 +68,9 @@ export class RunningTransactions {
   }
 }
 
-function remaining(waiting: Waiting, snapshot: string): Waiting[] {
-  const { xids, onEnded, until } = waiting;
-  const running = new Set([...xids].filter((xid) => !isTransactionVisible(xid, snapshot)));
-  if (running.size < xids.size) onEnded(xids.difference(running));
-  return running.size === 0 || performance.now() > until ? [] : [{ ...waiting, xids: running }];
+function remaining(pending: PendingCallback, snapshot: string): PendingCallback[] {
+  if (pending.isNeeded?.() === false) return [];
+  const running = new Set([...pending.xids].filter((xid) => !isTransactionVisible(xid, snapshot)));
+  if (running.size < pending.xids.size) pending.onEnded(pending.xids.difference(running));
+  return running.size === 0 ? [] : [{ ...pending, xids: running }];
 }

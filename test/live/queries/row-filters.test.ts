@@ -168,3 +168,34 @@ test.each([
 ])("a query that %s has no filter by its policy", async (_what, text, role) => {
   expect(await filtersOf([OWN], text, role)).toEqual([]);
 });
+
+test("a table that inherits from another has no filter: its rows are read through that one too", async () => {
+  await client.query("create table public.contracts (parent int, owner text) inherits (public.notes)");
+  const policy =
+    "using (exists (select from public.contracts c where c.parent = notes.id and c.owner = auth.jwt() ->> 'sub'))";
+  expect(await filtersOf([policy])).toEqual([]);
+  await client.query("drop policy p0 on public.notes; drop table public.contracts");
+});
+
+test("a policy for writes alone gives no filter, and refuses nothing", async () => {
+  expect(await filtersOf(["as permissive for all to reader with check (owner = auth.jwt() ->> 'sub')"])).toEqual([]);
+});
+
+test.each([
+  ["that depends on the role", "create function public.caller_name() returns text language sql stable return current_user"],
+  [
+    "that sets claims",
+    `create function public.caller_name() returns text language sql stable set "request.jwt.claims" = '{"sub":"a"}' return auth.jwt() ->> 'sub'`,
+  ],
+])("a function %s gives no filter", async (_what, definition) => {
+  await client.query(definition);
+  expect(await filtersOf(["using (owner = public.caller_name())"])).toEqual([]);
+  await client.query("drop policy p0 on public.notes; drop function public.caller_name()");
+});
+
+test("a read in a function that sets claims gives no filter", async () => {
+  await client.query(`create function public.is_own(wanted int) returns boolean language sql stable set "request.jwt.claims" = '{"sub":"a"}'
+    begin atomic select exists (select from public.members m where m.room = wanted and m.person = auth.jwt() ->> 'sub'); end`);
+  expect(await filtersOf(["using (public.is_own(room))"])).toEqual([]);
+  await client.query("drop policy p0 on public.notes; drop function public.is_own(int)");
+});
