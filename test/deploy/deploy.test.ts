@@ -107,7 +107,7 @@ describe("the container's image", () => {
   test.each(["compose.yaml", "../Dockerfile", "kubernetes.yaml"])(
     "contains the programs that %s starts",
     async (name) => {
-      const programs = (await read(name)).match(/\b(?:[\w-]+\/)*[\w-]+\.ts\b/g)!;
+      const programs = (await read(name)).match(/\b(?:[\w-]+\/)*[\w-]+\.[jt]s\b/g)!;
       expect(programs).not.toEqual([]);
       for (const file of programs) expect([file, existsSync(join(folder, file))]).toEqual([file, true]);
     },
