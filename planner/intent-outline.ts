@@ -12,6 +12,7 @@ import type {
   RowSelection,
   SearchOperation,
   SelectItem,
+  WithEmbedPath,
 } from "./intent.ts";
 import { isObjectText } from "./plan/find-target.ts";
 
@@ -21,16 +22,13 @@ import { isObjectText } from "./plan/find-target.ts";
  */
 export type IntentOutline = Record<string, unknown> & { readonly kind: Intent["kind"] };
 
-/** Aliases are texts of the client: a generated one may contain an id. */
-type Rename = (name: string) => string;
-
 /** `isKnown` tells names of columns and arguments from other keys of the body. */
 export function outlineIntent(intent: Intent, isKnown: (name: string) => boolean): IntentOutline {
-  const rename = makeRename(intent.selection.select);
+  const scope = makeAliasScope(intent.selection.select);
   const common = {
     kind: intent.kind,
     target: nameOf(intent.target),
-    selection: outlineSelection(intent.selection, rename),
+    selection: outlineSelection(intent.selection, scope),
     count: intent.count,
   };
   switch (intent.kind) {
@@ -57,7 +55,7 @@ export function outlineIntent(intent: Intent, isKnown: (name: string) => boolean
         readOnly: intent.readOnly,
         row: intent.row && {
           of: nameOf(intent.row.of),
-          conditions: intent.row.conditions.map((condition) => outlineCondition(condition, rename)),
+          conditions: intent.row.conditions.map((condition) => outlineCondition(condition, scope)),
         },
       };
   }
@@ -83,52 +81,94 @@ function nameOf({ schema, name }: QualifiedName): QualifiedName {
   return { schema, name };
 }
 
-function makeRename(select: readonly SelectItem[]): Rename {
-  const names = new Map<string, string>();
-  const collect = (items: readonly SelectItem[]) => {
-    for (const item of items) {
-      if (item.alias !== null && !names.has(item.alias)) names.set(item.alias, `alias${names.size + 1}`);
-      if (item.kind === "relation") collect(item.select);
-    }
-  };
-  collect(select);
-  return (name) => names.get(name) ?? name;
-}
+/** The aliases of the columns and relations that are selected at one path. They are texts of the client: a generated one may contain an id. */
+type AliasScope = {
+  /** By alias. */
+  readonly columns: ReadonlyMap<string, SelectedAlias>;
+  /** By alias and by name, as paths and conditions refer to them. */
+  readonly relations: ReadonlyMap<string, { readonly name: string; readonly scope: AliasScope }>;
+};
+type SelectedAlias = { readonly name: string; readonly isComputed: boolean };
 
-function outlineSelection(selection: RowSelection, rename: Rename) {
-  const { select, conditions, having, distinct, orders, ranges } = selection;
-  const at = (path: readonly string[]) => path.map(rename);
-  return {
-    select: select.map((item) => outlineItem(item, rename)),
-    conditions: conditions.map(({ path, value }) => ({ path: at(path), value: outlineCondition(value, rename) })),
-    having: having?.map(({ path, value }) => ({ path: at(path), value: outlineCondition(value, rename, rename) })),
-    distinct: distinct?.map(({ path, value }) => ({
-      path: at(path),
-      value: value.map((field) => outlineField(field)),
-    })),
-    orders: orders.map(({ path, value }) => ({
-      path: at(path),
-      value: value.map((term) => outlineOrder(term, rename)),
-    })),
-    ranges: ranges.map(({ path, value: { limit } }) => ({
-      path: at(path),
-      value: { offset: 0, limit: limit === null ? null : 1 },
-    })),
-  };
-}
+const NO_ALIASES: AliasScope = { columns: new Map(), relations: new Map() };
 
-function outlineItem(item: SelectItem, rename: Rename): unknown {
-  const alias = item.alias === null ? null : rename(item.alias);
-  if (item.kind === "column") {
-    const { kind, field, cast, aggregate } = item;
-    return { kind, field: field && outlineField(field), alias, cast, aggregate };
+function makeAliasScope(select: readonly SelectItem[], given = { count: 0 }): AliasScope {
+  const columns = new Map<string, SelectedAlias>();
+  const relations = new Map<string, { readonly name: string; readonly scope: AliasScope }>();
+  const selectedRelations = select.filter((item) => item.kind === "relation");
+  for (const item of select) {
+    if (item.kind !== "column" || item.alias === null || columns.has(item.alias)) continue;
+    const isComputed = item.aggregate !== null || item.field?.measure !== undefined;
+    columns.set(item.alias, { name: `alias${++given.count}`, isComputed });
   }
-  const { kind, name, hint, relationship, join, spread, select } = item;
-  return {
-    ...{ kind, name, alias, hint, join, spread },
-    ...(relationship && { relationship: outlineRelationship(relationship) }),
-    select: select.map((inner) => outlineItem(inner, rename)),
+  for (const [key, items] of Map.groupBy(selectedRelations, ({ alias, name }) => alias ?? name)) {
+    const name = items[0]!.alias === null ? key : `alias${++given.count}`;
+    relations.set(key, {
+      name,
+      scope: makeAliasScope(
+        items.flatMap((item) => item.select),
+        given,
+      ),
+    });
+  }
+  for (const { alias, name, spread } of selectedRelations) {
+    const { scope } = relations.get(alias ?? name)!;
+    // An alias is found before a name.
+    if (!relations.has(name)) relations.set(name, { name, scope });
+    // Columns of a spread relation are columns of the row.
+    if (spread) for (const [each, column] of scope.columns) if (!columns.has(each)) columns.set(each, column);
+  }
+  return { columns, relations };
+}
+
+function relationName(scope: AliasScope, name: string): string {
+  return scope.relations.get(name)?.name ?? name;
+}
+
+function renamePath(
+  path: readonly string[],
+  scope: AliasScope,
+): { readonly path: readonly string[]; readonly inner: AliasScope } {
+  let inner = scope;
+  const renamed = path.map((name) => {
+    const relation = inner.relations.get(name);
+    inner = relation?.scope ?? NO_ALIASES;
+    return relation?.name ?? name;
+  });
+  return { path: renamed, inner };
+}
+
+function outlineSelection(selection: RowSelection, scope: AliasScope) {
+  const { select, conditions, having, distinct, orders, ranges } = selection;
+  const at = <T>(placed: WithEmbedPath<T>, outline: (value: T, inner: AliasScope) => unknown) => {
+    const { path, inner } = renamePath(placed.path, scope);
+    return { path, value: outline(placed.value, inner) };
   };
+  return {
+    select: outlineSelect(select, scope),
+    conditions: conditions.map((placed) => at(placed, outlineCondition)),
+    having: having?.map((placed) => at(placed, outlineGroupCondition)),
+    distinct: distinct?.map((placed) => at(placed, (fields) => fields.map((field) => outlineField(field)))),
+    orders: orders.map((placed) => at(placed, (terms, inner) => terms.map((term) => outlineOrder(term, inner)))),
+    ranges: ranges.map((placed) => at(placed, ({ limit }) => ({ offset: 0, limit: limit === null ? null : 1 }))),
+  };
+}
+
+function outlineSelect(select: readonly SelectItem[], scope: AliasScope): unknown[] {
+  return select.map((item) => {
+    if (item.kind === "column") {
+      const { kind, field, cast, aggregate } = item;
+      const alias = item.alias === null ? null : scope.columns.get(item.alias)!.name;
+      return { kind, field: field && outlineField(field), alias, cast, aggregate };
+    }
+    const { kind, name, hint, relationship, join, spread } = item;
+    const { name: ownName, scope: inner } = scope.relations.get(item.alias ?? name)!;
+    return {
+      ...{ kind, name, alias: item.alias === null ? null : ownName, hint, join, spread },
+      ...(relationship && { relationship: outlineRelationship(relationship) }),
+      select: outlineSelect(item.select, inner),
+    };
+  });
 }
 
 function outlineRelationship({ kind, constraint, keyAt, columns, source, target }: DirectRelationship) {
@@ -136,9 +176,9 @@ function outlineRelationship({ kind, constraint, keyAt, columns, source, target 
 }
 
 /** Keys of JSON values are data. */
-function outlineField({ name, path, measure }: FieldReference, rename: Rename = (same) => same): unknown {
+function outlineField({ name, path, measure }: FieldReference, ownName = name): unknown {
   return {
-    name: rename(name),
+    name: ownName,
     path: path.map(({ arrow, key }) => ({ arrow, key: typeof key === "number" ? 0 : "key" })),
     ...(measure && { measure: outlineMeasure(measure) }),
   };
@@ -149,44 +189,69 @@ function outlineMeasure({ name, operation, at }: Measure): unknown {
   return { name, at, operation: operation && outlineSearch(operation) };
 }
 
-function outlineOrder({ field, by, relation, direction, nulls }: OrderTerm, rename: Rename): unknown {
-  return { field: outlineField(field), by, relation: relation && rename(relation), direction, nulls };
+/** As the planner finds it: an alias counts before a column in the order by a related row, and after it in that of the row itself. */
+function outlineOrder({ field, by, relation, direction, nulls }: OrderTerm, scope: AliasScope): unknown {
+  const related = relation === null ? null : (scope.relations.get(relation)?.scope ?? NO_ALIASES);
+  const column = (related ?? scope).columns.get(field.name);
+  const isAlias = column !== undefined && (related !== null || column.isComputed);
+  const name = by === "count" ? relationName(scope, field.name) : isAlias ? column.name : field.name;
+  return {
+    ...{ field: outlineField(field, name), by, direction, nulls },
+    relation: relation && relationName(scope, relation),
+  };
 }
 
-function outlineCondition(condition: RowCondition, rename: Rename, renameField?: Rename): unknown {
+/** Its fields are names of selected columns. */
+function outlineGroupCondition(condition: RowCondition, scope: AliasScope): unknown {
+  return outlineCondition(condition, scope, (name) => scope.columns.get(name)?.name ?? name);
+}
+
+function outlineCondition(
+  condition: RowCondition,
+  scope: AliasScope,
+  renameField = (name: string): string => name,
+): unknown {
   const { kind, negated } = condition;
   switch (condition.kind) {
     case "filter":
       return {
         kind,
         negated,
-        field: outlineField(condition.field, renameField),
+        field: outlineField(condition.field, renameField(condition.field.name)),
         operation: outlineOperation(condition.operation),
       };
-    case "related":
+    case "related": {
+      const { relation, every, found } = condition;
       return {
-        ...{ kind, negated, relation: rename(condition.relation), every: condition.every },
-        ...(condition.found && { found: outlineRelationship(condition.found) }),
-        condition: outlineCondition(condition.condition, rename),
+        ...{ kind, negated, relation: relationName(scope, relation), every },
+        ...(found && { found: outlineRelationship(found) }),
+        condition: outlineCondition(condition.condition, scope.relations.get(relation)?.scope ?? NO_ALIASES),
       };
+    }
     case "row":
       return { kind, negated, operation: outlineRowOperation(condition.operation) };
     case "search":
       return {
         ...{ kind, negated, operation: outlineSearch(condition.operation) },
-        fields: condition.fields.map(({ relations, field }) => ({
-          relations: relations.map(({ name, found }) => ({
-            name: rename(name),
-            ...(found && { found: outlineRelationship(found) }),
-          })),
-          field: outlineField(field),
-        })),
+        fields: condition.fields.map(({ relations, field }) => {
+          const { path } = renamePath(
+            relations.map(({ name }) => name),
+            scope,
+          );
+          return {
+            relations: relations.map(({ found }, index) => ({
+              name: path[index],
+              ...(found && { found: outlineRelationship(found) }),
+            })),
+            field: outlineField(field),
+          };
+        }),
       };
     default:
       return {
         kind,
         negated,
-        conditions: condition.conditions.map((each) => outlineCondition(each, rename, renameField)),
+        conditions: condition.conditions.map((each) => outlineCondition(each, scope, renameField)),
       };
   }
 }

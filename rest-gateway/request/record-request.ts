@@ -6,6 +6,7 @@ import {
   outlineIntent,
   type PlannedRequest,
   type RowCondition,
+  restoreIntent,
   type SelectItem,
 } from "#planner";
 import type { ParsedRequest, RequestState } from "./dialect.ts";
@@ -34,20 +35,22 @@ export function recordRequest<Parsed extends ParsedRequest>(
       plan.kind === "call"
         ? plan.routine.arguments.some((argument) => argument.name === name)
         : plan.table.columns.has(name);
+    const outline = outlineIntent(intent, isKnown);
+    const described = restoreIntent(outline);
     return {
       interface: pipeline.name,
       role,
-      request: `${method} ${path ?? addressOf(intent, isKnown)}${describeIntent(intent, isKnown, selectsDefault)}`,
+      request: `${method} ${path ?? addressOf(described)}${describeIntent(described, selectsDefault)}`,
       ...(path !== undefined && { endpoint: `${method} ${path}` }),
       ...(selectsDefault && { selectsDefault }),
       ...listUsedObjects(planned, intent, catalog),
-      intent: outlineIntent(intent, isKnown),
+      intent: outline,
     };
   });
 }
 
-/** `?select=title,director(name)&year=gt&order=title`; aliases and JSON paths are left out. */
-function describeIntent(intent: Intent, isKnown: (name: string) => boolean, selectsDefault: boolean): string {
+/** `?select=title,director(name)&year=gt&order=title`, of an intent without values; aliases in `select` and JSON paths are left out. */
+function describeIntent(intent: Intent, selectsDefault: boolean): string {
   const { selection } = intent;
   const select = selectsDefault ? "*" : describeSelect(selection.select);
   const parameters = [
@@ -55,17 +58,17 @@ function describeIntent(intent: Intent, isKnown: (name: string) => boolean, sele
     ...selection.conditions.map(({ value }) => describeCondition(value)),
     ...selection.orders.map(({ value }) => `order=${value.map(({ field }) => field.name).join(",")}`),
   ];
-  const written = "payload" in intent ? ` {${intent.payload.columns.filter(isKnown).join(", ")}}` : "";
+  const written = "payload" in intent ? ` {${intent.payload.columns.join(", ")}}` : "";
   const query = parameters.length > 0 ? `?${parameters.join("&")}` : "";
   return `${query}${written}`;
 }
 
-function addressOf(intent: Intent, isKnown: (name: string) => boolean): string {
+function addressOf(intent: Intent): string {
   if (intent.kind !== "call") return `${TABLE_PREFIX}/${intent.target.name}`;
   const { target, argument } = intent;
   const names =
     argument.kind === "query" ? argument.values.map(([name]) => name) : "names" in argument ? argument.names : [];
-  return `${TABLE_PREFIX}/rpc/${target.name}(${[...new Set(names)].filter(isKnown).join(", ")})`;
+  return `${TABLE_PREFIX}/rpc/${target.name}(${[...new Set(names)].join(", ")})`;
 }
 
 function describeSelect(select: readonly SelectItem[]): string {

@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import WebSocket from "ws";
-import { readRecordedRequests } from "../../../operations/contract/recorded-requests.ts";
+import { readConfig } from "../../../config/config.ts";
+import { type RecordedRequest, readRecordedRequests } from "../../../operations/contract/recorded-requests.ts";
 import { withClient } from "../../../postgres/client/with-client.ts";
+import { checkContractOf } from "../../../service/database-contract.ts";
 import type { Service } from "../../../service/service.ts";
 import { cloneDatabase, type TestDatabase } from "../../database.ts";
 import { tokenFor } from "../../graphql.ts";
@@ -9,7 +11,12 @@ import { SHOP } from "../../operations/contract/changed-contracts.ts";
 import { ROWS } from "../../operations/contract/recorded-clients.ts";
 import { serve } from "../../serve.ts";
 
-const SETTINGS = { PGRST_DB_SCHEMAS: "shop", REST_REQUIRE_APIKEY: "false", BASE_SCHEMA: "platform" };
+const SETTINGS = {
+  PGRST_DB_SCHEMAS: "shop",
+  PGRST_DB_AGGREGATES_ENABLED: "true",
+  REST_REQUIRE_APIKEY: "false",
+  BASE_SCHEMA: "platform",
+};
 const [TEXT, UUID, NUMBER] = ["hidden", "7d9f1c3e-5b2a-4c8d-9e0f-a1b2c3d4e5f6", 918273645];
 const MORE = `
   create table shop.notes (id int primary key, owner uuid, data jsonb, words tsvector, at timestamptz);
@@ -52,6 +59,13 @@ test("no value of a request is stored", async () => {
   await rest(`notes?owner=eq.${UUID}&select=data->${TEXT}->>0&data->>${TEXT}=eq.${TEXT}`);
   await rest(`notes?words=fts(english).${TEXT}`);
   await rest(`makers?select=${TEXT}:items(title)&${TEXT}.title=like.${TEXT}*&${TEXT}.limit=1`);
+  await rest(`makers?select=id,${TEXT}:items.count()&order=${TEXT}`);
+  await rest(`makers?select=id,${TEXT}:items()&order=${TEXT}.count`);
+  await rest(`makers?select=id,inner:items(${TEXT}:price.sum())&inner.order=${TEXT}`);
+  await rest(`items?select=colour,${TEXT}:price.sum()&order=${TEXT}.desc`);
+  await rest(`items?select=id,${TEXT}:makers(${TEXT}2:name)&order=${TEXT}(${TEXT}2)`);
+  await rest(`items?select=id,...makers(${TEXT}:name)&order=makers(${TEXT})`);
+  await rest("makers?select=country:name,items(country:title)&order=country");
   await rest(`rpc/find_items?part=${TEXT}&most=${NUMBER}`);
   await send(service, "POST", "/rest/v1/rpc/save", { [TEXT]: TEXT, list: [NUMBER] });
   await send(service, "POST", "/rest/v1/notes", { id: NUMBER, owner: UUID, data: { [TEXT]: TEXT } });
@@ -82,8 +96,10 @@ test("no value of a request is stored", async () => {
     new Set(["table", "resource", "graphql", "realtime"]),
   );
   const values = [TEXT, UUID, String(NUMBER), String(NUMBER + 1), "english", "other", `"${NUMBER % 1000}"`];
+
   const holds = (each: object) => values.some((value) => JSON.stringify(each).includes(value));
   expect(recorded.filter(holds)).toEqual([]);
+  expect(await findRefusals(recorded)).toEqual([]);
   expect(recorded.map(({ request }) => request)).toEqual(
     expect.arrayContaining([
       "GET /rest/v1/items?select=id,title&title=eq&price=gt",
@@ -95,6 +111,13 @@ test("no value of a request is stored", async () => {
     ]),
   );
 });
+
+/** Nothing has changed, so none would be refused. */
+async function findRefusals(recorded: readonly RecordedRequest[]): Promise<string[]> {
+  const { config } = readConfig({ ...SETTINGS, JWT_SECRET: "x".repeat(32) });
+  const { refusals } = await checkContractOf(database.ownerUrl, database.url, config, recorded);
+  return refusals.flatMap((refusal, index) => (refusal === null ? [] : [`${recorded[index]!.request}: ${refusal}`]));
+}
 
 async function subscribe(service: Service): Promise<void> {
   const token = tokenFor(1, { role: "service_role" });
