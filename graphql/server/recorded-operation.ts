@@ -1,12 +1,11 @@
 import {
   type DocumentNode,
   type FragmentDefinitionNode,
+  type FragmentSpreadNode,
   type GraphQLInputType,
-  type GraphQLNamedInputType,
   type GraphQLSchema,
   getNamedType,
   getNullableType,
-  isEnumType,
   isInputObjectType,
   isListType,
   Kind,
@@ -42,7 +41,7 @@ export function recordOperation(
       const name = quoted.slice(1, -1).replace('"."', ".").replaceAll('""', '"');
       return [name, { select: [], insert: [], update: [], deletes: false }] as const;
     });
-    const request = `${selected.operation} ${selected.name?.value ?? rootFieldsOf(selected)}`;
+    const request = `${selected.operation} ${rootFieldsOf(selected)}`;
     return { interface: "graphql", role, request, operation, relations: Object.fromEntries(relations), functions: {} };
   });
 }
@@ -55,8 +54,8 @@ function rootFieldsOf({ selectionSet }: OperationDefinitionNode): string {
 }
 
 /**
- * The text of an operation with a variable of its type in place of each literal, and without aliases. Input objects of variables are
- * written in the text, since their fields are names too. Only names of the schema are left, and those of the operation's own parts.
+ * The text of an operation with a variable of its type in place of each literal, and without aliases and names of its own. Input objects
+ * of variables are written in the text, since their fields are names too. Values of enums are data.
  */
 export function outlineOperation(
   document: DocumentNode,
@@ -82,12 +81,20 @@ class OperationOutline {
 
   print(document: DocumentNode): string {
     const fragments = usedFragments(document, this.#operation);
+    const names = new Map(fragments.map(({ name }, index) => [name.value, `f${index + 1}`]));
+    const rename = <Node extends FragmentDefinitionNode | FragmentSpreadNode>(node: Node): Node => ({
+      ...node,
+      name: { ...node.name, value: names.get(node.name.value)! },
+    });
     const typeInfo = new TypeInfo(this.#schema);
     const definitions = [this.#operation, ...fragments].map((definition) =>
       visit(
         definition,
         visitWithTypeInfo(typeInfo, {
           Field: (field) => (field.alias ? { ...field, alias: undefined } : undefined),
+          StringValue: (_, key) => (key === "description" ? null : undefined),
+          FragmentDefinition: rename,
+          FragmentSpread: rename,
           VariableDefinition: () => false,
           Argument: (argument) => ({ ...argument, value: this.#outline(argument.value, typeInfo.getInputType()) }),
         }),
@@ -101,7 +108,8 @@ class OperationOutline {
         type: parseType(type),
       }),
     );
-    const own: OperationDefinitionNode = { ...operation, variableDefinitions };
+    const { kind, operation: type, selectionSet, directives = [] } = operation;
+    const own: OperationDefinitionNode = { kind, operation: type, selectionSet, directives, variableDefinitions };
     return stripIgnoredCharacters([own, ...others].map(print).join("\n"));
   }
 
@@ -110,15 +118,10 @@ class OperationOutline {
     const named = getNamedType(type);
     if (value.kind === Kind.VARIABLE) return this.#outlineVariable(value.name.value, type);
     if (value.kind === Kind.NULL) return value;
-    if (
-      isListType(getNullableType(type)) &&
-      value.kind === Kind.LIST &&
-      (isInputObjectType(named) || isEnumType(named))
-    ) {
+    if (isListType(getNullableType(type)) && value.kind === Kind.LIST && isInputObjectType(named)) {
       const itemType = (getNullableType(type) as { readonly ofType: GraphQLInputType }).ofType;
       return listOf(value.values.map((item) => this.#outline(item, itemType)));
     }
-    if (isEnumType(named) && value.kind === Kind.ENUM) return value;
     if (isInputObjectType(named) && value.kind === Kind.OBJECT) {
       const types = named.getFields();
       const fields = value.fields.map((field) => ({
@@ -136,10 +139,10 @@ class OperationOutline {
     if (!definition) return { kind: Kind.NULL };
     const declared = typeFromAST(this.#schema, definition.type as never) as GraphQLInputType | undefined;
     if (!declared) return { kind: Kind.NULL };
-    const named = getNamedType(type);
-    if (isInputObjectType(named) && name in this.#variables) return this.#outlineJson(this.#variables[name], declared);
-    const names = isOrder(named) && this.#variables[name] ? [this.#variables[name]].flat() : [];
-    if (names.length > 0) return listOf(names.map((each) => ({ kind: Kind.ENUM, value: String(each) })));
+    if (isInputObjectType(getNamedType(type))) {
+      if (name in this.#variables) return this.#outlineJson(this.#variables[name], declared);
+      if (definition.defaultValue) return this.#outline(definition.defaultValue, declared);
+    }
     const text = print(definition.type);
     const isGiven = definition.defaultValue && definition.defaultValue.kind !== Kind.NULL;
     return this.#variable(isGiven && !text.endsWith("!") ? `${text}!` : text);
@@ -179,11 +182,6 @@ class OperationOutline {
     this.#types.set(name, type);
     return { kind: Kind.VARIABLE, name: { kind: Kind.NAME, value: name } };
   }
-}
-
-/** Its values name columns, whether or not they are in variables. Those of other enums are data. */
-function isOrder(type: GraphQLNamedInputType): boolean {
-  return isEnumType(type) && type.name.endsWith("OrderBy");
 }
 
 /** Items of one shape are one. */

@@ -2,7 +2,7 @@ import {
   buildSchema,
   type GraphQLSchema,
   getNamedType,
-  Kind,
+  isEnumType,
   parse,
   TypeInfo,
   visit,
@@ -260,7 +260,7 @@ function coordinatesIn(message: string): string[] {
   return first ? [first[1]!] : [];
 }
 
-/** The types, fields, arguments, input fields and enum values that an operation uses. */
+/** The types, fields, arguments, input fields and enum values that an operation uses, or may use. */
 function listCoordinates(operation: string, schema: GraphQLSchema): ReadonlySet<string> {
   const found = new Set<string>();
   const typeInfo = new TypeInfo(schema);
@@ -285,9 +285,10 @@ function listCoordinates(operation: string, schema: GraphQLSchema): ReadonlySet<
         const parent = typeInfo.getParentInputType();
         if (parent) found.add(`${getNamedType(parent).name}.${name.value}`).add(getNamedType(parent).name);
       },
-      EnumValue({ value, kind }) {
-        const type = typeInfo.getInputType();
-        if (kind === Kind.ENUM && type) found.add(`${getNamedType(type).name}.${value}`);
+      // Values are not recorded: it may be any.
+      Variable() {
+        const type = getNamedType(typeInfo.getInputType());
+        if (isEnumType(type)) for (const { name } of type.getValues()) found.add(`${type.name}.${name}`);
       },
     }),
   );

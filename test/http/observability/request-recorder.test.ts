@@ -82,9 +82,21 @@ test("no value of a request is stored", async () => {
   );
   await query(
     service,
-    `query Find($${TEXT}: String!, $most: Int = ${NUMBER}) { findItems(part: $${TEXT}, most: $most) { id } }`,
+    `query ${TEXT}Find($${TEXT}: String!, $most: Int = ${NUMBER}) { findItems(part: $${TEXT}, most: $most) { id } }`,
     { [TEXT]: `${TEXT}%` },
   );
+  await query(
+    service,
+    `query ${TEXT}List { items { edges { node { ...${TEXT}Item } } } }
+     fragment ${TEXT}Item on Item { id maker { ...${TEXT}Maker } }
+     "${TEXT}" fragment ${TEXT}Maker on Maker { name }`,
+  );
+  await query(service, "{ items(orderBy: [{ price: ASC }]) { edges { node { id } } } }");
+  await query(
+    service,
+    "query ($order: [ItemOrderByInput!] = [{ stock: ASC }]) { items(orderBy: $order) { edges { node { id } } } }",
+  );
+  await query(service, `mutation { createItem(input: { title: "${TEXT}", colour: green }) { id } }`);
   await query(service, "mutation ($input: CreateMakerInput!) { createMaker(input: $input) { id } }", {
     input: { id: String(NUMBER + 1), name: TEXT },
   });
@@ -95,7 +107,17 @@ test("no value of a request is stored", async () => {
   expect(new Set(recorded.map((each) => each.interface))).toEqual(
     new Set(["table", "resource", "graphql", "realtime"]),
   );
-  const values = [TEXT, UUID, String(NUMBER), String(NUMBER + 1), "english", "other", `"${NUMBER % 1000}"`];
+  const values = [
+    TEXT,
+    UUID,
+    String(NUMBER),
+    String(NUMBER + 1),
+    "GREEN",
+    "ASC",
+    "english",
+    "other",
+    `"${NUMBER % 1000}"`,
+  ];
 
   const holds = (each: object) => values.some((value) => JSON.stringify(each).includes(value));
   expect(recorded.filter(holds)).toEqual([]);
@@ -106,8 +128,16 @@ test("no value of a request is stored", async () => {
       "GET /rest/v1/makers?select=items(title)&title=like",
       "POST /rest/v1/notes {data, id, owner}",
       "GET /api/v1/makers/{key}/items?maker=eq&title=eq&order=id",
-      "query Find",
+      "query { findItems }",
       "* notes(id)",
+    ]),
+  );
+  expect(recorded.map(({ operation }) => operation)).toEqual(
+    expect.arrayContaining([
+      "{items{edges{node{...f1}}}}fragment f1 on Item{id maker{...f2}}fragment f2 on Maker{name}",
+      "query($v1:SortDirection!){items(orderBy:[{price:$v1}]){edges{node{id}}}}",
+      "query($v1:SortDirection!){items(orderBy:[{stock:$v1}]){edges{node{id}}}}",
+      "mutation($v1:String!$v2:Colour!){createItem(input:{title:$v1 colour:$v2}){id}}",
     ]),
   );
 });
