@@ -34,7 +34,7 @@ export function recordOperation(
   bound: BoundOperation | null,
 ): void {
   const { role } = requestInfo.authentication.caller;
-  recorder.count(bound?.plan ?? selected, role, (): RequestShape => {
+  recorder.count("graphql", bound?.plan ?? selected, role, (): RequestShape => {
     const operation = outlineOperation(args.document, selected, served.schema, args.variableValues ?? {});
     const texts = bound?.steps.map(({ statement }) => statement.text) ?? [];
     const relations = [...new Set(texts.flatMap(findNamedRelations))].map((quoted) => {

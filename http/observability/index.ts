@@ -16,5 +16,5 @@ export {
 export type { FunctionLine, ProcessActivity, SharedActivity } from "./process-activity.ts";
 export { MAX_RECENT_REQUESTS, type RecentRequest, RecentRequests, searchRequests } from "./recent-requests.ts";
 export { addUp, INTERVAL_SECONDS, RequestHistory, summarizeIntervals } from "./request-history.ts";
-export { RequestRecorder, type RequestShape } from "./request-recorder.ts";
+export { type OtherRequests, RequestRecorder, type RequestShape } from "./request-recorder.ts";
 export { openTracing, type Tracing } from "./tracing.ts";

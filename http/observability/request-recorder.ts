@@ -22,12 +22,16 @@ export type RequestShape = UsedObjects & {
   readonly operation?: string;
 };
 
-type ShapeCounter = { readonly id: Buffer; readonly json: string; requests: number };
+/** All requests of an interface whose shapes are not recorded. */
+export type OtherRequests = Pick<RequestShape, "interface"> & { readonly others: true };
 
-const MAX_SHAPES = 2_000;
+/** As JSON. */
+type RecordedShape = { readonly interface: RequestShape["interface"]; readonly json: string };
+
 const MAX_SHAPE_CHARACTERS = 20_000;
+const MAX_CHARACTERS = 4_000_000;
 const REPORT_INTERVAL_MS = 60_000;
-const RECORD_REQUESTS = "select content_service.record_requests($1, $2, $3)";
+const RECORD_REQUESTS = "select content_service.record_requests($1, $2)";
 
 type RecorderDependencies = {
   readonly config: Pick<Config, "recordRequests">;
@@ -38,18 +42,27 @@ type RecorderDependencies = {
 
 /**
  * Counts requests by shape. Postgres adds up what all processes report once a minute, so that `migrate` of another process can compare
- * with it. A shape is described once for each plan: the other requests cost two lookups.
+ * with it. A shape is described once for each plan: the other requests cost three lookups. Requests that are not recorded are counted
+ * as others of their interface.
  */
 export class RequestRecorder {
-  readonly #byPlan = new WeakMap<object, Map<string, ShapeCounter | null>>();
-  readonly #byId = new RecentMap<string, ShapeCounter>(MAX_SHAPES);
-  readonly #unreported = new Set<ShapeCounter>();
+  /** The digests of the shapes, by variant; null: it is counted as others. */
+  readonly #digests = new WeakMap<object, Map<string, string | null>>();
+  readonly #shapes = new RecentMap<string, RecordedShape>(MAX_CHARACTERS, (_, { json }) => json.length);
+  /** By digest. */
+  readonly #counters = new Map<string, RecordedShape & { requests: number }>();
+  #countedCharacters = 0;
+  readonly #others = new Map<RequestShape["interface"], number>();
+  /** The kinds of errors that were logged since a report succeeded. */
+  readonly #warned = new Set<string>();
+  #log: Pick<Logger, "warn"> | null = null;
   #record: ((values: readonly unknown[]) => Promise<unknown>) | null = null;
   #reports: RepeatedWork | null = null;
 
   /** Until then nothing is recorded. Returns what ends it. */
   start({ config, asOwner, supervisor, log }: RecorderDependencies): () => Promise<void> {
     if (!config.recordRequests) return async () => {};
+    this.#log = log;
     this.#record = makeOwnerFunction({
       asOwner,
       text: RECORD_REQUESTS,
@@ -62,57 +75,85 @@ export class RequestRecorder {
   }
 
   /** `plan` is the same object for requests of one shape, apart from the variant: the role, or what else differs. */
-  count(plan: object, variant: string, describe: () => RequestShape | null): void {
+  count(name: RequestShape["interface"], plan: object, variant: string, describe: () => RequestShape): void {
     if (this.#record === null) return;
     const counter = this.#counterOf(plan, variant, describe);
-    if (counter === null) return;
-    if (counter.requests === 0) {
-      if (this.#unreported.size >= MAX_SHAPES) return;
-      this.#unreported.add(counter);
-    }
-    counter.requests++;
+    if (counter === null) this.#others.set(name, (this.#others.get(name) ?? 0) + 1);
+    else counter.requests++;
   }
 
   /** Reports what was counted last. */
   async #close(): Promise<void> {
     await this.#reports?.close();
-    await this.#report().catch(() => {});
+    await this.#report();
     this.#record = null;
   }
 
+  /** Work that loses counts goes on: no client depends on it. What was counted is added to the others of the next report. */
   async #report(): Promise<undefined> {
-    const counters = [...this.#unreported];
-    this.#unreported.clear();
-    const counts = counters.map(({ requests }) => requests);
-    // Counts that cannot be reported are lost: a part of an hour is no reason to keep them.
-    for (const counter of counters) counter.requests = 0;
-    if (counters.length > 0)
-      await this.#record?.([counters.map(({ id }) => id), counters.map(({ json }) => json), counts]);
-  }
-
-  #counterOf(plan: object, variant: string, describe: () => RequestShape | null): ShapeCounter | null {
-    const variants = this.#byPlan.get(plan) ?? new Map<string, ShapeCounter | null>();
-    const known = variants.get(variant);
-    if (known !== undefined) return known;
-    const found = this.#find(describe);
-    this.#byPlan.set(plan, variants.set(variant, found));
-    return found;
-  }
-
-  /** Null: it is not recorded. No request fails because it cannot be described. */
-  #find(describe: () => RequestShape | null): ShapeCounter | null {
+    const counters = [...this.#counters.values()];
+    const others = [...this.#others];
+    this.#counters.clear();
+    this.#countedCharacters = 0;
+    this.#others.clear();
+    if (counters.length + others.length === 0) return;
+    const shapes = [...counters.map(({ json }) => json), ...others.map(([name]) => JSON.stringify(toOthers(name)))];
+    const counts = [...counters.map(({ requests }) => requests), ...others.map(([, requests]) => requests)];
     try {
-      const json = JSON.stringify(describe());
-      if (json === "null" || json.length > MAX_SHAPE_CHARACTERS) return null;
-      const id = createHash("sha256").update(json).digest();
-      const key = id.toString("base64");
-      const existing = this.#byId.get(key);
-      if (existing) return existing;
-      const made = { id, json, requests: 0 };
-      this.#byId.set(key, made);
-      return made;
+      await this.#record?.([shapes, counts]);
+      this.#warned.clear();
+    } catch (error) {
+      for (const { interface: name, requests } of counters) others.push([name, requests]);
+      for (const [name, requests] of others) this.#others.set(name, (this.#others.get(name) ?? 0) + requests);
+      this.#warn(error as Error & { readonly code?: string });
+    }
+  }
+
+  #warn(error: Error & { readonly code?: string }): void {
+    const kind = error.code ?? error.name;
+    if (this.#warned.has(kind)) return;
+    this.#warned.add(kind);
+    this.#log?.warn({ err: error }, "requests are not recorded for migrations; trying again each minute");
+  }
+
+  /** Null: it is counted as others. No request fails because it cannot be described. */
+  #counterOf(plan: object, variant: string, describe: () => RequestShape): { requests: number } | null {
+    const variants = this.#digests.get(plan) ?? new Map<string, string | null>();
+    const known = variants.get(variant);
+    if (known === null) return null;
+    const existing = known === undefined ? undefined : this.#counters.get(known);
+    if (existing) return existing;
+    const digest = known !== undefined && this.#shapes.has(known) ? known : this.#describe(describe);
+    this.#digests.set(plan, variants.set(variant, digest));
+    return digest === null ? null : this.#open(digest);
+  }
+
+  /** The digest of its shape, which is kept. */
+  #describe(describe: () => RequestShape): string | null {
+    try {
+      const shape = describe();
+      const json = JSON.stringify(shape);
+      if (json.length > MAX_SHAPE_CHARACTERS) return null;
+      const digest = createHash("sha256").update(json).digest("base64");
+      this.#shapes.set(digest, { interface: shape.interface, json });
+      return digest;
     } catch {
       return null;
     }
   }
+
+  #open(digest: string): { requests: number } | null {
+    const existing = this.#counters.get(digest);
+    if (existing) return existing;
+    const { json, interface: name } = this.#shapes.get(digest)!;
+    if (this.#countedCharacters + json.length > MAX_CHARACTERS) return null;
+    this.#countedCharacters += json.length;
+    const counter = { interface: name, json, requests: 0 };
+    this.#counters.set(digest, counter);
+    return counter;
+  }
+}
+
+function toOthers(name: RequestShape["interface"]): OtherRequests {
+  return { interface: name, others: true };
 }

@@ -21,7 +21,7 @@ export type CheckedRequests = {
   readonly refusals: readonly (string | null)[];
 };
 
-/** Adds to each breaking change the recorded requests that use what it changes. */
+/** Adds to each breaking change the recorded requests that use what it changes, and those that may. */
 export function addAffectedRequests(
   changes: readonly ContractChange[],
   before: Contract,
@@ -36,7 +36,7 @@ export function addAffectedRequests(
   const withRequests = changes.map((change) => {
     if (change.level !== "breaking") return change;
     const uses = makeUseTest(change, before, coordinatesOf);
-    const indexes = requests.flatMap((request, index) => (uses(request) ? [index] : []));
+    const indexes = requests.flatMap((request, index) => (request.others || uses(request) ? [index] : []));
     for (const index of indexes) explained.add(index);
     return { ...change, requests: indexes.map((index) => affected[index]!) };
   });

@@ -1,9 +1,13 @@
 import type pg from "pg";
-import type { RequestShape } from "#http/observability";
+import type { OtherRequests, RequestShape } from "#http/observability";
 import type { RequestRate } from "#migrate";
 
 /** A shape of request, with the number of requests in the last hour. */
-export type RecordedRequest = RequestShape & { readonly requests: number };
+export type RecordedRequest = RequestShape & {
+  readonly requests: number;
+  /** Stands for the requests of the interface that have no shape: they may use anything. */
+  readonly others?: true;
+};
 
 const HAS_REQUESTS = "select pg_catalog.to_regclass('content_service.recorded_requests') is not null as has";
 const READ_REQUESTS = `
@@ -13,14 +17,25 @@ const READ_REQUESTS = `
     on counted.request_id operator(pg_catalog.=) recorded.id
     and counted.period operator(pg_catalog.>) (pg_catalog.now() operator(pg_catalog.-) interval '65 minutes')
   group by recorded.id, recorded.shape
-  order by requests desc`;
+  order by recorded.shape operator(pg_catalog.?) 'others' desc, requests desc`;
 
-/** The most frequent first. Null: none are recorded in this database. */
+/** Those without a shape first, then the most frequent. Null: none are recorded in this database. */
 export async function readRecordedRequests(client: pg.ClientBase): Promise<readonly RecordedRequest[] | null> {
   const { rows: found } = await client.query<{ has: boolean }>(HAS_REQUESTS);
   if (!found[0]!.has) return null;
-  const { rows } = await client.query<{ shape: RequestShape; requests: number }>(READ_REQUESTS);
-  return rows.length === 0 ? null : rows.map(({ shape, requests }) => ({ ...shape, requests }));
+  const { rows } = await client.query<{ shape: RequestShape | OtherRequests; requests: number }>(READ_REQUESTS);
+  return rows.length === 0 ? null : rows.map(({ shape, requests }) => ({ ...toShape(shape), requests }));
+}
+
+function toShape(shape: RequestShape | OtherRequests): RequestShape & Partial<OtherRequests> {
+  if (!("others" in shape)) return shape;
+  return {
+    ...shape,
+    role: "any role",
+    request: `requests of the ${shape.interface} interface without a shape`,
+    relations: {},
+    functions: {},
+  };
 }
 
 /** Which tables the requests read and write, and how often. */

@@ -97,7 +97,7 @@ export function recordBinding(
   if (schema === null || table === null) return;
   const columns = [...new Set([...filters.map(({ column }) => column), ...(select ?? [])])].sort();
   // A join is rare, so each is described.
-  recorder.count({}, role, () => ({
+  recorder.count("realtime", {}, role, () => ({
     interface: "realtime",
     role,
     request: `${event} ${table}${columns.length > 0 ? `(${columns.join(", ")})` : ""}`,

@@ -28,7 +28,7 @@ export function recordRequest<Parsed extends ParsedRequest>(
   // Addresses can share a plan: those of all rows and of the rows of another one.
   const path = pathTemplate?.().replace(/^\/api(?:\/v\d+)?\//, `/api/v${version}/`);
   const variant = path === undefined ? role : `${path} ${role}`;
-  pipeline.recorder.count(planned, variant, (): RequestShape => {
+  pipeline.recorder.count(pipeline.name, planned, variant, (): RequestShape => {
     const { plan } = planned;
     const selectsDefault = pipeline.name === "resource" && !NAMES_COLUMNS.test(rawQuery);
     const isKnown = (name: string) =>

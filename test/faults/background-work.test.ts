@@ -17,6 +17,7 @@ const WORK = [
   "events of subscriptions",
   "notifications",
   "queue maintenance",
+  "recorded requests",
   "schedules and backups",
   "settings in the database",
   "shape logs",
@@ -107,10 +108,11 @@ const withSetting = async (setting: string, isEndedAfterwards: boolean) => {
   if (isEndedAfterwards) await endSessions();
 };
 
-/** Nothing of it is to be done while nobody connects and nothing is changed, or only once a minute, or without Postgres. */
+/** Nothing of it is to be done while nobody connects and nothing is changed, or only once a minute, or without Postgres, or its faults do not stop it. */
 const IDLE = [
   "delivery of changes",
   "events of subscriptions",
+  "recorded requests",
   "settings in the database",
   "shape logs",
   "webhook deliveries",

@@ -1,11 +1,14 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import WebSocket from "ws";
 import { readConfig } from "../../../config/config.ts";
+import { RequestRecorder } from "../../../http/observability/request-recorder.ts";
 import { type RecordedRequest, readRecordedRequests } from "../../../operations/contract/recorded-requests.ts";
 import { withClient } from "../../../postgres/client/with-client.ts";
+import type { AsOwner } from "../../../postgres/database/owner-pool.ts";
+import { Supervisor } from "../../../runtime/concurrency/supervisor.ts";
 import { checkContractOf } from "../../../service/database-contract.ts";
 import type { Service } from "../../../service/service.ts";
-import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { cloneDatabase, type TestDatabase, urlOf } from "../../database.ts";
 import { tokenFor } from "../../graphql.ts";
 import { SHOP } from "../../operations/contract/changed-contracts.ts";
 import { ROWS } from "../../operations/contract/recorded-clients.ts";
@@ -31,6 +34,8 @@ beforeAll(async () => {
 });
 afterAll(() => database.drop());
 
+const clear = () =>
+  withClient(database.ownerUrl, (client) => client.query("delete from content_service.recorded_requests"));
 const read = () => withClient(database.ownerUrl, readRecordedRequests);
 
 async function send(service: Service, method: string, path: string, body?: unknown, headers = {}): Promise<void> {
@@ -174,15 +179,114 @@ test("what several gateways count is added up, in the last hour", async () => {
   expect(await read()).toBeNull();
 });
 
-test("no more shapes are kept than the bound says", async () => {
-  const bound = "update content_service.bounds set bound = 2 where name = 'rows of content_service.recorded_requests'";
-  await withClient(database.ownerUrl, (client) => client.query(bound));
+test("no more shapes are kept than the bound says, and the rarest are counted as others", async () => {
+  const setBound = (bound: number) =>
+    withClient(database.ownerUrl, (client) =>
+      client.query(
+        "update content_service.bounds set bound = $1 where name = 'rows of content_service.recorded_requests'",
+        [bound],
+      ),
+    );
+  await setBound(2);
   const service = await serve(database, SETTINGS);
-  for (const column of ["id", "name", "country"]) await send(service, "GET", `/rest/v1/makers?select=${column}`);
+  for (const column of ["name", "id", "country", "name", "country"])
+    await send(service, "GET", `/rest/v1/makers?select=${column}`);
+  await send(service, "GET", `/api/v1/makers?fields=id`);
   await service.stop();
-  expect(await read()).toHaveLength(2);
-  const clear = "delete from content_service.recorded_requests";
-  await withClient(database.ownerUrl, (client) => client.query(clear));
+  const counts = (await read())!.map(({ request, requests }) => [request, requests]);
+  expect(new Map(counts as [string, number][])).toEqual(
+    new Map([
+      ["GET /rest/v1/makers?select=name", 2],
+      ["GET /rest/v1/makers?select=country", 2],
+      ["requests of the table interface without a shape", 1],
+      ["requests of the resource interface without a shape", 1],
+    ]),
+  );
+  await setBound(2_000);
+  await clear();
+});
+
+test("a request whose shape is too long is counted as one of the others of its interface", async () => {
+  const service = await serve(database, SETTINGS);
+  const select = Array.from({ length: 300 }, (_, index) => `column${index}:name`).join(",");
+  for (const id of [1, 2]) await send(service, "GET", `/rest/v1/makers?id=eq.${id}&select=${select}`);
+  await service.stop();
+  expect(await read()).toEqual([
+    expect.objectContaining({ interface: "table", others: true, requests: 2, relations: {}, functions: {} }),
+  ]);
+  await clear();
+});
+
+/** Repeats its work at once when it is requested. */
+class RequestedReports extends Supervisor {
+  readonly works: (() => Promise<unknown>)[] = [];
+
+  override repeat(...[name, work, options]: Parameters<Supervisor["repeat"]>) {
+    this.works.push(work);
+    return super.repeat(name, work, options);
+  }
+
+  async reportNow(): Promise<void> {
+    for (const work of this.works) await work();
+  }
+}
+
+function openRecorder() {
+  const warnings: { err: { code: string } }[] = [];
+  const log = { info: () => {}, warn: (fields: unknown) => void warnings.push(fields as never) } as never;
+  const supervisor = new RequestedReports({ log });
+  const recorder = new RequestRecorder();
+  const asOwner: AsOwner = (work) => withClient(database.ownerUrl, work);
+  const close = recorder.start({ config: { recordRequests: true }, asOwner, supervisor, log });
+  const count = (plan: object, request: string) =>
+    recorder.count("table", plan, "anon", () => {
+      return { interface: "table", role: "anon", request, relations: {}, functions: {} };
+    });
+  return { warnings, supervisor, count, close };
+}
+
+test("plans of one shape are reported together, also when it was forgotten in between", async () => {
+  const { warnings, supervisor, count, close } = openRecorder();
+  const [first, second] = [{}, {}];
+  // So that it is not the rarest.
+  for (let sent = 0; sent < 2; sent++) count(first, "one");
+  for (let round = 0; round < 4; round++) {
+    await supervisor.reportNow();
+    for (let index = 0; index < 1000; index++) count({}, `${round} ${index} ${"x".repeat(2_000)}`);
+  }
+  await supervisor.reportNow();
+  count(first, "one");
+  count(second, "one");
+  await close();
+  expect(warnings).toEqual([]);
+  expect((await read())!.find(({ request }) => request === "one")?.requests).toBe(4);
+  await withClient(database.ownerUrl, async (client) => {
+    await client.query(`select content_service.record_requests(array['{"a": 1}', '{"a":1}']::jsonb[], '{2,3}')`);
+    const { rows } = await client.query(`select requests::int from content_service.recorded_request_counts
+      join content_service.recorded_requests on id = request_id where shape = '{"a": 1}'`);
+    expect(rows).toEqual([{ requests: 5 }]);
+  });
+  await clear();
+});
+
+test("a database that takes no writes is no fault: what was counted is added to the others afterwards", async () => {
+  const { warnings, supervisor, count, close } = openRecorder();
+  const inRoot = (text: string) => withClient(urlOf("postgres", "postgres"), (client) => client.query(text));
+  await inRoot(`alter database ${database.name} set default_transaction_read_only = on`);
+  for (let minute = 0; minute < 2; minute++) {
+    count({}, "one");
+    await supervisor.reportNow();
+  }
+  expect(warnings.map(({ err }) => err.code)).toEqual(["25006"]);
+  expect(supervisor.stopped()).toEqual([]);
+  await inRoot(`alter database ${database.name} reset default_transaction_read_only`);
+  count({}, "one");
+  await close();
+  expect((await read())!.map(({ request, requests }) => [request, requests])).toEqual([
+    ["requests of the table interface without a shape", 2],
+    ["one", 1],
+  ]);
+  await clear();
 });
 
 test("nothing is recorded with RECORD_REQUESTS=false", async () => {
@@ -198,7 +302,7 @@ test.each(["anon", "authenticated", "admin", "service_role"])(
     await withClient(database.ownerUrl, async (client) => {
       await client.query(`set role ${role}`);
       for (const sql of [
-        "select content_service.record_requests('{}', '{}', '{}')",
+        "select content_service.record_requests('{}', '{}')",
         "select from content_service.recorded_requests",
         "select from content_service.recorded_request_counts",
       ])

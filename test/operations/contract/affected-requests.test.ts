@@ -62,12 +62,13 @@ beforeAll(async () => {
   const count = RequestRecorder.prototype.count;
   vi.spyOn(RequestRecorder.prototype, "count").mockImplementation(function (
     this: RequestRecorder,
+    name,
     plan,
     variant,
     describe,
   ) {
     described.push(JSON.stringify(describe()));
-    return count.call(this, plan, variant, describe);
+    return count.call(this, name, plan, variant, describe);
   });
   const service = await serve(copy.urls, SETTINGS);
   const texts: string[][] = [];

@@ -98,6 +98,14 @@ test("says which recorded requests a breaking change concerns", async () => {
   expect(unused.code).toBe(0);
   expect((await diff("--fail-on", "breaking")).code).toBe(3);
 
+  const others = `select content_service.record_requests(array['{"interface": "graphql", "others": true}']::jsonb[], '{4}')`;
+  await withClient(own.settings.url, (client) => client.query(others));
+  const unknown = await diff("--fail-on", "used");
+  expect(unknown.stdout).toContain(
+    "`requests of the graphql interface without a shape` as any role, 4 in the last hour: it may respond otherwise",
+  );
+  expect(unknown.code).toBe(3);
+
   const { url, shadowUrl, rootUrl } = own.settings;
   const rehearsed = await runCommand(
     "migrate",
