@@ -7,6 +7,8 @@ import type { GraphqlDependencies, GraphqlState, StartedGraphql } from "./server
 import type { GraphqlHttpRequest, GraphqlHttpResponse } from "./server/request/http-messages.ts";
 
 export type GraphqlOptions = GraphqlDependencies & {
+  /** How many milliseconds a load at the start waits for the first schema, if not the default; requests wait the default. */
+  readonly schemaWaitMs?: number | undefined;
   /** Called when the first request loads GraphQL. */
   readonly onLoad?: (() => void) | undefined;
 };
@@ -15,8 +17,8 @@ export type GraphqlInterface = {
   /** Handlers by path; includes the explorer unless it is disabled. */
   readonly folders: Readonly<Record<string, (request: GraphqlHttpRequest) => Promise<GraphqlHttpResponse>>>;
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
-  /** An example query for a table's rows; null when its field has another name. */
-  sampleQuery(table: string): Promise<string | null>;
+  /** An example query for a table's rows; null when its field has another name, and before GraphQL is loaded, which this does not do. */
+  sampleQuery(table: string): string | null;
   /** Objects that callers may use and that the schema does not have. */
   omitted(): Promise<readonly OmittedObject[]>;
   /** Loads nothing. */
@@ -38,7 +40,7 @@ const NOT_LOADED: GraphqlState = {
 export async function openGraphql(options: GraphqlOptions): Promise<GraphqlInterface> {
   const { graphqlPreload, graphqlPersistedOperations, graphqlExplorer } = options.config;
   const graphql = new LoadedAtFirstUse(options);
-  if (graphqlPreload === "on" || graphqlPersistedOperations !== null) await graphql.load();
+  if (graphqlPreload === "on" || graphqlPersistedOperations !== null) await graphql.load(options.schemaWaitMs);
   const handle = (path: string) => (request: GraphqlHttpRequest) =>
     graphql.use(({ folders }) => folders[path]!(request));
   return {
@@ -47,7 +49,7 @@ export async function openGraphql(options: GraphqlOptions): Promise<GraphqlInter
       ...(graphqlExplorer && { [EXPLORER_PATH]: handle(EXPLORER_PATH) }),
     },
     upgrade: (request, socket, head) => graphql.upgrade(request, socket, head),
-    sampleQuery: (table) => graphql.use(({ sampleQuery }) => sampleQuery(table)),
+    sampleQuery: (table) => graphql.started?.sampleQuery(table) ?? null,
     omitted: () => graphql.use(({ omitted }) => omitted()),
     state: () => graphql.state(),
     closeSockets: (milliseconds) => graphql.closeSockets(milliseconds),
@@ -67,8 +69,8 @@ class LoadedAtFirstUse {
   }
 
   /** Resolves after the first build of the schema, successful or not, or after a timeout. */
-  async load(): Promise<StartedGraphql> {
-    this.#starting ??= this.#start().catch((error) => {
+  async load(schemaWaitMs?: number): Promise<StartedGraphql> {
+    this.#starting ??= this.#start(schemaWaitMs).catch((error) => {
       this.#starting = null;
       throw error;
     });
@@ -76,6 +78,11 @@ class LoadedAtFirstUse {
     await started.firstBuild;
     this.#isReady = true;
     return started;
+  }
+
+  /** Null before the first use. */
+  get started(): StartedGraphql | null {
+    return this.#started;
   }
 
   async use<T>(work: (graphql: StartedGraphql) => T | Promise<T>): Promise<T> {
@@ -114,7 +121,7 @@ class LoadedAtFirstUse {
     }
   }
 
-  async #start(): Promise<StartedGraphql> {
+  async #start(schemaWaitMs: number | undefined): Promise<StartedGraphql> {
     this.#options.onLoad?.();
     // One after the other, so that the event loop is not held for as long as all take.
     await import("grafast/graphql");
@@ -130,7 +137,7 @@ class LoadedAtFirstUse {
     await import("#plugins");
     await nextTurn();
     const { startGraphql } = await import("./server/graphql.ts");
-    this.#started = await startGraphql(this.#options);
+    this.#started = await startGraphql(this.#options, { schemaWaitMs });
     return this.#started;
   }
 }

@@ -96,7 +96,7 @@ export type ServiceOptions = CoreOptions & {
   readonly migrationWatch?: () => MigrationWatch | null;
   /** Absent in a single process. */
   readonly everywhere?: SharedActivity;
-  /** How long the GraphQL schema is waited for. */
+  /** How long a start waits for the GraphQL schema. */
   readonly schemaWaitMs?: number;
   /** Called when the first request loads GraphQL. */
   readonly onGraphqlLoad?: () => void;

@@ -54,8 +54,6 @@ export type GraphqlDependencies = {
   readonly log: Logger;
   readonly counts?: ServiceCounters;
   readonly tracing?: Tracing | null;
-  /** How many milliseconds the first requests wait for the first schema. */
-  readonly schemaWaitMs?: number | undefined;
   readonly memory: SocketMemory;
   readonly supervisor?: Supervisor;
 };
@@ -93,8 +91,16 @@ export type GraphqlState = {
   readonly topics: number;
 };
 
+type StartOptions = {
+  /** How many milliseconds the first build of the schema may take, if not the default. */
+  readonly schemaWaitMs?: number | undefined;
+};
+
 /** Starts GraphQL over HTTP and WebSocket, with a schema that follows the catalog. */
-export async function startGraphql(dependencies: GraphqlDependencies): Promise<StartedGraphql> {
+export async function startGraphql(
+  dependencies: GraphqlDependencies,
+  { schemaWaitMs }: StartOptions = {},
+): Promise<StartedGraphql> {
   const { config, authenticator, catalog, clientAddress, memory, log, counts = makeServiceCounters() } = dependencies;
   const findDocument = await makeFindDocument({
     folder: config.graphqlPersistedOperations,
@@ -102,7 +108,7 @@ export async function startGraphql(dependencies: GraphqlDependencies): Promise<S
   });
   const keeper = makeSchemaKeeper(dependencies, counts);
   const stopFollowing = catalog.onChange(() => keeper.rebuild());
-  const firstBuild = keeper.start(dependencies.schemaWaitMs);
+  const firstBuild = keeper.start(schemaWaitMs);
 
   const events = openRowEvents(dependencies);
   const execution = makeExecution(dependencies, { keeper, events, counts });

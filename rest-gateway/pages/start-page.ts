@@ -32,11 +32,11 @@ type StartPageDependencies = {
   readonly address: () => string;
   /** The state of the service if it is not healthy; else null. */
   readonly fault: () => Promise<string | null>;
-  /** The public API key. */
-  /** Null if this deployment signs no tokens. */
+  /** The public API key. Null if this deployment signs no tokens. */
   readonly anonKey: string | null;
   readonly links: readonly StartPageLink[];
-  readonly graphqlQuery: (table: string) => Promise<string | null>;
+  /** Null if GraphQL does not have the table, or is not loaded yet. */
+  readonly graphqlQuery: (table: string) => string | null;
 };
 
 /** `/`: links, the public key, and sample requests for each table that anonymous callers may read. */
@@ -46,14 +46,14 @@ export function startPageRoutes(dependencies: StartPageDependencies): GatewayRou
   return {
     "/": {
       GET: async () => {
-        const content = await pageContent(dependencies, await dependencies.fault());
+        const content = pageContent(dependencies, await dependencies.fault());
         return render({ title: "Content service", content, isWide: true, script: COPY_SCRIPT, headers });
       },
     },
   };
 }
 
-async function pageContent(dependencies: StartPageDependencies, fault: string | null): Promise<Html> {
+function pageContent(dependencies: StartPageDependencies, fault: string | null): Html {
   const { config, anonKey } = dependencies;
   const tables = dependencies.catalog().schemas.get(config.schemas[0]!)?.tables;
   const links = dependencies.links.filter(
@@ -81,11 +81,11 @@ ${isOpen && anonKey !== null ? html`<h3>The <code>anon</code> key of this deploy
 
 <section aria-labelledby="tables">
 <h2 id="tables">Tables</h2>
-${await tablesSection(dependencies, (isOpen ? anonKey : null) ?? "$ANON_KEY")}
+${tablesSection(dependencies, (isOpen ? anonKey : null) ?? "$ANON_KEY")}
 </section>`;
 }
 
-async function tablesSection(dependencies: StartPageDependencies, key: string): Promise<Html> {
+function tablesSection(dependencies: StartPageDependencies, key: string): Html {
   const { config, graphqlQuery } = dependencies;
   const catalog = dependencies.catalog();
   const address = dependencies.address();
@@ -93,8 +93,12 @@ async function tablesSection(dependencies: StartPageDependencies, key: string): 
   if (readable.length === 0) {
     return html`<p class="quiet">Anonymous callers may not read any table.</p>`;
   }
-  const queries = await Promise.all(readable.map(({ table }) => graphqlQuery(table.name)));
-  return html`<p class="quiet">Tables that anonymous callers may read. Signed-in users may see more.</p>
+  const queries = readable.map(({ table }) => graphqlQuery(table.name));
+  return html`<p class="quiet">Tables that anonymous callers may read. Signed-in users may see more.${
+  queries.every((query) => query === null) && config.graphqlExplorer
+    ? html` <a href="/graphiql">GraphiQL</a> opens with a GraphQL query of them.`
+    : null
+}</p>
 ${readable.map(({ table, columns }, index) => {
   const samples = sampleRequests(table, { address, key, columns, graphqlQuery: queries[index]! });
   const about = publicComment(table.comment);

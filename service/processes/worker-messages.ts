@@ -37,7 +37,7 @@ export type WorkerOptions = {
   readonly packageProgram: string | null;
   /** Null if the WAL is not archived. */
   readonly walArchive: WalArchiveState | null;
-  /** How long the worker waits for the GraphQL schema before it serves, if not the default. */
+  /** How long the worker waits before it serves for the GraphQL schema, if it loads it then. */
   readonly schemaPatienceMs?: number;
 };
 

@@ -59,10 +59,23 @@ test("so does the first WebSocket", async () => {
   expect(loads).toBe(1);
 });
 
-test("so does the start page, which has a sample query for each table", async () => {
-  const page = await (await fetch(service.url)).text();
-  expect(page).toContain("<h3>GraphQL</h3>");
-  expect(loads).toBe(1);
+test("the start page loads nothing, and has a sample query for each table once it is loaded", async () => {
+  const readPage = async () => (await fetch(service.url)).text();
+  const link = "opens with a GraphQL query of them";
+  const before = await readPage();
+  expect(before).toContain(link);
+  expect(before).not.toContain("<h3>GraphQL</h3>");
+  expect(loads).toBe(0);
+  await ask();
+  const after = await readPage();
+  expect(after).toContain("<h3>GraphQL</h3>");
+  expect(after).not.toContain(link);
+});
+
+test("requests that load it do not wait as long as starts of workers that replace others", async () => {
+  const impatient = await serve(database, { GRAPHQL_PRELOAD: "off" }, { schemaWaitMs: 0 });
+  expect(await ask(impatient.url)).toEqual({ data: { __typename: "Query" } });
+  await impatient.stop();
 });
 
 test("a service that stops while it loads waits for neither", async () => {
@@ -76,7 +89,7 @@ test.each([{ GRAPHQL_PRELOAD: "on" }, { GRAPHQL_PERSISTED_OPERATIONS: import.met
   "with %o it is loaded at the start",
   async (settings) => {
     const preloading = await serve(database, { GRAPHQL_PRELOAD: "off", ...settings });
-    expect(await preloading.graphql.sampleQuery("users")).toMatch(/^\{ users/);
+    expect(preloading.graphql.sampleQuery("users")).toMatch(/^\{ users/);
     await preloading.stop();
   },
 );
