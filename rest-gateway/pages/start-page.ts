@@ -95,10 +95,10 @@ function tablesSection(dependencies: StartPageDependencies, key: string): Html {
   }
   const queries = readable.map(({ table }) => graphqlQuery(table.name));
   return html`<p class="quiet">Tables that anonymous callers may read. Signed-in users may see more.${
-  queries.every((query) => query === null) && config.graphqlExplorer
-    ? html` <a href="/graphiql">GraphiQL</a> opens with a GraphQL query of them.`
-    : null
-}</p>
+    queries.every((query) => query === null) && config.graphqlExplorer
+      ? html` <a href="/graphiql">GraphiQL</a> opens with a GraphQL query of them.`
+      : null
+  }</p>
 ${readable.map(({ table, columns }, index) => {
   const samples = sampleRequests(table, { address, key, columns, graphqlQuery: queries[index]! });
   const about = publicComment(table.comment);
