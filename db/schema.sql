@@ -169,6 +169,7 @@ comment on constraint schedules_name_length on api.schedules is 'A name has 1 to
 comment on constraint schedules_pkey on api.schedules is 'There is a schedule with this name already.';
 comment on constraint schedules_time_limit_range on api.schedules is 'A time limit is between one second and one day.';
 comment on table api.schedules is '@sample all
+@anonymize empty
 Functions that run at certain times, once over all gateways.';
 
 -- table api.versions
@@ -240,6 +241,7 @@ comment on column api.webhooks.table_name is 'The table whose changes are sent, 
 comment on column api.webhooks.timeout is 'How long the receiver may take.';
 comment on column api.webhooks.url is 'Where requests are sent.';
 comment on table api.webhooks is '@sample all
+@anonymize empty
 Where changes of rows are sent to.';
 
 -- table auth.account_settings
@@ -846,6 +848,7 @@ comment on column auth.providers.trusts_email is 'Whether every e-mail address f
 comment on column auth.providers.trusts_factor is 'Whether a second factor at the provider is accepted instead of a code of this service.';
 comment on constraint providers_settings on auth.providers is 'An oauth2 provider has its three endpoints in settings, a saml provider its entry_point and its certificates.';
 comment on table auth.providers is '@sample all
+@anonymize empty
 Identity providers that users may sign in through.';
 
 -- table auth.refresh_tokens
@@ -1645,7 +1648,8 @@ create policy update_self on public.users for update to authenticated using ((id
 grant delete, insert (age, avatar, email, name), select (age, avatar, created_at, id, name, updated_at), update (age, avatar, email, name) on public.users to anon, authenticated;
 grant delete, insert, select, update on public.users to service_role;
 grant select on public.users to admin;
-comment on column public.users.age is 'In years; null when not told.';
+comment on column public.users.age is '@anonymize null
+In years; null when not told.';
 comment on column public.users.avatar is '@since 2
 @anonymize null
 The address of a picture.';

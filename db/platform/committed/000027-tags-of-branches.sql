@@ -1,9 +1,10 @@
 --! Previous: sha1:52a04fec67e49fc1373614c9f65555707a0b6f66
---! Hash: sha1:20bd004e0ca946e88c2461fb5b7304895c951ea4
+--! Hash: sha1:03e8984152db824cf2af062d8a9cc390dfb1d1f8
 --! Message: tags of branches
 
 -- What `branch create` does with the tables of the service: `@sample` says which rows come with a sample besides those that others refer to,
--- `@anonymize` what is replaced or left out. Who uses an anonymized branch can neither sign in to an account nor read a file.
+-- `@anonymize` what is replaced or left out. Who uses an anonymized branch can neither sign in to an account nor read a file,
+-- and it has no secret of a provider or of a receiver of webhooks.
 do $do$
 declare
   v_table text;
@@ -13,12 +14,13 @@ begin
   for v_table, v_tag in
     select format('%s.%s', schema, name), tag
     from (values
-      ('api', '@sample all', 'versions schedules webhooks'),
-      ('auth', '@sample all', 'account_settings providers roles permissions role_permissions'),
+      ('api', '@sample all', 'versions'),
+      ('auth', '@sample all', 'account_settings roles permissions role_permissions'),
       ('storage', '@sample all', 'buckets'),
       ('content_service', '@sample all', 'bounds schedule_clock task_lanes'),
       ('auth', '@sample with user_id', 'users user_roles user_permissions'),
-      ('auth', e'@sample all\n@anonymize empty', 'oauth_clients'),
+      ('api', e'@sample all\n@anonymize empty', 'schedules webhooks'),
+      ('auth', e'@sample all\n@anonymize empty', 'oauth_clients providers'),
       ('content_service', e'@sample all\n@anonymize empty', 'bucket_usage shared_queries'),
       ('auth', e'@sample with user_id\n@anonymize empty', 'mfa_factors mfa_backup_codes passkeys identities oauth_grants'),
       ('auth', e'@sample with owner_id\n@anonymize empty', 'api_keys'),

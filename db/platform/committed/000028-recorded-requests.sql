@@ -1,5 +1,5 @@
---! Previous: sha1:20bd004e0ca946e88c2461fb5b7304895c951ea4
---! Hash: sha1:dacd70293c6d0f6adcb0c0dc8480e26f3dab06e4
+--! Previous: sha1:03e8984152db824cf2af062d8a9cc390dfb1d1f8
+--! Hash: sha1:3cc4f13b6f7d582b53e0da451e38ac740f433451
 --! Message: recorded requests
 
 -- What clients request, without values: migrations are compared and rehearsed with it. Unlogged: a crash loses an hour of counts, and replicas need none.

@@ -146,6 +146,17 @@ test("can be anonymized: no personal value is left, and nobody can sign in", asy
       await original.stop();
     }
     expect((await rows(content.name, "select * from auth.audit_log")).length).toBeGreaterThan(0);
+    await rows(
+      content.name,
+      `update public.users set age = 77;
+       insert into api.webhooks (name, table_name, url, role) values ('receiver', 'articles', 'https://original.example', 'service_role');
+       create function public.nightly(note text) returns void language sql as 'select';
+       grant execute on function public.nightly to service_role;
+       insert into api.schedules (name, cron, function, role, arguments)
+         values ('hourly', '@hourly', 'public.nightly', 'service_role', '{"note": "original"}');
+       insert into auth.providers (name, kind, issuer, client_id, client_secret)
+         values ('company', 'oidc', 'https://id.example.org', 'us', 'original secret')`,
+    );
     const created = await runCommand("branch", ["create", "safe", "--anonymize"], content, settings);
     expect([created.stdout, created.stderr]).toEqual([expect.stringContaining("(read, anonymized)"), ""]);
 
@@ -158,10 +169,11 @@ test("can be anonymized: no personal value is left, and nobody can sign in", asy
     expect(texts.flat().filter(({ text }) => /original|127\.0\.0\.1|\$argon2/i.test(String(text)))).toEqual([]);
     const [account] = await rows(
       copy,
-      "select u.email, a.username, a.password_hash from public.users u join auth.users a on user_id = u.id",
+      "select u.email, u.age, a.username, a.password_hash from public.users u join auth.users a on user_id = u.id",
     );
     expect(account).toEqual({
       email: expect.stringMatching(/^[0-9a-f]{20}@example\.invalid$/),
+      age: null,
       username: account!.email,
       password_hash: null,
     });
