@@ -69,11 +69,11 @@ export function changesRoutes({ postgres, asOwner, schemaChanges, compareInterfa
     "POST /migrations/undo": async ({ request, logEvent }) => {
       schemaChanges.requireEnabled();
       const { confirmed_file: confirmedFile } = await readFields(request, { confirmed_file: OPTIONAL_TEXT });
-      const event = confirmedFile === null ? "studio.migration_undo_tried" : "studio.migration_undone";
-      await logEvent(event, { file: confirmedFile });
+      await logEvent("studio.migration_undo_tried", { file: confirmedFile });
       const signal = toSignal(request.signal);
       return respondWithFault(signal, async () => {
         const { changedSince, isUndone, ...undone } = await schemaChanges.undo({ confirmedFile, signal });
+        if (isUndone) await logEvent("studio.migration_undone", { file: confirmedFile });
         return { ...undone, changed_since: changedSince, is_undone: isUndone };
       });
     },

@@ -287,6 +287,13 @@ test("the last migration says how it is undone, and is undone when its file is c
     await ownerRows("create or replace function public.one() returns int language sql as 'select 1'");
     expect((await undo({ confirmed_file: preview.file })).body).toMatchObject({ is_undone: true });
     expect(await ownerRows("select to_regclass('public.notes') as notes")).toEqual([{ notes: null }]);
+    const events = await ownerRows(
+      "select event from auth.audit_log where event like 'studio.migration_und%' order by id",
+    );
+    expect(events.map(({ event }) => event)).toEqual([
+      ...Array(5).fill("studio.migration_undo_tried"),
+      "studio.migration_undone",
+    ]);
     expect((await send("", undefined, served)).body.pending).toMatchObject([{ name: "000001-notes.sql" }]);
   } finally {
     await served.stop();
