@@ -42,7 +42,8 @@ const CREATE_RECORD = `
     is_paused       boolean not null default false,
     started_at      timestamptz not null default pg_catalog.now(),
     updated_at      timestamptz not null default pg_catalog.now()
-  )`;
+  );
+  comment on table graphile_migrate.backfills is e'@sample none\\n@anonymize empty\\nBackfills that are not complete. Errors name values.'`;
 
 const hasRecord = async (client: pg.ClientBase) =>
   (await client.query("select where pg_catalog.to_regclass('graphile_migrate.backfills') is not null")).rowCount === 1;
