@@ -1,7 +1,7 @@
 import pg from "pg";
 import { readSmartTag } from "#catalog";
 import { type AnonymizationRule, parseAnonymizationRule } from "./anonymization-rules.ts";
-import { type ContentTable, IS_ARCHIVED, setPortableFormats } from "./content-tables.ts";
+import { type ContentTable, HAS_COPIED_ROWS, setPortableFormats } from "./content-tables.ts";
 
 /** From the value of a setting of the transaction, which appears in no statement and ends with it. */
 const SECRET = "content_service.pseudonym_secret";
@@ -90,7 +90,7 @@ const NAME = `format('"%s"."%s"', replace(nspname, '"', '""'), replace(relname, 
 /** Partitions and tables that inherit have the tags of their parents too. */
 const LINEAGE = `
   with recursive lineage (relation, ancestor) as (
-    select c.oid, c.oid from pg_class c join pg_namespace n on n.oid = relnamespace where relkind in ('r', 'p', 'v', 'm') and ${IS_ARCHIVED}
+    select c.oid, c.oid from pg_class c join pg_namespace n on n.oid = relnamespace where relkind in ('r', 'p', 'v', 'm') and ${HAS_COPIED_ROWS}
     union
     select relation, inhparent from lineage join pg_inherits on inhrelid = ancestor
   )`;

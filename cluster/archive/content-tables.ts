@@ -2,7 +2,8 @@ import type pg from "pg";
 import { quotedName } from "#postgres/client";
 import type { ArchiveTable } from "./archive-format.ts";
 
-const IS_MEMBER =
+/** Of `pg_class c`: it belongs to an extension. */
+export const IS_MEMBER =
   "exists (select from pg_depend where classid = 'pg_class'::regclass and objid = c.oid and deptype = 'e')";
 /** Of `pg_class c` in `pg_namespace n`. */
 export const IS_ARCHIVED = `nspname !~ '^pg_' and nspname <> 'information_schema' and relpersistence <> 't' and not ${IS_MEMBER}`;
@@ -11,6 +12,9 @@ export const IS_ARCHIVED = `nspname !~ '^pg_' and nspname <> 'information_schema
 const EXTENSION_ROWS = `
   select setting.condition
     from pg_extension, unnest(extconfig, extcondition) as setting (relation, condition) where setting.relation = c.oid`;
+
+/** Of `pg_class c` in `pg_namespace n`: its rows are in backups and branches. */
+export const HAS_COPIED_ROWS = `(${IS_ARCHIVED} or exists (${EXTENSION_ROWS}))`;
 
 const TABLES = `
   select nspname as schema, relname as name, array(
@@ -40,7 +44,7 @@ export type ContentTable = ArchiveTable & {
 
 /** All tables with rows; views and partitioned parents have none. Extensions create theirs with foreign keys, so these come in their order. */
 export async function allTables(client: pg.ClientBase): Promise<ContentTable[]> {
-  const tables = await queryTables(client, `${TABLES} and (${IS_ARCHIVED} or exists (${EXTENSION_ROWS})) ${ORDER}`);
+  const tables = await queryTables(client, `${TABLES} and ${HAS_COPIED_ROWS} ${ORDER}`);
   const [members, others] = [tables.filter(isOfExtension), tables.filter((table) => !isOfExtension(table))];
   const referenced = ({ references }: ContentTable) => members.filter(({ table }) => references.includes(table));
   return [...sortByReferences(members, referenced), ...others];
@@ -68,7 +72,7 @@ async function queryTables(client: pg.ClientBase, query: string): Promise<Conten
 export async function sequenceNames(client: pg.ClientBase): Promise<string[]> {
   const { rows } = await client.query<{ schema: string; name: string }>(
     `select nspname as schema, relname as name from pg_class c join pg_namespace n on n.oid = relnamespace
-      where relkind = 'S' and (${IS_ARCHIVED} or exists (${EXTENSION_ROWS})) ${ORDER}`,
+      where relkind = 'S' and ${HAS_COPIED_ROWS} ${ORDER}`,
   );
   return rows.map(({ schema, name }) => quotedName(schema, name));
 }

@@ -1,6 +1,6 @@
 import pg from "pg";
 import { readSmartTag } from "#catalog";
-import { type ContentTable, IS_ARCHIVED } from "./content-tables.ts";
+import { type ContentTable, HAS_COPIED_ROWS, IS_MEMBER } from "./content-tables.ts";
 
 /** Tables of so many rows at most come whole. */
 const SMALL_TABLE_ROWS = 1_000;
@@ -58,6 +58,8 @@ type RowSource = {
   readonly key: string;
   readonly columns: readonly string[];
   readonly comment: string | null;
+  /** Then it comes whole, as in backups. */
+  readonly isOfExtension: boolean;
 };
 
 const fromOf = (relation: string) =>
@@ -68,13 +70,13 @@ const relationsOf = (relation: string) =>
 
 const ROW_SOURCES = `
   select c.oid as root, format('"%s"."%s"', replace(nspname, '"', '""'), replace(relname, '"', '""')) as name, ${fromOf("c.oid")} as from,
-    obj_description(c.oid, 'pg_class') as comment, coalesce((
+    obj_description(c.oid, 'pg_class') as comment, ${IS_MEMBER} as "isOfExtension", coalesce((
       select format('row(%s)', string_agg(format('t.%I', attname), ', ' order by attnum))
       from pg_index join pg_attribute on attrelid = indrelid and attnum = any(indkey)
       where indrelid = c.oid and indisprimary having count(*) > 0), '(t.*)') as key, array(
         select attname::text from pg_attribute where attrelid = c.oid and attnum > 0 and not attisdropped) as columns
   from pg_class c join pg_namespace n on n.oid = relnamespace
-  where relkind in ('r', 'p') and not relispartition and ${IS_ARCHIVED}
+  where relkind in ('r', 'p') and not relispartition and ${HAS_COPIED_ROWS}
   order by nspname collate "C", relname collate "C"`;
 
 /** Which rows of a table the sample has besides those that others refer to: a share, all, none, or those that belong to a sampled row. */
@@ -85,9 +87,13 @@ type SamplePolicy =
 const WHOLE: SamplePolicy = { kind: "whole" };
 
 /** The smart tag `@sample all`, `@sample none` or `@sample with order_id` of a table. */
-function policyOf({ name, columns, comment }: RowSource): SamplePolicy {
+function policyOf({ name, columns, comment, isOfExtension }: RowSource): SamplePolicy {
   const [word, ...named] = readSmartTag(comment, "sample")?.split(/[\s,]+/) ?? [];
-  if (word === undefined) return { kind: "share" };
+  if (isOfExtension && word !== undefined && word !== "all")
+    throw new Error(
+      `The comment of ${name} has a tag @sample, but tables of extensions come whole. Write "@sample all".`,
+    );
+  if (word === undefined) return isOfExtension ? WHOLE : { kind: "share" };
   if (word === "all" && named.length === 0) return WHOLE;
   if (word === "none" && named.length === 0) return { kind: "none" };
   if (word === "with" && named.length > 0 && named.every((column) => columns.includes(column)))

@@ -1,6 +1,8 @@
 import { expect, test } from "vitest";
-import { checkAnonymization } from "../../../cluster/archive/anonymized-rows.ts";
+import { anonymizeRows, checkAnonymization } from "../../../cluster/archive/anonymized-rows.ts";
+import { allTables } from "../../../cluster/archive/content-tables.ts";
 import { copySchema } from "../../../cluster/archive/copy-schema.ts";
+import { tableRows } from "../../../cluster/archive/write-archive.ts";
 import { withClient } from "../../../postgres/client/with-client.ts";
 import { cloneDatabase } from "../../database.ts";
 
@@ -193,6 +195,29 @@ test("refuses tags of views, other tags of tables, and keys that refer to tables
           '- the foreign key u_a_fkey of "public"."u" refers to "public"."t", which is "@anonymize empty"',
         ),
       ]);
+    });
+  } finally {
+    await database.drop();
+  }
+});
+
+test("follows tags of tables of extensions that have rows of users", async () => {
+  const database = await cloneDatabase("empty");
+  try {
+    await withClient(database.ownerUrl, async (client) => {
+      await client.query(`
+        create extension citext;
+        create table jobs (id int, command text); create table runs (message text);
+        insert into jobs values (1, 'of the extension'), (2, 'Original');
+        comment on column jobs.command is '@anonymize text'; comment on table runs is '@anonymize empty';
+        alter extension citext add table jobs; alter extension citext add table runs;
+        update pg_extension set extconfig = array['jobs', 'runs']::regclass[]::oid[], extcondition = array['where id > 1', '']
+        where extname = 'citext';
+        begin`);
+      const [jobs, ...others] = await anonymizeRows(client, await allTables(client));
+      expect(others).toEqual([]);
+      expect(await Array.fromAsync(tableRows(client, jobs!))).toEqual(["(2,xxxxxxxx)"]);
+      await client.query("rollback");
     });
   } finally {
     await database.drop();

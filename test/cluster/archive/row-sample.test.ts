@@ -176,10 +176,13 @@ test("follows what the comments of tables say", async () => {
     expect(await countOf(branch, "currencies")).toBe(3000);
     expect(await countOf(branch, "sessions")).toBe(0);
   });
-  const wrong = "create table lines (id int); comment on table lines is '@sample with order'";
-  await expect(withSample(wrong, TENTH, async () => {})).rejects.toThrow(
-    'The comment of "public"."lines" has a tag @sample',
-  );
+  const ofExtension = `create table lines (id int); comment on table lines is '@sample none';
+    create extension citext; alter extension citext add table lines;
+    update pg_extension set extconfig = array['lines'::regclass::oid], extcondition = '{""}' where extname = 'citext'`;
+  for (const wrong of ["create table lines (id int); comment on table lines is '@sample with order'", ofExtension])
+    await expect(withSample(wrong, TENTH, async () => {})).rejects.toThrow(
+      'The comment of "public"."lines" has a tag @sample',
+    );
 });
 
 /** Tables that refer to each other and to themselves by keys of one to three columns, with and without null. */
