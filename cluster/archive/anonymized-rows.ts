@@ -1,5 +1,5 @@
 import pg from "pg";
-import { readSmartTag } from "#catalog";
+import { hasSmartTag, readSmartTag } from "#catalog";
 import { type AnonymizationRule, parseAnonymizationRule } from "./anonymization-rules.ts";
 import { type ContentTable, HAS_COPIED_ROWS, setPortableFormats } from "./content-tables.ts";
 
@@ -44,9 +44,13 @@ export async function checkAnonymization(client: pg.ClientBase): Promise<void> {
 async function readAnonymization(client: pg.ClientBase): Promise<Anonymization> {
   const problems: string[] = [];
   const rules = new Map<string, Map<string, AnonymizationRule>>();
+  const personal: TaggedColumn[] = [];
   for (const column of (await client.query<TaggedColumn>(TAGGED_COLUMNS)).rows) {
     const tag = tagOf(column.comments);
-    if (tag === null) continue;
+    if (tag === null) {
+      if (column.comments.some((comment) => hasSmartTag(comment, "personal"))) personal.push(column);
+      continue;
+    }
     const result = await ruleOf(client, column, tag);
     if (typeof result === "string") problems.push(`${column.table}.${column.name}: ${result}`);
     else rules.set(column.table, (rules.get(column.table) ?? new Map()).set(column.name, result));
@@ -58,6 +62,11 @@ async function readAnonymization(client: pg.ClientBase): Promise<Anonymization> 
     else if (tag !== null)
       problems.push(`${table}: write "@anonymize empty" on a table, and other rules on its columns`);
   }
+  problems.push(
+    ...personal
+      .filter(({ table, isOfView, isGenerated }) => !(isOfView || isGenerated || emptied.has(table)))
+      .map(({ table, name }) => `${table}.${name}: it is "@personal": write "@anonymize" and a rule, too`),
+  );
   const { rows: keys } = await client.query<KeyColumns>(KEY_COLUMNS);
   problems.push(...keys.flatMap((key) => keyProblem(key, { rules, emptied }) ?? []));
   if (problems.length > 0)
@@ -115,7 +124,7 @@ const TAGGED_COLUMNS = `${LINEAGE}
   join pg_attribute a on a.attrelid = relation and a.attnum > 0 and not a.attisdropped
   join pg_attribute other on other.attrelid = ancestor and other.attname = a.attname
   join pg_type on pg_type.oid = a.atttypid
-  where col_description(ancestor, other.attnum) like '%@anonymize%'
+  where col_description(ancestor, other.attnum) ~ '@(anonymize|personal)'
   group by nspname, relname, relkind, relation, typnotnull, typtypmod, a.attname, a.attnum, a.attgenerated,
     a.attnotnull, a.atttypid, a.atttypmod
   order by nspname collate "C", relname collate "C", a.attnum`;

@@ -180,7 +180,9 @@ test("refuses tags of views, other tags of tables, and keys that refer to tables
   try {
     await withClient(database.ownerUrl, async (client) => {
       await client.query(`
-        create table t (a int primary key); create table u (a int references t);
+        create table t (a int primary key, email text); create table u (a int references t, b text, c text, d text);
+        comment on column t.email is '@personal'; comment on column u.b is '@personal'; comment on column u.d is 'A @personal';
+        comment on column u.c is e'@personal\\n@anonymize text';
         create view v as select * from t;
         comment on table t is '@anonymize empty'; comment on table u is '@anonymize hash'; comment on column v.a is '@anonymize null'`);
       const error: Error = await checkAnonymization(client).then(
@@ -191,6 +193,7 @@ test("refuses tags of views, other tags of tables, and keys that refer to tables
         "Change these comments, nothing was copied:",
         '- "public"."v".a: the rows of views come from tables, whose columns need the tag.',
         '- "public"."u": write "@anonymize empty" on a table, and other rules on its columns.',
+        '- "public"."u".b: it is "@personal": write "@anonymize" and a rule, too.',
         expect.stringContaining(
           '- the foreign key u_a_fkey of "public"."u" refers to "public"."t", which is "@anonymize empty"',
         ),
