@@ -8,7 +8,7 @@ import type {
   RowChange,
 } from "../changes.ts";
 import { AffectedResults } from "./affected-results.ts";
-import { NotedTransaction } from "./noted-transaction.ts";
+import { isExcluded } from "./affected-rows.ts";
 import { type LiveQueryResult, RelationResults } from "./relation-results.ts";
 
 /** The prefix of the message that the database writes to the stream with each change of definitions. */
@@ -18,6 +18,33 @@ const SCHEMA_CHANGED_PREFIX = "schema";
 const MAX_NOTED_CHANGES = 5_000;
 /** The last transactions of the stream that are remembered. */
 const KEPT_TRANSACTIONS = 20_000;
+
+/** The changes of a transaction, for queries that are being opened: what these depend on is not known yet. */
+class NotedTransaction {
+  readonly #relations = new Set<number>();
+  readonly #changes: RowChange[] = [];
+  #hasMore = false;
+  /** Null until it is complete. */
+  transaction: CommittedTransaction | null = null;
+
+  /** `isKept`: whether there is room for the row. */
+  add(change: RowChange, isKept: boolean): void {
+    this.#relations.add(change.relation.oid);
+    if (isKept) this.#changes.push(change);
+    else this.#hasMore = true;
+  }
+
+  affects({ dependencies, filters }: LiveQueryResult): boolean {
+    return dependencies.relations.some(({ oid }) => {
+      if (!this.#relations.has(oid)) return false;
+      const own = filters.filter(({ relation }) => relation === oid);
+      if (this.#hasMore || own.length === 0) return true;
+      return this.#changes.some(
+        (change) => change.relation.oid === oid && !own.some((filter) => isExcluded(change, filter)),
+      );
+    });
+  }
+}
 
 /** A query that is being opened: what was committed since, and whether definitions have changed. */
 export type OpeningQuery = {

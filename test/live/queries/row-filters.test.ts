@@ -182,7 +182,10 @@ test("a policy for writes alone gives no filter, and refuses nothing", async () 
 });
 
 test.each([
-  ["that depends on the role", "create function public.caller_name() returns text language sql stable return current_user"],
+  [
+    "that depends on the role",
+    "create function public.caller_name() returns text language sql stable return current_user",
+  ],
   [
     "that sets claims",
     `create function public.caller_name() returns text language sql stable set "request.jwt.claims" = '{"sub":"a"}' return auth.jwt() ->> 'sub'`,
