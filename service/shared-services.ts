@@ -98,6 +98,8 @@ export async function openCore(
   });
   opened.defer(() => catalog.close());
   catalog.onChange(() => database.forgetStatements());
+  // Postgres keeps plans when roles get or lose members, and these have the policies of the roles before.
+  catalog.onDifference(() => database.forgetStatements());
   const parts = { postgres, config, settings, database, slowStatements, asOwner, catalog, listener, tracing };
   return { ...parts, supervisor, walArchive, peers, log };
 }

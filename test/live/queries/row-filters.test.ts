@@ -11,7 +11,7 @@ beforeAll(async () => {
   client = new pg.Client({ connectionString: database.ownerUrl });
   await client.connect();
   await client.query(`
-    create role reader; create role writer; create role owner_of_all bypassrls;
+    create role filter_reader; create role filter_writer; create role filter_owner bypassrls;
     create table public.members (person text, room int, account bigint, tag text collate "und-x-icu", primary key (person, room));
     create table public.notes (id int primary key, room int, owner text, team uuid, "Account" bigint);
     alter table public.notes enable row level security;
@@ -31,11 +31,12 @@ afterEach(async () => {
   for (const { policy } of rows) await client.query(policy);
 });
 afterAll(async () => {
+  await client.query("drop role filter_reader, filter_writer, filter_owner");
   await client.end();
   await database.drop();
 });
 
-async function filtersOf(policies: readonly string[], text = "select id from public.notes", role = "reader") {
+async function filtersOf(policies: readonly string[], text = "select id from public.notes", role = "filter_reader") {
   for (const [index, policy] of policies.entries()) {
     const kind = policy.startsWith("to ") || policy.startsWith("as ") ? policy : `for select ${policy}`;
     await client.query(`create policy p${index} on public.notes ${kind}`);
@@ -154,17 +155,17 @@ test("policies that compare different columns give none", async () => {
 
 test.each([
   ["a restrictive one", "as restrictive for select using (id > 0)", [["notes.owner exactly", SUB]]],
-  ["one for another role", "to writer using (true)", [["notes.owner exactly", SUB]]],
-  ["one for this role", "to reader using (true)", []],
+  ["one for another role", "to filter_writer using (true)", [["notes.owner exactly", SUB]]],
+  ["one for this role", "to filter_reader using (true)", []],
   ["one for writes", "as permissive for update using (true)", [["notes.owner exactly", SUB]]],
 ])("%s beside the policy of a claim", async (_what, other, expected) => {
   expect(await filtersOf([OWN, other])).toEqual(expected);
 });
 
 test.each([
-  ["reads the table twice", "select a.id from public.notes a join public.notes b using (id)", "reader"],
-  ["bypasses policies", "select id from public.notes", "owner_of_all"],
-  ["reads it also in a function", "select id from public.notes where team = public.newest_team()", "reader"],
+  ["reads the table twice", "select a.id from public.notes a join public.notes b using (id)", "filter_reader"],
+  ["bypasses policies", "select id from public.notes", "filter_owner"],
+  ["reads it also in a function", "select id from public.notes where team = public.newest_team()", "filter_reader"],
 ])("a query that %s has no filter by its policy", async (_what, text, role) => {
   expect(await filtersOf([OWN], text, role)).toEqual([]);
 });
@@ -178,7 +179,9 @@ test("a table that inherits from another has no filter: its rows are read throug
 });
 
 test("a policy for writes alone gives no filter, and refuses nothing", async () => {
-  expect(await filtersOf(["as permissive for all to reader with check (owner = auth.jwt() ->> 'sub')"])).toEqual([]);
+  expect(await filtersOf(["as permissive for all to filter_reader with check (owner = auth.jwt() ->> 'sub')"])).toEqual(
+    [],
+  );
 });
 
 test.each([

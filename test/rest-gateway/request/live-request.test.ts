@@ -167,6 +167,22 @@ describe("without an event that reports a change of what callers may read", () =
     await client.untilResult([{ title: "first" }]);
   });
 
+  test("each connection has the policies of the roles that the caller has", async () => {
+    const client = await follow();
+    const readByMany = async () => {
+      const read = async () =>
+        (await fetch(`${fixture.service.url}/rest/v1/drafts?select=title`, { headers: as("ann") })).text();
+      return new Set(await Promise.all(Array.from({ length: 60 }, read)));
+    };
+    expect(await readByMany()).toEqual(new Set(['[{"title":"first"}]']));
+    await sql("revoke editors from authenticated");
+    await client.untilResult([]);
+    expect(await readByMany()).toEqual(new Set(["[]"]));
+    await sql("grant editors to authenticated");
+    await client.untilResult([{ title: "first" }]);
+    expect(await readByMany()).toEqual(new Set(['[{"title":"first"}]']));
+  });
+
   test("a result follows a policy that is changed where event triggers are off", async () => {
     const client = await follow();
     const change = (condition: string) =>
