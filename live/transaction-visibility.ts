@@ -38,7 +38,7 @@ export function makeAwaitVisible(asOwner: AsOwner, streamTimeline: () => number 
     if (xids.size === 0) return xids;
     for (let pause = MIN_PAUSE_MS; waitedMs < MAX_WAIT_MS; pause = Math.min(2 * pause, MAX_PAUSE_MS)) {
       const current = await nullWhenLate(read().catch(() => null));
-      if (current) invisible = invisible.difference(visibleIn(current.snapshot, invisible));
+      if (current) invisible = invisibleIn(current.snapshot, invisible);
       if (invisible.size === 0) break;
       if (current) waitedMs += pause;
       else if (performance.now() > end) break;
@@ -54,8 +54,9 @@ async function nullWhenLate<Result>(answer: Promise<Result>): Promise<Result | n
   return Promise.race([answer, late.promise]).finally(() => clearTimeout(timer));
 }
 
-function visibleIn(snapshot: string, xids: ReadonlySet<number>): ReadonlySet<number> {
-  return new Set([...xids].filter((xid) => isTransactionVisible(xid, snapshot)));
+/** Those of the transactions that the snapshot does not include. */
+export function invisibleIn(snapshot: string, xids: Iterable<number>): ReadonlySet<number> {
+  return new Set([...xids].filter((xid) => !isTransactionVisible(xid, snapshot)));
 }
 
 /** `3201:3208:3203,3205`: transactions below the second number are complete, except those listed. */

@@ -1,13 +1,14 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { AsOwner } from "#postgres/database";
-import { isTransactionVisible, toLogXid } from "../transaction-visibility.ts";
+import { invisibleIn, toLogXid } from "../transaction-visibility.ts";
 
 const MIN_PAUSE_MS = 100;
 const MAX_PAUSE_MS = 5_000;
 /** The pause between two polls grows with the time since the last call. */
 const PAUSE_SHARE = 1 / 10;
 
-// The snapshot lists no transactions that are newer than the last one that ended. Each holds a lock on its number until it has left the list.
+// The snapshot lists no transactions that are newer than the last one that ended. Each transaction holds a lock on its number until new
+// snapshots include it.
 const READ_RUNNING = `select pg_catalog.pg_current_snapshot()::pg_catalog.text as snapshot, array(
   select l.transactionid::pg_catalog.text from pg_catalog.pg_locks l where l.locktype = 'transactionid' and l.granted
 ) as locked`;
@@ -38,10 +39,7 @@ export class RunningTransactions {
       client.query<{ snapshot: string; locked: string[] }>(READ_RUNNING),
     );
     const { snapshot, locked } = rows[0]!;
-    const [, , running = ""] = snapshot.split(":");
-    const listed = running === "" ? [] : running.split(",").map(toLogXid);
-    const newest = locked.map(toLogXid).filter((xid) => !isTransactionVisible(xid, snapshot));
-    return new Set([...listed, ...newest]);
+    return invisibleIn(snapshot, locked.map(toLogXid));
   }
 
   whenEnded(xids: ReadonlySet<number>, callback: EndCallback): void {
@@ -70,7 +68,7 @@ export class RunningTransactions {
 
 function remaining(pending: PendingCallback, snapshot: string): PendingCallback[] {
   if (pending.isNeeded?.() === false) return [];
-  const running = new Set([...pending.xids].filter((xid) => !isTransactionVisible(xid, snapshot)));
+  const running = invisibleIn(snapshot, pending.xids);
   if (running.size < pending.xids.size) pending.onEnded(pending.xids.difference(running));
   return running.size === 0 ? [] : [{ ...pending, xids: running }];
 }
