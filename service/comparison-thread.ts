@@ -1,12 +1,6 @@
 import { on } from "node:events";
 import { parentPort, workerData } from "node:worker_threads";
-import {
-  addAffectedRequests,
-  type Contract,
-  compareContracts,
-  type InterfaceComparison,
-  printChanges,
-} from "#operations/contract";
+import { type Contract, compareWithRequests, type InterfaceComparison, printChanges } from "#operations/contract";
 import { type CheckedContract, checkContractOf } from "./database-contract.ts";
 import type { ComparisonSource, InterfaceReading } from "./interface-comparison.ts";
 
@@ -20,12 +14,7 @@ for await (const [reading] of on(parentPort!, "message") as AsyncIterable<[Inter
   before = checked.contract;
 }
 
-function compare(
-  earlier: Contract,
-  { contract, refusals }: CheckedContract,
-  { requests }: InterfaceReading,
-): InterfaceComparison {
-  const found = compareContracts(earlier, contract);
-  const changes = requests ? addAffectedRequests(found, earlier, { requests, refusals }) : found;
+function compare(earlier: Contract, later: CheckedContract, { requests }: InterfaceReading): InterfaceComparison {
+  const changes = compareWithRequests(earlier, later, requests);
   return { changes, markdown: printChanges(changes) };
 }

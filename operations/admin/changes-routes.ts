@@ -13,7 +13,7 @@ import {
 import { OPTIONAL_BOOLEAN, OPTIONAL_TEXT, readFields } from "#rest-gateway/sign-in";
 import { commandLine } from "#runtime";
 import { toSignal } from "#runtime/concurrency";
-import { readRecordedRequests, toRequestRates } from "../contract/recorded-requests.ts";
+import { readRecordedRequests, readRequestRates } from "../contract/recorded-requests.ts";
 import { rejectAsConflict, toStateConflict } from "./admin-errors.ts";
 import type { AdminRequest, AdminRoutes, AdminServices } from "./admin-request.ts";
 import { sqlFaultJson } from "./migration-routes.ts";
@@ -83,8 +83,7 @@ export function changesRoutes({ postgres, asOwner, schemaChanges, compareInterfa
       const options = { event: "studio.migrations_rehearsed", withRows };
       return onCopy(administration, options, async (settings, basis) => {
         const originalUrl = basis === "database" ? postgres.directUrl : null;
-        const requests = await asOwner(readRecordedRequests);
-        const requestRates = requests && toRequestRates(requests);
+        const requestRates = await asOwner(readRequestRates);
         return { statements: await rehearseMigrations(settings, { originalUrl, withRows, requestRates }) };
       });
     },

@@ -10,19 +10,30 @@ import {
 } from "grafast/graphql";
 import { memoize } from "#runtime";
 import { isJsonObject, type JsonObject } from "#runtime/json";
+import { compareContracts } from "./compare-contracts.ts";
 import type { AffectedRequest, Contract, ContractChange } from "./contract.ts";
 import { resolveReference } from "./json-schema-changes.ts";
 import { normalizeEndpoint } from "./openapi-changes.ts";
 import type { RecordedRequest } from "./recorded-requests.ts";
 
 /** Recorded requests, and why each is refused after the changes. */
-export type CheckedRequests = {
+type CheckedRequests = {
   readonly requests: readonly RecordedRequest[];
   readonly refusals: readonly (string | null)[];
 };
 
+/** The changes; with the recorded requests that they concern, unless none are recorded. */
+export function compareWithRequests(
+  before: Contract,
+  { contract, refusals }: { readonly contract: Contract; readonly refusals: CheckedRequests["refusals"] },
+  requests: readonly RecordedRequest[] | null,
+): ContractChange[] {
+  const changes = compareContracts(before, contract);
+  return requests === null ? changes : addAffectedRequests(changes, before, { requests, refusals });
+}
+
 /** Adds to each breaking change the recorded requests that use what it changes, and those that may. */
-export function addAffectedRequests(
+function addAffectedRequests(
   changes: readonly ContractChange[],
   before: Contract,
   { requests, refusals }: CheckedRequests,

@@ -1,7 +1,7 @@
-export { addAffectedRequests } from "./affected-requests.ts";
+export { compareWithRequests } from "./affected-requests.ts";
 export { checkRequests } from "./check-requests.ts";
 export { toClientTypes } from "./client-types.ts";
-export { compareContracts, printChanges } from "./compare-contracts.ts";
+export { printChanges } from "./compare-contracts.ts";
 export {
   CHANGE_LEVELS,
   CONTRACT_FORMAT,
@@ -11,4 +11,4 @@ export {
   type InterfaceComparison,
 } from "./contract.ts";
 export { readContract } from "./read-contract.ts";
-export { type RecordedRequest, readRecordedRequests, toRequestRates } from "./recorded-requests.ts";
+export { type RecordedRequest, readRecordedRequests, readRequestRates } from "./recorded-requests.ts";

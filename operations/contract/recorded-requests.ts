@@ -38,8 +38,13 @@ function toShape(shape: RequestShape | OtherRequests): RequestShape & Partial<Ot
   };
 }
 
-/** Which tables the requests read and write, and how often. */
-export function toRequestRates(requests: readonly RecordedRequest[]): RequestRate[] {
+/** Which tables the recorded requests read and write, and how often; null if none are recorded. */
+export async function readRequestRates(client: pg.ClientBase): Promise<RequestRate[] | null> {
+  const requests = await readRecordedRequests(client);
+  return requests && toRequestRates(requests);
+}
+
+function toRequestRates(requests: readonly RecordedRequest[]): RequestRate[] {
   // A subscription reads no table while it waits for changes.
   const running = requests.filter((each) => each.interface !== "realtime");
   return running.map(({ relations, request, requests: perHour }) => {

@@ -4,12 +4,11 @@ import { withSchemaCopy } from "#cluster/archive";
 import { type Config, withDatabaseSettings } from "#config";
 import { runMigrations } from "#migrate";
 import {
-  addAffectedRequests,
   CHANGE_LEVELS,
   CONTRACT_FORMAT,
   type Contract,
   type ContractChange,
-  compareContracts,
+  compareWithRequests,
   printChanges,
   type RecordedRequest,
   readRecordedRequests,
@@ -37,11 +36,8 @@ export async function diffInterfaces(
   }
   const before = against === null ? await readContractOf(directUrl, requestUrl, config) : await readSnapshot(against);
   const requests = (against === null ? await readRequests(directUrl) : before.requests) ?? null;
-  const { contract: after, refusals } = await withMigratedCopy(postgres, (url) =>
-    checkContractOf(url, requestUrl, config, requests ?? []),
-  );
-  const found = compareContracts(before, after);
-  const changes = requests === null ? found : addAffectedRequests(found, before, { requests, refusals });
+  const after = await withMigratedCopy(postgres, (url) => checkContractOf(url, requestUrl, config, requests ?? []));
+  const changes = compareWithRequests(before, after, requests);
   console.log(json ? JSON.stringify(changes, null, 2) : printChanges(changes).trimEnd());
   return changes.some((change) => isSevere(change, failOn)) ? EXIT_CHANGED : 0;
 }

@@ -117,10 +117,9 @@ const ACTIONS: Readonly<Record<string, MigrateAction>> = {
     const { withSchemaCopy } = await import("#cluster/archive");
     const withRows = !schemaOnly;
     const warn = (warning: string) => console.error(`warning: ${warning}`);
-    const { readRecordedRequests, toRequestRates } = await import("#operations/contract");
+    const { readRequestRates } = await import("#operations/contract");
     const { directUrl: originalUrl } = postgres;
-    const requests = await withServiceClient(originalUrl, readRecordedRequests);
-    const requestRates = requests && toRequestRates(requests);
+    const requestRates = await withServiceClient(originalUrl, readRequestRates);
     const statements = await withSchemaCopy(postgres, { withRows, warn }, (settings) =>
       rehearseMigrations(settings, { originalUrl, withRows, requestRates }),
     );

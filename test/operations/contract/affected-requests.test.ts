@@ -2,8 +2,7 @@ import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { readConfig } from "../../../config/config.ts";
 import { RequestRecorder } from "../../../http/observability/request-recorder.ts";
-import { addAffectedRequests } from "../../../operations/contract/affected-requests.ts";
-import { compareContracts } from "../../../operations/contract/compare-contracts.ts";
+import { compareWithRequests } from "../../../operations/contract/affected-requests.ts";
 import type { Contract, ContractChange } from "../../../operations/contract/contract.ts";
 import { type RecordedRequest, readRecordedRequests } from "../../../operations/contract/recorded-requests.ts";
 import { withClient } from "../../../postgres/client/with-client.ts";
@@ -130,11 +129,9 @@ describe("the recorded requests that a change breaks", () => {
   test.each(CHANGES)("%s", async (sql) => {
     const copy = await openCopy(sql);
     try {
-      const { contract, refusals } = await checkContractOf(copy.urls.ownerUrl, copy.urls.url, config, requests);
-      const changes: ContractChange[] = addAffectedRequests(compareContracts(before, contract), before, {
-        requests,
-        refusals,
-      });
+      const after = await checkContractOf(copy.urls.ownerUrl, copy.urls.url, config, requests);
+      const { refusals } = after;
+      const changes: ContractChange[] = compareWithRequests(before, after, requests);
       const listed = new Set(changes.flatMap((change) => change.requests?.map(nameOf) ?? []));
       const replayed = await replay(copy.urls);
       const differences = REQUESTS.flatMap((request, index) => {
