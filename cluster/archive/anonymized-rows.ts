@@ -1,7 +1,7 @@
 import pg from "pg";
 import { hasSmartTag, readSmartTag } from "#catalog";
 import { type AnonymizationRule, parseAnonymizationRule } from "./anonymization-rules.ts";
-import { type ContentTable, HAS_COPIED_ROWS, setPortableFormats } from "./content-tables.ts";
+import { type ContentTable, HAS_COPIED_ROWS, quotedNameSql, setPortableFormats } from "./content-tables.ts";
 
 /** From the value of a setting of the transaction, which appears in no statement and ends with it. */
 const SECRET = "content_service.pseudonym_secret";
@@ -94,7 +94,7 @@ type TaggedColumn = TaggedTable & {
   readonly limit: number | null;
 };
 
-const NAME = `format('"%s"."%s"', replace(nspname, '"', '""'), replace(relname, '"', '""'))`;
+const NAME = quotedNameSql("nspname", "relname");
 
 /** Partitions and tables that inherit have the tags of their parents too. */
 const LINEAGE = `

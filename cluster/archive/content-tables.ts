@@ -16,6 +16,10 @@ const EXTENSION_ROWS = `
 /** Of `pg_class c` in `pg_namespace n`: its rows are in backups and branches. */
 export const HAS_COPIED_ROWS = `(${IS_ARCHIVED} or exists (${EXTENSION_ROWS}))`;
 
+/** The name of a table as `quotedName` writes it. */
+export const quotedNameSql = (schema: string, name: string) =>
+  `format('"%s"."%s"', replace(${schema}, '"', '""'), replace(${name}, '"', '""'))`;
+
 const TABLES = `
   select nspname as schema, relname as name, array(
       select attname::text from pg_attribute
@@ -23,7 +27,7 @@ const TABLES = `
       select attname::text from pg_attribute
        where attrelid = c.oid and attnum > 0 and not attisdropped and attgenerated <> '' order by attnum) as generated,
       coalesce((${EXTENSION_ROWS}), '') as condition, ${IS_MEMBER} as "isOfExtension", array(
-      select format('"%s"."%s"', replace(other_schema.nspname, '"', '""'), replace(other.relname, '"', '""'))
+      select ${quotedNameSql("other_schema.nspname", "other.relname")}
         from pg_constraint join pg_class other on other.oid = confrelid join pg_namespace other_schema on other_schema.oid = other.relnamespace
        where conrelid = c.oid and contype = 'f' order by 1) as references
     from pg_class c join pg_namespace n on n.oid = relnamespace

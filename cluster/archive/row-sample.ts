@@ -1,6 +1,6 @@
 import pg from "pg";
 import { readSmartTag } from "#catalog";
-import { type ContentTable, HAS_COPIED_ROWS, IS_MEMBER } from "./content-tables.ts";
+import { type ContentTable, HAS_COPIED_ROWS, IS_MEMBER, quotedNameSql } from "./content-tables.ts";
 
 /** Tables of so many rows at most come whole. */
 const SMALL_TABLE_ROWS = 1_000;
@@ -69,7 +69,7 @@ const relationsOf = (relation: string) =>
   `array(select ${relation}::int8 union select relid::oid::int8 from pg_partition_tree(${relation}))`;
 
 const ROW_SOURCES = `
-  select c.oid as root, format('"%s"."%s"', replace(nspname, '"', '""'), replace(relname, '"', '""')) as name, ${fromOf("c.oid")} as from,
+  select c.oid as root, ${quotedNameSql("nspname", "relname")} as name, ${fromOf("c.oid")} as from,
     obj_description(c.oid, 'pg_class') as comment, ${IS_MEMBER} as "isOfExtension", coalesce((
       select format('row(%s)', string_agg(format('t.%I', attname), ', ' order by attnum))
       from pg_index join pg_attribute on attrelid = indrelid and attnum = any(indkey)
