@@ -1,27 +1,13 @@
 import { expect, test } from "vitest";
 import type { CommittedTransaction, RowChange } from "../../../live/changes.ts";
 import { ChangeMarks } from "../../../live/queries/change-marks.ts";
-import type { LiveQueryResult } from "../../../live/queries/relation-results.ts";
-import { SharedResult } from "../../../live/queries/shared-result.ts";
+import { makeResult } from "./make-result.ts";
 
 const LISTS = 7;
 const OTHERS = 8;
 const MAX_NOTED = 5_000;
 
-/** Of list 1. */
-function makeResult(): LiveQueryResult {
-  const dependencies = {
-    relations: [{ oid: LISTS, isReadOnce: true }],
-    claims: new Set<string>(),
-    readsRequest: false,
-    obstacles: [],
-    deciding: { relations: [], functions: [] },
-    fingerprint: "",
-    rowFilters: [],
-  };
-  const filters = [{ relation: LISTS, column: "list", values: ["1"] }];
-  return new SharedResult("list 1", { dependencies, filters, statements: [] });
-}
+const makeResultOfList = () => makeResult("list 1", LISTS, [{ relation: LISTS, column: "list", values: ["1"] }]);
 
 function insert(oid: number, list: number, index = 0): RowChange {
   const relation = { oid, columns: [{ name: "list", typeName: "int4", isIdentity: true }] };
@@ -54,7 +40,7 @@ test.each([
   const { marks, transaction } = bind(new Stream());
   const opening = marks.beginOpening(0n);
   transaction(1, ...changes);
-  marks.add(makeResult(), opening);
+  marks.add(makeResultOfList(), opening);
   marks.endOpening(opening);
   const taken = marks.take();
   expect([...taken.xids]).toEqual(xids);
@@ -67,7 +53,7 @@ test("a transaction that is read while the query is opened affects it with its c
   const opening = marks.beginOpening(0n);
   marks.begin();
   marks.change(insert(LISTS, 1));
-  const result = makeResult();
+  const result = makeResultOfList();
   marks.add(result, opening);
   marks.endOpening(opening);
   expect([marks.take().isEmpty, stream.marked]).toEqual([true, 0]);
@@ -88,7 +74,7 @@ test("a transaction counts as noted only if it was read from its first change on
 test("of a result that was removed nothing is left", () => {
   const { marks, transaction } = bind(new Stream());
   const opening = marks.beginOpening(0n);
-  const result = makeResult();
+  const result = makeResultOfList();
   marks.add(result, opening);
   marks.endOpening(opening);
   transaction(1, insert(LISTS, 1));

@@ -2,22 +2,12 @@ import { expect, test } from "vitest";
 import type { RowChange } from "../../../live/changes.ts";
 import { AffectedResults } from "../../../live/queries/affected-results.ts";
 import { type LiveQueryResult, RelationResults } from "../../../live/queries/relation-results.ts";
-import { SharedResult } from "../../../live/queries/shared-result.ts";
+import { makeResult } from "./make-result.ts";
 
 const RELATION = 7;
 
 function resultOf(key: string, column: string | null, values: readonly string[], isExact = false): LiveQueryResult {
-  const dependencies = {
-    relations: [{ oid: RELATION, isReadOnce: true }],
-    claims: new Set<string>(),
-    readsRequest: false,
-    obstacles: [],
-    deciding: { relations: [], functions: [] },
-    fingerprint: "",
-    rowFilters: [],
-  };
-  const filters = column === null ? [] : [{ relation: RELATION, column, values, isExact }];
-  return new SharedResult(key, { dependencies, filters, statements: [] });
+  return makeResult(key, RELATION, column === null ? [] : [{ relation: RELATION, column, values, isExact }]);
 }
 
 const COLUMNS = [

@@ -1,0 +1,17 @@
+import type { EqualityFilter } from "../../../live/queries/affected-rows.ts";
+import type { LiveQueryResult } from "../../../live/queries/relation-results.ts";
+import { SharedResult } from "../../../live/queries/shared-result.ts";
+
+/** A result that depends on one relation. */
+export function makeResult(key: string, relation: number, filters: readonly EqualityFilter[]): LiveQueryResult {
+  const dependencies = {
+    relations: [{ oid: relation, isReadOnce: true }],
+    claims: new Set<string>(),
+    readsRequest: false,
+    obstacles: [],
+    deciding: { relations: [], functions: [] },
+    fingerprint: "",
+    rowFilters: [],
+  };
+  return new SharedResult(key, { dependencies, filters, statements: [] });
+}
