@@ -36,7 +36,7 @@ const MAX_FAILURES = 2;
 
 type LiveQueriesOptions = {
   readonly asOwner: AsOwner;
-  readonly database: Pick<Database, "run">;
+  readonly database: Pick<Database, "run" | "countStatements">;
   readonly changes: ReplicationStream;
   readonly publication: string;
   /** Resolves when queries are compiled for the present definitions. */
@@ -67,7 +67,7 @@ export class LiveQueries {
   readonly #results = new Map<string, LiveQueryResult>();
   readonly #subscribers = new Set<LiveSubscriber>();
   readonly #openOfCallers = new OpenOfCallers();
-  readonly #reruns = new RerunQueue();
+  readonly #reruns: RerunQueue;
   /** Transactions that have changed definitions. */
   #definitionXids = new Set<number>();
   #areDefinitionsOld = false;
@@ -78,11 +78,12 @@ export class LiveQueries {
   #isClosed = false;
 
   constructor(options: LiveQueriesOptions) {
-    const { asOwner, changes, publication } = options;
+    const { asOwner, changes, database, publication } = options;
     this.#options = options;
     this.#awaitVisible = makeAwaitVisible(asOwner, () => changes.state().history?.timeline ?? null);
     this.#dependencies = new DependencyCache(asOwner, publication);
     this.#transactions = new RunningTransactions(asOwner);
+    this.#reruns = new RerunQueue(() => database.countStatements());
     this.#marks = new ChangeMarks({
       onMarked: () => this.#startRefreshing(),
       onDefinitions: (transaction) => this.#outdate(transaction),

@@ -10,21 +10,32 @@ const LONGEST_PAUSE_MS = 1_000;
 
 /**
  * The runs of queries after commits. Their callers take turns, so that one with many queries delays only itself. Where commits ask for more runs
- * than there is time for, pauses leave the database and the event loop to requests: results are then older, and none is left out.
+ * than there is time for, pauses leave the database and the event loop to requests that want them: results are then older, and none is left out.
  */
 export class RerunQueue {
   readonly #queue = new FairWorkQueue(CONCURRENCY);
+  readonly #countStatements: () => number;
+  #running = 0;
   #unfinished = 0;
   #busySince = 0;
+
+  /** `countStatements`: those that run in the database or wait for it, these runs among them. */
+  constructor(countStatements: () => number) {
+    this.#countStatements = countStatements;
+  }
 
   run<Result>(caller: string, work: () => Promise<Result>): Promise<Result> {
     if (this.#unfinished++ === 0) this.#busySince = performance.now();
     return new Promise((resolve, reject) => {
       void this.#queue.run(caller, async () => {
         const startedAt = performance.now();
+        this.#running++;
         await work().then(resolve, reject);
+        this.#running--;
+        this.#unfinished--;
         const now = performance.now();
-        if (--this.#unfinished > 0 && now - this.#busySince > BURST_MS)
+        const isBacklog = this.#unfinished > 0 && now - this.#busySince > BURST_MS;
+        if (isBacklog && this.#countStatements() > this.#running)
           await sleep(Math.min(PAUSE_FACTOR * (now - startedAt), LONGEST_PAUSE_MS));
       });
     });

@@ -123,6 +123,10 @@ export class ConnectionPools {
     return { ...this.#availability.current, capabilities: this.#capabilities, isShort: this.#isShort, pools };
   }
 
+  countStatements(): number {
+    return this.#allPools.reduce((sum, { inFlight, waiting }) => sum + inFlight + waiting, 0);
+  }
+
   get #isShort(): boolean {
     const isRefused = performance.now() - this.#refusedAt < REFUSAL_HOLDS_MS;
     return isRefused && this.#allPools.some((pool) => pool.isShort(SHORT_AFTER_MS));

@@ -446,6 +446,11 @@ export class Database {
     return this.#pools.runningStatements();
   }
 
+  /** How many requests of this process run or wait for a connection, those to replicas not included. */
+  countStatements(): number {
+    return this.#pools.countStatements();
+  }
+
   state(): ConnectionPoolsState {
     return this.#pools.state;
   }
