@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from "node:http";
-import { type Caller, hasExpired } from "#accounts/identity";
+import { type Caller, hasExpired, millisecondsValid } from "#accounts/identity";
 import { readMediaRanges } from "./request.ts";
 import type { BodyStream } from "./response.ts";
 
@@ -15,7 +15,6 @@ export const EVENT_STREAM_HEADERS = {
 
 /** A comment so often keeps proxies from closing a connection without changes. */
 const HEARTBEAT_MS = 15_000;
-const EXPIRY_CHECK_MS = 1_000;
 /** How often it is checked whether the session or the key was revoked. */
 const CREDENTIALS_CHECK_MS = 5_000;
 
@@ -52,7 +51,7 @@ export async function* sendEvents(source: EventSource, client: EventStreamClient
   try {
     let [sentAt, checkedAt] = [performance.now(), performance.now()];
     for (;;) {
-      const event = await source.next(EXPIRY_CHECK_MS);
+      const event = await source.next(Math.max(0, waitFor(client.caller, sentAt, checkedAt)));
       if (event === null) return;
       const now = performance.now();
       const isCheckDue = now - checkedAt >= CREDENTIALS_CHECK_MS;
@@ -68,6 +67,12 @@ export async function* sendEvents(source: EventSource, client: EventStreamClient
   } finally {
     source.close();
   }
+}
+
+/** The milliseconds until something is due besides events. */
+function waitFor({ expiresAt }: Caller, sentAt: number, checkedAt: number): number {
+  const due = Math.min(sentAt + HEARTBEAT_MS, checkedAt + CREDENTIALS_CHECK_MS) - performance.now();
+  return expiresAt === null ? due : Math.min(due, millisecondsValid(expiresAt));
 }
 
 function hasTokenExpired({ expiresAt }: Caller): boolean {

@@ -73,7 +73,12 @@ export function isTooEarlyError(error: unknown): boolean {
 
 /** `expires` is in seconds since 1970. */
 export function hasExpired(expires: number): boolean {
-  return expires < Math.floor(Date.now() / 1000) - CLOCK_SKEW_SECONDS;
+  return millisecondsValid(expires) <= 0;
+}
+
+/** For how long a token is valid yet that expires then, in seconds since 1970. */
+export function millisecondsValid(expires: number): number {
+  return (expires + CLOCK_SKEW_SECONDS + 1) * 1000 - Date.now();
 }
 
 /** Seconds since 1970; null if the claim is missing. */

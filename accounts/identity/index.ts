@@ -25,7 +25,7 @@ export {
   type RequestInfo,
   roleSettings,
 } from "./caller-settings.ts";
-export { type Claims, hasExpired, parseClaims, serializeClaims } from "./claims.ts";
+export { type Claims, hasExpired, millisecondsValid, parseClaims, serializeClaims } from "./claims.ts";
 export { CLIENT_INFO_SQL, type ClientInfo, clientInfoParameter, OPERATOR } from "./client-info.ts";
 export { CredentialError, type CredentialErrorReason } from "./credential-error.ts";
 export { makeDatabaseClock } from "./database-clock.ts";

@@ -73,6 +73,8 @@ export class LiveQueries {
   #areDefinitionsOld = false;
   #isRefreshing = false;
   #runs = 0;
+  /** Of all results. */
+  #bytes = 0;
   #stream: { readonly subscription: ChangeSubscription; readonly opened: Promise<Lsn> } | null = null;
   #privateKeys = 0;
   #isClosed = false;
@@ -96,11 +98,7 @@ export class LiveQueries {
   }
 
   statistics(): LiveStatistics {
-    return { queries: this.size, results: this.#results.size, bytes: this.#bytes(), runs: this.#runs };
-  }
-
-  #bytes(): number {
-    return this.#results.values().reduce((sum, result) => sum + result.bytes, 0);
+    return { queries: this.size, results: this.#results.size, bytes: this.#bytes, runs: this.#runs };
   }
 
   /** Refuses what cannot be live. `since`: the position of the last event that the client has. */
@@ -141,7 +139,7 @@ export class LiveQueries {
     if (this.#openOfCallers.of(quotaKey) >= ofCaller) throw tooManyQueries(ofCaller, "a caller");
     if (this.#isClosed) throw unavailable("The service stops: connect again.");
     const isFull = this.#subscribers.size >= (hasAccount(caller) ? all : withoutAccount);
-    if (isFull || this.#bytes() > allBytes) throw tooManyQueries(all, "the service");
+    if (isFull || this.#bytes > allBytes) throw tooManyQueries(all, "the service");
   }
 
   #remove(subscriber: LiveSubscriber): void {
@@ -163,7 +161,10 @@ export class LiveQueries {
 
   #drop(result: LiveQueryResult): void {
     clearTimeout(result.expiry);
-    if (this.#results.get(result.key) === result) this.#results.delete(result.key);
+    if (this.#results.get(result.key) === result) {
+      this.#results.delete(result.key);
+      this.#bytes -= result.bytes;
+    }
     this.#marks.remove(result);
     this.#closeUnusedStream();
   }
@@ -216,10 +217,16 @@ export class LiveQueries {
 
   #make(key: string, { text, statements }: LiveResult, { opening, ...of }: OpenedQuery): LiveQueryResult {
     const result: LiveQueryResult = new SharedResult(key, { ...of, statements: textsOf(statements) });
-    result.accept(text, opening.position);
     this.#results.set(key, result);
+    this.#accept(result, text, opening.position);
     this.#marks.add(result, opening);
     return result;
+  }
+
+  #accept(result: LiveQueryResult, text: string, position: Lsn): void {
+    const before = result.bytes;
+    result.accept(text, position);
+    if (this.#results.get(result.key) === result) this.#bytes += result.bytes - before;
   }
 
   /** Transactions that ran when the query was opened may have been in the stream before, and not in its snapshot. */
@@ -403,7 +410,7 @@ export class LiveQueries {
       const isOther = textsOf(statements).some((each) => !result.statements.has(each));
       if (isOther || !(await this.#isSameAudience(result))) return this.#regroup(result, xids);
       if (text.length > LIVE_LIMITS.resultBytes) throw resultTooLarge(LIVE_LIMITS.resultBytes);
-      result.accept(text, markedAt);
+      this.#accept(result, text, markedAt);
       result.commit(xids);
       return true;
     } catch (error) {

@@ -20,6 +20,8 @@ type ShapeOptions = {
   readonly folder: ShapeLogFolder | null;
   /** The query cannot run any more. */
   onFailed(shape: LiveShape): void;
+  /** The log has grown by so many bytes, or shrunk. */
+  onGrown(shape: LiveShape, bytes: number): void;
 };
 
 /** A shape of one caller: its log, which a live query writes while there are requests. */
@@ -34,6 +36,9 @@ export class LiveShape {
   isClosed = false;
   readonly #live: LiveQueries;
   readonly #onFailed: ShapeOptions["onFailed"];
+  readonly #onGrown: ShapeOptions["onGrown"];
+  /** As they were reported last. */
+  bytes = 0;
   #subscription: LiveSubscription | null = null;
   #attaching: Promise<void> | null = null;
   #users = 0;
@@ -42,7 +47,7 @@ export class LiveShape {
   #newXids: number[] = [];
   readonly #waiting = new Set<() => void>();
 
-  constructor({ definition, live, source, folder, onFailed }: ShapeOptions) {
+  constructor({ definition, live, source, folder, onFailed, onGrown }: ShapeOptions) {
     const number = randomInt(LOG_NUMBERS);
     this.definition = definition;
     this.file = folder && new ShapeLogFile(folder, number, ownerOf(definition, source));
@@ -50,6 +55,7 @@ export class LiveShape {
     this.source = source;
     this.#live = live;
     this.#onFailed = onFailed;
+    this.#onGrown = onGrown;
   }
 
   get isInUse(): boolean {
@@ -117,6 +123,7 @@ export class LiveShape {
     if (!version) throw unavailable("The shape was closed: connect again.");
     this.#accept(version.text, version.position);
     this.log.reconcile(text);
+    this.#reportBytes();
     this.#wake();
   }
 
@@ -173,6 +180,13 @@ export class LiveShape {
   #accept(text: string, position: Lsn): void {
     this.log.accept(text, position, this.#newXids);
     this.#newXids = [];
+    this.#reportBytes();
+  }
+
+  #reportBytes(): void {
+    const growth = this.log.bytes - this.bytes;
+    this.bytes += growth;
+    if (growth !== 0) this.#onGrown(this, growth);
   }
 
   /** If they have changed the rows, the event with these is taken first. Otherwise clients learn of them with what they are sent next. */
@@ -182,6 +196,7 @@ export class LiveShape {
       if (this.#attaching) return;
       this.log.acceptUnchanged(this.#newXids);
       this.#newXids = [];
+      this.#reportBytes();
     });
   }
 

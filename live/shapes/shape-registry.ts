@@ -16,6 +16,9 @@ const SHAPE_LIMITS = {
   keptMs: 24 * 3_600_000,
 } as const;
 
+/** For each byte of a log: the rows are in memory as text, and once more apart. */
+const BYTES_OF_LOG = 3;
+
 type ShapeStatistics = {
   readonly shapes: number;
   readonly bytes: number;
@@ -39,6 +42,8 @@ export class ShapeRegistry {
   readonly #byNumber = new Map<number, LiveShape>();
   readonly #ofCaller = new Map<string, Set<LiveShape>>();
   readonly #waiting = new OpenOfCallers();
+  /** Of all shapes. */
+  #bytes = 0;
 
   /** Without a folder, logs end with the process. */
   constructor(live: LiveQueries, folder: ShapeLogFolder | null) {
@@ -51,11 +56,7 @@ export class ShapeRegistry {
   }
 
   statistics(): ShapeStatistics {
-    return { shapes: this.#byKey.size, bytes: this.#bytes(), waiting: this.#waiting.size };
-  }
-
-  #bytes(): number {
-    return this.#byKey.values().reduce((sum, shape) => sum + bytesOf(shape), 0);
+    return { shapes: this.#byKey.size, bytes: this.#bytes, waiting: this.#waiting.size };
   }
 
   /** The caller's shape, which is made if there is none. */
@@ -83,8 +84,7 @@ export class ShapeRegistry {
       const continued = await this.#continueSaved(number, offset, { definition, source });
       if (continued) return continued;
     }
-    if (!shape || this.#byNumber.get(number) !== shape || shape.definition.identity !== definition.identity)
-      return null;
+    if (!shape || !this.#has(shape) || shape.definition.identity !== definition.identity) return null;
     const isOwn = shape.isOf(source);
     if (!isOwn && !this.#mayHandOver(shape, offset, source)) return null;
     this.#touch(shape);
@@ -145,8 +145,12 @@ export class ShapeRegistry {
   #make(definition: ShapeDefinition, source: LiveSource): LiveShape {
     this.#makeRoom(source.quotaKey);
     const onFailed = (failed: LiveShape) => this.#drop(failed);
-    const shape = new LiveShape({ definition, live: this.#live, source, folder: this.#folder, onFailed });
+    const onGrown = (grown: LiveShape, bytes: number) => {
+      if (this.#has(grown)) this.#bytes += BYTES_OF_LOG * bytes;
+    };
+    const shape = new LiveShape({ definition, live: this.#live, source, folder: this.#folder, onFailed, onGrown });
     this.#byNumber.set(shape.log.number, shape);
+    this.#bytes += bytesOf(shape);
     return shape;
   }
 
@@ -189,16 +193,19 @@ export class ShapeRegistry {
       if (shape.lastUsedAt >= oldest) break;
       if (!shape.isInUse) this.#drop(shape);
     }
-    let bytes = this.#bytes();
-    for (; bytes > SHAPE_LIMITS.allBytes; ) bytes -= this.#dropFirst(this.#byKey.values());
+    while (this.#bytes > SHAPE_LIMITS.allBytes) this.#dropFirst(this.#byKey.values());
   }
 
-  #dropFirst(shapes: Iterable<LiveShape>, file: "with its file" | "without" = "without"): number {
+  #has(shape: LiveShape): boolean {
+    return this.#byNumber.get(shape.log.number) === shape;
+  }
+
+  #dropFirst(shapes: Iterable<LiveShape>, file: "with its file" | "without" = "without"): void {
     for (const shape of shapes) {
       if (shape.isInUse) continue;
       this.#drop(shape);
       if (file === "with its file") void shape.file?.remove();
-      return bytesOf(shape);
+      return;
     }
     throw tooManyOpen("Too many shapes are in use.");
   }
@@ -208,16 +215,18 @@ export class ShapeRegistry {
     const { definition, source } = shape;
     const key = keyOf(definition, source);
     if (this.#byKey.get(key) === shape) this.#byKey.delete(key);
-    this.#byNumber.delete(shape.log.number);
+    if (this.#has(shape)) {
+      this.#byNumber.delete(shape.log.number);
+      this.#bytes -= bytesOf(shape);
+    }
     const ofCaller = this.#ofCaller.get(source.quotaKey);
     ofCaller?.delete(shape);
     if (ofCaller?.size === 0) this.#ofCaller.delete(source.quotaKey);
   }
 }
 
-/** The rows are in memory as text, and once more apart. */
-function bytesOf({ log, definition }: LiveShape): number {
-  return SHAPE_LIMITS.bytesOfShape + 3 * (log.bytes + definition.identity.length);
+function bytesOf({ bytes, definition }: LiveShape): number {
+  return SHAPE_LIMITS.bytesOfShape + BYTES_OF_LOG * (bytes + definition.identity.length);
 }
 
 function keyOf({ identity }: ShapeDefinition, { caller }: LiveSource): string {

@@ -96,7 +96,9 @@ test("a definition that changes while a query is opened changes its result, and 
   await untilResult('["new"]');
   await followed.owner.query("update public.new_notes set name = 'newer'");
   await untilResult('["newer"]');
+  expect(live.statistics().bytes).toBeGreaterThan(0);
   live.endAll();
+  expect(live.statistics().bytes).toBe(0);
 });
 
 test("a result is read anew while definitions change again and again", async () => {

@@ -39,8 +39,13 @@ test("a client that leaves does not wait for a run that does not end", async () 
   const source: LiveSource = { request: "items", caller, quotaKey: "", isPrivate: false, run };
   const table = { schema: "public", name: "items" };
   const definition = { identity: "items", keyPlaces: [0], table } as unknown as LiveShape["definition"];
-  const shape = new LiveShape({ definition, live, source, folder: null, onFailed: () => {} });
+  let bytes = 0;
+  const onGrown = (_: LiveShape, growth: number) => {
+    bytes += growth;
+  };
+  const shape = new LiveShape({ definition, live, source, folder: null, onFailed: () => {}, onGrown });
   await shape.attach();
+  expect(bytes).toBe(shape.log.bytes);
   const client = new AbortController();
   const reconciled = shape.reconcile("[]", client.signal);
   await hangs;
