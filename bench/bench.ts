@@ -32,6 +32,7 @@ const BENCHES: Readonly<Record<string, () => Promise<{ readonly bench: Bench }>>
   storage: () => import("./storage.ts"),
   webhooks: () => import("./webhooks.ts"),
   archives: () => import("./archives.ts"),
+  large: () => import("./large.ts"),
   queue: () => import("./queue.ts"),
 };
 
@@ -63,6 +64,7 @@ const USAGE = `npm run bench -- [NAME…] [--rounds 5] [--seconds 1] [--json FIL
     schemas: ${Object.keys(SCHEMAS).join(", ")}; gitlab without --only
   archives [--only schemas|speed] [--versions 14,15,16,17,18] [--schemas 500] [--seed 1] [--megabytes 1000]: backups of random
     schemas on each version of Postgres, and of a large database beside pg_dump; fails if a restored database differs
+  large [--megabytes 1000]: pages, counts and an export of a table of that size, as JSON; fails if the service's memory grows with it
   hostile [--only ATTACK]…: attacks beside honest traffic; fails if honest callers are affected or the memory limit is exceeded
     attacks: ${ATTACK_NAMES.join(", ")}
   failover [--minutes 5] [--every 20] [--only KIND]…: ends the leader of a Patroni cluster under load; fails if an acknowledged write is lost

@@ -37,8 +37,8 @@ export const READINGS = `
 /** The others would hold it all several times over. */
 export const EXPORTERS: readonly string[] = [OURS, POSTGREST];
 
-/** All rows of a caller in one answer, read as fast as they come. */
-export async function exportAll({ base, pid }: MeasuredServer): Promise<Export> {
+/** All rows of a caller in one response, read as fast as they come. */
+export async function exportAll({ base, pid }: MeasuredServer, table = "readings"): Promise<Export> {
   const before = await residentMebibytes(pid);
   let most = before;
   const look = setInterval(async () => {
@@ -47,7 +47,7 @@ export async function exportAll({ base, pid }: MeasuredServer): Promise<Export> 
   }, LOOK_EVERY_MS);
   const start = performance.now();
   const headers = { apikey: API_KEY, Authorization: `Bearer ${TOKENS.cached[0]}` };
-  const [response] = (await once(get(new URL("readings?select=*", base), { headers }), "response")) as [
+  const [response] = (await once(get(new URL(`${table}?select=*`, base), { headers }), "response")) as [
     IncomingMessage,
   ];
   let bytes = 0;

@@ -4,7 +4,7 @@ import { callerFromClaims } from "../../accounts/identity/caller.ts";
 import { sendEvents } from "../../http/event-stream.ts";
 
 const callerUntil = (expiresAt: number | null) =>
-  callerFromClaims({ kind: "token", claimsText: '{"role":"authenticated"}', expiresAt });
+  callerFromClaims({ kind: "known", claimsText: '{"role":"authenticated"}', expiresAt });
 
 /** A source without events: it notes how long it was to wait. */
 function idleSource(waits: number[], most: number) {
