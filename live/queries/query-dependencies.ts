@@ -44,13 +44,13 @@ const NAME = `(?:"((?:[^"]|"")+)"|([[:alpha:]_][\\w$]*))`;
 const NAMES = `'${NAME}(?:\\s*\\.\\s*${NAME})?'`;
 const CALLED_NAMES = `'${NAME}(?:\\s*\\.\\s*${NAME})?\\s*\\('`;
 
-/** Whether the text of the function `p` names an object: with its schema, or without where that is on a search path. */
+/** Whether the text of the function `p` names an object: with its schema, or without where that is on a search path of `$4`. */
 const isNamed = (pattern: string, schema: string, name: string) => `exists (
   select from pg_catalog.regexp_matches(p.prosrc, ${pattern}, 'g') as found
     cross join lateral (select coalesce(pg_catalog.replace(found[1], '""', '"'), pg_catalog.lower(found[2])) as first,
       coalesce(pg_catalog.replace(found[3], '""', '"'), pg_catalog.lower(found[4])) as second) as names
   where case when second is null
-    then first = ${name} and pg_catalog.strpos(pg_catalog.concat_ws(' ', $4::pg_catalog.text, p.proconfig::pg_catalog.text), ${schema}) > 0
+    then first = ${name} and pg_catalog.strpos($4::pg_catalog.text, ${schema}) > 0
     else first = ${schema} and second = ${name} end)`;
 
 /** Whether Postgres has parsed all reads of the table `c`, and no other table has rows of it. */
@@ -203,6 +203,13 @@ const DEPENDENCIES = `
   from (select oid from reads_of_others union select oid from own_reads) as read join pg_catalog.pg_class c on c.oid = read.oid
   where c.relkind = 'S' or c.oid < ${FIRST_USER_OID}`;
 
+/** A function without a search path of its own has that of the function that calls it, which also may set one while it runs. */
+const SEARCH_PATHS = `
+  select pg_catalog.concat_ws(' ', $1::pg_catalog.text, pg_catalog.string_agg(distinct paths, ' ')) as paths
+  from pg_catalog.pg_proc p cross join lateral (values
+    (p.proconfig::pg_catalog.text), (case when pg_catalog.strpos(p.prosrc, 'search_path') > 0 then p.prosrc end)
+  ) as found (paths)
+  where p.oid >= ${FIRST_USER_OID} and paths is not null`;
 const PUBLISHES_ALL = `
   select pubinsert and pubupdate and pubdelete and pubtruncate as all_events from pg_catalog.pg_publication where pubname = $1`;
 const VOLATILE_BUILT_INS = `
@@ -295,11 +302,12 @@ async function readInTransaction(
   );
   // Postgres then prints qualified names.
   await client.query("select pg_catalog.set_config('search_path', '', true)");
+  const { rows: known } = await client.query<{ paths: string }>(SEARCH_PATHS, [searchPath]);
   const { rows } = await client.query<{ dependency: ReadObject }>(DEPENDENCIES, [
     made[0]!.oid,
     publication,
     role,
-    searchPath,
+    known[0]!.paths,
   ]);
   const { rows: volatile } = await client.query<{ names: string[] }>(VOLATILE_BUILT_INS);
   const { rows: published } = await client.query<{ all_events: boolean }>(PUBLISHES_ALL, [publication]);
