@@ -18,6 +18,7 @@ const BENCHES: Readonly<Record<string, () => Promise<{ readonly bench: Bench }>>
   users: () => import("./users.ts"),
   graphql: () => import("./graphql.ts"),
   realtime: () => import("./realtime.ts"),
+  start: () => import("./start.ts"),
   live: () => import("./live.ts"),
   batch: () => import("./batch.ts"),
   mcp: () => import("./mcp.ts"),
@@ -51,6 +52,7 @@ const USAGE = `npm run bench -- [NAME…] [--rounds 5] [--seconds 1] [--json FIL
   without a name: ${BY_DEFAULT.join(", ")}
   --markdown docs/benchmarks.md also draws docs/${CHART}
   chart: draws it again from the recorded figures, without measuring
+  start: a first start in an empty folder and a later one, and the memory of a service and of a worker at rest
   live [--clients 1000] [--only queries|shapes]…: live queries, and as many shapes, each of a caller of its own: from an update to the
     client, changes a second, memory of each
   batch: inserts in a batch beside the same as single requests
