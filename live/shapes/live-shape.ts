@@ -204,6 +204,7 @@ export class LiveShape {
     const subscription = this.#subscription;
     this.#subscription = null;
     subscription?.close();
+    void this.file?.rest();
     this.#wake();
   }
 

@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, rm, stat, utimes, writeFile } from "node:fs/promises";
+import { mkdtemp, readdir, readlink, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -20,15 +20,18 @@ beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), "content-service-shapes-"));
   warnings = [];
 });
-afterEach(() => rm(folder, { recursive: true, force: true }));
+const opened: ShapeLogFolder[] = [];
+afterEach(async () => {
+  for (const each of opened.splice(0)) await each.close();
+  await rm(folder, { recursive: true, force: true });
+});
 
-const openFolder = (maxBytes = 64 * MEBIBYTE) =>
-  new ShapeLogFolder({
-    folder,
-    maxBytes,
-    share: 1,
-    log: { warn: (...args: unknown[]) => void warnings.push(args) } as never,
-  });
+function openFolder(maxBytes = 64 * MEBIBYTE): ShapeLogFolder {
+  const log = { warn: (...args: unknown[]) => void warnings.push(args) } as never;
+  const logs = new ShapeLogFolder({ folder, maxBytes, share: 1, log });
+  opened.push(logs);
+  return logs;
+}
 
 const ownerNamed = (sub: string, claimsText = sub) => {
   const caller = { kind: "known", role: "user", claims: { sub }, claimsText, expiresAt: null } as const;
@@ -145,17 +148,17 @@ const bytesIn = async () => {
 
 test("the files are within the bound, and the least recently used ones go first", async () => {
   const logs = openFolder(2 * MEBIBYTE);
-  const opened = [];
+  const positions = [];
   for (let number = 1; number <= 40; number++) {
     const { log, file } = openLog(logs, number);
     log.accept(JSON.stringify([["1", "x".repeat(100_000)]]), 8n, []);
     await file.saved();
-    opened.push(log.position);
+    positions.push(log.position);
     expect(await bytesIn()).toBeLessThanOrEqual(2 * MEBIBYTE);
   }
   expect(await bytesIn()).toBeGreaterThan(MEBIBYTE);
-  expect(await read(opened[0]!, ANN, 1)).toBeNull();
-  expect(await read(opened[39]!, ANN, 40)).not.toBeNull();
+  expect(await read(positions[0]!, ANN, 1)).toBeNull();
+  expect(await read(positions[39]!, ANN, 40)).not.toBeNull();
   expect(warnings).toEqual([]);
 });
 
@@ -170,6 +173,71 @@ test("what nobody has used for a day is deleted, and not written again", async (
   log.accept('[["1","b"]]', 16n, []);
   await file.saved();
   expect(await readdir(folder)).toEqual([]);
+});
+
+test("what another process has deleted while it was open here is not continued", async () => {
+  const { log, file } = openLog(openFolder());
+  log.accept('[["1","a"]]', 8n, []);
+  await file.saved();
+  for (const name of await readdir(folder)) await openFolder().remove(name);
+  log.accept('[["1","b"]]', 16n, []);
+  await file.saved();
+  log.accept('[["1","c"]]', 24n, []);
+  await file.saved();
+  expect(await readdir(folder)).toEqual([]);
+  expect(await openFiles()).toEqual([]);
+});
+
+const MOST_OPEN = 512;
+
+/** Those of this process in the folder. */
+async function openFiles(): Promise<string[]> {
+  const links = (await readdir("/proc/self/fd")).map((each) => readlink(join("/proc/self/fd", each)).catch(() => ""));
+  return (await Promise.all(links)).filter((path) => path.startsWith(folder));
+}
+
+const hasDescriptors = process.platform === "linux";
+
+test.runIf(hasDescriptors)("files stay open between changes, up to a number, until their shapes rest", async () => {
+  const logs = openFolder();
+  const written = Array.from({ length: MOST_OPEN + 100 }, (_, number) => openLog(logs, number));
+  for (let lsn = 1; lsn <= 3; lsn++) {
+    for (const { log } of written) log.accept(`[["1","${lsn}"]]`, BigInt(lsn * 8), []);
+    await Promise.all(written.map(({ file }) => file.saved()));
+    const { length } = await openFiles();
+    expect(length).toBeGreaterThan(MOST_OPEN - 100);
+    expect(length).toBeLessThanOrEqual(MOST_OPEN);
+  }
+  for (const [number, { log }] of written.entries()) expect(await read(log.position, ANN, number)).not.toBeNull();
+  await Promise.all(written.map(({ file }) => file.rest()));
+  expect(await openFiles()).toEqual([]);
+  expect(warnings).toEqual([]);
+});
+
+test.runIf(hasDescriptors)("no file stays open whose segment is over, that is deleted, or after the end", async () => {
+  const logs = openFolder();
+  const { log, file } = openLog(logs);
+  const change = async (lsn: number, length = 1) => {
+    log.accept(JSON.stringify([["1", String(lsn).padStart(length, "x")]]), BigInt(lsn * 8), []);
+    await file.saved();
+  };
+  for (let lsn = 1; lsn <= 30; lsn++) {
+    await change(lsn, 100_000);
+    expect(await openFiles()).toHaveLength(1);
+  }
+  await logs.close();
+  expect(await openFiles()).toEqual([]);
+  await change(31);
+  expect(await openFiles()).toEqual([]);
+  expect(await read(log.position)).not.toBeNull();
+
+  const others = openFolder();
+  const other = openLog(others, 2);
+  other.log.accept("[]", 8n, []);
+  await other.file.saved();
+  expect(await openFiles()).toHaveLength(1);
+  await other.file.remove();
+  expect(await openFiles()).toEqual([]);
 });
 
 test("a folder that cannot be written is reported once, and nothing is kept", async () => {
