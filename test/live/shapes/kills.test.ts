@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { propertyRuns } from "../../property-runs.ts";
 import { until } from "../../until.ts";
 import { makeRandom } from "../queries/random.ts";
-import { openRestartedService, type RestartedService } from "./restarted-service.ts";
+import { openRestartedFixture, type RestartedFixture } from "./restarted-service.ts";
 
 const SCHEMA = `
   create table public.rooms (id int primary key, is_open bool not null);
@@ -20,10 +20,10 @@ const WHERES = ["true", "room in (1, 2)", "body like 'b1%'", "id < 20"];
 const READERS = 12;
 const KILLS_PER_RUN = 4;
 
-let service: RestartedService;
+let service: RestartedFixture;
 
 beforeAll(async () => {
-  service = await openRestartedService(SCHEMA);
+  service = await openRestartedFixture(SCHEMA);
 });
 afterAll(() => service.close());
 

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { isChangeMessage, type Row, Shape, ShapeStream } from "@electric-sql/client";
 import pg from "pg";
-import { cloneDatabase } from "../../database.ts";
+import { cloneDatabase, type TestDatabase } from "../../database.ts";
 import { type Program, startGateway, stopped } from "../../program.ts";
 import { token } from "../../realtime/service.ts";
 
@@ -26,8 +26,8 @@ export type ShapeFollower = {
   refetches(): number;
 };
 
+/** A service whose clients find it again after each restart, at whatever port. */
 export type RestartedService = {
-  readonly owner: pg.Client;
   readonly folder: string;
   program(): Program;
   restart(signal: NodeJS.Signals, whileDown?: () => Promise<unknown>): Promise<void>;
@@ -36,22 +36,39 @@ export type RestartedService = {
   close(): Promise<void>;
 };
 
-/** A service whose clients find it again after each restart, at whatever port. */
-export async function openRestartedService(
+export type RestartedFixture = RestartedService & { readonly owner: pg.Client };
+
+/** With a database of its own. */
+export async function openRestartedFixture(
   schema: string,
   settings: Readonly<Record<string, string>> = {},
-): Promise<RestartedService> {
+): Promise<RestartedFixture> {
   const database = await cloneDatabase("content");
   const owner = new pg.Client({ connectionString: database.ownerUrl });
   await owner.connect();
   await owner.query(schema);
+  const service = await openRestartedService(database, settings);
+  return {
+    ...service,
+    owner,
+    async close() {
+      await service.close();
+      await owner.end();
+      await database.drop();
+    },
+  };
+}
+
+export async function openRestartedService(
+  database: Pick<TestDatabase, "url" | "ownerUrl">,
+  settings: Readonly<Record<string, string>> = {},
+): Promise<RestartedService> {
   const folder = await mkdtemp(join(tmpdir(), "content-service-shapes-"));
   const start = () =>
     startGateway(database, { DATA_DIR: folder, REST_REQUIRE_APIKEY: "false", DRAIN_TIMEOUT_SECONDS: "0", ...settings });
   let program = await start();
   const abort = new AbortController();
   return {
-    owner,
     folder,
     program: () => program,
     async restart(signal, whileDown) {
@@ -59,13 +76,11 @@ export async function openRestartedService(
       await whileDown?.();
       program = await start();
     },
-    follow: (options) => follow(options, () => program.url, abort.signal),
+    follow: (options) => followShape(options, () => program.url, abort.signal),
     headersOf,
     async close() {
       abort.abort();
       await program.kill();
-      await owner.end();
-      await database.drop();
       await rm(folder, { recursive: true, force: true });
     },
   };
@@ -75,7 +90,7 @@ const headersOf = (claims: object) => ({
   authorization: `Bearer ${token({ role: "authenticated", iat: 1, ...claims })}`,
 });
 
-function follow(options: FollowOptions, url: () => string, signal: AbortSignal): ShapeFollower {
+export function followShape(options: FollowOptions, url: () => string, signal: AbortSignal): ShapeFollower {
   const { table, where, claims, liveSse = false, log } = options;
   let refetches = 0;
   const stream = new ShapeStream<Row>({

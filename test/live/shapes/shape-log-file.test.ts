@@ -2,7 +2,7 @@ import { readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { until } from "../../until.ts";
-import { openRestartedService, type RestartedService, type ShapeFollower } from "./restarted-service.ts";
+import { openRestartedFixture, type RestartedFixture, type ShapeFollower } from "./restarted-service.ts";
 
 type Message = { key?: string; value?: { title?: string }; headers: { operation?: string } };
 
@@ -16,10 +16,10 @@ const SCHEMA = `
   insert into public.members values (1, 'ann'), (2, 'bob');
   insert into public.tasks select n, 1 + n % 2, 'task ' || n from generate_series(1, 100) n`;
 
-let service: RestartedService;
+let service: RestartedFixture;
 
 beforeAll(async () => {
-  service = await openRestartedService(SCHEMA);
+  service = await openRestartedFixture(SCHEMA);
 });
 afterAll(() => service.close());
 
@@ -139,7 +139,7 @@ test("nobody else may read the files", async () => {
 });
 
 test("workers continue each other's shapes", async () => {
-  const workers = await openRestartedService(SCHEMA, { WEB_CONCURRENCY: "2" });
+  const workers = await openRestartedFixture(SCHEMA, { WEB_CONCURRENCY: "2" });
   try {
     const rows = new Map<string, string>();
     let query = "offset=-1";
