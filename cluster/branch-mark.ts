@@ -1,6 +1,31 @@
+import { isJsonObject } from "#runtime/json";
+
 export const BRANCH_MARK = "A branch of the database ";
 
-/** The comment of the database of a branch; others are never dropped. */
+/** The first line of the comment of the database of a branch; others are never dropped. */
 export function branchMarkOf(database: string): string {
   return `${BRANCH_MARK}${database}.`;
+}
+
+/** What is known of a branch besides its database: the second line of its comment, where there is one. */
+export type BranchNote = {
+  readonly isIncomplete?: boolean;
+  /** Why it is incomplete. */
+  readonly error?: string;
+  /** What the owner was not permitted to create. */
+  readonly warnings?: readonly string[];
+};
+
+export function branchComment(database: string, note: BranchNote): string {
+  const isPlain = !note.isIncomplete && (note.warnings ?? []).length === 0;
+  return isPlain ? branchMarkOf(database) : `${branchMarkOf(database)}\n${JSON.stringify(note)}`;
+}
+
+export function readBranchNote(comment: string): BranchNote {
+  try {
+    const note: unknown = JSON.parse(comment.slice(comment.indexOf("\n") + 1));
+    return isJsonObject(note) ? (note as BranchNote) : {};
+  } catch {
+    return {};
+  }
 }

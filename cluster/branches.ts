@@ -5,11 +5,23 @@ import { withClient } from "#postgres/client";
 import { commandLine } from "#runtime";
 import { checkAnonymization } from "./archive/anonymized-rows.ts";
 import { copyDatabaseAttributes, copySchema } from "./archive/copy-schema.ts";
-import type { SampleOptions } from "./archive/row-sample.ts";
-import { branchMarkOf } from "./branch-mark.ts";
+import { type BranchNote, branchComment, branchMarkOf, readBranchNote } from "./branch-mark.ts";
+import type { BranchOptions } from "./branch-options.ts";
 import type { PostgresUrls } from "./served-postgres.ts";
 
-type Branch = { readonly name: string; readonly bytes: number; readonly sessions: number };
+/** `interrupted`: what copied it has ended without a result. */
+type BranchState = "complete" | "being copied" | "failed" | "interrupted";
+
+type Branch = {
+  readonly name: string;
+  readonly bytes: number;
+  readonly sessions: number;
+  readonly state: BranchState;
+  /** Why it failed. */
+  readonly error: string | null;
+  /** What the owner was not permitted to create. */
+  readonly warnings: readonly string[];
+};
 
 /** How the rows were copied: by the file system, by Postgres, by one session that reads all or some of them, or not. */
 type BranchCopy = "copied by the file system" | "copied" | "read" | "sampled" | "without rows";
@@ -19,26 +31,36 @@ const MAX_NAME_BYTES = 63;
 const OBJECT_IN_USE = "55006";
 const INSUFFICIENT_PRIVILEGE = "42501";
 
+/** What names the session that copies a branch, which every role sees in the whole server. */
+const CLAIM = "'branch ' || pg_catalog.hashtext";
+
 export function listBranches({ migrate }: PostgresUrls, database: string): Promise<Branch[]> {
   return withClient(migrate.rootUrl, async (client) => {
-    const { rows } = await client.query<Branch & { database: string }>(
-      `select datname as database, pg_catalog.pg_database_size(oid)::pg_catalog.float8 as bytes, (
-         select pg_catalog.count(*)::pg_catalog.int4 from pg_catalog.pg_stat_activity where datid = d.oid) as sessions
-       from pg_catalog.pg_database d where pg_catalog.shobj_description(oid, 'pg_database') = $1 order by 1`,
+    const { rows } = await client.query<ListedDatabase>(
+      `select datname as database, pg_catalog.pg_database_size(d.oid)::pg_catalog.float8 as bytes, (
+         select pg_catalog.count(*)::pg_catalog.int4 from pg_catalog.pg_stat_activity a where a.datid = d.oid) as sessions,
+         exists (select from pg_catalog.pg_stat_activity where application_name = ${CLAIM}(d.datname)) as "isClaimed", comment
+       from pg_catalog.pg_database d, pg_catalog.shobj_description(d.oid, 'pg_database') as comment
+       where pg_catalog.split_part(comment, E'\\n', 1) = $1 order by 1`,
       [branchMarkOf(database)],
     );
     const prefix = branchDatabase(database, "").length;
-    return rows.map(({ database: name, bytes, sessions }) => ({ name: name.slice(prefix), bytes, sessions }));
+    return rows.map((row) => toBranch(row, prefix));
   });
 }
 
-export type BranchOptions = {
-  readonly schemaOnly: boolean;
-  /** Only these rows. */
-  readonly sample: SampleOptions | null;
-  /** With other values where the comments of columns say so. */
-  readonly isAnonymized: boolean;
+type ListedDatabase = Pick<Branch, "bytes" | "sessions"> & {
+  readonly database: string;
+  readonly isClaimed: boolean;
+  readonly comment: string;
 };
+
+function toBranch({ database, bytes, sessions, isClaimed, comment }: ListedDatabase, prefix: number): Branch {
+  const { isIncomplete = false, error = null, warnings = [] } = readBranchNote(comment);
+  const unfinished = error !== null ? "failed" : isClaimed ? "being copied" : "interrupted";
+  const state = isIncomplete ? unfinished : "complete";
+  return { name: database.slice(prefix), bytes, sessions, state, error, warnings };
+}
 
 type CreatedBranch = {
   readonly copy: BranchCopy;
@@ -46,39 +68,79 @@ type CreatedBranch = {
   readonly warnings: readonly string[];
 };
 
+type CreationOptions = {
+  /** Called when the branch is listed. From then on it stays when its creation fails, with the reason. */
+  readonly onListed?: () => void;
+};
+
 /** Creates the branch as a copy of the database, in which nothing is sent or scheduled. */
 export async function createBranch(
   { directUrl, migrate }: PostgresUrls,
   name: string,
-  { schemaOnly, sample, isAnonymized }: BranchOptions,
+  options: BranchOptions,
+  { onListed }: CreationOptions = {},
 ): Promise<CreatedBranch> {
   const database = await databaseOf(directUrl);
   const target = branchDatabase(database, name);
-  const targetUrl = withDatabase(directUrl, () => target);
-  const { rootUrl } = migrate;
-  return withClient(rootUrl, async (root) => {
-    const { rowCount } = await root.query("select from pg_catalog.pg_database where datname = $1", [target]);
-    if (rowCount) throw new Error(`There is a database ${target} already.`);
-    if (Buffer.byteLength(target) > MAX_NAME_BYTES)
-      throw new Error(`Choose a shorter name: ${target} has more than ${MAX_NAME_BYTES} bytes.`);
-    if (isAnonymized) await withClient(directUrl, (client) => requireAnonymization(client, migrate));
-    const copy = schemaOnly || sample || isAnonymized ? null : await copyFiles(root, database, target);
+  const urls = { directUrl, targetUrl: withDatabase(directUrl, () => target), rootUrl: migrate.rootUrl };
+  return withClient(urls.rootUrl, async (root) => {
+    await refuseName(root, target);
+    if (options.isAnonymized) await withClient(directUrl, (client) => requireAnonymization(client, migrate));
+    await root.query(
+      `select pg_catalog.set_config('application_name', ${CLAIM}($1), false), pg_catalog.set_config('idle_session_timeout', '0', false)`,
+      [target],
+    );
+    const note = (content: BranchNote) => commentOn(root, target, branchComment(database, content));
+    const isPartial = options.schemaOnly || options.sample !== null || options.isAnonymized;
+    const copy = isPartial ? null : await copyFiles(root, database, target);
+    let isListed = false;
     try {
-      if (copy === null) await createWithDefaultPrivileges(root, target, { targetUrl, rootUrl });
+      if (copy === null) await createWithDefaultPrivileges(root, target, urls);
       // At once, so that what an interrupted command leaves can be listed and dropped.
-      await root.query(
-        `comment on database ${pg.escapeIdentifier(target)} is ${pg.escapeLiteral(branchMarkOf(database))}`,
-      );
-      if (copy !== null) await copyDatabaseAttributes(directUrl, targetUrl);
-      const rows = { withRows: !schemaOnly, sample, isAnonymized };
-      const warnings = copy === null ? await copySchema(directUrl, targetUrl, rows) : [];
-      await withClient(targetUrl, silence);
-      return { copy: copy ?? (schemaOnly ? "without rows" : sample ? "sampled" : "read"), warnings };
+      await note({ isIncomplete: true });
+      isListed = true;
+      onListed?.();
+      const warnings = await fill(urls, copy, options);
+      await note({ warnings });
+      return { copy: copy ?? copyOf(options), warnings };
     } catch (error) {
-      await root.query(`drop database if exists ${pg.escapeIdentifier(target)} with (force)`);
+      // Without rows: the transaction that copies them is rolled back.
+      if (isListed && onListed) await note({ isIncomplete: true, error: (error as Error).message });
+      else await root.query(`drop database if exists ${pg.escapeIdentifier(target)} with (force)`);
       throw error;
     }
   });
+}
+
+type BranchUrls = Readonly<Record<"directUrl" | "targetUrl" | "rootUrl", string>>;
+
+/** Returns what the owner was not permitted to create. */
+async function fill(
+  { directUrl, targetUrl }: BranchUrls,
+  copy: BranchCopy | null,
+  { schemaOnly, sample, isAnonymized }: BranchOptions,
+): Promise<readonly string[]> {
+  if (copy !== null) await copyDatabaseAttributes(directUrl, targetUrl);
+  const rows = { withRows: !schemaOnly, sample, isAnonymized };
+  const warnings = copy === null ? await copySchema(directUrl, targetUrl, rows) : [];
+  await withClient(targetUrl, silence);
+  return warnings;
+}
+
+function copyOf({ schemaOnly, sample }: BranchOptions): BranchCopy {
+  if (schemaOnly) return "without rows";
+  return sample ? "sampled" : "read";
+}
+
+async function commentOn(root: pg.ClientBase, target: string, comment: string): Promise<void> {
+  await root.query(`comment on database ${pg.escapeIdentifier(target)} is ${pg.escapeLiteral(comment)}`);
+}
+
+async function refuseName(root: pg.ClientBase, target: string): Promise<void> {
+  const { rowCount } = await root.query("select from pg_catalog.pg_database where datname = $1", [target]);
+  if (rowCount) throw new Error(`There is a database ${target} already.`);
+  if (Buffer.byteLength(target) > MAX_NAME_BYTES)
+    throw new Error(`Choose a shorter name: ${target} has more than ${MAX_NAME_BYTES} bytes.`);
 }
 
 /** Migrations bring the tags of the service's own columns. */
@@ -93,7 +155,7 @@ async function requireAnonymization(client: pg.ClientBase, { histories }: Migrat
 async function createWithDefaultPrivileges(
   root: pg.ClientBase,
   target: string,
-  { targetUrl, rootUrl }: { readonly targetUrl: string; readonly rootUrl: string },
+  { targetUrl, rootUrl }: BranchUrls,
 ): Promise<void> {
   await recreateDatabase(targetUrl, rootUrl);
   await root.query(`grant connect, temporary on database ${pg.escapeIdentifier(target)} to public`);
@@ -152,6 +214,8 @@ export async function dropBranch(postgres: PostgresUrls, name: string): Promise<
   const branches = await listBranches(postgres, database);
   const branch = branches.find((each) => each.name === name);
   if (!branch) throw new Error(`There is no branch "${name}".`);
+  if (branch.state === "being copied")
+    throw new Error(`The branch "${name}" is being copied. Drop it when it is complete.`);
   if (branch.sessions > 0)
     throw new Error(`The branch "${name}" is used by ${branch.sessions} sessions. End them first.`);
   const target = branchDatabase(database, name);

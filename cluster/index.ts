@@ -1,4 +1,5 @@
-export { type BranchOptions, createBranch, databaseOf, dropBranch, listBranches } from "./branches.ts";
+export { type BranchOptions, BranchOptionsError, type BranchRequest, parseBranchOptions } from "./branch-options.ts";
+export { createBranch, databaseOf, dropBranch, listBranches } from "./branches.ts";
 export { openWalArchive } from "./embedded-wal-archive.ts";
 export {
   awaitLogin,

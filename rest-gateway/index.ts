@@ -34,7 +34,7 @@ export { STORAGE_PREFIX } from "./storage/storage-request.ts";
 export { storageHandler } from "./storage/storage-routes.ts";
 export { studioFolder } from "./studio/studio-folder.ts";
 export { makePrepareCall } from "./tasks/function-calls.ts";
-export { makeQueueTask, type QueueTask } from "./tasks/task-queue.ts";
+export { makeQueueTask, prefersAsync, type QueueTask } from "./tasks/task-queue.ts";
 export { makeTaskRoutes, TASKS_COLLECTION } from "./tasks/task-routes.ts";
 export {
   maintainTasks,

@@ -1,9 +1,25 @@
-import { createBranch, databaseOf, dropBranch, listBranches, type PostgresUrls } from "#cluster";
+import {
+  type BranchOptions,
+  BranchOptionsError,
+  createBranch,
+  databaseOf,
+  dropBranch,
+  listBranches,
+  type PostgresUrls,
+  parseBranchOptions,
+} from "#cluster";
 import { branchDatabase, branchName, type Config, withDatabase } from "#config";
-import { jsonResponse } from "#http";
-import { type BodyField, OPTIONAL_BOOLEAN, readFields } from "#rest-gateway/sign-in";
+import { jsonResponse, type MatchedRequest } from "#http";
+import { prefersAsync } from "#rest-gateway";
+import {
+  type BodyField,
+  OPTIONAL_BOOLEAN,
+  OPTIONAL_TEXT,
+  OPTIONAL_WHOLE_NUMBER,
+  readFields,
+} from "#rest-gateway/sign-in";
 import { commandLine } from "#runtime";
-import { rejectAsConflict, resourceNotFound } from "./admin-errors.ts";
+import { invalidRequest, rejectAsConflict, resourceNotFound } from "./admin-errors.ts";
 import { type AdminRoutes, type AdminServices, limitRunning, NO_CONTENT } from "./admin-request.ts";
 
 const BRANCH_NAME: BodyField<string> = {
@@ -12,11 +28,19 @@ const BRANCH_NAME: BodyField<string> = {
   message: "At most 30 of the characters a-z, 0-9, _ and -, of which the first is a letter.",
 };
 
+const BRANCH = {
+  name: BRANCH_NAME,
+  schema_only: OPTIONAL_BOOLEAN,
+  sample: OPTIONAL_TEXT,
+  seed: OPTIONAL_WHOLE_NUMBER,
+  anonymize: OPTIONAL_BOOLEAN,
+};
+
 /** Each copies a database. */
 const MAX_RUNNING = 2;
 
 /** `/branches`: copies of the database on the same server. */
-export function branchRoutes({ config, postgres, schemaChanges }: AdminServices): AdminRoutes {
+export function branchRoutes({ config, postgres, schemaChanges, log }: AdminServices): AdminRoutes {
   const limited = limitRunning(MAX_RUNNING, "copies of the database");
   const list = async () => {
     const original = originalOf(postgres, config);
@@ -34,18 +58,30 @@ export function branchRoutes({ config, postgres, schemaChanges }: AdminServices)
     },
     "POST /branches": async ({ request, logEvent }) => {
       schemaChanges.requireEnabled();
-      const { name, schema_only: sent } = await readFields(request, {
-        name: BRANCH_NAME,
-        schema_only: OPTIONAL_BOOLEAN,
+      const { name, options } = await readBranch(request);
+      const { schemaOnly, sample, isAnonymized } = options;
+      await logEvent("studio.branch_created", {
+        name,
+        schema_only: schemaOnly,
+        ...(sample && { sample: sample.share, seed: sample.seed }),
+        anonymize: isAnonymized,
       });
-      const schemaOnly = sent === true;
-      await logEvent("studio.branch_created", { name, schema_only: schemaOnly });
-      const created = await limited(() =>
-        createBranch(originalOf(postgres, config), name, { schemaOnly, sample: null, isAnonymized: false }).catch(
-          rejectAsConflict,
-        ),
+      const serve_command = serveCommand(name);
+      const listed = Promise.withResolvers<"listed">();
+      const isAsync = prefersAsync(request);
+      const creation = isAsync ? { onListed: () => listed.resolve("listed") } : {};
+      const created = limited(() =>
+        createBranch(originalOf(postgres, config), name, options, creation).catch(rejectAsConflict),
       );
-      return jsonResponse(201, { name, ...created, serve_command: serveCommand(name) });
+      const result = await Promise.race([created, listed.promise]);
+      if (result !== "listed") return jsonResponse(201, { name, state: "complete", ...result, serve_command });
+      // The list has the reason.
+      created.catch((err: Error) => log.error({ err, branch: name }, "a branch was not created"));
+      return jsonResponse(
+        202,
+        { name, state: "being copied", serve_command },
+        { "Preference-Applied": "respond-async" },
+      );
     },
     "DELETE /branches/{name}": async ({ request, logEvent }) => {
       schemaChanges.requireEnabled();
@@ -57,6 +93,22 @@ export function branchRoutes({ config, postgres, schemaChanges }: AdminServices)
       return NO_CONTENT;
     },
   };
+}
+
+async function readBranch(
+  request: MatchedRequest,
+): Promise<{ readonly name: string; readonly options: BranchOptions }> {
+  const { name, schema_only: schemaOnly, sample, seed, anonymize } = await readFields(request, BRANCH);
+  try {
+    const rows = { sample, seed: seed === null ? null : String(seed) };
+    return {
+      name,
+      options: parseBranchOptions({ ...rows, schemaOnly: schemaOnly === true, isAnonymized: anonymize === true }),
+    };
+  } catch (error) {
+    if (error instanceof BranchOptionsError) throw invalidRequest(error.message);
+    throw error;
+  }
 }
 
 /** A branch of a branch has no name: all are of the database, also while a branch is served. */

@@ -8,6 +8,7 @@ export {
   INTEGER,
   OPTIONAL_BOOLEAN,
   OPTIONAL_TEXT,
+  OPTIONAL_WHOLE_NUMBER,
   readFields,
   readJsonObject,
   TEXT,

@@ -1,10 +1,12 @@
 import {
   type BranchOptions,
+  type BranchRequest,
   createBranch,
   databaseOf,
   dropBranch,
   listBranches,
   type PostgresUrls,
+  parseBranchOptions,
   reachPostgres,
 } from "#cluster";
 import { readConfig } from "#config";
@@ -31,12 +33,13 @@ const ACTIONS: Readonly<Record<string, BranchAction>> = {
     const branches = await listBranches(postgres, await databaseOf(postgres.directUrl));
     if (branches.length === 0) console.log("There are no branches.");
     else {
-      const lines = branches.map(({ name, bytes, sessions }) => [
+      const lines = branches.map(({ name, bytes, sessions, state, error }) => [
         name,
         `${Math.ceil(bytes / 2 ** 20)} MiB`,
         String(sessions),
+        error === null ? state : `${state}: ${error.split("\n", 1)[0]}`,
       ]);
-      console.log(formatColumns([["branch", "size", "sessions"], ...lines]));
+      console.log(formatColumns([["branch", "size", "sessions", "state"], ...lines]));
     }
   },
   async drop(postgres, name) {
@@ -45,17 +48,12 @@ const ACTIONS: Readonly<Record<string, BranchAction>> = {
   },
 };
 
-const SHARE = /^(\d{1,3}(?:\.\d{1,9})?)%$/;
-
-function parseSample(text: string | undefined, seed: string | undefined): BranchOptions["sample"] {
-  if (text === undefined) {
-    if (seed !== undefined) throw new UsageError("--seed is only allowed with --sample.");
-    return null;
+function readOptions(request: BranchRequest): BranchOptions {
+  try {
+    return parseBranchOptions(request);
+  } catch (error) {
+    throw new UsageError((error as Error).message);
   }
-  const share = Number(SHARE.exec(text)?.[1]) / 100;
-  if (!(share > 0 && share <= 1)) throw new UsageError("--sample takes a percentage above 0: --sample 0.5%.");
-  if (!/^\d{1,9}$/.test(seed ?? "0")) throw new UsageError("--seed takes a number of at most nine digits.");
-  return { share, seed: Number(seed ?? 0) };
 }
 
 await runCommand({
@@ -83,15 +81,14 @@ Example:
     const act = findAction(ACTIONS, "branch", action);
     if (action === "list" ? name !== undefined : name === undefined || others.length > 0)
       throw new UsageError(action === "list" ? "list takes no name." : `Name one branch: ${action} NAME.`);
-    const options: BranchOptions = {
+    const options = readOptions({
       schemaOnly: isSchemaOnly as boolean,
-      sample: parseSample(share as string | undefined, seed as string | undefined),
+      sample: (share as string | undefined) ?? null,
+      seed: (seed as string | undefined) ?? null,
       isAnonymized: anonymize as boolean,
-    };
-    const isWithRows = options.sample !== null || options.isAnonymized;
-    if (action !== "create" && (options.schemaOnly || isWithRows))
+    });
+    if (action !== "create" && (options.schemaOnly || options.sample !== null || options.isAnonymized))
       throw new UsageError("--schema-only, --sample and --anonymize are only allowed with create.");
-    if (options.schemaOnly && isWithRows) throw new UsageError("--schema-only copies no rows to choose or anonymize.");
     // A branch of a branch has no name: all are of the database.
     const { DATABASE_BRANCH: _branch, ...environment } = process.env;
     if (name !== undefined) readConfig({ ...environment, DATABASE_BRANCH: name });

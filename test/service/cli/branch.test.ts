@@ -215,7 +215,7 @@ test("is no branch any more where a backup of it is restored", async () => {
 
 test("is listed and dropped, and no other database is", async () => {
   expect((await branch("list")).stdout).toMatch(
-    /^branch +size +sessions\nbusy +\d+ MiB +0\nempty .*\nlikes .*\ntenth /,
+    /^branch +size +sessions +state\nbusy +\d+ MiB +0 +complete\nempty .*\nlikes .*\ntenth /,
   );
   expect(await branch("drop", "busy")).toMatchObject({ stdout: "Dropped the branch busy.\n", code: 0 });
   await rows("postgres", `create database ${database.name}_branch_busy`);
