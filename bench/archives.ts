@@ -1,7 +1,9 @@
-// Backups: random schemas restored on each version of Postgres, and the speed and memory of a large one beside pg_dump.
+// Backups: random schemas restored on each version of Postgres, and the speed and memory of a large one beside pg_dump. Branches of a
+// large database.
 
 import { wordsOfSql } from "../test/sql-texts.ts";
 import { type MeasuredBackup, type MeasuredProgram, measureBackup } from "./archives/backup-speed.ts";
+import { type MeasuredBranch, type MeasuredBranches, measureBranches } from "./archives/branch-speed.ts";
 import { type ComparedSchemas, compareSchemas } from "./archives/random-schemas.ts";
 import type { Bench, BenchOptions } from "./kind.ts";
 
@@ -14,8 +16,9 @@ export const bench: Bench = async (options) => {
   const runs = (part: string) => options.only.length === 0 || options.only.includes(part);
   const compared = runs("schemas") ? await compareOnEach(options) : [];
   const measured = runs("speed") ? await measureSpeed(options) : null;
+  const branches = runs("branch") ? await measureCopies(options) : null;
   const differs = compared.some(({ difference }) => difference !== null);
-  return { compared, measured, isMissed: differs || (measured !== null && isTooSlowOrLarge(measured)) };
+  return { compared, measured, branches, isMissed: differs || (measured !== null && isTooSlowOrLarge(measured)) };
 };
 
 async function compareOnEach({ versions, schemas, seed, print }: BenchOptions): Promise<ComparedSchemas[]> {
@@ -41,6 +44,24 @@ async function measureSpeed({ megabytes, print }: BenchOptions): Promise<Measure
   print(`  backup       ${describe(measured.backup)}`);
   if (measured.pgDump) print(`  pg_dump -Fc  ${describe(measured.pgDump)}`);
   return measured;
+}
+
+async function measureCopies({ megabytes, print }: BenchOptions): Promise<MeasuredBranches> {
+  print(`archives: branches of a database of about ${megabytes} MB in the embedded Postgres`);
+  const measured = await measureBranches(megabytes);
+  const { bytes, copied, readySeconds, read, sampled } = measured;
+  print(
+    `  the database has ${(bytes / 1e6).toFixed(0)} MB; a service on it is ready after ${readySeconds.database.toFixed(1)} s`,
+  );
+  print(
+    `  while nobody uses it: ${describeBranch(copied)}; a service on it is ready after ${readySeconds.branch.toFixed(1)} s`,
+  );
+  print(`  while a service uses it: ${describeBranch(read)}; ${describeBranch(sampled)}`);
+  return measured;
+}
+
+function describeBranch({ copy, seconds }: MeasuredBranch): string {
+  return `branch (${copy}) after ${seconds.toFixed(1)} s`;
 }
 
 function describe({ seconds, mebibytes, fileBytes }: MeasuredProgram): string {

@@ -39,7 +39,7 @@ const BENCHES: Readonly<Record<string, () => Promise<{ readonly bench: Bench }>>
 
 const STORAGE_FAULT_PARTS = { folder: true, s3: true };
 const SOAK_PARTS = { half: true, snapshots: true };
-const ARCHIVE_PARTS = { schemas: true, speed: true };
+const ARCHIVE_PARTS = { schemas: true, speed: true, branch: true };
 
 /** The comparisons. The others take long, and run only by name. */
 const BY_DEFAULT = ["engine", "rest", "users", "graphql", "realtime"];
@@ -64,8 +64,9 @@ const USAGE = `npm run bench -- [NAME…] [--rounds 5] [--seconds 1] [--json FIL
   queue [--tasks 1000000]: a backlog of queued calls, run by one process; fails below 1,000 a second, or if one is lost
   catalogue [--only SCHEMA]…: startup and DDL with many tables
     schemas: ${Object.keys(SCHEMAS).join(", ")}; gitlab without --only
-  archives [--only schemas|speed] [--versions 14,15,16,17,18] [--schemas 500] [--seed 1] [--megabytes 1000]: backups of random
-    schemas on each version of Postgres, and of a large database beside pg_dump; fails if a restored database differs
+  archives [--only schemas|speed|branch] [--versions 14,15,16,17,18] [--schemas 500] [--seed 1] [--megabytes 1000]: backups of random
+    schemas on each version of Postgres, and of a large database beside pg_dump; branches of one, and starts on them; fails if a
+    restored database differs
   large [--megabytes 1000]: pages, counts and an export of a table of that size, as JSON; fails if the service's memory grows with it
   hostile [--only ATTACK]…: attacks beside honest traffic; fails if honest callers are affected or the memory limit is exceeded
     attacks: ${ATTACK_NAMES.join(", ")}

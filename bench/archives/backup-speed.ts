@@ -6,18 +6,10 @@ import { join } from "node:path";
 import { startCluster } from "#cluster/embedded";
 import { withClient } from "#postgres/client";
 import { watchMemory } from "../watch-memory.ts";
+import { fill, ROWS_PER_MEGABYTE, TABLE } from "./large-table.ts";
 import { findPgDump, installPostgres } from "./versions.ts";
 
 const WRITER = new URL("../../cluster/archive/write-archive.ts", import.meta.url).href;
-/** So many rows of the table below are about a megabyte. */
-const ROWS_PER_MEGABYTE = 3_500;
-const TABLE = `create table public.orders (
-  id bigint primary key, customer int, at timestamptz, status text, price numeric(10, 2), note text, data jsonb)`;
-const fill = (rows: number) => `
-  insert into public.orders
-  select n, n % 5000, now() - n * interval '1 minute', 'new', n % 1000 / 7.0, md5(n::text) || repeat(' word ' || n % 97, 12),
-    jsonb_build_object('number', n, 'hash', md5((n * 7)::text))
-  from generate_series(1, ${rows}) as n`;
 
 export type MeasuredProgram = { readonly seconds: number; readonly mebibytes: number; readonly fileBytes: number };
 export type MeasuredBackup = { readonly backup: MeasuredProgram; readonly pgDump: MeasuredProgram | null };
