@@ -1,9 +1,9 @@
 export { copySchema, withSchemaCopy } from "./copy-schema.ts";
 export { checkArchive, checkInScratch, type RestoreResult, restoreArchive } from "./restore-archive.ts";
 export { type BackupState, ScheduledBackup } from "./scheduled-backup.ts";
-export { listComparedTables } from "./table-restore/compared-tables.ts";
 export {
   type DifferingRow,
+  isDifferent,
   type RestoredTable,
   type RestoreTablesOptions,
   restoreTables,

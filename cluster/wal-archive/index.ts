@@ -1,13 +1,6 @@
-export {
-  type ArchiveContent,
-  listArchives,
-  readArchiveFolder,
-  recoverableRange,
-  WRITER_FILE,
-  walFolder,
-} from "./archive-folder.ts";
+export { listArchives, recoverableRange, walFolder } from "./archive-folder.ts";
 export { checkRecovery, withRecovered } from "./check-wal-archive.ts";
-export { planRecovery, type RecoveryPlan } from "./choose-archive.ts";
+export type { RecoveryPlan } from "./choose-archive.ts";
 export { readPointer } from "./open-archive.ts";
 export { copySecrets, recoverCluster } from "./recover-cluster.ts";
 export { parseRecoveryTarget, type RecoveryTarget } from "./recovery-time.ts";

@@ -14,7 +14,7 @@ export function parseRecoveryTarget(text: string, now = new Date()): RecoveryTar
   if (unit !== undefined) return { at: new Date(now.getTime() - Number(count) * UNIT_MS[unit.toLowerCase()]!) };
   const [, year, month, day, hour = "0", minute = "0", second = "0", fraction = "", zone = ""] =
     FORMAT.exec(text.trim()) ?? [];
-  if (year === undefined) throw new Error(`--at must be ${EXPECTED}.`);
+  if (year === undefined) throw new Error(`Specify ${EXPECTED}.`);
   const parts = [year, month, day, hour, minute, second].map(Number) as [
     number,
     number,

@@ -1,32 +1,22 @@
-import { join, resolve } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
-import { EMBEDDED_DATABASE } from "#cluster";
-import { findFileOwner } from "#cluster/embedded";
+import { resolve } from "node:path";
+import { EMBEDDED_DATABASE, planFor, refuseExternal } from "#cluster";
 import {
-  type ArchiveContent,
   checkRecovery,
   copySecrets,
   listArchives,
   parseRecoveryTarget,
-  planRecovery,
   type RecoveryPlan,
   type RecoveryTarget,
-  readArchiveFolder,
   readPointer,
   recoverableRange,
   recoverCluster,
-  WRITER_FILE,
   walFolder,
 } from "#cluster/wal-archive";
-import { type Config, isEmbedded } from "#config";
+import type { Config } from "#config";
 import { displayPath } from "#migrate";
 import { withClient } from "#postgres/client";
 import { commandLine } from "#runtime";
 import { UsageError } from "./command.ts";
-
-/** A running service archives within seconds what was committed a moment ago. */
-const ARCHIVE_WAIT_MS = 15_000;
-const POLL_MS = 250;
 
 type TimeOptions = {
   readonly at: string;
@@ -41,7 +31,7 @@ export async function restoreAt(
   config: Config,
   { at, from, into }: TimeOptions & { readonly into: string | null },
 ): Promise<void> {
-  const plan = await planFor(config, { at, from });
+  const plan = await planFor(config, { target: parseTarget(at), from });
   const folder = into ?? `${config.dataDir}-${folderSuffix(plan)}`;
   const tables = await recoverCluster({ plan, into: folder, report }, countTables);
   const hasSecrets = await copySecrets(config.dataDir, folder);
@@ -63,7 +53,7 @@ To use it instead of the present one, stop the service and start it with:
 
 /** Restores into a temporary folder, and reads all of it. */
 export async function checkAt(config: Config, options: TimeOptions): Promise<void> {
-  const plan = await planFor(config, options);
+  const plan = await planFor(config, { target: parseTarget(options.at), from: options.from });
   const { tables, indexes, databases } = await checkRecovery(plan, report);
   console.log(
     `The WAL archive can be restored ${describeTime(plan)}: ${tables} tables and ${indexes} indexes of ${databases} databases are undamaged.`,
@@ -85,56 +75,12 @@ export async function listTimes(config: Config): Promise<void> {
     console.log(`There is no WAL archive in ${walFolder(config.backupDir)}. BACKUP_WAL=on makes one.`);
 }
 
-/** Which base backup and WAL to restore. */
-export async function planFor(config: Config, { at, from }: TimeOptions): Promise<RecoveryPlan> {
-  refuseExternal(config);
-  const target = parseTarget(at);
-  const current = await readPointer(config.dataDir);
-  const giveUpAt = performance.now() + ARCHIVE_WAIT_MS;
-  for (;;) {
-    const archives = await findArchives(config, from);
-    try {
-      return planRecovery(archives, { target, current, now: new Date() });
-    } catch (error) {
-      if (performance.now() > giveUpAt || !(await isBehind(archives, target))) throw error;
-    }
-    await sleep(POLL_MS);
-  }
-}
-
-function parseTarget(at: string): RecoveryTarget {
+export function parseTarget(at: string): RecoveryTarget {
   try {
     return parseRecoveryTarget(at);
   } catch (error) {
     throw new UsageError((error as Error).message);
   }
-}
-
-async function findArchives({ backupDir }: Config, from: string | null): Promise<ArchiveContent[]> {
-  if (from === null) return listArchives(walFolder(backupDir));
-  const archive = await readArchiveFolder(resolve(from));
-  if (!archive)
-    throw new Error(`${from} is not the folder of a WAL archive, such as ${join(walFolder(backupDir), "2026-…")}.`);
-  return [archive];
-}
-
-/** Whether a running service still archives what was committed until then. */
-async function isBehind(archives: readonly ArchiveContent[], target: RecoveryTarget): Promise<boolean> {
-  if (target === "latest" || target.at > new Date()) return false;
-  for (const archive of archives) {
-    const range = recoverableRange(archive);
-    const isLater = range !== null && target.at > range.to && Date.now() - target.at.getTime() < ARCHIVE_WAIT_MS;
-    if (isLater && (await findFileOwner(join(archive.folder, WRITER_FILE))) !== null) return true;
-  }
-  return false;
-}
-
-function refuseExternal(config: Config): void {
-  if (isEmbedded(config)) return;
-  throw new Error(
-    "Only the embedded Postgres is restored to a time here. For the server of DATABASE_URL use the tool that archives its WAL: " +
-      "pgBackRest, WAL-G, Barman, or the provider's point-in-time recovery.",
-  );
 }
 
 function describeTime({ until, archive }: RecoveryPlan): string {

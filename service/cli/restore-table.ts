@@ -1,9 +1,16 @@
 import { once } from "node:events";
 import { access } from "node:fs/promises";
-import { EMBEDDED_DATABASE, reachPostgres } from "#cluster";
+import {
+  describePlannedTime,
+  EMBEDDED_DATABASE,
+  type LostRows,
+  planFor,
+  reachPostgres,
+  restoreLostRows,
+} from "#cluster";
 import {
   type DifferingRow,
-  listComparedTables,
+  isDifferent,
   openArchiveSource,
   openDatabaseSource,
   type RestoredTable,
@@ -11,10 +18,10 @@ import {
   restoreTables,
   type TableSource,
 } from "#cluster/archive";
-import { withRecovered } from "#cluster/wal-archive";
-import type { Config } from "#config";
+import { type RecoveryPlan, withRecovered } from "#cluster/wal-archive";
+import { branchDatabase, type Config } from "#config";
 import { UsageError } from "./command.ts";
-import { planFor } from "./restore-at.ts";
+import { parseTarget } from "./restore-at.ts";
 
 type RowOptions = Pick<RestoreTablesOptions, "where" | "mode"> & {
   /** Null: all of the exposed schemas. */
@@ -30,41 +37,60 @@ export type TableOptions = RowOptions & {
 
 /** Compares the rows of tables with those of a backup or of an earlier time, and restores them on request. */
 export async function restoreRowsOfTables(config: Config, { from, at, ...options }: TableOptions): Promise<void> {
+  const { tables } = options;
+  // Only a time has all tables.
+  const named = { ...options, tables: tables ?? [] };
   if (at === null) {
     if (from === null) throw new UsageError("Specify a backup by --from FILE, or a time by --at.");
     await access(from);
-    return restore(config, await openArchiveSource(from), options);
+    return restore(config, await openArchiveSource(from), named);
   }
-  const plan = await planFor(config, { at, from });
-  const madeAt = plan.until?.toISOString() ?? "the end of the WAL archive";
-  await withRecovered(plan, report, (urlOf) =>
-    restore(config, openDatabaseSource(urlOf("postgres", EMBEDDED_DATABASE), madeAt), options),
-  );
+  const plan = await planFor(config, { target: parseTarget(at), from });
+  if (tables === null) return restoreLost(config, plan, options);
+  await withRecovered(plan, report, (urlOf) => {
+    const url = urlOf("postgres", branchDatabase(EMBEDDED_DATABASE, config.branch));
+    return restore(config, openDatabaseSource(url, describePlannedTime(plan)), named);
+  });
 }
 
 const report = (step: string) => console.error(step);
 
-async function restore(config: Config, source: TableSource, { tables, format, ...options }: RowOptions): Promise<void> {
+type NamedTables = RowOptions & { readonly tables: readonly string[] };
+
+async function restore(config: Config, source: TableSource, { format, ...options }: NamedTables): Promise<void> {
   const postgres = await reachPostgres(config, report);
   try {
-    const url = postgres.directUrl;
-    const compared = tables
-      ? { tables, dropped: [] }
-      : await listComparedTables(url, source.databaseUrl!, config.schemas);
     const reportRow = format === "json" ? printRow : undefined;
-    const restored = await restoreTables({ ...options, tables: compared.tables, url, source, reportRow });
-    if (format === "json") {
-      for (const each of restored) console.log(JSON.stringify(summarize(each)));
-      for (const table of compared.dropped) console.log(JSON.stringify({ table, isDropped: true }));
-      return;
-    }
-    const shown = tables ? restored : restored.filter(isDifferent);
-    for (const table of shown) console.log(describe(table, source.madeAt));
-    if (!tables) console.log(describeOthers(restored, compared.dropped));
+    const restored = await restoreTables({ ...options, url: postgres.directUrl, source, reportRow });
+    if (format === "json") return printSummaries(restored);
+    for (const table of restored) console.log(describe(table, source.madeAt));
     console.log(describeOutcome(restored, options.mode));
   } finally {
     await postgres.close();
   }
+}
+
+/** Of all tables. */
+async function restoreLost(config: Config, plan: RecoveryPlan, { format, mode }: RowOptions): Promise<void> {
+  const postgres = await reachPostgres(config, report);
+  try {
+    const reportRow = format === "json" ? printRow : undefined;
+    const lost = await restoreLostRows(config, { plan, report, url: postgres.directUrl, mode, reportRow });
+    if (format === "json") {
+      printSummaries(lost.restored);
+      for (const table of lost.dropped) console.log(JSON.stringify({ table, isDropped: true }));
+      return;
+    }
+    for (const table of lost.restored.filter(isDifferent)) console.log(describe(table, lost.madeAt));
+    console.log(describeOthers(lost));
+    console.log(describeOutcome(lost.restored, mode));
+  } finally {
+    await postgres.close();
+  }
+}
+
+function printSummaries(restored: readonly RestoredTable[]): void {
+  for (const each of restored) console.log(JSON.stringify(summarize(each)));
 }
 
 async function printRow({ table, kind, json }: DifferingRow): Promise<void> {
@@ -79,11 +105,7 @@ function summarize({ comparison, applied }: RestoredTable) {
   return { table: target.table, rows: { missing, different, onlyHere }, ...written };
 }
 
-function isDifferent({ comparison: { missing, different, onlyHere } }: RestoredTable): boolean {
-  return missing > 0 || different > 0 || onlyHere !== 0;
-}
-
-function describeOthers(restored: readonly RestoredTable[], dropped: readonly string[]): string {
+function describeOthers({ restored, dropped }: LostRows): string {
   const same = restored.filter((table) => !isDifferent(table)).length;
   const lines = dropped.map((table) => `${table} is dropped: --at TIME --into FOLDER restores a copy that has it.`);
   return [...lines, `${same} of ${restored.length} tables are as they were.`].join("\n");

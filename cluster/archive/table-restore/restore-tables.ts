@@ -35,6 +35,10 @@ export type RestoredTable = {
   readonly dependents: readonly string[];
 };
 
+export function isDifferent({ comparison: { missing, different, onlyHere } }: RestoredTable): boolean {
+  return missing > 0 || different > 0 || onlyHere !== 0;
+}
+
 /** Compares the archived rows of tables with the present ones, and restores them in one transaction. Never deletes a row. */
 export async function restoreTables(options: RestoreTablesOptions): Promise<RestoredTable[]> {
   const { url, mode } = options;

@@ -31,11 +31,11 @@ test("a time can be given by its distance from now", () => {
   expect(at("1 hour ago")).toEqual({ at: new Date("2026-11-22T09:15:00Z") });
   expect(at("90 Seconds ago")).toEqual({ at: new Date("2026-11-22T10:13:30Z") });
   expect(at("2 days ago")).toEqual({ at: new Date("2026-11-20T10:15:00Z") });
-  expect(() => at("ago")).toThrow("--at must be a time such as");
+  expect(() => at("ago")).toThrow("Specify a time such as");
 });
 
 test("what is no time is refused with a message", () => {
-  expect(() => read("yesterday")).toThrow("--at must be a time such as");
+  expect(() => read("yesterday")).toThrow("Specify a time such as");
   expect(() => read("2026-02-30 10:15")).toThrow("There is no such date or time: 2026-02-30 10:15:00.");
   expect(() => read("2026-11-22 25:00")).toThrow("There is no such date or time");
   expect(() => read("2026-11-22 10:15 Mars/Olympus")).toThrow('There is no time zone "Mars/Olympus"');

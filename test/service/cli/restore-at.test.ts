@@ -158,7 +158,7 @@ test("what cannot be restored is explained", async () => {
   expect(await refused("--at", "latest")).toContain("There is no WAL archive. Set BACKUP_WAL=on");
   expect(await runCommandWith("restore", ["--at", "soon"], empty)).toMatchObject({
     code: 2,
-    stderr: expect.stringContaining("--at must be a time such as"),
+    stderr: expect.stringContaining("Specify a time such as"),
   });
   const external = await cloneDatabase("empty");
   try {
