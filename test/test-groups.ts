@@ -23,7 +23,7 @@ export const LONG_TESTS: readonly LongTests[] = [
     files: [
       "test/faults/**",
       "test/**/{crash,kills,faults,failover,realtime-faults,demoted-primary,delivery-order}.test.ts",
-      "test/{live/shapes/shape-log-file,postgres/database/replicas}.test.ts",
+      "test/{live/shapes/{await-txid,shape-log-file},postgres/database/replicas}.test.ts",
     ],
     except: ["test/faults/faults-found.test.ts"],
   },

@@ -174,7 +174,7 @@ export class LiveQueries {
     const { source } = subscriber;
     await this.#openStream();
     const run = () => this.#runFirst(source);
-    const { first, milliseconds, running, opening } = await (time === "first"
+    const { first, milliseconds, snapshot, running, opening } = await (time === "first"
       ? run()
       : this.#reruns.run(source.quotaKey, run));
     try {
@@ -194,6 +194,7 @@ export class LiveQueries {
       const isOld =
         existing && (existing.isStale || existing.refreshing !== null || existing.current.text !== first.text);
       if (isOld) await this.#refresh(result);
+      source.onSnapshot?.(snapshot);
       if (opening.isOutdated) this.#outdateResult(result);
       if (!existing) this.#markWhenEnded(running, result, opening);
     } finally {
@@ -205,10 +206,10 @@ export class LiveQueries {
   async #runFirst(source: LiveSource) {
     const opening = this.#marks.beginOpening(this.#position());
     try {
-      const running = await this.#transactions.read();
+      const { snapshot, running } = await this.#transactions.read();
       const startedAt = performance.now();
       const first = await source.run();
-      return { first, milliseconds: performance.now() - startedAt, running, opening };
+      return { first, milliseconds: performance.now() - startedAt, snapshot, running, opening };
     } catch (error) {
       this.#marks.endOpening(opening);
       throw error;

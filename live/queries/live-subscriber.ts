@@ -16,6 +16,8 @@ export type LiveSource = {
   readonly outlivesRequest?: boolean;
   /** Called with the numbers of transactions, as the log has them, whose commits are in the result. Most commits that cannot change it are left out. */
   onCommits?(xids: readonly number[]): void;
+  /** Called with a snapshot (`pg_current_snapshot()`) whose transactions are all in the result. */
+  onSnapshot?(snapshot: string): void;
   /** In one snapshot. Rejects as the request itself does. */
   run(): Promise<LiveResult>;
 };

@@ -33,13 +33,13 @@ export class RunningTransactions {
     this.#asOwner = asOwner;
   }
 
-  /** The transactions that run now, also those that wait for a synchronous standby. */
-  async read(): Promise<ReadonlySet<number>> {
+  /** A snapshot, and the transactions that run, also those that wait for a synchronous standby. */
+  async read(): Promise<{ readonly snapshot: string; readonly running: ReadonlySet<number> }> {
     const { rows } = await this.#asOwner((client) =>
       client.query<{ snapshot: string; locked: string[] }>(READ_RUNNING),
     );
     const { snapshot, locked } = rows[0]!;
-    return invisibleIn(snapshot, locked.map(toLogXid));
+    return { snapshot, running: invisibleIn(snapshot, locked.map(toLogXid)) };
   }
 
   whenEnded(xids: ReadonlySet<number>, callback: EndCallback): void {

@@ -45,6 +45,8 @@ export class LiveShape {
   #idle: NodeJS.Timeout | undefined;
   /** Commits that the next state of the log has. */
   #newXids: number[] = [];
+  /** One whose transactions the next state of the log has. */
+  #newSnapshot: string | null = null;
   readonly #waiting = new Set<() => void>();
 
   constructor({ definition, live, source, folder, onFailed, onGrown }: ShapeOptions) {
@@ -140,7 +142,12 @@ export class LiveShape {
       const onCommits = (xids: readonly number[]) => {
         if (this.source === source) this.#collect(xids);
       };
-      const subscription = await this.#live.open({ ...source, onCommits });
+      const onSnapshot = (snapshot: string) => {
+        if (this.source !== source) return;
+        this.#newSnapshot = snapshot;
+        this.#collect([]);
+      };
+      const subscription = await this.#live.open({ ...source, onCommits, onSnapshot });
       try {
         if (this.source === source && !this.isClosed) {
           this.#subscription = subscription;
@@ -180,7 +187,13 @@ export class LiveShape {
   #accept(text: string, position: Lsn): void {
     this.log.accept(text, position, this.#newXids);
     this.#newXids = [];
+    this.#acceptSnapshot();
     this.#reportBytes();
+  }
+
+  #acceptSnapshot(): void {
+    if (this.#newSnapshot !== null) this.log.acceptSnapshot(this.#newSnapshot);
+    this.#newSnapshot = null;
   }
 
   #reportBytes(): void {
@@ -196,6 +209,7 @@ export class LiveShape {
       if (this.#attaching) return;
       this.log.acceptUnchanged(this.#newXids);
       this.#newXids = [];
+      this.#acceptSnapshot();
       this.#reportBytes();
     });
   }

@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 import { crc32 } from "node:zlib";
 import type { LiveSource } from "../queries/live-queries.ts";
 import type { ShapeDefinition } from "./shape-definition.ts";
-import { keyOfRow, type SavedState, type ShapeChange, type ShapePosition, type ShapeRow } from "./shape-log.ts";
+import { keyOfRow, type SavedState, type ShapePosition, type ShapeRow, type WrittenState } from "./shape-log.ts";
 import type { ShapeLogFolder } from "./shape-log-folder.ts";
 
 /** Hashes: a file names no claims and no values of conditions. */
@@ -20,6 +20,8 @@ type ChangeRecord = {
   readonly at: string;
   readonly deleted: readonly ShapeRow[];
   readonly written: readonly ShapeRow[];
+  /** None in files of earlier versions. */
+  readonly xids?: readonly number[];
 };
 type Segment = { readonly state: StateRecord; readonly changes: readonly ChangeRecord[] };
 
@@ -27,6 +29,8 @@ type Segment = { readonly state: StateRecord; readonly changes: readonly ChangeR
 const SEGMENT_BYTES = 2 ** 20;
 /** What waits to be written; a disk that does not take it is given up. */
 const MAX_WAITING_BYTES = 4 * SEGMENT_BYTES;
+/** Of a change. */
+const MAX_XIDS = 1_000;
 const TOUCH_MS = 10 * 60_000;
 /** A segment replaces the one before the last. */
 const SLOTS = [0, 1] as const;
@@ -67,10 +71,10 @@ export class ShapeLogFile {
     this.#write(text, true);
   }
 
-  append(position: ShapePosition, changes: readonly ShapeChange[], rows: Iterable<ShapeRow>): void {
+  append({ position, changes, xids }: WrittenState, rows: Iterable<ShapeRow>): void {
     const deleted = changes.flatMap(({ before, after }) => (after === null && before ? [before] : []));
     const written = changes.flatMap(({ after }) => (after ? [after] : []));
-    const text = toLine({ at: String(position), deleted, written });
+    const text = toLine({ at: String(position), deleted, written, xids: xids.slice(-MAX_XIDS) });
     this.#segmentBytes += text.length;
     this.#write(text, false);
     if (this.#segmentBytes > this.#segmentLimit) this.begin(position, rows);
@@ -171,26 +175,30 @@ export async function readSavedState(
   if (segments.some(({ state }) => state.identity !== owner.identity)) return null;
   const found = findState(segments, String(position), definition.keyPlaces);
   if (!found) return null;
-  const { savedFor, rows, touched } = found;
+  const { savedFor, rows, touched, xids } = found;
   const isOwn = savedFor.audience === owner.audience;
   const isOfAccount = owner.account !== null && savedFor.account === owner.account;
-  return isOwn || isOfAccount ? { position, rows, touched, isOwn } : null;
+  return isOwn || isOfAccount ? { position, rows, touched, xids, isOwn } : null;
 }
 
 function findState(segments: readonly Segment[], at: string, keyPlaces: readonly number[]) {
   const touched = new Map<string, ShapeRow>();
+  const laterXids = new Set<number>();
   let found: { readonly savedFor: ShapeOwner; readonly rows: ReadonlyMap<string, ShapeRow> } | null = null;
   for (const { state, changes } of segments) {
     const rows = new Map(state.rows.map((row) => [keyOfRow(row, keyPlaces), row]));
     if (state.at === at) found = { savedFor: state, rows: new Map(rows) };
-    for (const { at: next, deleted, written } of changes) {
+    for (const { at: next, deleted, written, xids = [] } of changes) {
       for (const row of deleted) rows.delete(keyOfRow(row, keyPlaces));
       for (const row of written) rows.set(keyOfRow(row, keyPlaces), row);
       if (next === at) found = { savedFor: state, rows: new Map(rows) };
-      else if (found) for (const row of [...deleted, ...written]) touched.set(keyOfRow(row, keyPlaces), row);
+      else if (found) {
+        for (const row of [...deleted, ...written]) touched.set(keyOfRow(row, keyPlaces), row);
+        for (const xid of xids) laterXids.add(xid);
+      }
     }
   }
-  return found && { ...found, touched };
+  return found && { ...found, touched, xids: [...laterXids] };
 }
 
 /** The last line may be incomplete, as a process that is killed leaves it. Null if there is no other one. */

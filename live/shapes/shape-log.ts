@@ -29,6 +29,8 @@ export type SavedState = {
   readonly rows: ReadonlyMap<string, ShapeRow>;
   /** The rows that later changes wrote or deleted: a client that has read subsets may have them as of any of these. */
   readonly touched: ReadonlyMap<string, ShapeRow>;
+  /** The transactions of these changes. */
+  readonly xids: readonly number[];
   /** False: another token of the account has read them. */
   readonly isOwn: boolean;
 };
@@ -37,7 +39,22 @@ export type SavedState = {
 type StateWriter = {
   begin(position: ShapePosition, rows: Iterable<ShapeRow>): void;
   /** `rows`: the state with the changes. */
-  append(position: ShapePosition, changes: readonly ShapeChange[], rows: Iterable<ShapeRow>): void;
+  append(state: WrittenState, rows: Iterable<ShapeRow>): void;
+};
+
+/** A state, by what has changed; `xids`: the transactions of which some have made the changes. */
+export type WrittenState = {
+  readonly position: ShapePosition;
+  readonly changes: readonly ShapeChange[];
+  readonly xids: readonly number[];
+};
+
+/** The last snapshot whose transactions a state has. */
+type IncludedSnapshot = {
+  readonly text: string;
+  readonly position: ShapePosition;
+  /** Until then, `Date.now()`, clients may return that have the state, and do not know what it has. */
+  readonly returnUntil: number;
 };
 
 type ChangeBatch = {
@@ -56,6 +73,7 @@ const MAX_XIDS_OF_CHANGES = 10_000;
 /** So many other transactions are kept, the newest ones. */
 const MAX_OTHER_XIDS = 1_000;
 const XID_BYTES = 16;
+const RETURN_MS = 60_000;
 const MAX_CONTINUATIONS = 16;
 
 /** The rows of a shape, and how they became so: each position is a state that a commit has made. */
@@ -71,6 +89,9 @@ export class ShapeLog {
   #otherXids: { readonly position: ShapePosition; readonly xid: number }[] = [];
   /** How many there ever were. */
   otherXidCount = 0;
+  /** The newest transactions that the present state has. */
+  #recentXids: number[] = [];
+  #snapshot: IncludedSnapshot | null = null;
   /** The first position that changes are known since; null before the first state. */
   #since: ShapePosition | null = null;
   /** By the position in the other log, the oldest first. */
@@ -89,7 +110,16 @@ export class ShapeLog {
 
   get bytes(): number {
     const continued = this.#continuations.values().reduce((sum, { bytes }) => sum + bytes, 0);
-    return this.#text.length + this.#changeBytes + continued + this.#otherXids.length * XID_BYTES;
+    const xids = this.#otherXids.length + this.#recentXids.length;
+    return this.#text.length + this.#changeBytes + continued + xids * XID_BYTES;
+  }
+
+  get recentXids(): readonly number[] {
+    return this.#recentXids;
+  }
+
+  get snapshot(): string | null {
+    return this.#snapshot?.text ?? null;
   }
 
   /** Takes the state as of a commit: all rows, as the statement of the shape returns them. `xids`: what was committed since the one before. */
@@ -98,6 +128,7 @@ export class ShapeLog {
       this.acceptUnchanged(xids);
       return;
     }
+    this.#keepRecent(xids);
     const position = this.#nextPosition(lsn);
     const before = this.#rows;
     this.#text = text;
@@ -113,7 +144,23 @@ export class ShapeLog {
 
   /** The state has these transactions too. It is no other one for them: nobody has to be told at once. */
   acceptUnchanged(xids: readonly number[]): void {
-    if (xids.length > 0 && this.#since !== null) this.#keepOthers(xids, this.position);
+    if (xids.length === 0 || this.#since === null) return;
+    this.#keepRecent(xids);
+    this.#keepOthers(xids, this.position);
+  }
+
+  /** The state has the transactions of the snapshot, of which no change names those that were committed while the query was closed. */
+  acceptSnapshot(text: string): void {
+    // Clients read the first state with its snapshot.
+    const returnUntil = this.#snapshot ? Date.now() + RETURN_MS : 0;
+    this.#snapshot = { text, position: this.position, returnUntil };
+  }
+
+  /** For a client that goes on from this position; null if it knows its transactions. */
+  snapshotSince(position: ShapePosition): string | null {
+    if (!this.#snapshot || position > this.#snapshot.position) return null;
+    const isKnown = position === this.#snapshot.position && Date.now() > this.#snapshot.returnUntil;
+    return isKnown ? null : this.#snapshot.text;
   }
 
   /**
@@ -156,6 +203,8 @@ export class ShapeLog {
     const changes = compareSaved(saved, this.#rows, { position, keyPlaces: this.#keyPlaces });
     this.#continuations.set(saved.position, { from, position, changes, bytes: sizeOfChanges(changes) });
     this.#append([], position);
+    this.#keepOthers([...saved.xids, ...this.#recentXids], position);
+    if (this.#snapshot) this.#snapshot = { ...this.#snapshot, position };
     if (this.#continuations.size > MAX_CONTINUATIONS) {
       const [oldest] = this.#continuations.keys();
       this.#continuations.delete(oldest!);
@@ -172,7 +221,7 @@ export class ShapeLog {
 
   #appendState(changes: readonly ShapeChange[], position: ShapePosition, xids: readonly number[]): void {
     const areFew = changes.length > 0 && changes.length * xids.length <= MAX_XIDS_OF_CHANGES;
-    this.#append(areFew ? changes.map((change) => ({ ...change, xids })) : changes, position);
+    this.#append(areFew ? changes.map((change) => ({ ...change, xids })) : changes, position, xids);
     if (!areFew) this.#keepOthers(xids, position);
   }
 
@@ -181,11 +230,15 @@ export class ShapeLog {
     this.otherXidCount += xids.length;
   }
 
-  #append(changes: readonly ShapeChange[], position: ShapePosition): void {
+  #keepRecent(xids: readonly number[]): void {
+    if (xids.length > 0) this.#recentXids = [...this.#recentXids, ...xids].slice(-MAX_OTHER_XIDS);
+  }
+
+  #append(changes: readonly ShapeChange[], position: ShapePosition, xids: readonly number[] = []): void {
     const bytes = sizeOfChanges(changes);
     this.position = position;
     this.#batches.push({ position, changes, bytes });
-    this.#writer?.append(position, changes, this.rows);
+    this.#writer?.append({ position, changes, xids }, this.rows);
     this.#changeBytes += bytes;
     while (this.#changeBytes > MAX_CHANGE_BYTES && this.#batches.length > 1) {
       const oldest = this.#batches.shift()!;

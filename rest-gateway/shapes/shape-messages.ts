@@ -14,6 +14,21 @@ export function upToDate(position: ShapePosition, xids: readonly number[] = []):
   return { headers: { control: "up-to-date", global_last_seen_lsn: String(position), ...txidsHeader(xids) } };
 }
 
+const XID_LIMIT = 2n ** 32n;
+
+/** The rows have what was committed before the snapshot, as `pg_current_snapshot()` returns it. None where the numbers of transactions begin anew. */
+export function snapshotEnd(snapshot: string | null): ShapeMessage[] {
+  if (snapshot === null) return [];
+  const [xmin, xmax, ...running] = snapshot.split(/[:,]/).filter(Boolean).map(toTransactionNumber);
+  if (BigInt(xmin!) > BigInt(xmax!)) return [];
+  return [{ headers: { control: "snapshot-end", xmin, xmax, xip_list: running } }];
+}
+
+/** As in `txids`, without the epoch. */
+function toTransactionNumber(xid: string): string {
+  return String(BigInt(xid) % XID_LIMIT);
+}
+
 function txidsHeader(xids: readonly number[]) {
   return xids.length === 0 ? {} : { txids: xids };
 }

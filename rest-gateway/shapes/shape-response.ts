@@ -42,7 +42,9 @@ export function messagesResponse(
   if (isPrivate || caller.kind !== "anonymous") return jsonResponse(200, body, { ...headers, ...PRIVATE });
   const { parsed, received } = call;
   const from = parsed.offset === null ? "-1" : toOffset(parsed.offset);
-  const tag = `"${handle}:${from}:${headers["electric-offset"]}:${xids.at(-1) ?? ""}"`;
+  // Rows stay the same with more transactions that have not changed them.
+  const lastXid = parsed.offset === null ? undefined : xids.at(-1);
+  const tag = `"${handle}:${from}:${headers["electric-offset"]}:${lastXid ?? ""}"`;
   const cached = {
     ...headers,
     ETag: tag,

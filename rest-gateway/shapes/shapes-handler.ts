@@ -29,7 +29,7 @@ import {
 import type { Database, ResultRow, Statement, StatementContext } from "#postgres/database";
 import { isStillValid } from "../request/live-request.ts";
 import { makeStatementContexts } from "../request/run.ts";
-import { MessageWriter, upToDate } from "./shape-messages.ts";
+import { MessageWriter, snapshotEnd, upToDate } from "./shape-messages.ts";
 import { parseShapeRequest } from "./shape-request.ts";
 import { messagesResponse, refetchResponse, type ShapeCall, shapeHeaders, subsetResponse } from "./shape-response.ts";
 
@@ -149,11 +149,15 @@ class ShapesHandler {
     const { hasChangesOnly, isFullReplica, expiredHandle } = call.parsed;
     const { log, definition } = shape;
     const writer = new MessageWriter(definition, isFullReplica);
-    const rows = hasChangesOnly ? [] : [...log.rows].map((row) => writer.row(row));
-    const handle = this.#services.shapes.handleOf(shape, expiredHandle);
     const { position } = log;
+    // A client of changes alone has not read what was committed before.
+    const messages = hasChangesOnly
+      ? []
+      : [...[...log.rows].map((row) => writer.row(row)), ...snapshotEnd(log.snapshot)];
+    const xids = hasChangesOnly ? [] : log.recentXids;
+    const handle = this.#services.shapes.handleOf(shape, expiredHandle);
     await shape.file?.saved();
-    return messagesResponse(call, handle, { position, messages: rows, xids: [] });
+    return messagesResponse(call, handle, { position, messages, xids });
   }
 
   async #sendChanges(call: ShapeCall, shape: LiveShape, offset: ShapePosition): Promise<GatewayResponse> {
@@ -166,9 +170,10 @@ class ShapesHandler {
     if (!changes) return this.#refetch(call);
     const { position } = shape.log;
     const writer = new MessageWriter(shape.definition, parsed.isFullReplica);
+    const messages = [...writer.changes(changes), ...snapshotEnd(shape.log.snapshotSince(offset))];
     const xids = shape.log.otherXidsSince(offset);
     await shape.file?.saved();
-    return messagesResponse(call, handle, { position, messages: writer.changes(changes), xids });
+    return messagesResponse(call, handle, { position, messages, xids });
   }
 
   /** A client that has changes gets all that follow them: those that the subset has already lead to the same rows. */
@@ -229,7 +234,8 @@ function toEventSource(call: ShapeCall, shape: LiveShape, offset: ShapePosition)
       const { position } = shape.log;
       const xids = shape.log.otherXidsSince(sent ?? offset, xidCount);
       if (sent === position && xids.length === 0) return "idle";
-      const messages = [...writer.changes(changes), upToDate(position, xids)];
+      const known = snapshotEnd(shape.log.snapshotSince(sent ?? offset));
+      const messages = [...writer.changes(changes), ...known, upToDate(position, xids)];
       sent = position;
       xidCount = shape.log.otherXidCount;
       await shape.file?.saved();

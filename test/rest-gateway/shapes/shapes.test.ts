@@ -73,6 +73,10 @@ async function request(query: string, headers: Readonly<Record<string, string>> 
   return { response, body: JSON.parse((await response.text()) || "null") };
 }
 
+type RowMessage = { key?: string; value: Record<string, string | null> };
+
+const rowsIn = (body: readonly RowMessage[]) => body.filter(({ key }) => key !== undefined);
+
 test("the client has the rows, and then each commit", async () => {
   const { shape, stream } = follow({ table: "news" });
   expect(await shape.rows).toEqual([
@@ -123,7 +127,7 @@ test("a later token of the same account continues", async () => {
   const [handle, offset] = ["handle", "offset"].map((name) => first.response.headers.get(`electric-${name}`)!);
   const next = bearer("ann", { session: 2 });
   const { response, body } = await request(`table=tasks&handle=${handle}&offset=${offset}`, next);
-  expect([response.status, response.headers.get("electric-handle"), body.length]).toEqual([200, handle, 1]);
+  expect([response.status, response.headers.get("electric-handle"), rowsIn(body)]).toEqual([200, handle, []]);
 });
 
 test("an unknown handle has the client begin anew", async () => {
@@ -141,7 +145,7 @@ test.each([
 ])("where: %s", async (where, expected) => {
   const query = new URLSearchParams({ table: "public.pairs", where, offset: "-1", "params[1]": "{1,2}" });
   const { body } = await request(String(query));
-  expect(body.slice(0, -1).map(({ value }: { value: { n: string } }) => Number(value.n))).toEqual(expected);
+  expect(rowsIn(body).map(({ value }) => Number(value.n))).toEqual(expected);
 });
 
 test("keys, values and types are spelled as Electric does", async () => {
@@ -351,7 +355,7 @@ test("an error of a condition says nothing of rows that the caller may not read"
   // Only rows of the other team have this text.
   await sql("update public.tasks set title = '%\\' where team = 2");
   const { response, body } = await request("table=tasks&offset=-1&where='x'%20like%20title", bearer("ann"));
-  expect([response.status, body.length]).toEqual([200, 1]);
+  expect([response.status, rowsIn(body)]).toEqual([200, []]);
   const other = await request("table=tasks&offset=-1&where='x'%20like%20title", bearer("bob"));
   expect(other.response.status).toBe(400);
   await sql("update public.tasks set title = 'task ' || id");
