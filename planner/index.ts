@@ -84,4 +84,5 @@ export {
   runRequest,
   statementsOf,
 } from "./run.ts";
+export { type ColumnComparison, describeShownTable, isBodyOfRows, type ShownTable } from "./shown-tables.ts";
 export { listUsedObjects, type UsedObjects, type UsedRelation } from "./used-objects.ts";

@@ -1,0 +1,148 @@
+import type { Catalog, CatalogTable } from "#catalog";
+import type { Intent } from "./intent.ts";
+import { listOperations } from "./plan/bind-parameters.ts";
+import type { Plan } from "./plan/plan.ts";
+import type { OutputColumn, SelectPlan, ValueExpression, WherePredicate } from "./plan/selection.ts";
+
+/** Rows that do not meet it are not read: the column of the table, by its oid, compared with values of the request. */
+export type ColumnComparison = {
+  readonly relation: number;
+  readonly column: string;
+  readonly operator: "eq" | "gt" | "gte" | "lt" | "lte";
+  /** Of `eq`, one of them; of the others there is one. */
+  readonly values: readonly string[];
+};
+
+/** How the objects of a response show the rows of a table. */
+export type ShownTable = {
+  readonly relation: number;
+  /** The names of members with values of columns, by column. */
+  readonly members: ReadonlyMap<string, string>;
+  readonly key: readonly string[];
+  /** Whether a row without an object leaves the others as they are when it is deleted. */
+  readonly isIndependent: boolean;
+  /** The column that all rows are ordered by first, and the number of rows of a full page; null if there is no such order, or no limit. */
+  readonly page: ShownPage | null;
+  readonly comparisons: readonly ColumnComparison[];
+  readonly related: readonly ShownRelation[];
+};
+
+type ShownPage = { readonly column: string; readonly isDescending: boolean; readonly rows: number };
+
+/** A relation in each object of its parent. */
+type ShownRelation = {
+  readonly member: string;
+  readonly isList: boolean;
+  /** The rows of the table, or of the junction table, have the values of the parent's columns in these. */
+  readonly joins: readonly { readonly relation: number; readonly column: string; readonly parentColumn: string }[];
+  /** Null for what is not a table. */
+  readonly table: ShownTable | null;
+};
+
+/** Null for a plan that does not read a table. */
+export function describeShownTable(plan: Plan, intent: Intent, catalog: Catalog): ShownTable | null {
+  if (plan.kind !== "read") return null;
+  const operations = listOperations(intent);
+  const describer = new Describer(catalog, (index) => {
+    const operation = operations[index];
+    if (operation?.kind === "in") return operation.values;
+    return operation?.kind === "compare" ? [operation.value] : null;
+  });
+  return describer.table(plan.keyset?.all ?? plan.rows);
+}
+
+/** Whether the body is the rows of a read, or one of them, as JSON. */
+export function isBodyOfRows({ kind, keyset, body, format }: Plan): boolean {
+  return kind === "read" && keyset === null && body.kind === "json" && format.kind !== "plan";
+}
+
+class Describer {
+  readonly #catalog: Catalog;
+  readonly #valuesOf: (operand: number) => readonly string[] | null;
+
+  constructor(catalog: Catalog, valuesOf: (operand: number) => readonly string[] | null) {
+    this.#catalog = catalog;
+    this.#valuesOf = valuesOf;
+  }
+
+  table(rows: SelectPlan): ShownTable | null {
+    const { source, outputs, grouped, distinct, having, offset } = rows;
+    const table = source.kind === "table" ? this.#catalog.findTable(source.name) : undefined;
+    if (table?.kind !== "table") return null;
+    const names = outputs.flatMap((output) => (output.kind === "all" ? [...table.columns.keys()] : output.name));
+    // Of members with one name, readers of JSON see the last.
+    const isUnique = (name: string) => names.indexOf(name) === names.lastIndexOf(name);
+    const shown = grouped ? [] : outputs;
+    return {
+      relation: table.oid,
+      members: new Map(shown.flatMap((each) => membersOf(each, rows, table)).filter(([, name]) => isUnique(name))),
+      key: table.primaryKey,
+      isIndependent: !grouped && distinct.length === 0 && having.length === 0 && offset === 0,
+      page: pageOf(rows, table),
+      comparisons: rows.where.flatMap((condition) => this.#comparisons(condition, rows.alias, table.oid)),
+      related: shown.flatMap((each) => this.#related(each, rows)).filter(({ member }) => isUnique(member)),
+    };
+  }
+
+  #related(output: OutputColumn, parent: SelectPlan): ShownRelation[] {
+    if (output.kind === "all" || output.value.kind !== "embedded") return [];
+    const { form, from } = output.value;
+    const joins = from.where.flatMap((condition) => {
+      if (condition.kind !== "same") return [];
+      const relation = this.#relationOf(condition.left, from);
+      const parentColumn = columnOf(condition.right, parent.alias);
+      const column = condition.left.kind === "column" ? condition.left.name : null;
+      return relation === null || parentColumn === null || column === null ? [] : [{ relation, column, parentColumn }];
+    });
+    return [{ member: output.name, isList: form === "array", joins, table: this.table(from) }];
+  }
+
+  /** Of the table that is read, or of the junction table. */
+  #relationOf(value: ValueExpression, { source, alias }: SelectPlan): number | null {
+    if (value.kind !== "column" || source.kind !== "table") return null;
+    const { name, through } = source;
+    const read = value.of === alias ? name : through?.alias === value.of ? through.table : null;
+    const table = read && this.#catalog.findTable(read);
+    return table?.kind === "table" ? table.oid : null;
+  }
+
+  #comparisons(condition: WherePredicate, alias: string, relation: number): ColumnComparison[] {
+    if ("negated" in condition && condition.negated) return [];
+    if (condition.kind === "and") return condition.parts.flatMap((part) => this.#comparisons(part, alias, relation));
+    if (condition.kind !== "compare" && condition.kind !== "in") return [];
+    const { left, operand } = condition;
+    const column = columnOf(left, alias);
+    const operator = condition.kind === "in" ? "eq" : condition.quantifier === null ? condition.operator : null;
+    // A reader makes another value of the text.
+    if (column === null || !isOrdering(operator) || operand.reader !== null || operand.parameter.kind !== "operand")
+      return [];
+    const values = this.#valuesOf(operand.parameter.index);
+    return values === null ? [] : [{ relation, column, operator, values }];
+  }
+}
+
+function isOrdering(operator: string | null): operator is ColumnComparison["operator"] {
+  return operator !== null && ["eq", "gt", "gte", "lt", "lte"].includes(operator);
+}
+
+function columnOf(value: ValueExpression, alias: string): string | null {
+  return value.kind === "column" && value.of === alias ? value.name : null;
+}
+
+function membersOf(output: OutputColumn, { alias }: SelectPlan, table: CatalogTable): [column: string, name: string][] {
+  if (output.kind === "all") return [...table.columns.keys()].map((name) => [name, name]);
+  const column = columnOf(output.value, alias);
+  return column === null ? [] : [[column, output.name]];
+}
+
+function pageOf({ alias, order, limit, grouped, distinct }: SelectPlan, table: CatalogTable): ShownPage | null {
+  const [first] = order;
+  if (!first || limit === null || limit === 0 || grouped || distinct.length > 0) return null;
+  const column = columnOf(first.value, alias);
+  if (column === null) return null;
+  const isDescending = first.direction === "desc";
+  const areNullsLast = first.nulls === null ? !isDescending : first.nulls === "last";
+  // A row with null would be the first of the page.
+  if (!areNullsLast && table.columns.get(column)?.nullable !== false) return null;
+  return { column, isDescending, rows: limit };
+}
