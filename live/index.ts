@@ -11,7 +11,6 @@ export type {
   ReplicationStream,
   RowChange,
 } from "./changes.ts";
-export type { EqualityFilter } from "./queries/affected-rows.ts";
 export { DependencyCache } from "./queries/dependency-cache.ts";
 export {
   type LiveEvent,
@@ -29,6 +28,7 @@ export {
   type PolicyClaimsReader,
 } from "./queries/policy-dependencies.ts";
 export type { QueryDependencies } from "./queries/query-dependencies.ts";
+export { filtersOf } from "./queries/result-contents.ts";
 export {
   FRAME_HEADER_BYTES,
   KEEPALIVE,

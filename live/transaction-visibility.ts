@@ -15,6 +15,8 @@ const MAX_PAUSE_MS = 200;
 const MAX_WAIT_MS = 30_000;
 /** While the database does not answer, such as during a failover, that time does not pass. */
 const MAX_OUTAGE_MS = 10 * 60_000;
+/** The number after which they are looked for in a snapshot, also if no result is affected. */
+const MAX_DECIDED_XIDS = 1_000;
 const HALF_XID_RANGE = 2 ** 31;
 const READ_SNAPSHOT = `select pg_catalog.pg_current_snapshot()::pg_catalog.text as snapshot, ${CURRENT_TIMELINE} as timeline`;
 
@@ -70,4 +72,38 @@ export function isTransactionVisible(xid: number, snapshot: string): boolean {
 /** The number of a transaction in the log, where numbers have 32 bits and wrap around. */
 export function toLogXid(xid: string): number {
   return Number(BigInt.asUintN(32, BigInt(xid)));
+}
+
+/**
+ * Transactions of which the rows of results have decided whether they affect these. The next run of such a result must include them: with
+ * other transactions, which the run may include, they could affect it.
+ */
+export class DecidedTransactions {
+  readonly #xids = new Set<number>();
+  /** The last ones that are awaited, for all runs. */
+  #awaited: { readonly xids: ReadonlySet<number>; readonly invisible: Promise<ReadonlySet<number>> } | null = null;
+
+  get areMany(): boolean {
+    return this.#xids.size >= MAX_DECIDED_XIDS;
+  }
+
+  add(xid: number): void {
+    this.#xids.add(xid);
+  }
+
+  /** Resolves when new snapshots include them and the others, with those that they do not include after a long time. */
+  async awaitVisible(
+    findInvisible: FindInvisible,
+    others: ReadonlySet<number> = new Set(),
+  ): Promise<ReadonlySet<number>> {
+    const xids = this.#xids.union(others);
+    if (xids.size === 0) return xids;
+    if (!this.#awaited || !xids.isSubsetOf(this.#awaited.xids))
+      this.#awaited = { xids, invisible: findInvisible(xids) };
+    const awaited = this.#awaited;
+    const invisible = await awaited.invisible;
+    if (this.#awaited === awaited) this.#awaited = null;
+    for (const xid of awaited.xids) this.#xids.delete(xid);
+    return invisible;
+  }
 }

@@ -7,8 +7,9 @@ import type {
   ReplicatedRelation,
   RowChange,
 } from "../changes.ts";
+import { DecidedTransactions } from "../transaction-visibility.ts";
 import { AffectedResults } from "./affected-results.ts";
-import { isExcluded } from "./affected-rows.ts";
+import { conditionsOf, isAffected, isNeverAffected, type ResultContents } from "./affected-rows.ts";
 import { type LiveQueryResult, RelationResults } from "./relation-results.ts";
 
 /** The prefix of the message that the database writes to the stream with each change of definitions. */
@@ -34,14 +35,19 @@ class NotedTransaction {
     else this.#hasMore = true;
   }
 
-  affects({ dependencies, filters }: LiveQueryResult): boolean {
-    return dependencies.relations.some(({ oid }) => {
+  affects(result: LiveQueryResult): boolean {
+    return result.dependencies.relations.some(({ oid }) => {
       if (!this.#relations.has(oid)) return false;
-      const own = filters.filter(({ relation }) => relation === oid);
-      if (this.#hasMore || own.length === 0) return true;
-      return this.#changes.some(
-        (change) => change.relation.oid === oid && !own.some((filter) => isExcluded(change, filter)),
+      if (this.#hasMore) return true;
+      if (isNeverAffected(result, oid)) return false;
+      const ofRelation = Map.groupBy(
+        this.#changes.filter(({ relation }) => relation.oid === oid),
+        ({ relation }) => relation,
       );
+      return [...ofRelation].some(([relation, changes]) => {
+        const conditions = conditionsOf(result, relation);
+        return changes.some((change) => isAffected(change, conditions));
+      });
     });
   }
 }
@@ -81,6 +87,9 @@ export class ChangeMarks implements ChangeFollower {
   readonly #numbers = new RecentMap<number, number>(KEPT_TRANSACTIONS);
   /** The results that commits affect, until they are taken. */
   #marked = new AffectedResults();
+  /** Whether contents have decided about changes of the transaction that is being read. */
+  #usesContents = false;
+  readonly decided = new DecidedTransactions();
   /** The last commit of the stream that was of interest. */
   position: Lsn = 0n;
 
@@ -113,6 +122,10 @@ export class ChangeMarks implements ChangeFollower {
 
   /** The result of a query that was opened, which may be older than what was committed in the meantime. */
   add(result: LiveQueryResult, { noted }: OpeningQuery): void {
+    if (result.contents) {
+      for (const { transaction } of noted) this.decided.add(transaction!.xid);
+      this.#usesContents = true;
+    }
     for (const each of noted)
       if (each.affects(result)) {
         this.#marked.addResults([result], each.transaction!);
@@ -140,6 +153,19 @@ export class ChangeMarks implements ChangeFollower {
     }
   }
 
+  /** To be called when a run begins, with null, and with what its result shows. */
+  setContents(result: LiveQueryResult, contents: ResultContents | null): void {
+    if (!contents && !result.contents) return;
+    const relations = [...relationsOf(result)].flatMap((oid) => this.#resultsByRelation.get(oid) ?? []);
+    const isRemoved = !relations.every((each) => each.has(result));
+    if (isRemoved) return;
+    this.#changed.keep(result);
+    this.#marked.keep(result);
+    for (const each of relations) each.remove(result);
+    result.contents = contents;
+    for (const each of relations) each.add(result);
+  }
+
   mark(result: LiveQueryResult): void {
     this.#marked.add(result);
     this.#events.onMarked();
@@ -161,6 +187,7 @@ export class ChangeMarks implements ChangeFollower {
     this.#noted = new NotedTransaction();
     this.#numberOfTransaction = ++this.#number;
     this.#isReadWhole = false;
+    this.#usesContents = false;
   }
 
   change(change: RowChange): void {
@@ -168,7 +195,9 @@ export class ChangeMarks implements ChangeFollower {
     if (change.index === 0) this.#isReadWhole = true;
     if (this.#openings.size > 0) this.#noted.add(change, ++this.#notedCount <= MAX_NOTED_CHANGES);
     const results = this.#resultsByRelation.get(oid);
-    if (results) this.#changed.addChange(change, results);
+    if (!results) return;
+    if (results.dependsOnContents) this.#usesContents = true;
+    this.#changed.addChange(change, results);
   }
 
   commit(transaction: CommittedTransaction): void {
@@ -178,8 +207,9 @@ export class ChangeMarks implements ChangeFollower {
     noted.transaction = transaction;
     for (const opening of this.#openings) opening.noted.push(noted);
     this.#noted = new NotedTransaction();
-    if (this.#changed.isEmpty) return;
-    this.#marked.addCommit(this.#changed, transaction);
+    if (this.#usesContents) this.decided.add(transaction.xid);
+    if (this.#changed.isEmpty && !this.decided.areMany) return;
+    if (!this.#changed.isEmpty) this.#marked.addCommit(this.#changed, transaction);
     this.#events.onMarked();
   }
 

@@ -7,7 +7,7 @@ import type { ChangeSubscription, CommittedTransaction, ReplicationStream } from
 import { OpenOfCallers } from "../open-of-callers.ts";
 import { makeAwaitVisible } from "../transaction-visibility.ts";
 import type { AffectedResults } from "./affected-results.ts";
-import type { EqualityFilter } from "./affected-rows.ts";
+import type { ChangeFilter } from "./affected-rows.ts";
 import { ChangeMarks, type OpeningQuery } from "./change-marks.ts";
 import { DependencyCache } from "./dependency-cache.ts";
 import { LIVE_LIMITS, refuseUnfit, resultTooLarge, tooManyQueries } from "./live-limits.ts";
@@ -22,6 +22,7 @@ import { claimsKey } from "./policy-dependencies.ts";
 import { type QueryDependencies, readFingerprint } from "./query-dependencies.ts";
 import type { LiveQueryResult } from "./relation-results.ts";
 import { RerunQueue } from "./rerun-queue.ts";
+import { contentsOf, isReadOnce } from "./result-contents.ts";
 import { readFilterValues } from "./row-filters.ts";
 import { RunningTransactions } from "./running-transactions.ts";
 import { SharedResult } from "./shared-result.ts";
@@ -163,7 +164,7 @@ export class LiveQueries {
     clearTimeout(result.expiry);
     if (this.#results.get(result.key) === result) {
       this.#results.delete(result.key);
-      this.#bytes -= result.bytes;
+      this.#bytes -= result.countedBytes;
     }
     this.#marks.remove(result);
     this.#closeUnusedStream();
@@ -216,18 +217,20 @@ export class LiveQueries {
     }
   }
 
-  #make(key: string, { text, statements }: LiveResult, { opening, ...of }: OpenedQuery): LiveQueryResult {
-    const result: LiveQueryResult = new SharedResult(key, { ...of, statements: textsOf(statements) });
+  #make(key: string, first: LiveResult, { opening, ...of }: OpenedQuery): LiveQueryResult {
+    const result: LiveQueryResult = new SharedResult(key, { ...of, statements: textsOf(first.statements) });
+    result.accept(first.text, opening.position);
+    result.contents = contentsOf(first, result.dependencies);
     this.#results.set(key, result);
-    this.#accept(result, text, opening.position);
+    this.#countBytes(result);
     this.#marks.add(result, opening);
     return result;
   }
 
-  #accept(result: LiveQueryResult, text: string, position: Lsn): void {
-    const before = result.bytes;
-    result.accept(text, position);
-    if (this.#results.get(result.key) === result) this.#bytes += result.bytes - before;
+  #countBytes(result: LiveQueryResult): void {
+    if (this.#results.get(result.key) !== result) return;
+    this.#bytes += result.bytes - result.countedBytes;
+    result.countedBytes = result.bytes;
   }
 
   /** Transactions that ran when the query was opened may have been in the stream before, and not in its snapshot. */
@@ -246,10 +249,8 @@ export class LiveQueries {
     { isPrivate }: LiveSource,
     { filters, statements }: LiveResult,
     { relations, rowFilters, readsRequest }: QueryDependencies,
-  ): Promise<EqualityFilter[]> {
-    const isReadOnce = ({ relation }: EqualityFilter) =>
-      relations.some((each) => each.oid === relation && each.isReadOnce);
-    const own = filters.filter(isReadOnce);
+  ): Promise<ChangeFilter[]> {
+    const own = filters.filter(({ relation }) => isReadOnce(relations, relation));
     const [read] = statements;
     // A function that runs first may set other claims.
     if (rowFilters.length === 0 || !read || isPrivate || readsRequest) return own;
@@ -319,15 +320,15 @@ export class LiveQueries {
     this.#isRefreshing = true;
     for (let marked = this.#marks.take(); !this.#isClosed; marked = this.#marks.take()) {
       const areDefinitionsOld = this.#areDefinitionsOld;
-      if (marked.isEmpty && !areDefinitionsOld) break;
+      if (marked.isEmpty && !areDefinitionsOld && !this.#marks.decided.areMany) break;
       const xids = marked.xids.union(this.#definitionXids);
       this.#definitionXids = new Set();
       this.#areDefinitionsOld = false;
-      const invisible = await this.#awaitVisible(xids);
+      const invisible = await this.#marks.decided.awaitVisible(this.#awaitVisible, xids);
       if (areDefinitionsOld) await this.#reloadDefinitions();
       const startedAt = performance.now();
       this.#refreshAll(marked);
-      if (invisible.size > 0) this.#transactions.whenEnded(invisible, { onEnded: () => this.#outdate(null) });
+      this.#outdateWhenEnded(invisible);
       const milliseconds = performance.now() - startedAt;
       if (milliseconds >= 1) await sleep(PAUSE_FACTOR * milliseconds);
     }
@@ -342,6 +343,10 @@ export class LiveQueries {
       result.addXids(xids);
       void this.#refresh(result);
     }
+  }
+
+  #outdateWhenEnded(invisible: ReadonlySet<number>): void {
+    if (invisible.size > 0) this.#transactions.whenEnded(invisible, { onEnded: () => this.#outdate(null) });
   }
 
   async #reloadDefinitions(): Promise<void> {
@@ -397,6 +402,7 @@ export class LiveQueries {
 
   /** False if its reader has left in the meantime. */
   async #runOnce(result: LiveQueryResult): Promise<boolean> {
+    await this.#beginRun(result);
     result.hasBegun = true;
     const [subscriber] = result.subscribers;
     if (!subscriber) return true;
@@ -406,12 +412,15 @@ export class LiveQueries {
     result.isStale = false;
     this.#runs++;
     try {
-      const { text, statements } = await subscriber.source.run();
+      const run = await subscriber.source.run();
+      const { text, statements } = run;
       // Rows decide which statements follow; others may have another audience.
       const isOther = textsOf(statements).some((each) => !result.statements.has(each));
       if (isOther || !(await this.#isSameAudience(result))) return this.#regroup(result, xids);
       if (text.length > LIVE_LIMITS.resultBytes) throw resultTooLarge(LIVE_LIMITS.resultBytes);
-      this.#accept(result, text, markedAt);
+      result.accept(text, markedAt);
+      this.#marks.setContents(result, contentsOf(run, result.dependencies));
+      this.#countBytes(result);
       result.commit(xids);
       return true;
     } catch (error) {
@@ -421,6 +430,12 @@ export class LiveQueries {
       if (subscriber.isClosed) return false;
       throw error;
     }
+  }
+
+  /** From now on changes are judged without the rows that the result has. The run includes all that were judged by them. */
+  async #beginRun(result: LiveQueryResult): Promise<void> {
+    this.#marks.setContents(result, null);
+    if (!result.isOutdated) this.#outdateWhenEnded(await this.#marks.decided.awaitVisible(this.#awaitVisible));
   }
 
   /** Definitions that changed with or before the run may make callers differ whose results were the same. */

@@ -1,6 +1,7 @@
 import type { Caller } from "#accounts/identity";
+import type { ShownTable } from "#planner";
 import type { Lsn, Statement, StatementContext } from "#postgres/database";
-import type { EqualityFilter } from "./affected-rows.ts";
+import type { ChangeFilter } from "./affected-rows.ts";
 import type { ResultVersion, SharedResult } from "./shared-result.ts";
 
 /** A query of a caller, as an interface runs it. */
@@ -27,7 +28,9 @@ export type LiveResult = {
   readonly text: string;
   readonly statements: readonly { readonly statement: Statement; readonly context: StatementContext }[];
   /** Conditions that each row of the result meets. */
-  readonly filters: readonly EqualityFilter[];
+  readonly filters: readonly ChangeFilter[];
+  /** The table whose rows the text has; null where that is not known. */
+  readonly shown: ShownTable | null;
   /** Why there is no such row; the text is then `null`. Null if there is a result. */
   readonly missing: unknown;
 };

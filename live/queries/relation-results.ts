@@ -1,25 +1,52 @@
-import type { RowChange } from "../changes.ts";
-import { comparableTexts, type EqualityFilter, isExcluded, textsOfFilter } from "./affected-rows.ts";
+import type { ReplicatedRelation, RowChange } from "../changes.ts";
+import { conditionsOf, isNeverAffected, type RowConditions, rowBefore } from "./affected-rows.ts";
 import type { LiveSubscriber } from "./live-subscriber.ts";
+import { type ResultGroup, RowIndex } from "./row-index.ts";
 import type { SharedResult } from "./shared-result.ts";
 
 export type LiveQueryResult = SharedResult<LiveSubscriber>;
+/** A result that commits affect. */
+export type DependentResult = Pick<LiveQueryResult, "dependencies" | "filters" | "contents">;
 
-/** Results with a filter on one column, by the values of it. */
-type FilteredResults = {
-  readonly column: string;
-  readonly isExact: boolean;
-  readonly byText: Map<string, Set<LiveQueryResult>>;
+type AffectedByChange<Result> = {
+  readonly results: ReadonlySet<Result>;
+  readonly groups: ReadonlySet<ResultGroup<Result>>;
 };
-/** Null: those that each change of the relation affects. */
-export type ResultGroup = FilteredResults | null;
 
-/** The results that depend on a relation; those with an equality filter are found by its values. */
-export class RelationResults {
+/** The conditions of results as the relation is now: by the positions and types of its columns. */
+class IndexedResults<Result extends DependentResult> {
+  readonly relation: ReplicatedRelation;
+  readonly results = new Map<Result, RowConditions>();
+  readonly before = new RowIndex<Result>();
+  readonly after = new RowIndex<Result>();
+
+  constructor(relation: ReplicatedRelation) {
+    this.relation = relation;
+  }
+
+  add(result: Result): void {
+    const conditions = conditionsOf(result, this.relation);
+    this.results.set(result, conditions);
+    this.before.add(result, conditions.before);
+    this.after.add(result, conditions.after);
+  }
+
+  remove(result: Result): void {
+    const conditions = this.results.get(result);
+    if (!conditions) return;
+    this.results.delete(result);
+    this.before.remove(result, conditions.before);
+    this.after.remove(result, conditions.after);
+  }
+}
+
+/** The results that depend on a relation, by the rows that can change them. */
+export class RelationResults<Result extends DependentResult = LiveQueryResult> {
   readonly #oid: number;
-  readonly #unfiltered = new Set<LiveQueryResult>();
-  #filtered: FilteredResults[] = [];
-  readonly #all = new Set<LiveQueryResult>();
+  readonly #all = new Set<Result>();
+  readonly #withContents = new Set<Result>();
+  /** Null until the first change. */
+  #indexed: IndexedResults<Result> | null = null;
 
   constructor(oid: number) {
     this.#oid = oid;
@@ -29,66 +56,61 @@ export class RelationResults {
     return this.#all.size === 0;
   }
 
-  add(result: LiveQueryResult): void {
-    this.#all.add(result);
-    const filter = this.#indexedFilter(result);
-    if (!filter) {
-      this.#unfiltered.add(result);
-      return;
-    }
-    const { byText } = this.#findGroup(filter) ?? this.#addGroup(filter);
-    for (const text of textsOfFilter(filter)!) byText.set(text, (byText.get(text) ?? new Set()).add(result));
+  /** Whether what a result shows decides if changes affect it. */
+  get dependsOnContents(): boolean {
+    return this.#withContents.size > 0;
   }
 
-  remove(result: LiveQueryResult): void {
+  has(result: Result): boolean {
+    return this.#all.has(result);
+  }
+
+  add(result: Result): void {
+    this.#all.add(result);
+    if (result.contents) this.#withContents.add(result);
+    if (this.#indexed) this.#index(this.#indexed, result);
+  }
+
+  /** To be called before its contents change, too. */
+  remove(result: Result): void {
     if (!this.#all.delete(result)) return;
-    this.#unfiltered.delete(result);
-    const filter = this.#indexedFilter(result);
-    const group = filter && this.#findGroup(filter);
-    if (!group) return;
-    for (const text of textsOfFilter(filter)!) {
-      const results = group.byText.get(text);
-      results?.delete(result);
-      if (results?.size === 0) group.byText.delete(text);
-    }
-    if (group.byText.size === 0) this.#filtered = this.#filtered.filter((each) => each !== group);
+    this.#withContents.delete(result);
+    this.#indexed?.remove(result);
   }
 
   /** The results that the change affects: single ones by their values, and groups. */
-  affectedBy(change: RowChange): { readonly results: Iterable<LiveQueryResult>; readonly groups: ResultGroup[] } {
-    const results = new Set<LiveQueryResult>();
-    const groups: ResultGroup[] = this.#unfiltered.size > 0 ? [null] : [];
-    for (const group of this.#filtered) {
-      const texts = comparableTexts(change, group);
-      if (texts === null) groups.push(group);
-      for (const text of texts ?? [])
-        for (const result of group.byText.get(text) ?? [])
-          if (!this.#filtersOf(result).some((each) => isExcluded(change, each))) results.add(result);
+  affectedBy(change: RowChange): AffectedByChange<Result> {
+    const indexed = this.#indexFor(change.relation);
+    const affected = { results: new Set<Result>(), groups: new Set<ResultGroup<Result>>() };
+    if (change.kind === "TRUNCATE") affected.groups.add(indexed);
+    else {
+      if (change.kind !== "INSERT") indexed.before.find(rowBefore(change), affected);
+      if (change.kind !== "DELETE") indexed.after.find(change.new!, affected);
     }
-    return { results, groups };
+    return affected;
   }
 
-  *list(group: ResultGroup): Iterable<LiveQueryResult> {
-    if (group === null) yield* this.#unfiltered;
-    else for (const results of group.byText.values()) yield* results;
+  #indexFor(relation: ReplicatedRelation): IndexedResults<Result> {
+    if (this.#indexed && hasSameColumns(this.#indexed.relation, relation)) return this.#indexed;
+    const indexed = new IndexedResults<Result>(relation);
+    for (const result of this.#all) this.#index(indexed, result);
+    this.#indexed = indexed;
+    return indexed;
   }
 
-  #findGroup({ column, isExact = false }: EqualityFilter): FilteredResults | undefined {
-    return this.#filtered.find((group) => group.column === column && group.isExact === isExact);
+  #index(indexed: IndexedResults<Result>, result: Result): void {
+    if (!isNeverAffected(result, this.#oid)) indexed.add(result);
   }
+}
 
-  #addGroup({ column, isExact = false }: EqualityFilter): FilteredResults {
-    const group: FilteredResults = { column, isExact, byText: new Map() };
-    this.#filtered.push(group);
-    return group;
-  }
-
-  #filtersOf({ filters }: LiveQueryResult): EqualityFilter[] {
-    return filters.filter(({ relation }) => relation === this.#oid);
-  }
-
-  /** Null where the texts of its values do not tell. */
-  #indexedFilter(result: LiveQueryResult): EqualityFilter | null {
-    return this.#filtersOf(result).find((filter) => textsOfFilter(filter) !== null) ?? null;
-  }
+/** Postgres describes a table again also where nothing of it has changed. */
+function hasSameColumns(one: ReplicatedRelation, other: ReplicatedRelation): boolean {
+  return (
+    one === other ||
+    (one.columns.length === other.columns.length &&
+      one.columns.every(({ name, typeName, isIdentity }, index) => {
+        const same = other.columns[index]!;
+        return name === same.name && typeName === same.typeName && isIdentity === same.isIdentity;
+      }))
+  );
 }

@@ -1,6 +1,6 @@
 import type { Lsn } from "#postgres/database";
 import { parseJsonExactly } from "#runtime/json";
-import type { EqualityFilter } from "./affected-rows.ts";
+import type { ChangeFilter, ResultContents } from "./affected-rows.ts";
 import { makeJsonPatch } from "./json-patch.ts";
 import type { QueryDependencies } from "./query-dependencies.ts";
 
@@ -18,6 +18,8 @@ export type ResultVersion = {
 const MAX_VERSIONS = 8;
 const MAX_NEW_XIDS = 1_000;
 const MAX_VERSION_BYTES = 4 * 2 ** 20;
+/** In a set and in an index. */
+const KEY_BYTES = 128;
 
 /** The transactions that have affected a result, in lists that several results share. */
 export type AffectingXids = readonly (readonly number[])[];
@@ -27,7 +29,7 @@ type ResultReader = { wake(): void; commit(xids: readonly number[]): void };
 
 type ResultDefinition = {
   readonly dependencies: QueryDependencies;
-  readonly filters: readonly EqualityFilter[];
+  readonly filters: readonly ChangeFilter[];
   /** The texts of the statements that the dependencies are of. */
   readonly statements: readonly string[];
 };
@@ -37,8 +39,10 @@ export class SharedResult<Reader extends ResultReader> {
   readonly key: string;
   readonly subscribers = new Set<Reader>();
   readonly dependencies: QueryDependencies;
-  readonly filters: readonly EqualityFilter[];
+  readonly filters: readonly ChangeFilter[];
   readonly statements: ReadonlySet<string>;
+  /** Null while a run is in progress, which may find others. */
+  contents: ResultContents | null = null;
   /** The last commit that may have changed the result. */
   markedAt: Lsn = 0n;
   /** Whether a commit is not in the result yet. */
@@ -50,6 +54,8 @@ export class SharedResult<Reader extends ResultReader> {
   hasBegun = false;
   refreshingNext: Promise<void> | null = null;
   expiry: NodeJS.Timeout | undefined;
+  /** Its part of the bytes of all results. */
+  countedBytes = 0;
   #versions: ResultVersion[] = [];
   #newXids: AffectingXids[number][] = [];
   #newXidCount = 0;
@@ -66,7 +72,13 @@ export class SharedResult<Reader extends ResultReader> {
     return this.#versions.at(-1)!;
   }
 
+  /** With the keys of its rows, by which changes are judged. */
   get bytes(): number {
+    const keys = this.contents?.shown.reduce((sum, shown) => sum + shown.keys.size, 0) ?? 0;
+    return this.#textBytes + keys * KEY_BYTES;
+  }
+
+  get #textBytes(): number {
     return this.#versions.reduce((sum, { text }) => sum + text.length, 0);
   }
 
@@ -76,7 +88,7 @@ export class SharedResult<Reader extends ResultReader> {
     if (current?.text === text) return false;
     const least = current ? current.position + 1n : 0n;
     this.#versions.push({ position: position > least ? position : least, text, receivers: new Set() });
-    while (this.#versions.length > MAX_VERSIONS || (this.#versions.length > 1 && this.bytes > MAX_VERSION_BYTES))
+    while (this.#versions.length > MAX_VERSIONS || (this.#versions.length > 1 && this.#textBytes > MAX_VERSION_BYTES))
       this.#versions.shift();
     for (const subscriber of this.subscribers) subscriber.wake();
     return true;

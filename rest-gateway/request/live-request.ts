@@ -1,6 +1,5 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { type Caller, quotaKey } from "#accounts/identity";
-import type { Catalog } from "#catalog";
 import {
   acceptsEventStream,
   EVENT_STREAM,
@@ -15,8 +14,8 @@ import {
   toEventText,
   toHttpError,
 } from "#http";
-import type { EqualityFilter, LiveQueries, LiveResult, LiveSubscription } from "#live";
-import type { Intent } from "#planner";
+import { filtersOf, type LiveQueries, type LiveResult, type LiveSubscription } from "#live";
+import { describeShownTable, isBodyOfRows } from "#planner";
 import { formatLsn, parseLsn, type RunStatement, type StatementContext } from "#postgres/database";
 import { ApiError } from "#runtime";
 import { authenticate } from "./authenticate.ts";
@@ -127,8 +126,19 @@ async function runLive<Parsed extends ParsedRequest>(
     missing = error;
     return null;
   });
-  const filters = typeof parsed.intent === "function" ? [] : equalityFilters(parsed.intent, parsed.catalog);
-  return { text: response ? toJsonText(response) : "null", statements: runs.statements, filters, missing };
+  return { text: response ? toJsonText(response) : "null", statements: runs.statements, missing, ...readOf(state) };
+}
+
+/** How the response shows the rows that are read. */
+function readOf<Parsed extends ParsedRequest>(state: RequestState<Parsed>): Pick<LiveResult, "filters" | "shown"> {
+  const { intent, catalog } = state.parsed;
+  const plan = planAhead(state);
+  if (plan === null || typeof intent === "function") return { filters: [], shown: null };
+  const table = describeShownTable(plan, intent, catalog);
+  const { name, preRequest } = state.pipeline;
+  // Unlike the statement, a function that runs before may read rows that are not shown.
+  const isShown = name === "table" && preRequest === undefined && isBodyOfRows(plan);
+  return { filters: filtersOf(table), shown: isShown ? table : null };
 }
 
 function isMissing(error: unknown): boolean {
@@ -178,21 +188,6 @@ function toJsonText({ status, headers, body }: GatewayResponse<ResponseBody>): s
       "Live responses are JSON: accept text/event-stream with a JSON type, or alone.",
     );
   return String(body);
-}
-
-/** Filters by the equality of a column that hold for all rows of the result. */
-function equalityFilters({ kind, target, selection }: Intent, { schemas }: Catalog): EqualityFilter[] {
-  const table = kind === "read" ? schemas.get(target.schema)?.tables.get(target.name) : undefined;
-  if (!table) return [];
-  return selection.conditions.flatMap(({ path, value: condition }) => {
-    if (path.length > 0 || condition.kind !== "filter" || condition.negated) return [];
-    const { operation, field } = condition;
-    if (field.path.length > 0 || field.measure) return [];
-    const found = { relation: table.oid, column: field.name };
-    if (operation.kind === "in") return [{ ...found, values: operation.values }];
-    const isEquality = operation.kind === "compare" && operation.operator === "eq" && operation.quantifier === null;
-    return isEquality ? [{ ...found, values: [operation.value] }] : [];
-  });
 }
 
 const EXPIRED = { code: "AUTH_EXPIRED", message: "The token has expired, or the session has ended." };

@@ -18,7 +18,7 @@ export async function runLiveQuery(
     const run = new LiveQueryRun(dependencies, planned);
     const { data, errors = [] } = await run.result(bound);
     if (errors.length > 0 || data == null) throw failureOf(errors);
-    return { text: textOf(data), statements: run.statements, filters: [], missing: null };
+    return { text: textOf(data), statements: run.statements, filters: [], shown: null, missing: null };
   } finally {
     planned.memory.release();
   }

@@ -71,6 +71,61 @@ test("a transaction counts as noted only if it was read from its first change on
   expect([1, 2, 3, 4].map((xid) => marks.hasReadSince(opening.number, xid))).toEqual([false, true, false, false]);
 });
 
+const FIRST_LISTS = { filters: [{ relation: LISTS, column: "list", least: null, greatest: "3" }], shown: [] };
+
+test("a result stays affected when its contents change before it is taken", () => {
+  const { marks, transaction } = bind(new Stream());
+  const opening = marks.beginOpening(0n);
+  const [result, other] = [makeResult("all", LISTS, []), makeResult("all of others", LISTS, [])];
+  for (const each of [result, other]) marks.add(each, opening);
+  marks.endOpening(opening);
+  transaction(1, insert(LISTS, 9));
+  marks.setContents(result, FIRST_LISTS);
+  expect([...marks.take().list()]).toEqual([
+    [result, [[1]]],
+    [other, [[1]]],
+  ]);
+  transaction(2, insert(LISTS, 9));
+  expect([...marks.take().list().keys()]).toEqual([other]);
+  marks.setContents(result, null);
+  transaction(3, insert(LISTS, 9));
+  expect(marks.take().list().size).toBe(2);
+});
+
+test("contents do not bring back a result that was removed", () => {
+  const { marks, transaction } = bind(new Stream());
+  const opening = marks.beginOpening(0n);
+  const [result, other] = [makeResult("all", LISTS, []), makeResult("all of others", LISTS, [])];
+  for (const each of [result, other]) marks.add(each, opening);
+  marks.endOpening(opening);
+  marks.remove(result);
+  marks.setContents(result, FIRST_LISTS);
+  transaction(1, insert(LISTS, 1));
+  expect([...marks.take().list().keys()]).toEqual([other]);
+});
+
+test("the next run includes the transactions that contents have decided about, and no others", async () => {
+  const { marks, transaction } = bind(new Stream());
+  const opening = marks.beginOpening(0n);
+  transaction(1, insert(LISTS, 9));
+  const result = makeResult("all", LISTS, []);
+  result.contents = FIRST_LISTS;
+  marks.add(result, opening);
+  marks.endOpening(opening);
+  transaction(2, insert(LISTS, 9));
+  transaction(3, insert(OTHERS, 9));
+  marks.setContents(result, null);
+  transaction(4, insert(LISTS, 9));
+  const awaited: number[][] = [];
+  const findInvisible = async (xids: ReadonlySet<number>) => {
+    awaited.push([...xids]);
+    return new Set<number>();
+  };
+  await Promise.all([1, 2].map(() => marks.decided.awaitVisible(findInvisible)));
+  await marks.decided.awaitVisible(findInvisible);
+  expect(awaited).toEqual([[1, 2]]);
+});
+
 test("of a result that was removed nothing is left", () => {
   const { marks, transaction } = bind(new Stream());
   const opening = marks.beginOpening(0n);

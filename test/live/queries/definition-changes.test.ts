@@ -69,7 +69,13 @@ function sourceOf(afterRun: () => Promise<void>): LiveSource {
       const { rows } = await pool.query<{ result: string }>(STATEMENT.text);
       await afterRun();
       const context = { role: "postgres", settings: [["search_path", "public"]] } as const;
-      return { text: rows[0]!.result, statements: [{ statement: STATEMENT, context }], filters: [], missing: null };
+      return {
+        text: rows[0]!.result,
+        statements: [{ statement: STATEMENT, context }],
+        filters: [],
+        shown: null,
+        missing: null,
+      };
     },
   };
 }

@@ -1,9 +1,9 @@
-import type { EqualityFilter } from "../../../live/queries/affected-rows.ts";
+import type { ChangeFilter } from "../../../live/queries/affected-rows.ts";
 import type { LiveQueryResult } from "../../../live/queries/relation-results.ts";
 import { SharedResult } from "../../../live/queries/shared-result.ts";
 
 /** A result that depends on one relation. */
-export function makeResult(key: string, relation: number, filters: readonly EqualityFilter[]): LiveQueryResult {
+export function makeResult(key: string, relation: number, filters: readonly ChangeFilter[]): LiveQueryResult {
   const dependencies = {
     relations: [{ oid: relation, isReadOnce: true }],
     claims: new Set<string>(),

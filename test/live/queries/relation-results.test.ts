@@ -59,6 +59,70 @@ test.each([
   expect(affected(kind, before, after)).toEqual([...ALWAYS, ...found].sort());
 });
 
+const rangeOf = (least: string | null, greatest: string | null) => ({
+  relation: RELATION,
+  column: "list",
+  least,
+  greatest,
+});
+const ranged = new RelationResults(RELATION);
+const RANGED = [
+  makeResult("from 5", RELATION, [rangeOf("5", null)]),
+  makeResult("from 5 again", RELATION, [rangeOf("5", null)]),
+  makeResult("5 to 9", RELATION, [rangeOf("5", null), rangeOf(null, "+9")]),
+  makeResult("to 9 in place 1", RELATION, [rangeOf(null, "9"), { relation: RELATION, column: "place", values: ["1"] }]),
+  makeResult("from a large number", RELATION, [rangeOf("9007199254740993", null)]),
+  makeResult("from a text", RELATION, [rangeOf("five", null)]),
+  makeResult("shown 1 and 7", RELATION, [rangeOf(null, "7")]),
+];
+RANGED.at(-1)!.contents = {
+  filters: [],
+  shown: [{ relation: RELATION, columns: ["list"], keys: new Set(["1", "7"]) }],
+};
+for (const result of RANGED) ranged.add(result);
+
+test.each([
+  ["below", "INSERT", null, ["4", "9", "b"], ["shown 1 and 7"]],
+  ["at a bound", "INSERT", null, ["5", "9", "b"], ["5 to 9", "from 5", "from 5 again", "shown 1 and 7"]],
+  ["above", "INSERT", null, ["10", "1", "b"], ["from 5", "from 5 again"]],
+  ["of two filters", "INSERT", null, ["-3", "1", "b"], ["shown 1 and 7", "to 9 in place 1"]],
+  ["beyond exact numbers, below", "INSERT", null, ["9007199254740992", "1", "b"], ["from 5", "from 5 again"]],
+  [
+    "beyond exact numbers, at the bound",
+    "INSERT",
+    null,
+    ["9007199254740993", "1", "b"],
+    ["from 5", "from 5 again", "from a large number"],
+  ],
+  ["null", "INSERT", null, [null, "1", "b"], []],
+  [
+    "that is not in the log",
+    "INSERT",
+    null,
+    [undefined, "2", "b"],
+    RANGED.filter(({ key }) => key !== "to 9 in place 1" && key !== "from a text").map(({ key }) => key),
+  ],
+  [
+    "that is shown and leaves",
+    "DELETE",
+    ["7", "9", "b"],
+    null,
+    ["5 to 9", "from 5", "from 5 again", "shown 1 and 7", "to 9 in place 1"],
+  ],
+  ["that is not shown and leaves", "DELETE", ["3", "9", "b"], null, ["to 9 in place 1"]],
+  [
+    "that is not shown and stays outside",
+    "UPDATE",
+    null,
+    ["8", "9", "b"],
+    ["5 to 9", "from 5", "from 5 again", "to 9 in place 1"],
+  ],
+])("a value %s affects the results whose ranges and rows it may change", (_what, kind, before, after, found) => {
+  const affectedResults = new AffectedResults();
+  affectedResults.addChange(changeOf(kind, before, after as never), ranged);
+  expect([...affectedResults.list().keys()].map(({ key }) => key).sort()).toEqual([...found, "from a text"].sort());
+});
+
 test("nothing stays of results that were removed, also twice", () => {
   for (const result of [...ALL, ...ALL]) results.remove(result);
   expect([results.isEmpty, affected("TRUNCATE", null, null)]).toEqual([true, []]);

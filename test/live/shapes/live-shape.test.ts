@@ -32,7 +32,7 @@ test("a client that leaves does not wait for a run that does not end", async () 
   const { promise: hangs, resolve: hang } = Promise.withResolvers<void>();
   let runs = 0;
   const run: LiveSource["run"] = () => {
-    if (++runs === 1) return Promise.resolve({ text: "[]", statements: [], filters: [], missing: null });
+    if (++runs === 1) return Promise.resolve({ text: "[]", statements: [], filters: [], shown: null, missing: null });
     hang();
     return new Promise(() => {});
   };

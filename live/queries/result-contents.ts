@@ -1,0 +1,135 @@
+import type { ShownTable } from "#planner";
+import { isExactNumber, isJsonObject, type JsonObject, parseJsonExactly } from "#runtime/json";
+import { type ChangeFilter, keyText, type ResultContents, type ShownKeys } from "./affected-rows.ts";
+import type { LiveResult } from "./live-subscriber.ts";
+import type { QueryDependencies } from "./query-dependencies.ts";
+
+type ShownRelation = ShownTable["related"][number];
+
+/** Keys take more memory than their text. Changes can affect larger results without any of their rows. */
+const MAX_SHOWN_ROWS = 1_000;
+
+/** The conditions of a request on the columns of a table. */
+export function filtersOf(table: ShownTable | null): ChangeFilter[] {
+  if (!table) return [];
+  const own = table.comparisons.map(({ relation, column, operator, values }): ChangeFilter => {
+    if (operator === "eq") return { relation, column, values };
+    const [bound] = values as [string];
+    return operator === "gt" || operator === "gte"
+      ? { relation, column, least: bound, greatest: null }
+      : { relation, column, least: null, greatest: bound };
+  });
+  return [...own, ...table.related.flatMap(({ table: related }) => filtersOf(related))];
+}
+
+/** What the rows of the result tell about later changes; null for nothing. */
+export function contentsOf(
+  { text, shown }: Pick<LiveResult, "text" | "shown">,
+  { relations }: Pick<QueryDependencies, "relations">,
+): ResultContents | null {
+  if (!shown) return null;
+  const parsed = parseJsonExactly(text);
+  const rows = Array.isArray(parsed) ? parsed : [parsed];
+  if (!rows.every(isJsonObject)) return null;
+  const reader = new ContentsReader((relation) => isReadOnce(relations, relation));
+  reader.readTable(shown, rows);
+  reader.readPage(shown, rows);
+  return reader.rows > MAX_SHOWN_ROWS ? null : reader.contents;
+}
+
+/** Whether the query reads the relation once, and nothing else does. */
+export function isReadOnce(relations: QueryDependencies["relations"], relation: number): boolean {
+  return relations.some((each) => each.oid === relation && each.isReadOnce);
+}
+
+class ContentsReader {
+  readonly #isReadOnce: (relation: number) => boolean;
+  readonly #filters: ChangeFilter[] = [];
+  readonly #shown: ShownKeys[] = [];
+  rows = 0;
+
+  constructor(isReadOnce: (relation: number) => boolean) {
+    this.#isReadOnce = isReadOnce;
+  }
+
+  get contents(): ResultContents | null {
+    const [filters, shown] = [this.#filters, this.#shown];
+    return filters.length + shown.length === 0 ? null : { filters, shown };
+  }
+
+  readTable(table: ShownTable, rows: readonly JsonObject[]): void {
+    this.rows += rows.length;
+    if (this.rows > MAX_SHOWN_ROWS) return;
+    this.#readKeys(table, rows);
+    for (const relation of table.related) this.#readRelation(table, relation, rows);
+  }
+
+  /** A row behind the last one of a full page stays behind it. */
+  readPage({ relation, page, members }: ShownTable, rows: readonly JsonObject[]): void {
+    const member = page && members.get(page.column);
+    if (!page || member === undefined || rows.length < page.rows || !this.#isReadOnce(relation)) return;
+    const last = textOf(rows.at(-1)![member!]);
+    if (typeof last !== "string") return;
+    const bounds = page.isDescending ? { least: last, greatest: null } : { least: null, greatest: last };
+    this.#filters.push({ relation, column: page.column, ...bounds });
+  }
+
+  #readRelation(parent: ShownTable, relation: ShownRelation, rows: readonly JsonObject[]): void {
+    const related = relatedRows(relation, rows);
+    for (const { relation: joined, column, parentColumn } of relation.joins) {
+      if (!this.#isReadOnce(joined)) continue;
+      const ofParents = valuesOf(parent, parentColumn, rows);
+      // Each parent has its row: these have all values that the parents have.
+      const hasAll = !relation.isList && related?.length === rows.length && relation.table?.relation === joined;
+      const values = ofParents ?? (hasAll ? valuesOf(relation.table!, column, related) : null);
+      if (values) this.#filters.push({ relation: joined, column, values: [...values] });
+    }
+    if (relation.table && related) this.readTable(relation.table, related);
+  }
+
+  #readKeys({ relation, key, members, isIndependent }: ShownTable, rows: readonly JsonObject[]): void {
+    const names = key.flatMap((column) => members.get(column) ?? []);
+    if (key.length === 0 || names.length < key.length || !isIndependent || !this.#isReadOnce(relation)) return;
+    const keys = new Set<string>();
+    for (const row of rows) {
+      const values = names.map((name) => textOf(row[name]));
+      if (!values.every((value) => typeof value === "string")) return;
+      keys.add(keyText(values));
+    }
+    this.#shown.push({ relation, columns: key, keys });
+  }
+}
+
+/** The values that the column has in all rows, without null; null if they are not known. */
+function valuesOf(
+  { members, comparisons }: ShownTable,
+  column: string,
+  rows: readonly JsonObject[],
+): ReadonlySet<string> | null {
+  const name = members.get(column);
+  if (name === undefined) {
+    const fixed = comparisons.find((each) => each.column === column && each.operator === "eq");
+    return fixed ? new Set(fixed.values) : null;
+  }
+  const values = rows.map((row) => textOf(row[name]));
+  return values.includes(undefined) ? null : new Set(values.filter((value) => typeof value === "string"));
+}
+
+/** The objects of a relation in the rows; null if something else is there. */
+function relatedRows({ member, isList }: ShownRelation, rows: readonly JsonObject[]): JsonObject[] | null {
+  const related: unknown[] = [];
+  for (const row of rows) {
+    const value = row[member];
+    if (isList !== Array.isArray(value)) return null;
+    if (Array.isArray(value)) related.push(...value);
+    else if (value !== null && value !== undefined) related.push(value);
+  }
+  return related.every(isJsonObject) ? related : null;
+}
+
+/** Undefined unless it is a text, an integer or null. */
+function textOf(value: unknown): string | null | undefined {
+  if (value === null || typeof value === "string") return value;
+  if (typeof value === "number") return String(value);
+  return isExactNumber(value) ? value.rawJSON : undefined;
+}
