@@ -10,7 +10,7 @@ import type {
 import { DecidedTransactions } from "../transaction-visibility.ts";
 import { AffectedResults } from "./affected-results.ts";
 import { conditionsOf, isAffected, isNeverAffected, type ResultContents } from "./affected-rows.ts";
-import { type LiveQueryResult, RelationResults } from "./relation-results.ts";
+import { type DependentResult, type LiveQueryResult, RelationResults } from "./relation-results.ts";
 
 /** The prefix of the message that the database writes to the stream with each change of definitions. */
 const SCHEMA_CHANGED_PREFIX = "schema";
@@ -35,7 +35,7 @@ class NotedTransaction {
     else this.#hasMore = true;
   }
 
-  affects(result: LiveQueryResult): boolean {
+  affects(result: DependentResult): boolean {
     return result.dependencies.relations.some(({ oid }) => {
       if (!this.#relations.has(oid)) return false;
       if (this.#hasMore) return true;
@@ -71,12 +71,12 @@ type MarkEvents = {
 };
 
 /** Finds the results that a commit affects, by the relations that they depend on. */
-export class ChangeMarks implements ChangeFollower {
+export class ChangeMarks<Result extends DependentResult = LiveQueryResult> implements ChangeFollower {
   readonly #events: MarkEvents;
-  readonly #resultsByRelation = new Map<number, RelationResults>();
+  readonly #resultsByRelation = new Map<number, RelationResults<Result>>();
   readonly #openings = new Set<OpeningQuery>();
   /** The results that the transaction affects that is being read. */
-  #changed = new AffectedResults();
+  #changed = new AffectedResults<Result>();
   #noted = new NotedTransaction();
   #notedCount = 0;
   #isReadWhole = false;
@@ -86,7 +86,7 @@ export class ChangeMarks implements ChangeFollower {
   /** The numbers of transactions that were read from their first change on, by xid. */
   readonly #numbers = new RecentMap<number, number>(KEPT_TRANSACTIONS);
   /** The results that commits affect, until they are taken. */
-  #marked = new AffectedResults();
+  #marked = new AffectedResults<Result>();
   /** Whether contents have decided about changes of the transaction that is being read. */
   #usesContents = false;
   readonly decided = new DecidedTransactions();
@@ -121,7 +121,7 @@ export class ChangeMarks implements ChangeFollower {
   }
 
   /** The result of a query that was opened, which may be older than what was committed in the meantime. */
-  add(result: LiveQueryResult, { noted }: OpeningQuery): void {
+  add(result: Result, { noted }: OpeningQuery): void {
     if (result.contents) {
       for (const { transaction } of noted) this.decided.add(transaction!.xid);
       this.#usesContents = true;
@@ -132,18 +132,19 @@ export class ChangeMarks implements ChangeFollower {
         this.#events.onMarked();
       }
     if (this.#noted.affects(result)) this.#changed.add(result);
-    this.#addToRelations(result);
+    this.track(result);
   }
 
-  #addToRelations(result: LiveQueryResult): void {
+  /** From now on commits mark the result. One that is being read may do so or not. */
+  track(result: Result): void {
     for (const oid of relationsOf(result)) {
-      const results = this.#resultsByRelation.get(oid) ?? new RelationResults(oid);
+      const results = this.#resultsByRelation.get(oid) ?? new RelationResults<Result>(oid);
       results.add(result);
       this.#resultsByRelation.set(oid, results);
     }
   }
 
-  remove(result: LiveQueryResult): void {
+  remove(result: Result): void {
     this.#changed.remove(result);
     this.#marked.remove(result);
     for (const oid of relationsOf(result)) {
@@ -154,7 +155,7 @@ export class ChangeMarks implements ChangeFollower {
   }
 
   /** To be called when a run begins, with null, and with what its result shows. */
-  setContents(result: LiveQueryResult, contents: ResultContents | null): void {
+  setContents(result: Result, contents: ResultContents | null): void {
     if (!contents && !result.contents) return;
     const relations = [...relationsOf(result)].flatMap((oid) => this.#resultsByRelation.get(oid) ?? []);
     const isRemoved = !relations.every((each) => each.has(result));
@@ -166,15 +167,15 @@ export class ChangeMarks implements ChangeFollower {
     for (const each of relations) each.add(result);
   }
 
-  mark(result: LiveQueryResult): void {
+  mark(result: Result): void {
     this.#marked.add(result);
     this.#events.onMarked();
   }
 
   /** The results that are to be run again. */
-  take(): AffectedResults {
+  take(): AffectedResults<Result> {
     const marked = this.#marked;
-    this.#marked = new AffectedResults();
+    this.#marked = new AffectedResults<Result>();
     return marked;
   }
 
@@ -183,7 +184,7 @@ export class ChangeMarks implements ChangeFollower {
   }
 
   begin(): void {
-    this.#changed = new AffectedResults();
+    this.#changed = new AffectedResults<Result>();
     this.#noted = new NotedTransaction();
     this.#numberOfTransaction = ++this.#number;
     this.#isReadWhole = false;
@@ -227,6 +228,6 @@ export class ChangeMarks implements ChangeFollower {
   }
 }
 
-function relationsOf({ dependencies }: LiveQueryResult): ReadonlySet<number> {
+function relationsOf({ dependencies }: DependentResult): ReadonlySet<number> {
   return new Set(dependencies.relations.map(({ oid }) => oid));
 }
