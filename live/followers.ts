@@ -66,7 +66,18 @@ export class Followers {
     this.#transaction = transaction;
     this.#interestedByRelation.clear();
     this.#participants = [...this.#positions].filter((position) => position.after < transaction.commitLsn);
-    for (const position of this.#participants) position.hasBegun = false;
+    for (const position of this.#participants) {
+      position.hasBegun = false;
+      position.follower.announce?.(transaction);
+    }
+  }
+
+  interrupted(): void {
+    for (const { follower } of this.#positions) follower.interrupted?.();
+  }
+
+  resumed(): void {
+    for (const { follower } of this.#positions) follower.resumed?.();
   }
 
   wants(relation: ReplicatedRelation): boolean {
