@@ -1,4 +1,4 @@
-import { DatabaseError, type PoolClient } from "pg";
+import type { PoolClient } from "pg";
 import { NO_PEERS } from "#runtime/concurrency";
 import {
   type BatchStep,
@@ -35,6 +35,7 @@ import { StatementObservation, type StatementObserver } from "./observe-statemen
 import { OwnerPool } from "./owner-pool.ts";
 import { responseTimeoutFor, shorterLimit } from "./pipelined-batch.ts";
 import type { PoolName } from "./pool-sizes.ts";
+import { RecordedWrites, type WriteListener } from "./recorded-writes.ts";
 import { type ReplicaState, Replicas } from "./replicas.ts";
 import { allowRowsOf, ResponseBudget, UNLIMITED } from "./response-budget.ts";
 import { CollectedResults, CollectedRows, type RowChunk, RowStream } from "./result-collectors.ts";
@@ -46,6 +47,8 @@ import { type QueryInTransaction, type QueryTogether, runTransaction } from "./t
 const STALL_TIMEOUT_MS = 30_000;
 /** Timeout of the query that finds the blocking lock. */
 const LOCK_LOOKUP_TIMEOUT_MS = 1_000;
+
+const READ_SNAPSHOT: Statement = { text: "select pg_catalog.pg_current_snapshot()::pg_catalog.text", values: [] };
 
 type TimeLimits = Pick<StatementLimits, "statementTimeout" | "lockTimeout">;
 
@@ -63,6 +66,7 @@ export class Database {
   readonly #pools: ConnectionPools;
   readonly #owner: OwnerPool;
   readonly #replicas: Replicas | null;
+  readonly #writes: RecordedWrites;
   readonly #shapes = new StatementShapes();
   readonly #recentLockTimeouts = new RecentLockTimeouts();
   readonly #observe: StatementObserver | null;
@@ -110,6 +114,7 @@ export class Database {
     this.#owner = new OwnerPool({ url: ownerUrl, applicationName, acquireTimeout });
     const ofReplicas = { urls: replicaUrls, maxLag: maxReplicaLag, primary: this.#pools.pools.read, peers };
     this.#replicas = replicaUrls.length > 0 ? new Replicas({ ...ofReplicas, ...poolOptions }) : null;
+    this.#writes = new RecordedWrites(this.#replicas);
   }
 
   /**
@@ -131,7 +136,7 @@ export class Database {
   ): Promise<StatementResult<string | Buffer | null>> {
     const changesNothing = options.readOnly || options.rollback;
     const result = this.#run(context, statement, options);
-    return changesNothing ? result : this.#recordWrite(context, result);
+    return changesNothing ? result : this.#writes.record(context.readYourWrites, result);
   }
 
   #run(
@@ -219,7 +224,17 @@ export class Database {
     if (statements.length === 0) return [];
     const changesNothing = options.readOnly || options.rollback;
     const results = this.#runInOneTransaction(context, statements, options);
-    return changesNothing ? results : this.#recordWrite(context, results);
+    return changesNothing ? results : this.#writes.record(context.readYourWrites, results);
+  }
+
+  /** Reads on the primary, and returns a snapshot that the statement's own includes: it was taken just before. */
+  async runInSnapshot(
+    { readYourWrites: _, ...context }: StatementContext,
+    statement: Statement,
+  ): Promise<{ readonly snapshot: string; readonly result: StatementResult<string | Buffer | null> }> {
+    const options = { readOnly: true, largeValues: "buffer" } as const;
+    const [taken, result] = await this.#runInOneTransaction(context, [READ_SNAPSHOT, statement], options);
+    return { snapshot: String(taken!.rows[0]![0]), result: result! };
   }
 
   #runInOneTransaction(
@@ -326,12 +341,8 @@ export class Database {
   /** Whether a stream of this caller would start at once. */
   hasFreeStream(context: StatementContext): boolean {
     const isAnonymous = this.#isAnonymous(context);
-    return this.#pools.pools.stream.accepts({
-      caller: callerKeyOf(context),
-      isAnonymous,
-      relations: [],
-      isLong: false,
-    });
+    const caller = callerKeyOf(context);
+    return this.#pools.pools.stream.accepts({ caller, isAnonymous, relations: [], isLong: false });
   }
 
   /** Runs several statements of one caller between BEGIN and COMMIT; rolls back if `work` rejects. */
@@ -357,21 +368,12 @@ export class Database {
         new Promise<unknown>((resolve) => this.#explainLockTimeout(error, context, { relations, readOnly }, resolve)),
     };
     const result = runTransaction(plan, work);
-    return readOnly ? result : this.#recordWrite(context, result);
+    return readOnly ? result : this.#writes.record(context.readYourWrites, result);
   }
 
-  /** Records the WAL position of a write, so that the caller's later reads see it on replicas too. */
-  async #recordWrite<T>({ readYourWrites }: StatementContext, work: Promise<T>): Promise<T> {
-    if (!this.#replicas || !readYourWrites) return work;
-    try {
-      const result = await work;
-      await this.#replicas.recordWrite(readYourWrites);
-      return result;
-    } catch (error) {
-      // If the connection was lost, the write may have been committed; if Postgres rejected it, it was not.
-      if (!(error instanceof DatabaseError)) this.#replicas.recordPossibleWrite(readYourWrites);
-      throw error;
-    }
+  /** The listener is called after each commit of a caller's statements. */
+  followWrites(listener: WriteListener): void {
+    this.#writes.listener = listener;
   }
 
   /** Adds the blocking lock to a lock timeout, if it can be found, and passes the error on. */
