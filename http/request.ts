@@ -179,6 +179,8 @@ function makeRequestId(): string {
 type RequestStages = {
   /** Ends the current stage and begins this one. */
   enter(name: string): void;
+  /** Adds a fact that is no duration: `cache;desc=hit`. The last one of a name counts. */
+  note(name: string, description: string): void;
   /** `parse;dur=0.1, run;dur=1.9`; a refused request has the stages that it reached. */
   header(): string;
 };
@@ -196,6 +198,7 @@ const POSTGREST_STAGES = [
  */
 export function makeStages(url: string): RequestStages {
   const durations = new Map<string, number>();
+  const notes = new Map<string, string>();
   let current: { name: string; since: number } | null = null;
   const leave = () => {
     if (!current) return;
@@ -208,10 +211,16 @@ export function makeStages(url: string): RequestStages {
       leave();
       current = { name, since: performance.now() };
     },
+    note(name, description) {
+      notes.set(name, description);
+    },
     header() {
       leave();
       const stages = url.startsWith(TABLE_PREFIX) ? [...durations, ...toPostgrestStages(durations)] : [...durations];
-      return stages.map(([name, milliseconds]) => `${name};dur=${milliseconds.toFixed(1)}`).join(", ");
+      return [
+        ...stages.map(([name, milliseconds]) => `${name};dur=${milliseconds.toFixed(1)}`),
+        ...notes.entries().map(([name, description]) => `${name};desc=${description}`),
+      ].join(", ");
     },
   };
 }
@@ -224,7 +233,7 @@ function toPostgrestStages(durations: ReadonlyMap<string, number>): (readonly [n
 }
 
 /** For requests without Server-Timing. */
-export const NO_STAGES: RequestStages = { enter: () => {}, header: () => "" };
+export const NO_STAGES: RequestStages = { enter: () => {}, note: () => {}, header: () => "" };
 
 const WRITE_METHODS: ReadonlySet<string> = new Set(["POST", "PATCH", "PUT", "DELETE"]);
 

@@ -80,9 +80,11 @@ export {
   explainGroupError,
   type RunResult,
   readGroupResult,
+  runInSnapshot,
   runInTransaction,
   runRequest,
   statementsOf,
+  wholeStatement,
 } from "./run.ts";
 export { type ColumnComparison, describeShownTable, isBodyOfRows, type ShownTable } from "./shown-tables.ts";
 export { listUsedObjects, type UsedObjects, type UsedRelation } from "./used-objects.ts";

@@ -74,6 +74,38 @@ async function runNestedInsert(
   }
 }
 
+/** The result, and a snapshot that its own includes; null if it is streamed. */
+export type SnapshotResult = {
+  readonly result: RunResult;
+  readonly snapshot: string | null;
+};
+
+/** The statement that reads the whole response, or finds it too long for that. */
+export function wholeStatement({ statement, stream }: PreparedRequest): Statement {
+  return stream?.probe ?? statement;
+}
+
+/** Runs a read on the primary. */
+export async function runInSnapshot(
+  prepared: PreparedRequest,
+  context: StatementContext,
+  database: Database,
+  options: StatementRunOptions,
+): Promise<SnapshotResult> {
+  const { plan, stream } = prepared;
+  const runStreamed = async () => ({ result: await runRequest(prepared, context, database, options), snapshot: null });
+  try {
+    const { snapshot, result: found } = await database.runInSnapshot(context, wholeStatement(prepared));
+    const result = readResult(plan, found.rows);
+    if (!stream || result.rowCount <= MAX_BUFFERED_ROWS) return { result, snapshot };
+    stream.history.wasTooLong = true;
+    return await runStreamed();
+  } catch (error) {
+    if (isResponseTooLarge(error) && stream) return runStreamed();
+    throw explainGroupError(prepared, error, null);
+  }
+}
+
 type GroupedRequest = Pick<PreparedRequest, "statement" | "nested"> & Partial<Pick<PreparedRequest, "estimate">>;
 
 /** The statements of a request in their order; the last one returns the response, or the estimate of its total. */

@@ -22,6 +22,7 @@ export {
   queryWithoutApiKey,
   type RequestSession,
 } from "./request/authenticate.ts";
+export { CachedResponses } from "./request/cached-responses.ts";
 export type { Dialect, ParsedRequest, Pipeline, ReadyResponse, RunIntent } from "./request/dialect.ts";
 export { handleRequest, prepareTask } from "./request/handle-request.ts";
 export { handleLiveRequest, isLiveRequest } from "./request/live-request.ts";

@@ -31,7 +31,7 @@ import {
   toNodeHandler,
   traceRequests,
 } from "#http/serving";
-import type { LiveQueries, ShapeRegistry } from "#live";
+import type { LiveQueries, ResultCache, ShapeRegistry } from "#live";
 import { type MigrationWatch, makeSchemaChanges } from "#migrate";
 import { ADMIN_PREFIX, adminHandler } from "#operations/admin";
 import type { AsOwner, Database } from "#postgres/database";
@@ -100,6 +100,7 @@ type RequestHandlerDependencies = {
   readonly graphql: GraphqlInterface;
   readonly realtime: Realtime;
   readonly live: LiveQueries;
+  readonly cache: ResultCache | null;
   readonly shapes: ShapeRegistry;
   readonly health: HealthState;
   /** Null: the database has no tables for files. */
@@ -166,7 +167,7 @@ export function makeRequestHandlers(
 }
 
 function buildHandlers(shared: SharedParts, config: Config, signIn: SignInServices): RequestHandlers {
-  const { database, graphql, realtime, live, queueTask, counts, versions, currentCatalog: catalog } = shared;
+  const { database, graphql, realtime, live, cache, queueTask, counts, versions, currentCatalog: catalog } = shared;
   const { authenticator, accounts } = signIn;
   const csrf = makeCsrfProtection(config);
   const authenticate: Authenticate = (request) =>
@@ -183,7 +184,7 @@ function buildHandlers(shared: SharedParts, config: Config, signIn: SignInServic
     folders: [...Object.keys(signInFolders), ...(config.studio === "off" ? [] : [ADMIN_PREFIX])],
     hasTasks: queueTask !== null,
   });
-  const table = makeTableInterface({ config, authenticator, database, catalog, queueTask, counts, live });
+  const table = makeTableInterface({ config, authenticator, database, catalog, queueTask, counts, live, cache });
   const resource = makeResource(shared, config, { authenticator, csrf });
   const routes = {
     ...authAndHealthRoutes,
@@ -226,7 +227,17 @@ function buildHandlers(shared: SharedParts, config: Config, signIn: SignInServic
 }
 
 function makeResource(
-  { database, currentCatalog, refreshCatalog, versions, limitCreatedUsers, queueTask, counts, live }: SharedParts,
+  {
+    database,
+    currentCatalog,
+    refreshCatalog,
+    versions,
+    limitCreatedUsers,
+    queueTask,
+    counts,
+    live,
+    cache,
+  }: SharedParts,
   config: Config,
   callers: { readonly authenticator: SignInServices["authenticator"]; readonly csrf: CsrfProtection },
 ) {
@@ -241,6 +252,7 @@ function makeResource(
     queueTask,
     counts,
     live,
+    cache,
   });
 }
 

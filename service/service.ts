@@ -1,4 +1,3 @@
-import type { IncomingMessage } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { TaskList } from "graphile-worker";
 import { createFirstAdministrator, hasAccounts } from "#accounts";
@@ -17,8 +16,7 @@ import type { PostgresUrls } from "#cluster";
 import { checkInScratch, ScheduledBackup } from "#cluster/archive";
 import type { Config } from "#config";
 import { openFileStore, openFiles } from "#files";
-import { GRAPHQL_PATH, type GraphqlInterface, openGraphql } from "#graphql";
-import { makeCsrfProtection, SocketMemory } from "#http";
+import { GRAPHQL_PATH, type GraphqlInterface } from "#graphql";
 import type { ServiceOperations } from "#http/admin";
 import { makeServiceCounters, type SharedActivity } from "#http/observability";
 import {
@@ -46,10 +44,10 @@ import {
   startSupabaseJobs,
 } from "#jobs/queue";
 import { startWebhooks, type WebhookDispatcher } from "#jobs/webhooks";
-import { LiveQueries, openReplication, openShapes, REALTIME_PUBLICATION, type ReplicationStream } from "#live";
+import type { ReplicationStream, ResultCache } from "#live";
 import type { MigrationWatch } from "#migrate";
 import { shuttingDown } from "#postgres/database";
-import { openRealtime, type Realtime, SOCKET_PATH } from "#realtime";
+import { type Realtime, SOCKET_PATH } from "#realtime";
 import {
   FUNCTIONS_PREFIX,
   maintainTasks,
@@ -69,6 +67,7 @@ import { makeServiceHealth, openOperations, type WorkersState } from "./operatio
 import { makeRequestHandlers, type RequestHandlers } from "./request-handlers.ts";
 import { type CoreOptions, catalogOptionsOf, openCore, type ServiceCore } from "./shared-services.ts";
 import { makeSignInServices, type SignInServices } from "./sign-in-services.ts";
+import { openStreamingInterfaces, type StreamingInterfaces } from "./streaming-interfaces.ts";
 
 /** The running service, in one process or several. */
 export type RunningService = {
@@ -87,6 +86,7 @@ export type Service = RunningService & {
   readonly graphql: GraphqlInterface;
   readonly changes: ReplicationStream;
   readonly realtime: Realtime;
+  readonly cache: ResultCache | null;
 };
 
 export type ServiceOptions = CoreOptions & {
@@ -240,11 +240,6 @@ class ServiceState {
   }
 }
 
-type StreamingInterfaces = Pick<Service, "graphql" | "changes" | "realtime"> & {
-  readonly live: LiveQueries;
-  readonly shapes: ReturnType<typeof openShapes>;
-};
-
 type SettingsDependents = {
   readonly makeIdentification: (config: Config) => Promise<SignInServices>;
   readonly makeHandlers: (config: Config, identification: SignInServices) => RequestHandlers;
@@ -356,66 +351,6 @@ async function openIdentification(
   const siteUrl = () => state.siteUrl!;
   const services = { asOwner, canSignIn, emailQueue, textMessages, writeMail, siteUrl, limitSignUps, log };
   return makeSignInServices({ ...services, hits: state.counts.tokens });
-}
-
-/** GraphQL and Realtime, and the replication stream that row changes come from. */
-async function openStreamingInterfaces(
-  { postgres, config, database, asOwner, catalog, listener, supervisor, tracing, peers, log }: ServiceCore,
-  state: ServiceState,
-  { limitCreatedUsers }: RateLimits,
-  { schemaWaitMs, onGraphqlLoad: onLoad }: ServiceOptions,
-  opened: AsyncDisposableStack,
-): Promise<StreamingInterfaces> {
-  const authenticator = () => state.identification.authenticator;
-  const clientAddress = (request: IncomingMessage) => state.readConnection(request).address;
-  const memory = new SocketMemory(config);
-  const [keep, publication] = [config.realtimeSlot, REALTIME_PUBLICATION];
-  const changes = openReplication({ url: postgres.directUrl, asOwner, publication, keep, supervisor, log });
-  opened.defer(() => changes.close());
-  const reloadDefinitions = () => catalog.reload();
-  const live = new LiveQueries({ asOwner, database, changes, publication, reloadDefinitions, log });
-  opened.defer(() => live.endAll());
-  // Not all changes of what callers may read are in the stream: not who is a member of a role, nor any where there are no event triggers.
-  opened.defer(catalog.onDifference(() => live.reviewAll()));
-  const shapes = openShapes(live, config, { supervisor, log });
-  opened.defer(() => shapes.close());
-
-  const graphql = await openGraphql({
-    config,
-    authenticator,
-    catalog,
-    database,
-    listener,
-    live,
-    loginRole: postgres.loginRole,
-    clientAddress,
-    limitCreatedUsers,
-    log,
-    counts: state.counts,
-    tracing,
-    ...{ schemaWaitMs, onLoad },
-    memory,
-    supervisor,
-  });
-  opened.defer(() => graphql.close());
-
-  const realtime = openRealtime({
-    config,
-    authenticator,
-    csrf: makeCsrfProtection(config),
-    clientAddress,
-    catalog,
-    database,
-    changes,
-    publication,
-    memory,
-    peers,
-    supervisor,
-    recorder: state.counts.recorder,
-    log,
-  });
-  opened.defer(() => realtime.close());
-  return { graphql, changes, realtime, live, shapes };
 }
 
 function makeScheduledBackup({ postgres, config, asOwner, log }: ServiceCore): ScheduledBackup | null {

@@ -2,10 +2,12 @@ import type { Caller } from "#accounts/identity";
 import type { Catalog, CatalogRefresh } from "#catalog";
 import type { GatewayRequest, GatewayResponse, HttpError, ResponseBody } from "#http";
 import type { RequestRecorder } from "#http/observability";
+import type { CachedResult, ResultCache } from "#live";
 import type { Intent, Plan, PlannedRequest, RunResult } from "#planner";
 import type { Database, IsolationLevel, Statement, StatementContext } from "#postgres/database";
 import type { IdempotentRunner } from "../idempotency/idempotent-runner.ts";
 import type { QueueTask } from "../tasks/task-queue.ts";
+import type { CachedResponses } from "./cached-responses.ts";
 
 export type Awaitable<T> = T | Promise<T>;
 
@@ -71,6 +73,10 @@ export type Pipeline<Parsed extends ParsedRequest> = {
   /** Null: this deployment has no task queue. */
   readonly queueTask: QueueTask | null;
   readonly idempotency: IdempotentRunner;
+  /** Null: no results are kept. */
+  readonly cache: ResultCache | null;
+  /** Null: responses are made anew of the results. */
+  readonly responses: CachedResponses | null;
   readonly recorder: RequestRecorder;
   /** The headers that a retry under the same Idempotency-Key must repeat. */
   readonly shapingHeaders: readonly string[];
@@ -100,6 +106,10 @@ export type RequestState<Parsed extends ParsedRequest> = {
   context: StatementContext | null;
   /** The statement that failed: a dialect may explain the error by the values that it had. */
   failed: FailedStatement | null;
+  /** The statements that have run outside of a transaction. */
+  runs: number;
+  /** The result that the cache has of the first statement. */
+  cached: CachedResult | null;
 };
 
 export type FailedStatement = { readonly error: unknown; readonly intent: Intent };

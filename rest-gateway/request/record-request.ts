@@ -1,4 +1,5 @@
-import { TABLE_PREFIX } from "#http";
+import type { Caller } from "#accounts/identity";
+import { type GatewayRequest, TABLE_PREFIX } from "#http";
 import type { RequestShape } from "#http/observability";
 import {
   type Intent,
@@ -9,19 +10,27 @@ import {
   restoreIntent,
   type SelectItem,
 } from "#planner";
-import type { ParsedRequest, RequestState } from "./dialect.ts";
+import type { ParsedRequest, Pipeline } from "./dialect.ts";
 
 /** In the resource interface. */
 const NAMES_COLUMNS = /(?:^|&)fields=/;
 
+/** What of a request is recorded. */
+export type RecordedRequest = {
+  readonly request: Pick<GatewayRequest, "method" | "rawQuery">;
+  readonly caller: Pick<Caller, "role">;
+  readonly parsed: Pick<ParsedRequest, "catalog" | "version" | "pathTemplate">;
+  readonly pipeline: Pick<Pipeline<never>, "name" | "recorder">;
+};
+
 /** Counts a request that has run, by its plan. */
-export function recordRequest<Parsed extends ParsedRequest>(
+export function recordRequest(
   {
     request: { method, rawQuery },
     caller: { role },
     parsed: { catalog, version, pathTemplate },
     pipeline,
-  }: RequestState<Parsed>,
+  }: RecordedRequest,
   planned: PlannedRequest,
   intent: Intent,
 ): void {

@@ -12,6 +12,7 @@ import { makeReadYourWrites } from "#http";
 import { requestInfoOf } from "#http/request-info";
 import { bindRequest, type Plan, type PreparedRequest, type RunResult, runInTransaction, runRequest } from "#planner";
 import type { IsolationLevel, RunStatement, StatementContext } from "#postgres/database";
+import { mayBeCached, runCached } from "./cached-run.ts";
 import type { ParsedRequest, RequestState, RunIntent, StatementContexts } from "./dialect.ts";
 import { planIntent } from "./plan.ts";
 
@@ -36,12 +37,17 @@ function runAlone<Parsed extends ParsedRequest>(
 ): Promise<RunResult> {
   const { request, parsed, pipeline } = state;
   const { plan } = prepared;
-  return runRequest(prepared, contextOf(state, plan), pipeline.database, {
+  const context = contextOf(state, plan);
+  const options = {
     rollback: parsed.rollback,
     isolation: isolationOf(state, plan),
     before: pipeline.preRequest,
     signal: request.signal,
-  });
+  };
+  if (pipeline.cache && mayBeCached(state, prepared, options))
+    return runCached(state, pipeline.cache, prepared, { context, options });
+  state.runs++;
+  return runRequest(prepared, context, pipeline.database, options);
 }
 
 /** Runs statements besides the request's own, such as one that reads the row above in the address. */
@@ -75,7 +81,7 @@ export function isolationOf<Parsed extends ParsedRequest>(
 }
 
 type SqlSetting = StatementContext["settings"][number];
-type ContextConfig = Pick<Config, "usersAccess" | "appSettings" | "extraSearchPath" | "readDatabaseUrls">;
+type ContextConfig = Pick<Config, "usersAccess" | "appSettings" | "extraSearchPath" | "readDatabaseUrls" | "cache">;
 type ContextOptions = {
   readonly interfaceName: InterfaceName;
   /** Cut off `request.path`, which is relative to the interface. */

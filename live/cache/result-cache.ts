@@ -1,0 +1,410 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Caller } from "#accounts/identity";
+import type { AsOwner, Database, Lsn, Statement, StatementContext } from "#postgres/database";
+import { RecentMap } from "#runtime";
+import { NO_PEERS, type PeerWorkers } from "#runtime/concurrency";
+import type { Logger } from "#runtime/log";
+import type { ChangeFollower, CommittedTransaction, ReplicationStream } from "../changes.ts";
+import type { EqualityFilter } from "../queries/affected-rows.ts";
+import { ChangeMarks } from "../queries/change-marks.ts";
+import { DependencyCache } from "../queries/dependency-cache.ts";
+import { claimsKey } from "../queries/policy-dependencies.ts";
+import { readFingerprint } from "../queries/query-dependencies.ts";
+import { RunningTransactions } from "../queries/running-transactions.ts";
+import { isTransactionVisible, makeAwaitVisible } from "../transaction-visibility.ts";
+import { CachedResult } from "./cached-result.ts";
+import { cacheObstacleOf, type KnownStatement, KnownStatements } from "./known-statements.ts";
+import { UnseenTransactions } from "./unseen-transactions.ts";
+import { WritePositions } from "./write-positions.ts";
+
+/** Requests that were seen once; the second one within that many fills the cache. */
+const MAX_CANDIDATES = 20_000;
+/** Of the whole cache: larger results are not kept. */
+const MAX_SHARE = 1 / 8;
+/** Between attempts to follow a stream that the database refuses. */
+const REFUSED_PAUSE_MS = 30_000;
+const RETRY_MS = 100;
+
+type ResultCacheOptions = {
+  readonly asOwner: AsOwner;
+  readonly database: Pick<Database, "run">;
+  readonly changes: ReplicationStream;
+  readonly publication: string;
+  readonly peers: PeerWorkers;
+  readonly maxBytes: number;
+  readonly log: Pick<Logger, "info" | "warn">;
+};
+
+/** A statement that only reads, for a caller. */
+export type CachedQuery = {
+  readonly statement: Statement;
+  readonly context: StatementContext;
+  readonly caller: Caller;
+  /** Conditions that each row of the result meets. */
+  filters(): readonly EqualityFilter[];
+};
+
+/** What a run has read. */
+export type SnapshotRead<Value> = {
+  readonly value: Value;
+  /** The snapshot of the statement includes this one. Null: the result is not to be kept. */
+  readonly snapshot: string | null;
+  readonly bytes: number;
+};
+
+type QueryRunner<Value> = {
+  /** Runs the statement on the primary, and reads its snapshot. */
+  runInSnapshot(): Promise<SnapshotRead<Value>>;
+  run(): Promise<Value>;
+};
+
+export type CacheOutcome = "hit" | "miss" | "off";
+
+type CacheRead<Value> = {
+  readonly value: Value;
+  readonly outcome: CacheOutcome;
+  /** What the value was read from; null unless it is in the cache. */
+  readonly result: CachedResult | null;
+};
+
+type Load = {
+  readonly result: CachedResult;
+  /** Transactions that the stream had delivered when it began, and that its snapshot may not include. */
+  readonly unseen: readonly number[];
+  readonly epoch: number;
+  readonly value: Promise<unknown>;
+};
+
+type CacheStatistics = {
+  readonly entries: number;
+  readonly bytes: number;
+  readonly hits: number;
+  readonly misses: number;
+  /** Reads of what is not kept, or not at that moment. */
+  readonly passed: number;
+  /** Results that commits have dropped. */
+  readonly dropped: number;
+};
+
+/**
+ * Results of statements, for callers of one audience. A result is kept only if its snapshot has every commit that the change stream has
+ * delivered and that affects it, and is dropped with the first one that comes after.
+ */
+export class ResultCache {
+  readonly #options: ResultCacheOptions;
+  readonly #dependencies: DependencyCache;
+  readonly #statements = new KnownStatements();
+  readonly #candidates = new RecentMap<string, true>(MAX_CANDIDATES);
+  readonly #marks: ChangeMarks<CachedResult>;
+  readonly #unseen: UnseenTransactions;
+  readonly #transactions: RunningTransactions;
+  readonly #awaitVisible: ReturnType<typeof makeAwaitVisible>;
+  readonly #writes: WritePositions;
+  /** In the order of their turn to be evicted. */
+  readonly #results = new Map<string, CachedResult>();
+  readonly #loads = new Map<string, Load>();
+  #counts = { hits: 0, misses: 0, passed: 0, dropped: 0 };
+  #bytes = 0;
+  /** Grows when everything is dropped. */
+  #epoch = 0;
+  #following: Promise<void> | null = null;
+  #close: (() => void) | null = null;
+  /** Whether every commit from now on is reported. */
+  #isComplete = false;
+  #definitionXids = new Set<number>();
+  #isSettling = false;
+  /** Whether writes have to be followed, because some worker has results. */
+  #isUsed: boolean;
+  /** Writes of this service up to here are not older than what is read. */
+  #floor: Lsn = 0n;
+  #isFloorPassed = true;
+  #isClosed = false;
+
+  constructor(options: ResultCacheOptions) {
+    const { asOwner, changes, publication, peers } = options;
+    this.#options = options;
+    this.#dependencies = new DependencyCache(asOwner, publication);
+    this.#transactions = new RunningTransactions(asOwner);
+    this.#unseen = new UnseenTransactions(() => this.#transactions.readSnapshot());
+    this.#awaitVisible = makeAwaitVisible(asOwner, () => changes.state().history?.timeline ?? null);
+    this.#writes = new WritePositions({ asOwner, peers, onWrite: (position) => this.#require(position) });
+    this.#isUsed = peers !== NO_PEERS;
+    this.#marks = new ChangeMarks<CachedResult>({
+      onMarked: () => this.#dropMarked(),
+      onDefinitions: (transaction) => this.#redefine(transaction),
+      onMissed: () => this.#restart(),
+    });
+  }
+
+  statistics(): CacheStatistics {
+    return { ...this.#counts, entries: this.#results.size, bytes: this.#bytes };
+  }
+
+  /** Whether what is kept may be read now, and is not older than the position. */
+  serves(atLeast: Lsn | null): boolean {
+    if (atLeast === null || !this.#isComplete || this.#isSettling) return false;
+    const { changes } = this.#options;
+    if (!this.#isFloorPassed) {
+      this.#isFloorPassed = changes.hasPassed(this.#floor);
+      if (!this.#isFloorPassed) return false;
+    }
+    return atLeast === 0n || changes.hasPassed(atLeast);
+  }
+
+  /** To be called when a result is read that was found by other means than its statement. */
+  hit(result: CachedResult): void {
+    result.isUsed = true;
+    this.#counts.hits++;
+  }
+
+  /** What was made of a result is dropped with it. */
+  attach(result: CachedResult, bytes: number, onDropped: () => void): boolean {
+    const isAttached = result.attach(bytes, onDropped);
+    if (isAttached) this.#bytes += bytes;
+    return isAttached;
+  }
+
+  async read<Value>(query: CachedQuery, runner: QueryRunner<Value>): Promise<CacheRead<Value>> {
+    const statement = this.#statements.of(query.statement, query.context);
+    const { dependencies } = statement;
+    const isKept = dependencies && cacheObstacleOf(dependencies) === null && !hasBinaryValues(query.statement);
+    if (!isKept) {
+      if (!dependencies) this.#learn(statement, query);
+      return this.#pass(runner);
+    }
+    const audience = claimsKey(query.caller, dependencies.claims);
+    const key = JSON.stringify([statement.key, query.statement.values, audience]);
+    const { readYourWrites } = query.context;
+    if (!this.serves(readYourWrites ? readYourWrites.minLsn : 0n)) return this.#pass(runner);
+    const found = this.#results.get(key);
+    if (found) {
+      this.hit(found);
+      return { value: found.value as Value, outcome: "hit", result: found };
+    }
+    const loading = this.#loads.get(key);
+    if (loading && mayJoin(loading)) {
+      this.#counts.hits++;
+      return { value: (await loading.value) as Value, outcome: "hit", result: null };
+    }
+    if (!this.#candidates.has(key)) {
+      this.#candidates.set(key, true);
+      return this.#pass(runner);
+    }
+    this.#counts.misses++;
+    return { value: await this.#load(key, audience, statement, query, runner), outcome: "miss", result: null };
+  }
+
+  /** To be called after each commit of this process, before it is acknowledged. */
+  recordWrite(): Promise<Lsn | null> {
+    return this.#isUsed ? this.#writes.record() : Promise.resolve(null);
+  }
+
+  /** To be called when definitions are found changed that the stream has perhaps not reported. */
+  forget(): void {
+    this.#dependencies.forget();
+    this.#statements.forget();
+    this.#dropAll();
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#isComplete = false;
+    this.#dropAll();
+    this.#close?.();
+  }
+
+  async #pass<Value>({ run }: QueryRunner<Value>): Promise<CacheRead<Value>> {
+    this.#counts.passed++;
+    return { value: await run(), outcome: "off", result: null };
+  }
+
+  #learn(statement: KnownStatement, query: CachedQuery): void {
+    void this.#follow();
+    if (this.#isComplete && !this.#isSettling) statement.ran(query, this.#dependencies);
+  }
+
+  async #load<Value>(
+    key: string,
+    audience: string,
+    statement: KnownStatement,
+    query: CachedQuery,
+    { runInSnapshot }: QueryRunner<Value>,
+  ): Promise<Value> {
+    const dependencies = statement.dependencies!;
+    const isReadOnce = ({ relation }: EqualityFilter) =>
+      dependencies.relations.some((each) => each.oid === relation && each.isReadOnce);
+    const run = (each: Statement) => this.#options.database.run(query.context, each, { readOnly: true });
+    const filters = [...query.filters().filter(isReadOnce), ...statement.policyFilters(audience, run)];
+    const result = new CachedResult(key, audience, { dependencies, filters });
+    const [unseen, epoch] = [this.#unseen.xids, this.#epoch];
+    this.#isUsed = true;
+    this.#marks.track(result);
+    const reading = runInSnapshot();
+    const load: Load = { result, unseen, epoch, value: reading.then(({ value }) => value) };
+    load.value.catch(() => {});
+    this.#loads.set(key, load);
+    const end = () => {
+      if (this.#loads.get(key) === load) this.#loads.delete(key);
+      if (!result.isCurrent) this.#marks.remove(result);
+    };
+    reading.then((read) => this.#keep(load, read)).then(end, end);
+    return load.value as Promise<Value>;
+  }
+
+  async #keep({ result, unseen, epoch }: Load, { value, bytes, snapshot }: SnapshotRead<unknown>): Promise<void> {
+    if (snapshot === null) return;
+    this.#unseen.saw(snapshot);
+    const hasAll = () =>
+      this.#epoch === epoch &&
+      unseen.every((xid) => isTransactionVisible(xid, snapshot)) &&
+      result.xids.values().every((xid) => isTransactionVisible(xid, snapshot));
+    result.accept(value, bytes);
+    const { maxBytes, asOwner } = this.#options;
+    if (!hasAll() || result.bytes > maxBytes * MAX_SHARE) return;
+    // Definitions may have changed that the stream has not reported yet: then the audience may be another one.
+    const { deciding, fingerprint } = result.dependencies;
+    if ((await readFingerprint(asOwner, deciding)) !== fingerprint) return this.forget();
+    if (hasAll()) this.#add(result);
+  }
+
+  #add(result: CachedResult): void {
+    const older = this.#results.get(result.key);
+    if (older) this.#remove(older);
+    result.isCurrent = true;
+    this.#results.set(result.key, result);
+    this.#bytes += result.bytes;
+    for (const [, oldest] of this.#results) {
+      if (this.#bytes <= this.#options.maxBytes) return;
+      this.#results.delete(oldest.key);
+      if (oldest.isUsed) {
+        oldest.isUsed = false;
+        this.#results.set(oldest.key, oldest);
+      } else this.#forgetResult(oldest);
+    }
+  }
+
+  #remove(result: CachedResult): void {
+    this.#results.delete(result.key);
+    this.#forgetResult(result);
+  }
+
+  #forgetResult(result: CachedResult): void {
+    this.#bytes -= result.bytes;
+    this.#marks.remove(result);
+    result.drop();
+  }
+
+  #dropMarked(): void {
+    for (const [result, xids] of this.#marks.take().list()) {
+      if (result.isCurrent) {
+        this.#counts.dropped++;
+        this.#remove(result);
+      } else result.addXids(xids);
+    }
+  }
+
+  #dropAll(): void {
+    this.#epoch++;
+    this.#loads.clear();
+    this.#counts.dropped += this.#results.size;
+    for (const result of [...this.#results.values()]) this.#remove(result);
+  }
+
+  #require(position: Lsn | null): void {
+    if (position === null) this.#dropAll();
+    else if (position > this.#floor) {
+      this.#floor = position;
+      this.#isFloorPassed = false;
+    }
+  }
+
+  #follow(): Promise<void> {
+    this.#following ??= this.#followStream();
+    return this.#following;
+  }
+
+  async #followStream(): Promise<void> {
+    const { changes, log } = this.#options;
+    const subscription = changes.follow(this.#follower());
+    this.#close = () => subscription.close();
+    try {
+      await subscription.from;
+      await this.#begin();
+    } catch (error) {
+      if (this.#isClosed) return;
+      log.warn({ err: error }, "results are not cached: the changes of the database cannot be followed");
+      subscription.close();
+      await sleep(REFUSED_PAUSE_MS, undefined, { ref: false });
+      this.#following = null;
+    }
+  }
+
+  #follower(): ChangeFollower {
+    const marks = this.#marks;
+    return {
+      wants: (relation) => marks.wants(relation),
+      announce: ({ xid }) => this.#unseen.add(xid),
+      interrupted: () => this.#interrupt(),
+      resumed: () => void this.#begin(),
+      begin: () => marks.begin(),
+      change: (change) => marks.change(change),
+      commit: (transaction) => marks.commit(transaction),
+      message: (message) => marks.message(message),
+      gap: () => marks.gap(),
+      rewind: () => marks.rewind(),
+    };
+  }
+
+  #interrupt(): void {
+    this.#isComplete = false;
+    this.#dropAll();
+  }
+
+  #restart(): void {
+    this.#interrupt();
+    void this.#begin();
+  }
+
+  /** What is read from now on has all commits that the stream has delivered before, but for those of transactions that run now. */
+  async #begin(): Promise<void> {
+    const epoch = ++this.#epoch;
+    while (this.#options.changes.state().status === "streaming") {
+      const running = await this.#transactions.read().catch(() => null);
+      if (this.#epoch !== epoch || this.#isClosed) return;
+      if (running !== null) {
+        for (const xid of running) this.#unseen.add(xid);
+        this.#isComplete = true;
+        return;
+      }
+      await sleep(RETRY_MS, undefined, { ref: false });
+    }
+  }
+
+  #redefine(transaction: CommittedTransaction | null): void {
+    this.forget();
+    if (transaction) this.#definitionXids.add(transaction.xid);
+    if (!this.#isSettling) void this.#settle();
+  }
+
+  /** Until snapshots include the change, what a statement depends on may be read as it was before. */
+  async #settle(): Promise<void> {
+    this.#isSettling = true;
+    while (this.#definitionXids.size > 0 && !this.#isClosed) {
+      const xids = this.#definitionXids;
+      this.#definitionXids = new Set();
+      const invisible = await this.#awaitVisible(xids);
+      for (const xid of invisible) this.#definitionXids.add(xid);
+    }
+    this.forget();
+    this.#isSettling = false;
+  }
+}
+
+/** No commit that may affect the result was delivered that its run may lack. */
+function mayJoin({ result, unseen }: Load): boolean {
+  return result.xids.size === 0 && unseen.length === 0;
+}
+
+function hasBinaryValues({ values }: Statement): boolean {
+  return values.some((value) => Buffer.isBuffer(value));
+}

@@ -1,0 +1,115 @@
+import type { IncomingMessage } from "node:http";
+import { type GraphqlInterface, openGraphql } from "#graphql";
+import { makeCsrfProtection, SocketMemory } from "#http";
+import type { ServiceCounters } from "#http/observability";
+import type { makeClientConnectionReader, RateLimits } from "#http/serving";
+import {
+  LiveQueries,
+  openReplication,
+  openShapes,
+  REALTIME_PUBLICATION,
+  type ReplicationStream,
+  ResultCache,
+} from "#live";
+import { openRealtime, type Realtime } from "#realtime";
+import type { ServiceCore } from "./shared-services.ts";
+import type { SignInServices } from "./sign-in-services.ts";
+
+export type StreamingInterfaces = {
+  readonly graphql: GraphqlInterface;
+  readonly changes: ReplicationStream;
+  readonly realtime: Realtime;
+  readonly live: LiveQueries;
+  readonly shapes: ReturnType<typeof openShapes>;
+  /** Null: no results are kept. */
+  readonly cache: ResultCache | null;
+};
+
+type StreamingState = {
+  readonly identification: SignInServices;
+  readonly counts: ServiceCounters;
+  readonly readConnection: ReturnType<typeof makeClientConnectionReader>;
+};
+
+type StreamingOptions = { readonly schemaWaitMs?: number; readonly onGraphqlLoad?: () => void };
+
+/** GraphQL and Realtime, and the replication stream that row changes come from. */
+export async function openStreamingInterfaces(
+  { postgres, config, database, asOwner, catalog, listener, supervisor, tracing, peers, log }: ServiceCore,
+  state: StreamingState,
+  { limitCreatedUsers }: RateLimits,
+  { schemaWaitMs, onGraphqlLoad: onLoad }: StreamingOptions,
+  opened: AsyncDisposableStack,
+): Promise<StreamingInterfaces> {
+  const authenticator = () => state.identification.authenticator;
+  const clientAddress = (request: IncomingMessage) => state.readConnection(request).address;
+  const memory = new SocketMemory(config);
+  const [keep, publication] = [config.realtimeSlot, REALTIME_PUBLICATION];
+  const changes = openReplication({ url: postgres.directUrl, asOwner, publication, keep, supervisor, log });
+  opened.defer(() => changes.close());
+  const reloadDefinitions = () => catalog.reload();
+  const live = new LiveQueries({ asOwner, database, changes, publication, reloadDefinitions, log });
+  opened.defer(() => live.endAll());
+  // Not all changes of what callers may read are in the stream: not who is a member of a role, nor any where there are no event triggers.
+  opened.defer(catalog.onDifference(() => live.reviewAll()));
+  const shapes = openShapes(live, config, { supervisor, log });
+  opened.defer(() => shapes.close());
+
+  const cache = openResultCache({ config, asOwner, database, changes, catalog, peers, log }, opened);
+
+  const graphql = await openGraphql({
+    config,
+    authenticator,
+    catalog,
+    database,
+    listener,
+    live,
+    cache,
+    loginRole: postgres.loginRole,
+    clientAddress,
+    limitCreatedUsers,
+    log,
+    counts: state.counts,
+    tracing,
+    ...{ schemaWaitMs, onLoad },
+    memory,
+    supervisor,
+  });
+  opened.defer(() => graphql.close());
+
+  const realtime = openRealtime({
+    config,
+    authenticator,
+    csrf: makeCsrfProtection(config),
+    clientAddress,
+    catalog,
+    database,
+    changes,
+    publication,
+    memory,
+    peers,
+    supervisor,
+    recorder: state.counts.recorder,
+    log,
+  });
+  opened.defer(() => realtime.close());
+  return { graphql, changes, realtime, live, shapes, cache };
+}
+
+type CacheParts = Pick<ServiceCore, "config" | "asOwner" | "database" | "catalog" | "peers" | "log"> & {
+  readonly changes: ReplicationStream;
+};
+
+function openResultCache(
+  { config, catalog, database, ...parts }: CacheParts,
+  opened: AsyncDisposableStack,
+): ResultCache | null {
+  if (!config.cache) return null;
+  const maxBytes = config.cacheMb * 2 ** 20 * config.workerShare;
+  const cache = new ResultCache({ ...parts, database, publication: REALTIME_PUBLICATION, maxBytes });
+  opened.defer(() => cache.close());
+  database.followWrites(() => cache.recordWrite());
+  opened.defer(catalog.onChange(() => cache.forget()));
+  opened.defer(catalog.onDifference(() => cache.forget()));
+  return cache;
+}
