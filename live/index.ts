@@ -1,3 +1,4 @@
+export { readThroughCache } from "./cache/cached-read.ts";
 export type { CachedResult } from "./cache/cached-result.ts";
 export { cacheObstacleOf } from "./cache/known-statements.ts";
 export { type CachedQuery, type CacheOutcome, ResultCache, type SnapshotRead } from "./cache/result-cache.ts";
@@ -15,6 +16,7 @@ export type {
   RowChange,
 } from "./changes.ts";
 export { DependencyCache } from "./queries/dependency-cache.ts";
+export { equalityFilters } from "./queries/intent-filters.ts";
 export {
   type LiveEvent,
   LiveQueries,

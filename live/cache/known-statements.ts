@@ -89,7 +89,11 @@ function keyOf({ text }: Statement, { role, settings }: StatementContext): strin
 }
 
 /** Why results that depend on these are not kept; null if they are. */
-export function cacheObstacleOf({ obstacles: [obstacle], readsRequest, fingerprint }: QueryDependencies): string | null {
+export function cacheObstacleOf({
+  obstacles: [obstacle],
+  readsRequest,
+  fingerprint,
+}: QueryDependencies): string | null {
   if (obstacle !== undefined) return obstacle;
   if (readsRequest) return "it depends on the request, such as its headers";
   return fingerprint === "" ? "its definitions are unknown" : null;

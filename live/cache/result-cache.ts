@@ -60,7 +60,7 @@ type QueryRunner<Value> = {
 
 export type CacheOutcome = "hit" | "miss" | "off";
 
-type CacheRead<Value> = {
+export type CacheRead<Value> = {
   readonly value: Value;
   readonly outcome: CacheOutcome;
   /** What the value was read from; null unless it is in the cache. */

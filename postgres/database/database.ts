@@ -35,8 +35,7 @@ import { StatementObservation, type StatementObserver } from "./observe-statemen
 import { OwnerPool } from "./owner-pool.ts";
 import { responseTimeoutFor, shorterLimit } from "./pipelined-batch.ts";
 import type { PoolName } from "./pool-sizes.ts";
-import { RecordedWrites, type WriteListener } from "./recorded-writes.ts";
-import { type ReplicaState, Replicas } from "./replicas.ts";
+import { RecordedWrites, type ReplicaState, Replicas, type WriteListener } from "./replicas.ts";
 import { allowRowsOf, ResponseBudget, UNLIMITED } from "./response-budget.ts";
 import { CollectedResults, CollectedRows, type RowChunk, RowStream } from "./result-collectors.ts";
 import type { Statement, StatementContext, StatementResult } from "./statement.ts";

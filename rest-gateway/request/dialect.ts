@@ -7,7 +7,6 @@ import type { Intent, Plan, PlannedRequest, RunResult } from "#planner";
 import type { Database, IsolationLevel, Statement, StatementContext } from "#postgres/database";
 import type { IdempotentRunner } from "../idempotency/idempotent-runner.ts";
 import type { QueueTask } from "../tasks/task-queue.ts";
-import type { CachedResponses } from "./cached-responses.ts";
 
 export type Awaitable<T> = T | Promise<T>;
 
@@ -76,13 +75,22 @@ export type Pipeline<Parsed extends ParsedRequest> = {
   /** Null: no results are kept. */
   readonly cache: ResultCache | null;
   /** Null: responses are made anew of the results. */
-  readonly responses: CachedResponses | null;
+  readonly responses: ResponseCache | null;
   readonly recorder: RequestRecorder;
   /** The headers that a retry under the same Idempotency-Key must repeat. */
   readonly shapingHeaders: readonly string[];
   queryWithoutApiKey(request: GatewayRequest): string;
   readonly optionsStatus: 200 | 204;
 };
+
+/** Responses to requests that are equal as they were written. */
+export type ResponseCache = {
+  find(request: GatewayRequest, caller: Caller): GatewayResponse | null;
+  keep(state: RequestState<ParsedRequest>, planned: PlannedIntent, response: GatewayResponse<ResponseBody>): void;
+};
+
+/** What a statement is to do, and how: two intents of one shape have the same plan. */
+export type PlannedIntent = { readonly intent: Intent; readonly planned: PlannedRequest };
 
 type ContextRequest = {
   readonly request: GatewayRequest;
@@ -106,10 +114,8 @@ export type RequestState<Parsed extends ParsedRequest> = {
   context: StatementContext | null;
   /** The statement that failed: a dialect may explain the error by the values that it had. */
   failed: FailedStatement | null;
-  /** The statements that have run outside of a transaction. */
-  runs: number;
-  /** The result that the cache has of the first statement. */
-  cached: CachedResult | null;
+  /** Of each statement that has run alone, its result in the cache. */
+  readonly cached: (CachedResult | null)[];
 };
 
 export type FailedStatement = { readonly error: unknown; readonly intent: Intent };

@@ -1,8 +1,5 @@
-import type { Intent, Plan, PlannedRequest } from "#planner";
-import type { ParsedRequest, RequestState, RunIntent } from "./dialect.ts";
-
-/** What a statement is to do, and how: two intents of one shape have the same plan. */
-export type PlannedIntent = { readonly intent: Intent; readonly planned: PlannedRequest };
+import type { Intent, Plan } from "#planner";
+import type { ParsedRequest, PlannedIntent, RequestState, RunIntent } from "./dialect.ts";
 
 /** Intent + catalogue → plan, or a refusal of what does not exist. Some intents are known only when other rows have been read. */
 export async function plan<Parsed extends ParsedRequest>(

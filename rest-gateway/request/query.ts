@@ -1,7 +1,6 @@
 import { bindRequest, bindRequestInSteps, type PreparedRequest } from "#planner";
 import { runStepwise } from "#runtime/concurrency";
-import type { Awaitable, ParsedRequest, RequestState } from "./dialect.ts";
-import type { PlannedIntent } from "./plan.ts";
+import type { Awaitable, ParsedRequest, PlannedIntent, RequestState } from "./dialect.ts";
 
 /** The values of a larger body are bound in steps, between which other requests are served. */
 const LARGE_BODY_BYTES = 64 * 1024;

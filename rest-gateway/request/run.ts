@@ -10,9 +10,9 @@ import type { Catalog } from "#catalog";
 import type { Config } from "#config";
 import { makeReadYourWrites } from "#http";
 import { requestInfoOf } from "#http/request-info";
-import { bindRequest, type Plan, type PreparedRequest, type RunResult, runInTransaction, runRequest } from "#planner";
+import { readThroughCache } from "#live";
+import { bindRequest, type Plan, type PreparedRequest, type RunResult, runInTransaction } from "#planner";
 import type { IsolationLevel, RunStatement, StatementContext } from "#postgres/database";
-import { mayBeCached, runCached } from "./cached-run.ts";
 import type { ParsedRequest, RequestState, RunIntent, StatementContexts } from "./dialect.ts";
 import { planIntent } from "./plan.ts";
 
@@ -31,11 +31,11 @@ export async function run<Parsed extends ParsedRequest>(
   }
 }
 
-function runAlone<Parsed extends ParsedRequest>(
+async function runAlone<Parsed extends ParsedRequest>(
   state: RequestState<Parsed>,
   prepared: PreparedRequest,
 ): Promise<RunResult> {
-  const { request, parsed, pipeline } = state;
+  const { request, caller, parsed, pipeline } = state;
   const { plan } = prepared;
   const context = contextOf(state, plan);
   const options = {
@@ -44,10 +44,13 @@ function runAlone<Parsed extends ParsedRequest>(
     before: pipeline.preRequest,
     signal: request.signal,
   };
-  if (pipeline.cache && mayBeCached(state, prepared, options))
-    return runCached(state, pipeline.cache, prepared, { context, options });
-  state.runs++;
-  return runRequest(prepared, context, pipeline.database, options);
+  const { cache, database } = pipeline;
+  const isRead = request.method === "GET" || request.method === "HEAD";
+  const read = { prepared, context, caller, catalog: parsed.catalog, database, options };
+  const { value, outcome, result } = await readThroughCache(isRead ? cache : null, read);
+  if (cache) request.stages.note("cache", outcome);
+  state.cached.push(result);
+  return value;
 }
 
 /** Runs statements besides the request's own, such as one that reads the row above in the address. */

@@ -16,7 +16,6 @@ import {
 import { quotedName } from "#postgres/client";
 import { type Database, isSerializationFailure, type Statement } from "#postgres/database";
 import {
-  CachedResponses,
   type Dialect,
   handleBatch,
   handleLiveRequest,
@@ -34,6 +33,7 @@ import {
 import type { CacheHits } from "#runtime";
 import { runStepwise } from "#runtime/concurrency";
 import { authenticateTableCaller } from "./authenticate.ts";
+import { CachedResponses } from "./cached-responses.ts";
 import {
   comparisonOptions,
   hasPreconditions,

@@ -8,9 +8,7 @@ import {
   readConsistencyHeader,
 } from "#http";
 import { type CachedResult, claimsKey, type PolicyClaims, type ResultCache } from "#live";
-import type { ParsedRequest, RequestState } from "./dialect.ts";
-import type { PlannedIntent } from "./plan.ts";
-import { recordRequest } from "./record-request.ts";
+import { type ParsedRequest, type RequestState, type ResponseCache, recordRequest } from "#rest-gateway";
 
 type KeptResponse = { readonly result: CachedResult; readonly response: GatewayResponse; record(): void };
 type KnownRequest = { readonly claims: PolicyClaims; readonly byAudience: Map<string, KeptResponse> };
@@ -19,7 +17,7 @@ type KnownRequest = { readonly claims: PolicyClaims; readonly byAudience: Map<st
 const OVERHEAD_BYTES = 2_000;
 
 /** Responses that were made of cached results, by the request as the client wrote it: neither parsed nor planned again. */
-export class CachedResponses {
+export class CachedResponses implements ResponseCache {
   readonly #cache: ResultCache;
   readonly #catalog: () => Catalog;
   readonly #known = new Map<string, KnownRequest>();
@@ -40,15 +38,16 @@ export class CachedResponses {
     return kept.response;
   }
 
-  keep<Parsed extends ParsedRequest>(
-    { request, caller, parsed, pipeline, cached: result, runs }: RequestState<Parsed>,
-    { planned, intent }: PlannedIntent,
+  keep(
+    { request, caller, parsed, pipeline, cached }: RequestState<ParsedRequest>,
+    { planned, intent }: Parameters<ResponseCache["keep"]>[1],
     { status, headers, body }: GatewayResponse<ResponseBody>,
   ): void {
     const { catalog, version } = parsed;
     const key = keyOf(request, caller);
-    const isMadeOfIt = result !== null && runs === 1 && catalog === this.#catalog();
-    if (key === null || !isMadeOfIt || isBodyStream(body)) return;
+    const [result = null, ...others] = cached;
+    const isMadeOfIt = others.length === 0 && catalog === this.#catalog();
+    if (key === null || result === null || !isMadeOfIt || isBodyStream(body)) return;
     const { claims } = result.dependencies;
     const known = this.#known.get(key) ?? { claims, byAudience: new Map<string, KeptResponse>() };
     const { audience } = result;

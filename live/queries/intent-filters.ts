@@ -1,6 +1,6 @@
 import type { Catalog } from "#catalog";
-import type { EqualityFilter } from "#live";
 import type { Intent } from "#planner";
+import type { EqualityFilter } from "./affected-rows.ts";
 
 /** Filters by the equality of a column that hold for all rows of the result. */
 export function equalityFilters({ kind, target, selection }: Intent, { schemas }: Catalog): EqualityFilter[] {
