@@ -174,7 +174,9 @@ function buildHandlers(shared: SharedParts, config: Config, signIn: SignInServic
     authenticateCaller(request, { authenticator, csrf, resource: API_RESOURCE });
 
   const { signInFolders, signInRoutes } = buildSignInRoutes(shared, config, signIn);
-  const authAndHealthRoutes = { ...shared.healthRoutes, ...signInRoutes };
+  const acknowledged = acknowledgeWrites(cache);
+  const acknowledgedRoutes = Object.entries(signInRoutes).map(([path, methods]) => [path, acknowledged(methods)]);
+  const authAndHealthRoutes: GatewayRoutes = { ...shared.healthRoutes, ...Object.fromEntries(acknowledgedRoutes) };
   const documents = openApiRoutes({
     config,
     catalog,
@@ -195,11 +197,13 @@ function buildHandlers(shared: SharedParts, config: Config, signIn: SignInServic
   const folders = {
     [TABLE_PREFIX]: table.handle,
     [SHAPES_PATH]: shapesFolder(shared, config, signIn),
-    ...storageFolder(shared, config, signIn),
-    [FUNCTIONS_PREFIX]: functionsFolder(shared, signIn),
-    ...adminFolder(shared, config, { ...signIn, csrf }),
-    ...mcpFolder(shared, config, { authenticator, csrf, runTableRequest: table.handleAs }),
-    ...signInFolders,
+    ...acknowledged({
+      ...storageFolder(shared, config, signIn),
+      [FUNCTIONS_PREFIX]: functionsFolder(shared, signIn),
+      ...adminFolder(shared, config, { ...signIn, csrf }),
+      ...mcpFolder(shared, config, { authenticator, csrf, runTableRequest: table.handleAs }),
+      ...signInFolders,
+    }),
     ...graphql.folders,
     ...realtime.handlersByPath,
     ...shared.guideFolder,
@@ -224,6 +228,23 @@ function buildHandlers(shared: SharedParts, config: Config, signIn: SignInServic
     interfaceAt: (path) => (isPathUnder(TABLE_PREFIX, path) ? table : resource),
     prepareCall: makePrepareCall({ database, catalog, config }),
   };
+}
+
+type Handlers = Readonly<Record<string, GatewayHandler>>;
+
+/** For handlers that write as the owner: their responses wait until no worker reads older results. */
+function acknowledgeWrites(cache: ResultCache | null): (handlers: Handlers) => Handlers {
+  if (!cache) return (handlers) => handlers;
+  const acknowledge =
+    (handle: GatewayHandler): GatewayHandler =>
+    async (request) => {
+      try {
+        return await handle(request);
+      } finally {
+        await cache.recordWrite();
+      }
+    };
+  return (handlers) => Object.fromEntries(Object.entries(handlers).map(([key, handle]) => [key, acknowledge(handle)]));
 }
 
 function makeResource(

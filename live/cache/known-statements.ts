@@ -5,7 +5,8 @@ import type { DependencyCache } from "../queries/dependency-cache.ts";
 import type { QueryDependencies } from "../queries/query-dependencies.ts";
 import { readFilterValues } from "../queries/row-filters.ts";
 
-const MAX_STATEMENTS = 5_000;
+const MAX_BYTES = 16 * 2 ** 20;
+const OVERHEAD_BYTES = 1_000;
 /** Audiences of a statement whose filters are known. */
 const MAX_AUDIENCES = 2_000;
 /** A statement that is run once costs nothing. */
@@ -16,7 +17,8 @@ const REQUEST_SETTING = /^request\./;
 
 /** A statement in one role, with settings that do not differ between the callers of it. */
 export class KnownStatement {
-  readonly key: string;
+  /** Part of the keys of its results. */
+  readonly number: number;
   /** Null: not known yet. */
   dependencies: QueryDependencies | null = null;
   #runs = 0;
@@ -24,8 +26,8 @@ export class KnownStatement {
   #isLearning = false;
   readonly #policyFilters = new Map<string, readonly EqualityFilter[] | null>();
 
-  constructor(key: string) {
-    this.key = key;
+  constructor(number: number) {
+    this.number = number;
   }
 
   /** Reads the dependencies when it has run often enough. The run that calls does not wait for them. */
@@ -66,13 +68,14 @@ export class KnownStatement {
 
 /** The statements that were run lately. */
 export class KnownStatements {
-  #known = new RecentMap<string, KnownStatement>(MAX_STATEMENTS);
+  readonly #known = new RecentMap<string, KnownStatement>(MAX_BYTES, (key) => OVERHEAD_BYTES + 2 * key.length);
+  #last = 0;
 
   of(statement: Statement, context: StatementContext): KnownStatement {
     const key = keyOf(statement, context);
     const found = this.#known.get(key);
     if (found) return found;
-    const made = new KnownStatement(key);
+    const made = new KnownStatement(++this.#last);
     this.#known.set(key, made);
     return made;
   }

@@ -17,8 +17,9 @@ import { cacheObstacleOf, type KnownStatement, KnownStatements } from "./known-s
 import { UnseenTransactions } from "./unseen-transactions.ts";
 import { WritePositions } from "./write-positions.ts";
 
-/** Requests that were seen once; the second one within that many fills the cache. */
-const MAX_CANDIDATES = 20_000;
+/** For keys of results that were read once; the second read while they are known fills the cache. */
+const MAX_CANDIDATE_BYTES = 8 * 2 ** 20;
+const CANDIDATE_BYTES = 100;
 /** Of the whole cache: larger results are not kept. */
 const MAX_SHARE = 1 / 8;
 /** Between attempts to follow a stream that the database refuses. */
@@ -94,7 +95,7 @@ export class ResultCache {
   readonly #options: ResultCacheOptions;
   readonly #dependencies: DependencyCache;
   readonly #statements = new KnownStatements();
-  readonly #candidates = new RecentMap<string, true>(MAX_CANDIDATES);
+  readonly #candidates = new RecentMap<string, true>(MAX_CANDIDATE_BYTES, (key) => CANDIDATE_BYTES + 2 * key.length);
   readonly #marks: ChangeMarks<CachedResult>;
   readonly #unseen: UnseenTransactions;
   readonly #transactions: RunningTransactions;
@@ -173,7 +174,7 @@ export class ResultCache {
       return this.#pass(runner);
     }
     const audience = claimsKey(query.caller, dependencies.claims);
-    const key = JSON.stringify([statement.key, query.statement.values, audience]);
+    const key = JSON.stringify([statement.number, query.statement.values, audience]);
     const { readYourWrites } = query.context;
     if (!this.serves(readYourWrites ? readYourWrites.minLsn : 0n)) return this.#pass(runner);
     const found = this.#results.get(key);
@@ -358,6 +359,9 @@ export class ResultCache {
   #interrupt(): void {
     this.#isComplete = false;
     this.#dropAll();
+    // What is kept from now on is newer. After a failover, the log may not reach that position for long.
+    this.#floor = 0n;
+    this.#isFloorPassed = true;
   }
 
   #restart(): void {

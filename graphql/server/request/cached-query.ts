@@ -13,7 +13,7 @@ type CachedReads = {
 
 /** Whether an operation is a query of one statement. */
 export function isOneRead({ steps: [first, ...others] }: BoundOperation): boolean {
-  const isRead = first?.before === undefined && first?.step.write === null && first.rows === null;
+  const isRead = first?.before === undefined && first?.step.write === null && first.rows === undefined;
   return isRead && others.length === 0 && !first.step.failureText;
 }
 
