@@ -3,6 +3,8 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { type Database, openDatabase } from "#postgres/database";
 import { LiveQueries, type LiveSource } from "../../../live/queries/live-queries.ts";
 import { LiveShape } from "../../../live/shapes/live-shape.ts";
+import { isTransactionVisible } from "../../../live/transaction-visibility.ts";
+import { until } from "../../until.ts";
 import { QUIET, useFollowed } from "../followed.ts";
 
 const followed = useFollowed();
@@ -18,32 +20,44 @@ afterAll(async () => {
   await pool.end();
 });
 
-test("a client that leaves does not wait for a run that does not end", async () => {
+const caller = { kind: "known", role: "postgres", claims: {}, claimsText: "{}", expiresAt: null } as const;
+const table = { schema: "public", name: "items" };
+const definition = { identity: "items", keyPlaces: [0], table } as unknown as LiveShape["definition"];
+
+function openLive(options: Parameters<typeof followed.open>[0] = {}): LiveQueries {
   const asOwner = async <Result>(work: (client: pg.ClientBase) => Promise<Result>) => {
     const client = await pool.connect();
     return work(client).finally(() => client.release());
   };
   const reloadDefinitions = () => Promise.resolve();
-  const live = new LiveQueries({
-    ...{ asOwner, database, reloadDefinitions, publication: "followed", log: QUIET },
-    changes: followed.open(),
-  });
-  const caller = { kind: "known", role: "postgres", claims: {}, claimsText: "{}", expiresAt: null } as const;
+  const changes = followed.open(options);
+  return new LiveQueries({ asOwner, database, reloadDefinitions, publication: "followed", log: QUIET, changes });
+}
+
+const sourceOf = (run: LiveSource["run"]): LiveSource => {
+  return { request: "items", caller, quotaKey: "", isPrivate: false, run };
+};
+
+const resultOf = (text: string) => ({ text, statements: [], filters: [], shown: null, missing: null });
+
+test("a client that leaves does not wait for a run that does not end", async () => {
+  const live = openLive();
   const { promise: hangs, resolve: hang } = Promise.withResolvers<void>();
   let runs = 0;
   const run: LiveSource["run"] = () => {
-    if (++runs === 1) return Promise.resolve({ text: "[]", statements: [], filters: [], shown: null, missing: null });
+    if (++runs === 1) return Promise.resolve(resultOf("[]"));
     hang();
     return new Promise(() => {});
   };
-  const source: LiveSource = { request: "items", caller, quotaKey: "", isPrivate: false, run };
-  const table = { schema: "public", name: "items" };
-  const definition = { identity: "items", keyPlaces: [0], table } as unknown as LiveShape["definition"];
   let bytes = 0;
   const onGrown = (_: LiveShape, growth: number) => {
     bytes += growth;
   };
-  const shape = new LiveShape({ definition, live, source, folder: null, onFailed: () => {}, onGrown });
+  const shape = new LiveShape({
+    ...{ definition, live, source: sourceOf(run), folder: null },
+    onFailed: () => {},
+    onGrown,
+  });
   await shape.attach();
   expect(bytes).toBe(shape.log.bytes);
   const client = new AbortController();
@@ -51,6 +65,31 @@ test("a client that leaves does not wait for a run that does not end", async () 
   await hangs;
   client.abort(new Error("left"));
   await expect(reconciled).rejects.toThrow("left");
+  shape.close();
+  live.endAll();
+});
+
+test("after changes were missed, the snapshot has the transactions that no change names", async () => {
+  const live = openLive({ keep: "never" });
+  const run = async () => {
+    const { rows } = await pool.query<{ text: string }>(
+      "select coalesce(json_agg(array[id::text, name]), '[]')::text as text from items",
+    );
+    return resultOf(rows[0]!.text);
+  };
+  const shape = new LiveShape({ definition, live, source: sourceOf(run), folder: null, onFailed: () => {}, onGrown: () => {} });
+  await shape.attach();
+  const { position } = shape.log;
+  expect(shape.log.snapshotSince(position)).toBeNull();
+  // The query names no table, so that only the gap has it run again.
+  const { rows } = await followed.owner.query<{ txid: string }>(
+    "insert into items values (1, 'missed') returning pg_current_xact_id()::xid::text as txid",
+  );
+  await followed.killReaders();
+  await until(() => [...shape.log.rows].length === 1);
+  await until(() => shape.log.snapshotSince(position) !== null);
+  expect(shape.log.changesSince(position)).toMatchObject([{ xids: [], after: ["1", "missed"] }]);
+  expect(isTransactionVisible(Number(rows[0]!.txid), shape.log.snapshotSince(position)!)).toBe(true);
   shape.close();
   live.endAll();
 });
