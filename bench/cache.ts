@@ -59,7 +59,7 @@ export const bench: Bench = async (options) => {
   printPreface(options, SERVERS);
 
   await using opened = new AsyncDisposableStack();
-  const scratch = opened.use(await startScratch(SCHEMA));
+  const scratch = opened.use(await startScratch(`${SCHEMA} create publication supabase_realtime for all tables;`));
   const copier = opened.use(await startCopier(scratch));
   const { started: servers } = opened.use(await startInstalled(SERVERS, scratch));
   const writing = opened.use(startWriting(scratch));

@@ -13,7 +13,9 @@ const MAX_AUDIENCES = 2_000;
 const RUNS_BEFORE_LEARNING = 2;
 /** After an error. */
 const PAUSE_MS = 5_000;
-const REQUEST_SETTING = /^request\./;
+const REQUEST_PREFIX = "request.";
+/** Of one text. */
+const MAX_CONTEXTS = 100;
 
 /** A statement in one role, with settings that do not differ between the callers of it. */
 export class KnownStatement {
@@ -68,15 +70,22 @@ export class KnownStatement {
 
 /** The statements that were run lately. */
 export class KnownStatements {
-  readonly #known = new RecentMap<string, KnownStatement>(MAX_BYTES, (key) => OVERHEAD_BYTES + 2 * key.length);
+  /** By text, which is the same string each time, then by role and settings. */
+  readonly #known = new RecentMap<string, Map<string, KnownStatement>>(
+    MAX_BYTES,
+    (text) => OVERHEAD_BYTES + 2 * text.length,
+  );
   #last = 0;
 
-  of(statement: Statement, context: StatementContext): KnownStatement {
-    const key = keyOf(statement, context);
-    const found = this.#known.get(key);
+  of({ text }: Statement, context: StatementContext): KnownStatement {
+    const byContext = this.#known.get(text) ?? new Map<string, KnownStatement>();
+    const key = contextKey(context);
+    const found = byContext.get(key);
     if (found) return found;
     const made = new KnownStatement(++this.#last);
-    this.#known.set(key, made);
+    if (byContext.size >= MAX_CONTEXTS) byContext.clear();
+    byContext.set(key, made);
+    if (byContext.size === 1) this.#known.set(text, byContext);
     return made;
   }
 
@@ -86,9 +95,10 @@ export class KnownStatements {
 }
 
 /** Settings of the single request are part of no key: a result that depends on them is not kept, except for the claims. */
-function keyOf({ text }: Statement, { role, settings }: StatementContext): string {
-  const own = settings.filter(([name]) => !REQUEST_SETTING.test(name));
-  return JSON.stringify([role, own, text]);
+function contextKey({ role, settings }: StatementContext): string {
+  let key = role;
+  for (const [name, value] of settings) if (!name.startsWith(REQUEST_PREFIX)) key += `\n${name} ${value.length} ${value}`;
+  return key;
 }
 
 /** Why results that depend on these are not kept; null if they are. */
