@@ -91,6 +91,11 @@ export class DecidedTransactions {
     this.#xids.add(xid);
   }
 
+  /** To be called when all results are opened again. On another timeline there may be no such transactions. */
+  clear(): void {
+    this.#xids.clear();
+  }
+
   /** Resolves when new snapshots include them and the others, with those that they do not include after a long time. */
   async awaitVisible(
     findInvisible: FindInvisible,

@@ -219,11 +219,12 @@ export class ChangeMarks<Result extends DependentResult = LiveQueryResult> imple
   }
 
   gap(): void {
+    this.decided.clear();
     this.#events.onMissed();
   }
 
   rewind(): boolean {
-    this.#events.onMissed();
+    this.gap();
     return true;
   }
 }
