@@ -16,7 +16,6 @@ export type {
   RowChange,
 } from "./changes.ts";
 export { DependencyCache } from "./queries/dependency-cache.ts";
-export { equalityFilters } from "./queries/intent-filters.ts";
 export {
   type LiveEvent,
   LiveQueries,

@@ -1,3 +1,4 @@
+export { describeIntent } from "./describe-intent.ts";
 export {
   type AggregateName,
   ALL_COLUMNS,

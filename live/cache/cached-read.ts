@@ -1,8 +1,16 @@
 import type { Caller } from "#accounts/identity";
 import type { Catalog } from "#catalog";
-import { type PreparedRequest, type RunResult, runInSnapshot, runRequest, wholeStatement } from "#planner";
+import {
+  describeShownTable,
+  isBodyOfRows,
+  type PreparedRequest,
+  type RunResult,
+  runInSnapshot,
+  runRequest,
+  wholeStatement,
+} from "#planner";
 import type { Database, StatementContext } from "#postgres/database";
-import { equalityFilters } from "../queries/intent-filters.ts";
+import { filtersOf } from "../queries/result-contents.ts";
 import type { CacheRead, ResultCache } from "./result-cache.ts";
 
 type RunOptions = Parameters<typeof runRequest>[3];
@@ -22,14 +30,17 @@ export async function readThroughCache(cache: ResultCache | null, read: PlannedR
   const { prepared, context, caller, catalog, database, options } = read;
   const run = () => runRequest(prepared, context, database, options);
   if (!cache || !mayBeKept(prepared, options)) return { value: await run(), outcome: "off", result: null };
-  const filters = () => equalityFilters(prepared.intent, catalog);
+  const { plan, intent } = prepared;
+  const shownTable = () => describeShownTable(plan, intent, catalog);
   return cache.read<RunResult>(
-    { statement: wholeStatement(prepared), context, caller, filters },
+    { statement: wholeStatement(prepared), context, caller, filters: () => filtersOf(shownTable()) },
     {
       run,
       async runInSnapshot() {
         const { result: value, snapshot } = await runInSnapshot(prepared, context, database, options);
-        return { value, snapshot, bytes: sizeOf(value) };
+        const text = String(value.body);
+        const shown = snapshot === null || !isBodyOfRows(plan) ? null : { text, shown: shownTable() };
+        return { value, snapshot, bytes: sizeOf(value), shown };
       },
     },
   );

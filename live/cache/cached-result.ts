@@ -1,9 +1,12 @@
-import type { EqualityFilter } from "../queries/affected-rows.ts";
+import type { ChangeFilter, ResultContents } from "../queries/affected-rows.ts";
 import type { QueryDependencies } from "../queries/query-dependencies.ts";
 import type { AffectingXids } from "../queries/shared-result.ts";
 
 /** Of an entry in the maps, besides its texts. */
 const OVERHEAD_BYTES = 1_500;
+/** Of a value in the index of filters. */
+const FILTER_VALUE_BYTES = 300;
+const KEY_BYTES = 150;
 const MAX_ATTACHED = 4;
 
 /** The result of a statement for one audience, from the moment when it is run until a commit may change it. */
@@ -11,7 +14,9 @@ export class CachedResult {
   readonly key: string;
   readonly audience: string;
   readonly dependencies: QueryDependencies;
-  readonly filters: readonly EqualityFilter[];
+  readonly filters: readonly ChangeFilter[];
+  /** What its rows tell about later changes. Null while it is run. */
+  contents: ResultContents | null = null;
   value: unknown = undefined;
   bytes = 0;
   /** Whether it is in the cache: then it has all commits that the stream has delivered. */
@@ -35,7 +40,15 @@ export class CachedResult {
 
   accept(value: unknown, bytes: number): void {
     this.value = value;
-    this.bytes = bytes + 2 * this.key.length + OVERHEAD_BYTES;
+    const values = this.filters.reduce((sum, filter) => sum + ("values" in filter ? filter.values.length : 1), 0);
+    this.bytes = bytes + 2 * this.key.length + OVERHEAD_BYTES + values * FILTER_VALUE_BYTES;
+  }
+
+  /** To be called with what the index was given. */
+  countContents(contents: ResultContents | null): void {
+    const filters = contents?.filters.length ?? 0;
+    const keys = contents?.shown.reduce((sum, { keys: { size } }) => sum + size, 0) ?? 0;
+    this.bytes += filters * FILTER_VALUE_BYTES + keys * KEY_BYTES;
   }
 
   addXids(xids: AffectingXids): void {

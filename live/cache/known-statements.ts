@@ -1,6 +1,6 @@
 import type { Statement, StatementContext, StatementResult } from "#postgres/database";
 import { RecentMap } from "#runtime";
-import type { EqualityFilter } from "../queries/affected-rows.ts";
+import type { ChangeFilter } from "../queries/affected-rows.ts";
 import type { DependencyCache } from "../queries/dependency-cache.ts";
 import type { QueryDependencies } from "../queries/query-dependencies.ts";
 import { readFilterValues } from "../queries/row-filters.ts";
@@ -26,7 +26,7 @@ export class KnownStatement {
   #runs = 0;
   #notBefore = 0;
   #isLearning = false;
-  readonly #policyFilters = new Map<string, readonly EqualityFilter[] | null>();
+  readonly #policyFilters = new Map<string, readonly ChangeFilter[] | null>();
 
   constructor(number: number) {
     this.number = number;
@@ -53,7 +53,7 @@ export class KnownStatement {
   }
 
   /** The filters of policies, whose values differ between audiences; none while they are read. */
-  policyFilters(audience: string, run: (statement: Statement) => Promise<StatementResult>): readonly EqualityFilter[] {
+  policyFilters(audience: string, run: (statement: Statement) => Promise<StatementResult>): readonly ChangeFilter[] {
     const { rowFilters } = this.dependencies!;
     if (rowFilters.length === 0) return [];
     const known = this.#policyFilters.get(audience);
@@ -97,7 +97,8 @@ export class KnownStatements {
 /** Settings of the single request are part of no key: a result that depends on them is not kept, except for the claims. */
 function contextKey({ role, settings }: StatementContext): string {
   let key = role;
-  for (const [name, value] of settings) if (!name.startsWith(REQUEST_PREFIX)) key += `\n${name} ${value.length} ${value}`;
+  for (const [name, value] of settings)
+    if (!name.startsWith(REQUEST_PREFIX)) key += `\n${name} ${value.length} ${value}`;
   return key;
 }
 

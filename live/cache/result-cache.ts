@@ -2,14 +2,16 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Caller } from "#accounts/identity";
 import type { AsOwner, Database, Lsn, Statement, StatementContext } from "#postgres/database";
 import { RecentMap } from "#runtime";
-import { NO_PEERS, type PeerWorkers } from "#runtime/concurrency";
+import type { PeerWorkers } from "#runtime/concurrency";
 import type { Logger } from "#runtime/log";
 import type { ChangeFollower, CommittedTransaction, ReplicationStream } from "../changes.ts";
-import type { EqualityFilter } from "../queries/affected-rows.ts";
+import type { ChangeFilter } from "../queries/affected-rows.ts";
 import { ChangeMarks } from "../queries/change-marks.ts";
 import { DependencyCache } from "../queries/dependency-cache.ts";
+import type { LiveResult } from "../queries/live-subscriber.ts";
 import { claimsKey } from "../queries/policy-dependencies.ts";
 import { readFingerprint } from "../queries/query-dependencies.ts";
+import { contentsOf, isReadOnce } from "../queries/result-contents.ts";
 import { RunningTransactions } from "../queries/running-transactions.ts";
 import { isTransactionVisible, makeAwaitVisible } from "../transaction-visibility.ts";
 import { CachedResult } from "./cached-result.ts";
@@ -25,6 +27,7 @@ const MAX_SHARE = 1 / 8;
 /** Between attempts to follow a stream that the database refuses. */
 const REFUSED_PAUSE_MS = 30_000;
 const RETRY_MS = 100;
+const TIME_WORD = /\b(?:now|today|tomorrow|yesterday)\b/i;
 
 type ResultCacheOptions = {
   readonly asOwner: AsOwner;
@@ -42,7 +45,7 @@ export type CachedQuery = {
   readonly context: StatementContext;
   readonly caller: Caller;
   /** Conditions that each row of the result meets. */
-  filters(): readonly EqualityFilter[];
+  filters(): readonly ChangeFilter[];
 };
 
 /** What a run has read. */
@@ -51,6 +54,8 @@ export type SnapshotRead<Value> = {
   /** The snapshot of the statement includes this one. Null: the result is not to be kept. */
   readonly snapshot: string | null;
   readonly bytes: number;
+  /** How the value shows rows; null for nothing. */
+  readonly shown: Pick<LiveResult, "text" | "shown"> | null;
 };
 
 type QueryRunner<Value> = {
@@ -70,10 +75,12 @@ export type CacheRead<Value> = {
 
 type Load = {
   readonly result: CachedResult;
+  /** The claims that it runs with. */
+  readonly claimsText: string;
   /** Transactions that the stream had delivered when it began, and that its snapshot may not include. */
   readonly unseen: readonly number[];
   readonly epoch: number;
-  readonly value: Promise<unknown>;
+  readonly reading: Promise<SnapshotRead<unknown>>;
 };
 
 type CacheStatistics = {
@@ -108,14 +115,14 @@ export class ResultCache {
   #bytes = 0;
   /** Grows when everything is dropped. */
   #epoch = 0;
+  /** Grows when the stream is interrupted, or followed anew. */
+  #followed = 0;
   #following: Promise<void> | null = null;
   #close: (() => void) | null = null;
   /** Whether every commit from now on is reported. */
   #isComplete = false;
   #definitionXids = new Set<number>();
   #isSettling = false;
-  /** Whether writes have to be followed, because some worker has results. */
-  #isUsed: boolean;
   /** Writes of this service up to here are not older than what is read. */
   #floor: Lsn = 0n;
   #isFloorPassed = true;
@@ -129,7 +136,6 @@ export class ResultCache {
     this.#unseen = new UnseenTransactions(() => this.#transactions.readSnapshot());
     this.#awaitVisible = makeAwaitVisible(asOwner, () => changes.state().history?.timeline ?? null);
     this.#writes = new WritePositions({ asOwner, peers, onWrite: (position) => this.#require(position) });
-    this.#isUsed = peers !== NO_PEERS;
     this.#marks = new ChangeMarks<CachedResult>({
       onMarked: () => this.#dropMarked(),
       onDefinitions: (transaction) => this.#redefine(transaction),
@@ -158,17 +164,19 @@ export class ResultCache {
     this.#counts.hits++;
   }
 
-  /** What was made of a result is dropped with it. */
+  /** What was made of a result is dropped with it. False: it is not to be kept. */
   attach(result: CachedResult, bytes: number, onDropped: () => void): boolean {
     const isAttached = result.attach(bytes, onDropped);
-    if (isAttached) this.#bytes += bytes;
-    return isAttached;
+    if (!isAttached) return false;
+    this.#bytes += bytes;
+    this.#evict();
+    return result.isCurrent;
   }
 
   async read<Value>(query: CachedQuery, runner: QueryRunner<Value>): Promise<CacheRead<Value>> {
     const statement = this.#statements.of(query.statement, query.context);
     const { dependencies } = statement;
-    const isKept = dependencies && cacheObstacleOf(dependencies) === null && !hasBinaryValues(query.statement);
+    const isKept = dependencies && cacheObstacleOf(dependencies) === null && !hasUnkeptValue(query.statement);
     if (!isKept) {
       if (!dependencies) this.#learn(statement, query);
       return this.#pass(runner);
@@ -183,9 +191,12 @@ export class ResultCache {
       return { value: found.value as Value, outcome: "hit", result: found };
     }
     const loading = this.#loads.get(key);
-    if (loading && mayJoin(loading)) {
+    if (loading && mayJoin(loading, query.caller)) {
+      // What was streamed has one reader, and a refusal may be that of the caller that was first.
+      const read = await loading.reading.catch(() => null);
+      if (!read || read.snapshot === null) return this.#pass(runner);
       this.#counts.hits++;
-      return { value: (await loading.value) as Value, outcome: "hit", result: null };
+      return { value: read.value as Value, outcome: "hit", result: null };
     }
     if (!this.#candidates.has(key)) {
       this.#candidates.set(key, true);
@@ -197,7 +208,7 @@ export class ResultCache {
 
   /** To be called after each commit of this process, before it is acknowledged. */
   recordWrite(): Promise<Lsn | null> {
-    return this.#isUsed ? this.#writes.record() : Promise.resolve(null);
+    return this.#writes.record();
   }
 
   /** To be called when definitions are found changed that the stream has perhaps not reported. */
@@ -232,27 +243,26 @@ export class ResultCache {
     { runInSnapshot }: QueryRunner<Value>,
   ): Promise<Value> {
     const dependencies = statement.dependencies!;
-    const isReadOnce = ({ relation }: EqualityFilter) =>
-      dependencies.relations.some((each) => each.oid === relation && each.isReadOnce);
+    const isUsed = ({ relation }: ChangeFilter) => isReadOnce(dependencies.relations, relation);
     const run = (each: Statement) => this.#options.database.run(query.context, each, { readOnly: true });
-    const filters = [...query.filters().filter(isReadOnce), ...statement.policyFilters(audience, run)];
+    const filters = [...query.filters().filter(isUsed), ...statement.policyFilters(audience, run)];
     const result = new CachedResult(key, audience, { dependencies, filters });
     const [unseen, epoch] = [this.#unseen.xids, this.#epoch];
-    this.#isUsed = true;
     this.#marks.track(result);
     const reading = runInSnapshot();
-    const load: Load = { result, unseen, epoch, value: reading.then(({ value }) => value) };
-    load.value.catch(() => {});
+    const { claimsText } = query.caller;
+    const load: Load = { result, claimsText, unseen, epoch, reading };
     this.#loads.set(key, load);
     const end = () => {
       if (this.#loads.get(key) === load) this.#loads.delete(key);
       if (!result.isCurrent) this.#marks.remove(result);
     };
     reading.then((read) => this.#keep(load, read)).then(end, end);
-    return load.value as Promise<Value>;
+    return (await reading).value;
   }
 
-  async #keep({ result, unseen, epoch }: Load, { value, bytes, snapshot }: SnapshotRead<unknown>): Promise<void> {
+  async #keep({ result, unseen, epoch }: Load, read: SnapshotRead<unknown>): Promise<void> {
+    const { value, bytes, snapshot, shown } = read;
     if (snapshot === null) return;
     this.#unseen.saw(snapshot);
     const hasAll = () =>
@@ -265,7 +275,11 @@ export class ResultCache {
     // Definitions may have changed that the stream has not reported yet: then the audience may be another one.
     const { deciding, fingerprint } = result.dependencies;
     if ((await readFingerprint(asOwner, deciding)) !== fingerprint) return this.forget();
-    if (hasAll()) this.#add(result);
+    if (!hasAll()) return;
+    const contents = shown && contentsOf(shown, result.dependencies);
+    this.#marks.setContents(result, contents);
+    result.countContents(contents);
+    this.#add(result);
   }
 
   #add(result: CachedResult): void {
@@ -274,6 +288,10 @@ export class ResultCache {
     result.isCurrent = true;
     this.#results.set(result.key, result);
     this.#bytes += result.bytes;
+    this.#evict();
+  }
+
+  #evict(): void {
     for (const [, oldest] of this.#results) {
       if (this.#bytes <= this.#options.maxBytes) return;
       this.#results.delete(oldest.key);
@@ -296,6 +314,8 @@ export class ResultCache {
   }
 
   #dropMarked(): void {
+    // No result is run again: each is read anew, in a snapshot that is compared with the stream.
+    this.#marks.decided.clear();
     for (const [result, xids] of this.#marks.take().list()) {
       if (result.isCurrent) {
         this.#counts.dropped++;
@@ -326,15 +346,15 @@ export class ResultCache {
 
   async #followStream(): Promise<void> {
     const { changes, log } = this.#options;
-    const subscription = changes.follow(this.#follower());
-    this.#close = () => subscription.close();
     try {
+      const subscription = changes.follow(this.#follower());
+      this.#close = () => subscription.close();
       await subscription.from;
       await this.#begin();
     } catch (error) {
       if (this.#isClosed) return;
       log.warn({ err: error }, "results are not cached: the changes of the database cannot be followed");
-      subscription.close();
+      this.#close?.();
       await sleep(REFUSED_PAUSE_MS, undefined, { ref: false });
       this.#following = null;
     }
@@ -358,6 +378,7 @@ export class ResultCache {
 
   #interrupt(): void {
     this.#isComplete = false;
+    this.#followed++;
     this.#dropAll();
     // What is kept from now on is newer. After a failover, the log may not reach that position for long.
     this.#floor = 0n;
@@ -366,17 +387,21 @@ export class ResultCache {
 
   #restart(): void {
     this.#interrupt();
+    // On another timeline there may be no such transactions.
+    this.#unseen.clear();
     void this.#begin();
   }
 
   /** What is read from now on has all commits that the stream has delivered before, but for those of transactions that run now. */
   async #begin(): Promise<void> {
-    const epoch = ++this.#epoch;
-    while (this.#options.changes.state().status === "streaming") {
-      const running = await this.#transactions.read().catch(() => null);
-      if (this.#epoch !== epoch || this.#isClosed) return;
-      if (running !== null) {
-        for (const xid of running) this.#unseen.add(xid);
+    const followed = ++this.#followed;
+    this.#dropAll();
+    // A stream that has stalled begins again.
+    while (this.#options.changes.hasPassed(0n)) {
+      const read = await this.#transactions.read().catch(() => null);
+      if (this.#followed !== followed || this.#isClosed) return;
+      if (read !== null) {
+        for (const xid of read.running) this.#unseen.add(xid);
         this.#isComplete = true;
         return;
       }
@@ -404,11 +429,15 @@ export class ResultCache {
   }
 }
 
-/** No commit that may affect the result was delivered that its run may lack. */
-function mayJoin({ result, unseen }: Load): boolean {
-  return result.xids.size === 0 && unseen.length === 0;
+/**
+ * No commit that may affect the result was delivered that its run may lack. While definitions change, callers whose audience was the same may
+ * read different rows: that is compared before a result is kept, and not yet here.
+ */
+function mayJoin({ result, claimsText, unseen }: Load, caller: Caller): boolean {
+  return claimsText === caller.claimsText && result.xids.size === 0 && unseen.length === 0;
 }
 
-function hasBinaryValues({ values }: Statement): boolean {
-  return values.some((value) => Buffer.isBuffer(value));
+/** Bytes are large, and Postgres reads the time from words such as `now` where a type has times. */
+function hasUnkeptValue({ values }: Statement): boolean {
+  return values.some((value) => Buffer.isBuffer(value) || TIME_WORD.test(String(value)));
 }

@@ -31,7 +31,7 @@ export class CachedResponses implements ResponseCache {
     const key = keyOf(request, caller);
     const known = key === null ? undefined : this.#known.get(key);
     const kept = known?.byAudience.get(claimsKey(caller, known.claims));
-    if (!kept || !this.#cache.serves(readConsistencyHeader(request.headers))) return null;
+    if (!kept?.result.isCurrent || !this.#cache.serves(readConsistencyHeader(request.headers))) return null;
     this.#cache.hit(kept.result);
     request.stages.note("cache", "hit");
     kept.record();
@@ -49,7 +49,9 @@ export class CachedResponses implements ResponseCache {
     const isMadeOfIt = others.length === 0 && catalog === this.#catalog();
     if (key === null || result === null || !isMadeOfIt || isBodyStream(body)) return;
     const { claims } = result.dependencies;
-    const known = this.#known.get(key) ?? { claims, byAudience: new Map<string, KeptResponse>() };
+    const existing = this.#known.get(key);
+    // The keys of audiences are written by this very list of claims.
+    const known = existing?.claims === claims ? existing : { claims, byAudience: new Map<string, KeptResponse>() };
     const { audience } = result;
     const { method, rawQuery } = request;
     const recorded = {
@@ -67,9 +69,9 @@ export class CachedResponses implements ResponseCache {
       if (known.byAudience.get(audience) === kept) known.byAudience.delete(audience);
       if (known.byAudience.size === 0 && this.#known.get(key) === known) this.#known.delete(key);
     };
-    if (!this.#cache.attach(result, OVERHEAD_BYTES + 2 * key.length, drop)) return;
     known.byAudience.set(audience, kept);
     this.#known.set(key, known);
+    if (!this.#cache.attach(result, OVERHEAD_BYTES + 2 * key.length, drop)) drop();
   }
 }
 

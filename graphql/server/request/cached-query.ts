@@ -18,7 +18,7 @@ export function isOneRead({ steps: [first, ...others] }: BoundOperation): boolea
 }
 
 /** Runs the statement of a query, or takes its result from the cache. */
-export function readThroughCache({
+export function readQueriesThroughCache({
   cache,
   database,
   caller,
@@ -31,7 +31,7 @@ export function readThroughCache({
       async runInSnapshot() {
         const { snapshot, result } = await database.runInSnapshot(context, statement);
         const bytes = result.rows.flat().reduce((sum, cell) => sum + (cell?.length ?? 0), 0);
-        return { value: result, snapshot, bytes };
+        return { value: result, snapshot, bytes, shown: null };
       },
     });
     noteOutcome(outcome);

@@ -6,7 +6,7 @@ import type { BoundOperation } from "../../compile/operation-plans.ts";
 import type { RowEventHub } from "../events.ts";
 import { type CallerDatabase, makeWithPgClient } from "../pg-client.ts";
 import { type GrafastResults, SubscriptionResults } from "../subscription-delivery.ts";
-import { isOneRead, readThroughCache } from "./cached-query.ts";
+import { isOneRead, readQueriesThroughCache } from "./cached-query.ts";
 import type { OperationDependencies, OperationOutcome, PlannedOperation } from "./operation.ts";
 import type { OperationMemory } from "./operation-memory.ts";
 import { runOperationTransaction } from "./operation-transaction.ts";
@@ -98,7 +98,7 @@ function cachedDatabaseOf(
   bound: BoundOperation,
 ): CompiledRunOptions["database"] | null {
   if (!cache || kind !== "query" || !isOneRead(bound)) return null;
-  return readThroughCache({ cache, database, caller: authentication.caller, noteOutcome: noteCache });
+  return readQueriesThroughCache({ cache, database, caller: authentication.caller, noteOutcome: noteCache });
 }
 
 export function compiledRunOptions(
