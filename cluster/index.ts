@@ -1,8 +1,14 @@
 export { type BranchOptions, BranchOptionsError, type BranchRequest, parseBranchOptions } from "./branch-options.ts";
 export { createBranch, databaseOf, dropBranch, listBranches } from "./branches.ts";
 export { openWalArchive } from "./embedded-wal-archive.ts";
-export { describePlannedTime, type LostRows, restoreLostRows } from "./lost-rows.ts";
-export { findRecoverableTimes, planFor, refuseExternal } from "./restore-plan.ts";
+export {
+  describePlannedTime,
+  findRecoverableTimes,
+  type LostRows,
+  planFor,
+  refuseExternal,
+  restoreLostRows,
+} from "./restore-to-time.ts";
 export {
   awaitLogin,
   EMBEDDED_DATABASE,
