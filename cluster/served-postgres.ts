@@ -20,7 +20,8 @@ import {
   withClient,
   withServiceClient,
 } from "#postgres/client";
-import { readOrMakeSecrets } from "#runtime";
+import { commandLine, readOrMakeSecrets } from "#runtime";
+import { readBranchNote } from "./branch-mark.ts";
 import { runningCluster, startCluster, superviseCluster } from "./embedded/cluster.ts";
 import { clusterExists } from "./embedded/create-cluster.ts";
 
@@ -109,6 +110,7 @@ export async function startPostgres(
     const postgres = externalPostgres(config);
     await refuseTwoDatabases(postgres);
     await withClient(postgres.requestUrl, requireTransactions);
+    await refuseIncomplete(config, postgres.directUrl);
     return { ...postgres, loginRole: await loginRoleOf(postgres.requestUrl) };
   }
   const cluster = await superviseCluster({ ...clusterOptions(config), tell }, giveUp);
@@ -132,7 +134,9 @@ export async function reachPostgres(
 ): Promise<PostgresUrls> {
   if (!isEmbedded(config)) {
     await awaitDirect(config, tell, 0);
-    return externalPostgres(config);
+    const postgres = externalPostgres(config);
+    await refuseIncomplete(config, postgres.directUrl);
+    return postgres;
   }
   const running = await runningCluster({ dataDir: config.dataDir });
   if (running) return embeddedPostgres(config, running, async () => {});
@@ -219,6 +223,7 @@ async function embeddedPostgres(config: Config, urlOf: UrlOf, close: () => Promi
     const ownerUrl = ownUrlOf("postgres", database);
     const rootUrl = ownUrlOf("postgres", "postgres");
     const password = await prepareEmbeddedDatabase(config, rootUrl);
+    await refuseIncomplete(config, ownerUrl);
     return {
       requestUrl: ownUrlOf(EMBEDDED_LOGIN, database),
       ownerUrl,
@@ -264,6 +269,19 @@ async function prepareEmbeddedDatabase(
     await client.query(`alter role postgres password ${client.escapeLiteral(databasePassword)}`);
     return databasePassword;
   });
+}
+
+/** Migrations would fill it while it is copied, or in place of its rows. */
+async function refuseIncomplete({ branch }: Config, url: string): Promise<void> {
+  if (branch === null) return;
+  const comment = await withServiceClient(url, async (client) => {
+    const { rows } = await client.query<{ comment: string | null }>(
+      "select pg_catalog.shobj_description(oid, 'pg_database') as comment from pg_catalog.pg_database where datname = pg_catalog.current_database()",
+    );
+    return rows[0]!.comment;
+  });
+  if (comment === null || !readBranchNote(comment).isIncomplete) return;
+  throw new Error(`The branch "${branch}" is not complete. See ${commandLine("branch", "list")}.`);
 }
 
 /** The name of the login that requests use. */

@@ -202,6 +202,22 @@ test("can be anonymized: no personal value is left, and nobody can sign in", asy
   }
 });
 
+test("is not used before it is complete", async () => {
+  const note = (text: string) =>
+    rows(
+      "postgres",
+      `comment on database ${database.name}_branch_empty is 'A branch of the database ${database.name}.${text}'`,
+    );
+  await note('\n{"isIncomplete": true}');
+  expect((await branch("list")).stdout).toMatch(/^empty .* interrupted$/m);
+  const settings = { DATABASE_BRANCH: "empty", BASE_SCHEMA: "platform" };
+  const message = 'The branch "empty" is not complete. See npm run branch -- list.';
+  expect((await runCommand("migrate", ["status"], database, settings)).stderr).toContain(message);
+  await expect(serve(database, settings)).rejects.toThrow(message);
+  await note("");
+  expect((await runCommand("migrate", ["status"], database, settings)).code).toBe(0);
+});
+
 test("is no branch any more where a backup of it is restored", async () => {
   const objects: string[] = [];
   await withClient(urlOf("postgres", `${database.name}_branch_empty`), async (client) => {
