@@ -67,6 +67,7 @@ export const SLOW_FILES: readonly string[] = [
   "test/operations/admin/catalog.test.ts",
   "test/operations/admin/changes-routes.test.ts",
   "test/operations/admin/documented-routes.test.ts",
+  "test/operations/admin/lost-rows-routes.test.ts",
   "test/operations/admin/people-routes.test.ts",
   "test/operations/admin/sql.test.ts",
   "test/operations/contract/affected-requests.test.ts",

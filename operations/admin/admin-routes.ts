@@ -17,6 +17,7 @@ import { branchRoutes } from "./branch-routes.ts";
 import { catalogRoutes } from "./catalog-routes.ts";
 import { changesRoutes } from "./changes-routes.ts";
 import { makeEventLog } from "./event-log.ts";
+import { lostRowsRoutes } from "./lost-rows-routes.ts";
 import { migrationRoutes } from "./migration-routes.ts";
 import { peopleRoutes } from "./people-routes.ts";
 import { queryRoutes } from "./query-routes.ts";
@@ -46,6 +47,7 @@ export function administratorRoutes(services: AdminServices): AdminRoutes {
     ...branchRoutes(services),
     ...catalogRoutes(services),
     ...changesRoutes(services),
+    ...lostRowsRoutes(services),
     ...migrationRoutes(services),
     ...peopleRoutes(services),
     ...queryRoutes(services),
