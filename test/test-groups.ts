@@ -38,7 +38,7 @@ export const LONG_TESTS: readonly LongTests[] = [
   {
     subject: "pages in a browser",
     files: [
-      "test/studio/{access,accessibility,frame,people,protection,running,schema,schema-forms,sign-in,sql}.test.ts",
+      "test/studio/{access,accessibility,frame,lost-rows,people,protection,running,schema,schema-forms,sign-in,sql}.test.ts",
       "test/studio/tables/{edit/editing,million-rows,tables}.test.ts",
       "test/journeys/{example,graphiql,pages,reference,supabase-features}.test.ts",
       "test/graphql/server/explorer.test.ts",

@@ -2,32 +2,28 @@ import { useState } from "preact/hooks";
 import { ActionDialog } from "../components/action-dialog.ts";
 import { Button } from "../components/button.ts";
 import { CodeBlock } from "../components/code-block.ts";
-import { Checkbox, TextField } from "../components/field.ts";
 import { formatBytes } from "../components/format.ts";
 import { Notice } from "../components/notice.ts";
 import { Empty, Loading } from "../components/page.ts";
 import { PlainTable } from "../components/plain-table.ts";
-import { showToast } from "../components/toast.ts";
-import { useLoaded } from "../components/use-loaded.ts";
+import { useLoaded, useRepeatedLoads } from "../components/use-loaded.ts";
 import { html } from "../html.ts";
 import { texts } from "../texts.ts";
-import { type Branch, type BranchList, createBranch, dropBranch, listBranches } from "./changes-api.ts";
+import { type Branch, type BranchList, dropBranch, listBranches } from "./changes-api.ts";
 import { RefusalNotice } from "./copy-task.ts";
+import { CreateBranchDialog } from "./create-branch-dialog.ts";
 
 const words = texts.changes.branches;
 
 /** Copies of the database on the same server. */
 export function BranchesTab() {
-  const { value, error, isLoading, reload } = useLoaded(listBranches, []);
+  const loaded = useLoaded(listBranches, []);
+  const { value, error, isLoading, reload } = loaded;
+  useRepeatedLoads(loaded, value?.branches.some(({ state }) => state === "being copied") ?? false);
   const [isCreating, setCreating] = useState(false);
   const [dropped, setDropped] = useState<Branch | null>(null);
-  const [warnings, setWarnings] = useState<readonly string[]>([]);
   const drop = async () => {
     await dropBranch(dropped!.name);
-    reload();
-  };
-  const onCreated = (found: readonly string[]) => {
-    setWarnings(found);
     reload();
   };
   return html`
@@ -40,9 +36,9 @@ export function BranchesTab() {
     ${error && html`<${Notice} kind="error" error=${error} onRetry=${reload} />`}
     ${!value && isLoading && html`<${Loading} />`}
     ${value && html`<${RefusalNotice} refusal=${value.refusal} command=${value.create_command} />`}
-    ${warnings.map((warning) => html`<${Notice} key=${warning} kind="warning">${warning}<//>`)}
+    ${value?.branches.map((branch) => html`<${BranchNotices} key=${branch.name} branch=${branch} />`)}
     ${value && html`<${BranchTable} list=${value} onDrop=${setDropped} />`}
-    ${isCreating && html`<${CreateDialog} onClose=${() => setCreating(false)} onCreated=${onCreated} />`}
+    ${isCreating && html`<${CreateBranchDialog} onClose=${() => setCreating(false)} onCreated=${reload} />`}
     ${
       dropped &&
       html`
@@ -54,6 +50,20 @@ export function BranchesTab() {
   `;
 }
 
+function BranchNotices({ branch: { name, state, error, warnings } }: { readonly branch: Branch }) {
+  if (state === "failed") return html`<${Notice} kind="error" title=${words.failure(name)}>${error}<//>`;
+  if (state === "interrupted")
+    return html`<${Notice} kind="warning" title=${words.failure(name)}>${words.interruption}<//>`;
+  return warnings.map((warning) => html`<${Notice} key=${warning} kind="warning" title=${name}>${warning}<//>`);
+}
+
+const BADGES: Readonly<Record<Branch["state"], string>> = {
+  complete: "",
+  "being copied": "",
+  failed: "danger",
+  interrupted: "warning",
+};
+
 type BranchTableProps = { readonly list: BranchList; readonly onDrop: (branch: Branch) => void };
 
 function BranchTable({ list: { branches, served, refusal }, onDrop }: BranchTableProps) {
@@ -62,34 +72,16 @@ function BranchTable({ list: { branches, served, refusal }, onDrop }: BranchTabl
   const rows = branches.map((branch) => ({
     key: branch.name,
     cells: [
-      html`${branch.name} ${branch.name === served && html`<span class="badge good">${words.served}</span>`}`,
+      html`
+        ${branch.name} ${branch.name === served && html`<span class="badge good">${words.served}</span>`}
+        ${branch.state !== "complete" && html`<span class=${`badge ${BADGES[branch.state]}`}>${words.states[branch.state]}</span>`}
+      `,
       formatBytes(branch.bytes),
       branch.sessions,
-      html`<${CodeBlock} text=${branch.serve_command} label=${words.commandOf(branch.name)} />`,
-      html`<${Button} size="small" disabled=${refusal !== null} title=${words.dropTitle(branch.name)} onClick=${() => onDrop(branch)}>${words.dropOf(branch.name)}<//>`,
+      branch.state === "complete" &&
+        html`<${CodeBlock} text=${branch.serve_command} label=${words.commandOf(branch.name)} />`,
+      html`<${Button} size="small" disabled=${refusal !== null || branch.state === "being copied"} title=${words.dropTitle(branch.name)} onClick=${() => onDrop(branch)}>${words.dropOf(branch.name)}<//>`,
     ],
   }));
   return html`<${PlainTable} label=${texts.changes.tabs.branches} heads=${[name, size, sessions, command, actions]} rows=${rows} hasRowHeads />`;
-}
-
-type CreateDialogProps = {
-  readonly onClose: () => void;
-  readonly onCreated: (warnings: readonly string[]) => void;
-};
-
-function CreateDialog({ onClose, onCreated }: CreateDialogProps) {
-  const [name, setName] = useState("");
-  const [withRows, setWithRows] = useState(true);
-  const create = async () => {
-    const { copy, warnings } = await createBranch(name, !withRows);
-    showToast({ text: words.created(name, copy) });
-    onCreated(warnings);
-  };
-  return html`
-    <${ActionDialog} title=${words.createTitle} action=${words.create} onAct=${create} onClose=${onClose}>
-      <${TextField} label=${words.name} hint=${words.nameHint} value=${name} required autofocus onInput=${setName} />
-      <${Checkbox} label=${words.withRows} checked=${withRows} onChange=${setWithRows} />
-      <p class="quiet">${words.createHint}</p>
-    <//>
-  `;
 }

@@ -91,6 +91,11 @@ export type Branch = {
   readonly name: string;
   readonly bytes: number;
   readonly sessions: number;
+  readonly state: "complete" | "being copied" | "failed" | "interrupted";
+  /** Why it failed. */
+  readonly error: string | null;
+  /** What could not be created. */
+  readonly warnings: readonly string[];
   readonly serve_command: string;
 };
 
@@ -103,11 +108,52 @@ export type BranchList = {
   readonly branches: readonly Branch[];
 };
 
-export type CreatedBranch = {
+/** The body of `POST /admin/v1/branches`. */
+export type BranchRequest = {
   readonly name: string;
-  readonly copy: string;
-  readonly warnings: readonly string[];
-  readonly serve_command: string;
+  readonly schema_only: boolean;
+  /** Such as `1%`. */
+  readonly sample: string | null;
+  readonly seed: number | null;
+  readonly anonymize: boolean;
+};
+
+/** The response of `GET /admin/v1/lost-rows`. */
+export type LostRowsState = {
+  readonly refusal: Refusal | null;
+  readonly command: string;
+  /** The times with which rows can be compared. */
+  readonly recoverable: { readonly from: string; readonly to: string } | null;
+};
+
+export type LostRowsOfTable = {
+  readonly table: string;
+  readonly missing: number;
+  readonly different: number;
+  readonly only_here: number | null;
+  /** Rows as JSON. */
+  readonly missing_examples: readonly string[];
+  /** Keys and changed columns, each as `[here, then]`, as JSON. */
+  readonly different_examples: readonly string[];
+  readonly gone_columns: readonly string[];
+  readonly added_columns: readonly string[];
+  /** Tables whose rows were deleted or changed with them. */
+  readonly dependents: readonly string[];
+  /** Null where nothing was brought back. */
+  readonly inserted: number | null;
+  readonly updated: number | null;
+  readonly skipped_triggers: readonly string[] | null;
+};
+
+/** The response of `POST /admin/v1/lost-rows`. */
+export type LostRows = {
+  readonly as_of: string;
+  readonly compared_tables: number;
+  readonly dropped_tables: readonly string[];
+  /** Restores a copy that has them. */
+  readonly copy_command: string;
+  /** Those that differ. */
+  readonly tables: readonly LostRowsOfTable[];
 };
 
 export type BackfillProgress = {
@@ -186,10 +232,26 @@ export function listBranches(signal: AbortSignal): Promise<BranchList> {
   return adminCall<BranchList>("GET /branches", { signal });
 }
 
-export function createBranch(name: string, schemaOnly: boolean): Promise<CreatedBranch> {
-  return adminCall<CreatedBranch>("POST /branches", { body: { name, schema_only: schemaOnly } });
+/** Resolves when it is listed; its rows are copied in the background. */
+export async function createBranch(branch: BranchRequest): Promise<void> {
+  const headers = { Prefer: "respond-async" };
+  await adminCall("POST /branches", { body: branch, headers });
 }
 
 export async function dropBranch(name: string): Promise<void> {
   await request(`/admin/v1/branches/${encodeURIComponent(name)}`, { method: "DELETE" });
+}
+
+export function readLostRowsState(signal: AbortSignal): Promise<LostRowsState> {
+  return adminCall<LostRowsState>("GET /lost-rows", { signal });
+}
+
+/** Changes nothing. */
+export function findLostRows(at: string, signal: AbortSignal): Promise<LostRows> {
+  return adminCall<LostRows>("POST /lost-rows", { body: { at }, signal });
+}
+
+/** Inserts the missing rows, and overwrites the different ones on request. */
+export function restoreLostRows(at: string, overwrite: boolean): Promise<LostRows> {
+  return adminCall<LostRows>("POST /lost-rows", { body: { at, apply: true, overwrite } });
 }

@@ -11,12 +11,13 @@ import { BackfillsTab } from "./backfills-tab.ts";
 import { BranchesTab } from "./branches-tab.ts";
 import { compareInterfaces, readMigrations, rehearse } from "./changes-api.ts";
 import { InterfacesTab } from "./interfaces-tab.ts";
+import { LostRowsTab } from "./lost-rows-tab.ts";
 import { PendingTab } from "./pending-tab.ts";
 import { RehearsalTab } from "./rehearsal-tab.ts";
 import { useTask } from "./use-task.ts";
 
 const words = texts.changes;
-const TABS = (["pending", "rehearsal", "interfaces", "backfills", "branches"] as const).map((name) => {
+const TABS = (["pending", "rehearsal", "interfaces", "backfills", "branches", "lost-rows"] as const).map((name) => {
   return { name, title: words.tabs[name] };
 });
 
@@ -40,8 +41,9 @@ export function ChangesPage() {
   const others = {
     backfills: html`<${BackfillsTab} key=${round} />`,
     branches: html`<${BranchesTab} key=${round} />`,
+    "lost-rows": html`<${LostRowsTab} key=${round} />`,
   };
-  const isOfMigrations = current !== "branches" && current !== "backfills";
+  const isOfMigrations = !(current in others);
   return html`
     <${PageHeader} title=${words.title}>
       <${Button} icon="refresh" busy=${isLoading} onClick=${reloadAll}>${words.reload}<//>
@@ -50,7 +52,7 @@ export function ChangesPage() {
       <div class="page-body stack">
         ${error && html`<${Notice} kind="error" error=${error} onRetry=${reload} />`}
         ${!list && isLoading && isOfMigrations && html`<${Loading} />`}
-        ${isOfMigrations ? ofMigrations?.[current] : others[current]}
+        ${{ ...ofMigrations, ...others }[current]}
       </div>
     <//>
   `;

@@ -30,11 +30,11 @@ export function useLoaded<Value>(
 
 const REPEAT_MS = 2000;
 
-/** Loads it again while the page can be seen. */
-export function useRepeatedLoads({ isLoading, reload }: Loaded<unknown>): void {
+/** Loads it again while the page can be seen, and while it is needed. */
+export function useRepeatedLoads({ isLoading, reload }: Loaded<unknown>, isNeeded = true): void {
   useEffect(() => {
-    if (isLoading) return undefined;
+    if (isLoading || !isNeeded) return undefined;
     const timer = setInterval(() => document.hidden || reload(), REPEAT_MS);
     return () => clearInterval(timer);
-  }, [isLoading]);
+  }, [isLoading, isNeeded]);
 }

@@ -5,6 +5,7 @@ import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { writeMigration } from "../../migrate/committed-migrations.ts";
 import { runMigrations } from "../../migrate/migrate.ts";
+import { withClient } from "../../postgres/client/with-client.ts";
 import { BACKFILL_SQL, END_BACKFILL, runSlowBackfill } from "../migrate/declared-backfill.ts";
 import { expectAccessible, LAYOUTS } from "../page-layouts.ts";
 import { until } from "../until.ts";
@@ -26,6 +27,8 @@ async function expectAccessibleLayouts(page: Page, name: string): Promise<void> 
   }
 }
 
+/** As long as a slow machine takes. */
+const UNTIL_COPIED = { timeout: 0 };
 const openTab = (page: Page, name: string) => page.getByRole("tab", { name, exact: true }).click();
 
 describeInBrowser("the page of changes", () => {
@@ -115,7 +118,7 @@ describeInBrowser("the page of changes", () => {
     const create = async (name: string) => {
       await page.getByRole("button", { name: "Create a branch" }).click();
       await dialog.getByLabel("Name").fill(name);
-      await dialog.getByRole("checkbox", { name: "With all rows" }).uncheck();
+      await dialog.getByLabel("Rows").selectOption("None");
       await page.keyboard.press("Tab");
       await dialog.getByRole("button", { name: "Create a branch" }).click();
     };
@@ -126,13 +129,63 @@ describeInBrowser("the page of changes", () => {
     await create("likes");
     await dialog.waitFor({ state: "detached" });
     const row = page.getByRole("row", { name: "likes" });
-    await row.getByText("npm start -- --branch likes").waitFor();
+    await row.getByText("npm start -- --branch likes").waitFor(UNTIL_COPIED);
     await expectAccessibleLayouts(page, "branches");
-    await row.getByRole("button", { name: "Drop likes" }).press("Enter");
-    await dialog.getByRole("button", { name: "Drop", exact: true }).click();
+    await dropBranch("likes");
     await page.getByText("There are no branches.").waitFor();
     const database = `${studio.database.name}_branch_likes`;
     expect(await studio.sql("select from pg_database where datname = $1", [database])).toEqual([]);
+  });
+
+  const dropBranch = async (name: string) => {
+    await page
+      .getByRole("row", { name })
+      .getByRole("button", { name: `Drop ${name}` })
+      .press("Enter");
+    await page.getByRole("dialog").getByRole("button", { name: "Drop", exact: true }).click();
+  };
+
+  test("creates a branch with a sample of anonymized rows, and shows when it is complete, or why it failed", async () => {
+    await studio.sql("comment on column public.notes.note is '@anonymize hash'");
+    const dialog = page.getByRole("dialog");
+    const create = async (name: string, percent: string) => {
+      await page.getByRole("button", { name: "Create a branch" }).click();
+      await dialog.getByLabel("Name").fill(name);
+      await dialog.getByLabel("Rows").selectOption("A sample");
+      await dialog.getByLabel("Percent").fill(percent);
+      await dialog.getByLabel("Seed").fill("7");
+      await dialog.getByRole("checkbox", { name: "Replace personal values" }).check();
+      await dialog.getByRole("button", { name: "Create a branch" }).click();
+    };
+    await create("tenth", "0");
+    await dialog.getByRole("alert").getByText("A sample is a percentage above 0").waitFor();
+    await expectAccessibleLayouts(page, "new-sample");
+    await page.keyboard.press("Escape");
+    await studio.sql("begin; lock table public.notes in access exclusive mode");
+    await create("tenth", "10");
+    await dialog.waitFor({ state: "detached" });
+    const row = page.getByRole("row", { name: "tenth" });
+    await row.getByText("being copied", { exact: true }).waitFor(UNTIL_COPIED);
+    expect(await row.getByRole("button", { name: "Drop tenth" }).isDisabled()).toBe(true);
+    await studio.sql("commit");
+    await row.getByText("npm start -- --branch tenth").waitFor(UNTIL_COPIED);
+    const url = studio.database.ownerUrl.replace(studio.database.name, `${studio.database.name}_branch_tenth`);
+    const [copied] = await withClient(url, async (client) => {
+      const { rows } = await client.query("select count(*)::int, min(length(note)) from public.notes");
+      return rows;
+    });
+    expect(copied.count).toBeGreaterThan(1_700);
+    expect(copied.count).toBeLessThan(2_300);
+    expect(copied.min).toBeGreaterThan(5);
+    await dropBranch("tenth");
+    await studio.sql("comment on table public.notes is '@sample some'");
+    await create("wrong", "10");
+    const alert = page.getByRole("alert").filter({ hasText: "wrong was not created" });
+    await alert.getByText("has a tag @sample that cannot be read").waitFor(UNTIL_COPIED);
+    await expectAccessibleLayouts(page, "failed-branch");
+    await dropBranch("wrong");
+    await page.getByText("There are no branches.").waitFor();
+    await studio.sql("comment on table public.notes is null; comment on column public.notes.note is null");
   });
 
   test("shows how far a backfill is, pauses and resumes it, and says how to continue one that was stopped", async () => {

@@ -98,7 +98,7 @@ export async function openStudio(options: StudioOptions = {}): Promise<OpenStudi
 }
 
 /** With the token of an administrator where the service does not give one to whoever opens the page. */
-async function signIn(page: Page): Promise<void> {
+export async function signIn(page: Page): Promise<void> {
   await page.locator(".frame, .sign-in").waitFor();
   if ((await page.locator(".sign-in").count()) === 0) return;
   const token = jwt.sign({ role: "admin" }, SECRET, { expiresIn: "15 minutes" });
