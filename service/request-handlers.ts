@@ -197,8 +197,8 @@ function buildHandlers(shared: SharedParts, config: Config, signIn: SignInServic
   const folders = {
     [TABLE_PREFIX]: table.handle,
     [SHAPES_PATH]: shapesFolder(shared, config, signIn),
+    ...acknowledged(storageFolder(shared, config, signIn), isWrite),
     ...acknowledged({
-      ...storageFolder(shared, config, signIn),
       [FUNCTIONS_PREFIX]: functionsFolder(shared, signIn),
       ...adminFolder(shared, config, { ...signIn, csrf }),
       ...mcpFolder(shared, config, { authenticator, csrf, runTableRequest: table.handleAs }),
@@ -232,19 +232,26 @@ function buildHandlers(shared: SharedParts, config: Config, signIn: SignInServic
 
 type Handlers = Readonly<Record<string, GatewayHandler>>;
 
+type AcknowledgeWrites = (handlers: Handlers, mayWrite?: (request: GatewayRequest) => boolean) => Handlers;
+
 /** For handlers that write as the owner: their responses wait until no worker reads older results. */
-function acknowledgeWrites(cache: ResultCache | null): (handlers: Handlers) => Handlers {
+function acknowledgeWrites(cache: ResultCache | null): AcknowledgeWrites {
   if (!cache) return (handlers) => handlers;
   const acknowledge =
-    (handle: GatewayHandler): GatewayHandler =>
+    (handle: GatewayHandler, mayWrite: (request: GatewayRequest) => boolean): GatewayHandler =>
     async (request) => {
       try {
         return await handle(request);
       } finally {
-        await cache.recordWrite();
+        if (mayWrite(request)) await cache.recordWrite();
       }
     };
-  return (handlers) => Object.fromEntries(Object.entries(handlers).map(([key, handle]) => [key, acknowledge(handle)]));
+  return (handlers, mayWrite = () => true) =>
+    Object.fromEntries(Object.entries(handlers).map(([key, handle]) => [key, acknowledge(handle, mayWrite)]));
+}
+
+function isWrite({ method }: GatewayRequest): boolean {
+  return method !== "GET" && method !== "HEAD";
 }
 
 function makeResource(

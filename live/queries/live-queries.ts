@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Caller } from "#accounts/identity";
 import { type AsOwner, type Database, formatLsn, type Lsn, type Statement } from "#postgres/database";
-import { ApiError, unavailable } from "#runtime";
+import { unavailable } from "#runtime";
 import type { Logger } from "#runtime/log";
 import type { ChangeSubscription, CommittedTransaction, ReplicationStream } from "../changes.ts";
 import { OpenOfCallers } from "../open-of-callers.ts";
@@ -21,7 +21,7 @@ import {
 import { claimsKey } from "./policy-dependencies.ts";
 import { type QueryDependencies, readFingerprint } from "./query-dependencies.ts";
 import type { LiveQueryResult } from "./relation-results.ts";
-import { RerunQueue } from "./rerun-queue.ts";
+import { mayRunAgain, RerunQueue } from "./rerun-queue.ts";
 import { contentsOf, isReadOnce } from "./result-contents.ts";
 import { readFilterValues } from "./row-filters.ts";
 import { RunningTransactions } from "./running-transactions.ts";
@@ -32,8 +32,6 @@ export type { LiveEvent, LiveResult, LiveSource, LiveSubscription };
 const RETRY_MS = 500;
 /** A pause after many results were marked, as a multiple of the time that took: it leaves the event loop to others. */
 const PAUSE_FACTOR = 4;
-/** A statement can fail once because its definitions are being changed. */
-const MAX_FAILURES = 2;
 
 type LiveQueriesOptions = {
   readonly asOwner: AsOwner;
@@ -493,13 +491,4 @@ function obstaclesOf(
   { obstacles, readsRequest }: QueryDependencies,
 ): readonly string[] {
   return outlivesRequest && readsRequest ? [...obstacles, "it depends on the headers of a request"] : obstacles;
-}
-
-/** What the caller may not read any more leaves at once. */
-function mayRunAgain(error: unknown, failures: number): boolean {
-  if (!(error instanceof ApiError)) return failures < MAX_FAILURES;
-  const { kind, code } = error;
-  if (kind === "unavailable" || kind === "timeout") return true;
-  const isFinal = kind === "forbidden" || kind === "unauthenticated" || code === "NOT_LIVE";
-  return !isFinal && failures < MAX_FAILURES;
 }

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { ApiError } from "#runtime";
 import { FairWorkQueue } from "#runtime/concurrency";
 
 const CONCURRENCY = 8;
@@ -7,6 +8,8 @@ const BURST_MS = 1_000;
 /** Of the run before it. */
 const PAUSE_FACTOR = 3;
 const LONGEST_PAUSE_MS = 1_000;
+/** A statement can fail once because its definitions are being changed. */
+const MAX_FAILURES = 2;
 
 /**
  * The runs of queries after commits. Their callers take turns, so that one with many queries delays only itself. Where commits ask for more runs
@@ -40,4 +43,13 @@ export class RerunQueue {
       });
     });
   }
+}
+
+/** Whether a run that has failed so often is repeated. What the caller may not read any more leaves at once. */
+export function mayRunAgain(error: unknown, failures: number): boolean {
+  if (!(error instanceof ApiError)) return failures < MAX_FAILURES;
+  const { kind, code } = error;
+  if (kind === "unavailable" || kind === "timeout") return true;
+  const isFinal = kind === "forbidden" || kind === "unauthenticated" || code === "NOT_LIVE";
+  return !isFinal && failures < MAX_FAILURES;
 }
