@@ -386,8 +386,7 @@ export class Database {
     if (blocked.relations.length === 0) proceed(error);
     else if (!isLockTimeout(error)) proceed(this.#recentLockTimeouts.explain(error, role, blocked.relations));
     else {
-      const options = { readOnly: true, timeoutMs: LOCK_LOOKUP_TIMEOUT_MS } as const;
-      this.run(context, findBlockingLock(blocked), options)
+      this.run(context, findBlockingLock(blocked), { readOnly: true, timeoutMs: LOCK_LOOKUP_TIMEOUT_MS })
         .then(({ rows }) => describeLock(error, rows))
         .then(() => this.#recentLockTimeouts.remember(role, error))
         .catch(() => {})

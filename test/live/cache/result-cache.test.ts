@@ -26,6 +26,7 @@ const SCHEMA = `
   create view public.clock with (security_invoker = true) as select id, now() as at from public.rooms;
   create view public.dice with (security_invoker = true) as select id, random() as at from public.rooms;
   create view public.asked with (security_invoker = true) as select id, current_setting('request.headers') as at from public.rooms;
+  create table public.offers (id int primary key, ends timestamptz);
   grant execute on all functions in schema public to anon, authenticated;
   grant select on all tables in schema public to anon, authenticated;
   grant all on public.rooms, public.guests, public.letters to service_role`;
@@ -151,6 +152,26 @@ test.each([
     seen.add(body);
   }
   expect(seen.size).toBe(10);
+});
+
+test.each(["gt.now", "gt.now()", "not.in.(yesterday,tomorrow)"])(
+  "what %s returns changes with the time",
+  async (filter) => {
+    const { owner, service } = fixture;
+    await owner.query("delete from public.offers; insert into public.offers values (1, now() + interval '3 seconds')");
+    await followed(service, owner);
+    const read = () => readFrom(url, `offers?select=id&ends=${filter}`, headersOf("ann"));
+    for (let time = 0; time < 5; time++) expect((await read()).cache).toBe("off");
+  },
+);
+
+test("an offer that has ended is not read from the cache", async () => {
+  const { owner, service } = fixture;
+  await owner.query("delete from public.offers; insert into public.offers values (1, now() + interval '3 seconds')");
+  await followed(service, owner);
+  const read = async () => (await readFrom(url, "offers?select=id&ends=gt.now", headersOf("ann"))).body;
+  while ((await read()) !== "[]") await owner.query("select pg_sleep(0.2)");
+  expect(await read()).toBe("[]");
 });
 
 test("a result is one for all callers with the same claims that policies read, and none for others", async () => {

@@ -77,7 +77,14 @@ test("after changes were missed, the snapshot has the transactions that no chang
     );
     return resultOf(rows[0]!.text);
   };
-  const shape = new LiveShape({ definition, live, source: sourceOf(run), folder: null, onFailed: () => {}, onGrown: () => {} });
+  const shape = new LiveShape({
+    definition,
+    live,
+    source: sourceOf(run),
+    folder: null,
+    onFailed: () => {},
+    onGrown: () => {},
+  });
   await shape.attach();
   const { position } = shape.log;
   expect(shape.log.snapshotSince(position)).toBeNull();
