@@ -1,6 +1,7 @@
 import type { ChangeFilter, ResultContents } from "../queries/affected-rows.ts";
 import type { QueryDependencies } from "../queries/query-dependencies.ts";
 import type { AffectingXids } from "../queries/shared-result.ts";
+import type { KnownStatement } from "./known-statements.ts";
 
 /** Of an entry in the maps, besides its texts. */
 const OVERHEAD_BYTES = 1_500;
@@ -13,6 +14,7 @@ const MAX_ATTACHED = 4;
 export class CachedResult {
   readonly key: string;
   readonly audience: string;
+  readonly statement: KnownStatement;
   readonly dependencies: QueryDependencies;
   readonly filters: readonly ChangeFilter[];
   /** What its rows tell about later changes. Null while it is run. */
@@ -21,6 +23,7 @@ export class CachedResult {
   bytes = 0;
   /** Whether it is in the cache: then it has all commits that the stream has delivered. */
   isCurrent = false;
+  hits = 0;
   /** Whether it was read since its turn to be evicted. */
   isUsed = false;
   /** Transactions that were delivered while it was run. */
@@ -30,8 +33,9 @@ export class CachedResult {
   constructor(
     key: string,
     audience: string,
-    { dependencies, filters }: Pick<CachedResult, "dependencies" | "filters">,
+    { statement, dependencies, filters }: Pick<CachedResult, "statement" | "dependencies" | "filters">,
   ) {
+    this.statement = statement;
     this.key = key;
     this.audience = audience;
     this.dependencies = dependencies;

@@ -11,7 +11,9 @@ const OVERHEAD_BYTES = 1_000;
 const MAX_AUDIENCES = 2_000;
 /** A statement that is run once costs nothing. */
 const RUNS_BEFORE_LEARNING = 2;
-/** After an error. */
+/** So many drops show whether results are read before. */
+const DROPS_TO_JUDGE = 100;
+/** After an error, and after useless results. */
 const PAUSE_MS = 5_000;
 const REQUEST_PREFIX = "request.";
 /** Of one text. */
@@ -26,6 +28,9 @@ export class KnownStatement {
   #runs = 0;
   #notBefore = 0;
   #isLearning = false;
+  #drops = 0;
+  #hits = 0;
+  #keptFrom = 0;
   readonly #policyFilters = new Map<string, readonly ChangeFilter[] | null>();
 
   constructor(number: number) {
@@ -50,6 +55,19 @@ export class KnownStatement {
       .finally(() => {
         this.#isLearning = false;
       });
+  }
+
+  /** False for a while after most results were dropped before they were read again: keeping one costs more than a run. */
+  get isKept(): boolean {
+    return performance.now() >= this.#keptFrom;
+  }
+
+  /** A commit has dropped a result that was read so many times. */
+  dropped(hits: number): void {
+    this.#hits += hits;
+    if (++this.#drops < DROPS_TO_JUDGE) return;
+    if (this.#hits < this.#drops) this.#keptFrom = performance.now() + PAUSE_MS;
+    [this.#drops, this.#hits] = [0, 0];
   }
 
   /** The filters of policies, whose values differ between audiences; none while they are read. */

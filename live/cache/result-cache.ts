@@ -161,6 +161,7 @@ export class ResultCache {
   /** To be called when a result is read that was found by other means than its statement. */
   hit(result: CachedResult): void {
     result.isUsed = true;
+    result.hits++;
     this.#counts.hits++;
   }
 
@@ -198,6 +199,7 @@ export class ResultCache {
       this.#counts.hits++;
       return { value: read.value as Value, outcome: "hit", result: null };
     }
+    if (!statement.isKept) return this.#pass(runner);
     if (!this.#candidates.has(key)) {
       this.#candidates.set(key, true);
       return this.#pass(runner);
@@ -246,7 +248,7 @@ export class ResultCache {
     const isUsed = ({ relation }: ChangeFilter) => isReadOnce(dependencies.relations, relation);
     const run = (each: Statement) => this.#options.database.run(query.context, each, { readOnly: true });
     const filters = [...query.filters().filter(isUsed), ...statement.policyFilters(audience, run)];
-    const result = new CachedResult(key, audience, { dependencies, filters });
+    const result = new CachedResult(key, audience, { statement, dependencies, filters });
     const [unseen, epoch] = [this.#unseen.xids, this.#epoch];
     this.#marks.track(result);
     const reading = runInSnapshot();
@@ -319,6 +321,7 @@ export class ResultCache {
     for (const [result, xids] of this.#marks.take().list()) {
       if (result.isCurrent) {
         this.#counts.dropped++;
+        result.statement.dropped(result.hits);
         this.#remove(result);
       } else result.addXids(xids);
     }
