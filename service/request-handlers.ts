@@ -175,8 +175,9 @@ function buildHandlers(shared: SharedParts, config: Config, signIn: SignInServic
 
   const { signInFolders, signInRoutes } = buildSignInRoutes(shared, config, signIn);
   const acknowledged = acknowledgeWrites(cache);
-  const acknowledgedRoutes = Object.entries(signInRoutes).map(([path, methods]) => [path, acknowledged(methods)]);
-  const authAndHealthRoutes: GatewayRoutes = { ...shared.healthRoutes, ...Object.fromEntries(acknowledgedRoutes) };
+  const acknowledgedRoutes = (routes: GatewayRoutes): GatewayRoutes =>
+    Object.fromEntries(Object.entries(routes).map(([path, methods]) => [path, acknowledged(methods)]));
+  const authAndHealthRoutes = { ...shared.healthRoutes, ...acknowledgedRoutes(signInRoutes) };
   const documents = openApiRoutes({
     config,
     catalog,
