@@ -70,6 +70,8 @@ export async function openStudio(options: StudioOptions = {}): Promise<OpenStudi
   const open: OpenStudio["open"] = async (at, view = {}) => {
     const viewport = { width: view.width ?? 1300, height: 900 };
     const page = await browser.newPage({ viewport, colorScheme: view.scheme ?? "light" });
+    // Copies of databases take long on a machine that runs other tests.
+    page.setDefaultTimeout(0);
     observed.add(page);
     await page.goto(service.url + at);
     await signIn(page);

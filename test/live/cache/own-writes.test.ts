@@ -115,8 +115,12 @@ test("If-None-Match is answered without Postgres, and a change has another tag",
   const first = await fetch(`${other.url}/rest/v1/${PATHS[0]}`, { headers: tagged });
   const tag = first.headers.get("etag")!;
   const conditional = () => fetch(`${other.url}/rest/v1/${PATHS[0]}`, { headers: { ...caller, "if-none-match": tag } });
-  const same = await conditional();
-  expect([same.status, same.headers.get("server-timing")]).toEqual([304, expect.stringContaining("cache;desc=hit")]);
+  // A commit of background work can keep what is cached from being read for a moment.
+  await until(async () => {
+    const same = await conditional();
+    expect(same.status).toBe(304);
+    return same.headers.get("server-timing")!.includes("cache;desc=hit");
+  });
   await writes[0]!(other.url, crypto.randomUUID());
   const changed = await conditional();
   expect([changed.status, changed.headers.get("etag") === tag]).toEqual([200, false]);
