@@ -1,4 +1,4 @@
-export { readThroughCache } from "./cache/cached-read.ts";
+export { type PlannedRead, readThroughCache } from "./cache/cached-read.ts";
 export type { CachedResult } from "./cache/cached-result.ts";
 export { cacheObstacleOf } from "./cache/known-statements.ts";
 export { type CachedQuery, type CacheOutcome, ResultCache, type SnapshotRead } from "./cache/result-cache.ts";

@@ -10,13 +10,12 @@ import {
   wholeStatement,
 } from "#planner";
 import type { Database, StatementContext } from "#postgres/database";
-import { filtersOf } from "../queries/result-contents.ts";
 import type { CacheRead, ResultCache } from "./result-cache.ts";
 
 type RunOptions = Parameters<typeof runRequest>[3];
 
 /** A request of a caller, and how it is run without a cache. */
-type PlannedRead = {
+export type PlannedRead = {
   readonly prepared: PreparedRequest;
   readonly context: StatementContext;
   readonly caller: Caller;
@@ -33,14 +32,13 @@ export async function readThroughCache(cache: ResultCache | null, read: PlannedR
   const { plan, intent } = prepared;
   const shownTable = () => describeShownTable(plan, intent, catalog);
   return cache.read<RunResult>(
-    { statement: wholeStatement(prepared), context, caller, filters: () => filtersOf(shownTable()) },
+    { statement: wholeStatement(prepared), context, caller, shownTable },
     {
       run,
       async runInSnapshot() {
         const { result: value, snapshot } = await runInSnapshot(prepared, context, database, options);
-        const text = String(value.body);
-        const shown = snapshot === null || !isBodyOfRows(plan) ? null : { text, shown: shownTable() };
-        return { value, snapshot, bytes: sizeOf(value), shown };
+        const text = snapshot !== null && isBodyOfRows(plan) ? String(value.body) : null;
+        return { value, snapshot, bytes: sizeOf(value), text };
       },
     },
   );

@@ -1,4 +1,4 @@
-import type { ChangeFilter, ResultContents } from "../queries/affected-rows.ts";
+import { type ChangeFilter, countKeys, type ResultContents } from "../queries/affected-rows.ts";
 import type { QueryDependencies } from "../queries/query-dependencies.ts";
 import type { AffectingXids } from "../queries/shared-result.ts";
 import type { KnownStatement } from "./known-statements.ts";
@@ -51,8 +51,7 @@ export class CachedResult {
   /** To be called with what the index was given. */
   countContents(contents: ResultContents | null): void {
     const filters = contents?.filters.length ?? 0;
-    const keys = contents?.shown.reduce((sum, { keys: { size } }) => sum + size, 0) ?? 0;
-    this.bytes += filters * FILTER_VALUE_BYTES + keys * KEY_BYTES;
+    this.bytes += filters * FILTER_VALUE_BYTES + countKeys(contents) * KEY_BYTES;
   }
 
   addXids(xids: AffectingXids): void {

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Caller } from "#accounts/identity";
+import type { ShownTable } from "#planner";
 import type { AsOwner, Database, Lsn, Statement, StatementContext } from "#postgres/database";
 import { RecentMap } from "#runtime";
 import type { PeerWorkers } from "#runtime/concurrency";
@@ -8,10 +9,9 @@ import type { ChangeFollower, CommittedTransaction, ReplicationStream } from "..
 import type { ChangeFilter } from "../queries/affected-rows.ts";
 import { ChangeMarks } from "../queries/change-marks.ts";
 import { DependencyCache } from "../queries/dependency-cache.ts";
-import type { LiveResult } from "../queries/live-subscriber.ts";
 import { claimsKey } from "../queries/policy-dependencies.ts";
 import { readFingerprint } from "../queries/query-dependencies.ts";
-import { contentsOf, isReadOnce } from "../queries/result-contents.ts";
+import { contentsOf, filtersOf, isReadOnce } from "../queries/result-contents.ts";
 import { RunningTransactions } from "../queries/running-transactions.ts";
 import { isTransactionVisible, makeAwaitVisible } from "../transaction-visibility.ts";
 import { CachedResult } from "./cached-result.ts";
@@ -44,8 +44,8 @@ export type CachedQuery = {
   readonly statement: Statement;
   readonly context: StatementContext;
   readonly caller: Caller;
-  /** Conditions that each row of the result meets. */
-  filters(): readonly ChangeFilter[];
+  /** How the result shows the rows that are read; null for what is not known. */
+  shownTable(): ShownTable | null;
 };
 
 /** What a run has read. */
@@ -54,8 +54,8 @@ export type SnapshotRead<Value> = {
   /** The snapshot of the statement includes this one. Null: the result is not to be kept. */
   readonly snapshot: string | null;
   readonly bytes: number;
-  /** How the value shows rows; null for nothing. */
-  readonly shown: Pick<LiveResult, "text" | "shown"> | null;
+  /** The shown rows as JSON; null for another body. */
+  readonly text: string | null;
 };
 
 type QueryRunner<Value> = {
@@ -75,6 +75,7 @@ export type CacheRead<Value> = {
 
 type Load = {
   readonly result: CachedResult;
+  readonly shown: ShownTable | null;
   /** The claims that it runs with. */
   readonly claimsText: string;
   /** Transactions that the stream had delivered when it began, and that its snapshot may not include. */
@@ -247,13 +248,14 @@ export class ResultCache {
     const dependencies = statement.dependencies!;
     const isUsed = ({ relation }: ChangeFilter) => isReadOnce(dependencies.relations, relation);
     const run = (each: Statement) => this.#options.database.run(query.context, each, { readOnly: true });
-    const filters = [...query.filters().filter(isUsed), ...statement.policyFilters(audience, run)];
+    const shown = query.shownTable();
+    const filters = [...filtersOf(shown).filter(isUsed), ...statement.policyFilters(audience, run)];
     const result = new CachedResult(key, audience, { statement, dependencies, filters });
     const [unseen, epoch] = [this.#unseen.xids, this.#epoch];
     this.#marks.track(result);
     const reading = runInSnapshot();
     const { claimsText } = query.caller;
-    const load: Load = { result, claimsText, unseen, epoch, reading };
+    const load: Load = { result, shown, claimsText, unseen, epoch, reading };
     this.#loads.set(key, load);
     const end = () => {
       if (this.#loads.get(key) === load) this.#loads.delete(key);
@@ -263,8 +265,8 @@ export class ResultCache {
     return (await reading).value;
   }
 
-  async #keep({ result, unseen, epoch }: Load, read: SnapshotRead<unknown>): Promise<void> {
-    const { value, bytes, snapshot, shown } = read;
+  async #keep({ result, shown, unseen, epoch }: Load, read: SnapshotRead<unknown>): Promise<void> {
+    const { value, bytes, snapshot, text } = read;
     if (snapshot === null) return;
     this.#unseen.saw(snapshot);
     const hasAll = () =>
@@ -278,7 +280,7 @@ export class ResultCache {
     const { deciding, fingerprint } = result.dependencies;
     if ((await readFingerprint(asOwner, deciding)) !== fingerprint) return this.forget();
     if (!hasAll()) return;
-    const contents = shown && contentsOf(shown, result.dependencies);
+    const contents = text === null ? null : contentsOf({ text, shown }, result.dependencies);
     this.#marks.setContents(result, contents);
     result.countContents(contents);
     this.#add(result);

@@ -27,6 +27,10 @@ export type ShownKeys = {
 /** What the rows in a result tell about the changes that can affect it, until it is another one. */
 export type ResultContents = { readonly filters: readonly ChangeFilter[]; readonly shown: readonly ShownKeys[] };
 
+export function countKeys(contents: ResultContents | null): number {
+  return contents?.shown.reduce((sum, { keys }) => sum + keys.size, 0) ?? 0;
+}
+
 type FilteredResult = { readonly filters: readonly ChangeFilter[]; readonly contents: ResultContents | null };
 
 /** The cells at these positions have one of these values, or a value in this range. */

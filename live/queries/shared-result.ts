@@ -1,6 +1,6 @@
 import type { Lsn } from "#postgres/database";
 import { parseJsonExactly } from "#runtime/json";
-import type { ChangeFilter, ResultContents } from "./affected-rows.ts";
+import { type ChangeFilter, countKeys, type ResultContents } from "./affected-rows.ts";
 import { makeJsonPatch } from "./json-patch.ts";
 import type { QueryDependencies } from "./query-dependencies.ts";
 
@@ -74,8 +74,7 @@ export class SharedResult<Reader extends ResultReader> {
 
   /** With the keys of its rows, by which changes are judged. */
   get bytes(): number {
-    const keys = this.contents?.shown.reduce((sum, shown) => sum + shown.keys.size, 0) ?? 0;
-    return this.#textBytes + keys * KEY_BYTES;
+    return this.#textBytes + countKeys(this.contents) * KEY_BYTES;
   }
 
   get #textBytes(): number {

@@ -10,8 +10,8 @@ import type { Catalog } from "#catalog";
 import type { Config } from "#config";
 import { makeReadYourWrites } from "#http";
 import { requestInfoOf } from "#http/request-info";
-import { readThroughCache } from "#live";
-import { bindRequest, type Plan, type PreparedRequest, type RunResult, runInTransaction } from "#planner";
+import { type PlannedRead, type ResultCache, readThroughCache } from "#live";
+import { bindRequest, type Plan, type PreparedRequest, type RunResult, runInTransaction, runRequest } from "#planner";
 import type { IsolationLevel, RunStatement, StatementContext } from "#postgres/database";
 import type { ParsedRequest, RequestState, RunIntent, StatementContexts } from "./dialect.ts";
 import { planIntent } from "./plan.ts";
@@ -31,11 +31,11 @@ export async function run<Parsed extends ParsedRequest>(
   }
 }
 
-async function runAlone<Parsed extends ParsedRequest>(
+function runAlone<Parsed extends ParsedRequest>(
   state: RequestState<Parsed>,
   prepared: PreparedRequest,
 ): Promise<RunResult> {
-  const { request, caller, parsed, pipeline } = state;
+  const { request, parsed, pipeline } = state;
   const { plan } = prepared;
   const context = contextOf(state, plan);
   const options = {
@@ -45,11 +45,21 @@ async function runAlone<Parsed extends ParsedRequest>(
     signal: request.signal,
   };
   const { cache, database } = pipeline;
+  return cache
+    ? runCached(cache, state, { prepared, context, options })
+    : runRequest(prepared, context, database, options);
+}
+
+async function runCached<Parsed extends ParsedRequest>(
+  cache: ResultCache,
+  { request, caller, parsed, pipeline: { database }, cached }: RequestState<Parsed>,
+  prepared: Pick<PlannedRead, "prepared" | "context" | "options">,
+): Promise<RunResult> {
   const isRead = request.method === "GET" || request.method === "HEAD";
-  const read = { prepared, context, caller, catalog: parsed.catalog, database, options };
+  const read = { ...prepared, caller, catalog: parsed.catalog, database };
   const { value, outcome, result } = await readThroughCache(isRead ? cache : null, read);
-  if (cache) request.stages.note("cache", outcome);
-  state.cached.push(result);
+  request.stages.note("cache", outcome);
+  cached.push(result);
   return value;
 }
 

@@ -25,13 +25,13 @@ export function readQueriesThroughCache({
   noteOutcome,
 }: CachedReads): Pick<CompiledRunOptions["database"], "run"> {
   const run = async (context: StatementContext, ...[statement, options]: RunParameters) => {
-    const query = { statement, context, caller, filters: () => [] };
+    const query = { statement, context, caller, shownTable: () => null };
     const { value, outcome } = await cache.read(query, {
       run: () => database.run(context, statement, { ...options, largeValues: "buffer" }),
       async runInSnapshot() {
         const { snapshot, result } = await database.runInSnapshot(context, statement);
         const bytes = result.rows.flat().reduce((sum, cell) => sum + (cell?.length ?? 0), 0);
-        return { value: result, snapshot, bytes, shown: null };
+        return { value: result, snapshot, bytes, text: null };
       },
     });
     noteOutcome(outcome);
