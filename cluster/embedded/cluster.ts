@@ -1,7 +1,7 @@
 import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { mkdir, readFile } from "node:fs/promises";
-import { release as kernelRelease, totalmem } from "node:os";
+import { totalmem } from "node:os";
 import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -25,6 +25,7 @@ import {
   spawnAs,
   stopOrphans,
 } from "./processes.ts";
+import { reportsSyncfsErrors } from "./sync-folder.ts";
 
 const DEFAULT_PORT = 5432;
 
@@ -198,15 +199,9 @@ function serverSettings(socket: string, port: number | null): Record<string, str
     // "log" ranks above "error": errors of clients are not logged by the server.
     log_min_messages: "log",
     log_checkpoints: "off",
+    // Crash recovery syncs all files in one call instead of one by one, which takes a second or more.
     ...(reportsSyncfsErrors() && { recovery_init_sync_method: "syncfs" }),
   };
-}
-
-/** With syncfs, crash recovery syncs all files in one call instead of one by one, which takes a second or more. Linux reports its errors since 5.8. */
-function reportsSyncfsErrors(): boolean {
-  if (process.platform !== "linux") return false;
-  const [major = 0, minor = 0] = kernelRelease().split(".").map(Number);
-  return major > 5 || (major === 5 && minor >= 8);
 }
 
 /**

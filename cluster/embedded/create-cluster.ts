@@ -6,6 +6,7 @@ import { basename, dirname, join, relative, resolve } from "node:path";
 import { commandLine } from "#runtime";
 import { clusterFolders } from "./cluster-folders.ts";
 import { chownTo, removeDraft, type SystemAccount, spawnAs } from "./processes.ts";
+import { reportsSyncfsErrors } from "./sync-folder.ts";
 
 const DRAFT_PREFIX = "postgres.new-";
 
@@ -56,17 +57,18 @@ export async function createCluster(
   await rename(draft, dataFolder);
 }
 
-/** Since Postgres 17. */
 const BUILTIN_LOCALE = ["--locale-provider=builtin", "--builtin-locale=C.UTF-8"];
 
 /** Null on success, otherwise the output of initdb. */
 async function runInitdb(binaries: Binaries, folder: string, account: SystemAccount | null): Promise<string | null> {
   let output: string | null = null;
+  const isSince17 = binaries.major >= 17;
+  const sync = isSince17 && reportsSyncfsErrors() ? ["--sync-method=syncfs"] : [];
   // pg_trgm recognizes letters beyond ASCII by LC_CTYPE only; not every system has C.UTF-8.
   for (const ctype of ["C.UTF-8", "C"]) {
-    const locale = ["--locale=C", `--lc-ctype=${ctype}`, ...(binaries.major >= 17 ? BUILTIN_LOCALE : [])];
+    const locale = ["--locale=C", `--lc-ctype=${ctype}`, ...(isSince17 ? BUILTIN_LOCALE : [])];
     const access = ["--username=postgres", "--auth-local=trust", "--auth-host=scram-sha-256"];
-    const args = [`--pgdata=${folder}`, "--encoding=UTF8", ...locale, ...access, "--no-instructions"];
+    const args = [`--pgdata=${folder}`, "--encoding=UTF8", ...locale, ...access, ...sync, "--no-instructions"];
     output = await failureOf(await spawnAs(binaries.initdb, args, account, folder));
     if (output === null || !output.includes("locale")) break;
   }

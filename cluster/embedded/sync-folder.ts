@@ -1,4 +1,5 @@
 import { open } from "node:fs/promises";
+import { release } from "node:os";
 
 /** Otherwise a crash of the machine could undo what was created or renamed in the folder. */
 export async function syncFolder(folder: string): Promise<void> {
@@ -8,4 +9,11 @@ export async function syncFolder(folder: string): Promise<void> {
   } finally {
     await handle.close();
   }
+}
+
+/** Whether Postgres may sync all files in one call: Linux reports its errors since 5.8. */
+export function reportsSyncfsErrors(): boolean {
+  if (process.platform !== "linux") return false;
+  const [major = 0, minor = 0] = release().split(".").map(Number);
+  return major > 5 || (major === 5 && minor >= 8);
 }
