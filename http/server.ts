@@ -1,17 +1,15 @@
 import { randomUUID } from "node:crypto";
-import { once } from "node:events";
-import { readFile } from "node:fs/promises";
 import { createServer, type IncomingMessage, type RequestListener, type Server, STATUS_CODES } from "node:http";
 import { createServer as createSecureServer, Server as SecureServer } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { createSecureContext } from "node:tls";
 import type { Config } from "#config";
 import { NO_PEERS, noteAcceptedConnection, type PeerWorkers } from "#runtime/concurrency";
 import { holdWhileClosing, trackConnections } from "./drain.ts";
 import { type ErrorBodyShape, toEnvelope } from "./error-bodies.ts";
 import { errorHeaders, HttpError, toHttpError } from "./http-error.ts";
 import type { Admission } from "./limits.ts";
+import { type ListenAddress, listenAt, readCertificate } from "./listen-address.ts";
 import { identifyRequest, pathOfUrl, toOriginForm } from "./request.ts";
 
 const PARSE_ERRORS: Readonly<Record<string, HttpError>> = {
@@ -22,14 +20,8 @@ const NOT_HTTP = new HttpError(400, "VALIDATION_ERROR", "This is not a valid HTT
 
 const SEVERAL_HOSTS = new HttpError(400, "VALIDATION_ERROR", "The request has more than one Host header; send one.");
 
-type ListenAddress = Pick<Config, "host" | "port" | "httpsCertificate" | "httpsKey"> & {
-  /** The names of the settings, for error messages. */
-  readonly settings?: AddressSettingNames;
-};
-type AddressSettingNames = { readonly host: string; readonly port: string };
 type ListenOptions = ListenAddress & Pick<Config, "maxHeaderBytes" | "requestTimeout" | "errorBody">;
 
-const DEFAULT_SETTING_NAMES: AddressSettingNames = { host: "HOST", port: "PORT" };
 /** Longer than the 60 seconds of common proxies, which must not reuse a connection that is being closed. */
 const KEEP_ALIVE_MS = 65_000;
 /** How often timeouts are checked; Node's default of 30 seconds would prolong REQUEST_TIMEOUT_SECONDS by that much. */
@@ -60,16 +52,8 @@ export async function openServer(
   server.requestTimeout = Math.max(requestTimeout, LONGEST_UPLOAD_SECONDS) * 1000;
   server.headersTimeout = Math.min(requestTimeout, 60) * 1000;
   server.on("clientError", rejectMalformedRequests(errorBody));
-  await bind(server, address);
+  await listenAt(server, address);
   return server;
-}
-
-/** Fails early if the address or the certificate cannot be used. */
-export async function checkListenAddress(address: ListenAddress): Promise<void> {
-  await readCertificate(address);
-  const server = createServer();
-  await bind(server, address);
-  await closeServer(server);
 }
 
 export function serverUrl(server: Server, host: string): string {
@@ -83,75 +67,6 @@ export function serverUrl(server: Server, host: string): string {
 export async function reloadCertificate(server: Server, files: Parameters<typeof readCertificate>[0]): Promise<void> {
   const certificate = await readCertificate(files);
   if (certificate && server instanceof SecureServer) server.setSecureContext(certificate);
-}
-
-/**
- * Node accepts one connection per turn of the event loop; others wait in the kernel, up to `somaxconn`, and long work waits for
- * them. A client beyond that retries after one second, then after three.
- */
-const LISTEN_BACKLOG = 4_096;
-
-async function bind(server: Server, address: ListenAddress): Promise<void> {
-  server.listen({ port: address.port, host: address.host, backlog: LISTEN_BACKLOG });
-  try {
-    await once(server, "listening");
-  } catch (error) {
-    throw explainListenError(error as NodeJS.ErrnoException, address);
-  }
-}
-
-async function closeServer(server: Server): Promise<void> {
-  await new Promise<void>((done, fail) => server.close((error) => (error ? fail(error) : done())));
-}
-
-function explainListenError(
-  error: NodeJS.ErrnoException,
-  { host, port, settings = DEFAULT_SETTING_NAMES }: ListenAddress,
-): Error {
-  switch (error.code) {
-    case "EADDRINUSE":
-      return new Error(
-        `Port ${port} of ${host} is in use. ` +
-          `Stop what listens there, or set ${settings.port} to another port (0 takes a free one).`,
-      );
-    case "EACCES":
-      return new Error(`This user may not listen on port ${port}. Set ${settings.port} to one above 1023.`);
-    case "EADDRNOTAVAIL":
-    case "ENOTFOUND":
-      return new Error(
-        `${host} is no address of this machine. Set ${settings.host} to one that is, or to 0.0.0.0 for all.`,
-      );
-    default:
-      return error;
-  }
-}
-
-type TlsCertificate = { readonly cert: Buffer; readonly key: Buffer };
-
-/** The contents of HTTPS_CERT_FILE and HTTPS_KEY_FILE; null if they are not set. */
-async function readCertificate({
-  httpsCertificate,
-  httpsKey,
-}: Pick<Config, "httpsCertificate" | "httpsKey">): Promise<TlsCertificate | null> {
-  if (httpsCertificate === null || httpsKey === null) return null;
-  const [cert, key] = await Promise.all([
-    readSettingFile("HTTPS_CERT_FILE", httpsCertificate),
-    readSettingFile("HTTPS_KEY_FILE", httpsKey),
-  ]);
-  try {
-    createSecureContext({ cert, key });
-  } catch (error) {
-    throw new Error(
-      `HTTPS_CERT_FILE and HTTPS_KEY_FILE do not hold a certificate and its key in PEM form: ${(error as Error).message}`,
-    );
-  }
-  return { cert, key };
-}
-
-async function readSettingFile(setting: string, file: string): Promise<Buffer> {
-  return readFile(file).catch((error: Error) => {
-    throw new Error(`${setting} cannot be read: ${error.message}`);
-  });
 }
 
 /** Input that is not HTTP never reaches a handler, and gets the same error format. */

@@ -15,7 +15,6 @@ export { makeClientConnectionReader } from "./request.ts";
 export { makeRouter } from "./router.ts";
 export {
   type AdmissionForUpgrade,
-  checkListenAddress,
   makeUpgradeRouter,
   openServer,
   reloadCertificate,
