@@ -102,8 +102,10 @@ export async function startPostgres(
   config: Config,
   tell: ReportProgress,
   giveUp: (reason: Error) => void,
+  onSpawned: () => void = () => {},
 ): Promise<ServedPostgres> {
   if (!isEmbedded(config)) {
+    onSpawned();
     await awaitLogin(config, tell);
     if (config.ownerDatabaseUrl) await awaitOwner(config, tell);
     if (config.directDatabaseUrl) await awaitDirect(config, tell);
@@ -113,7 +115,7 @@ export async function startPostgres(
     await refuseIncomplete(config, postgres.directUrl);
     return { ...postgres, loginRole: await loginRoleOf(postgres.requestUrl) };
   }
-  const cluster = await superviseCluster({ ...clusterOptions(config), tell }, giveUp);
+  const cluster = await superviseCluster({ ...clusterOptions(config), tell, onSpawned }, giveUp);
   return { ...(await embeddedPostgres(config, cluster.url, () => cluster.stop())), loginRole: EMBEDDED_LOGIN };
 }
 

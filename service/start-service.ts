@@ -77,12 +77,13 @@ try {
   process.exit();
 }
 
-/** Its modules are loaded while Postgres starts, on another processor. */
+/** Its modules are loaded while Postgres starts, on another processor: not before it is spawned, which they would delay. */
 async function startSingleProcess(config: Config, options: ServiceOptions): Promise<RunningService> {
   await checkListenAddress(config);
-  const startingPostgres = startPostgres(config, options.report, options.onFatalError);
+  const spawned = Promise.withResolvers<void>();
+  const startingPostgres = startPostgres(config, options.report, options.onFatalError, spawned.resolve);
   // An error is reported when the service waits for it.
-  startingPostgres.catch(() => {});
+  await Promise.race([spawned.promise, startingPostgres]).catch(() => {});
   const { startService } = await import("./service.ts");
   return startService(config, { ...options, startingPostgres });
 }

@@ -47,6 +47,8 @@ export type ClusterOptions = {
   readonly binaries?: Binaries;
   /** Reports progress to the user. */
   readonly tell: (step: string) => void;
+  /** Called when another process does what takes long: initdb, or the server. */
+  readonly onSpawned?: () => void;
 };
 
 /** Starts the embedded Postgres; it stops when this process ends, even by kill -9. */
@@ -93,7 +95,7 @@ async function servesItself(dataFolder: string): Promise<boolean> {
 
 async function startClaimed(
   folders: ClusterFolders,
-  { dataDir, port, settings, tell, binaries: givenBinaries }: ClusterOptions,
+  { dataDir, port, settings, tell, binaries: givenBinaries, onSpawned = () => {} }: ClusterOptions,
 ): Promise<Cluster> {
   const binaries = givenBinaries ?? (await findBinaries());
   const account = await chooseAccount();
@@ -109,7 +111,7 @@ async function startClaimed(
   await finishUpgrade(folders.data);
   if (!(await checkCluster(folders.data, binaries))) {
     tell("creating the database cluster");
-    await createCluster(folders.data, binaries, account);
+    await createCluster(folders.data, binaries, account, onSpawned);
   }
 
   const flags = Object.entries({ ...serverSettings(folders.socket, port), ...settings }).flatMap(([name, value]) => [
@@ -118,6 +120,7 @@ async function startClaimed(
   ]);
   const server = await spawnAs(binaries.postgres, ["-D", folders.data, ...flags], account, folders.data);
   endWithParent(server, "SIGINT");
+  onSpawned();
   const { ended } = await becomeReady(server, tell).catch((error: Error) => {
     throw port !== null && error.message.includes("could not create any TCP/IP sockets")
       ? portInUse(port, error)

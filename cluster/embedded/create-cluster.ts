@@ -42,6 +42,7 @@ export async function createCluster(
   dataFolder: string,
   binaries: Binaries,
   account: SystemAccount | null,
+  onSpawned: () => void,
 ): Promise<void> {
   const parent = dirname(dataFolder);
   for (const name of await readdir(parent)) {
@@ -49,7 +50,7 @@ export async function createCluster(
   }
   const draft = await mkdtemp(join(parent, DRAFT_PREFIX));
   await chownTo(account, draft);
-  const output = await runInitdb(binaries, draft, account);
+  const output = await runInitdb(binaries, draft, account, onSpawned);
   if (output !== null) {
     await rm(draft, { recursive: true, force: true });
     throw new Error(`Creating the cluster in ${dataFolder} failed:\n${output}`);
@@ -60,7 +61,12 @@ export async function createCluster(
 const BUILTIN_LOCALE = ["--locale-provider=builtin", "--builtin-locale=C.UTF-8"];
 
 /** Null on success, otherwise the output of initdb. */
-async function runInitdb(binaries: Binaries, folder: string, account: SystemAccount | null): Promise<string | null> {
+async function runInitdb(
+  binaries: Binaries,
+  folder: string,
+  account: SystemAccount | null,
+  onSpawned: () => void,
+): Promise<string | null> {
   let output: string | null = null;
   const isSince17 = binaries.major >= 17;
   const sync = isSince17 && reportsSyncfsErrors() ? ["--sync-method=syncfs"] : [];
@@ -69,7 +75,9 @@ async function runInitdb(binaries: Binaries, folder: string, account: SystemAcco
     const locale = ["--locale=C", `--lc-ctype=${ctype}`, ...(isSince17 ? BUILTIN_LOCALE : [])];
     const access = ["--username=postgres", "--auth-local=trust", "--auth-host=scram-sha-256"];
     const args = [`--pgdata=${folder}`, "--encoding=UTF8", ...locale, ...access, ...sync, "--no-instructions"];
-    output = await failureOf(await spawnAs(binaries.initdb, args, account, folder));
+    const program = await spawnAs(binaries.initdb, args, account, folder);
+    onSpawned();
+    output = await failureOf(program);
     if (output === null || !output.includes("locale")) break;
   }
   return output;

@@ -36,3 +36,21 @@ test("commands that are run during the first start wait for the database, and do
     await postgres.close();
   }
 });
+
+test("a start tells when initdb and when Postgres is spawned, before it is ready", async () => {
+  const { config } = readConfig({ DATA_DIR: join(folder, "spawned") });
+  const start = async () => {
+    let spawned = 0;
+    const postgres = await startPostgres(
+      config,
+      () => {},
+      () => {},
+      () => spawned++,
+    );
+    const spawnedBefore = spawned;
+    await postgres.close();
+    return spawnedBefore;
+  };
+  expect(await start()).toBe(2);
+  expect(await start()).toBe(1);
+});
