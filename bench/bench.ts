@@ -43,7 +43,7 @@ const SOAK_PARTS = { half: true, snapshots: true };
 const ARCHIVE_PARTS = { schemas: true, speed: true, branch: true };
 
 /** The comparisons. The others take long, and run only by name. */
-const BY_DEFAULT = ["engine", "rest", "users", "graphql", "realtime"];
+const BY_DEFAULT = ["engine", "rest", "users", "graphql", "realtime", "cache", "live", "start"];
 
 /** Next to the page with the figures. */
 const CHART = "pictures/benchmarks.svg";
