@@ -34,6 +34,10 @@ const NO_BYTES = Buffer.alloc(0);
 type RequestBodyOptions = Pick<Config, "maxBodyBytes" | "maxBodyMemory"> &
   Partial<Pick<Config, "requestTimeout">> & { readonly idleMs?: number };
 
+const SHARE = Symbol("share");
+/** A request with the memory of its body. A WeakMap would cost more than a small body. */
+type AccountedRequest = IncomingMessage & { [SHARE]?: ResponseBudget };
+
 /**
  * The bodies of all requests in flight: together they take at most `maxBodyMemory`, anonymous callers at most half of
  * it. The memory of a request is released when its response is sent or its body is rejected.
@@ -45,7 +49,6 @@ export class RequestBodies {
   readonly #longestMs: number;
   readonly #all: ResponseBudget;
   readonly #anonymous: ResponseBudget;
-  readonly #shares = new WeakMap<IncomingMessage, ResponseBudget>();
 
   constructor({ maxBodyBytes, maxBodyMemory, requestTimeout, idleMs = IDLE_MS }: RequestBodyOptions) {
     // A single body of the largest size must fit twice: in chunks and joined.
@@ -69,14 +72,14 @@ export class RequestBodies {
     if (request.destroyed) throw clientDisconnected(request.errored);
     const [memory, all] = limit.isAnonymous ? [this.#memory / 2, this.#anonymous] : [this.#memory, this.#all];
     const share = new ResponseBudget(memory, all, SMALL_BYTES);
-    this.#shares.set(request, share);
+    (request as AccountedRequest)[SHARE] = share;
     response.once("close", () => share.giveAllBack());
     return collectBody(request, { max, share, idleMs: this.#idleMs, longestMs: this.#longestMs });
   }
 
   /** Counts memory for what is parsed from the body. Throws if it does not fit. */
   hold(request: IncomingMessage, bytes: number): void {
-    const share = this.#shares.get(request);
+    const share = (request as AccountedRequest)[SHARE];
     if (share?.take(bytes) !== false) return;
     throw share.isExceeded ? tooMuchMemory() : tooManyBodies();
   }
