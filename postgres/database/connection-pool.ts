@@ -17,6 +17,8 @@ export type ConnectionRequest = ShareHolder &
     readonly isBrief: boolean;
     /** Whether it is known to take little of a connection's time. */
     readonly isShort: boolean;
+    /** Since when it waits in a pool, as `performance.now()`; set by the pool. */
+    waitsSince?: number;
     start(connection: PostgresConnection): void;
     refuse(error: ApiError): void;
   };
@@ -52,7 +54,6 @@ export class ConnectionPool {
   readonly counters: ConnectionCounters;
   readonly #connections: PostgresConnection[] = [];
   readonly #waiting = new FairQueue<ConnectionRequest>();
-  readonly #waitingSince = new WeakMap<ConnectionRequest, number>();
   readonly #shares: ConnectionShares | null;
   #maxConnections = 0;
   #opening = 0;
@@ -101,7 +102,7 @@ export class ConnectionPool {
   }
 
   #wait(request: ConnectionRequest): void {
-    this.#waitingSince.set(request, performance.now());
+    request.waitsSince = performance.now();
     this.#waiting.push(request);
   }
 
@@ -109,8 +110,7 @@ export class ConnectionPool {
   isShort(waitMs: number): boolean {
     if (this.#connections.length >= this.#maxConnections) return false;
     const latest = performance.now() - waitMs;
-    const isLate = (request: ConnectionRequest) =>
-      this.#waitingSince.get(request)! <= latest && this.#mayStart(request);
+    const isLate = (request: ConnectionRequest) => request.waitsSince! <= latest && this.#mayStart(request);
     return this.#waiting.find(isLate) !== null;
   }
 

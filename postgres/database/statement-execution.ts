@@ -70,6 +70,7 @@ export class StatementExecution implements ConnectionRequest, PipelinedBatch {
   readonly collector: RestartableCollector;
   /** True on the second run. */
   fresh = false;
+  waitsSince = 0;
 
   #pool: ConnectionPool;
   #primary: PrimaryPools | undefined;
