@@ -104,15 +104,15 @@ function spellText(text: SQL): SQL {
 
 /** A JSON string of the text that core selects. */
 export function spellAsString(value: SQL, codec: Codec): SQL {
-  const base = baseCodecOf(codec);
+  const base = baseCodecOf(toOriginalCodec(codec));
   if (UNESCAPED_TYPES.has(base.name)) return quoted(sql`${value}::${base.sqlType}::pg_catalog.text`);
   if (isInstantCodec(codec)) return sql`pg_catalog.to_json(${value}::${base.sqlType})::pg_catalog.text`;
   return spellText(castToText(value, codec));
 }
 
-/** `encode` breaks lines after 76 characters. */
+/** `encode` breaks lines after 76 characters. `translate` takes ten times as long as `replace`. */
 export function withoutLineBreaks(base64: SQL): SQL {
-  return sql`pg_catalog.translate(${base64}, pg_catalog.chr(10), '')`;
+  return sql`pg_catalog.replace(${base64}, pg_catalog.chr(10), '')`;
 }
 
 /** The names in the schema may differ from the labels. A label that the schema does not have was added since. */
@@ -173,10 +173,11 @@ function spellList(list: SQL, codec: Codec, itemType: GraphQLOutputType): Spelle
   const spelled = spellValue(sql`${items}.${item}`, codec, itemType);
   const each = orNull(spelled.text, itemType);
   if (isVerbatimText(codec) && isScalarType(getNullableType(itemType))) {
-    const refused = isNonNullType(itemType)
-      ? sql` or pg_catalog.array_position(${list}::pg_catalog.text[], null) is not null`
-      : sql.blank;
-    const text = sql`(case when pg_catalog.array_ndims(${list}) operator(pg_catalog.>) 1${refused} then ${REFUSE} else pg_catalog.array_to_json(${list}::pg_catalog.text[])::pg_catalog.text end)`;
+    // `array_position` itself refuses a list of lists.
+    const isRefused = isNonNullType(itemType)
+      ? sql`pg_catalog.array_position(${list}::pg_catalog.text[], null) is not null`
+      : sql`pg_catalog.array_ndims(${list}) operator(pg_catalog.>) 1`;
+    const text = sql`(case when ${isRefused} then ${REFUSE} else pg_catalog.array_to_json(${list}::pg_catalog.text[])::pg_catalog.text end)`;
     return { text };
   }
   const all = sql`(select coalesce('[' operator(pg_catalog.||) pg_catalog.string_agg(${each}, ',' order by ${items}."position") operator(pg_catalog.||) ']', '[]')
