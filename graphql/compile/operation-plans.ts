@@ -1,8 +1,13 @@
 import {
   type DocumentNode,
+  GraphQLBoolean,
   GraphQLError,
+  GraphQLID,
   type GraphQLInputType,
+  GraphQLInt,
   type GraphQLSchema,
+  GraphQLString,
+  getNullableType,
   getVariableValues,
   type OperationDefinitionNode,
   typeFromAST,
@@ -102,7 +107,8 @@ export class OperationPlans {
 
   #coerce(inputs: CoercedVariables): CoercedVariables {
     const { schema, operation } = this.#options;
-    if (this.#variableTypes.length === 0) return {};
+    // The general coercion takes longer than all the rest of finding the statement.
+    if (this.#variableTypes.every(([name, type]) => isCoerced(inputs[name], type))) return inputs;
     const { coerced, errors } = getVariableValues(schema, operation.variableDefinitions ?? [], inputs, {
       maxErrors: 1,
     });
@@ -141,6 +147,19 @@ export class OperationPlans {
     });
     return parts.join();
   }
+}
+
+/** Values that coercion to these types does not change. */
+const PLAIN_VALUES = new Map<unknown, string>([
+  [GraphQLString, "string"],
+  [GraphQLID, "string"],
+  [GraphQLBoolean, "boolean"],
+]);
+
+function isCoerced(value: unknown, type: GraphQLInputType): boolean {
+  const scalar = getNullableType(type);
+  if (scalar === GraphQLInt) return typeof value === "number" && value === (value | 0);
+  return typeof value === PLAIN_VALUES.get(scalar);
 }
 
 function bindStep(step: CompiledStep, variables: CoercedVariables): BoundStep {

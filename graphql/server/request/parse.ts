@@ -67,8 +67,11 @@ async function parseBody(
   body: Buffer,
   { owner, signal }: { readonly owner: () => string; readonly signal: AbortLike },
 ): Promise<GraphqlRequest> {
-  const scan = await runStepwise(scanBody(body), signal);
-  if (scan !== "fit") throw malformedRequest(SCAN_MESSAGES[scan]);
+  // A shorter body exceeds neither limit, and JSON.parse reports what is no JSON.
+  if (body.length > MAX_BODY_LEVELS) {
+    const scan = await runStepwise(scanBody(body), signal);
+    if (scan !== "fit") throw malformedRequest(SCAN_MESSAGES[scan]);
+  }
   if (body.length > LARGE_BODY_BYTES) {
     await waitForLargeWorkSlot(owner());
     if (signal.aborted) throw signal.reason;
@@ -123,6 +126,7 @@ function parseExactAgain(parseAgain: () => unknown): OperationVariables {
  * requests).
  */
 function checkContentType(contentType: string | undefined): void {
+  if (contentType === "application/json") return;
   const [type = "", ...parameters] = (contentType ?? "").toLowerCase().replaceAll(/[\s"]/g, "").split(";");
   const charset = parameters.find((parameter) => parameter.startsWith("charset="));
   if (type === "application/json" && (charset === undefined || /^charset=utf-?8$/.test(charset))) return;
