@@ -134,11 +134,22 @@ function makeStepwisePlugin(yieldToLoop: YieldToLoop, introspections: Introspect
     gather: {
       hooks: {
         pgIntrospection_introspection: (_info, { introspection }) => void introspections.push(introspection),
+        pgRegistry_PgRegistryBuilder_finalize(_info, { registryBuilder }) {
+          const { pgCodecs, pgResources } = registryBuilder.getRegistryConfig();
+          for (const codec of Object.values(pgCodecs)) forgetRegistry(codec);
+          for (const { parameters = [] } of Object.values(pgResources))
+            for (const { codec } of parameters) forgetRegistry(codec);
+        },
         pgTables_PgResourceOptions_relations: yieldToLoop,
         pgTables_PgResourceOptions_relations_post: yieldToLoop,
       },
     },
   };
+}
+
+/** Core has each codec remember the first registry that it is in, for exports, unless it has this: builds share codecs. */
+function forgetRegistry(codec: object): void {
+  if (!("$exporter$factory" in codec)) Object.defineProperty(codec, "$exporter$factory", { value: () => codec });
 }
 
 /** Core keeps the introspection with each codec and no longer uses it: half of a schema's memory. */

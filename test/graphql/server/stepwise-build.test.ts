@@ -30,6 +30,9 @@ const FIELDLESS = `
   create table public.things (id int primary key, bare public.bare);
   grant select on all tables in schema public to authenticated`;
 
+/** Types that no other schema of this file has. */
+const RARE_TYPES = "create table public.rare_things (id int2 primary key, lasted interval[], seen timetz[], path line);";
+
 const ENDLESS = new AbortController().signal;
 
 test.each([
@@ -87,8 +90,8 @@ test("an aborted build ends early", async () => {
   await expect(buildSchemaInSteps(opened.preset, unwanted)).rejects.toThrow("gone");
 });
 
-test("an unused schema is garbage collected, with all its parts", async () => {
-  await using opened = await openPreset({ template: "empty", sql: MANY });
+test("an unused schema is garbage collected, with all its parts, even the first one with some types", async () => {
+  await using opened = await openPreset({ template: "empty", sql: `${RARE_TYPES} ${MANY}` });
   const made: WeakRef<object>[] = [];
   const note = (object: object) => void made.push(new WeakRef(object));
   const plugin: GraphileConfig.Plugin = {
