@@ -300,6 +300,7 @@ type CoreBehavior = {
   entityMatches(type: string, entity: unknown, filter: string): boolean | undefined;
   getBehaviorForEntity(type: string, entity: unknown): BehaviorText;
   getPreferencesAppliedBehaviors(type: string, inferred: BehaviorText, override: BehaviorText): BehaviorText;
+  resolveBehavior(type: string, ...details: unknown[]): BehaviorText;
   validateBehavior(type: string | null, source: string, text: string): void;
 };
 
@@ -328,9 +329,11 @@ export const MemoizedBehaviorsPlugin: GraphileConfig.Plugin = {
 function memoizeBehavior(behavior: CoreBehavior): Omit<CoreBehavior, "getBehaviorForEntity"> {
   const entityMatches = behavior.entityMatches.bind(behavior);
   const applyPreferences = behavior.getPreferencesAppliedBehaviors.bind(behavior);
+  const resolveBehavior = behavior.resolveBehavior.bind(behavior);
   const validateBehavior = behavior.validateBehavior.bind(behavior);
   const matches = new Map<string, Map<string, boolean | undefined>>();
   const applied = new Map<string, BehaviorText>();
+  const resolved = new Map<string, BehaviorText>();
   const valid = new Set<string>();
   return {
     entityMatches(type, entity, filter) {
@@ -346,6 +349,13 @@ function memoizeBehavior(behavior: CoreBehavior): Omit<CoreBehavior, "getBehavio
       const result = applied.get(key) ?? applyPreferences(type, inferred, override);
       applied.set(key, result);
       return result;
+    },
+    // Core keeps one per column, each with the list of where its parts come from.
+    resolveBehavior(type, ...details) {
+      const result = resolveBehavior(type, ...details);
+      const equal = resolved.get(result.behaviorString) ?? result;
+      resolved.set(equal.behaviorString, equal);
+      return equal;
     },
     validateBehavior(type, source, text) {
       const key = `${type}\n${text}`;
