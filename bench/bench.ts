@@ -54,8 +54,8 @@ const USAGE = `npm run bench -- [NAME…] [--rounds 5] [--seconds 1] [--json FIL
   --markdown docs/benchmarks.md also draws docs/${CHART}
   chart: draws it again from the recorded figures, without measuring
   start: a first start in an empty folder and a later one, and the memory of a service and of a worker at rest
-  live [--clients 1000] [--only queries|shapes]…: live queries, and as many shapes, each of a caller of its own: from an update to the
-    client, changes a second, memory of each
+  live [--clients 1000] [--only queries|graphql|shapes]…: live queries, over GraphQL too, and as many shapes, each of a caller of its
+    own: from an update to the client, changes a second, memory of each
   cache: reads with and without CACHE while rows are written, beside pgbench
   batch: inserts in a batch beside the same as single requests
   mcp: calls of tools beside the same requests of the table interface

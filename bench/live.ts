@@ -1,4 +1,4 @@
-// Live queries and shapes of distinct callers under a policy: from an update to the client whose rows it changes.
+// Live queries, over REST and GraphQL, and shapes of distinct callers under a policy: from an update to the client whose rows it changes.
 
 import { mkdtempDisposable } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { startOurs } from "./comparison/ours.ts";
+import { verdict } from "./comparison/targets.ts";
 import type { Bench } from "./kind.ts";
 import { LiveClients } from "./live/live-clients.ts";
 import { LIVE_KINDS, type LiveKind } from "./live/live-kinds.ts";
@@ -16,6 +17,10 @@ const ROWS_OF_LIST = 10;
 const CHANGES_PER_SECOND = 500;
 const TARGET = { p50: 10, p99: 50, changesPerSecond: 6_000 };
 const WRITERS = 8;
+/** The first half second after thousands of clients have connected is slow. Of less time than this, it would decide the 99th percentile. */
+const LEAST_SECONDS_OF_DELAYS = 15;
+/** Of the first clients, memory is also what the service has for all of them. */
+const FIRST_CLIENTS = 50;
 /** How long all clients may take to be up to date. */
 const LONGEST_WAIT_MS = 60_000;
 
@@ -67,27 +72,35 @@ type Measurement = {
   readonly print: (line: string) => void;
 };
 
-async function measureKind({ title, pathOf }: LiveKind, { scratch, folder, seconds, count, print }: Measurement) {
+async function measureKind({ title, streamOf }: LiveKind, { scratch, folder, seconds, count, print }: Measurement) {
   const server = await startOurs(scratch, scratch.url("authenticator"), { env: { DATA_DIR: folder } });
   const clients = new LiveClients();
   const writers = new pg.Pool({ connectionString: scratch.url("postgres"), max: WRITERS });
   try {
+    await clients.join(server.base, FIRST_CLIENTS, streamOf);
     const before = await residentMebibytes(server.pid);
-    await clients.join(server.base, count, pathOf);
+    await clients.join(server.base, count, streamOf);
     const after = await residentMebibytes(server.pid);
-    const kibibytesEach = before === null || after === null ? null : ((after - before) * 1024) / count;
+    const kibibytesEach =
+      before === null || after === null ? null : ((after - before) * 1024) / (count - FIRST_CLIENTS);
     print(`live: ${count} ${title}, of ${count} callers under a policy that reads another table`);
     print(`  memory: ${kibibytesEach?.toFixed(0)} KiB each`);
     const arrivals = new Arrivals(clients, count);
-    const { p50, p99, committed } = await measureDelays(arrivals, writers, seconds);
+    const secondsOfDelays = Math.max(LEAST_SECONDS_OF_DELAYS, seconds);
+    const { p50, p99, committed } = await measureDelays(arrivals, writers, secondsOfDelays);
     print(
-      `  ${CHANGES_PER_SECOND} changes/s, update to client: p50 ${p50.toFixed(1)} ms (target ${TARGET.p50}), p99 ${p99.toFixed(1)} ms (target ${TARGET.p99})`,
+      `  ${CHANGES_PER_SECOND} changes/s for ${secondsOfDelays} s, update to client: p50 ${p50.toFixed(1)} ms, p99 ${p99.toFixed(1)} ms`,
     );
     print(
       `    of it, until the commit was confirmed: p50 ${committed.p50.toFixed(1)} ms, p99 ${committed.p99.toFixed(1)} ms`,
     );
     const changesPerSecond = await measureRate(arrivals, writers, seconds);
-    print(`  sustained: ${Math.round(changesPerSecond)} changes/s (target ${TARGET.changesPerSecond})`);
+    print(`  sustained for ${seconds} s: ${Math.round(changesPerSecond)} changes/s`);
+    const { p50: mostP50, p99: mostP99, changesPerSecond: leastChanges } = TARGET;
+    print(verdict(`p50: ${p50.toFixed(1)} ms`, p50 <= mostP50, `${mostP50} ms`));
+    print(verdict(`p99: ${p99.toFixed(1)} ms`, p99 <= mostP99, `${mostP99} ms`));
+    const rate = `sustained: ${Math.round(changesPerSecond)} changes/s`;
+    print(verdict(rate, changesPerSecond >= leastChanges, String(leastChanges)));
     return { clients: count, kibibytesEach, p50, p99, committed, changesPerSecond };
   } finally {
     clients.close();

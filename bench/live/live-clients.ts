@@ -1,19 +1,28 @@
-import { get, type IncomingMessage } from "node:http";
+import { type IncomingMessage, request as send } from "node:http";
 import { signClaims } from "../comparison/sign-claims.ts";
 
 /** So many of them connect at once. */
 const TOGETHER = 50;
 const NUMBER = /"n(\d+)"/g;
 
-/** The address of a client's stream; `request` sends a request of the client. */
-export type PathOf = (client: number, request: (path: string) => Promise<Response>) => string | Promise<string>;
+/** With a body, it is a POST of JSON. */
+type StreamRequest = { readonly path: string; readonly body?: string };
+
+/** The request for a client's stream; `request` sends another one of the client. */
+export type StreamOf = (
+  client: number,
+  request: (path: string) => Promise<Response>,
+) => StreamRequest | Promise<StreamRequest>;
 
 /** Reads the rows of a shape; its changes come as events. */
-export async function openLiveShape(path: string, request: (path: string) => Promise<Response>): Promise<string> {
+export async function openLiveShape(
+  path: string,
+  request: (path: string) => Promise<Response>,
+): Promise<StreamRequest> {
   const response = await request(`${path}&offset=-1`);
   await response.arrayBuffer();
   const [handle, offset] = ["handle", "offset"].map((name) => response.headers.get(`electric-${name}`));
-  return `${path}&handle=${handle}&offset=${offset}&live=true&live_sse=true`;
+  return { path: `${path}&handle=${handle}&offset=${offset}&live=true&live_sse=true` };
 }
 
 /** Clients of live queries or shapes, each of a caller of its own, that note when numbers arrive in their rows. */
@@ -22,10 +31,10 @@ export class LiveClients {
   /** Called with each number that has arrived, by the client's. */
   onNumber: (number: number, client: number) => void = () => {};
 
-  async join(base: URL, count: number, pathOf: PathOf): Promise<void> {
+  async join(base: URL, count: number, streamOf: StreamOf): Promise<void> {
     while (this.#streams.length < count) {
       const first = this.#streams.length;
-      const opening = Array.from({ length: TOGETHER }, (_, at) => this.#open(base, first + at, pathOf));
+      const opening = Array.from({ length: TOGETHER }, (_, at) => this.#open(base, first + at, streamOf));
       this.#streams.push(...(await Promise.all(opening)));
     }
   }
@@ -35,13 +44,19 @@ export class LiveClients {
   }
 
   /** Resolves with the first event. */
-  async #open(base: URL, client: number, pathOf: PathOf): Promise<IncomingMessage> {
+  async #open(base: URL, client: number, streamOf: StreamOf): Promise<IncomingMessage> {
     const token = signClaims({ role: "authenticated", sub: String(client) });
     const credentials = { apikey: token, authorization: `Bearer ${token}` };
-    const path = await pathOf(client, (first) => fetch(new URL(first, base), { headers: credentials }));
-    const headers = { accept: "text/event-stream", ...credentials };
+    const { path, body } = await streamOf(client, (first) => fetch(new URL(first, base), { headers: credentials }));
+    const isPost = body !== undefined;
+    const headers = {
+      accept: "text/event-stream",
+      ...(isPost && { "content-type": "application/json" }),
+      ...credentials,
+    };
     return new Promise((resolve, reject) => {
-      const request = get(new URL(path, base), { headers, agent: false }, (stream) => {
+      const options = { method: isPost ? "POST" : "GET", headers, agent: false };
+      const request = send(new URL(path, base), options, (stream) => {
         stream.setEncoding("utf8");
         stream.on("data", (text: string) => {
           if (stream.statusCode !== 200) reject(new Error(`${path} was refused: ${text}`));
@@ -51,6 +66,7 @@ export class LiveClients {
         stream.on("error", () => {});
       });
       request.on("error", reject);
+      request.end(body);
     });
   }
 }

@@ -1,11 +1,22 @@
-import { openLiveShape, type PathOf } from "./live-clients.ts";
+import { openLiveShape, type StreamOf } from "./live-clients.ts";
 
-export type LiveKind = { readonly title: string; readonly pathOf: PathOf };
+export type LiveKind = { readonly title: string; readonly streamOf: StreamOf };
+
+const graphqlOf = (list: number) => `subscription { live {
+  tasks(where: {list: {id: {eq: ${list}}}}, orderBy: [{id: ASC}], first: 20) { edges { node { id title list { name } } } }
+} }`;
 
 export const LIVE_KINDS: Readonly<Record<string, LiveKind>> = {
   queries: {
     title: "live queries with a join",
-    pathOf: (list) => `/rest/v1/tasks?select=id,title,lists(name)&list=eq.${list}&order=id`,
+    streamOf: (list) => ({ path: `/rest/v1/tasks?select=id,title,lists(name)&list=eq.${list}&order=id` }),
   },
-  shapes: { title: "shapes", pathOf: (list, get) => openLiveShape(`/v1/shape?table=tasks&where=list=${list}`, get) },
+  graphql: {
+    title: "live GraphQL queries with a join",
+    streamOf: (list) => ({ path: "/graphql", body: JSON.stringify({ query: graphqlOf(list) }) }),
+  },
+  shapes: {
+    title: "shapes",
+    streamOf: (list, get) => openLiveShape(`/v1/shape?table=tasks&where=list=${list}`, get),
+  },
 };
