@@ -28,6 +28,7 @@ export { isIdCodec, toOriginalCodec } from "./IdScalarPlugin.ts";
 export { isLosableInterface } from "./NodePlugins.ts";
 export { hasNestedFields, isNestedValue, type RowInput, readRowInput } from "./nested-inputs.ts";
 export { type OrderValueReader, orderTypeOf } from "./OrderByPlugin.ts";
+export { type ObjectValue, objectValueOf } from "./object-values.ts";
 export {
   findFunctionsWithoutField,
   functionSignature,

@@ -11,6 +11,8 @@ import {
   failureTextOf,
   joinPairs,
   keepResult,
+  type ObjectValue,
+  objectValueOf,
   orderExpressionsOf,
   ownValueSql,
   type PgTable,
@@ -42,7 +44,6 @@ import {
   wholeNumber,
 } from "./collection-sql.ts";
 import { NotCompiled } from "./not-compiled.ts";
-import { type ObjectValue, objectValueOf } from "./object-values.ts";
 import type { OperationValues } from "./operation-values.ts";
 import {
   isListArgument,

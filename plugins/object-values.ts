@@ -1,6 +1,8 @@
 import { TYPES } from "@dataplan/pg";
 import { type SQL, sql } from "@dataplan/pg/pg-sql2";
-import { baseCodecOf, type Codec, LINE_CODEC, TIME_CODECS } from "#plugins";
+import { LINE_CODEC } from "./BuiltInTypesPlugin.ts";
+import { baseCodecOf, TIME_CODECS } from "./codecs.ts";
+import type { Codec } from "./table.ts";
 
 /** A value of Postgres that GraphQL shows as an object: an interval, a range, a geometric value. */
 export type ObjectValue = {
