@@ -2,8 +2,8 @@ import { openLiveShape, type StreamOf } from "./live-clients.ts";
 
 export type LiveKind = { readonly title: string; readonly streamOf: StreamOf };
 
-const graphqlOf = (list: number) => `subscription { live {
-  tasks(where: {list: {id: {eq: ${list}}}}, orderBy: [{id: ASC}], first: 20) { edges { node { id title list { name } } } }
+const GRAPHQL = `subscription ($list: ID!) { live {
+  tasks(where: {list: {id: {eq: $list}}}, orderBy: [{id: ASC}], first: 20) { edges { node { id title list { name } } } }
 } }`;
 
 export const LIVE_KINDS: Readonly<Record<string, LiveKind>> = {
@@ -13,7 +13,7 @@ export const LIVE_KINDS: Readonly<Record<string, LiveKind>> = {
   },
   graphql: {
     title: "live GraphQL queries with a join",
-    streamOf: (list) => ({ path: "/graphql", body: JSON.stringify({ query: graphqlOf(list) }) }),
+    streamOf: (list) => ({ path: "/graphql", body: JSON.stringify({ query: GRAPHQL, variables: { list } }) }),
   },
   shapes: {
     title: "shapes",
