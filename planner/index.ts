@@ -87,5 +87,14 @@ export {
   statementsOf,
   wholeStatement,
 } from "./run.ts";
-export { type ColumnComparison, describeShownTable, isBodyOfRows, type ShownTable } from "./shown-tables.ts";
+export {
+  type ColumnComparison,
+  describeShownRows,
+  isBodyOfRows,
+  type ShownPage,
+  type ShownRelation,
+  type ShownRows,
+  type ShownTable,
+  toShownPage,
+} from "./shown-tables.ts";
 export { listUsedObjects, type UsedObjects, type UsedRelation } from "./used-objects.ts";

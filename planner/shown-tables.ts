@@ -13,6 +13,9 @@ export type ColumnComparison = {
   readonly values: readonly string[];
 };
 
+/** Rows of a table in a response: where its objects are, by the names of members; of a list on the way, in each item. */
+export type ShownRows = { readonly path: readonly string[]; readonly table: ShownTable };
+
 /** How the objects of a response show the rows of a table. */
 export type ShownTable = {
   readonly relation: number;
@@ -27,11 +30,17 @@ export type ShownTable = {
   readonly related: readonly ShownRelation[];
 };
 
-type ShownPage = { readonly column: string; readonly isDescending: boolean; readonly rows: number };
+export type ShownPage = {
+  readonly column: string;
+  readonly isDescending: boolean;
+  readonly rows: number;
+  /** Whether the objects have the reverse order. */
+  readonly isReversed: boolean;
+};
 
 /** A relation in each object of its parent. */
-type ShownRelation = {
-  readonly member: string;
+export type ShownRelation = {
+  readonly path: ShownRows["path"];
   readonly isList: boolean;
   /** The rows of the table, or of the junction table, have the values of the parent's columns in these. */
   readonly joins: readonly { readonly relation: number; readonly column: string; readonly parentColumn: string }[];
@@ -39,16 +48,17 @@ type ShownRelation = {
   readonly table: ShownTable | null;
 };
 
-/** Null for a plan that does not read a table. */
-export function describeShownTable(plan: Plan, intent: Intent, catalog: Catalog): ShownTable | null {
-  if (plan.kind !== "read") return null;
+/** Empty for a plan that does not read a table. */
+export function describeShownRows(plan: Plan, intent: Intent, catalog: Catalog): readonly ShownRows[] {
+  if (plan.kind !== "read") return [];
   const operations = listOperations(intent);
   const describer = new Describer(catalog, (index) => {
     const operation = operations[index];
     if (operation?.kind === "in") return operation.values;
     return operation?.kind === "compare" ? [operation.value] : null;
   });
-  return describer.table(plan.keyset?.all ?? plan.rows);
+  const table = describer.table(plan.keyset?.all ?? plan.rows);
+  return table ? [{ path: [], table }] : [];
 }
 
 /** Whether the body is the rows of a read, or one of them, as JSON. */
@@ -80,7 +90,7 @@ class Describer {
       isIndependent: !grouped && distinct.length === 0 && having.length === 0 && offset === 0,
       page: pageOf(rows, table),
       comparisons: rows.where.flatMap((condition) => this.#comparisons(condition, rows.alias, table.oid)),
-      related: shown.flatMap((each) => this.#related(each, rows)).filter(({ member }) => isUnique(member)),
+      related: shown.flatMap((each) => this.#related(each, rows)).filter(({ path: [name] }) => isUnique(name!)),
     };
   }
 
@@ -94,7 +104,7 @@ class Describer {
       const column = condition.left.kind === "column" ? condition.left.name : null;
       return relation === null || parentColumn === null || column === null ? [] : [{ relation, column, parentColumn }];
     });
-    return [{ member: output.name, isList: form === "array", joins, table: this.table(from) }];
+    return [{ path: [output.name], isList: form === "array", joins, table: this.table(from) }];
   }
 
   /** Of the table that is read, or of the junction table. */
@@ -137,12 +147,25 @@ function membersOf(output: OutputColumn, { alias }: SelectPlan, table: CatalogTa
 
 function pageOf({ alias, order, limit, grouped, distinct }: SelectPlan, table: CatalogTable): ShownPage | null {
   const [first] = order;
-  if (!first || limit === null || limit === 0 || grouped || distinct.length > 0) return null;
+  if (!first || limit === null || grouped || distinct.length > 0) return null;
   const column = columnOf(first.value, alias);
   if (column === null) return null;
   const isDescending = first.direction === "desc";
   const areNullsLast = first.nulls === null ? !isDescending : first.nulls === "last";
+  return toShownPage(table, { column, isDescending, areNullsLast }, { rows: limit, isReversed: false });
+}
+
+/** Null if the order does not tell which rows are behind the page. */
+export function toShownPage(
+  { columns }: CatalogTable,
+  {
+    column,
+    isDescending,
+    areNullsLast,
+  }: Pick<ShownPage, "column" | "isDescending"> & { readonly areNullsLast: boolean },
+  { rows, isReversed }: Pick<ShownPage, "rows" | "isReversed">,
+): ShownPage | null {
   // A row with null would be the first of the page.
-  if (!areNullsLast && table.columns.get(column)?.nullable !== false) return null;
-  return { column, isDescending, rows: limit };
+  const mayBeFirst = !areNullsLast && columns.get(column)?.nullable !== false;
+  return rows === 0 || mayBeFirst ? null : { column, isDescending, rows, isReversed };
 }

@@ -59,6 +59,7 @@ export { makePreset } from "./preset.ts";
 export { conditionOf, joinPairs } from "./row-conditions.ts";
 export { parseRowEvent, type RowEvent, topicsOf } from "./row-events.ts";
 export type { BindValue } from "./row-operators.ts";
+export { type SelectionValues, shownRowsOf } from "./shown-fields.ts";
 export { mutationsOfTable } from "./TableMutationsPlugin.ts";
 export { isTransaction } from "./TransactionPlugin.ts";
 export { collectTypesInOrder } from "./TypesInOrderPlugin.ts";

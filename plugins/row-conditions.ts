@@ -1,7 +1,7 @@
 import { sqlValueWithCodec, TYPES } from "@dataplan/pg";
 import { type SQL, sql } from "@dataplan/pg/pg-sql2";
 import { HttpError } from "#http";
-import { MAX_SEARCHED_RELATIONS, type SearchedPart, type SearchOperator } from "#planner";
+import { type ColumnComparison, MAX_SEARCHED_RELATIONS, type SearchedPart, type SearchOperator } from "#planner";
 import { castToComparable } from "./codecs.ts";
 import { equals } from "./operators.ts";
 import {
@@ -83,6 +83,42 @@ function conditionOfField(
         "and",
       );
   }
+}
+
+/** A condition that a row does not meet unless its column compares so with the value; of `in`, with one in the list. */
+export type ColumnValueComparison = {
+  readonly column: string;
+  readonly codec: Codec;
+  readonly operator: ColumnComparison["operator"] | "in";
+  readonly value: unknown;
+};
+
+const COMPARISONS: ReadonlySet<string> = new Set(["eq", "in", "gt", "gte", "lt", "lte"]);
+
+/** The comparisons that each row meets which meets the `where` value. Others may narrow it further. */
+export function columnComparisonsOf(fields: ConditionFields, where: InputObject): ColumnValueComparison[] {
+  return Object.entries(where).flatMap(([name, value]): ColumnValueComparison[] => {
+    const field = fields.get(name);
+    if (!field || value === null) return [];
+    if (field.kind === "and")
+      return (value as readonly InputObject[]).flatMap((each) => columnComparisonsOf(fields, each));
+    if (field.kind === "related row") {
+      // The columns that join it have the values of those of the related row.
+      const { localAttributes, remoteAttributes } = field.relation;
+      const ofRelated = columnComparisonsOf(field.fields(), value as InputObject);
+      return ofRelated.flatMap(({ column, ...compared }) => {
+        const local = localAttributes[remoteAttributes.indexOf(column)];
+        return local === undefined ? [] : [{ ...compared, column: local }];
+      });
+    }
+    if (field.kind !== "column") return [];
+    const { column, codec } = field;
+    return Object.entries(value as InputObject).flatMap(([operator, compared]) =>
+      compared === null || !COMPARISONS.has(operator)
+        ? []
+        : [{ column, codec, operator: operator as ColumnValueComparison["operator"], value: compared }],
+    );
+  });
 }
 
 type RelatedField = Extract<ConditionField, { readonly kind: "related row" | "related rows" }>;

@@ -12,7 +12,9 @@ import {
   type OperationDefinitionNode,
   typeFromAST,
 } from "grafast/graphql";
-import type { RowsWrite } from "#plugins";
+import type { Catalog } from "#catalog";
+import type { ShownRows } from "#planner";
+import { type RowsWrite, type SelectionValues, shownRowsOf } from "#plugins";
 import type { Statement } from "#postgres/database";
 import { RecentMap } from "#runtime";
 import type { Stepwise } from "#runtime/concurrency";
@@ -23,7 +25,14 @@ import {
   compileOperation,
 } from "./compile-operation.ts";
 import { NotCompiled } from "./not-compiled.ts";
-import { bindParameters, type CoercedVariables, presenceOf } from "./operation-values.ts";
+import {
+  argumentValue,
+  bindParameters,
+  type CoercedVariables,
+  OperationValues,
+  presenceOf,
+} from "./operation-values.ts";
+import { SelectionReader } from "./selection-reader.ts";
 
 /** A step of a compiled operation with the values of one request. */
 export type BoundStep = {
@@ -34,7 +43,12 @@ export type BoundStep = {
   readonly rows: RowsWrite | undefined;
 };
 
-export type BoundOperation = { readonly plan: OperationPlan; readonly steps: readonly BoundStep[] };
+export type BoundOperation = {
+  readonly plan: OperationPlan;
+  readonly steps: readonly BoundStep[];
+  /** Of a query, if it runs as compiled. */
+  shownRows(catalog: Catalog): readonly ShownRows[];
+};
 
 /** A compiled operation, for the same combination of variables. */
 class OperationPlan {
@@ -99,10 +113,26 @@ export class OperationPlans {
     if (plan instanceof NotCompiled) throw plan;
     if (mayPlan) plan.checkLimit();
     try {
-      return { plan, steps: plan.compiled.map((step) => bindStep(step, variables)) };
+      const steps = plan.compiled.map((step) => bindStep(step, variables));
+      return { plan, steps, shownRows: (catalog) => this.#shownRows(variables, catalog) };
     } catch (error) {
       throw asNotCompiled(error);
     }
+  }
+
+  #shownRows(variables: CoercedVariables, catalog: Catalog): readonly ShownRows[] {
+    const { schema, document, operation } = this.#options;
+    const values = new OperationValues(variables, new Set());
+    const reader = new SelectionReader(schema, document, values);
+    const selected = { type: schema.getQueryType()!, selections: [operation.selectionSet] };
+    const read: SelectionValues = {
+      fieldsOf: (type, selections) => reader.fieldsOf(type, selections),
+      argumentsOf(field, node) {
+        const args = values.argumentsOf(field, node, () => true);
+        return Object.fromEntries([...args].map(([name, value]) => [name, argumentValue(value, variables)]));
+      },
+    };
+    return shownRowsOf(selected, read, catalog);
   }
 
   #coerce(inputs: CoercedVariables): CoercedVariables {

@@ -174,6 +174,11 @@ export function mapLeaves(value: InputValue, replace: (read: LeafReader) => unkn
   }
 }
 
+/** The value of an argument in one request. */
+export function argumentValue(value: InputValue, variables: CoercedVariables): unknown {
+  return mapLeaves(value, (read) => read(variables));
+}
+
 function fixedValue(type: GraphQLInputType, value: unknown): InputValue {
   return valueAt(type, value, () => value);
 }

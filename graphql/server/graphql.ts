@@ -261,6 +261,7 @@ function makeExecution(
       whenBuilt: () => keeper.whenBuilt(),
       introspection,
       database,
+      catalog: () => catalog.current(),
       live,
       cache,
       events,

@@ -1,7 +1,7 @@
 import type { Caller } from "#accounts/identity";
 import type { Catalog } from "#catalog";
 import {
-  describeShownTable,
+  describeShownRows,
   isBodyOfRows,
   type PreparedRequest,
   type RunResult,
@@ -30,9 +30,9 @@ export async function readThroughCache(cache: ResultCache | null, read: PlannedR
   const run = () => runRequest(prepared, context, database, options);
   if (!cache || !mayBeKept(prepared, options)) return { value: await run(), outcome: "off", result: null };
   const { plan, intent } = prepared;
-  const shownTable = () => describeShownTable(plan, intent, catalog);
+  const shownRows = () => describeShownRows(plan, intent, catalog);
   return cache.read<RunResult>(
-    { statement: wholeStatement(prepared), context, caller, shownTable },
+    { statement: wholeStatement(prepared), context, caller, shownRows },
     {
       run,
       async runInSnapshot() {

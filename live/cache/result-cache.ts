@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Caller } from "#accounts/identity";
-import type { ShownTable } from "#planner";
+import type { ShownRows } from "#planner";
 import type { AsOwner, Database, Lsn, Statement, StatementContext } from "#postgres/database";
 import { RecentMap } from "#runtime";
 import type { PeerWorkers } from "#runtime/concurrency";
@@ -45,7 +45,7 @@ export type CachedQuery = {
   readonly context: StatementContext;
   readonly caller: Caller;
   /** How the result shows the rows that are read; null for what is not known. */
-  shownTable(): ShownTable | null;
+  shownRows(): readonly ShownRows[];
 };
 
 /** What a run has read. */
@@ -75,7 +75,7 @@ export type CacheRead<Value> = {
 
 type Load = {
   readonly result: CachedResult;
-  readonly shown: ShownTable | null;
+  readonly shown: readonly ShownRows[];
   /** The claims that it runs with. */
   readonly claimsText: string;
   /** Transactions that the stream had delivered when it began, and that its snapshot may not include. */
@@ -248,7 +248,7 @@ export class ResultCache {
     const dependencies = statement.dependencies!;
     const isUsed = ({ relation }: ChangeFilter) => isReadOnce(dependencies.relations, relation);
     const run = (each: Statement) => this.#options.database.run(query.context, each, { readOnly: true });
-    const shown = query.shownTable();
+    const shown = query.shownRows();
     const filters = [...filtersOf(shown).filter(isUsed), ...statement.policyFilters(audience, run)];
     const result = new CachedResult(key, audience, { statement, dependencies, filters });
     const [unseen, epoch] = [this.#unseen.xids, this.#epoch];

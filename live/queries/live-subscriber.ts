@@ -1,5 +1,5 @@
 import type { Caller } from "#accounts/identity";
-import type { ShownTable } from "#planner";
+import type { ShownRows } from "#planner";
 import type { Lsn, Statement, StatementContext } from "#postgres/database";
 import type { ChangeFilter } from "./affected-rows.ts";
 import type { ResultVersion, SharedResult } from "./shared-result.ts";
@@ -29,8 +29,8 @@ export type LiveResult = {
   readonly statements: readonly { readonly statement: Statement; readonly context: StatementContext }[];
   /** Conditions that each row of the result meets. */
   readonly filters: readonly ChangeFilter[];
-  /** The table whose rows the text has; null where that is not known. */
-  readonly shown: ShownTable | null;
+  /** The rows that the text is known to have. */
+  readonly shown: readonly ShownRows[];
   /** Why there is no such row; the text is then `null`. Null if there is a result. */
   readonly missing: unknown;
 };

@@ -1,25 +1,26 @@
-import type { ShownTable } from "#planner";
+import type { ShownRelation, ShownRows, ShownTable } from "#planner";
 import { isExactNumber, isJsonObject, type JsonObject, parseJsonExactly } from "#runtime/json";
 import { type ChangeFilter, keyText, type ResultContents, type ShownKeys } from "./affected-rows.ts";
 import type { LiveResult } from "./live-subscriber.ts";
 import type { QueryDependencies } from "./query-dependencies.ts";
 
-type ShownRelation = ShownTable["related"][number];
-
 /** Keys take more memory than their text. Changes can affect larger results without any of their rows. */
 const MAX_SHOWN_ROWS = 1_000;
 
-/** The conditions of a request on the columns of a table. */
-export function filtersOf(table: ShownTable | null): ChangeFilter[] {
-  if (!table) return [];
-  const own = table.comparisons.map(({ relation, column, operator, values }): ChangeFilter => {
+/** The conditions of a request on the columns of tables. */
+export function filtersOf(shown: readonly ShownRows[]): ChangeFilter[] {
+  return shown.flatMap(({ table }) => filtersOfTable(table));
+}
+
+function filtersOfTable({ comparisons, related }: ShownTable): ChangeFilter[] {
+  const own = comparisons.map(({ relation, column, operator, values }): ChangeFilter => {
     if (operator === "eq") return { relation, column, values };
     const [bound] = values as [string];
     return operator === "gt" || operator === "gte"
       ? { relation, column, least: bound, greatest: null }
       : { relation, column, least: null, greatest: bound };
   });
-  return [...own, ...table.related.flatMap(({ table: related }) => filtersOf(related))];
+  return [...own, ...related.flatMap(({ table }) => (table ? filtersOfTable(table) : []))];
 }
 
 /** What the rows of the result tell about later changes; null for nothing. */
@@ -27,13 +28,15 @@ export function contentsOf(
   { text, shown }: Pick<LiveResult, "text" | "shown">,
   { relations }: Pick<QueryDependencies, "relations">,
 ): ResultContents | null {
-  if (!shown) return null;
+  if (shown.length === 0) return null;
   const parsed = parseJsonExactly(text);
-  const rows = Array.isArray(parsed) ? parsed : [parsed];
-  if (!rows.every(isJsonObject)) return null;
   const reader = new ContentsReader((relation) => isReadOnce(relations, relation));
-  reader.readTable(shown, rows);
-  reader.readPage(shown, rows);
+  for (const { path, table } of shown) {
+    const rows = objectsAt(path, [parsed]);
+    if (!rows) continue;
+    reader.readTable(table, rows);
+    reader.readPage(table, rows);
+  }
   return reader.rows > MAX_SHOWN_ROWS ? null : reader.contents;
 }
 
@@ -66,16 +69,16 @@ class ContentsReader {
 
   /** A row behind the last one of a full page stays behind it. */
   readPage({ relation, page, members }: ShownTable, rows: readonly JsonObject[]): void {
-    const member = page && members.get(page.column);
+    const member = page ? members.get(page.column) : undefined;
     if (!page || member === undefined || rows.length < page.rows || !this.#isReadOnce(relation)) return;
-    const last = textOf(rows.at(-1)![member!]);
+    const last = textOf(rows.at(page.isReversed ? 0 : -1)![member]);
     if (typeof last !== "string") return;
     const bounds = page.isDescending ? { least: last, greatest: null } : { least: null, greatest: last };
     this.#filters.push({ relation, column: page.column, ...bounds });
   }
 
   #readRelation(parent: ShownTable, relation: ShownRelation, rows: readonly JsonObject[]): void {
-    const related = relatedRows(relation, rows);
+    const related = objectsAt(relation.path, rows);
     for (const { relation: joined, column, parentColumn } of relation.joins) {
       if (!this.#isReadOnce(joined)) continue;
       const ofParents = valuesOf(parent, parentColumn, rows);
@@ -115,16 +118,14 @@ function valuesOf(
   return values.includes(undefined) ? null : new Set(values.filter((value) => typeof value === "string"));
 }
 
-/** The objects of a relation in the rows; null if something else is there. */
-function relatedRows({ member, isList }: ShownRelation, rows: readonly JsonObject[]): JsonObject[] | null {
-  const related: unknown[] = [];
-  for (const row of rows) {
-    const value = row[member];
-    if (isList !== Array.isArray(value)) return null;
-    if (Array.isArray(value)) related.push(...value);
-    else if (value !== null && value !== undefined) related.push(value);
+/** The objects at the end of the path, of a list each one; null if something else is there. */
+function objectsAt(path: ShownRows["path"], parents: readonly unknown[]): JsonObject[] | null {
+  let found = parents.flat();
+  for (const name of path) {
+    if (!found.every(isJsonObject)) return null;
+    found = found.flatMap((object) => object[name] ?? []);
   }
-  return related.every(isJsonObject) ? related : null;
+  return found.every(isJsonObject) ? found : null;
 }
 
 /** Undefined unless it is a text, an integer or null. */

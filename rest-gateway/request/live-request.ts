@@ -15,7 +15,7 @@ import {
   toHttpError,
 } from "#http";
 import { filtersOf, type LiveQueries, type LiveResult, type LiveSubscription } from "#live";
-import { describeShownTable, isBodyOfRows } from "#planner";
+import { describeShownRows, isBodyOfRows } from "#planner";
 import { formatLsn, parseLsn, type RunStatement, type StatementContext } from "#postgres/database";
 import { ApiError } from "#runtime";
 import { authenticate } from "./authenticate.ts";
@@ -133,12 +133,12 @@ async function runLive<Parsed extends ParsedRequest>(
 function readOf<Parsed extends ParsedRequest>(state: RequestState<Parsed>): Pick<LiveResult, "filters" | "shown"> {
   const { intent, catalog } = state.parsed;
   const plan = planAhead(state);
-  if (plan === null || typeof intent === "function") return { filters: [], shown: null };
-  const table = describeShownTable(plan, intent, catalog);
+  if (plan === null || typeof intent === "function") return { filters: [], shown: [] };
+  const rows = describeShownRows(plan, intent, catalog);
   const { name, preRequest } = state.pipeline;
   // Unlike the statement, a function that runs before may read rows that are not shown.
   const isShown = name === "table" && preRequest === undefined && isBodyOfRows(plan);
-  return { filters: filtersOf(table), shown: isShown ? table : null };
+  return { filters: filtersOf(rows), shown: isShown ? rows : [] };
 }
 
 function isMissing(error: unknown): boolean {

@@ -114,7 +114,7 @@ class ShapesHandler {
       outlivesRequest: true,
       run: async () => {
         const [text] = await this.#run(context, statement);
-        return { text: text!, statements: [{ statement, context }], filters, shown: null, missing: null };
+        return { text: text!, statements: [{ statement, context }], filters, shown: [], missing: null };
       },
     };
   }

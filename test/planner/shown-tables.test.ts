@@ -1,14 +1,14 @@
 import { describe, expect, test } from "vitest";
 import type { ReadIntent } from "../../planner/intent.ts";
-import { describeShownTable, isBodyOfRows, type ShownTable } from "../../planner/shown-tables.ts";
+import { describeShownRows, isBodyOfRows, type ShownTable } from "../../planner/shown-tables.ts";
 import { aggregate, column, columns, compare, eq, everyColumn, filter, read, relation, term } from "./intents.ts";
 import { catalog, planIntent } from "./planner.ts";
 
 const oidOf = (name: string) => catalog.schemas.get("api")!.tables.get(name)!.oid;
-const describeRead = (intent: ReadIntent) => describeShownTable(planIntent(intent), intent, catalog)!;
+const describeRead = (intent: ReadIntent) => describeShownRows(planIntent(intent), intent, catalog)[0]!.table;
 const membersOf = ({ members }: ShownTable) => Object.fromEntries(members);
 
-describe("describeShownTable", () => {
+describe("describeShownRows", () => {
   test("names the members that have the values of columns", () => {
     const select = [column("id"), column("title", { alias: "name" }), column("year", { cast: "text" })];
     expect(membersOf(describeRead(read("works", { select })))).toEqual({ id: "id", title: "name" });
@@ -99,7 +99,7 @@ describe("describeShownTable", () => {
     const select = [column("title"), relation("artists", columns("id", "name"))];
     const [related] = describeRead(read("works", { select })).related;
     expect(related).toMatchObject({
-      member: "artists",
+      path: ["artists"],
       isList: false,
       joins: [{ relation: oidOf("artists"), column: "id", parentColumn: "artist_id" }],
       table: { relation: oidOf("artists") },

@@ -1,4 +1,4 @@
-import type { LiveResult } from "#live";
+import { filtersOf, type LiveResult } from "#live";
 import type { QueryInTransaction, QueryTogether, Statement } from "#postgres/database";
 import { NotCompiled } from "../../compile/not-compiled.ts";
 import type { BoundOperation } from "../../compile/operation-plans.ts";
@@ -18,7 +18,8 @@ export async function runLiveQuery(
     const run = new LiveQueryRun(dependencies, planned);
     const { data, errors = [] } = await run.result(bound);
     if (errors.length > 0 || data == null) throw failureOf(errors);
-    return { text: textOf(data), statements: run.statements, filters: [], shown: null, missing: null };
+    const { statements, shown } = run;
+    return { text: textOf(data), statements, filters: filtersOf(shown), shown, missing: null };
   } finally {
     planned.memory.release();
   }
@@ -26,6 +27,7 @@ export async function runLiveQuery(
 
 class LiveQueryRun {
   statements: LiveResult["statements"][number][] = [];
+  shown: LiveResult["shown"] = [];
   readonly #dependencies: OperationDependencies;
   readonly #planned: PlannedOperation;
 
@@ -40,9 +42,11 @@ class LiveQueryRun {
     if (!bound) return this.#runTogether();
     try {
       const options = { ...compiledRunOptions(this.#dependencies, this.#planned), database: { run: this.#runAlone } };
-      return await runCompiled(bound, options, async (_step, reason) => {
+      const result = await runCompiled(bound, options, async (_step, reason) => {
         throw reason;
       });
+      this.shown = bound.shownRows(this.#dependencies.catalog());
+      return result;
     } catch (error) {
       if (!(error instanceof NotCompiled)) throw error;
       return this.#runTogether();

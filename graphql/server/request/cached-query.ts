@@ -1,4 +1,5 @@
 import type { Caller } from "#accounts/identity";
+import type { Catalog } from "#catalog";
 import type { CacheOutcome, ResultCache } from "#live";
 import type { Database, StatementContext } from "#postgres/database";
 import type { BoundOperation } from "../../compile/operation-plans.ts";
@@ -8,6 +9,8 @@ type CachedReads = {
   readonly cache: ResultCache;
   readonly database: Database;
   readonly caller: Caller;
+  readonly bound: BoundOperation;
+  readonly catalog: Catalog;
   noteOutcome(outcome: CacheOutcome): void;
 };
 
@@ -22,16 +25,18 @@ export function readQueriesThroughCache({
   cache,
   database,
   caller,
+  bound,
+  catalog,
   noteOutcome,
 }: CachedReads): Pick<CompiledRunOptions["database"], "run"> {
   const run = async (context: StatementContext, ...[statement, options]: RunParameters) => {
-    const query = { statement, context, caller, shownTable: () => null };
+    const query = { statement, context, caller, shownRows: () => bound.shownRows(catalog) };
     const { value, outcome } = await cache.read(query, {
       run: () => database.run(context, statement, { ...options, largeValues: "buffer" }),
       async runInSnapshot() {
         const { snapshot, result } = await database.runInSnapshot(context, statement);
         const bytes = result.rows.flat().reduce((sum, cell) => sum + (cell?.length ?? 0), 0);
-        return { value: result, snapshot, bytes, text: null };
+        return { value: result, snapshot, bytes, text: String(result.rows[0]![0]) };
       },
     });
     noteOutcome(outcome);

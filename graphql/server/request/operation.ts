@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import type { ExecutionArgs, GraphQLError, OperationDefinitionNode, OperationTypeNode } from "grafast/graphql";
 import type { LimitCreatedUsers } from "#accounts";
 import type { AuthenticationResult } from "#accounts/identity";
+import type { Catalog } from "#catalog";
 import type { KeyedCounter, RequestRecorder, Tracing } from "#http/observability";
 import type { CacheOutcome, LiveQueries, ResultCache } from "#live";
 import type { Database, StatementContext } from "#postgres/database";
@@ -107,6 +108,7 @@ export type OperationDependencies = {
   readonly whenBuilt: () => Promise<void>;
   readonly introspection: IntrospectionAccess;
   readonly database: Database;
+  readonly catalog: () => Catalog;
   readonly live: LiveQueries;
   /** Null: no results are kept. */
   readonly cache: ResultCache | null;

@@ -93,12 +93,13 @@ async function runBound(
 
 /** Null: the operation is no query of one statement, or results are not kept. */
 function cachedDatabaseOf(
-  { cache, database }: OperationDependencies,
+  { cache, database, catalog }: OperationDependencies,
   { kind, requestInfo: { authentication, noteCache = () => {} } }: PlannedOperation,
   bound: BoundOperation,
 ): CompiledRunOptions["database"] | null {
   if (!cache || kind !== "query" || !isOneRead(bound)) return null;
-  return readQueriesThroughCache({ cache, database, caller: authentication.caller, noteOutcome: noteCache });
+  const { caller } = authentication;
+  return readQueriesThroughCache({ cache, database, caller, bound, catalog: catalog(), noteOutcome: noteCache });
 }
 
 export function compiledRunOptions(

@@ -17,6 +17,12 @@ const QUERIES = [
   { query: "{ books { edges { node { id title author { name } } } totalCount } }" },
   { query: "query ($id: ID!) { book(id: $id) { title } }", variables: { id: "1" } },
   { query: "{ authors(first: 2) { edges { node { name books { title } } } } }" },
+  { query: "{ books(where: {id: {gt: 1}}, first: 2) { edges { node { id title author { id name } } } } }" },
+  {
+    query:
+      "query ($author: ID) { books(where: {authorId: {eq: $author}}, last: 2) { edges { node { id authorId } } } }",
+    variables: { author: "2" },
+  },
 ];
 
 let fixture: RealtimeFixture;

@@ -73,7 +73,7 @@ function sourceOf(afterRun: () => Promise<void>): LiveSource {
         text: rows[0]!.result,
         statements: [{ statement: STATEMENT, context }],
         filters: [],
-        shown: null,
+        shown: [],
         missing: null,
       };
     },

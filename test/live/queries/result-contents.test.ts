@@ -47,8 +47,8 @@ afterEach(() => {
 });
 afterAll(() => fixture.close());
 
-async function open(path: string, person = "ann"): Promise<EventClient> {
-  const client = await EventClient.open(urlOf(path), headersOf(person));
+async function open(path: Query, person = "ann"): Promise<EventClient> {
+  const client = await EventClient.open(liveUrlOf(path), headersOf(person));
   clients.push(client);
   return client;
 }
@@ -57,9 +57,18 @@ const headersOf = (person: string) => ({
   apikey: anonKey,
   authorization: `Bearer ${token({ sub: person, role: "authenticated" })}`,
 });
+/** Of `/rest/v1`, or the selection of a GraphQL query. */
+type Query = string;
+const isGraphql = (query: Query) => query.startsWith("{");
+const graphqlUrl = (document: string) => `${fixture.service.url}/graphql?query=${encodeURIComponent(document)}`;
 const urlOf = (path: string) => `${fixture.service.url}/rest/v1/${path}`;
-const readNow = async (path: string, person = "ann") =>
-  JSON.stringify(await (await fetch(urlOf(path), { headers: headersOf(person) })).json());
+const liveUrlOf = (query: Query) => (isGraphql(query) ? graphqlUrl(`subscription { live ${query} }`) : urlOf(query));
+
+async function readNow(query: Query, person = "ann"): Promise<string> {
+  const response = await fetch(isGraphql(query) ? graphqlUrl(query) : urlOf(query), { headers: headersOf(person) });
+  const body = (await response.json()) as { readonly data?: unknown };
+  return JSON.stringify(isGraphql(query) ? body.data : body);
+}
 
 async function countRuns(): Promise<number> {
   const metrics = (await fixture.service.operations.measure()).flat() as unknown as {
@@ -70,7 +79,7 @@ async function countRuns(): Promise<number> {
 }
 
 /** The client has what its caller reads. */
-async function settle(path: string, client: EventClient): Promise<void> {
+async function settle(path: Query, client: EventClient): Promise<void> {
   const expected = await readNow(path);
   await client.untilResultIs((result) => JSON.stringify(result) === expected);
 }
@@ -79,7 +88,7 @@ const REPEATED = 10;
 /** Changes that follow at once are in one run. */
 const PAUSE_MS = 60;
 
-type Case = readonly [what: string, path: string, without: string, matters: string];
+type Case = readonly [what: string, path: Query, without: string, matters: string];
 const PAGE = "books?select=id,title&order=id.asc&limit=5";
 const LAST_PAGE = "books?select=id,title&order=id.desc&limit=5";
 
@@ -162,6 +171,60 @@ test.each<Case>([
     "delete from public.book_tags where book = 140; insert into public.book_tags values (140, 1), (140, 2)",
     "insert into public.book_tags values (130, 1), (130, 3), (130, 4) on conflict do nothing",
   ],
+  [
+    "GraphQL: a row by its key, of other rows",
+    "{ note(id: 15) { id body } }",
+    "update public.notes set body = body || '.' where id in (3, 30, 9); insert into public.notes values (900, 70); delete from public.notes where id = 900",
+    "update public.notes set body = 'in' where id = 15",
+  ],
+  [
+    "GraphQL: a row by its key, which there is not",
+    "{ note(id: 950) { body } }",
+    "update public.notes set body = body || '.' where id in (3, 30, 9)",
+    "insert into public.notes values (950, 70, 'new') on conflict (id) do update set body = excluded.body || '.'",
+  ],
+  [
+    "GraphQL: a range of the key, of rows outside",
+    "{ notes(where: {and: [{id: {gte: 10}}, {id: {lt: 20}}]}, first: 20) { edges { node { body } } } }",
+    "update public.notes set body = body || '.' where id in (3, 30, 9)",
+    "update public.notes set body = 'in the range' where id = 15",
+  ],
+  [
+    "GraphQL: a full page, of rows behind it",
+    "{ books(first: 5, orderBy: [{id: ASC}]) { edges { cursor node { id title } } } }",
+    "update public.books set title = title || '.' where id = 90; insert into public.books (id) values (95); delete from public.books where id = 95",
+    "update public.books set title = 'on the page' where id = 20",
+  ],
+  [
+    "GraphQL: a full page, of a row that comes to it",
+    "{ books(first: 5) { edges { node { key: id title } } } }",
+    "update public.books set title = title || '.' where id = 100",
+    "insert into public.books (id, title) values (4, 'before all')",
+  ],
+  [
+    "GraphQL: the last page, of rows before it",
+    "{ books(last: 5, orderBy: [{id: ASC}]) { edges { node { id title } } } }",
+    "update public.books set title = title || '.' where id = 30; insert into public.books (id) values (31); delete from public.books where id = 31",
+    "update public.books set title = 'on the last page' where id = 200",
+  ],
+  [
+    "GraphQL: a page of other parents, by the key of the parent",
+    "{ notes(where: {book: {id: {eq: 60}}}, first: 50) { edges { node { id body } } } }",
+    "update public.notes set body = body || '.' where book = 70; insert into public.notes values (900, 70); delete from public.notes where id = 900",
+    "update public.notes set book = 60 where id = 6",
+  ],
+  [
+    "GraphQL: rows of a to-one relation that no row refers to",
+    "{ books(where: {id: {in: [20, 30]}}) { edges { node { id shelfId shelf { name } } } } }",
+    "update public.shelves set name = name || '.' where id in (7, 8)",
+    "update public.shelves set name = 'renamed' where id = 3",
+  ],
+  [
+    "GraphQL: rows of a to-many relation with other parents",
+    "{ book(id: 60) { notes(limit: 50) { id body } } }",
+    "update public.notes set body = body || '.' where book = 70; insert into public.notes values (900, 70); delete from public.notes where id = 900",
+    "update public.notes set book = 60 where id = 6",
+  ],
 ])("%s run no query", async (_what, path, without, matters) => {
   const { owner } = fixture;
   const client = await open(path);
@@ -199,6 +262,32 @@ const PATHS = [
   "owned?select=id,owner,body&order=id",
   "owned?select=id,body&id=gt.3&order=id&limit=2&offset=1",
   "pairs?select=*&place=eq.3&order=name",
+  "{ books(first: 5) { edges { node { id title } } } }",
+  "{ books(last: 4, orderBy: [{id: ASC}]) { edges { node { id title } } } }",
+  "{ books(first: 4, orderBy: [{id: DESC}]) { edges { node { id owner } } pageInfo { hasNextPage endCursor } } }",
+  "{ books(first: 4, orderBy: [{shelf_: ASC}, {id: ASC}]) { edges { node { id shelfId } } } }",
+  "{ books(first: 4, orderBy: [{shelf_: DESC}, {id: ASC}]) { edges { node { id shelfId } } } }",
+  "{ books(last: 4, orderBy: [{shelf_: ASC}, {id: ASC}]) { edges { node { id shelfId } } } }",
+  "{ books(last: 4, orderBy: [{shelf_: DESC}, {id: ASC}]) { edges { node { id shelfId } } } }",
+  "{ books(first: 3, orderBy: [{shelf: {name: DESC}}]) { edges { node { id } } } }",
+  "{ books(where: {id: {gte: 50, lte: 120}}, first: 20) { totalCount edges { node { id title } } } }",
+  "{ books(where: {id: {gt: 100}}, first: 3) { totalCount } }",
+  "{ books(where: {id: {lt: 90}}, first: 0) { totalCount edges { node { id } } } }",
+  "{ books(where: {or: [{id: {eq: 20}}, {shelf_: {eq: 3}}]}) { edges { node { id title } } } }",
+  "{ books(where: {not: {id: {lt: 100}}}, first: 6) { edges { node { id title } } } }",
+  "{ books(where: {shelf: {id: {in: [2, 3]}}}, first: 20) { edges { node { id shelf { name } } } } }",
+  "{ books(where: {notes: {some: {id: {lt: 30}}}}, first: 20) { edges { node { id } } } }",
+  "{ books(first: 6, orderBy: [{id: DESC}]) { edges { node { a: id shelfId shelf { id name } } } } }",
+  "{ books(where: {id: {in: [20, 30, 40]}}) { edges { node { title shelf { id name } } } } }",
+  "{ one: book(id: 60) { id notes(limit: 3, orderBy: [{id: DESC}]) { id body } } }",
+  "{ book(id: 70) { title notes(limit: 2, offset: 1) { body } shelf { name books(limit: 2) { id } } } }",
+  '{ book(id: 20) { title } shelf(id: 3) { name } pair(name: "p3", place: 3) { body } }',
+  "{ notes(last: 7) { edges { node { id body book { id title shelf { id name } } } } } }",
+  "{ shelves(where: {id: {in: [1, 2]}}) { edges { node { id name books(limit: 50) { id title notes(limit: 50) { id body } } } } } }",
+  "{ books(where: {id: {in: [50, 60, 70]}}) { edges { node { bookTags { tag { id name } } } } } }",
+  "{ owneds(first: 50) { edges { node { id owner body } } } }",
+  "{ owneds(where: {id: {gt: 3}}, first: 2) { edges { node { id body } } pageInfo { hasNextPage } } }",
+  "{ pairs(where: {place: {eq: 3}}) { edges { node { name place body } } } }",
 ];
 
 function randomStatement(random: (below: number) => number): string {
@@ -244,7 +333,7 @@ test("after random changes of shown, hidden and other rows each client has what 
     pg.Client,
   ];
   await Promise.all([other.connect(), third.connect()]);
-  const opened: { readonly person: string; readonly path: string; readonly client: EventClient }[] = [];
+  const opened: { readonly person: string; readonly path: Query; readonly client: EventClient }[] = [];
   for (const person of ["ann", "bob"])
     for (const path of PATHS) opened.push({ person, path, client: await open(path, person) });
   for (let step = 0; step < propertyRuns(200); step++) {

@@ -38,7 +38,7 @@ const sourceOf = (run: LiveSource["run"]): LiveSource => {
   return { request: "items", caller, quotaKey: "", isPrivate: false, run };
 };
 
-const resultOf = (text: string) => ({ text, statements: [], filters: [], shown: null, missing: null });
+const resultOf = (text: string) => ({ text, statements: [], filters: [], shown: [], missing: null });
 
 test("a client that leaves does not wait for a run that does not end", async () => {
   const live = openLive();

@@ -1,0 +1,194 @@
+import { TYPES } from "@dataplan/pg";
+import {
+  type FieldNode,
+  type GraphQLField,
+  type GraphQLObjectType,
+  getNamedType,
+  type SelectionSetNode,
+} from "grafast/graphql";
+import type { Catalog, CatalogTable } from "#catalog";
+import {
+  type ColumnComparison,
+  type ShownPage,
+  type ShownRelation,
+  type ShownRows,
+  type ShownTable,
+  toShownPage,
+} from "#planner";
+import { baseCodecOf } from "./codecs.ts";
+import { type FieldSource, type PagePart, sourceOf } from "./field-sources.ts";
+import { toOriginalCodec } from "./IdScalarPlugin.ts";
+import { type RowOrder, readLimit, readOffset, readPage } from "./PaginationPlugin.ts";
+import { bindWithCodec, type ColumnValueComparison, columnComparisonsOf, type InputObject } from "./row-conditions.ts";
+import type { Codec, PgRelation, PgTable } from "./table.ts";
+import { hasRowArgument } from "./WherePlugin.ts";
+
+/** Reads selections with the values of a request. */
+export type SelectionValues = {
+  /** The selected fields by response key. */
+  fieldsOf(type: GraphQLObjectType, selections: readonly SelectionSetNode[]): ReadonlyMap<string, readonly FieldNode[]>;
+  argumentsOf(field: GraphQLField<unknown, unknown>, node: FieldNode): InputObject;
+};
+
+type Source<Kind extends FieldSource["kind"]> = Extract<FieldSource, { readonly kind: Kind }>;
+type RowsOfTable = Pick<ShownTable, "comparisons" | "isIndependent" | "page">;
+type Selected = { readonly type: GraphQLObjectType; readonly selections: readonly SelectionSetNode[] };
+
+/** A field with fields of its own. */
+type ObjectField = Selected & {
+  readonly key: string;
+  readonly field: GraphQLField<unknown, unknown>;
+  readonly args: InputObject;
+};
+
+/** Of values whose text in JSON is that of Postgres. */
+const PLAIN_CODECS = new Set<Codec>([TYPES.int2, TYPES.int, TYPES.bigint, TYPES.uuid, TYPES.text, TYPES.varchar]);
+const ONE_ROW: RowsOfTable = { comparisons: [], isIndependent: true, page: null };
+
+/** The rows that the fields of an object have, as far as their sources are rows of tables. */
+export function shownRowsOf(selected: Selected, values: SelectionValues, catalog: Catalog): readonly ShownRows[] {
+  return new ShownFields(values, catalog).of(selected).flatMap(({ path, table }) => (table ? [{ path, table }] : []));
+}
+
+class ShownFields {
+  readonly #values: SelectionValues;
+  readonly #catalog: Catalog;
+
+  constructor(values: SelectionValues, catalog: Catalog) {
+    this.#values = values;
+    this.#catalog = catalog;
+  }
+
+  of({ type, selections }: Selected): ShownRelation[] {
+    return [...this.#values.fieldsOf(type, selections)].flatMap(([key, nodes]): ShownRelation[] => {
+      const field = type.getFields()[nodes[0]!.name.value];
+      const source = field && sourceOf(field);
+      if (source?.kind !== "row" && source?.kind !== "related row" && source?.kind !== "rows") return [];
+      const args = this.#values.argumentsOf(field!, nodes[0]!);
+      const own = { ...selectedBy(field!, nodes), key, field: field!, args };
+      if (source.kind === "row") return [this.#rowByKey(source, own)];
+      if (source.kind === "related row") return this.#relatedRow(source, own);
+      return [source.isConnection ? this.#connection(source, own) : this.#list(source, own)];
+    });
+  }
+
+  #rowByKey({ table, key }: Source<"row">, own: ObjectField): ShownRelation {
+    const compared = key.map(({ column, argument }) => {
+      const { codec } = table.codec.attributes[column]!;
+      return { column, codec, operator: "eq" as const, value: own.args[argument] };
+    });
+    const shown = this.#table(table, own, ({ oid }) => ({ ...ONE_ROW, comparisons: toComparisons(oid, compared) }));
+    return { path: [own.key], isList: false, joins: [], table: shown };
+  }
+
+  #relatedRow({ path: [relation, ...others] }: Source<"related row">, own: ObjectField): ShownRelation[] {
+    if (others.length > 0) return [];
+    const shown = this.#table(relation!.remoteResource as PgTable, own, () => ONE_ROW);
+    return [{ path: [own.key], isList: false, joins: joinsOf(relation!, shown), table: shown }];
+  }
+
+  #list(source: Source<"rows">, own: ObjectField): ShownRelation {
+    const { table, relation, maxPageSize } = source;
+    const rows = readLimit(countOf(own, "limit"), maxPageSize);
+    const isIndependent = readOffset(countOf(own, "offset")) === 0;
+    const shown = this.#table(table, own, (of) => rowsOf(source, own, of, { rows, isReversed: false, isIndependent }));
+    return { path: [own.key], isList: true, joins: relation ? joinsOf(relation, shown) : [], table: shown };
+  }
+
+  #connection(source: Source<"rows">, own: ObjectField): ShownRelation {
+    const { first, last } = readPage(countOf(own, "first"), countOf(own, "last"), source.maxPageSize);
+    const page = { rows: (first ?? last)!, isReversed: last !== null };
+    const parts = this.#selected(own);
+    const edges = parts.find(({ field }) => isPart(field, "edges"));
+    const node = edges && this.#selected(edges).find(({ field }) => isPart(field, "node"));
+    // Counts, and whether there is a further page, depend on other rows than those of the edges.
+    const isIndependent = parts.every(({ field }) => isPart(field, "edges"));
+    const shown = this.#table(source.table, node ?? { ...own, selections: [] }, (of) =>
+      rowsOf(source, own, of, { ...page, isIndependent }),
+    );
+    return { path: node ? [own.key, edges!.key, node.key] : [own.key], isList: true, joins: [], table: shown };
+  }
+
+  #table(
+    { codec, extensions }: PgTable,
+    selected: Selected,
+    of: (table: CatalogTable) => RowsOfTable,
+  ): ShownTable | null {
+    const { pg } = extensions ?? {};
+    const table = pg && this.#catalog.findTable({ schema: pg.schemaName, name: pg.name });
+    if (table?.kind !== "table" || !table.primaryKey.every((column) => codec.attributes[column]?.notNull)) return null;
+    const members = this.#selected(selected).flatMap(({ key, field }): [string, string][] => {
+      const source = sourceOf(field);
+      return source?.kind === "column" && isPlain(source.codec) ? [[source.column, key]] : [];
+    });
+    const { oid: relation, primaryKey: key } = table;
+    return { relation, key, members: new Map(members), related: this.of(selected), ...of(table) };
+  }
+
+  #selected({ type, selections }: Selected) {
+    return [...this.#values.fieldsOf(type, selections)].flatMap(([key, nodes]) => {
+      const field = type.getFields()[nodes[0]!.name.value];
+      return field ? [{ ...selectedBy(field, nodes), key, field }] : [];
+    });
+  }
+}
+
+function selectedBy(field: GraphQLField<unknown, unknown>, nodes: readonly FieldNode[]): Selected {
+  const selections = nodes.flatMap(({ selectionSet }) => selectionSet ?? []);
+  return { type: getNamedType(field.type) as GraphQLObjectType, selections };
+}
+
+function rowsOf(
+  { conditionFields, orderOf }: Source<"rows">,
+  { field, args }: ObjectField,
+  table: CatalogTable,
+  { isIndependent, ...size }: Pick<ShownPage, "rows" | "isReversed"> & { readonly isIndependent: boolean },
+): RowsOfTable {
+  const where = hasRowArgument(field, "where") ? args.where : null;
+  const compared = where ? columnComparisonsOf(conditionFields(), where as InputObject) : [];
+  const orderBy = hasRowArgument(field, "orderBy") ? args.orderBy : null;
+  const [first] = orderOf(orderBy, { bind: bindWithCodec, constantOf: (value) => value }).terms;
+  const order = isIndependent && first ? orderedColumnOf(first, size.isReversed) : null;
+  const page = order && toShownPage(table, order, size);
+  return { comparisons: toComparisons(table.oid, compared), isIndependent, page };
+}
+
+/** Of the order in which the page was read. */
+function orderedColumnOf({ by, relations = [], direction, nulls }: RowOrder["terms"][number], isReversed: boolean) {
+  if (typeof by !== "string" || relations.length > 0) return null;
+  const areNullsLast = nulls === undefined ? direction === "ASC" : nulls === "LAST";
+  const isDescending = direction === "DESC";
+  return { column: by, isDescending: isDescending !== isReversed, areNullsLast: areNullsLast !== isReversed };
+}
+
+/** Null equals nothing. */
+function toComparisons(relation: number, comparisons: readonly ColumnValueComparison[]): ColumnComparison[] {
+  return comparisons.flatMap(({ column, codec, operator, value }): ColumnComparison[] => {
+    if (!isPlain(codec)) return [];
+    const given = [value].flat().filter((each) => each != null);
+    const values = given
+      .map((each) => codec.toPg(each) as unknown)
+      .flatMap((each) => (each == null ? [] : String(each)));
+    if (operator === "eq" || operator === "in") return [{ relation, column, operator: "eq", values }];
+    return values.length === 1 ? [{ relation, column, operator, values }] : [];
+  });
+}
+
+function joinsOf({ localAttributes, remoteAttributes }: PgRelation, table: ShownTable | null): ShownRelation["joins"] {
+  if (!table) return [];
+  const { relation } = table;
+  return localAttributes.map((parentColumn, index) => ({ relation, column: remoteAttributes[index]!, parentColumn }));
+}
+
+function isPlain(codec: Codec): boolean {
+  return PLAIN_CODECS.has(baseCodecOf(toOriginalCodec(codec)));
+}
+
+function isPart(field: GraphQLField<unknown, unknown>, part: PagePart): boolean {
+  const source = sourceOf(field);
+  return source?.kind === "page" && source.part === part;
+}
+
+function countOf({ args }: ObjectField, name: string): number | null | undefined {
+  return args[name] as number | null | undefined;
+}
