@@ -35,7 +35,7 @@ type RequestBodyOptions = Pick<Config, "maxBodyBytes" | "maxBodyMemory"> &
   Partial<Pick<Config, "requestTimeout">> & { readonly idleMs?: number };
 
 const SHARE = Symbol("share");
-/** A request with the memory of its body. A WeakMap would cost more than a small body. */
+/** A request with the memory of its body. Entries of a WeakMap would cost each garbage collection time. */
 type AccountedRequest = IncomingMessage & { [SHARE]?: ResponseBudget };
 
 /**

@@ -110,7 +110,7 @@ export function spellAsString(value: SQL, codec: Codec): SQL {
   return spellText(castToText(value, codec));
 }
 
-/** `encode` breaks lines after 76 characters. `translate` takes ten times as long as `replace`. */
+/** `encode` breaks lines after 76 characters. `translate` takes several times as long as `replace`. */
 export function withoutLineBreaks(base64: SQL): SQL {
   return sql`pg_catalog.replace(${base64}, pg_catalog.chr(10), '')`;
 }
