@@ -10,7 +10,6 @@ import type { ChangeFilter } from "../queries/affected-rows.ts";
 import { ChangeMarks } from "../queries/change-marks.ts";
 import { DependencyCache } from "../queries/dependency-cache.ts";
 import { claimsKey } from "../queries/policy-dependencies.ts";
-import { readFingerprint } from "../queries/query-dependencies.ts";
 import { contentsOf, filtersOf, isReadOnce } from "../queries/result-contents.ts";
 import { RunningTransactions } from "../queries/running-transactions.ts";
 import { isTransactionVisible, makeAwaitVisible } from "../transaction-visibility.ts";
@@ -82,6 +81,10 @@ type Load = {
   readonly unseen: readonly number[];
   readonly epoch: number;
   readonly reading: Promise<SnapshotRead<unknown>>;
+  /** Null while it is read. */
+  snapshot: string | null;
+  /** Resolves when the result is in the cache, or is not kept. */
+  ended: Promise<void>;
 };
 
 type CacheStatistics = {
@@ -186,19 +189,14 @@ export class ResultCache {
     const audience = claimsKey(query.caller, dependencies.claims);
     const key = JSON.stringify([statement.number, query.statement.values, audience]);
     const { readYourWrites } = query.context;
-    if (!this.serves(readYourWrites ? readYourWrites.minLsn : 0n)) return this.#pass(runner);
-    const found = this.#results.get(key);
-    if (found) {
-      this.hit(found);
-      return { value: found.value as Value, outcome: "hit", result: found };
-    }
+    const atLeast = readYourWrites ? readYourWrites.minLsn : 0n;
+    if (!this.serves(atLeast)) return this.#pass(runner);
+    const found = this.#find<Value>(key);
+    if (found) return found;
     const loading = this.#loads.get(key);
-    if (loading && mayJoin(loading, query.caller)) {
-      // What was streamed has one reader, and a refusal may be that of the caller that was first.
-      const read = await loading.reading.catch(() => null);
-      if (!read || read.snapshot === null) return this.#pass(runner);
-      this.#counts.hits++;
-      return { value: read.value as Value, outcome: "hit", result: null };
+    if (loading && !mayLackCommits(loading)) {
+      const joined = await this.#join<Value>(loading, query.caller, atLeast);
+      return joined ?? this.#pass(runner);
     }
     if (!statement.isKept) return this.#pass(runner);
     if (!this.#candidates.has(key)) {
@@ -207,6 +205,27 @@ export class ResultCache {
     }
     this.#counts.misses++;
     return { value: await this.#load(key, audience, statement, query, runner), outcome: "miss", result: null };
+  }
+
+  #find<Value>(key: string): CacheRead<Value> | null {
+    const found = this.#results.get(key);
+    if (!found) return null;
+    this.hit(found);
+    return { value: found.value as Value, outcome: "hit", result: found };
+  }
+
+  /** Null if the run of the other caller is of no use. */
+  async #join<Value>(load: Load, caller: Caller, atLeast: Lsn | null): Promise<CacheRead<Value> | null> {
+    if (load.claimsText !== caller.claimsText) {
+      // While definitions change, callers whose audience was the same may read different rows: that is compared before a result is kept.
+      await load.ended;
+      return this.serves(atLeast) ? this.#find<Value>(load.result.key) : null;
+    }
+    // What was streamed has one reader, and a refusal may be that of the caller that was first.
+    const read = await load.reading.catch(() => null);
+    if (!read || read.snapshot === null) return null;
+    this.#counts.hits++;
+    return { value: read.value as Value, outcome: "hit", result: null };
   }
 
   /** To be called after each commit of this process, before it is acknowledged. */
@@ -255,35 +274,35 @@ export class ResultCache {
     this.#marks.track(result);
     const reading = runInSnapshot();
     const { claimsText } = query.caller;
-    const load: Load = { result, shown, claimsText, unseen, epoch, reading };
+    const load: Load = { result, shown, claimsText, unseen, epoch, reading, snapshot: null, ended: Promise.resolve() };
     this.#loads.set(key, load);
     const end = () => {
       if (this.#loads.get(key) === load) this.#loads.delete(key);
-      if (!result.isCurrent) this.#marks.remove(result);
+      if (result.isCurrent) return;
+      this.#marks.remove(result);
+      // What is never read costs as much as what commits drop unread.
+      statement.dropped(0);
     };
-    reading.then((read) => this.#keep(load, read)).then(end, end);
+    load.ended = reading.then((read) => this.#keep(load, read)).then(end, end);
     return (await reading).value;
   }
 
-  async #keep({ result, shown, unseen, epoch }: Load, read: SnapshotRead<unknown>): Promise<void> {
-    const { value, bytes, snapshot, text } = read;
+  async #keep(load: Load, { value, bytes, snapshot, text }: SnapshotRead<unknown>): Promise<void> {
     if (snapshot === null) return;
     this.#unseen.saw(snapshot);
-    const hasAll = () =>
-      this.#epoch === epoch &&
-      unseen.every((xid) => isTransactionVisible(xid, snapshot)) &&
-      result.xids.values().every((xid) => isTransactionVisible(xid, snapshot));
+    load.snapshot = snapshot;
+    const { result, shown, epoch } = load;
+    const { dependencies } = result;
+    const isComplete = () => this.#epoch === epoch && !mayLackCommits(load);
     result.accept(value, bytes);
-    const { maxBytes, asOwner } = this.#options;
-    if (!hasAll() || result.bytes > maxBytes * MAX_SHARE) return;
-    // Definitions may have changed that the stream has not reported yet: then the audience may be another one.
-    const { deciding, fingerprint } = result.dependencies;
-    if ((await readFingerprint(asOwner, deciding)) !== fingerprint) return this.forget();
-    if (!hasAll()) return;
-    const contents = text === null ? null : contentsOf({ text, shown }, result.dependencies);
+    if (!isComplete() || result.bytes > this.#options.maxBytes * MAX_SHARE) return;
+    // From now on its rows decide which commits affect it.
+    const contents = text === null ? null : contentsOf({ text, shown }, dependencies);
     this.#marks.setContents(result, contents);
     result.countContents(contents);
-    this.#add(result);
+    // Definitions may have changed that the stream has not reported yet: then the audience may be another one.
+    if (!(await this.#dependencies.areCurrent(dependencies))) return this.forget();
+    if (isComplete()) this.#add(result);
   }
 
   #add(result: CachedResult): void {
@@ -434,12 +453,10 @@ export class ResultCache {
   }
 }
 
-/**
- * No commit that may affect the result was delivered that its run may lack. While definitions change, callers whose audience was the same may
- * read different rows: that is compared before a result is kept, and not yet here.
- */
-function mayJoin({ result, claimsText, unseen }: Load, caller: Caller): boolean {
-  return claimsText === caller.claimsText && result.xids.size === 0 && unseen.length === 0;
+/** Whether a commit was delivered that may affect the result, and that its run may not include. */
+function mayLackCommits({ result, unseen, snapshot }: Load): boolean {
+  const isIncluded = (xid: number) => snapshot !== null && isTransactionVisible(xid, snapshot);
+  return !unseen.every(isIncluded) || !result.xids.values().every(isIncluded);
 }
 
 /** Bytes are large, and Postgres reads the time from words such as `now` where a type has times. */
