@@ -7,8 +7,9 @@ import { readFilterValues } from "../queries/row-filters.ts";
 
 const MAX_BYTES = 16 * 2 ** 20;
 const OVERHEAD_BYTES = 1_000;
-/** Audiences of a statement whose filters are known. */
-const MAX_AUDIENCES = 2_000;
+/** Of all audiences whose filters are known. */
+const MAX_FILTER_BYTES = 8 * 2 ** 20;
+const FILTER_BYTES = 300;
 /** A statement that is run once costs nothing. */
 const RUNS_BEFORE_LEARNING = 2;
 /** So many drops show whether results are read before. */
@@ -18,6 +19,10 @@ const PAUSE_MS = 5_000;
 const REQUEST_PREFIX = "request.";
 /** Of one text. */
 const MAX_CONTEXTS = 100;
+
+/** The filters of policies for an audience; null while they are not known. */
+type AudienceFilters = { filters: readonly ChangeFilter[] | null; isReading: boolean; readonly bytes: number };
+type KnownFilters = RecentMap<string, AudienceFilters>;
 
 /** A statement in one role, with settings that do not differ between the callers of it. */
 export class KnownStatement {
@@ -31,10 +36,11 @@ export class KnownStatement {
   #drops = 0;
   #hits = 0;
   #keptFrom = 0;
-  readonly #policyFilters = new Map<string, readonly ChangeFilter[] | null>();
+  readonly #knownFilters: KnownFilters;
 
-  constructor(number: number) {
+  constructor(number: number, knownFilters: KnownFilters) {
     this.number = number;
+    this.#knownFilters = knownFilters;
   }
 
   /** Reads the dependencies when it has run often enough. The run that calls does not wait for them. */
@@ -74,14 +80,22 @@ export class KnownStatement {
   policyFilters(audience: string, run: (statement: Statement) => Promise<StatementResult>): readonly ChangeFilter[] {
     const { rowFilters } = this.dependencies!;
     if (rowFilters.length === 0) return [];
-    const known = this.#policyFilters.get(audience);
-    if (known !== undefined) return known ?? [];
-    if (this.#policyFilters.size >= MAX_AUDIENCES) this.#policyFilters.clear();
-    this.#policyFilters.set(audience, null);
-    readFilterValues(rowFilters, run).then(
-      (filters) => this.#policyFilters.set(audience, filters),
-      () => this.#policyFilters.delete(audience),
-    );
+    const key = `${this.number} ${audience}`;
+    const values = rowFilters.reduce((sum, { expressions }) => sum + expressions.length, 0);
+    const known = this.#knownFilters.get(key) ?? { filters: null, isReading: false, bytes: values * FILTER_BYTES };
+    if (known.filters || known.isReading) return known.filters ?? [];
+    this.#knownFilters.set(key, known);
+    known.isReading = true;
+    readFilterValues(rowFilters, run)
+      .then(
+        (filters) => {
+          known.filters = filters;
+        },
+        () => {},
+      )
+      .finally(() => {
+        known.isReading = false;
+      });
     return [];
   }
 }
@@ -93,6 +107,10 @@ export class KnownStatements {
     MAX_BYTES,
     (text) => OVERHEAD_BYTES + 2 * text.length,
   );
+  readonly #filters: KnownFilters = new RecentMap<string, AudienceFilters>(
+    MAX_FILTER_BYTES,
+    (key, { bytes }) => 2 * key.length + bytes,
+  );
   #last = 0;
 
   of({ text }: Statement, context: StatementContext): KnownStatement {
@@ -100,7 +118,7 @@ export class KnownStatements {
     const key = contextKey(context);
     const found = byContext.get(key);
     if (found) return found;
-    const made = new KnownStatement(++this.#last);
+    const made = new KnownStatement(++this.#last, this.#filters);
     if (byContext.size >= MAX_CONTEXTS) byContext.clear();
     byContext.set(key, made);
     if (byContext.size === 1) this.#known.set(text, byContext);
@@ -109,6 +127,7 @@ export class KnownStatements {
 
   forget(): void {
     this.#known.clear();
+    this.#filters.clear();
   }
 }
 
