@@ -48,5 +48,5 @@ export type { ShapeChange, ShapePosition, ShapeRow } from "./shapes/shape-log.ts
 export { openShapes, type ShapeRegistry } from "./shapes/shape-registry.ts";
 export { defineSubset, type ShapeSubset } from "./shapes/shape-subset.ts";
 export { parseNames } from "./shapes/where/condition-tokens.ts";
-export { CURRENT_TIMELINE, type HistoryPosition, validUntil } from "./stream-history.ts";
+export { type HistoryPosition, validUntil } from "./stream-history.ts";
 export { type AwaitVisible, makeAwaitVisible } from "./transaction-visibility.ts";

@@ -14,10 +14,6 @@ export type StreamHistory = {
 /** A position, and the id of the history that it belongs to. */
 export type HistoryPosition = { readonly lsn: Lsn; readonly history: string };
 
-/** SQL, on a primary: the name of a WAL file begins with the timeline. */
-export const CURRENT_TIMELINE =
-  "('x' || pg_catalog.left(pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_insert_lsn()), 8))::bit(32)::pg_catalog.int4";
-
 const ID_LENGTH = 8;
 const NO_BOUND: Lsn = 2n ** 64n;
 const UNDEFINED_FILE = "58P01";

@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { AsOwner } from "#postgres/database";
-import { CURRENT_TIMELINE } from "./stream-history.ts";
+import { type AsOwner, CURRENT_TIMELINE, type PrimarySnapshot } from "#postgres/database";
 
 /** Resolves when new snapshots include these transactions, or after a long time. */
 export type AwaitVisible = (xids: ReadonlySet<number>) => Promise<unknown>;
@@ -19,8 +18,6 @@ const MAX_OUTAGE_MS = 10 * 60_000;
 const MAX_DECIDED_XIDS = 1_000;
 const HALF_XID_RANGE = 2 ** 31;
 const READ_SNAPSHOT = `select pg_catalog.pg_current_snapshot()::pg_catalog.text as snapshot, ${CURRENT_TIMELINE} as timeline`;
-
-type PrimarySnapshot = { readonly snapshot: string; readonly timeline: number };
 
 /**
  * A commit is in the log a moment before it is visible, and long before where it waits for a synchronous standby. A client that receives a

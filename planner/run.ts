@@ -3,6 +3,7 @@ import {
   failedStatementOf,
   type IsolationLevel,
   isResponseTooLarge,
+  type PrimarySnapshot,
   type QueryInTransaction,
   type QueryTogether,
   type ResultRow,
@@ -77,7 +78,7 @@ async function runNestedInsert(
 /** The result, and a snapshot that its own includes; null if it is streamed. */
 export type SnapshotResult = {
   readonly result: RunResult;
-  readonly snapshot: string | null;
+  readonly snapshot: PrimarySnapshot | null;
 };
 
 /** The statement that reads the whole response, or finds it too long for that. */

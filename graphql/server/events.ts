@@ -1,8 +1,7 @@
 import pg from "pg";
-import { CURRENT_TIMELINE } from "#live";
 import { parseRowEvent, topicsOf } from "#plugins";
 import type { Listener } from "#postgres/client";
-import type { AsOwner } from "#postgres/database";
+import { type AsOwner, CURRENT_TIMELINE } from "#postgres/database";
 import { Supervisor, type WorkReport } from "#runtime/concurrency";
 import type { Logger } from "#runtime/log";
 import { EventLease, type LeaseQueries } from "./event-lease.ts";

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Caller } from "#accounts/identity";
 import type { ShownRows } from "#planner";
-import type { AsOwner, Database, Lsn, Statement, StatementContext } from "#postgres/database";
+import type { AsOwner, Database, Lsn, PrimarySnapshot, Statement, StatementContext } from "#postgres/database";
 import { RecentMap } from "#runtime";
 import type { PeerWorkers } from "#runtime/concurrency";
 import type { Logger } from "#runtime/log";
@@ -50,8 +50,8 @@ export type CachedQuery = {
 /** What a run has read. */
 export type SnapshotRead<Value> = {
   readonly value: Value;
-  /** The snapshot of the statement includes this one. Null: the result is not to be kept. */
-  readonly snapshot: string | null;
+  /** That of the statement includes this one. Null: the result is not to be kept. */
+  readonly snapshot: PrimarySnapshot | null;
   readonly bytes: number;
   /** The shown rows as JSON; null for another body. */
   readonly text: string | null;
@@ -287,8 +287,10 @@ export class ResultCache {
     return (await reading).value;
   }
 
-  async #keep(load: Load, { value, bytes, snapshot, text }: SnapshotRead<unknown>): Promise<void> {
-    if (snapshot === null) return;
+  async #keep(load: Load, { value, bytes, snapshot: taken, text }: SnapshotRead<unknown>): Promise<void> {
+    // During a failover, a server may answer whose changes are not in the stream.
+    if (taken === null || taken.timeline !== this.#options.changes.state().history?.timeline) return;
+    const { snapshot } = taken;
     this.#unseen.saw(snapshot);
     load.snapshot = snapshot;
     const { result, shown, epoch } = load;

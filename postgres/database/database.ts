@@ -35,6 +35,7 @@ import { StatementObservation, type StatementObserver } from "./observe-statemen
 import { OwnerPool } from "./owner-pool.ts";
 import { responseTimeoutFor, shorterLimit } from "./pipelined-batch.ts";
 import type { PoolName } from "./pool-sizes.ts";
+import { type PrimarySnapshot, READ_SNAPSHOT, toPrimarySnapshot } from "./primary-snapshot.ts";
 import { RecordedWrites, type ReplicaState, Replicas, type WriteListener } from "./replicas.ts";
 import { allowRowsOf, ResponseBudget, UNLIMITED } from "./response-budget.ts";
 import { CollectedResults, CollectedRows, type RowChunk, RowStream } from "./result-collectors.ts";
@@ -46,8 +47,6 @@ import { type QueryInTransaction, type QueryTogether, runTransaction } from "./t
 const STALL_TIMEOUT_MS = 30_000;
 /** Timeout of the query that finds the blocking lock. */
 const LOCK_LOOKUP_TIMEOUT_MS = 1_000;
-
-const READ_SNAPSHOT: Statement = { text: "select pg_catalog.pg_current_snapshot()::pg_catalog.text", values: [] };
 
 type TimeLimits = Pick<StatementLimits, "statementTimeout" | "lockTimeout">;
 
@@ -230,10 +229,10 @@ export class Database {
   async runInSnapshot(
     { readYourWrites: _, ...context }: StatementContext,
     statement: Statement,
-  ): Promise<{ readonly snapshot: string; readonly result: StatementResult<string | Buffer | null> }> {
+  ): Promise<{ readonly snapshot: PrimarySnapshot; readonly result: StatementResult<string | Buffer | null> }> {
     const options = { readOnly: true, largeValues: "buffer" } as const;
     const [taken, result] = await this.#runInOneTransaction(context, [READ_SNAPSHOT, statement], options);
-    return { snapshot: String(taken!.rows[0]![0]), result: result! };
+    return { snapshot: toPrimarySnapshot(taken!), result: result! };
   }
 
   #runInOneTransaction(

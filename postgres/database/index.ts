@@ -40,6 +40,7 @@ export { shorterLimit } from "./pipelined-batch.ts";
 export type { PoolName } from "./pool-sizes.ts";
 export { openPostgresSocket, type PostgresSocket } from "./postgres-socket.ts";
 export type { ConnectionCounters } from "./prepared-statements.ts";
+export { CURRENT_TIMELINE, type PrimarySnapshot } from "./primary-snapshot.ts";
 export { MessageEncoder } from "./protocol-messages.ts";
 export type { ReplicaState } from "./replicas.ts";
 export { type MemoryAllowance, ResponseBudget, UNLIMITED } from "./response-budget.ts";

@@ -23,6 +23,7 @@ let cache: ResultCache;
 /** While definitions are not compared, and statements not run. */
 let held = { owner: Promise.resolve(), runs: Promise.resolve() };
 let counts = { owner: 0, runs: 0 };
+let isOtherTimeline = false;
 
 beforeAll(async () => {
   fixture = await openRealtimeFixture(SCHEMA);
@@ -83,7 +84,8 @@ function read(ids: readonly number[], caller = callerOf("one")): Promise<CacheRe
         counts.runs++;
         await held.runs;
         const { snapshot, text } = await run();
-        return { value: text, snapshot, bytes: text.length, text };
+        const timeline = fixture.service.changes.state().history!.timeline + Number(isOtherTimeline);
+        return { value: text, snapshot: { snapshot, timeline }, bytes: text.length, text };
       },
     },
   );
@@ -145,4 +147,12 @@ test("callers of one audience that read at the same time share a run, also with 
   expect(read5.map(({ outcome }) => outcome)).toEqual(["miss", "hit", "hit", "hit", "hit"]);
   expect(new Set(read5.map(({ value }) => value)).size).toBe(1);
   expect(counts.runs).toBe(1);
+});
+
+test("what a server of another timeline returns is not kept", async () => {
+  await readOnce([[6]]);
+  isOtherTimeline = true;
+  for (let time = 0; time < 5; time++) expect((await read([6])).result).toBeNull();
+  isOtherTimeline = false;
+  await until(async () => (await read([6])).result !== null);
 });
