@@ -155,7 +155,8 @@ test("after random writes by the service and by others, what is cached is what e
       }),
     );
   }
-  expect(counts.hit).toBeGreaterThan(steps);
+  // Definitions that change each few steps have it learnt again.
+  expect(counts.hit).toBeGreaterThan(steps / 3);
 });
 
 test.each([
