@@ -31,7 +31,8 @@ const FIELDLESS = `
   grant select on all tables in schema public to authenticated`;
 
 /** Types that no other schema of this file has. */
-const RARE_TYPES = "create table public.rare_things (id int2 primary key, lasted interval[], seen timetz[], path line);";
+const RARE_TYPES =
+  "create table public.rare_things (id int2 primary key, lasted interval[], seen timetz[], path line);";
 
 const ENDLESS = new AbortController().signal;
 
