@@ -72,11 +72,16 @@ function read(ids: readonly number[], caller = callerOf("one")): Promise<CacheRe
       statement,
       context: { role: "authenticated", settings: [] },
       caller,
-      shownTable: () => ({
-        ...{ relation, key: ["id"], isIndependent: true, comparisons: [], related: [] },
-        members: new Map(["id", "title"].map((name) => [name, name])),
-        page: { column: "id", isDescending: false, rows: ids.length },
-      }),
+      shownRows: () => [
+        {
+          path: [],
+          table: {
+            ...{ relation, key: ["id"], isIndependent: true, comparisons: [], related: [] },
+            members: new Map(["id", "title"].map((name) => [name, name])),
+            page: { column: "id", isDescending: false, rows: ids.length, isReversed: false },
+          },
+        },
+      ],
     },
     {
       run: async () => (await run()).text,
