@@ -21,6 +21,7 @@ export {
   toPrimaryUrl,
 } from "./connection-string.ts";
 export { DEFAULT_JWT_ISSUER } from "./interface-settings.ts";
+export { checkListenAddress, type ListenAddress, listenAt, readCertificate } from "./listen-address.ts";
 export { branchName } from "./setting-readers.ts";
 export { SETTINGS_IN_DATABASE } from "./settings.ts";
 export { describeSettings, writeSettingsDocument } from "./settings-document.ts";

@@ -3,13 +3,12 @@ import { createServer, type IncomingMessage, type RequestListener, type Server, 
 import { createServer as createSecureServer, Server as SecureServer } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import type { Config } from "#config";
+import { type Config, type ListenAddress, listenAt, readCertificate } from "#config";
 import { NO_PEERS, noteAcceptedConnection, type PeerWorkers } from "#runtime/concurrency";
 import { holdWhileClosing, trackConnections } from "./drain.ts";
 import { type ErrorBodyShape, toEnvelope } from "./error-bodies.ts";
 import { errorHeaders, HttpError, toHttpError } from "./http-error.ts";
 import type { Admission } from "./limits.ts";
-import { type ListenAddress, listenAt, readCertificate } from "./listen-address.ts";
 import { identifyRequest, pathOfUrl, toOriginForm } from "./request.ts";
 
 const PARSE_ERRORS: Readonly<Record<string, HttpError>> = {

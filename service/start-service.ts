@@ -1,11 +1,10 @@
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
 import { checkMailFolder, readMailTemplates } from "#accounts/mail";
+import { startPostgres } from "#cluster";
 import { deleteStaleDrafts } from "#cluster/embedded";
-import { startPostgres } from "#cluster/served-postgres";
-import { type Config, isEmbedded, type LoadedConfig, readConfig } from "#config";
+import { type Config, checkListenAddress, isEmbedded, type LoadedConfig, readConfig } from "#config";
 import type { AdminServer } from "#http/admin";
-import { checkListenAddress } from "#http/listen-address";
 import { displayPath, type MigrateSettings, type MigrationWatch, readUsersAccess, watchMigrations } from "#migrate";
 import { withServiceClient } from "#postgres/client";
 import { commandLine } from "#runtime";

@@ -1,9 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { openWalArchive, startPostgres } from "#cluster";
 import type { WalArchiveState } from "#cluster/wal-archive";
-import { type Config, isEmbedded, MIN_POOL_SIZE } from "#config";
+import { type Config, checkListenAddress, isEmbedded, MIN_POOL_SIZE } from "#config";
 import type { ServiceOperations } from "#http/admin";
-import { checkListenAddress } from "#http/listen-address";
 import { type ProcessMetrics, sumCounters } from "#http/observability";
 import { bringUpToDate } from "#migrate";
 import { packageProgram } from "#runtime";

@@ -1,8 +1,8 @@
 import { once } from "node:events";
 import { readFile } from "node:fs/promises";
-import { createServer, type Server } from "node:http";
+import { createServer, type Server } from "node:net";
 import { createSecureContext } from "node:tls";
-import type { Config } from "#config";
+import type { Config } from "./config.ts";
 
 export type ListenAddress = Pick<Config, "host" | "port" | "httpsCertificate" | "httpsKey"> & {
   /** The names of the settings, for error messages. */

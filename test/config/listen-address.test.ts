@@ -1,6 +1,6 @@
 import type { AddressInfo } from "node:net";
 import { describe, expect, test } from "vitest";
-import { checkListenAddress } from "../../http/listen-address.ts";
+import { checkListenAddress } from "../../config/listen-address.ts";
 import { openServer } from "../../http/server.ts";
 import { place, useServers } from "../rest-gateway/servers.ts";
 
