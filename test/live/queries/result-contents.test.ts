@@ -85,6 +85,8 @@ async function settle(path: Query, client: EventClient): Promise<void> {
 }
 
 const REPEATED = 10;
+/** Tests of other databases change roles, after which all queries run again. */
+const ATTEMPTS = 5;
 /** Changes that follow at once are in one run. */
 const PAUSE_MS = 60;
 
@@ -229,15 +231,19 @@ test.each<Case>([
   const { owner } = fixture;
   const client = await open(path);
   await settle(path, client);
-  const before = await countRuns();
-  for (let change = 0; change < REPEATED; change++) {
-    await owner.query(without);
-    await sleep(PAUSE_MS);
+  let runs = Number.POSITIVE_INFINITY;
+  for (let attempt = 0; runs > 1 && attempt < ATTEMPTS; attempt++) {
+    const before = await countRuns();
+    for (let change = 0; change < REPEATED; change++) {
+      await owner.query(without);
+      await sleep(PAUSE_MS);
+    }
+    runs = (await countRuns()) - before;
   }
+  // A transaction of another database that ran when the query was opened may have it run once more.
+  expect(runs).toBeLessThanOrEqual(1);
   await owner.query(matters);
   await settle(path, client);
-  // A transaction of another database that ran when the query was opened may have it run once more.
-  expect((await countRuns()) - before).toBeLessThanOrEqual(2);
   await owner.query(without);
   await settle(path, client);
 });
