@@ -3,11 +3,12 @@ import { describe, expect, test } from "vitest";
 import { repositoryFiles } from "../repository.ts";
 
 /** May only fall: a page that grows makes another one shorter. */
-const MOST_WORDS = 52_600;
+const MOST_WORDS = 51_470;
 const LONGEST_CELL = 25;
 
-/** Those of the reference are written by a test: mostly requests and responses. */
-const PAGES = ["README.md", ...repositoryFiles("docs/*.md").filter((file) => !file.startsWith("docs/reference/"))];
+/** Those of the reference are written by a test, mostly requests and responses; the benchmarks by a command. */
+const isWritten = (file: string) => file !== "docs/benchmarks.md" && !file.startsWith("docs/reference/");
+const PAGES = ["README.md", ...repositoryFiles("docs/*.md").filter(isWritten)];
 const CODE_BLOCK = /^```.*?^```$/gms;
 
 const wordsIn = (text: string) => text.split(/\s+/).filter((word) => word !== "").length;
