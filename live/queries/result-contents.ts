@@ -123,7 +123,10 @@ function objectsAt(path: ShownRows["path"], parents: readonly unknown[]): JsonOb
   let found = parents.flat();
   for (const name of path) {
     if (!found.every(isJsonObject)) return null;
-    found = found.flatMap((object) => object[name] ?? []);
+    const members = found.map((object) => object[name]);
+    // Postgres shortens long names: what is missing may be there by another one.
+    if (members.includes(undefined)) return null;
+    found = members.flatMap((member) => member ?? []);
   }
   return found.every(isJsonObject) ? found : null;
 }

@@ -92,6 +92,7 @@ const PAUSE_MS = 60;
 
 type Case = readonly [what: string, path: Query, without: string, matters: string];
 const PAGE = "books?select=id,title&order=id.asc&limit=5";
+const LONG_NAME = "n".repeat(64);
 const LAST_PAGE = "books?select=id,title&order=id.desc&limit=5";
 
 test.each<Case>([
@@ -172,6 +173,12 @@ test.each<Case>([
     "books?select=id,tags(id,name)&id=eq.130&tags.order=id",
     "delete from public.book_tags where book = 140; insert into public.book_tags values (140, 1), (140, 2)",
     "insert into public.book_tags values (130, 1), (130, 3), (130, 4) on conflict do nothing",
+  ],
+  [
+    "rows with a relation by a name that Postgres shortens, of other tables",
+    `books?select=id,${LONG_NAME}:notes(id,body)&id=in.(20,150)&order=id&${LONG_NAME}.order=id`,
+    "update public.tags set name = name || '.'",
+    "delete from public.notes where book = 150",
   ],
   [
     "GraphQL: a row by its key, of other rows",
