@@ -104,7 +104,7 @@ function spellText(text: SQL): SQL {
 
 /** A JSON string of the text that core selects. */
 export function spellAsString(value: SQL, codec: Codec): SQL {
-  const base = baseCodecOf(toOriginalCodec(codec));
+  const base = baseCodecOf(codec);
   if (UNESCAPED_TYPES.has(base.name)) return quoted(sql`${value}::${base.sqlType}::pg_catalog.text`);
   if (isInstantCodec(codec)) return sql`pg_catalog.to_json(${value}::${base.sqlType})::pg_catalog.text`;
   return spellText(castToText(value, codec));

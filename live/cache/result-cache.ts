@@ -43,7 +43,7 @@ export type CachedQuery = {
   readonly statement: Statement;
   readonly context: StatementContext;
   readonly caller: Caller;
-  /** How the result shows the rows that are read; null for what is not known. */
+  /** How the result shows the rows that are read; empty if it is not known. */
   shownRows(): readonly ShownRows[];
 };
 

@@ -14,6 +14,9 @@ type CachedReads = {
   noteOutcome(outcome: CacheOutcome): void;
 };
 
+/** What the rows of a larger result tell about later changes is not worth the time to read them. */
+const MAX_SHOWN_BYTES = 2 ** 20;
+
 /** Whether an operation is a query of one statement. */
 export function isOneRead({ steps: [first, ...others] }: BoundOperation): boolean {
   const isRead = first?.before === undefined && first?.step.write === null && first.rows === undefined;
@@ -36,7 +39,7 @@ export function readQueriesThroughCache({
       async runInSnapshot() {
         const { snapshot, result } = await database.runInSnapshot(context, statement);
         const bytes = result.rows.flat().reduce((sum, cell) => sum + (cell?.length ?? 0), 0);
-        return { value: result, snapshot, bytes, text: String(result.rows[0]![0]) };
+        return { value: result, snapshot, bytes, text: bytes <= MAX_SHOWN_BYTES ? String(result.rows[0]![0]) : null };
       },
     });
     noteOutcome(outcome);
