@@ -93,7 +93,7 @@ export class OperationValues {
     if (value === undefined || value.kind === "absent" || value.kind === "null") return null;
     const given = node.arguments?.find((argument) => argument.name.value === name)?.value;
     if (given) for (const variable of variablesIn(given)) this.#fixed.add(variable);
-    return mapLeaves(value, (read) => read(this.#variables));
+    return argumentValue(value, this.#variables);
   }
 
   /** The value of a scalar that becomes part of the text. */

@@ -36,7 +36,7 @@ import {
   selectRows,
 } from "./collection-sql.ts";
 import { NotCompiled } from "./not-compiled.ts";
-import { type CoercedVariables, type InputValue, mapLeaves, parameterSql } from "./operation-values.ts";
+import { argumentValue, type CoercedVariables, type InputValue, parameterSql } from "./operation-values.ts";
 import type { Field } from "./selection-reader.ts";
 import { textLiteral } from "./spell-value.ts";
 
@@ -110,7 +110,7 @@ function* compileNestedInsert({ source, field, values, schema, item }: RowWriteO
   const input = values.get("input")!;
   const statementOf = (data: SQL) => selectRows(rowsOf(table, row, isInsertedRow(table, row)), data);
   const rows = (variables: CoercedVariables): RowsWrite => {
-    const value = mapLeaves(input, (read) => read(variables));
+    const value = argumentValue(input, variables);
     return { kind: "nested insert", row: readRowInput(schema, type, table, value as object) };
   };
   return { write: { before: null, statementOf, rows, noRowError: source.noRowError }, value: yield* item(row) };
@@ -127,7 +127,7 @@ export function* compileRowsWrite({ source, field, values, schema, item }: RowsW
   const row = aliasOf(table);
   const { type } = field.args[0]!;
   const rows = (variables: CoercedVariables): RowsWrite => {
-    const given = args.map((name) => mapLeaves(values.get(name)!, (read) => read(variables)));
+    const given = args.map((name) => argumentValue(values.get(name)!, variables));
     return toWrite(schema, type, given);
   };
   const keys = writtenKeys();
