@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { propertyRuns } from "../../property-runs.ts";
 import { until } from "../../until.ts";
 import { makeRandom } from "../queries/random.ts";
-import { openRestartedFixture, type RestartedFixture } from "./restarted-service.ts";
+import { openRestartedFixture, type RestartedFixture, readShapeAs } from "./restarted-service.ts";
 
 const SCHEMA = `
   create table public.rooms (id int primary key, is_open bool not null);
@@ -42,19 +42,6 @@ function randomStatement(random: (below: number) => number): string {
   ][random(random(20) === 0 ? 7 : 6)]!;
 }
 
-/** The rows as that caller, as a follower has them. */
-async function readAs(person: string, where: string): Promise<string> {
-  const { owner } = service;
-  await owner.query("begin");
-  const claims = JSON.stringify({ role: "authenticated", sub: person });
-  await owner.query("select set_config('role', 'authenticated', true), set_config('request.jwt.claims', $1, true)", [
-    claims,
-  ]);
-  const { rows } = await owner.query(`select id, room, body from public.letters where ${where}`);
-  await owner.query("rollback");
-  return JSON.stringify(rows.map((row) => JSON.stringify(row)).toSorted());
-}
-
 test.each(Array.from({ length: propertyRuns(2) }, (_, seed) => seed + 1))(
   "clients of a service that is killed at random moments, under writes, miss nothing and begin never anew (seed %i)",
   async (seed) => {
@@ -67,8 +54,8 @@ test.each(Array.from({ length: propertyRuns(2) }, (_, seed) => seed + 1))(
     });
     const areEqual = async () => {
       for (const { person, where, follower } of followers) {
-        const expected = await readAs(person, where);
-        await until(() => JSON.stringify(follower.rows()) === expected);
+        const expected = await readShapeAs(owner, { table: "letters", where, claims: { sub: person } });
+        await until(() => JSON.stringify(follower.rows()) === JSON.stringify(expected));
       }
     };
     await until(() => followers.every(({ follower }) => follower.stream.isUpToDate));

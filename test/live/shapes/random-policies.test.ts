@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { propertyRuns } from "../../property-runs.ts";
 import { until } from "../../until.ts";
 import { makeRandom } from "../queries/random.ts";
-import { openRestartedFixture, type RestartedFixture } from "./restarted-service.ts";
+import { openRestartedFixture, type RestartedFixture, readShapeAs } from "./restarted-service.ts";
 
 const TABLES = 3;
 const SHAPES = 100;
@@ -80,25 +80,10 @@ function randomStatement(random: Random): string {
   ][random(oneOf([9, 9, 9, 9, 9, 9, 9, 10, 11], random))]!;
 }
 
-/** The rows as that caller, as a follower has them. */
-async function readAs(owner: pg.Client, { table, where, claims }: Shape): Promise<string[]> {
-  const settings = [JSON.stringify({ role: "authenticated", ...claims })];
-  await owner.query("begin");
-  await owner.query(
-    "select set_config('role', 'authenticated', true), set_config('request.jwt.claims', $1, true)",
-    settings,
-  );
-  const { rows } = await owner.query(`select * from public.${table} where ${where}`);
-  await owner.query("rollback");
-  return rows.map((row) => JSON.stringify(row)).toSorted();
-}
-
-type Shape = { readonly table: string; readonly where: string; readonly claims: object };
-
 function openShapes({ follow }: RestartedFixture, random: Random) {
   return Array.from({ length: SHAPES }, (_, number) => {
     const claims = { sub: oneOf(PEOPLE, random), level: oneOf(LEVELS, random), number: number % 7 };
-    const shape: Shape = { table: `t${random(TABLES)}`, where: oneOf(WHERES, random), claims };
+    const shape = { table: `t${random(TABLES)}`, where: oneOf(WHERES, random), claims };
     return { shape, follower: follow({ ...shape, liveSse: random(2) === 0 }), before: [] as string[] };
   });
 }
@@ -124,7 +109,7 @@ test.each(Array.from({ length: propertyRuns(5) }, (_, seed) => seed + 1))(
       if (step > 0) await commitRandomly(owner, random);
       for (const each of shapes) {
         const { shape, follower, before } = each;
-        const after = await readAs(owner, shape);
+        const after = await readShapeAs(owner, shape);
         await until(() => follower.stream.isUpToDate && JSON.stringify(follower.rows()) === JSON.stringify(after));
         const readable = new Set([...before, ...after]);
         const foreign = follower.takeReceived().filter((row) => !readable.has(row));
