@@ -43,7 +43,13 @@ export {
 } from "./replication-connection.ts";
 export { KEEPER_SLOT_NAME, REALTIME_PUBLICATION } from "./replication-slots.ts";
 export type { LiveShape } from "./shapes/live-shape.ts";
-export { defineShape, invalidShape, type ShapeDefinition, type ShapeParameters } from "./shapes/shape-definition.ts";
+export {
+  defineShape,
+  invalidShape,
+  readRowsOfRun,
+  type ShapeDefinition,
+  type ShapeParameters,
+} from "./shapes/shape-definition.ts";
 export type { ShapeChange, ShapePosition, ShapeRow } from "./shapes/shape-log.ts";
 export { openShapes, type ShapeRegistry } from "./shapes/shape-registry.ts";
 export { defineSubset, type ShapeSubset } from "./shapes/shape-subset.ts";

@@ -19,6 +19,8 @@ export class CachedResult {
   readonly filters: readonly ChangeFilter[];
   /** What its rows tell about later changes. Null while it is run. */
   contents: ResultContents | null = null;
+  /** A change of its rows drops it. */
+  readonly tableRows = null;
   value: unknown = undefined;
   bytes = 0;
   /** Whether it is in the cache: then it has all commits that the stream has delivered. */

@@ -341,7 +341,7 @@ export class ResultCache {
   #dropMarked(): void {
     // No result is run again: each is read anew, in a snapshot that is compared with the stream.
     this.#marks.decided.clear();
-    for (const [result, xids] of this.#marks.take().list()) {
+    for (const [result, { xids }] of this.#marks.take().list()) {
       if (result.isCurrent) {
         this.#counts.dropped++;
         result.statement.dropped(result.hits);
@@ -393,7 +393,7 @@ export class ResultCache {
       announce: ({ xid }) => this.#unseen.add(xid),
       interrupted: () => this.#interrupt(),
       resumed: () => void this.#begin(),
-      begin: () => marks.begin(),
+      begin: (transaction) => marks.begin(transaction),
       change: (change) => marks.change(change),
       commit: (transaction) => marks.commit(transaction),
       message: (message) => marks.message(message),

@@ -4,11 +4,23 @@ import type { DependentResult, LiveQueryResult, RelationResults } from "./relati
 import type { ResultGroup } from "./row-index.ts";
 import type { AffectingXids } from "./shared-result.ts";
 
-type AffectedOfRelation<Result> = { readonly groups: Set<ResultGroup<Result>>; readonly xids: number[] };
+/** A change of a row, by the transaction that made it. `number`: its place among all. */
+export type CommittedChange = { readonly xid: number; readonly number: number; readonly change: RowChange };
+
+/** Null: they are unknown, or too many. */
+type KnownChanges = readonly CommittedChange[] | null;
+/** What has affected a result, without what has not. */
+export type Affecting = { readonly xids: AffectingXids; readonly changes: KnownChanges };
+
+type AffectedResult = { readonly xids: number[]; changes: KnownChanges };
+type AffectedOfRelation<Result> = { readonly groups: Map<ResultGroup<Result>, KnownChanges>; readonly xids: number[] };
+
+/** Of a result or a group. With more of them, a run costs less. */
+const MAX_CHANGES = 100;
 
 /** The results that changes affect. Groups can have thousands, which are listed when they are taken. */
 export class AffectedResults<Result extends DependentResult = LiveQueryResult> {
-  readonly #results = new Map<Result, number[]>();
+  readonly #results = new Map<Result, AffectedResult>();
   readonly #relations = new Map<RelationResults<Result>, AffectedOfRelation<Result>>();
   readonly xids = new Set<number>();
   /** The last commit. */
@@ -18,25 +30,37 @@ export class AffectedResults<Result extends DependentResult = LiveQueryResult> {
     return this.#results.size === 0 && this.#relations.size === 0;
   }
 
+  /** By something else than rows. */
   add(result: Result): void {
-    this.#xidsOf(result);
+    this.#affectedOf(result).changes = null;
   }
 
-  addChange(change: RowChange, of: RelationResults<Result>): void {
-    const { results, groups } = of.affectedBy(change);
-    for (const result of results) this.add(result);
-    if (groups.size > 0) this.#addGroups(of, groups);
+  addChange(change: CommittedChange, of: RelationResults<Result>): void {
+    const { results, groups } = of.affectedBy(change.change);
+    const changes = of.hasTableRows ? [change] : null;
+    for (const result of results) {
+      const affected = this.#affectedOf(result);
+      affected.changes = join(affected.changes, changes);
+    }
+    if (groups.size > 0)
+      this.#addGroups(
+        of,
+        groups.values().map((group) => [group, changes]),
+      );
   }
 
   addCommit(changed: AffectedResults<Result>, transaction: CommittedTransaction): void {
     for (const [of, { groups }] of changed.#relations) this.#addGroups(of, groups).xids.push(transaction.xid);
-    this.addResults(changed.#results.keys(), transaction);
+    for (const [result, { changes }] of changed.#results) {
+      const affected = this.#affectedOf(result);
+      affected.changes = join(affected.changes, changes);
+    }
+    this.#addTransaction(changed.#results.keys(), transaction);
   }
 
-  addResults(results: Iterable<Result>, { xid, commitLsn }: CommittedTransaction): void {
-    for (const result of results) this.#xidsOf(result).push(xid);
-    this.xids.add(xid);
-    if (commitLsn > this.position) this.position = commitLsn;
+  addResults(results: readonly Result[], transaction: CommittedTransaction): void {
+    for (const result of results) this.add(result);
+    this.#addTransaction(results, transaction);
   }
 
   remove(result: Result): void {
@@ -46,33 +70,64 @@ export class AffectedResults<Result extends DependentResult = LiveQueryResult> {
   /** Keeps a result that is affected by a group, which it may leave. */
   keep(result: Result): void {
     for (const { groups, xids } of this.#relations.values())
-      if (groups.values().some(({ results }) => results.has(result))) this.#xidsOf(result).push(...xids);
+      if (groups.keys().some(({ results }) => results.has(result))) {
+        this.#affectedOf(result).xids.push(...xids);
+        this.add(result);
+      }
   }
 
   /** Each result once. */
-  list(): Map<Result, AffectingXids> {
-    const listed = new Map<Result, (readonly number[])[]>();
-    const add = (result: Result, xids: readonly number[]) => {
+  list(): Map<Result, Affecting> {
+    const listed = new Map<Result, { readonly xids: (readonly number[])[]; changes: KnownChanges }>();
+    const add = (result: Result, xids: readonly number[], changes: KnownChanges) => {
       const known = listed.get(result);
-      if (known) known.push(xids);
-      else listed.set(result, [xids]);
+      if (!known) listed.set(result, { xids: [xids], changes });
+      else {
+        known.xids.push(xids);
+        known.changes = merge(known.changes, changes);
+      }
     };
-    for (const [result, xids] of this.#results) add(result, xids);
+    for (const [result, { xids, changes }] of this.#results) add(result, xids, changes);
     for (const { groups, xids } of this.#relations.values())
-      for (const group of groups) for (const result of group.results.keys()) add(result, xids);
+      for (const [group, changes] of groups) for (const result of group.results.keys()) add(result, xids, changes);
     return listed;
   }
 
-  #xidsOf(result: Result): number[] {
-    const xids = this.#results.get(result) ?? [];
-    this.#results.set(result, xids);
-    return xids;
+  #addTransaction(results: Iterable<Result>, { xid, commitLsn }: CommittedTransaction): void {
+    for (const result of results) this.#affectedOf(result).xids.push(xid);
+    this.xids.add(xid);
+    if (commitLsn > this.position) this.position = commitLsn;
   }
 
-  #addGroups(of: RelationResults<Result>, groups: Iterable<ResultGroup<Result>>): AffectedOfRelation<Result> {
-    const affected = this.#relations.get(of) ?? { groups: new Set(), xids: [] };
-    this.#relations.set(of, affected);
-    for (const group of groups) affected.groups.add(group);
+  #affectedOf(result: Result): AffectedResult {
+    const affected = this.#results.get(result) ?? { xids: [], changes: [] };
+    this.#results.set(result, affected);
     return affected;
   }
+
+  #addGroups(
+    of: RelationResults<Result>,
+    groups: Iterable<[ResultGroup<Result>, KnownChanges]>,
+  ): AffectedOfRelation<Result> {
+    const affected = this.#relations.get(of) ?? { groups: new Map(), xids: [] };
+    this.#relations.set(of, affected);
+    for (const [group, changes] of groups) {
+      const known = affected.groups.get(group);
+      affected.groups.set(group, known === undefined ? changes : join(known, changes));
+    }
+    return affected;
+  }
+}
+
+function join(earlier: KnownChanges, later: KnownChanges): KnownChanges {
+  if (!earlier || !later || earlier.length + later.length > MAX_CHANGES) return null;
+  return earlier.length === 0 ? later : [...earlier, ...later];
+}
+
+/** Of a result that was found in two ways, in order, each change once. */
+function merge(some: KnownChanges, others: KnownChanges): KnownChanges {
+  const all = join(some, others);
+  if (!all) return null;
+  const byNumber = new Map(all.map((each) => [each.number, each]));
+  return [...byNumber.values()].toSorted((one, other) => one.number - other.number);
 }

@@ -80,6 +80,9 @@ export class ChangeMarks<Result extends DependentResult = LiveQueryResult> imple
   #noted = new NotedTransaction();
   #notedCount = 0;
   #isReadWhole = false;
+  /** Of the transaction that is being read. */
+  #xid = 0;
+  #changeCount = 0;
   /** Grows with each transaction and each opening. */
   #number = 0;
   #numberOfTransaction = 0;
@@ -183,7 +186,8 @@ export class ChangeMarks<Result extends DependentResult = LiveQueryResult> imple
     return this.#openings.size > 0 || this.#resultsByRelation.has(oid);
   }
 
-  begin(): void {
+  begin({ xid }: CommittedTransaction): void {
+    this.#xid = xid;
     this.#changed = new AffectedResults<Result>();
     this.#noted = new NotedTransaction();
     this.#numberOfTransaction = ++this.#number;
@@ -198,7 +202,7 @@ export class ChangeMarks<Result extends DependentResult = LiveQueryResult> imple
     const results = this.#resultsByRelation.get(oid);
     if (!results) return;
     if (results.dependsOnContents) this.#usesContents = true;
-    this.#changed.addChange(change, results);
+    this.#changed.addChange({ xid: this.#xid, number: ++this.#changeCount, change }, results);
   }
 
   commit(transaction: CommittedTransaction): void {

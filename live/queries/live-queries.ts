@@ -6,7 +6,7 @@ import type { Logger } from "#runtime/log";
 import type { ChangeSubscription, CommittedTransaction, ReplicationStream } from "../changes.ts";
 import { OpenOfCallers } from "../open-of-callers.ts";
 import { makeAwaitVisible } from "../transaction-visibility.ts";
-import type { AffectedResults } from "./affected-results.ts";
+import type { AffectedResults, CommittedChange } from "./affected-results.ts";
 import type { ChangeFilter } from "./affected-rows.ts";
 import { ChangeMarks, type OpeningQuery } from "./change-marks.ts";
 import { DependencyCache } from "./dependency-cache.ts";
@@ -18,6 +18,7 @@ import {
   LiveSubscriber,
   type LiveSubscription,
 } from "./live-subscriber.ts";
+import { workWithPauses } from "./paused-work.ts";
 import { claimsKey } from "./policy-dependencies.ts";
 import { type QueryDependencies, readFingerprint } from "./query-dependencies.ts";
 import type { LiveQueryResult } from "./relation-results.ts";
@@ -26,12 +27,11 @@ import { contentsOf, isReadOnce } from "./result-contents.ts";
 import { readFilterValues } from "./row-filters.ts";
 import { RunningTransactions } from "./running-transactions.ts";
 import { SharedResult } from "./shared-result.ts";
+import { tableRowsOf } from "./table-rows.ts";
 
 export type { LiveEvent, LiveResult, LiveSource, LiveSubscription };
 
 const RETRY_MS = 500;
-/** A pause after many results were marked, as a multiple of the time that took: it leaves the event loop to others. */
-const PAUSE_FACTOR = 4;
 
 type LiveQueriesOptions = {
   readonly asOwner: AsOwner;
@@ -43,7 +43,7 @@ type LiveQueriesOptions = {
   readonly log: Pick<Logger, "warn" | "error">;
 };
 
-type OpenedQuery = Pick<LiveQueryResult, "dependencies" | "filters"> & { readonly opening: OpeningQuery };
+type OpenedQuery = Pick<LiveQueryResult, "dependencies" | "filters" | "tableRows"> & { readonly opening: OpeningQuery };
 
 type LiveStatistics = {
   readonly queries: number;
@@ -183,7 +183,8 @@ export class LiveQueries {
       const key = this.#keyOf(source, dependencies);
       const filters = this.#results.has(key) ? [] : await this.#filtersOf(source, first, dependencies);
       const existing = this.#results.get(key);
-      const result = existing ?? this.#make(key, first, { dependencies, filters, opening });
+      const tableRows = tableRowsOf(source, dependencies);
+      const result = existing ?? this.#make(key, first, { dependencies, filters, tableRows, opening });
       this.#marks.endOpening(opening);
       clearTimeout(result.expiry);
       result.subscribers.add(subscriber);
@@ -217,7 +218,7 @@ export class LiveQueries {
 
   #make(key: string, first: LiveResult, { opening, ...of }: OpenedQuery): LiveQueryResult {
     const result: LiveQueryResult = new SharedResult(key, { ...of, statements: textsOf(first.statements) });
-    result.accept(first.text, opening.position);
+    result.acceptRun(first, opening.position);
     result.contents = contentsOf(first, result.dependencies);
     this.#results.set(key, result);
     this.#countBytes(result);
@@ -324,23 +325,28 @@ export class LiveQueries {
       this.#areDefinitionsOld = false;
       const invisible = await this.#marks.decided.awaitVisible(this.#awaitVisible, xids);
       if (areDefinitionsOld) await this.#reloadDefinitions();
-      const startedAt = performance.now();
-      this.#refreshAll(marked);
       this.#outdateWhenEnded(invisible);
-      const milliseconds = performance.now() - startedAt;
-      if (milliseconds >= 1) await sleep(PAUSE_FACTOR * milliseconds);
+      await this.#refreshAll(marked, invisible.size === 0);
     }
     this.#isRefreshing = false;
   }
 
-  #refreshAll(marked: AffectedResults): void {
-    for (const [result, xids] of marked.list()) {
+  #refreshAll(marked: AffectedResults, areVisible: boolean): Promise<void> {
+    return workWithPauses(marked.list(), ([result, { xids, changes }]) => {
       if (marked.position > result.markedAt) result.markedAt = marked.position;
+      const isRead = result.subscribers.size > 0;
+      if (isRead) result.addXids(xids);
+      if (isRead && areVisible && changes && this.#changeRows(result, changes)) return;
       result.isStale = true;
-      if (result.subscribers.size === 0) continue;
-      result.addXids(xids);
-      void this.#refresh(result);
-    }
+      if (isRead) void this.#refresh(result);
+    });
+  }
+
+  #changeRows(result: LiveQueryResult, changes: readonly CommittedChange[]): boolean {
+    if (!result.acceptChanges(changes, result.markedAt)) return false;
+    this.#countBytes(result);
+    result.commit(result.takeXids());
+    return true;
   }
 
   #outdateWhenEnded(invisible: ReadonlySet<number>): void {
@@ -416,7 +422,7 @@ export class LiveQueries {
       const isOther = textsOf(statements).some((each) => !result.statements.has(each));
       if (isOther || !(await this.#isSameAudience(result))) return this.#regroup(result, xids);
       if (text.length > LIVE_LIMITS.resultBytes) throw resultTooLarge(LIVE_LIMITS.resultBytes);
-      result.accept(text, markedAt);
+      result.acceptRun(run, markedAt);
       this.#marks.setContents(result, contentsOf(run, result.dependencies));
       this.#countBytes(result);
       result.commit(xids);

@@ -2,7 +2,8 @@ import type { Caller } from "#accounts/identity";
 import type { ShownRows } from "#planner";
 import type { Lsn, Statement, StatementContext } from "#postgres/database";
 import type { ChangeFilter } from "./affected-rows.ts";
-import type { ResultVersion, SharedResult } from "./shared-result.ts";
+import type { FollowedRun, ResultVersion, SharedResult } from "./shared-result.ts";
+import type { RowsByKey, TableRows } from "./table-rows.ts";
 
 /** A query of a caller, as an interface runs it. */
 export type LiveSource = {
@@ -19,11 +20,15 @@ export type LiveSource = {
   onCommits?(xids: readonly number[]): void;
   /** Called with a snapshot (`pg_current_snapshot()`) whose transactions are all in the result. */
   onSnapshot?(snapshot: string): void;
+  /** Where the result is the rows of one table, as arrays of the texts of these columns in the order of the key. */
+  readonly rows?: ReadRows;
   /** In one snapshot. Rejects as the request itself does. */
   run(): Promise<LiveResult>;
 };
 
-export type LiveResult = {
+type ReadRows = Omit<TableRows, "deciding"> & { readonly conditionColumns: readonly string[] };
+
+export type LiveResult = FollowedRun & {
   /** JSON. */
   readonly text: string;
   readonly statements: readonly { readonly statement: Statement; readonly context: StatementContext }[];
@@ -42,6 +47,8 @@ export type LiveEvent = {
   readonly text: string;
   /** The whole result. */
   readonly result: string;
+  /** Its rows, where they are known. */
+  readonly rows: RowsByKey | null;
 };
 
 export type LiveSubscription = {
@@ -135,7 +142,8 @@ export class LiveSubscriber implements LiveSubscription {
     this.#sent = to;
     to.receivers.add(this.source.caller.claimsText);
     const { position, text } = to;
-    if (!from) return { kind: "snapshot", position, text, result: text };
+    const { rows } = result;
+    if (!from) return { kind: "snapshot", position, text, result: text, rows };
     if (from.text === text) return null;
     return {
       kind: "change",
@@ -144,6 +152,7 @@ export class LiveSubscriber implements LiveSubscription {
         return result.patchBetween(from, to);
       },
       result: text,
+      rows,
     };
   }
 

@@ -8,6 +8,8 @@ type ReadRelation = {
   readonly oid: number;
   /** Whether only the query itself reads it, once: rows that its filter excludes then change nothing. */
   readonly isReadOnce: boolean;
+  /** The columns of it that its policies read; null if not only columns decide. */
+  readonly policyColumns: readonly string[] | null;
 };
 
 /** What the result of a query depends on besides its values. */
@@ -357,11 +359,14 @@ function summarize(
   // The claims are those of all policies: a role may be granted to the caller's at any time.
   const appliedTexts = textsOf(objects.filter((object) => object.kind !== "condition" || !object.isOfOthers));
   const others = objects.filter((object) => object.kind === "condition" || object.kind === "function");
+  const trees = objects.filter((object) => object.kind === "tree");
   const unstreamed = objects.filter((object) => object.kind === "unstreamed read");
   return {
-    relations: tables.flatMap(({ oid, roots, isReadOnce }) => [
-      { oid, isReadOnce },
-      ...roots.filter((root) => root !== oid).map((root) => ({ oid: root, isReadOnce: false })),
+    relations: tables.flatMap((table) => [
+      { oid: table.oid, isReadOnce: table.isReadOnce, policyColumns: policyColumnsOf(table, trees) },
+      ...table.roots
+        .filter((root) => root !== table.oid)
+        .map((root) => ({ oid: root, isReadOnce: false, policyColumns: null })),
     ]),
     claims: findClaims([], others.map(toPolicyDependency)),
     readsRequest: texts.some((text) => OTHER_SETTING.test(text)),
@@ -377,11 +382,21 @@ function summarize(
       functions: functions.filter(({ isStatement }) => !isStatement).map(({ oid }) => oid),
     },
     rowFilters: findRowFilters({
-      trees: objects.filter((object) => object.kind === "tree"),
+      trees,
       relations: tables,
       functionNames: new Map(functions.map(({ oid, name }) => [oid, name])),
     }),
   };
+}
+
+const COLUMN_NUMBER = /:varattno (-?\d+)/g;
+
+/** The columns of other tables that policies read are counted too, by their numbers. Number 0 is a whole row, and others are of the system. */
+function policyColumnsOf({ oid, columns }: UsedRelation, trees: readonly UsedTree[]): string[] | null {
+  const own = trees.filter((each) => each.of === "policy" && each.relation === oid);
+  const numbers = own.flatMap(({ tree }) => [...tree.matchAll(COLUMN_NUMBER)].map(([, number]) => number!));
+  if (numbers.some((number) => Number(number) <= 0)) return null;
+  return [...new Set(numbers)].flatMap((number) => columns[number] ?? []);
 }
 
 function textsOf(objects: readonly ReadObject[]): string[] {

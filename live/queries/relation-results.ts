@@ -6,7 +6,7 @@ import type { SharedResult } from "./shared-result.ts";
 
 export type LiveQueryResult = SharedResult<LiveSubscriber>;
 /** A result that commits affect. */
-export type DependentResult = Pick<LiveQueryResult, "dependencies" | "filters" | "contents">;
+export type DependentResult = Pick<LiveQueryResult, "dependencies" | "filters" | "contents" | "tableRows">;
 
 type AffectedByChange<Result> = {
   readonly results: ReadonlySet<Result>;
@@ -45,6 +45,8 @@ export class RelationResults<Result extends DependentResult = LiveQueryResult> {
   readonly #oid: number;
   readonly #all = new Set<Result>();
   readonly #withContents = new Set<Result>();
+  /** How many have the rows of a table. */
+  #withTableRows = 0;
   /** Null until the first change. */
   #indexed: IndexedResults<Result> | null = null;
 
@@ -61,12 +63,18 @@ export class RelationResults<Result extends DependentResult = LiveQueryResult> {
     return this.#withContents.size > 0;
   }
 
+  /** Whether a result can change without a run. */
+  get hasTableRows(): boolean {
+    return this.#withTableRows > 0;
+  }
+
   has(result: Result): boolean {
     return this.#all.has(result);
   }
 
   add(result: Result): void {
     this.#all.add(result);
+    if (result.tableRows) this.#withTableRows++;
     if (result.contents) this.#withContents.add(result);
     if (this.#indexed) this.#index(this.#indexed, result);
   }
@@ -75,6 +83,7 @@ export class RelationResults<Result extends DependentResult = LiveQueryResult> {
   remove(result: Result): void {
     if (!this.#all.delete(result)) return;
     this.#withContents.delete(result);
+    if (result.tableRows) this.#withTableRows--;
     this.#indexed?.remove(result);
   }
 

@@ -1,8 +1,10 @@
 import type { Lsn } from "#postgres/database";
 import { parseJsonExactly } from "#runtime/json";
+import type { CommittedChange } from "./affected-results.ts";
 import { type ChangeFilter, countKeys, type ResultContents } from "./affected-rows.ts";
 import { makeJsonPatch } from "./json-patch.ts";
 import type { QueryDependencies } from "./query-dependencies.ts";
+import { changeRows, type RowsByKey, type TableRows } from "./table-rows.ts";
 
 /** The result of a query as of a commit. */
 export type ResultVersion = {
@@ -32,7 +34,15 @@ type ResultDefinition = {
   readonly filters: readonly ChangeFilter[];
   /** The texts of the statements that the dependencies are of. */
   readonly statements: readonly string[];
+  /** Null if only runs change it. */
+  readonly tableRows: TableRows | null;
 };
+
+/** A run that may be followed by changes of rows. `rowsSnapshot`: null if these have other texts. */
+export type FollowedRun = { readonly rowsSnapshot?: string | null };
+
+/** So long rows are changed without a run. A role that was granted or revoked, of which the stream has nothing, counts from the next one. */
+const MAX_WITHOUT_RUN_MS = 5_000;
 
 /** One query for one audience: its result, which all subscribers of the audience share. */
 export class SharedResult<Reader extends ResultReader> {
@@ -41,6 +51,7 @@ export class SharedResult<Reader extends ResultReader> {
   readonly dependencies: QueryDependencies;
   readonly filters: readonly ChangeFilter[];
   readonly statements: ReadonlySet<string>;
+  readonly tableRows: TableRows | null;
   /** Null while a run is in progress, which may find others. */
   contents: ResultContents | null = null;
   /** The last commit that may have changed the result. */
@@ -56,20 +67,28 @@ export class SharedResult<Reader extends ResultReader> {
   expiry: NodeJS.Timeout | undefined;
   /** Its part of the bytes of all results. */
   countedBytes = 0;
+  #lastRun: { readonly snapshot: string | null; readonly at: number } = { snapshot: null, at: 0 };
+  /** Those of the current version, where they were read. */
+  #rows: RowsByKey | null = null;
   #versions: ResultVersion[] = [];
   #newXids: AffectingXids[number][] = [];
   #newXidCount = 0;
   readonly #patches = new WeakMap<ResultVersion, WeakMap<ResultVersion, string>>();
 
-  constructor(key: string, { dependencies, filters, statements }: ResultDefinition) {
+  constructor(key: string, { dependencies, filters, statements, tableRows }: ResultDefinition) {
     this.key = key;
     this.dependencies = dependencies;
     this.filters = filters;
     this.statements = new Set(statements);
+    this.tableRows = tableRows;
   }
 
   get current(): ResultVersion {
     return this.#versions.at(-1)!;
+  }
+
+  get rows(): RowsByKey | null {
+    return this.#rows;
   }
 
   /** With the keys of its rows, by which changes are judged. */
@@ -90,6 +109,26 @@ export class SharedResult<Reader extends ResultReader> {
     while (this.#versions.length > MAX_VERSIONS || (this.#versions.length > 1 && this.#textBytes > MAX_VERSION_BYTES))
       this.#versions.shift();
     for (const subscriber of this.subscribers) subscriber.wake();
+    return true;
+  }
+
+  /** To be called with each run. */
+  acceptRun(run: FollowedRun & { readonly text: string }, position: Lsn): void {
+    this.#lastRun = { snapshot: run.rowsSnapshot ?? null, at: performance.now() };
+    this.#rows = null;
+    this.accept(run.text, position);
+  }
+
+  /** Makes the changes of rows that the last run does not have, if no run is needed for that. */
+  acceptChanges(changes: readonly CommittedChange[], position: Lsn): boolean {
+    const { snapshot, at } = this.#lastRun;
+    const isRunDue = this.isStale || this.isOutdated || this.refreshing || performance.now() - at > MAX_WITHOUT_RUN_MS;
+    if (!this.tableRows || snapshot === null || isRunDue) return false;
+    const { text } = this.current;
+    const changed = changeRows({ text, rows: this.#rows }, changes, { rows: this.tableRows, snapshot });
+    if (!changed) return false;
+    this.#rows = changed.rows;
+    this.accept(changed.text, position);
     return true;
   }
 

@@ -3,6 +3,7 @@ import type { Lsn } from "#postgres/database";
 import { unavailable } from "#runtime";
 import type { AbortLike } from "#runtime/concurrency";
 import type { LiveQueries, LiveSource, LiveSubscription } from "../queries/live-queries.ts";
+import type { RowsByKey } from "../queries/table-rows.ts";
 import type { ShapeDefinition } from "./shape-definition.ts";
 import { LOG_NUMBERS, ShapeLog, type ShapePosition } from "./shape-log.ts";
 import { ownerOf, ShapeLogFile } from "./shape-log-file.ts";
@@ -123,7 +124,7 @@ export class LiveShape {
   async reconcile(text: string, signal: AbortLike): Promise<void> {
     const version = await orAborted(this.#subscription?.refresh(), signal);
     if (!version) throw unavailable("The shape was closed: connect again.");
-    this.#accept(version.text, version.position);
+    this.#accept(version.text, version.position, null);
     this.log.reconcile(text);
     this.#reportBytes();
     this.#wake();
@@ -178,14 +179,14 @@ export class LiveShape {
     const event = await subscription.next(WAIT_MS);
     if (event === null || this.#subscription !== subscription) return false;
     if (event !== "idle") {
-      this.#accept(event.result, event.position);
+      this.#accept(event.result, event.position, event.rows);
       this.#wake();
     }
     return true;
   }
 
-  #accept(text: string, position: Lsn): void {
-    this.log.accept(text, position, this.#newXids);
+  #accept(text: string, position: Lsn, rows: RowsByKey | null): void {
+    this.log.accept(text, position, this.#newXids, rows);
     this.#newXids = [];
     this.#acceptSnapshot();
     this.#reportBytes();

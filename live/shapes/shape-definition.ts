@@ -1,11 +1,22 @@
 import { type Catalog, type CatalogColumn, type CatalogTable, hasAnyColumnPrivilege } from "#catalog";
 import { findTable, mayNameColumn } from "#planner";
 import { quotedName } from "#postgres/client";
-import type { Statement } from "#postgres/database";
+import type { ResultRow, Statement } from "#postgres/database";
 import { ApiError } from "#runtime";
 import type { EqualityFilter } from "../queries/affected-rows.ts";
+import type { LiveResult } from "../queries/live-subscriber.ts";
 import { ConditionWriter, equalityFiltersOf, ROW, type ShapeTable } from "./where/condition-sql.ts";
 import { parseCondition } from "./where/parse-condition.ts";
+
+/** Values whose texts depend on settings; those of time zones also on the season and the century. */
+const FORMATS = `array[
+  '1850-01-01 00:00+00'::pg_catalog.timestamptz::pg_catalog.text, '2000-01-01 00:00+00'::pg_catalog.timestamptz::pg_catalog.text,
+  '2000-07-01 00:00+00'::pg_catalog.timestamptz::pg_catalog.text, '2000-01-31 00:00'::pg_catalog.timestamp::pg_catalog.text,
+  '1 year 2 days 3 hours'::pg_catalog.interval::pg_catalog.text, '0.30000000000000004'::pg_catalog.float8::pg_catalog.text,
+  '\\x00'::pg_catalog.bytea::pg_catalog.text
+]::pg_catalog.text`;
+/** As the log of changes has them. */
+const FORMATS_OF_LOG = String.raw`{"1850-01-01 00:00:00+00","2000-01-01 00:00:00+00","2000-07-01 00:00:00+00","2000-01-31 00:00:00","1 year 2 days 03:00:00",0.30000000000000004,"\\x00"}`;
 
 /** The table as a name, or a schema and a name; `values` are those of `$1` and so on, by their number. */
 export type ShapeParameters = {
@@ -26,8 +37,11 @@ export type ShapeDefinition = {
   readonly keyPlaces: readonly number[];
   /** Returns all rows as one JSON array of arrays of texts. */
   readonly statement: Statement;
+  /** Also returns its snapshot, and texts whose format is that of all values. */
+  readonly liveStatement: Statement;
   /** The condition of the rows, as SQL with the values of the statement. */
   readonly condition: string;
+  readonly conditionColumns: readonly string[];
   readonly filters: readonly EqualityFilter[];
 };
 
@@ -44,23 +58,30 @@ export function defineShape(
   const of = { table, catalog, role };
   if (table.primaryKey.length === 0) throw invalidShape("table has no primary key");
   const columns = findColumns(of, request.columns);
-  const { condition, parameters, filters } = writeCondition(of, request);
+  const { condition, parameters, conditionColumns, filters } = writeCondition(of, request);
   const order = table.primaryKey.map((each) => quotedName(ROW, each)).join(", ");
-  const statement = {
-    text: `select coalesce(pg_catalog.json_agg(${rowSql(columns)} order by ${order}), '[]')::pg_catalog.text
-from ${quotedName(table.schema, table.name)} as ${ROW}
-where ${condition}`,
-    values: parameters,
-  };
+  const rows = `coalesce(pg_catalog.json_agg(${rowSql(columns)} order by ${order}), '[]')::pg_catalog.text`;
+  const from = `from ${quotedName(table.schema, table.name)} as ${ROW}\nwhere ${condition}`;
+  const statement = { text: `select ${rows}\n${from}`, values: parameters };
   return {
     identity: JSON.stringify(["shape", table.oid, statement.text, statement.values]),
     table,
     columns,
     keyPlaces: table.primaryKey.map((each) => columns.findIndex((column) => column.name === each)),
     statement,
+    liveStatement: {
+      text: `select ${rows}, pg_catalog.pg_current_snapshot()::pg_catalog.text, ${FORMATS}\n${from}`,
+      values: parameters,
+    },
     condition,
+    conditionColumns,
     filters,
   };
+}
+
+/** What the live statement returns. */
+export function readRowsOfRun([text, snapshot, formats]: ResultRow): Pick<LiveResult, "text" | "rowsSnapshot"> {
+  return { text: text!, rowsSnapshot: formats === FORMATS_OF_LOG ? snapshot! : null };
 }
 
 /** The values of a row as an array of texts. */
@@ -86,11 +107,13 @@ function findColumns({ table, catalog, role }: ShapeTable, names: readonly strin
 }
 
 function writeCondition(of: ShapeTable, { where, values }: ShapeParameters) {
-  if (where === null || where.trim() === "") return { condition: "true", parameters: [], filters: [] };
+  if (where === null || where.trim() === "")
+    return { condition: "true", parameters: [], conditionColumns: [], filters: [] };
   const parsed = parseCondition({ text: where, values, parameter: "where" });
   const writer = new ConditionWriter(of, "where");
   const condition = writer.write(parsed);
-  return { condition, parameters: writer.values, filters: equalityFiltersOf(parsed, of.table.oid) };
+  const filters = equalityFiltersOf(parsed, of.table.oid);
+  return { condition, parameters: writer.values, conditionColumns: [...writer.columns], filters };
 }
 
 export function invalidShape(reason: string): ApiError {

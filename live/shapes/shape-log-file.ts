@@ -1,8 +1,9 @@
 import { hash } from "node:crypto";
 import { crc32 } from "node:zlib";
 import type { LiveSource } from "../queries/live-queries.ts";
+import { keyOf } from "../queries/table-rows.ts";
 import type { ShapeDefinition } from "./shape-definition.ts";
-import { keyOfRow, type SavedState, type ShapePosition, type ShapeRow, type WrittenState } from "./shape-log.ts";
+import type { SavedState, ShapePosition, ShapeRow, WrittenState } from "./shape-log.ts";
 import type { ShapeLogFolder } from "./shape-log-folder.ts";
 
 /** Hashes: a file names no claims and no values of conditions. */
@@ -186,14 +187,14 @@ function findState(segments: readonly Segment[], at: string, keyPlaces: readonly
   const laterXids = new Set<number>();
   let found: { readonly savedFor: ShapeOwner; readonly rows: ReadonlyMap<string, ShapeRow> } | null = null;
   for (const { state, changes } of segments) {
-    const rows = new Map(state.rows.map((row) => [keyOfRow(row, keyPlaces), row]));
+    const rows = new Map(state.rows.map((row) => [keyOf(keyPlaces, row), row]));
     if (state.at === at) found = { savedFor: state, rows: new Map(rows) };
     for (const { at: next, deleted, written, xids = [] } of changes) {
-      for (const row of deleted) rows.delete(keyOfRow(row, keyPlaces));
-      for (const row of written) rows.set(keyOfRow(row, keyPlaces), row);
+      for (const row of deleted) rows.delete(keyOf(keyPlaces, row));
+      for (const row of written) rows.set(keyOf(keyPlaces, row), row);
       if (next === at) found = { savedFor: state, rows: new Map(rows) };
       else if (found) {
-        for (const row of [...deleted, ...written]) touched.set(keyOfRow(row, keyPlaces), row);
+        for (const row of [...deleted, ...written]) touched.set(keyOf(keyPlaces, row), row);
         for (const xid of xids) laterXids.add(xid);
       }
     }

@@ -1,4 +1,5 @@
 import type { Lsn } from "#postgres/database";
+import { keyOf, type RowsByKey, readRows } from "../queries/table-rows.ts";
 
 /**
  * Names a state of a log: the LSN of a commit, and the number of the log. What was counted in a process that was killed is so never mistaken for
@@ -82,7 +83,7 @@ export class ShapeLog {
   readonly #writer: StateWriter | null;
   readonly #keyPlaces: readonly number[];
   #text = "[]";
-  #rows = new Map<string, ShapeRow>();
+  #rows: RowsByKey = new Map();
   #batches: ChangeBatch[] = [];
   #changeBytes = 0;
   /** Transactions that no change names, and the state that has them. */
@@ -115,15 +116,15 @@ export class ShapeLog {
   }
 
   get recentXids(): readonly number[] {
-    return this.#recentXids;
+    return this.#recentXids.slice(-MAX_OTHER_XIDS);
   }
 
   get snapshot(): string | null {
     return this.#snapshot?.text ?? null;
   }
 
-  /** Takes the state as of a commit: all rows, as the statement of the shape returns them. `xids`: what was committed since the one before. */
-  accept(text: string, lsn: Lsn, xids: readonly number[]): void {
+  /** Takes the state as of a commit: all rows, as the statement of the shape returns them. `xids`: what was committed since the one before. `rows`: if they are known. */
+  accept(text: string, lsn: Lsn, xids: readonly number[], rows: RowsByKey | null = null): void {
     if (this.#since !== null && text === this.#text) {
       this.acceptUnchanged(xids);
       return;
@@ -132,7 +133,7 @@ export class ShapeLog {
     const position = this.#nextPosition(lsn);
     const before = this.#rows;
     this.#text = text;
-    this.#rows = this.#rowsOf(text);
+    this.#rows = rows ?? readRows(text, this.#keyPlaces);
     if (this.#since !== null) {
       this.#appendState(compareRows(before, this.#rows, position), position, xids);
       return;
@@ -170,7 +171,7 @@ export class ShapeLog {
   reconcile(text: string): void {
     if (text === this.#text) return;
     const position = this.#nextPosition();
-    this.#append(compareRows(this.#rowsOf(text), this.#rows, position).flatMap(toRepetition), position);
+    this.#append(compareRows(readRows(text, this.#keyPlaces), this.#rows, position).flatMap(toRepetition), position);
   }
 
   has(position: ShapePosition): boolean {
@@ -185,8 +186,9 @@ export class ShapeLog {
       const later = this.changesSince(continued.position);
       return later && [...continued.changes, ...later];
     }
-    if (position !== this.#since && !this.#batches.some((batch) => batch.position === position)) return null;
-    return this.#batches.filter((batch) => batch.position > position).flatMap(({ changes }) => changes);
+    const at = this.#batches.findLastIndex((batch) => batch.position <= position);
+    if (position !== this.#since && this.#batches[at]?.position !== position) return null;
+    return this.#batches.slice(at + 1).flatMap(({ changes }) => changes);
   }
 
   /** The position of a state of another log that clients continue from; null if there was none, or it is left out by now. */
@@ -203,7 +205,7 @@ export class ShapeLog {
     const changes = compareSaved(saved, this.#rows, { position, keyPlaces: this.#keyPlaces });
     this.#continuations.set(saved.position, { from, position, changes, bytes: sizeOfChanges(changes) });
     this.#append([], position);
-    this.#keepOthers([...saved.xids, ...this.#recentXids], position);
+    this.#keepOthers([...saved.xids, ...this.recentXids], position);
     if (this.#snapshot) this.#snapshot = { ...this.#snapshot, position };
     if (this.#continuations.size > MAX_CONTINUATIONS) {
       const [oldest] = this.#continuations.keys();
@@ -226,12 +228,14 @@ export class ShapeLog {
   }
 
   #keepOthers(xids: readonly number[], position: ShapePosition): void {
-    this.#otherXids = [...this.#otherXids, ...xids.map((xid) => ({ position, xid }))].slice(-MAX_OTHER_XIDS);
+    for (const xid of xids) this.#otherXids.push({ position, xid });
+    this.#otherXids = newestOf(this.#otherXids);
     this.otherXidCount += xids.length;
   }
 
   #keepRecent(xids: readonly number[]): void {
-    if (xids.length > 0) this.#recentXids = [...this.#recentXids, ...xids].slice(-MAX_OTHER_XIDS);
+    for (const xid of xids) this.#recentXids.push(xid);
+    this.#recentXids = newestOf(this.#recentXids);
   }
 
   #append(changes: readonly ShapeChange[], position: ShapePosition, xids: readonly number[] = []): void {
@@ -247,10 +251,6 @@ export class ShapeLog {
     }
   }
 
-  #rowsOf(text: string): Map<string, ShapeRow> {
-    return new Map((JSON.parse(text) as ShapeRow[]).map((row) => [keyOfRow(row, this.#keyPlaces), row]));
-  }
-
   /** Positions grow with each state. */
   #nextPosition(lsn: Lsn = 0n): ShapePosition {
     const last = lsnOf(this.position);
@@ -258,13 +258,14 @@ export class ShapeLog {
   }
 }
 
+/** Of many, once in a while. */
+function newestOf<Item>(items: Item[]): Item[] {
+  return items.length > 2 * MAX_OTHER_XIDS ? items.slice(-MAX_OTHER_XIDS) : items;
+}
+
 /** Of the log that has the state. */
 export function logNumberOf(position: ShapePosition): number {
   return Number(BigInt.asUintN(Number(NUMBER_BITS), position));
-}
-
-export function keyOfRow(row: ShapeRow, keyPlaces: readonly number[]): string {
-  return JSON.stringify(keyPlaces.map((place) => row[place]));
 }
 
 function lsnOf(position: ShapePosition): Lsn {
@@ -295,7 +296,9 @@ function compareRows(
     .map(([, row]) => ({ position, xids: [], before: row, after: null }));
   const written = [...after].flatMap(([key, row]) => {
     const old = before.get(key) ?? null;
-    return old?.every((text, place) => text === row[place]) ? [] : [{ position, xids: [], before: old, after: row }];
+    return old === row || old?.every((text, place) => text === row[place])
+      ? []
+      : [{ position, xids: [], before: old, after: row }];
   });
   return [...deleted, ...written];
 }
@@ -314,7 +317,7 @@ function compareSaved(
     rows.has(key) || after.has(key) ? [] : [{ ...change, before: row, isKeyOnly: true }],
   );
   const changes = compareRows(rows, after, position)
-    .filter((each) => each.after === null || !touched.has(keyOfRow(each.after, keyPlaces)))
+    .filter((each) => each.after === null || !touched.has(keyOf(keyPlaces, each.after)))
     .map((each) => ({ ...each, isKeyOnly: !isOwn }));
   const whole = [...touched.keys()].flatMap((key) => {
     const row = after.get(key);

@@ -20,6 +20,7 @@ import {
   defineSubset,
   type LiveShape,
   type LiveSource,
+  readRowsOfRun,
   type ShapeDefinition,
   type ShapePosition,
   type ShapeRegistry,
@@ -104,7 +105,7 @@ class ShapesHandler {
   }
 
   #sourceOf(received: GatewayRequest, caller: Caller, definition: ShapeDefinition): LiveSource {
-    const { statement, filters, identity } = definition;
+    const { liveStatement: statement, table, columns, keyPlaces, conditionColumns, filters, identity } = definition;
     const context = this.#contextFor(received, caller, definition);
     return {
       request: identity,
@@ -112,9 +113,10 @@ class ShapesHandler {
       quotaKey: quotaKey(caller, () => received.connection().address),
       isPrivate: this.#services.preRequest !== undefined,
       outlivesRequest: true,
+      rows: { relation: table.oid, columns: columns.map(({ name }) => name), keyPlaces, conditionColumns },
       run: async () => {
-        const [text] = await this.#run(context, statement);
-        return { text: text!, statements: [{ statement, context }], filters, shown: [], missing: null };
+        const rows = readRowsOfRun(await this.#run(context, statement));
+        return { ...rows, statements: [{ statement, context }], filters, shown: [], missing: null };
       },
     };
   }

@@ -23,6 +23,8 @@ const MATCHES: ReadonlyMap<Operator, string> = new Map([
 /** Writes a condition as SQL: columns by their names in the catalogue, values as parameters. */
 export class ConditionWriter {
   readonly values: (string | null)[];
+  /** That the conditions name. */
+  readonly columns = new Set<string>();
   readonly #of: ShapeTable;
   readonly #parameter: string;
 
@@ -76,6 +78,7 @@ export class ConditionWriter {
   }
 
   #column({ name, at }: ColumnName): string {
+    this.columns.add(name);
     return columnSql(this.#of, { name, at }, this.#parameter);
   }
 }

@@ -25,7 +25,7 @@ class Stream {
   readonly marks = new ChangeMarks({ onMarked: () => this.marked++, onDefinitions: () => {}, onMissed: () => {} });
 
   transaction(xid: number, ...changes: RowChange[]): void {
-    this.marks.begin();
+    this.marks.begin(transactionOf(xid));
     for (const change of changes) this.marks.change(change);
     this.marks.commit(transactionOf(xid));
   }
@@ -51,7 +51,7 @@ test("a transaction that is read while the query is opened affects it with its c
   const stream = new Stream();
   const { marks } = stream;
   const opening = marks.beginOpening(0n);
-  marks.begin();
+  marks.begin(transactionOf(3));
   marks.change(insert(LISTS, 1));
   const result = makeResultOfList();
   marks.add(result, opening);
@@ -59,7 +59,7 @@ test("a transaction that is read while the query is opened affects it with its c
   expect([marks.take().isEmpty, stream.marked]).toEqual([true, 0]);
   marks.commit(transactionOf(3));
   expect(stream.marked).toBe(1);
-  expect([...marks.take().list()]).toEqual([[result, [[3]]]]);
+  expect([...marks.take().list()]).toEqual([[result, { xids: [[3]], changes: null }]]);
 });
 
 test("a transaction counts as noted only if it was read from its first change on, after the opening began", () => {
@@ -82,8 +82,8 @@ test("a result stays affected when its contents change before it is taken", () =
   transaction(1, insert(LISTS, 9));
   marks.setContents(result, FIRST_LISTS);
   expect([...marks.take().list()]).toEqual([
-    [result, [[1]]],
-    [other, [[1]]],
+    [result, { xids: [[1]], changes: null }],
+    [other, { xids: [[1]], changes: null }],
   ]);
   transaction(2, insert(LISTS, 9));
   expect([...marks.take().list().keys()]).toEqual([other]);

@@ -5,7 +5,7 @@ import { SharedResult } from "../../../live/queries/shared-result.ts";
 /** A result that depends on one relation. */
 export function makeResult(key: string, relation: number, filters: readonly ChangeFilter[]): LiveQueryResult {
   const dependencies = {
-    relations: [{ oid: relation, isReadOnce: true }],
+    relations: [{ oid: relation, isReadOnce: true, policyColumns: [] }],
     claims: new Set<string>(),
     readsRequest: false,
     obstacles: [],
@@ -13,5 +13,5 @@ export function makeResult(key: string, relation: number, filters: readonly Chan
     fingerprint: "",
     rowFilters: [],
   };
-  return new SharedResult(key, { dependencies, filters, statements: [] });
+  return new SharedResult(key, { dependencies, filters, statements: [], tableRows: null });
 }

@@ -34,7 +34,7 @@ for (const result of ALL) results.add(result);
 
 function affected(...change: Parameters<typeof changeOf>): string[] {
   const found = new AffectedResults();
-  found.addChange(changeOf(...change), results);
+  found.addChange({ xid: 1, number: 1, change: changeOf(...change) }, results);
   return [...found.list().keys()].map(({ key }) => key).sort();
 }
 const ALWAYS = ["every row", "named a, as some collation compares"];
@@ -119,7 +119,7 @@ test.each([
   ],
 ])("a value %s affects the results whose ranges and rows it may change", (_what, kind, before, after, found) => {
   const affectedResults = new AffectedResults();
-  affectedResults.addChange(changeOf(kind, before, after as never), ranged);
+  affectedResults.addChange({ xid: 1, number: 1, change: changeOf(kind, before, after as never) }, ranged);
   expect([...affectedResults.list().keys()].map(({ key }) => key).sort()).toEqual([...found, "from a text"].sort());
 });
 

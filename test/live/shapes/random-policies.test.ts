@@ -10,7 +10,16 @@ const SHAPES = 100;
 const STEPS = 40;
 const PEOPLE = ["ann", "bob", "cem"];
 const LEVELS = [0, 2, 4];
-const WHERES = ["true", "room in (1, 2)", "body like 'b1%'", "id < 20", "n >= 2 and room = 1", "owner = 'ann'"];
+const BOOLEANS = ["true", "false", "null"];
+const WHERES = [
+  "true",
+  "room in (1, 2)",
+  "body like 'b1%'",
+  "id < 20",
+  "n >= 2 and room = 1",
+  "owner = 'ann'",
+  "not done",
+];
 
 const MEMBERSHIPS = `
   create table public.rooms (id int primary key, is_open bool not null);
@@ -36,6 +45,9 @@ function randomCondition(table: number, random: Random): string {
     "room in (select r.id from public.rooms r where r.is_open)",
     "public.may_enter(room)",
     `body < 'b${random(30)}'`,
+    "done",
+    // It reads whole rows.
+    `t${table}::text like '%1%'`,
     ...(table === 0 ? [] : [`exists (select from public.t${table - 1} o where o.id = t${table}.n)`]),
   ];
   const one = oneOf(conditions, random);
@@ -51,12 +63,12 @@ function randomSchema(random: Random): string {
     const key = random(3) === 0 ? "primary key (id, room)" : "primary key (id)";
     const restriction = `create policy less on public.t${table} as restrictive for select using (${randomCondition(table, random)});`;
     return `
-      create table public.t${table} (id int not null, room int not null, n int, owner text, body text, ${key});
+      create table public.t${table} (id int not null, room int not null, n int, owner text, body text, done bool, ${key});
       alter table public.t${table} enable row level security, replica identity ${oneOf(["default", "full"], random)};
       ${policyOf(table, random)}
       ${random(3) === 0 ? restriction : ""}
       grant select on public.t${table} to authenticated;
-      insert into public.t${table} select k, 1 + k % 4, k % 6, (array['ann', 'bob', 'cem'])[1 + k % 3], 'b' || k from generate_series(1, 30) k;`;
+      insert into public.t${table} select k, 1 + k % 4, k % 6, (array['ann', 'bob', 'cem'])[1 + k % 3], 'b' || k, k % 2 = 0 from generate_series(1, 30) k;`;
   });
   return MEMBERSHIPS + tables.join("");
 }
@@ -66,8 +78,10 @@ function randomStatement(random: Random): string {
   const person = oneOf(PEOPLE, random);
   const name = `public.t${table}`;
   return [
-    `insert into ${name} values (${id}, ${room}, ${n}, '${person}', 'b${random(30)}') on conflict do nothing`,
+    `insert into ${name} values (${id}, ${room}, ${n}, '${person}', 'b${random(30)}', ${oneOf(BOOLEANS, random)}) on conflict do nothing`,
     `update ${name} set body = 'b${random(30)}', n = ${n} where id between ${id} and ${id + 3}`,
+    `update ${name} set done = ${oneOf(BOOLEANS, random)} where id between ${id} and ${id + 2}`,
+    `update ${name} set body = 'b${random(30)}' where id = ${id}`,
     `update ${name} set room = ${room}, owner = ${random(4) === 0 ? "null" : `'${person}'`} where id = ${id}`,
     `update ${name} set id = id + 100 where id = ${id}`,
     `update ${name} set id = id - 100 where id between ${id + 80} and ${id + 110}`,
@@ -77,7 +91,7 @@ function randomStatement(random: Random): string {
     `delete from public.guests where person = '${person}' and room = ${room}`,
     `drop policy readable on ${name}; ${policyOf(table, random)}`,
     `truncate ${name}`,
-  ][random(oneOf([9, 9, 9, 9, 9, 9, 9, 10, 11], random))]!;
+  ][random(oneOf([11, 11, 11, 11, 11, 11, 11, 12, 13], random))]!;
 }
 
 function openShapes({ follow }: RestartedFixture, random: Random) {
