@@ -219,7 +219,6 @@ export class LiveShape {
     const subscription = this.#subscription;
     this.#subscription = null;
     subscription?.close();
-    void this.file?.rest();
     this.#wake();
   }
 

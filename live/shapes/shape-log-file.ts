@@ -105,20 +105,10 @@ export class ShapeLogFile {
     for (const slot of SLOTS) void this.#folder.touch(nameOf(this.#number, slot));
   }
 
-  /** For some time, nothing is written: the files are not kept open. */
-  async rest(): Promise<void> {
-    await this.#written;
-    await this.#release();
-  }
-
   async remove(): Promise<void> {
     this.#isLost = true;
     await this.#written;
     await Promise.all(SLOTS.map((slot) => this.#folder.remove(nameOf(this.#number, slot))));
-  }
-
-  async #release(): Promise<void> {
-    await Promise.all(SLOTS.map((slot) => this.#folder.release(nameOf(this.#number, slot))));
   }
 
   #write(text: string, isFirst: boolean): void {
@@ -141,7 +131,6 @@ export class ShapeLogFile {
     this.#waitingBytes = 0;
     for (const { slot, isFirst, text } of queue) {
       if (this.#isLost) return;
-      if (isFirst) await this.#release();
       const isWritten = await this.#folder.write(nameOf(this.#number, slot), text, isFirst);
       // Without it, the file would have a gap.
       if (!isWritten && !this.#isLost) void this.remove();

@@ -1,19 +1,15 @@
-import { constants, type Stats } from "node:fs";
-import { type FileHandle, mkdir, opendir, readFile, rm, stat, utimes } from "node:fs/promises";
+import type { Stats } from "node:fs";
+import { open, opendir, readFile, rm, stat, utimes } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import type { RepeatedWork, Supervisor } from "#runtime/concurrency";
 import type { Logger } from "#runtime/log";
-import { OpenFiles } from "./open-files.ts";
+import { ShapeLogWriter } from "./shape-log-writer.ts";
 
 /** Since they were used last. */
 const KEPT_MS = 25 * 3_600_000;
 /** A part of the bound is left for what all processes write until they look again. */
 const RESERVE = 1 / 8;
 const CLEANING_PAUSE_MS = 3_600_000;
-/** Of a process. More shapes that change at once open their files for each change. */
-const MOST_OPEN_FILES = 512;
-const APPEND = constants.O_WRONLY | constants.O_APPEND;
-const CREATE = APPEND | constants.O_CREAT | constants.O_TRUNC;
 
 type FolderOptions = {
   readonly folder: string;
@@ -44,7 +40,7 @@ export function openShapeLogs(
 /** The folder of the logs of shapes, which several processes write to. They hold rows: nobody else may read them. */
 export class ShapeLogFolder {
   readonly #options: FolderOptions;
-  readonly #files = new OpenFiles(MOST_OPEN_FILES);
+  readonly #writer = new ShapeLogWriter();
   #cleaning: RepeatedWork | null = null;
   #reading: Promise<unknown> = Promise.resolve();
   #reserved: Promise<void> = Promise.resolve();
@@ -55,40 +51,20 @@ export class ShapeLogFolder {
     this.#options = options;
   }
 
-  /** Writes a new file, or the end of one that is there, and keeps it open. False if it cannot. */
+  /** Writes a new file, or the end of one that is there. False if it cannot. */
   async write(name: string, text: string, isNew: boolean): Promise<boolean> {
-    const path = this.#path(name);
     try {
-      const bytes = Buffer.from(text);
-      if (bytes.length > this.#options.maxBytes * (1 - RESERVE)) return false;
-      await this.#reserve(bytes.length);
-      if (isNew) {
-        await this.#files.close(path);
-        await mkdir(this.#options.folder, { recursive: true, mode: 0o700 });
-        await this.#files.use(path, CREATE, (file) => writeAll(file, bytes));
-      } else if (!(await this.#append(path, bytes))) return false;
-      this.#isFailing = false;
-      return true;
+      const bytes = Buffer.byteLength(text);
+      if (bytes > this.#options.maxBytes * (1 - RESERVE)) return false;
+      await this.#reserve(bytes);
     } catch (error) {
-      if (!isAbsent(error)) this.#warn(error);
+      this.#warn(error);
       return false;
     }
-  }
-
-  /** False if the file was deleted, perhaps by another process: it is not created again. */
-  async #append(path: string, bytes: Buffer): Promise<boolean> {
-    let isDeleted = false;
-    await this.#files.use(path, APPEND, async (file) => {
-      await writeAll(file, bytes);
-      isDeleted = (await file.stat()).nlink === 0;
-    });
-    if (isDeleted) await this.#files.close(path);
-    return !isDeleted;
-  }
-
-  /** The file is open until then, and again from the next write on. */
-  async release(name: string): Promise<void> {
-    await this.#files.close(this.#path(name)).catch(() => {});
+    const failure = await this.#writer.write({ path: this.#path(name), text, isNew });
+    if (failure === null) this.#isFailing = false;
+    else if (!isAbsent(failure)) this.#warn(failure);
+    return failure === null;
   }
 
   /** One at a time: after a restart, all clients come at once. */
@@ -108,7 +84,12 @@ export class ShapeLogFolder {
   }
 
   async sync(name: string): Promise<void> {
-    await this.#files.use(this.#path(name), APPEND, (file) => file.datasync()).catch(() => {});
+    try {
+      await using file = await open(this.#path(name), "r+");
+      await file.datasync();
+    } catch {
+      // What is not there is not continued.
+    }
   }
 
   async touch(name: string): Promise<void> {
@@ -117,7 +98,6 @@ export class ShapeLogFolder {
   }
 
   async remove(name: string): Promise<void> {
-    await this.release(name);
     await rm(this.#path(name), { force: true }).catch(() => {});
   }
 
@@ -132,7 +112,7 @@ export class ShapeLogFolder {
 
   async close(): Promise<void> {
     await this.#cleaning?.close();
-    await this.#files.closeAll();
+    await this.#writer.close();
   }
 
   /** Deletes what was not used for a day, and of the rest the least recently used, until this much more is within the bound. */
@@ -185,11 +165,6 @@ export class ShapeLogFolder {
   #path(name: string): string {
     return join(this.#options.folder, name);
   }
-}
-
-/** A write may take a part only. */
-async function writeAll(file: FileHandle, bytes: Buffer): Promise<void> {
-  for (let at = 0; at < bytes.length; ) at += (await file.write(bytes, at)).bytesWritten;
 }
 
 function isAbsent(error: unknown): boolean {

@@ -1,0 +1,96 @@
+import { once } from "node:events";
+import { extname, join } from "node:path";
+import { Worker } from "node:worker_threads";
+
+/** A text for a new file, or for the end of one that is there. */
+export type FileWrite = { readonly path: string; readonly text: string; readonly isNew: boolean };
+
+/** Why a write failed; null if it did not. */
+export type WriteFailure = Pick<NodeJS.ErrnoException, "code" | "message"> | null;
+
+type WaitingWrite = { readonly write: FileWrite; readonly resolve: (failure: WriteFailure) => void };
+
+const PROGRAM = join(import.meta.dirname, `shape-log-thread${extname(import.meta.filename)}`);
+
+/**
+ * Writes to files in a thread, which gets all writes that wait at once. For each of them, asynchronous calls would take ten times the processor
+ * time. A disk that hangs holds the thread alone.
+ */
+export class ShapeLogWriter {
+  #waiting: WaitingWrite[] = [];
+  #thread: WriterThread | null = null;
+
+  /** Writes to one file are done in order. */
+  write(write: FileWrite): Promise<WriteFailure> {
+    const { promise, resolve } = Promise.withResolvers<WriteFailure>();
+    this.#waiting.push({ write, resolve });
+    if (this.#waiting.length === 1) setImmediate(() => this.#sendUnlessBusy());
+    return promise;
+  }
+
+  /** Resolves when all is written and the thread has ended. A later write starts another one. */
+  async close(): Promise<void> {
+    this.#send();
+    const thread = this.#thread;
+    this.#thread = null;
+    await thread?.end();
+  }
+
+  #sendUnlessBusy(): void {
+    if (!this.#thread?.isBusy) this.#send();
+  }
+
+  #send(): void {
+    if (this.#waiting.length === 0) return;
+    this.#thread ??= new WriterThread((thread) => this.#onIdle(thread));
+    this.#thread.send(this.#waiting);
+    this.#waiting = [];
+  }
+
+  #onIdle(thread: WriterThread): void {
+    if (thread.hasEnded && this.#thread === thread) this.#thread = null;
+    this.#sendUnlessBusy();
+  }
+}
+
+/** It keeps the process running only while it writes. */
+class WriterThread {
+  readonly #worker = new Worker(PROGRAM, { name: "shape logs", execArgv: [] });
+  readonly #sent: (readonly WaitingWrite[])[] = [];
+  readonly #ended: Promise<unknown>;
+  hasEnded = false;
+
+  constructor(onIdle: (thread: WriterThread) => void) {
+    let reason = "The thread has ended";
+    this.#worker.on("message", (failures: readonly WriteFailure[]) => {
+      for (const [index, { resolve }] of this.#sent.shift()!.entries()) resolve(failures[index]!);
+      if (this.isBusy) return;
+      this.#worker.unref();
+      onIdle(this);
+    });
+    this.#worker.on("error", ({ message }) => {
+      reason = message;
+    });
+    this.#ended = once(this.#worker, "exit").then(() => {
+      this.hasEnded = true;
+      for (const { resolve } of this.#sent.splice(0).flat()) resolve({ message: reason });
+      onIdle(this);
+    });
+    this.#ended.catch(() => {});
+  }
+
+  get isBusy(): boolean {
+    return this.#sent.length > 0;
+  }
+
+  send(writes: readonly WaitingWrite[]): void {
+    this.#sent.push(writes);
+    this.#worker.ref();
+    this.#worker.postMessage(writes.map(({ write }) => write));
+  }
+
+  async end(): Promise<void> {
+    this.#worker.postMessage(null);
+    await this.#ended;
+  }
+}
