@@ -17,12 +17,15 @@ type AffectedOfRelation<Result> = { readonly groups: Map<ResultGroup<Result>, Kn
 
 /** Of a result or a group. With more of them, a run costs less. */
 const MAX_CHANGES = 100;
+/** Of all changes that are kept until the results are taken. */
+const MAX_BYTES = 16 * 2 ** 20;
 
 /** The results that changes affect. Groups can have thousands, which are listed when they are taken. */
 export class AffectedResults<Result extends DependentResult = LiveQueryResult> {
   readonly #results = new Map<Result, AffectedResult>();
   readonly #relations = new Map<RelationResults<Result>, AffectedOfRelation<Result>>();
   readonly xids = new Set<number>();
+  #bytes = 0;
   /** The last commit. */
   position: Lsn = 0n;
 
@@ -37,7 +40,7 @@ export class AffectedResults<Result extends DependentResult = LiveQueryResult> {
 
   addChange(change: CommittedChange, of: RelationResults<Result>): void {
     const { results, groups } = of.affectedBy(change.change);
-    const changes = of.hasTableRows ? [change] : null;
+    const changes = of.hasTableRows && this.#hasRoomFor(sizeOf(change.change)) ? [change] : null;
     for (const result of results) {
       const affected = this.#affectedOf(result);
       affected.changes = join(affected.changes, changes);
@@ -45,15 +48,20 @@ export class AffectedResults<Result extends DependentResult = LiveQueryResult> {
     if (groups.size > 0)
       this.#addGroups(
         of,
-        groups.values().map((group) => [group, changes]),
+        groups.values().map((group) => [group, changes] as const),
       );
   }
 
   addCommit(changed: AffectedResults<Result>, transaction: CommittedTransaction): void {
-    for (const [of, { groups }] of changed.#relations) this.#addGroups(of, groups).xids.push(transaction.xid);
+    const hasRoom = this.#hasRoomFor(changed.#bytes);
+    const kept = (changes: KnownChanges) => (hasRoom ? changes : null);
+    for (const [of, { groups }] of changed.#relations) {
+      const affected = groups.entries().map(([group, changes]) => [group, kept(changes)] as const);
+      this.#addGroups(of, affected).xids.push(transaction.xid);
+    }
     for (const [result, { changes }] of changed.#results) {
       const affected = this.#affectedOf(result);
-      affected.changes = join(affected.changes, changes);
+      affected.changes = join(affected.changes, kept(changes));
     }
     this.#addTransaction(changed.#results.keys(), transaction);
   }
@@ -99,6 +107,12 @@ export class AffectedResults<Result extends DependentResult = LiveQueryResult> {
     if (commitLsn > this.position) this.position = commitLsn;
   }
 
+  #hasRoomFor(bytes: number): boolean {
+    if (this.#bytes + bytes > MAX_BYTES) return false;
+    this.#bytes += bytes;
+    return true;
+  }
+
   #affectedOf(result: Result): AffectedResult {
     const affected = this.#results.get(result) ?? { xids: [], changes: [] };
     this.#results.set(result, affected);
@@ -107,7 +121,7 @@ export class AffectedResults<Result extends DependentResult = LiveQueryResult> {
 
   #addGroups(
     of: RelationResults<Result>,
-    groups: Iterable<[ResultGroup<Result>, KnownChanges]>,
+    groups: Iterable<readonly [ResultGroup<Result>, KnownChanges]>,
   ): AffectedOfRelation<Result> {
     const affected = this.#relations.get(of) ?? { groups: new Map(), xids: [] };
     this.#relations.set(of, affected);
@@ -117,6 +131,10 @@ export class AffectedResults<Result extends DependentResult = LiveQueryResult> {
     }
     return affected;
   }
+}
+
+function sizeOf({ old, new: row }: RowChange): number {
+  return [...(old ?? []), ...(row ?? [])].reduce((sum, text) => sum + (text?.length ?? 0), 0);
 }
 
 function join(earlier: KnownChanges, later: KnownChanges): KnownChanges {

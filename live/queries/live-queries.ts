@@ -26,7 +26,7 @@ import { mayRunAgain, RerunQueue } from "./rerun-queue.ts";
 import { contentsOf, isReadOnce } from "./result-contents.ts";
 import { readFilterValues } from "./row-filters.ts";
 import { RunningTransactions } from "./running-transactions.ts";
-import { SharedResult } from "./shared-result.ts";
+import { type ResultDefinition, SharedResult } from "./shared-result.ts";
 import { tableRowsOf } from "./table-rows.ts";
 
 export type { LiveEvent, LiveResult, LiveSource, LiveSubscription };
@@ -43,7 +43,7 @@ type LiveQueriesOptions = {
   readonly log: Pick<Logger, "warn" | "error">;
 };
 
-type OpenedQuery = Pick<LiveQueryResult, "dependencies" | "filters" | "tableRows"> & { readonly opening: OpeningQuery };
+type OpenedQuery = Omit<ResultDefinition, "statements"> & { readonly opening: OpeningQuery };
 
 type LiveStatistics = {
   readonly queries: number;
@@ -184,7 +184,7 @@ export class LiveQueries {
       const filters = this.#results.has(key) ? [] : await this.#filtersOf(source, first, dependencies);
       const existing = this.#results.get(key);
       const tableRows = tableRowsOf(source, dependencies);
-      const result = existing ?? this.#make(key, first, { dependencies, filters, tableRows, opening });
+      const result = existing ?? this.#make(key, first, { dependencies, filters, tableRows, running, opening });
       this.#marks.endOpening(opening);
       clearTimeout(result.expiry);
       result.subscribers.add(subscriber);

@@ -29,13 +29,15 @@ export type AffectingXids = readonly (readonly number[])[];
 /** Who reads a result. */
 type ResultReader = { wake(): void; commit(xids: readonly number[]): void };
 
-type ResultDefinition = {
+export type ResultDefinition = {
   readonly dependencies: QueryDependencies;
   readonly filters: readonly ChangeFilter[];
   /** The texts of the statements that the dependencies are of. */
   readonly statements: readonly string[];
   /** Null if only runs change it. */
   readonly tableRows: TableRows | null;
+  /** The transactions that ran when it was opened: it may have only some of their changes. */
+  readonly running: ReadonlySet<number>;
 };
 
 /** A run that may be followed by changes of rows. `rowsSnapshot`: null if these have other texts. */
@@ -52,6 +54,7 @@ export class SharedResult<Reader extends ResultReader> {
   readonly filters: readonly ChangeFilter[];
   readonly statements: ReadonlySet<string>;
   readonly tableRows: TableRows | null;
+  readonly running: ReadonlySet<number>;
   /** Null while a run is in progress, which may find others. */
   contents: ResultContents | null = null;
   /** The last commit that may have changed the result. */
@@ -75,12 +78,13 @@ export class SharedResult<Reader extends ResultReader> {
   #newXidCount = 0;
   readonly #patches = new WeakMap<ResultVersion, WeakMap<ResultVersion, string>>();
 
-  constructor(key: string, { dependencies, filters, statements, tableRows }: ResultDefinition) {
+  constructor(key: string, { dependencies, filters, statements, tableRows, running }: ResultDefinition) {
     this.key = key;
     this.dependencies = dependencies;
     this.filters = filters;
     this.statements = new Set(statements);
     this.tableRows = tableRows;
+    this.running = running;
   }
 
   get current(): ResultVersion {
@@ -124,6 +128,7 @@ export class SharedResult<Reader extends ResultReader> {
     const { snapshot, at } = this.#lastRun;
     const isRunDue = this.isStale || this.isOutdated || this.refreshing || performance.now() - at > MAX_WITHOUT_RUN_MS;
     if (!this.tableRows || snapshot === null || isRunDue) return false;
+    if (changes.some(({ xid }) => this.running.has(xid))) return false;
     const { text } = this.current;
     const changed = changeRows({ text, rows: this.#rows }, changes, { rows: this.tableRows, snapshot });
     if (!changed) return false;

@@ -13,5 +13,5 @@ export function makeResult(key: string, relation: number, filters: readonly Chan
     fingerprint: "",
     rowFilters: [],
   };
-  return new SharedResult(key, { dependencies, filters, statements: [], tableRows: null });
+  return new SharedResult(key, { dependencies, filters, statements: [], tableRows: null, running: new Set() });
 }
