@@ -71,6 +71,12 @@ export class AffectedResults<Result extends DependentResult = LiveQueryResult> {
     this.#addTransaction(results, transaction);
   }
 
+  /** They may be of a timeline that is lost. */
+  forgetChanges(): void {
+    for (const affected of this.#results.values()) affected.changes = null;
+    for (const { groups } of this.#relations.values()) for (const group of groups.keys()) groups.set(group, null);
+  }
+
   remove(result: Result): void {
     this.#results.delete(result);
   }

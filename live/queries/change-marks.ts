@@ -56,6 +56,8 @@ class NotedTransaction {
 export type OpeningQuery = {
   /** The position of the stream when the opening began. */
   readonly position: Lsn;
+  /** As `performance.now()`. */
+  readonly startedAt: number;
   readonly number: number;
   readonly noted: NotedTransaction[];
   isOutdated: boolean;
@@ -93,6 +95,8 @@ export class ChangeMarks<Result extends DependentResult = LiveQueryResult> imple
   /** Whether contents have decided about changes of the transaction that is being read. */
   #usesContents = false;
   readonly decided = new DecidedTransactions();
+  /** How often changes were missed, or perhaps lost with a server. */
+  gaps = 0;
   /** The last commit of the stream that was of interest. */
   position: Lsn = 0n;
 
@@ -102,7 +106,8 @@ export class ChangeMarks<Result extends DependentResult = LiveQueryResult> imple
 
   /** From now on all changes are noted, because what the query depends on is not known yet. */
   beginOpening(position: Lsn): OpeningQuery {
-    const opening = { position, number: ++this.#number, noted: [], isOutdated: false };
+    const startedAt = performance.now();
+    const opening = { position, startedAt, number: ++this.#number, noted: [], isOutdated: false };
     this.#openings.add(opening);
     return opening;
   }
@@ -223,6 +228,8 @@ export class ChangeMarks<Result extends DependentResult = LiveQueryResult> imple
   }
 
   gap(): void {
+    this.gaps++;
+    this.#marked.forgetChanges();
     this.decided.clear();
     this.#events.onMissed();
   }

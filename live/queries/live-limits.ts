@@ -1,6 +1,8 @@
+import type { Caller } from "#accounts/identity";
 import { ApiError } from "#runtime";
 import { tooManyOpen } from "../open-of-callers.ts";
-import type { LiveResult } from "./live-subscriber.ts";
+import type { LiveResult, LiveSource } from "./live-subscriber.ts";
+import type { QueryDependencies } from "./query-dependencies.ts";
 
 export const LIVE_LIMITS = {
   ofCaller: 100,
@@ -14,7 +16,17 @@ export const LIVE_LIMITS = {
   keptMs: 30_000,
 } as const;
 
-export function refuseUnfit({ text }: LiveResult, obstacles: readonly string[], milliseconds: number): void {
+/** How many queries may be open when the caller opens another one. */
+export function mostQueriesFor({ kind, claims }: Caller): number {
+  const hasAccount = kind === "key" || (typeof claims.sub === "string" && claims.is_anonymous !== true);
+  return hasAccount ? LIVE_LIMITS.all : LIVE_LIMITS.withoutAccount;
+}
+
+type OpenedSource = { readonly source: LiveSource; readonly dependencies: QueryDependencies };
+
+export function refuseUnfit({ text }: LiveResult, { source, dependencies }: OpenedSource, milliseconds: number): void {
+  const obstacles = [...dependencies.obstacles];
+  if (source.outlivesRequest && dependencies.readsRequest) obstacles.push("it depends on the headers of a request");
   if (obstacles.length > 0) throw notLive(obstacles);
   if (text.length > LIVE_LIMITS.resultBytes) throw resultTooLarge(LIVE_LIMITS.resultBytes);
   if (milliseconds > LIVE_LIMITS.firstRunMs) throw tooSlow(LIVE_LIMITS.firstRunMs);

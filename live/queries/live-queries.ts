@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Caller } from "#accounts/identity";
 import { type AsOwner, type Database, formatLsn, type Lsn, type Statement } from "#postgres/database";
 import { unavailable } from "#runtime";
 import type { Logger } from "#runtime/log";
@@ -10,7 +9,7 @@ import type { AffectedResults, CommittedChange } from "./affected-results.ts";
 import type { ChangeFilter } from "./affected-rows.ts";
 import { ChangeMarks, type OpeningQuery } from "./change-marks.ts";
 import { DependencyCache } from "./dependency-cache.ts";
-import { LIVE_LIMITS, refuseUnfit, resultTooLarge, tooManyQueries } from "./live-limits.ts";
+import { LIVE_LIMITS, mostQueriesFor, refuseUnfit, resultTooLarge, tooManyQueries } from "./live-limits.ts";
 import {
   type LiveEvent,
   type LiveResult,
@@ -69,6 +68,8 @@ export class LiveQueries {
   readonly #reruns: RerunQueue;
   /** Transactions that have changed definitions. */
   #definitionXids = new Set<number>();
+  /** Transactions of the stream that were not visible after a long time. */
+  #invisible: ReadonlySet<number> = new Set();
   #areDefinitionsOld = false;
   #isRefreshing = false;
   #runs = 0;
@@ -134,10 +135,10 @@ export class LiveQueries {
   }
 
   #refuseTooMany({ quotaKey, caller }: LiveSource): void {
-    const { ofCaller, all, withoutAccount, allBytes } = LIVE_LIMITS;
+    const { ofCaller, all, allBytes } = LIVE_LIMITS;
     if (this.#openOfCallers.of(quotaKey) >= ofCaller) throw tooManyQueries(ofCaller, "a caller");
     if (this.#isClosed) throw unavailable("The service stops: connect again.");
-    const isFull = this.#subscribers.size >= (hasAccount(caller) ? all : withoutAccount);
+    const isFull = this.#subscribers.size >= mostQueriesFor(caller);
     if (isFull || this.#bytes > allBytes) throw tooManyQueries(all, "the service");
   }
 
@@ -179,7 +180,7 @@ export class LiveQueries {
     try {
       if (first.missing && time === "first") throw first.missing;
       const dependencies = await this.#dependencies.of(first);
-      refuseUnfit(first, obstaclesOf(source, dependencies), time === "again" ? 0 : milliseconds);
+      refuseUnfit(first, { source, dependencies }, time === "again" ? 0 : milliseconds);
       const key = this.#keyOf(source, dependencies);
       const filters = this.#results.has(key) ? [] : await this.#filtersOf(source, first, dependencies);
       const existing = this.#results.get(key);
@@ -218,7 +219,7 @@ export class LiveQueries {
 
   #make(key: string, first: LiveResult, { opening, ...of }: OpenedQuery): LiveQueryResult {
     const result: LiveQueryResult = new SharedResult(key, { ...of, statements: textsOf(first.statements) });
-    result.acceptRun(first, opening.position);
+    result.acceptRun(first, opening.position, opening.startedAt);
     result.contents = contentsOf(first, result.dependencies);
     this.#results.set(key, result);
     this.#countBytes(result);
@@ -239,6 +240,7 @@ export class LiveQueries {
       isNeeded: () => this.#results.get(result.key) === result,
       onEnded: (ended) => {
         if (ended.values().some((xid) => !this.#marks.hasReadSince(number, xid))) this.#marks.mark(result);
+        for (const xid of ended) result.running.delete(xid);
       },
     });
   }
@@ -319,6 +321,7 @@ export class LiveQueries {
     this.#isRefreshing = true;
     for (let marked = this.#marks.take(); !this.#isClosed; marked = this.#marks.take()) {
       const areDefinitionsOld = this.#areDefinitionsOld;
+      const { gaps } = this.#marks;
       if (marked.isEmpty && !areDefinitionsOld && !this.#marks.decided.areMany) break;
       const xids = marked.xids.union(this.#definitionXids);
       this.#definitionXids = new Set();
@@ -326,17 +329,19 @@ export class LiveQueries {
       const invisible = await this.#marks.decided.awaitVisible(this.#awaitVisible, xids);
       if (areDefinitionsOld) await this.#reloadDefinitions();
       this.#outdateWhenEnded(invisible);
-      await this.#refreshAll(marked, invisible.size === 0);
+      await this.#refreshAll(marked, gaps);
     }
     this.#isRefreshing = false;
   }
 
-  #refreshAll(marked: AffectedResults, areVisible: boolean): Promise<void> {
+  /** `gaps`: as they were when the results were taken. After another one, changes may be those of a lost timeline. */
+  #refreshAll(marked: AffectedResults, gaps: number): Promise<void> {
     return workWithPauses(marked.list(), ([result, { xids, changes }]) => {
       if (marked.position > result.markedAt) result.markedAt = marked.position;
       const isRead = result.subscribers.size > 0;
       if (isRead) result.addXids(xids);
-      if (isRead && areVisible && changes && this.#changeRows(result, changes)) return;
+      const areSure = changes && this.#invisible.size === 0 && this.#marks.gaps === gaps;
+      if (isRead && areSure && this.#changeRows(result, changes)) return;
       result.isStale = true;
       if (isRead) void this.#refresh(result);
     });
@@ -350,7 +355,12 @@ export class LiveQueries {
   }
 
   #outdateWhenEnded(invisible: ReadonlySet<number>): void {
-    if (invisible.size > 0) this.#transactions.whenEnded(invisible, { onEnded: () => this.#outdate(null) });
+    this.#invisible = this.#invisible.union(invisible);
+    const onEnded = (ended: ReadonlySet<number>) => {
+      this.#invisible = this.#invisible.difference(ended);
+      this.#outdate(null);
+    };
+    this.#transactions.whenEnded(invisible, { onEnded });
   }
 
   async #reloadDefinitions(): Promise<void> {
@@ -412,6 +422,7 @@ export class LiveQueries {
     if (!subscriber) return true;
     if (result.isOutdated) return this.#regroup(result);
     const { markedAt } = result;
+    const startedAt = performance.now();
     const xids = result.takeXids();
     result.isStale = false;
     this.#runs++;
@@ -422,7 +433,7 @@ export class LiveQueries {
       const isOther = textsOf(statements).some((each) => !result.statements.has(each));
       if (isOther || !(await this.#isSameAudience(result))) return this.#regroup(result, xids);
       if (text.length > LIVE_LIMITS.resultBytes) throw resultTooLarge(LIVE_LIMITS.resultBytes);
-      result.acceptRun(run, markedAt);
+      result.acceptRun(run, markedAt, startedAt);
       this.#marks.setContents(result, contentsOf(run, result.dependencies));
       this.#countBytes(result);
       result.commit(xids);
@@ -486,15 +497,4 @@ export class LiveQueries {
 
 function textsOf(statements: LiveResult["statements"]): string[] {
   return statements.map(({ statement }) => statement.text);
-}
-
-function hasAccount({ kind, claims }: Caller): boolean {
-  return kind === "key" || (typeof claims.sub === "string" && claims.is_anonymous !== true);
-}
-
-function obstaclesOf(
-  { outlivesRequest }: LiveSource,
-  { obstacles, readsRequest }: QueryDependencies,
-): readonly string[] {
-  return outlivesRequest && readsRequest ? [...obstacles, "it depends on the headers of a request"] : obstacles;
 }

@@ -2,7 +2,7 @@ import type { Caller } from "#accounts/identity";
 import type { ShownRows } from "#planner";
 import type { Lsn, Statement, StatementContext } from "#postgres/database";
 import type { ChangeFilter } from "./affected-rows.ts";
-import type { FollowedRun, ResultVersion, SharedResult } from "./shared-result.ts";
+import type { ResultVersion, RowsRun, SharedResult } from "./shared-result.ts";
 import type { RowsByKey, TableRows } from "./table-rows.ts";
 
 /** A query of a caller, as an interface runs it. */
@@ -28,7 +28,7 @@ export type LiveSource = {
 
 type ReadRows = Omit<TableRows, "deciding"> & { readonly conditionColumns: readonly string[] };
 
-export type LiveResult = FollowedRun & {
+export type LiveResult = RowsRun & {
   /** JSON. */
   readonly text: string;
   readonly statements: readonly { readonly statement: Statement; readonly context: StatementContext }[];

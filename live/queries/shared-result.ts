@@ -3,6 +3,7 @@ import { parseJsonExactly } from "#runtime/json";
 import type { CommittedChange } from "./affected-results.ts";
 import { type ChangeFilter, countKeys, type ResultContents } from "./affected-rows.ts";
 import { makeJsonPatch } from "./json-patch.ts";
+import { LIVE_LIMITS } from "./live-limits.ts";
 import type { QueryDependencies } from "./query-dependencies.ts";
 import { changeRows, type RowsByKey, type TableRows } from "./table-rows.ts";
 
@@ -36,14 +37,14 @@ export type ResultDefinition = {
   readonly statements: readonly string[];
   /** Null if only runs change it. */
   readonly tableRows: TableRows | null;
-  /** The transactions that ran when it was opened: it may have only some of their changes. */
+  /** The transactions that ran when it was opened: it may lack changes of them. */
   readonly running: ReadonlySet<number>;
 };
 
-/** A run that may be followed by changes of rows. `rowsSnapshot`: null if these have other texts. */
-export type FollowedRun = { readonly rowsSnapshot?: string | null };
+/** `rowsSnapshot`: the snapshot of the run; null unless the log of changes has the same texts. */
+export type RowsRun = { readonly rowsSnapshot?: string | null };
 
-/** So long rows are changed without a run. A role that was granted or revoked, of which the stream has nothing, counts from the next one. */
+/** So long rows are changed without a run. Grants of roles are not in the stream: they take effect with the next run. */
 const MAX_WITHOUT_RUN_MS = 5_000;
 
 /** One query for one audience: its result, which all subscribers of the audience share. */
@@ -54,7 +55,7 @@ export class SharedResult<Reader extends ResultReader> {
   readonly filters: readonly ChangeFilter[];
   readonly statements: ReadonlySet<string>;
   readonly tableRows: TableRows | null;
-  readonly running: ReadonlySet<number>;
+  readonly running: Set<number>;
   /** Null while a run is in progress, which may find others. */
   contents: ResultContents | null = null;
   /** The last commit that may have changed the result. */
@@ -70,7 +71,7 @@ export class SharedResult<Reader extends ResultReader> {
   expiry: NodeJS.Timeout | undefined;
   /** Its part of the bytes of all results. */
   countedBytes = 0;
-  #lastRun: { readonly snapshot: string | null; readonly at: number } = { snapshot: null, at: 0 };
+  #lastRun: { readonly snapshot: string | null; readonly startedAt: number } = { snapshot: null, startedAt: 0 };
   /** Those of the current version, where they were read. */
   #rows: RowsByKey | null = null;
   #versions: ResultVersion[] = [];
@@ -84,7 +85,7 @@ export class SharedResult<Reader extends ResultReader> {
     this.filters = filters;
     this.statements = new Set(statements);
     this.tableRows = tableRows;
-    this.running = running;
+    this.running = new Set(running);
   }
 
   get current(): ResultVersion {
@@ -116,22 +117,22 @@ export class SharedResult<Reader extends ResultReader> {
     return true;
   }
 
-  /** To be called with each run. */
-  acceptRun(run: FollowedRun & { readonly text: string }, position: Lsn): void {
-    this.#lastRun = { snapshot: run.rowsSnapshot ?? null, at: performance.now() };
+  /** To be called with each run. `startedAt`: as `performance.now()`. */
+  acceptRun(run: RowsRun & { readonly text: string }, position: Lsn, startedAt: number): void {
+    this.#lastRun = { snapshot: run.rowsSnapshot ?? null, startedAt };
     this.#rows = null;
     this.accept(run.text, position);
   }
 
   /** Makes the changes of rows that the last run does not have, if no run is needed for that. */
   acceptChanges(changes: readonly CommittedChange[], position: Lsn): boolean {
-    const { snapshot, at } = this.#lastRun;
-    const isRunDue = this.isStale || this.isOutdated || this.refreshing || performance.now() - at > MAX_WITHOUT_RUN_MS;
-    if (!this.tableRows || snapshot === null || isRunDue) return false;
-    if (changes.some(({ xid }) => this.running.has(xid))) return false;
+    const { snapshot, startedAt } = this.#lastRun;
+    const isBehind = this.isStale || this.isOutdated || this.refreshing !== null || this.running.size > 0;
+    const isRunDue = performance.now() - startedAt > MAX_WITHOUT_RUN_MS;
+    if (!this.tableRows || snapshot === null || isBehind || isRunDue) return false;
     const { text } = this.current;
     const changed = changeRows({ text, rows: this.#rows }, changes, { rows: this.tableRows, snapshot });
-    if (!changed) return false;
+    if (!changed || changed.text.length > LIVE_LIMITS.resultBytes) return false;
     this.#rows = changed.rows;
     this.accept(changed.text, position);
     return true;

@@ -21,7 +21,7 @@ export type RowsByKey = ReadonlyMap<string, Row>;
 /** `rows`: those of the text, where they were read before. */
 type RowsText = { readonly text: string; readonly rows: RowsByKey | null };
 
-/** Types whose values, cast to text, are the text that the log has. */
+/** Types whose values, cast to text, are the text that the log has; those of booleans are converted. */
 const SAME_TEXTS = new Set(
   (
     "int2 int4 int8 float4 float8 numeric bool text varchar name uuid json jsonb bytea " +
@@ -175,6 +175,7 @@ function findPlaces(relation: ReplicatedRelation, { columns: names, keyPlaces, d
     return column && column.typeOid < FIRST_OTHER_OID && SAME_TEXTS.has(column.typeName);
   });
   const key = keyPlaces.map((place) => columns[place]!);
-  const isKeyKnown = key.every((at) => relation.columns[at]?.isIdentity);
+  // Keys are compared as the log has them.
+  const isKeyKnown = key.every((at) => relation.columns[at]?.isIdentity && relation.columns[at].typeName !== "bool");
   return areKnown && isKeyKnown ? { relation, columns, key, deciding: decidingPlaces } : null;
 }

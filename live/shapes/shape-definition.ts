@@ -8,15 +8,18 @@ import type { LiveResult } from "../queries/live-subscriber.ts";
 import { ConditionWriter, equalityFiltersOf, ROW, type ShapeTable } from "./where/condition-sql.ts";
 import { parseCondition } from "./where/parse-condition.ts";
 
-/** Values whose texts depend on settings; those of time zones also on the season and the century. */
-const FORMATS = `array[
-  '1850-01-01 00:00+00'::pg_catalog.timestamptz::pg_catalog.text, '2000-01-01 00:00+00'::pg_catalog.timestamptz::pg_catalog.text,
-  '2000-07-01 00:00+00'::pg_catalog.timestamptz::pg_catalog.text, '2000-01-31 00:00'::pg_catalog.timestamp::pg_catalog.text,
-  '1 year 2 days 3 hours'::pg_catalog.interval::pg_catalog.text, '0.30000000000000004'::pg_catalog.float8::pg_catalog.text,
-  '\\x00'::pg_catalog.bytea::pg_catalog.text
-]::pg_catalog.text`;
+/** Values whose texts depend on settings; those of time zones also on the season, the year and the century. */
+const FORMATTED = [
+  ...["1850-01-01", "2000-01-01", "2000-07-01", "2024-07-01"].map((day) => `'${day} 00:00+00'::pg_catalog.timestamptz`),
+  "'2000-01-31 00:00'::pg_catalog.timestamp",
+  "'1 year 2 days 3 hours'::pg_catalog.interval",
+  "'0.30000000000000004'::pg_catalog.float8",
+  String.raw`'\x00'::pg_catalog.bytea`,
+];
+/** Without the condition, Postgres computes some texts once for several requests, whose settings may be others. */
+const FORMATS = `array[${FORMATTED.map((value) => `(case when pg_catalog.pg_backend_pid() > 0 then ${value} end)::pg_catalog.text`).join(", ")}]::pg_catalog.text`;
 /** As the log of changes has them. */
-const FORMATS_OF_LOG = String.raw`{"1850-01-01 00:00:00+00","2000-01-01 00:00:00+00","2000-07-01 00:00:00+00","2000-01-31 00:00:00","1 year 2 days 03:00:00",0.30000000000000004,"\\x00"}`;
+const FORMATS_OF_LOG = String.raw`{"1850-01-01 00:00:00+00","2000-01-01 00:00:00+00","2000-07-01 00:00:00+00","2024-07-01 00:00:00+00","2000-01-31 00:00:00","1 year 2 days 03:00:00",0.30000000000000004,"\\x00"}`;
 
 /** The table as a name, or a schema and a name; `values` are those of `$1` and so on, by their number. */
 export type ShapeParameters = {

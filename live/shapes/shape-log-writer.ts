@@ -1,4 +1,3 @@
-import { once } from "node:events";
 import { extname, join } from "node:path";
 import { Worker } from "node:worker_threads";
 
@@ -14,13 +13,13 @@ const PROGRAM = join(import.meta.dirname, `shape-log-thread${extname(import.meta
 
 /**
  * Writes to files in a thread, which gets all writes that wait at once. For each of them, asynchronous calls would take ten times the processor
- * time. A disk that hangs holds the thread alone.
+ * time. A disk that hangs blocks only the thread.
  */
 export class ShapeLogWriter {
   #waiting: WaitingWrite[] = [];
   #thread: WriterThread | null = null;
 
-  /** Writes to one file are done in order. */
+  /** Callers wait for a write before the next one to the same file. */
   write(write: FileWrite): Promise<WriteFailure> {
     const { promise, resolve } = Promise.withResolvers<WriteFailure>();
     this.#waiting.push({ write, resolve });
@@ -28,7 +27,7 @@ export class ShapeLogWriter {
     return promise;
   }
 
-  /** Resolves when all is written and the thread has ended. A later write starts another one. */
+  /** Resolves when the writes so far are done and the thread has ended. A later write starts another one. */
   async close(): Promise<void> {
     this.#send();
     const thread = this.#thread;
@@ -41,10 +40,15 @@ export class ShapeLogWriter {
   }
 
   #send(): void {
-    if (this.#waiting.length === 0) return;
-    this.#thread ??= new WriterThread((thread) => this.#onIdle(thread));
-    this.#thread.send(this.#waiting);
+    const writes = this.#waiting;
+    if (writes.length === 0) return;
     this.#waiting = [];
+    try {
+      this.#thread ??= new WriterThread((thread) => this.#onIdle(thread));
+      this.#thread.send(writes);
+    } catch (error) {
+      failAll(writes, error as Error);
+    }
   }
 
   #onIdle(thread: WriterThread): void {
@@ -55,28 +59,29 @@ export class ShapeLogWriter {
 
 /** It keeps the process running only while it writes. */
 class WriterThread {
-  readonly #worker = new Worker(PROGRAM, { name: "shape logs", execArgv: [] });
+  readonly #worker = new Worker(PROGRAM, { name: "shape logs", execArgv: [], env: {} });
   readonly #sent: (readonly WaitingWrite[])[] = [];
-  readonly #ended: Promise<unknown>;
+  readonly #ended = Promise.withResolvers<void>();
+  #isEnding = false;
   hasEnded = false;
 
   constructor(onIdle: (thread: WriterThread) => void) {
-    let reason = "The thread has ended";
+    let reason = new Error("The thread has ended");
     this.#worker.on("message", (failures: readonly WriteFailure[]) => {
       for (const [index, { resolve }] of this.#sent.shift()!.entries()) resolve(failures[index]!);
       if (this.isBusy) return;
-      this.#worker.unref();
+      if (!this.#isEnding) this.#worker.unref();
       onIdle(this);
     });
-    this.#worker.on("error", ({ message }) => {
-      reason = message;
+    this.#worker.on("error", (error: Error) => {
+      reason = error;
     });
-    this.#ended = once(this.#worker, "exit").then(() => {
+    this.#worker.on("exit", () => {
       this.hasEnded = true;
-      for (const { resolve } of this.#sent.splice(0).flat()) resolve({ message: reason });
+      failAll(this.#sent.splice(0).flat(), reason);
+      this.#ended.resolve();
       onIdle(this);
     });
-    this.#ended.catch(() => {});
   }
 
   get isBusy(): boolean {
@@ -90,7 +95,13 @@ class WriterThread {
   }
 
   async end(): Promise<void> {
+    this.#isEnding = true;
+    this.#worker.ref();
     this.#worker.postMessage(null);
-    await this.#ended;
+    await this.#ended.promise;
   }
+}
+
+function failAll(writes: readonly WaitingWrite[], { message }: Error): void {
+  for (const { resolve } of writes) resolve({ message });
 }

@@ -258,7 +258,7 @@ export class ShapeLog {
   }
 }
 
-/** Of many, once in a while. */
+/** Leaves out the oldest ones once there are twice as many as are kept. */
 function newestOf<Item>(items: Item[]): Item[] {
   return items.length > 2 * MAX_OTHER_XIDS ? items.slice(-MAX_OTHER_XIDS) : items;
 }

@@ -23,7 +23,7 @@ const MATCHES: ReadonlyMap<Operator, string> = new Map([
 /** Writes a condition as SQL: columns by their names in the catalogue, values as parameters. */
 export class ConditionWriter {
   readonly values: (string | null)[];
-  /** That the conditions name. */
+  /** The columns that the conditions name. */
   readonly columns = new Set<string>();
   readonly #of: ShapeTable;
   readonly #parameter: string;

@@ -141,3 +141,49 @@ test("of a result that was removed nothing is left", () => {
 function bind(stream: Stream) {
   return { marks: stream.marks, transaction: stream.transaction.bind(stream) };
 }
+
+const TABLE_ROWS = { relation: LISTS, columns: ["list"], keyPlaces: [0], deciding: new Set<string>() };
+
+/** Of a result that a filter finds, and of one that each change affects. */
+function openWithRows() {
+  const { marks, transaction } = bind(new Stream());
+  const opening = marks.beginOpening(0n);
+  const filters = [{ relation: LISTS, column: "list", values: ["1"] }];
+  const opened = [makeResult("list 1", LISTS, filters, TABLE_ROWS), makeResult("all", LISTS, [], TABLE_ROWS)];
+  for (const each of opened) marks.add(each, opening);
+  marks.endOpening(opening);
+  const takeChanges = () => {
+    const taken = marks.take().list();
+    return opened.map((each) => taken.get(each)?.changes?.map(({ xid, change }) => `${xid}: ${change.new}`) ?? null);
+  };
+  return { marks, transaction, opened, takeChanges };
+}
+
+test("the changes of rows that affect a result are known in order", () => {
+  const { transaction, takeChanges } = openWithRows();
+  transaction(1, insert(LISTS, 1), insert(LISTS, 2));
+  transaction(2, insert(LISTS, 1));
+  expect(takeChanges()).toEqual([
+    ["1: 1", "2: 1"],
+    ["1: 1", "1: 2", "2: 1"],
+  ]);
+});
+
+test.each<[string, (opened: ReturnType<typeof openWithRows>) => void]>([
+  ["in very large number", ({ transaction }) => transaction(2, ...Array.from({ length: 100 }, () => insert(LISTS, 1)))],
+  ["of very many bytes", ({ transaction }) => transaction(2, ...Array.from({ length: 40 }, () => insertLong()))],
+  ["of a timeline that is perhaps lost", ({ marks }) => marks.gap()],
+  ["beside something else than rows", ({ marks, opened }) => void opened.map((each) => marks.mark(each))],
+])("changes %s are not known", (_which, affect) => {
+  const opened = openWithRows();
+  opened.transaction(1, insert(LISTS, 1));
+  affect(opened);
+  expect(opened.takeChanges()).toEqual([null, null]);
+  opened.transaction(3, insert(LISTS, 1));
+  expect(opened.takeChanges()).toEqual([["3: 1"], ["3: 1"]]);
+});
+
+function insertLong(): RowChange {
+  const change = insert(LISTS, 1);
+  return { ...change, new: ["1", "x".repeat(2 ** 19)] };
+}

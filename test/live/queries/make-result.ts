@@ -1,9 +1,15 @@
 import type { ChangeFilter } from "../../../live/queries/affected-rows.ts";
 import type { LiveQueryResult } from "../../../live/queries/relation-results.ts";
 import { SharedResult } from "../../../live/queries/shared-result.ts";
+import type { TableRows } from "../../../live/queries/table-rows.ts";
 
 /** A result that depends on one relation. */
-export function makeResult(key: string, relation: number, filters: readonly ChangeFilter[]): LiveQueryResult {
+export function makeResult(
+  key: string,
+  relation: number,
+  filters: readonly ChangeFilter[],
+  tableRows: TableRows | null = null,
+): LiveQueryResult {
   const dependencies = {
     relations: [{ oid: relation, isReadOnce: true, policyColumns: [] }],
     claims: new Set<string>(),
@@ -13,5 +19,5 @@ export function makeResult(key: string, relation: number, filters: readonly Chan
     fingerprint: "",
     rowFilters: [],
   };
-  return new SharedResult(key, { dependencies, filters, statements: [], tableRows: null, running: new Set() });
+  return new SharedResult(key, { dependencies, filters, statements: [], tableRows, running: new Set() });
 }

@@ -3,6 +3,7 @@ import pg from "pg";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { propertyRuns } from "../../property-runs.ts";
 import { anonKey, openRealtimeFixture, type RealtimeFixture, token } from "../../realtime/service.ts";
+import { countRuns } from "./count-runs.ts";
 import { EventClient } from "./event-client.ts";
 import { makeRandom } from "./random.ts";
 
@@ -68,14 +69,6 @@ async function readNow(query: Query, person = "ann"): Promise<string> {
   const response = await fetch(isGraphql(query) ? graphqlUrl(query) : urlOf(query), { headers: headersOf(person) });
   const body = (await response.json()) as { readonly data?: unknown };
   return JSON.stringify(isGraphql(query) ? body.data : body);
-}
-
-async function countRuns(): Promise<number> {
-  const metrics = (await fixture.service.operations.measure()).flat() as unknown as {
-    readonly name: string;
-    readonly values: readonly { readonly value: number }[];
-  }[];
-  return metrics.find(({ name }) => name === "content_service_live_runs_total")!.values[0]!.value;
 }
 
 /** The client has what its caller reads. */
@@ -240,12 +233,12 @@ test.each<Case>([
   await settle(path, client);
   let runs = Number.POSITIVE_INFINITY;
   for (let attempt = 0; runs > 1 && attempt < ATTEMPTS; attempt++) {
-    const before = await countRuns();
+    const before = await countRuns(fixture.service);
     for (let change = 0; change < REPEATED; change++) {
       await owner.query(without);
       await sleep(PAUSE_MS);
     }
-    runs = (await countRuns()) - before;
+    runs = (await countRuns(fixture.service)) - before;
   }
   // A transaction of another database that ran when the query was opened may have it run once more.
   expect(runs).toBeLessThanOrEqual(1);

@@ -98,6 +98,10 @@ test.each([
   ["a column that the log does not have", { rows: { ...ROWS, columns: [...ROWS.columns, "virtual"] } }],
   ["a deciding column that the log does not have", { rows: { ...ROWS, deciding: new Set(["virtual"]) } }],
   ["a key that old rows lack", { rows: { ...ROWS, keyPlaces: [3] } }],
+  [
+    "a boolean in the key, which the log has as t",
+    { relation: relationOf(column("id", BOOL, true), ...ITEMS.columns.slice(1)) },
+  ],
   ["another table", { relation: { ...ITEMS, oid: 8 } }],
   ["blanks at the end, which a cast leaves out", withTitleOf({ typeOid: 1042, typeName: "bpchar" })],
   ["a type that is cast to another text", withTitleOf({ typeOid: 869, typeName: "inet" })],

@@ -194,7 +194,7 @@ async function openFiles(): Promise<string[]> {
   return (await Promise.all(links)).filter((path) => path.startsWith(folder));
 }
 
-test("files are written after the end too, and none stays open", async () => {
+test.runIf(process.platform === "linux")("files are written after the end too, and none stays open", async () => {
   const logs = openFolder();
   const logOf = (number: number) => openLog(logs, number);
   const written = Array.from({ length: 600 }, (_, number) => logOf(number));
