@@ -3,9 +3,7 @@ import type { CommittedTransaction, RowChange } from "../changes.ts";
 import type { DependentResult, LiveQueryResult, RelationResults } from "./relation-results.ts";
 import type { ResultGroup } from "./row-index.ts";
 import type { AffectingXids } from "./shared-result.ts";
-
-/** A change of a row, by the transaction that made it. `number`: its place among all. */
-export type CommittedChange = { readonly xid: number; readonly number: number; readonly change: RowChange };
+import type { CommittedChange } from "./table-rows.ts";
 
 /** Null: they are unknown, or too many. */
 type KnownChanges = readonly CommittedChange[] | null;

@@ -1,7 +1,6 @@
 import type { Caller } from "#accounts/identity";
 import { ApiError } from "#runtime";
 import { tooManyOpen } from "../open-of-callers.ts";
-import type { LiveResult, LiveSource } from "./live-subscriber.ts";
 import type { QueryDependencies } from "./query-dependencies.ts";
 
 export const LIVE_LIMITS = {
@@ -22,9 +21,16 @@ export function mostQueriesFor({ kind, claims }: Caller): number {
   return hasAccount ? LIVE_LIMITS.all : LIVE_LIMITS.withoutAccount;
 }
 
-type OpenedSource = { readonly source: LiveSource; readonly dependencies: QueryDependencies };
+type OpenedQuery = {
+  readonly source: { readonly outlivesRequest?: boolean };
+  readonly dependencies: Pick<QueryDependencies, "obstacles" | "readsRequest">;
+};
 
-export function refuseUnfit({ text }: LiveResult, { source, dependencies }: OpenedSource, milliseconds: number): void {
+export function refuseUnfit(
+  { text }: { readonly text: string },
+  { source, dependencies }: OpenedQuery,
+  milliseconds: number,
+): void {
   const obstacles = [...dependencies.obstacles];
   if (source.outlivesRequest && dependencies.readsRequest) obstacles.push("it depends on the headers of a request");
   if (obstacles.length > 0) throw notLive(obstacles);

@@ -5,7 +5,7 @@ import type { Logger } from "#runtime/log";
 import type { ChangeSubscription, CommittedTransaction, ReplicationStream } from "../changes.ts";
 import { OpenOfCallers } from "../open-of-callers.ts";
 import { makeAwaitVisible } from "../transaction-visibility.ts";
-import type { AffectedResults, CommittedChange } from "./affected-results.ts";
+import type { AffectedResults } from "./affected-results.ts";
 import type { ChangeFilter } from "./affected-rows.ts";
 import { ChangeMarks, type OpeningQuery } from "./change-marks.ts";
 import { DependencyCache } from "./dependency-cache.ts";
@@ -26,7 +26,7 @@ import { contentsOf, isReadOnce } from "./result-contents.ts";
 import { readFilterValues } from "./row-filters.ts";
 import { RunningTransactions } from "./running-transactions.ts";
 import { type ResultDefinition, SharedResult } from "./shared-result.ts";
-import { tableRowsOf } from "./table-rows.ts";
+import { type CommittedChange, tableRowsOf } from "./table-rows.ts";
 
 export type { LiveEvent, LiveResult, LiveSource, LiveSubscription };
 

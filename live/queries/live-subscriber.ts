@@ -3,7 +3,7 @@ import type { ShownRows } from "#planner";
 import type { Lsn, Statement, StatementContext } from "#postgres/database";
 import type { ChangeFilter } from "./affected-rows.ts";
 import type { ResultVersion, RowsRun, SharedResult } from "./shared-result.ts";
-import type { RowsByKey, TableRows } from "./table-rows.ts";
+import type { ReadRows, RowsByKey } from "./table-rows.ts";
 
 /** A query of a caller, as an interface runs it. */
 export type LiveSource = {
@@ -25,8 +25,6 @@ export type LiveSource = {
   /** In one snapshot. Rejects as the request itself does. */
   run(): Promise<LiveResult>;
 };
-
-type ReadRows = Omit<TableRows, "deciding"> & { readonly conditionColumns: readonly string[] };
 
 export type LiveResult = RowsRun & {
   /** JSON. */

@@ -1,8 +1,6 @@
-import type { ReplicatedRelation, ReplicatedRow } from "../changes.ts";
+import type { ReplicatedRelation, ReplicatedRow, RowChange } from "../changes.ts";
 import { isTransactionVisible } from "../transaction-visibility.ts";
-import type { CommittedChange } from "./affected-results.ts";
 import { keyText } from "./affected-rows.ts";
-import type { LiveSource } from "./live-subscriber.ts";
 import type { QueryDependencies } from "./query-dependencies.ts";
 
 /** The rows of one table and nothing else, as an array of arrays of texts. */
@@ -15,9 +13,16 @@ export type TableRows = {
   readonly deciding: ReadonlySet<string>;
 };
 
-type Row = readonly (string | null)[];
+/** A change of a row, by the transaction that made it. `number`: its place among all. */
+export type CommittedChange = { readonly xid: number; readonly number: number; readonly change: RowChange };
+
+/** What a query says of itself, if its result is the rows of one table. */
+export type ReadRows = Omit<TableRows, "deciding"> & { readonly conditionColumns: readonly string[] };
+type ReadingQuery = { readonly rows?: ReadRows; readonly isPrivate: boolean };
+
+type TextRow = readonly (string | null)[];
 /** Rows by the texts of their keys. */
-export type RowsByKey = ReadonlyMap<string, Row>;
+export type RowsByKey = ReadonlyMap<string, TextRow>;
 /** `rows`: those of the text, where they were read before. */
 type RowsText = { readonly text: string; readonly rows: RowsByKey | null };
 
@@ -36,7 +41,7 @@ const BOOLEANS: ReadonlyMap<string | null, string> = new Map([
 
 /** Null where the result of the query depends on more than the rows, and what their policies read. */
 export function tableRowsOf(
-  { rows, isPrivate }: LiveSource,
+  { rows, isPrivate }: ReadingQuery,
   { relations, readsRequest }: QueryDependencies,
 ): TableRows | null {
   const read = relations.find(({ oid }) => oid === rows?.relation);
@@ -73,14 +78,14 @@ type Places = {
   readonly deciding: readonly { readonly at: number; readonly shownAt: number }[];
 };
 
-type Update = { readonly old: ReplicatedRow | null; readonly before: ReplicatedRow; readonly after: ReplicatedRow };
+type RowUpdate = { readonly old: ReplicatedRow | null; readonly before: ReplicatedRow; readonly after: ReplicatedRow };
 
 class ChangedRows {
   readonly #of: TableRows;
   readonly #before: RowsText;
   /** Null until it is needed. */
   #rows: RowsByKey | null;
-  #changed: Map<string, Row> | null = null;
+  #changed: Map<string, TextRow> | null = null;
 
   constructor(before: RowsText, of: TableRows) {
     this.#before = before;
@@ -100,7 +105,7 @@ class ChangedRows {
   }
 
   /** False if the row may have come or gone. */
-  update({ relation, columns, key, deciding }: Places, { old, before, after }: Update): boolean {
+  update({ relation, columns, key, deciding }: Places, { old, before, after }: RowUpdate): boolean {
     if (key.some((at) => before[at] !== after[at])) return false;
     const shown = this.#find(key, before);
     const isSame = deciding.every(({ at, shownAt }) => {
@@ -120,7 +125,7 @@ class ChangedRows {
     return true;
   }
 
-  #find(key: Places["key"], row: ReplicatedRow): Row | null {
+  #find(key: Places["key"], row: ReplicatedRow): TextRow | null {
     // Of a row that is not there, the text often has no value of the key: it is then not parsed.
     if (!this.#rows && !key.every((at) => this.#before.text.includes(JSON.stringify(row[at])))) return null;
     return this.#read().get(keyOf(key, row)) ?? null;
@@ -131,7 +136,7 @@ class ChangedRows {
     return this.#rows;
   }
 
-  #change(): Map<string, Row> {
+  #change(): Map<string, TextRow> {
     this.#changed ??= new Map(this.#read());
     this.#rows = this.#changed;
     return this.#changed;
@@ -139,7 +144,7 @@ class ChangedRows {
 }
 
 export function readRows(text: string, keyPlaces: readonly number[]): RowsByKey {
-  return new Map((JSON.parse(text) as Row[]).map((row) => [keyOf(keyPlaces, row), row]));
+  return new Map((JSON.parse(text) as TextRow[]).map((row) => [keyOf(keyPlaces, row), row]));
 }
 
 /** `places`: those of the primary key, which has no null. */
