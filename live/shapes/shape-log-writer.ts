@@ -59,7 +59,7 @@ export class ShapeLogWriter {
 
 /** It keeps the process running only while it writes. */
 class WriterThread {
-  readonly #worker = new Worker(PROGRAM, { name: "shape logs", execArgv: [], env: {} });
+  readonly #worker = new Worker(PROGRAM, { name: "shape logs", execArgv: [] });
   readonly #sent: (readonly WaitingWrite[])[] = [];
   readonly #ended = Promise.withResolvers<void>();
   #isEnding = false;
