@@ -17,6 +17,8 @@ type AffectedOfRelation<Result> = { readonly groups: Map<ResultGroup<Result>, Kn
 const MAX_CHANGES = 100;
 /** Of all changes that are kept until the results are taken. */
 const MAX_BYTES = 16 * 2 ** 20;
+const BYTES_OF_CHANGE = 200;
+const BYTES_OF_CELL = 16;
 
 /** The results that changes affect. Groups can have thousands, which are listed when they are taken. */
 export class AffectedResults<Result extends DependentResult = LiveQueryResult> {
@@ -138,7 +140,10 @@ export class AffectedResults<Result extends DependentResult = LiveQueryResult> {
 }
 
 function sizeOf({ old, new: row }: RowChange): number {
-  return [...(old ?? []), ...(row ?? [])].reduce((sum, text) => sum + (text?.length ?? 0), 0);
+  return [...(old ?? []), ...(row ?? [])].reduce(
+    (sum, text) => sum + (text?.length ?? 0) + BYTES_OF_CELL,
+    BYTES_OF_CHANGE,
+  );
 }
 
 function join(earlier: KnownChanges, later: KnownChanges): KnownChanges {

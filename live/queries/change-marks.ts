@@ -128,19 +128,18 @@ export class ChangeMarks<Result extends DependentResult = LiveQueryResult> imple
     return (this.#numbers.get(xid) ?? 0) > opening;
   }
 
-  /** The result of a query that was opened, which may be older than what was committed in the meantime. */
-  add(result: Result, { noted }: OpeningQuery): void {
+  /** The result of a query that was opened. Returns whether it may be older than what was committed in the meantime. */
+  add(result: Result, { noted }: OpeningQuery): boolean {
     if (result.contents) {
       for (const { transaction } of noted) this.decided.add(transaction!.xid);
       this.#usesContents = true;
     }
-    for (const each of noted)
-      if (each.affects(result)) {
-        this.#marked.addResults([result], each.transaction!);
-        this.#events.onMarked();
-      }
+    const affecting = noted.filter((each) => each.affects(result));
+    for (const { transaction } of affecting) this.#marked.addResults([result], transaction!);
+    if (affecting.length > 0) this.#events.onMarked();
     if (this.#noted.affects(result)) this.#changed.add(result);
     this.track(result);
+    return affecting.length > 0;
   }
 
   /** From now on commits mark the result. One that is being read may do so or not. */

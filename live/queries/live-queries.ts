@@ -185,12 +185,12 @@ export class LiveQueries {
       const filters = this.#results.has(key) ? [] : await this.#filtersOf(source, first, dependencies);
       const existing = this.#results.get(key);
       const tableRows = tableRowsOf(source, dependencies);
+      if (subscriber.isClosed) return this.#closeUnusedStream();
       const result = existing ?? this.#make(key, first, { dependencies, filters, tableRows, running, opening });
       this.#marks.endOpening(opening);
       clearTimeout(result.expiry);
       result.subscribers.add(subscriber);
       subscriber.result = result;
-      if (subscriber.isClosed) return this.#detach(subscriber);
       // A caller that joins gets nothing older than its own first run.
       const isOld =
         existing && (existing.isStale || existing.refreshing !== null || existing.current.text !== first.text);
@@ -205,7 +205,7 @@ export class LiveQueries {
   }
 
   async #runFirst(source: LiveSource) {
-    const opening = this.#marks.beginOpening(this.#position());
+    const opening = this.#marks.beginOpening(this.#options.changes.state().position ?? this.#marks.position);
     try {
       const { snapshot, running } = await this.#transactions.read();
       const startedAt = performance.now();
@@ -223,7 +223,7 @@ export class LiveQueries {
     result.contents = contentsOf(first, result.dependencies);
     this.#results.set(key, result);
     this.#countBytes(result);
-    this.#marks.add(result, opening);
+    result.isStale = this.#marks.add(result, opening);
     return result;
   }
 
@@ -235,11 +235,13 @@ export class LiveQueries {
 
   /** Transactions that ran when the query was opened may have been in the stream before, and not in its snapshot. */
   #markWhenEnded(xids: ReadonlySet<number>, result: LiveQueryResult, opening: OpeningQuery): void {
-    const { number } = opening;
     this.#transactions.whenEnded(xids, {
       isNeeded: () => this.#results.get(result.key) === result,
       onEnded: (ended) => {
-        if (ended.values().some((xid) => !this.#marks.hasReadSince(number, xid))) this.#marks.mark(result);
+        if (ended.values().some((xid) => !this.#marks.hasReadSince(opening.number, xid))) {
+          result.isStale = true;
+          this.#marks.mark(result);
+        }
         for (const xid of ended) result.running.delete(xid);
       },
     });
@@ -265,10 +267,6 @@ export class LiveQueries {
     const audience = fingerprint === "" ? caller.claimsText : claimsKey(caller, claims);
     const own = isPrivate || readsRequest ? ++this.#privateKeys : 0;
     return JSON.stringify([request, caller.role, audience, fingerprint, own]);
-  }
-
-  #position(): Lsn {
-    return this.#options.changes.state().position ?? this.#marks.position;
   }
 
   async #openStream(): Promise<void> {

@@ -108,6 +108,15 @@ async function readAsOwner(table: string): Promise<string[]> {
 const isUpToDate = (table: string) => async () =>
   JSON.stringify(await readRows(table)) === JSON.stringify(await readAsOwner(table));
 
+/** A shape is run after each change while transactions run that ran when it was opened, of other databases too. */
+async function untilNothingRuns(table: string): Promise<void> {
+  for (let number = 0, runs = -1; runs !== (await countRuns(fixture.service)); number++) {
+    runs = await countRuns(fixture.service);
+    await owner.query(`update public.${table} set c2 = ${number} where id = 1`);
+    await until(isUpToDate(table));
+  }
+}
+
 test.each([
   ["UTC", "plain"],
   ["Europe/London", "plain"],
@@ -115,6 +124,8 @@ test.each([
 ])("each value is the text that a cast gives, with the time zone %s, in the table %s", async (timezone, table) => {
   useFixture(timezone);
   await follow({ table });
+  const isChanged = table === "plain" && timezone === "UTC";
+  if (isChanged) await untilNothingRuns(table);
   const random = makeRandom(1);
   const [runs, statements] = [await countRuns(fixture.service), 60];
   const { fields } = await owner.query(`select * from public.${table} limit 0`);
@@ -127,8 +138,8 @@ test.each([
     await until(isUpToDate(table));
   }
   const added = (await countRuns(fixture.service)) - runs;
-  if (table === "typed" || timezone !== "UTC") expect(added).toBeGreaterThan(statements / 6);
-  else expect(added).toBeLessThan(statements / 2);
+  if (isChanged) expect(added).toBeLessThan(statements / 2);
+  else expect(added).toBeGreaterThan(statements / 6);
 });
 
 test("rows that come, go and move between owners are those of the caller", async () => {
