@@ -41,10 +41,7 @@ export class AffectedResults<Result extends DependentResult = LiveQueryResult> {
   addChange(change: CommittedChange, of: RelationResults<Result>): void {
     const { results, groups } = of.affectedBy(change.change);
     const changes = of.hasTableRows && this.#hasRoomFor(sizeOf(change.change)) ? [change] : null;
-    for (const result of results) {
-      const affected = this.#affectedOf(result);
-      affected.changes = join(affected.changes, changes);
-    }
+    for (const result of results) this.#addChanges(result, changes);
     if (groups.size > 0)
       this.#addGroups(
         of,
@@ -53,16 +50,9 @@ export class AffectedResults<Result extends DependentResult = LiveQueryResult> {
   }
 
   addCommit(changed: AffectedResults<Result>, transaction: CommittedTransaction): void {
-    const hasRoom = this.#hasRoomFor(changed.#bytes);
-    const kept = (changes: KnownChanges) => (hasRoom ? changes : null);
-    for (const [of, { groups }] of changed.#relations) {
-      const affected = groups.entries().map(([group, changes]) => [group, kept(changes)] as const);
-      this.#addGroups(of, affected).xids.push(transaction.xid);
-    }
-    for (const [result, { changes }] of changed.#results) {
-      const affected = this.#affectedOf(result);
-      affected.changes = join(affected.changes, kept(changes));
-    }
+    if (!this.#hasRoomFor(changed.#bytes)) changed.forgetChanges();
+    for (const [of, { groups }] of changed.#relations) this.#addGroups(of, groups).xids.push(transaction.xid);
+    for (const [result, { changes }] of changed.#results) this.#addChanges(result, changes);
     this.#addTransaction(changed.#results.keys(), transaction);
   }
 
@@ -71,7 +61,7 @@ export class AffectedResults<Result extends DependentResult = LiveQueryResult> {
     this.#addTransaction(results, transaction);
   }
 
-  /** They may be of a timeline that is lost. */
+  /** Where they may be of a timeline that is lost, or are too many bytes. */
   forgetChanges(): void {
     for (const affected of this.#results.values()) affected.changes = null;
     for (const { groups } of this.#relations.values()) for (const group of groups.keys()) groups.set(group, null);
@@ -111,6 +101,11 @@ export class AffectedResults<Result extends DependentResult = LiveQueryResult> {
     for (const result of results) this.#affectedOf(result).xids.push(xid);
     this.xids.add(xid);
     if (commitLsn > this.position) this.position = commitLsn;
+  }
+
+  #addChanges(result: Result, changes: KnownChanges): void {
+    const affected = this.#affectedOf(result);
+    affected.changes = join(affected.changes, changes);
   }
 
   #hasRoomFor(bytes: number): boolean {

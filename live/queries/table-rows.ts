@@ -1,6 +1,6 @@
 import type { ReplicatedRelation, ReplicatedRow, RowChange } from "../changes.ts";
 import { isTransactionVisible } from "../transaction-visibility.ts";
-import { keyText } from "./affected-rows.ts";
+import { textOfCells } from "./affected-rows.ts";
 import type { QueryDependencies } from "./query-dependencies.ts";
 
 /** The rows of one table and nothing else, as an array of arrays of texts. */
@@ -149,7 +149,7 @@ export function readRows(text: string, keyPlaces: readonly number[]): RowsByKey 
 
 /** `places`: those of the primary key, which has no null. */
 export function keyOf(places: readonly number[], row: ReplicatedRow): string {
-  return keyText(places.map((place) => row[place]!));
+  return textOfCells(row, places)!;
 }
 
 function toCastText(value: string | null, relation: ReplicatedRelation, at: number): string | null {

@@ -123,7 +123,10 @@ export class ShapeLog {
     return this.#snapshot?.text ?? null;
   }
 
-  /** Takes the state as of a commit: all rows, as the statement of the shape returns them. `xids`: what was committed since the one before. `rows`: if they are known. */
+  /**
+   * Takes the state as of a commit: all rows, as the statement of the shape returns them. `xids`: what was committed since the one before.
+   * `rows`: those of the text, where they are known.
+   */
   accept(text: string, lsn: Lsn, xids: readonly number[], rows: RowsByKey | null = null): void {
     if (this.#since !== null && text === this.#text) {
       this.acceptUnchanged(xids);

@@ -196,8 +196,7 @@ async function openFiles(): Promise<string[]> {
 
 test.runIf(process.platform === "linux")("files are written after the end too, and none stays open", async () => {
   const logs = openFolder();
-  const logOf = (number: number) => openLog(logs, number);
-  const written = Array.from({ length: 600 }, (_, number) => logOf(number));
+  const written = Array.from({ length: 600 }, (_, number) => openLog(logs, number));
   for (const lsn of [1, 2, 3]) {
     for (const { log } of written) log.accept(`[["1","${lsn}"]]`, BigInt(lsn * 8), []);
     if (lsn === 2) await logs.close();
