@@ -62,7 +62,7 @@ describe("the rules of the source tree", () => {
   test("dependencies are pinned, and the lockfile names no registry", () => {
     const { dependencies, devDependencies, optionalDependencies } = JSON.parse(textOf("package.json"));
     const versions = Object.values<string>({ ...dependencies, ...devDependencies, ...optionalDependencies });
-    expect(versions.filter((version) => !/^\d+\.\d+\.\d+(-[\w.]+)?$/.test(version))).toEqual([]);
+    expect(versions.filter((version) => !/^(npm:@?[\w/-]+@)?\d+\.\d+\.\d+(-[\w.]+)?$/.test(version))).toEqual([]);
     expect(textOf("package-lock.json")).not.toContain('"resolved": "http');
   });
 

@@ -122,6 +122,7 @@ export const SLOW_FILES: readonly string[] = [
   "test/rest-gateway/resource/search.test.ts",
   "test/rest-gateway/resource/table-addresses.test.ts",
   "test/rest-gateway/shapes/shapes.test.ts",
+  "test/rest-gateway/shapes/successive-streams.test.ts",
   "test/rest-gateway/sign-in/auth-pages.test.ts",
   "test/rest-gateway/sign-in/auth-v1/account-takeover.test.ts",
   "test/rest-gateway/sign-in/auth-v1/admin-on-the-platform.test.ts",

@@ -22,7 +22,8 @@ export function shapeHeaders({ parsed, definition }: ShapeCall, handle: string, 
     "electric-handle": handle,
     "electric-offset": toOffset(position),
     "electric-schema": schemaHeader(definition),
-    "electric-cursor": nextCursor(parsed.cursor),
+    // A client takes first rows with the cursor of its last stream for a replay by a cache, and does not show them.
+    ...(parsed.mode !== "once" && { "electric-cursor": nextCursor(parsed.cursor) }),
   };
 }
 
