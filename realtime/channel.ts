@@ -22,9 +22,11 @@ import {
   type JoinRequest,
   type ProtocolVersion,
   parseToken,
+  type ReplayRequest,
   stringifyValue,
 } from "./protocol/messages.ts";
 import { encodeSocketFrame, type Outbox } from "./protocol/outbox.ts";
+import { encodeReplayed, type ReadKeptMessages } from "./replay.ts";
 import { Subscription, type SubscriptionDependencies } from "./subscription.ts";
 
 /** What channels need of the other modules. */
@@ -35,6 +37,7 @@ export type ChannelDependencies = SubscriptionDependencies & {
   readonly members: TopicMembers;
   readonly broadcaster: Broadcaster;
   readonly presence: Presence;
+  readonly readKeptMessages: ReadKeptMessages;
   readonly limits: ClientLimits;
   readonly memory: SocketMemory;
   /** Frames that clients have not read yet. */
@@ -202,6 +205,7 @@ export class Channel implements TopicMember {
     // The client may not have read what was sent, and be disconnected.
     if (this.#isClosed) return;
     members.add(this);
+    if (request.broadcast.replay && this.receivesBroadcasts) void this.#replay(request.broadcast.replay);
     if (request.presence.enabled) this.#sendPresenceState();
     this.#subscription.resume();
   }
@@ -339,6 +343,21 @@ export class Channel implements TopicMember {
   #sendSubscriptionState(): void {
     const { state } = this.#subscription;
     if (state) this.#sendSystemMessage({ extension: "postgres_changes", ...state });
+  }
+
+  /** It receives new messages already, so that none is missed: one that is sent meanwhile may arrive twice, with the same id. */
+  async #replay(request: ReplayRequest): Promise<void> {
+    const { readKeptMessages, log } = this.#dependencies;
+    try {
+      const messages = await readKeptMessages(this.channelTopic.name, request);
+      if (this.#isClosed || !this.receivesBroadcasts) return;
+      for (const message of messages) this.#push("broadcast", encodeReplayed(message));
+    } catch (error) {
+      log.warn({ err: error }, "messages of a channel could not be replayed");
+      if (this.#isClosed) return;
+      const message = "UnableToReplayMessages: Realtime was unable to replay messages";
+      this.#sendSystemMessage({ extension: "broadcast", status: "error", message });
+    }
   }
 
   #mayWrite(extension: ChannelExtension): Promise<boolean> {

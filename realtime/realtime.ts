@@ -36,6 +36,7 @@ import { Presence } from "./presence.ts";
 import { readClientLimits } from "./protocol/client-limits.ts";
 import { makeRealtimeCounters, type RealtimeStatistics } from "./protocol/counters.ts";
 import { type GatewayMessage, GatewayRelay } from "./relay.ts";
+import { makeKeptMessageReader } from "./replay.ts";
 import { RealtimeSocketServer } from "./socket-server.ts";
 
 export const SOCKET_PATH = "/realtime/v1/websocket";
@@ -136,6 +137,7 @@ function makeChannelDependencies(
     members,
     broadcaster,
     presence,
+    readKeptMessages: makeKeptMessageReader(asOwner),
     feeds,
     limits: readClientLimits(config),
     memory,

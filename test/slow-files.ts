@@ -94,6 +94,7 @@ export const SLOW_FILES: readonly string[] = [
   "test/realtime/changes/feed.test.ts",
   "test/realtime/changes/feeds.test.ts",
   "test/realtime/changes/row-visibility.test.ts",
+  "test/realtime/kept-messages.test.ts",
   "test/realtime/large-frames.test.ts",
   "test/realtime/protocol/client-limits.test.ts",
   "test/realtime/stalled-clients.test.ts",

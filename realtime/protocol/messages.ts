@@ -202,7 +202,12 @@ export function encodeBroadcastPayload({ event, encoding, payload }: BroadcastMe
 export type JoinRequest = {
   readonly token: string | null;
   readonly isPrivate: boolean;
-  readonly broadcast: { readonly ack: boolean; readonly self: boolean; readonly replicationReady: boolean };
+  readonly broadcast: {
+    readonly ack: boolean;
+    readonly self: boolean;
+    readonly replicationReady: boolean;
+    readonly replay: ReplayRequest | null;
+  };
   readonly presence: { readonly key: string | null; readonly enabled: boolean };
   readonly bindings: readonly BindingRequest[];
   /** How long the reply may wait for table changes; null: it does not wait. */
@@ -214,9 +219,16 @@ export type JoinRequest = {
 /** `{"event":"*","schema":"public","table":"items","filter":"id=eq.1","select":["id"]}`, unchanged, as it is echoed. */
 export type BindingRequest = Readonly<Record<string, unknown>>;
 
+/** The newest messages since a time, in milliseconds since 1970. */
+export type ReplayRequest = { readonly since: number; readonly limit: number };
+
+const MAX_REPLAYED_MESSAGES = 25;
+/** The last moment of JavaScript's times. */
+const MAX_TIME = 8.64e15;
 const MAX_WAIT_MS = 60_000;
 const DEFAULT_WAIT_MS = 15_000;
 
+/** Throws where a replay is asked for that is not possible. */
 export function parseJoinRequest(payload: unknown): JoinRequest {
   const { config, access_token: token, user_token: olderName } = isJsonObject(payload) ? payload : {};
   const { private: isPrivate, postgres_changes: bindings, resume, ...rest } = isJsonObject(config) ? config : {};
@@ -230,6 +242,7 @@ export function parseJoinRequest(payload: unknown): JoinRequest {
       ack: parseBoolean(broadcast.ack),
       self: parseBoolean(broadcast.self),
       replicationReady: parseBoolean(broadcast.replication_ready),
+      replay: parseReplay(broadcast.replay, parseBoolean(isPrivate)),
     },
     presence: {
       key: parsePresenceKey(presence.key),
@@ -244,6 +257,20 @@ export function parseJoinRequest(payload: unknown): JoinRequest {
 /** Some clients send an API key of the new format in place of a token; the socket has it already. */
 export function parseToken(value: unknown): string | null {
   return typeof value === "string" && !value.startsWith("sb_") ? value : null;
+}
+
+function parseReplay(value: unknown, isPrivate: boolean): ReplayRequest | null {
+  if (value === undefined || value === null) return null;
+  if (!isPrivate) throw new ChannelError("UnableToReplayMessages", "Replay is not allowed for public channels");
+  const { since, limit } = isJsonObject(value) ? value : {};
+  const count = limit ?? MAX_REPLAYED_MESSAGES;
+  if (!isWholeNumber(since) || !isWholeNumber(count))
+    throw new ChannelError("UnableToReplayMessages", "Replay params are not valid");
+  return { since, limit: Math.min(count, MAX_REPLAYED_MESSAGES) };
+}
+
+function isWholeNumber(value: unknown): value is number {
+  return typeof value === "number" && Number.isInteger(value) && value >= 0 && value <= MAX_TIME;
 }
 
 function parsePresenceKey(value: unknown): string | null {

@@ -111,6 +111,7 @@ class TestChannels {
       members: this.members,
       broadcaster: new Broadcaster(this.members, relay),
       presence: new Presence(this.members, relay),
+      readKeptMessages: async () => [],
       feeds: {
         addListener: () => {
           this.listeners++;
