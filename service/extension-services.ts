@@ -1,4 +1,11 @@
-import { canIssueTokens, makeRoleKey, type TokenKeys } from "#accounts/identity";
+import {
+  canIssueTokens,
+  type IssuingKeys,
+  makeProjectKeys,
+  makeRoleKey,
+  type TokenKeys,
+  toVerifyingKeySet,
+} from "#accounts/identity";
 import type { ServedPostgres } from "#cluster";
 import type { Config } from "#config";
 import { RequestLimit } from "#postgres/rate-limits";
@@ -44,15 +51,28 @@ const SERVICE_ROLE = "service_role";
 /** What functions read with `Deno.env` besides their secrets, as on Supabase. The keys are missing if the settings have none to sign them with. */
 export function functionEnvironment(
   { postgres, settings }: FunctionEnvironmentOptions,
-  { siteUrl, identification }: CurrentState,
+  { siteUrl, identification: { keys } }: CurrentState,
 ): Readonly<Record<string, string>> {
   const config = settings.current();
-  const { keys } = identification;
-  const roleKeys = canIssueTokens(keys)
-    ? {
-        SUPABASE_ANON_KEY: makeRoleKey(config.anonRole, keys, config),
-        SUPABASE_SERVICE_ROLE_KEY: makeRoleKey(SERVICE_ROLE, keys, config),
-      }
-    : {};
-  return { SUPABASE_URL: siteUrl ?? "", ...roleKeys, SUPABASE_DB_URL: postgres.clientUrl };
+  return {
+    SUPABASE_URL: siteUrl ?? "",
+    ...(canIssueTokens(keys) && keysForFunctions(keys, config)),
+    // Where another issuer signs users in, its keys verify their tokens.
+    ...(config.jwtKeySetUrl === null
+      ? { SUPABASE_JWKS: JSON.stringify({ keys: toVerifyingKeySet(keys) }) }
+      : { SUPABASE_JWKS_URL: config.jwtKeySetUrl }),
+    SUPABASE_DB_URL: postgres.clientUrl,
+  };
+}
+
+function keysForFunctions(keys: IssuingKeys, config: Config): Readonly<Record<string, string>> {
+  const { publishable, secret } = makeProjectKeys(keys);
+  return {
+    SUPABASE_ANON_KEY: makeRoleKey(config.anonRole, keys, config),
+    SUPABASE_SERVICE_ROLE_KEY: makeRoleKey(SERVICE_ROLE, keys, config),
+    SUPABASE_PUBLISHABLE_KEY: publishable,
+    SUPABASE_PUBLISHABLE_KEYS: JSON.stringify({ default: publishable }),
+    SUPABASE_SECRET_KEY: secret,
+    SUPABASE_SECRET_KEYS: JSON.stringify({ default: secret }),
+  };
 }

@@ -101,6 +101,7 @@ export const SLOW_FILES: readonly string[] = [
   "test/realtime/supabase-database.test.ts",
   "test/rest-gateway/body-limits.test.ts",
   "test/rest-gateway/functions/functions.test.ts",
+  "test/rest-gateway/functions/supabase-server.test.ts",
   "test/rest-gateway/idempotency/interleavings.test.ts",
   "test/rest-gateway/idempotency/quota.test.ts",
   "test/rest-gateway/large-bodies.test.ts",

@@ -63,6 +63,8 @@ type AuthenticatorOptions = Pick<Config, "anonRole" | "jwtAudience" | "jwtRoleCl
   readonly aal1Access?: Config["aal1Access"];
   /** Without it, only tokens are API keys. */
   readonly findApiKey?: FindApiKey;
+  /** The role key that a project key stands for. */
+  readonly readProjectKey?: (text: string) => string | null;
   readonly validateClaims?: ValidateClaims;
   /** The address of a resource by its path. Without it, tokens of applications are refused. */
   readonly resourceAddress?: (path: string) => string;
@@ -81,7 +83,7 @@ const CACHE_CHARACTERS = 8_000_000;
 
 export function makeAuthenticator(options: AuthenticatorOptions): Authenticator {
   const { anonRole, databaseClock, remoteKeys } = options;
-  const { findApiKey = () => null, validateClaims = () => null, readers = [] } = options;
+  const { findApiKey = () => null, readProjectKey = () => null, validateClaims = () => null, readers = [] } = options;
   const anonymous = anonymousCaller(anonRole);
   const tokens = new VerifiedTokens(options);
 
@@ -126,9 +128,10 @@ export function makeAuthenticator(options: AuthenticatorOptions): Authenticator 
     const { apiKey, resource } = credentials;
     const mayLackFactor = !requiresFactor || credentials.mayLackFactor === true;
     const policy = { mayLackFactor, resource };
-    if (token !== null) return callerOfBearerToken(token, policy);
+    if (token !== null) return callerOfBearerToken(readProjectKey(token) ?? token, policy);
     if (!apiKey) return readers.length === 0 ? anonymous : firstCaller(readers, credentials, anonymous);
-    if (isJwt(apiKey)) return callerOfBearerToken(apiKey, policy);
+    const roleKey = isJwt(apiKey) ? apiKey : readProjectKey(apiKey);
+    if (roleKey !== null) return callerOfBearerToken(roleKey, policy);
     const found = findApiKey(apiKey);
     return found instanceof Promise ? found.then(requireKnownKey) : requireKnownKey(found);
   };

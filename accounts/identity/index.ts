@@ -31,6 +31,16 @@ export { CredentialError, type CredentialErrorReason } from "./credential-error.
 export { makeDatabaseClock } from "./database-clock.ts";
 export { LIFETIMES } from "./lifetimes.ts";
 export { ANY_RESOURCE, API_RESOURCE, readOAuthAccess, resourceAddress } from "./oauth-access.ts";
+export { makeProjectKeyReader, makeProjectKeys } from "./project-keys.ts";
 export { RemoteKeySet } from "./remote-key-set.ts";
-export { canIssueTokens, loadDeploymentKeys, makeTokenKeys, requireIssuingKeys, type TokenKeys } from "./token-keys.ts";
+export {
+  canIssueTokens,
+  type IssuingKeys,
+  loadDeploymentKeys,
+  makeTokenKeys,
+  requireIssuingKeys,
+  type TokenKeys,
+  toPublicKeySet,
+  toVerifyingKeySet,
+} from "./token-keys.ts";
 export { makeRoleKey, signToken, TokenError, verifySignature } from "./tokens.ts";

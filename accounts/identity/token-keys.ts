@@ -129,6 +129,20 @@ export async function loadDeploymentKeys(
   return { signing: generated.signing, verifying: [...generated.verifying, ...keys.verifying] };
 }
 
+/** The public keys that verify our tokens, as a JWKS (RFC 7517) has them: neither secrets nor the keys of other issuers. */
+export function toPublicKeySet({ verifying }: TokenKeys): readonly object[] {
+  return verifying.filter(({ key, isForeign }) => key.type === "public" && !isForeign).map(toJsonWebKey);
+}
+
+/** All keys that verify tokens, secrets too: for code that may know them. */
+export function toVerifyingKeySet({ verifying }: TokenKeys): readonly object[] {
+  return verifying.map(toJsonWebKey);
+}
+
+function toJsonWebKey({ id, key, algorithms: [alg] }: TokenKey): object {
+  return { ...key.export({ format: "jwk" }), kid: id, alg, use: "sig" };
+}
+
 /** Derives an encryption key of 32 bytes, which is the same in all gateways of the deployment. */
 export function deriveEncryptionKey({ key }: Pick<SigningKey, "key">, purpose: string): Buffer {
   const material = key.type === "secret" ? key.export() : key.export({ type: "pkcs8", format: "der" });

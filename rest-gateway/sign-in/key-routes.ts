@@ -1,6 +1,6 @@
 import { userIdOf } from "#accounts";
 import { type ApiKey, parseExpiryDate } from "#accounts/api-keys";
-import { isAdministrator, type TokenKeys } from "#accounts/identity";
+import { isAdministrator, type TokenKeys, toPublicKeySet } from "#accounts/identity";
 import { bypassesPolicies, type Catalog } from "#catalog";
 import type { Config } from "#config";
 import {
@@ -115,11 +115,8 @@ function toKeyJson({ id, ownerId, prefix, expiresAt, isLive: _isLive, ...key }: 
   };
 }
 
-/** Publishes the public keys that verify our tokens (RFC 7517): neither secrets nor the keys of other issuers. */
-export function keySetRoutes({ verifying }: TokenKeys): GatewayRoutes {
-  const published = verifying.filter(({ key, isForeign }) => key.type === "public" && !isForeign);
-  const keys = published.map(({ id, key, algorithms: [alg] }) => {
-    return { ...key.export({ format: "jwk" }), kid: id, alg, use: "sig" };
-  });
-  return { "/.well-known/jwks.json": { GET: () => jsonResponse(200, { keys }, CACHE_FIVE_MINUTES) } };
+/** Publishes the keys that verify our tokens. */
+export function keySetRoutes(keys: TokenKeys): GatewayRoutes {
+  const published = toPublicKeySet(keys);
+  return { "/.well-known/jwks.json": { GET: () => jsonResponse(200, { keys: published }, CACHE_FIVE_MINUTES) } };
 }

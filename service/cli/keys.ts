@@ -1,5 +1,5 @@
 import { type ApiKey, type ApiKeys, makeApiKeys, parseExpiryDate } from "#accounts/api-keys";
-import { loadDeploymentKeys, makeRoleKey, requireIssuingKeys } from "#accounts/identity";
+import { loadDeploymentKeys, makeProjectKeys, makeRoleKey, requireIssuingKeys } from "#accounts/identity";
 import { type Config, withDatabaseSettings } from "#config";
 import { commandLine, readSecrets } from "#runtime";
 import { findAction, formatRecords, runCommand, UsageError } from "./command.ts";
@@ -7,6 +7,8 @@ import { tryReadDatabaseSettings, withOwner } from "./command-context.ts";
 
 type KeysOptions = Readonly<Record<string, unknown>>;
 type KeysAction = (keys: ApiKeys, args: readonly string[], options: KeysOptions) => Promise<void>;
+
+const DEPLOYMENT_KEY_OPTIONS = ["--anon", "--service-role", "--publishable", "--secret"];
 
 const ACTIONS: Readonly<Record<string, KeysAction>> = {
   async create(keys, args, { role, owner, expires, name }) {
@@ -36,10 +38,16 @@ async function printDeploymentKeys(baseConfig: Config, options: KeysOptions): Pr
   const { config } = withDatabaseSettings(baseConfig, await tryReadDatabaseSettings(baseConfig));
   const keys = requireIssuingKeys(await loadDeploymentKeys(config, readSecrets));
   const keyOf = (role: string) => makeRoleKey(role, keys, config);
-  const { anon, "service-role": service } = options;
-  if (anon && service) throw new UsageError("Give --anon or --service-role.");
-  if (anon) return console.log(keyOf(config.anonRole));
-  if (service) return console.log(keyOf("service_role"));
+  const { publishable, secret } = makeProjectKeys(keys);
+  const keyByOption = {
+    anon: keyOf(config.anonRole),
+    "service-role": keyOf("service_role"),
+    publishable,
+    secret,
+  };
+  const chosen = Object.entries(keyByOption).filter(([option]) => options[option]);
+  if (chosen.length > 1) throw new UsageError(`Give one of ${DEPLOYMENT_KEY_OPTIONS.join(", ")}.`);
+  if (chosen[0]) return console.log(chosen[0][1]);
   console.log(`anon key (public, restricted by row-level security):
 ${keyOf(config.anonRole)}
 
@@ -65,8 +73,8 @@ function parseExpiry(text: string): Date {
 }
 
 await runCommand({
-  usage: `${commandLine("keys", "[--anon | --service-role]")}
-  Prints the deployment's anon and service_role keys, or one of them, alone.
+  usage: `${commandLine("keys", "[--anon | --service-role | --publishable | --secret]")}
+  Prints the deployment's anon and service_role keys, or one key alone; --publishable and --secret are these two in Supabase's newer form.
 ${commandLine("keys", "create --role R [--owner ID] [--expires DATE] [--name N]")}
   Creates an API key and prints it, once.
 ${commandLine("keys", "list")}
@@ -80,6 +88,8 @@ Examples:
   options: {
     anon: { type: "boolean" },
     "service-role": { type: "boolean" },
+    publishable: { type: "boolean" },
+    secret: { type: "boolean" },
     role: { type: "string" },
     owner: { type: "string" },
     expires: { type: "string" },
@@ -87,7 +97,8 @@ Examples:
   },
   async run(config, [action, ...args], options) {
     if (action === undefined) return printDeploymentKeys(config, options);
-    if (options.anon || options["service-role"]) throw new UsageError("--anon and --service-role stand alone.");
+    if (DEPLOYMENT_KEY_OPTIONS.some((option) => options[option.slice(2)]))
+      throw new UsageError(`${DEPLOYMENT_KEY_OPTIONS.join(", ")} take no action.`);
     const act = findAction(ACTIONS, "keys", action);
     await withOwner(config, (asOwner) => act(makeApiKeys(asOwner), args, options));
   },

@@ -118,11 +118,13 @@ describe("npm run keys", () => {
     const both = (await run("keys")).stdout.split("\n");
     expect((await run("keys --anon")).stdout).toBe(`${both[1]}\n`);
     expect((await run("keys --service-role")).stdout).toBe(`${both[4]}\n`);
+    expect((await run("keys --publishable")).stdout).toMatch(/^sb_publishable_[\w-]{22}_[\w-]{8}\n$/);
+    expect((await run("keys --secret")).stdout).toMatch(/^sb_secret_[\w-]{22}_[\w-]{8}\n$/);
   });
 
   test.each([
-    ["keys --anon --service-role", 2, "--anon or --service-role"],
-    ["keys list --anon", 2, "stand alone"],
+    ["keys --anon --service-role", 2, "--anon, --service-role, --publishable, --secret"],
+    ["keys list --anon", 2, "take no action"],
     ["keys create", 2, "--role"],
     ["keys create --role postgres", 1, "no role of that name"],
     ["keys create --role anon --owner x", 2, '"x" is not an id'],
