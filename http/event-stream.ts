@@ -49,7 +49,9 @@ export function toEventText({ data, ...fields }: { readonly id?: string; event: 
 /** Sends events until the source has ended, the client leaves or may not read any more. */
 export async function* sendEvents(source: EventSource, client: EventStreamClient): BodyStream {
   try {
-    let [sentAt, checkedAt] = [performance.now(), performance.now()];
+    let checkedAt = performance.now();
+    // The head of the response goes out with the first chunk: a comment is due at once, unless an event is there.
+    let sentAt = checkedAt - HEARTBEAT_MS;
     for (;;) {
       const event = await source.next(Math.max(0, waitFor(client.caller, sentAt, checkedAt)));
       if (event === null) return;

@@ -249,6 +249,20 @@ test("Last-Event-ID continues with what has changed since, or with a snapshot", 
   expect((await open(path, { ...as("bob"), "last-event-id": "0/1" })).events[0]).toMatchObject({ event: "snapshot" });
 });
 
+test("a stream that continues an unchanged result begins with a comment, and then has the next change", async () => {
+  const path = "/rest/v1/teams?select=name&order=id";
+  const bob = as("bob");
+  const first = await open(path, bob);
+  first.close();
+  const second = await EventClient.open(`${fixture.service.url}${path}`, { ...bob, "last-event-id": first.lastId });
+  clients.push(second);
+  await until(() => second.comments === 1);
+  expect(second.events).toEqual([]);
+  await sql("update public.teams set name = 'renamed again' where id = 2");
+  await until(() => second.events.length > 0);
+  expect(second.events[0]).toMatchObject({ event: "change", data: [{ op: "replace", value: "renamed again" }] });
+});
+
 test("a token that expires ends the query", async () => {
   const client = await open("/rest/v1/teams?select=name", as("ann", { exp: Math.floor(Date.now() / 1000) - 28 }));
   await until(() => client.isOver);

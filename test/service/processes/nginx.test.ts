@@ -141,6 +141,21 @@ describe.runIf(existsSync(NGINX))("deploy/nginx.conf", () => {
     for (const asked of beginnings) asked.destroy();
   });
 
+  test("passes the head and the events of a live query on at once, also where it continues an unchanged result", async () => {
+    const headers = { apikey: anonKey, accept: "text/event-stream" };
+    const open = async (more: Record<string, string>) => {
+      const asked = request(`${url}/rest/v1/long_rows?select=n&n=lt.3`, { ca, headers: { ...headers, ...more } }).end();
+      const [answer] = (await once(asked, "response")) as [IncomingMessage];
+      const [chunk] = (await once(answer, "data")) as [Buffer];
+      asked.destroy();
+      return String(chunk);
+    };
+    await owner.query("alter table public.long_rows add primary key (n)");
+    await until(async () => (await open({})).startsWith("id: "));
+    const id = /^id: (.*)$/m.exec(await open({}))![1]!;
+    expect(await open({ "last-event-id": id })).toBe(":\n\n");
+  });
+
   class TrustingSocket extends WebSocket {
     constructor(address: string, protocols?: string | string[]) {
       super(address, protocols, { ca });
