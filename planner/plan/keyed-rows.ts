@@ -115,6 +115,11 @@ function columnOf(table: CatalogTable, name: string): CatalogColumn {
   return column;
 }
 
+/** Postgres accepts no values for other columns, so a row with such a key is changed where it exists, and not found elsewhere. */
+function isInsertable({ identity, generated }: CatalogColumn): boolean {
+  return identity !== "always" && generated === null;
+}
+
 function schemaOf({ type }: CatalogColumn, context: PlanContext): string | null {
   return operatorSchemaOf(type, context);
 }
@@ -203,7 +208,8 @@ export class KeyedRows extends SavedColumns implements StepDraft {
     if (set.length > 0) steps.push(records.toStep({ kind: "update rows", set }, found, where));
     // A row with nothing but a key has to exist.
     const hasValues = named.some((name) => !key.includes(name) && !records.linked.includes(name));
-    if (mode === "link" || mode === "put" || (mode === "upsert" && hasValues)) {
+    const mayInsert = mode === "link" || mode === "put" || (mode === "upsert" && hasValues);
+    if (mayInsert && named.every((name) => isInsertable(columnOf(table, name)))) {
       const all = named.map((name) => records.match(name));
       steps.push(records.toStep({ kind: "insert missing rows", set: all }, matches, where));
     }
