@@ -294,7 +294,9 @@ function planSelectColumn(
   const { scope, aggregates } = options;
   if (aggregate !== null && !aggregates) throw aggregatesNotAllowed();
   if (field !== null && !field.measure) refuseAggregateName(field.name, options);
-  const value = field === null || isAllColumns(field) ? null : castTo(planOutput(field, options), cast);
+  const isRowCount = aggregate === null && field !== null && namesRowCount(field, scope);
+  const value =
+    field === null || isAllColumns(field) ? null : castTo(isRowCount ? ROW_COUNT : planOutput(field, options), cast);
   const isPlain = field !== null && cast === null && aggregate === null && !field.measure;
   return {
     kind: "value",
@@ -308,6 +310,19 @@ function planSelectColumn(
 
 /** Allowed without parentheses, as PostgREST documents it, even with aggregates disabled: supabase-js users write `posts(count)`. */
 const ALLOWED_AGGREGATE_NAME = "count";
+
+/** Postgres would read `count` as the count of whole rows, for which the caller needs SELECT on each column. */
+const ROW_COUNT: ValueExpression = {
+  kind: "aggregate",
+  name: ALLOWED_AGGREGATE_NAME,
+  of: null,
+  distinct: false,
+  schema: "pg_catalog",
+};
+
+function namesRowCount({ name, path, measure }: FieldReference, scope: SelectScope): boolean {
+  return name === ALLOWED_AGGREGATE_NAME && path.length === 0 && !measure && !hasName(scope, name);
+}
 
 /** Postgres parses a name that is no column as a call of an aggregate with the row. */
 export function refuseAggregateName(

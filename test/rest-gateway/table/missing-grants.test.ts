@@ -14,7 +14,11 @@ beforeAll(async () => {
   database = await cloneDatabase("content");
   const owner = await connect(database.ownerUrl);
   await owner.query(`create table public.todos (id bigint primary key, title text);
-    grant select (id) on public.todos to admin, authenticated`);
+    grant select (id) on public.todos to admin, authenticated;
+    create table public.steps (id bigint primary key, todo_id bigint references public.todos, text text);
+    grant select (id, todo_id) on public.steps to authenticated;
+    insert into public.todos values (1, 'a'), (2, 'b');
+    insert into public.steps values (1, 1, 'x'), (2, 1, 'y')`);
   await owner.end();
   service = await serve(database);
 });
@@ -45,6 +49,23 @@ describe("a refused administrator is told the missing grant", () => {
     expect(body).toMatchObject({ code: "42501", message: "permission denied for table todos", details: null });
     expect(body.hint).toBe(`Grant what the role lacks, as the owner: ${grant}`);
   });
+});
+
+test.each([
+  ["todos?select=count", [{ count: 2 }]],
+  ["todos?select=rows:count::text", [{ rows: "2" }]],
+  [
+    "todos?select=id,steps(count)&order=id",
+    [
+      { id: 1, steps: [{ count: 2 }] },
+      { id: 2, steps: [{ count: 0 }] },
+    ],
+  ],
+])("a role that may select some columns counts rows by %s", async (path, expected) => {
+  const token = jwt.sign({ role: "authenticated" }, SECRET);
+  const headers = { Authorization: `Bearer ${token}`, apikey: token };
+  const response = await fetch(`${service.url}/rest/v1/${path}`, { headers });
+  expect([response.status, await response.json()]).toEqual([200, expected]);
 });
 
 test("other callers of a database that is not the service's own get the error of PostgREST", async () => {
