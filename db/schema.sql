@@ -8937,22 +8937,52 @@ comment on function realtime.broadcast_changes(text,text,text,text,text,record,r
 -- function realtime.send(jsonb,text,text,boolean)
 CREATE OR REPLACE FUNCTION realtime.send(payload jsonb, event text, topic text, private boolean DEFAULT true)
  RETURNS void
- LANGUAGE sql
-BEGIN ATOMIC
- SELECT pg_logical_emit_message(true, 'realtime'::text, (jsonb_build_object('said', jsonb_build_array(jsonb_build_object('kind', 'broadcast', 'topic', topic, 'private', private, 'event', event, 'encoding', 'json', 'payload', (payload)::text))))::text) AS pg_logical_emit_message;
-END;
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  if current_setting('transaction_read_only')::boolean then
+    raise exception 'cannot execute realtime.send() in a read-only transaction' using errcode = 'read_only_sql_transaction';
+  end if;
+  perform pg_logical_emit_message(true, 'realtime', jsonb_build_object(
+    'said', jsonb_build_array(jsonb_build_object(
+      'kind', 'broadcast',
+      'topic', topic,
+      'private', private,
+      'event', event,
+      'encoding', 'json',
+      'payload', payload::text
+    ))
+  )::text);
+end;
+$function$;
 grant execute on function realtime.send(jsonb,text,text,boolean) to service_role;
-comment on function realtime.send(jsonb,text,text,boolean) is 'Broadcasts to a channel, when the transaction commits.';
+comment on function realtime.send(jsonb,text,text,boolean) is 'Broadcasts to a channel, when the transaction commits. Fails in a read-only transaction.';
 
 -- function realtime.send_binary(bytea,text,text,boolean)
 CREATE OR REPLACE FUNCTION realtime.send_binary(payload bytea, event text, topic text, private boolean DEFAULT true)
  RETURNS void
- LANGUAGE sql
-BEGIN ATOMIC
- SELECT pg_logical_emit_message(true, 'realtime'::text, (jsonb_build_object('said', jsonb_build_array(jsonb_build_object('kind', 'broadcast', 'topic', topic, 'private', private, 'event', event, 'encoding', 'raw', 'payload', encode(payload, 'base64'::text)))))::text) AS pg_logical_emit_message;
-END;
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  if current_setting('transaction_read_only')::boolean then
+    raise exception 'cannot execute realtime.send_binary() in a read-only transaction' using errcode = 'read_only_sql_transaction';
+  end if;
+  perform pg_logical_emit_message(true, 'realtime', jsonb_build_object(
+    'said', jsonb_build_array(jsonb_build_object(
+      'kind', 'broadcast',
+      'topic', topic,
+      'private', private,
+      'event', event,
+      'encoding', 'raw',
+      'payload', encode(payload, 'base64')
+    ))
+  )::text);
+end;
+$function$;
 grant execute on function realtime.send_binary(bytea,text,text,boolean) to service_role;
-comment on function realtime.send_binary(bytea,text,text,boolean) is 'Broadcasts bytes to a channel, when the transaction commits.';
+comment on function realtime.send_binary(bytea,text,text,boolean) is 'Broadcasts bytes to a channel, when the transaction commits. Fails in a read-only transaction.';
 
 -- function realtime.topic()
 CREATE OR REPLACE FUNCTION realtime.topic()

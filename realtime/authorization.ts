@@ -1,6 +1,7 @@
-import type { Caller } from "#accounts/identity";
+import { type Caller, isReadOnlyAccess } from "#accounts/identity";
 import { HttpError, toHttpError } from "#http";
 import type { Database, Statement, StatementContext } from "#postgres/database";
+import type { ChannelTopic } from "./broadcast.ts";
 
 export type ChannelExtension = "broadcast" | "presence";
 /** What a caller may receive in a private channel. */
@@ -8,7 +9,8 @@ export type TopicReadAccess = Readonly<Record<ChannelExtension, boolean>>;
 
 export type TopicAuthorization = {
   readAccess(caller: Caller, topic: string): Promise<TopicReadAccess>;
-  mayWrite(caller: Caller, topic: string, extension: ChannelExtension): Promise<boolean>;
+  /** Whether the caller may send: policies decide in private channels, and applications that may only read send nowhere. */
+  mayWrite(caller: Caller, topic: ChannelTopic, extension: ChannelExtension): Promise<boolean>;
 };
 
 type TopicAuthorizationOptions = {
@@ -55,7 +57,7 @@ export function makeTopicAuthorization({ database, contextOf }: TopicAuthorizati
     return {
       role,
       settings: [
-        // What a policy changes is rolled back: a read-only role may receive and send too.
+        // What a policy changes is rolled back: a read-only role may receive and send too, and a read-only application receive.
         ...settings.filter(([name]) => name !== "transaction_read_only"),
         ["realtime.topic", topic],
         ["request.jwt.claim.sub", typeof sub === "string" ? sub : ""],
@@ -90,8 +92,10 @@ export function makeTopicAuthorization({ database, contextOf }: TopicAuthorizati
       const allowed = await allowedExtensions(caller, topic, "select", ["broadcast", "presence"]);
       return { broadcast: allowed.includes("broadcast"), presence: allowed.includes("presence") };
     },
-    mayWrite: async (caller, topic, extension) =>
-      (await allowedExtensions(caller, topic, "insert", [extension])).includes(extension),
+    async mayWrite(caller, { name, isPrivate }, extension) {
+      if (isReadOnlyAccess(caller)) return false;
+      return !isPrivate || (await allowedExtensions(caller, name, "insert", [extension])).includes(extension);
+    },
   };
 }
 

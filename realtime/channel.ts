@@ -361,10 +361,9 @@ export class Channel implements TopicMember {
   }
 
   #mayWrite(extension: ChannelExtension): Promise<boolean> {
-    if (!this.channelTopic.isPrivate) return Promise.resolve(true);
     const { authorization } = this.#dependencies;
     const permission =
-      this.#writePermissions.get(extension) ?? authorization.mayWrite(this.#caller, this.channelTopic.name, extension);
+      this.#writePermissions.get(extension) ?? authorization.mayWrite(this.#caller, this.channelTopic, extension);
     this.#writePermissions.set(extension, permission);
     permission.catch(() => this.#writePermissions.delete(extension));
     return permission;

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from "node:http";
-import { API_RESOURCE, type Authenticator, type Caller, CredentialError } from "#accounts/identity";
+import { API_RESOURCE, type Authenticator, type Caller, CredentialError, requireWriteAccess } from "#accounts/identity";
 import { type BodyLimit, type FindBodyLimit, HttpError, methodNotAllowed, notFound } from "#http";
 import { runStepwise } from "#runtime/concurrency";
 import { isJsonObject, parseJsonExactly, scanJson } from "#runtime/json";
@@ -76,6 +76,7 @@ async function authenticate(request: BroadcastRequest, { authenticator }: HttpBr
     );
   }
   request.admit(caller);
+  requireWriteAccess(caller);
   return caller;
 }
 
@@ -85,12 +86,12 @@ async function sendBatch(
   caller: Caller,
   dependencies: HttpBroadcastDependencies,
 ): Promise<void> {
-  const { broadcaster, bodyLimitOf } = dependencies;
+  const { authorization, broadcaster, bodyLimitOf } = dependencies;
   const messages = parseBatch(await readJsonBody(request, bodyLimitOf(caller)));
   const permissions = new Map<string, boolean>();
   for (const { channelTopic, broadcast } of messages) {
     const key = topicKey(channelTopic);
-    const isAllowed = permissions.get(key) ?? (await mayWrite(caller, channelTopic, dependencies));
+    const isAllowed = permissions.get(key) ?? (await authorization.mayWrite(caller, channelTopic, "broadcast"));
     permissions.set(key, isAllowed);
     if (isAllowed) await broadcaster.send(channelTopic, broadcast, null)();
   }
@@ -102,14 +103,14 @@ async function sendSingle(
   { topic, event }: SingleTarget,
   dependencies: HttpBroadcastDependencies,
 ): Promise<void> {
-  const { broadcaster, bodyLimitOf } = dependencies;
+  const { authorization, broadcaster, bodyLimitOf } = dependencies;
   const isPrivate = parsePrivate(new URLSearchParams(request.rawQuery).get("private"));
   const encoding = payloadEncoding(request.headers);
   const payload = await request.readBody(bodyLimitOf(caller));
   if (encoding === "json") await checkJson(payload, MAX_MESSAGE_DEPTH);
   const channelTopic = { name: decodePathSegment(topic), isPrivate };
   const broadcast = { event: decodePathSegment(event), encoding, payload };
-  if (!(await mayWrite(caller, channelTopic, dependencies))) {
+  if (!(await authorization.mayWrite(caller, channelTopic, "broadcast"))) {
     throw new HttpError(
       403,
       "PERMISSION_DENIED",
@@ -117,14 +118,6 @@ async function sendSingle(
     );
   }
   await broadcaster.send(channelTopic, broadcast, null)();
-}
-
-async function mayWrite(
-  caller: Caller,
-  { name, isPrivate }: ChannelTopic,
-  { authorization }: HttpBroadcastDependencies,
-): Promise<boolean> {
-  return !isPrivate || authorization.mayWrite(caller, name, "broadcast");
 }
 
 /** `{"messages":[{"topic":"room1","event":"hi","payload":{…},"private":false}]}`; all are validated before any is sent. */

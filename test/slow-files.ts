@@ -144,6 +144,7 @@ export const SLOW_FILES: readonly string[] = [
   "test/rest-gateway/sign-in/forgeries.test.ts",
   "test/rest-gateway/sign-in/oauth.test.ts",
   "test/rest-gateway/sign-in/oauth/oauth-server.test.ts",
+  "test/rest-gateway/sign-in/oauth/read-scope.test.ts",
   "test/rest-gateway/sign-in/openid.test.ts",
   "test/rest-gateway/sign-in/password-changes.test.ts",
   "test/rest-gateway/sign-in/saml.test.ts",

@@ -30,7 +30,15 @@ export { CLIENT_INFO_SQL, type ClientInfo, clientInfoParameter, OPERATOR } from 
 export { CredentialError, type CredentialErrorReason } from "./credential-error.ts";
 export { makeDatabaseClock } from "./database-clock.ts";
 export { LIFETIMES } from "./lifetimes.ts";
-export { ANY_RESOURCE, API_RESOURCE, readOAuthAccess, resourceAddress } from "./oauth-access.ts";
+export {
+  ANY_RESOURCE,
+  API_RESOURCE,
+  isReadOnlyAccess,
+  MCP_RESOURCE,
+  readOAuthAccess,
+  requireWriteAccess,
+  resourceAddress,
+} from "./oauth-access.ts";
 export { makeProjectKeyReader, makeProjectKeys } from "./project-keys.ts";
 export { RemoteKeySet } from "./remote-key-set.ts";
 export {

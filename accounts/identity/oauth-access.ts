@@ -3,8 +3,11 @@ import type { Caller } from "./caller.ts";
 import type { Claims } from "./claims.ts";
 import { CredentialError } from "./credential-error.ts";
 
-/** The resource of the general interfaces, as a path below the public address. That of MCP is `/mcp`. */
+/** The resource of the general interfaces, as a path below the public address. */
 export const API_RESOURCE = "";
+
+/** The resource of MCP: only there do scopes of single tables count. */
+export const MCP_RESOURCE = "/mcp";
 
 /** For what tells about the token itself, whichever of our resources it is for. */
 export const ANY_RESOURCE = "*";
@@ -31,11 +34,26 @@ export function readOAuthAccess({
   return { clientId: typeof clientId === "string" ? clientId : "", grantId, audiences, scopes };
 }
 
-/** Whether the application of this token may only read: its transactions are read-only then, on every interface. */
+/**
+ * Whether the caller is an application that may only read: it changes nothing and sends nothing, on any interface. Its
+ * transactions are read-only; what is changed or sent without one asks `requireWriteAccess`.
+ */
 export function isReadOnlyAccess({ claims }: Partial<Pick<Caller, "claims">>): boolean {
   if (claims?.oauth_grant_id === undefined) return false;
   const access = readOAuthAccess(claims);
-  return access === null || !access.scopes.some((scope) => scope === "write" || scope.startsWith("write:"));
+  if (access === null) return true;
+  const { iss } = claims;
+  // MCP checks the table of each call. No other interface does.
+  const isForMcp = typeof iss === "string" && access.audiences.includes(resourceAddress(iss, MCP_RESOURCE));
+  return !access.scopes.some((scope) => scope === "write" || (isForMcp && scope.startsWith("write:")));
+}
+
+/** Refuses applications that may only read. */
+export function requireWriteAccess(caller: Pick<Caller, "claims">): void {
+  if (!isReadOnlyAccess(caller)) return;
+  throw new ApiError("forbidden", "PERMISSION_DENIED", "The user has allowed this application to read only.", {
+    hint: "Request an authorization with the scope write.",
+  });
 }
 
 /**

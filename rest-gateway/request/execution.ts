@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { isReadOnlyAccess } from "#accounts/identity";
 import type { GatewayResponse, ResponseBody } from "#http";
 import { isSerializationFailure, type RunStatement, type Statement } from "#postgres/database";
 import { type AbortLike, awaitedRetryDelay } from "#runtime/concurrency";
@@ -95,8 +96,10 @@ export function afterPreRequest<Result>(
   };
 }
 
-function isQueued<Parsed extends ParsedRequest>({ request, parsed, pipeline }: RequestState<Parsed>): boolean {
-  return pipeline.queueTask !== null && parsed.isQueueable && !parsed.rollback && prefersAsync(request);
+/** For an application that may only read nothing is stored: its call runs at once. */
+function isQueued<Parsed extends ParsedRequest>({ request, caller, parsed, pipeline }: RequestState<Parsed>): boolean {
+  const isPossible = pipeline.queueTask !== null && parsed.isQueueable && !parsed.rollback;
+  return isPossible && prefersAsync(request) && !isReadOnlyAccess(caller);
 }
 
 /** A request is queued only if it can be parsed and planned. */

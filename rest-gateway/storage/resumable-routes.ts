@@ -1,5 +1,6 @@
 import { Readable } from "node:stream";
 import type { Locker, Server } from "@tus/server";
+import { requireWriteAccess } from "#accounts/identity";
 import type { GatewayResponse } from "#http";
 import type { ResumableServices } from "./resumable-server.ts";
 import { STORAGE_PREFIX, type StorageHandler, type StorageRequest, type StorageRoutes } from "./storage-request.ts";
@@ -26,6 +27,7 @@ export function resumableRoutes(services: Pick<ResumableServices, "store" | "key
   const handle =
     (base: string): StorageHandler =>
     async (request) => {
+      if (request.method !== "HEAD" && request.method !== "OPTIONS") requireWriteAccess(request.caller);
       // The library is loaded with the first such upload.
       const { makeLocker, openResumableServer } = await import("./resumable-server.ts");
       locker ??= makeLocker();

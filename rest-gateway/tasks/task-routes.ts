@@ -1,4 +1,4 @@
-import type { Caller } from "#accounts/identity";
+import { type Caller, requireWriteAccess } from "#accounts/identity";
 import {
   dispatchMethod,
   type GatewayHandler,
@@ -55,6 +55,7 @@ export function makeTaskRoutes(options: TaskRoutesOptions): GatewayHandler {
   };
 
   const withdraw: TaskAction = async (id, caller) => {
+    requireWriteAccess(caller);
     const values = [id, visibleTaskOwnerOf(caller)];
     const { rows } = await asOwner((client) => client.query<{ status: string | null }>(WITHDRAW_TASK, values));
     const status = rows[0]?.status ?? null;

@@ -8,6 +8,8 @@ const POLICIES = `
   create policy hear on realtime.messages for select to anon using (realtime.topic() = 'room');
   create policy speak on realtime.messages for insert to anon with check (realtime.topic() = 'room')`;
 
+const ROOM = { name: "room", isPrivate: true };
+
 test("a read-only role receives and sends where policies allow it", async () => {
   const { url, ownerUrl, drop } = await cloneDatabase();
   const owner = new pg.Client({ connectionString: ownerUrl });
@@ -23,9 +25,14 @@ test("a read-only role receives and sends where policies allow it", async () => 
     });
     const caller = { role: "anon", claims: {} } as Parameters<typeof mayHear>[0];
     expect(await mayHear(caller, "room")).toEqual({ broadcast: true, presence: true });
-    expect(await maySay(caller, "room", "broadcast")).toBe(true);
+    expect(await maySay(caller, ROOM, "broadcast")).toBe(true);
     expect(await mayHear(caller, "elsewhere")).toEqual({ broadcast: false, presence: false });
-    expect(await maySay(caller, "elsewhere", "broadcast")).toBe(false);
+    expect(await maySay(caller, { name: "elsewhere", isPrivate: true }, "broadcast")).toBe(false);
+    expect(await maySay(caller, { name: "elsewhere", isPrivate: false }, "broadcast")).toBe(true);
+    const reader = { ...caller, claims: { oauth_grant_id: "grant", client_id: "app", scope: "read" } };
+    expect(await mayHear(reader, "room")).toEqual({ broadcast: true, presence: true });
+    for (const isPrivate of [true, false])
+      expect(await maySay(reader, { name: "room", isPrivate }, "presence")).toBe(false);
   } finally {
     await database.close();
     await owner.end();
@@ -89,8 +96,8 @@ describe("permissions of a topic are those that Postgres gives for a written mes
 async function readPermissions({ readAccess, mayWrite }: TopicAuthorization, role: string) {
   const caller = { role, claims: {} } as Parameters<typeof readAccess>[0];
   const write = {
-    broadcast: await mayWrite(caller, "room", "broadcast"),
-    presence: await mayWrite(caller, "room", "presence"),
+    broadcast: await mayWrite(caller, ROOM, "broadcast"),
+    presence: await mayWrite(caller, ROOM, "presence"),
   };
   return { read: await readAccess(caller, "room"), write };
 }

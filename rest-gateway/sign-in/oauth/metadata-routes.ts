@@ -1,5 +1,5 @@
 import type { OAuthTokens } from "#accounts";
-import { API_RESOURCE, resourceAddress } from "#accounts/identity";
+import { API_RESOURCE, MCP_RESOURCE, resourceAddress } from "#accounts/identity";
 import type { Config } from "#config";
 import { type GatewayRoutes, jsonResponse } from "#http";
 import { AUTH_METHODS, GRANT_TYPES, SECRET_METHODS } from "./client-store.ts";
@@ -8,7 +8,6 @@ import { supportedScopes } from "./scopes.ts";
 /** The endpoints, below the public address. */
 const OAUTH_PREFIX = "/auth/v1/oauth";
 
-const MCP_RESOURCE = "/mcp";
 /** The resources that tokens are issued for, as paths below the public address. */
 export const OAUTH_RESOURCES: readonly string[] = [API_RESOURCE, MCP_RESOURCE];
 

@@ -5,6 +5,7 @@ import {
   API_RESOURCE,
   isReadOnlyAccess,
   readOAuthAccess,
+  requireWriteAccess,
   resourceAddress,
 } from "../../../accounts/identity/oauth-access.ts";
 import { makeTokenKeys } from "../../../accounts/identity/token-keys.ts";
@@ -89,13 +90,20 @@ describe("a token of an application", () => {
   });
 
   test.each([
-    ["read", true],
-    ["openid read:films", true],
-    ["read write", false],
-    ["write:films", false],
-  ])("of the scopes %s runs in read-only transactions: %s", (scope, isReadOnly) => {
-    const claims = { role: "authenticated", oauth_grant_id: "grant", client_id: "app", scope };
+    ["read", "", true],
+    ["openid read:films", "/mcp", true],
+    ["read write", "", false],
+    ["read write", "/mcp", false],
+    ["write:films", "/mcp", false],
+    ["read write:films", "", true],
+    ["read write:films", "/mcp/", true],
+  ])("of the scopes %s for the resource %j runs in read-only transactions: %s", (scope, resource, isReadOnly) => {
+    const ids = { role: "authenticated", oauth_grant_id: "grant", client_id: "app" };
+    const claims = { ...ids, scope, iss: "https://api.example", aud: [`https://api.example${resource}`, "web"] };
     expect(isReadOnlyAccess({ claims })).toBe(isReadOnly);
+    const attempt = () => requireWriteAccess({ claims });
+    if (isReadOnly) expect(attempt).toThrow(expect.objectContaining({ code: "PERMISSION_DENIED" }));
+    else expect(attempt).not.toThrow();
     const settingsOf = makeCallerSettings({ usersAccess: "owner", appSettings: [] });
     const { settings } = settingsOf(
       { role: "authenticated", claims, claimsText: "" },
