@@ -117,8 +117,7 @@ type CatalogOwners = CatalogAccess & {
 
 /** Whether policies do not bind the role: it bypasses row-level security, or inherits an owner. */
 export function bypassesPolicies(catalog: CatalogOwners, name: string): boolean {
-  const role = catalog.roles.get(name);
-  if (role?.superuser || role?.bypassesRowSecurity || catalog.hasRole(name, catalog.database.owner)) return true;
+  if (bypassesRowSecurity(catalog, name) || catalog.hasRole(name, catalog.database.owner)) return true;
   const tables = [...catalog.schemas.values()].flatMap((schema) => [...schema.tables.values()]);
   return tables.some((table) => table.rowSecurity !== "off" && !isSubjectToPolicies(catalog, table, name));
 }
@@ -132,9 +131,14 @@ function policiesFor({ policies }: CatalogTable, command: PolicyCommand): readon
   return policies.filter((policy) => policy.command === "all" || policy.command === command);
 }
 
+/** Whether no policy of any table applies to the role. */
+export function bypassesRowSecurity({ roles }: Pick<CatalogAccess, "roles">, name: string): boolean {
+  const { superuser = false, bypassesRowSecurity: bypasses = false } = roles.get(name) ?? {};
+  return superuser || bypasses;
+}
+
 function isSubjectToPolicies(catalog: CatalogAccess, { rowSecurity, owner }: CatalogTable, name: string): boolean {
-  const role = catalog.roles.get(name);
-  if (rowSecurity === "off" || role?.superuser || role?.bypassesRowSecurity) return false;
+  if (rowSecurity === "off" || bypassesRowSecurity(catalog, name)) return false;
   return rowSecurity === "forced" || !catalog.hasRole(name, owner);
 }
 

@@ -7,6 +7,7 @@ import { readExtensions, readSchemas, readServer } from "./schemas.ts";
 import { readColumns, readPolicies, readTables } from "./tables.ts";
 import { type QualifiedName, readRepresentations, readTypes, toTypes } from "./types.ts";
 import { readHiddenTables, readViewColumns, resolveToTables } from "./view-columns.ts";
+import { readWholeViews } from "./whole-views.ts";
 
 /** Which part of the database the catalogue describes. */
 export type CatalogOptions = {
@@ -39,6 +40,7 @@ export async function readCatalogRows(
 
   const tableOids = new Set(tables.map(({ oid }) => oid));
   const viewTargets = await readViewColumns(read, schemaOids);
+  const wholeViews = await readWholeViews(read, schemaOids);
   const tablesBelowViews = [...resolveToTables(viewTargets).values()].flat().map(({ table }) => table);
   const hiddenOids = (oids: readonly number[]) => [...new Set(oids)].filter((oid) => oid !== 0 && !tableOids.has(oid));
   const constraints = await readConstraints(read, schemaOids, hiddenOids(tablesBelowViews), server.version);
@@ -68,6 +70,7 @@ export async function readCatalogRows(
     constraints,
     hiddenTables,
     viewTargets,
+    wholeViews,
     types,
   };
 }
@@ -75,7 +78,7 @@ export async function readCatalogRows(
 /** The rows by their oids, which the system catalogues refer to each other by. */
 export type RowsByOid = ReturnType<typeof indexRowsByOid>;
 
-export function indexRowsByOid({ tables, columns, hiddenTables, viewTargets, types }: CatalogRows) {
+export function indexRowsByOid({ tables, columns, hiddenTables, viewTargets, wholeViews, types }: CatalogRows) {
   const grantsOf = makeGrantsParser();
   const tableRows = new Map(tables.map((row) => [row.oid, row]));
   const columnRows = Map.groupBy(columns, ({ table }) => table);
@@ -95,6 +98,7 @@ export function indexRowsByOid({ tables, columns, hiddenTables, viewTargets, typ
     columnRows,
     hiddenTables,
     viewTargets,
+    wholeViews,
     /** For the columns of views, the columns of tables that they show. */
     tableTargets: resolveToTables(viewTargets),
     tableName,

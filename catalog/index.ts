@@ -1,6 +1,7 @@
 export {
   applicablePolicies,
   bypassesPolicies,
+  bypassesRowSecurity,
   hasAnyColumnPrivilege,
   policyCondition,
   policyConditionSql,
@@ -26,7 +27,7 @@ export {
 export { type CatalogRole, type Grants, makeGrantsParser, type TablePrivilege } from "./roles.ts";
 export type { MediaHandler, Routine, RoutineArgument, RoutineReturn } from "./routines.ts";
 export type { CatalogSchema } from "./schemas.ts";
-export { type RowVisibility, readTableAccess, type TableAccess } from "./table-access.ts";
+export { type RowVisibility, readsAllRows, readTableAccess, type TableAccess } from "./table-access.ts";
 export { ALL_EVENTS, type CatalogColumn, type CatalogTable, type Policy, updatableEvents } from "./tables.ts";
 export {
   type BaseType,

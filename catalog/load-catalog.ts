@@ -190,6 +190,7 @@ async function assembleTables(
     types.fillRowType(row.oid, columns);
     tables.set(row.oid, {
       ...toTableProperties(row),
+      showsAllRows: row.relkind === "v" ? rowsByOid.wholeViews.has(row.oid) : row.relkind !== "f",
       columns,
       primaryKey: toPrimaryKey(row, rowsByOid, primaryKeyAt),
       uniqueKeys: toUniqueKeys(ownIndexes, ownConstraints, rowsByOid),

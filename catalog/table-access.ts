@@ -1,4 +1,4 @@
-import { applicablePolicies, policyCondition } from "./access.ts";
+import { applicablePolicies, bypassesRowSecurity, policyCondition } from "./access.ts";
 import type { Catalog } from "./catalog.ts";
 import type { CatalogTable, Policy } from "./tables.ts";
 
@@ -55,4 +55,12 @@ function rowVisibility(catalog: Catalog, table: CatalogTable, role: string): Row
   const permitted = permissive.includes("true") ? [] : [permissive.map((using) => `(${using})`).join(" or ")];
   const conditions = [...permitted, ...restricted].map((using) => `(${using})`);
   return conditions.length === 0 ? "all" : { using: conditions.join(" and "), policies };
+}
+
+/**
+ * Whether the role may read each row that the statistics of the table are of. If not, an estimate of the planner, which
+ * uses them for some conditions, tells it about hidden rows.
+ */
+export function readsAllRows(catalog: Catalog, table: CatalogTable, role: string): boolean {
+  return bypassesRowSecurity(catalog, role) || (table.showsAllRows && rowVisibility(catalog, table, role) === "all");
 }

@@ -75,6 +75,8 @@ export type CatalogTable = QualifiedName & {
   readonly policies: readonly Policy[];
   /** A view with `security_invoker`: privileges and policies are checked for the caller, not for the view's owner. */
   readonly securityInvoker: boolean;
+  /** False for a view that may hide rows of the tables that it reads, by its query or by their policies, and for a foreign table. */
+  readonly showsAllRows: boolean;
   readonly replicaIdentity: "default" | "nothing" | "full" | "index";
   /** In their order. */
   readonly columns: ReadonlyMap<string, CatalogColumn>;

@@ -2,6 +2,7 @@ import type { Catalog, DirectRelationship } from "#catalog";
 import type { Statement } from "#postgres/database";
 import { ApiError, type CacheHits, memoizePerObject, RecentMap } from "#runtime";
 import type { Stepwise } from "#runtime/concurrency";
+import { withoutHiddenEstimates } from "./hidden-rows.ts";
 import type {
   BoundOperation,
   CallArgument,
@@ -184,9 +185,10 @@ function planNestedRequest(
   // The key is not needed, but names that Postgres does not support are refused.
   statementShapeKey(intent, response);
   const context = makePlanContext(intent, catalog, options);
-  const { steps, response: plan } = isNestedUpdate(intent)
+  const { steps, response: written } = isNestedUpdate(intent)
     ? planNestedUpdate(intent, response, context, options)
     : planNestedInsert(intent, response, context, options);
+  const plan = withoutHiddenEstimates(written, steps, catalog, options);
   const statements = steps.map(({ plan: step, payload }) => {
     const { text, parameters } = step.kind === "insert rows" ? buildNestedInsert(step) : buildNestedChange(step);
     return { text, values: bindValues(parameters, { ...intent, payload: { ...intent.payload, json: payload } }) };
@@ -410,7 +412,7 @@ function outlineFormat(format: ResponseFormat): unknown[] {
 export function planIntent(intent: Intent, response: ResponseOptions, catalog: Catalog, options: PlanOptions): Plan {
   const legacyTargets = new Map<string, LegacyTarget>();
   const context = makePlanContext(intent, catalog, options, legacyTargets);
-  const plan = planByKind(intent, response, context, options);
+  const plan = withoutHiddenEstimates(planByKind(intent, response, context, options), [], catalog, options);
   return legacyTargets.size === 0 ? plan : { ...plan, legacyTargets: [...legacyTargets.values()] };
 }
 

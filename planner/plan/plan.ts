@@ -71,7 +71,7 @@ export type KeysetPlan = {
   readonly all: SelectPlan;
 };
 
-/** The total number of rows: not requested; the rows of the page; or counted, up to a limit. */
+/** The total number of rows: not requested; the rows of the page; or counted, up to a limit that stands for all that are more. */
 export type TotalPlan =
   | { readonly kind: "none" }
   | { readonly kind: "page" }

@@ -114,7 +114,7 @@ function respondWithRows<B extends ResponseBody>(
   result: RunResult<B>,
 ): SentResponse<B> {
   if (plan.format.kind === "object" && result.rowCount !== 1) throw notOneRow(result.rowCount!);
-  const { status, range } = rangeStatus(plan.rows, result.rowCount, result.total);
+  const { status, range } = rangeStatus(plan.rows, result.rowCount, leastTotal(plan, result));
   const headers: ResponseHeaders = {
     "Content-Range": range,
     ...preferenceHeader(request, READ_PREFERENCES),
@@ -292,6 +292,12 @@ function withCursor(parameters: readonly UrlParameter[], cursor: string): string
 export function contentRange(first: number, last: number | null, total: number | null): string {
   const rows = last === null ? `${first}-*` : total !== 0 && first <= last ? `${first}-${last}` : "*";
   return `${rows}/${total ?? "*"}`;
+}
+
+/** Beyond the bound of a count, the number of rows that exist for certain. */
+function leastTotal({ total: counted, rows, needsEstimate }: ReadPlan, { total, rowCount }: RunResult<unknown>) {
+  if (needsEstimate || total === null || counted.kind !== "counted" || total !== counted.max) return total;
+  return Math.max(total, rows.offset + (rowCount ?? 0));
 }
 
 type ReturnedRange = { readonly offset: number; readonly limit: number | null };

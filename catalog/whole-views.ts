@@ -1,0 +1,39 @@
+import type { CatalogQuery } from "./catalog-reader.ts";
+
+/**
+ * A view is whole if it shows each row of one table without row-level security, itself or through whole views. The query
+ * tree tells: one query of one relation, without a condition. In names, blanks and brackets are escaped with a backslash.
+ */
+const WHOLE_VIEWS = `
+  with recursive below (view, relation, kind, restricted) as (
+    select oid, oid, relkind, false from pg_class where relkind = 'v' and relnamespace = any ($1)
+    union
+    select b.view, c.oid, c.relkind, c.relrowsecurity
+    from below b
+      join pg_rewrite r on r.ev_class = b.relation and r.rulename = '_RETURN'
+      join pg_depend d on d.classid = 'pg_rewrite'::regclass and d.objid = r.oid and d.refclassid = 'pg_class'::regclass
+      join pg_class c on c.oid = d.refobjid
+    where b.kind = 'v' and c.oid <> b.relation
+  ), unfiltered as materialized (
+    select r.ev_class as view
+    from pg_rewrite r cross join lateral (select r.ev_action::text as tree offset 0) action
+    where r.rulename = '_RETURN' and r.ev_class in (select relation from below where kind = 'v')
+      and tree ~ ' :jointree {FROMEXPR :fromlist \\({RANGETBLREF :rtindex [0-9]+}\\) :quals <>} '
+      and strpos(substr(tree, 4), '{QUERY ') = 0 and strpos(tree, '{TABLESAMPLECLAUSE ') = 0
+      and tree !~ ' :rtekind [1-9]' and tree !~ ' :has(Aggs|WindowFuncs|TargetSRFs|DistinctOn) true '
+      and strpos(tree, ' :groupClause <> ') > 0 and strpos(tree, ' :havingQual <> ') > 0
+      and strpos(tree, ' :distinctClause <> ') > 0 and strpos(tree, ' :setOperations <> ') > 0
+      and strpos(tree, ' :limitOffset <> ') > 0 and strpos(tree, ' :limitCount <> ') > 0
+  )
+  select view from below
+  group by view
+  having bool_and(
+    case kind when 'v' then relation in (select unfiltered.view from unfiltered)
+      else kind in ('r', 'p', 'm') and not restricted end
+  )
+  order by view`;
+
+export async function readWholeViews(read: CatalogQuery, schemas: readonly number[]): Promise<ReadonlySet<number>> {
+  const rows = await read<{ view: number }>("wholeViews", WHOLE_VIEWS, [schemas]);
+  return new Set(rows.map(({ view }) => view));
+}
