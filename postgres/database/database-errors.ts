@@ -31,18 +31,24 @@ export function failedStatementOf(error: unknown): number | null {
 
 /** Schemas of the service, whose tables hold secrets and personal data, and its table with secrets in a schema that projects use, too. */
 const SERVICE_SCHEMAS: ReadonlySet<string | undefined> = new Set(["auth", "content_service"]);
-const isServiceTable = ({ schema, table }: DatabaseError): boolean =>
+const isServiceTable = ({ schema, table }: Pick<DatabaseError, "schema" | "table">): boolean =>
   SERVICE_SCHEMAS.has(schema) || (schema === "api" && table === "webhooks");
 
 /** SQLSTATE not_null_violation and check_violation, whose detail is the whole row: `Failing row contains (…).` */
 const ROW_VALUE_CODES: ReadonlySet<string | undefined> = new Set(["23502", "23514"]);
 
+/** The statement of `on update` or `on delete`, which Postgres runs as the owner of the table: as its error's context prints it. */
+const FOREIGN_KEY_ACTION = /"(?:UPDATE|DELETE FROM) ONLY /;
+const INTEGRITY_CLASS = /^23/;
+
 /**
  * The detail of an error that a client may read. Postgres prints the refused row to callers whom no policy binds, including defaults that
- * they do not know, such as the secret of a webhook.
+ * they do not know, such as the secret of a webhook; and that of a foreign key's action to callers who may not read the row.
  */
-export function clientDetailOf(error: DatabaseError): string | null {
-  return ROW_VALUE_CODES.has(error.code) && isServiceTable(error) ? null : (error.detail ?? null);
+export function clientDetailOf({ code = "", schema, table, where = "", detail }: DatabaseError): string | null {
+  const ofService = ROW_VALUE_CODES.has(code) && isServiceTable({ schema, table });
+  const ofOwner = INTEGRITY_CLASS.test(code) && FOREIGN_KEY_ACTION.test(where);
+  return ofService || ofOwner ? null : (detail ?? null);
 }
 
 /** Postgres refuses a value or a privilege by these; by others the statement was cancelled, or the server lacks resources. */
