@@ -4,10 +4,10 @@ import { readDistances } from "./distances.ts";
 import { makeGrantsParser, readRoles } from "./roles.ts";
 import { readRoutines, readRowAggregates } from "./routines.ts";
 import { readExtensions, readSchemas, readServer } from "./schemas.ts";
+import { readOpenRoutines, readWholeViews } from "./shown-rows.ts";
 import { readColumns, readPolicies, readTables } from "./tables.ts";
 import { type QualifiedName, readRepresentations, readTypes, toTypes } from "./types.ts";
 import { readHiddenTables, readViewColumns, resolveToTables } from "./view-columns.ts";
-import { readWholeViews } from "./whole-views.ts";
 
 /** Which part of the database the catalogue describes. */
 export type CatalogOptions = {
@@ -41,6 +41,7 @@ export async function readCatalogRows(
   const tableOids = new Set(tables.map(({ oid }) => oid));
   const viewTargets = await readViewColumns(read, schemaOids);
   const wholeViews = await readWholeViews(read, schemaOids);
+  const openRoutines = await readOpenRoutines(read, schemaOids, wholeViews);
   const tablesBelowViews = [...resolveToTables(viewTargets).values()].flat().map(({ table }) => table);
   const hiddenOids = (oids: readonly number[]) => [...new Set(oids)].filter((oid) => oid !== 0 && !tableOids.has(oid));
   const constraints = await readConstraints(read, schemaOids, hiddenOids(tablesBelowViews), server.version);
@@ -71,6 +72,7 @@ export async function readCatalogRows(
     hiddenTables,
     viewTargets,
     wholeViews,
+    openRoutines,
     types,
   };
 }

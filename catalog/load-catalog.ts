@@ -98,7 +98,9 @@ export async function assembleCatalog(
 ): Promise<Catalog> {
   const { server, extensions, representations, rowAggregates } = rows;
   const rowsByOid = indexRowsByOid(rows);
-  const routines = rows.routines.map((row) => toRoutine(row, rowsByOid.types, rowsByOid.grantsOf(row.acl)));
+  const routines = rows.routines.map((row) =>
+    toRoutine(row, rowsByOid.types, { grants: rowsByOid.grantsOf(row.acl), isOpen: rows.openRoutines.has(row.oid) }),
+  );
   const tables = await assembleTables(rows, rowsByOid, routines, options.extraSearchPath);
   const schemas = assembleSchemas(rows, rowsByOid, routines, tables, options);
   const roles = toRoles(rows.roles, options.loginRole);

@@ -30,6 +30,8 @@ export type Routine = QualifiedName & {
   readonly securityDefiner: boolean;
   /** `returns null on null input` */
   readonly strict: boolean;
+  /** False if its query may become part of the query that calls it, and may read tables with row-level security. */
+  readonly showsAllRows: boolean;
   /** `set … to …` of the function. */
   readonly settings: ReadonlyMap<string, string>;
   readonly owner: string;
@@ -116,7 +118,9 @@ export function readRoutines(
   return read("routines", ROUTINES, [exposed, schemas]);
 }
 
-export function toRoutine(row: RoutineRow, types: CatalogTypes, grants: Grants): Routine {
+type RoutineDetails = { readonly grants: Grants; readonly isOpen: boolean };
+
+export function toRoutine(row: RoutineRow, types: CatalogTypes, { grants, isOpen }: RoutineDetails): Routine {
   const { oid, schema, name, language, securityDefiner, strict, owner, comment, extension } = row;
   return {
     oid,
@@ -129,12 +133,18 @@ export function toRoutine(row: RoutineRow, types: CatalogTypes, grants: Grants):
     language,
     securityDefiner,
     strict,
+    showsAllRows: isOpen || !isInlined(row),
     settings: parseSettings((row.settings ?? []).map((setting) => ({ setting }))),
     owner,
     comment,
     extension,
     grants,
   };
+}
+
+/** Whether Postgres makes the query of the function part of the query that calls it (`inline_set_returning_function`). */
+function isInlined({ language, set, volatility, securityDefiner, strict, settings }: RoutineRow): boolean {
+  return language === "sql" && set && volatility !== "v" && !securityDefiner && !strict && settings === null;
 }
 
 const INPUT_MODES = { i: "in", b: "inout", v: "variadic" } as const;

@@ -66,7 +66,7 @@ function hasHiddenRows(part: unknown, catalog: Catalog, role: string, visited: W
   const routines = [routine, kind === "found" && by].filter(isName);
   return (
     tables.some((each) => isHiddenTable(catalog.findTable(each), catalog, role)) ||
-    routines.some((each) => mayBeInlined(each, catalog)) ||
+    routines.some((each) => isHiddenRoutine(each, catalog)) ||
     Object.values(part).some((each) => hasHiddenRows(each, catalog, role, visited))
   );
 }
@@ -75,19 +75,14 @@ function isHiddenTable(table: CatalogTable | undefined, catalog: Catalog, role: 
   return !table || !readsAllRows(catalog, table, role);
 }
 
-/** Whether the query of the function may become part of the statement, with its estimates. */
-function mayBeInlined({ schema, name }: QualifiedName, catalog: Catalog): boolean {
+/** Also if one of the same name is. */
+function isHiddenRoutine({ schema, name }: QualifiedName, catalog: Catalog): boolean {
   const tables = [...catalog.schemas.values()].flatMap((each) => [...each.tables.values()]);
   const found = [
     ...(catalog.schemas.get(schema)?.routines.get(name) ?? []),
     ...tables.flatMap(({ rowRoutines }) => rowRoutines.filter((each) => each.name === name && each.schema === schema)),
   ];
-  return (
-    found.length === 0 ||
-    found.some(
-      ({ language, securityDefiner, settings }) => language === "sql" && !securityDefiner && settings.size === 0,
-    )
-  );
+  return found.length === 0 || found.some(({ showsAllRows }) => !showsAllRows);
 }
 
 function member(part: unknown, name: string): unknown {

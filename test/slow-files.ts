@@ -160,6 +160,7 @@ export const SLOW_FILES: readonly string[] = [
   "test/rest-gateway/storage/with-rows.test.ts",
   "test/rest-gateway/studio/studio-folder.test.ts",
   "test/rest-gateway/table/fuzz.test.ts",
+  "test/rest-gateway/table/hidden-estimates.test.ts",
   "test/rest-gateway/table/injection.test.ts",
   "test/rest-gateway/table/measures.test.ts",
   "test/rest-gateway/table/nested-update.test.ts",

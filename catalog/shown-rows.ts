@@ -37,3 +37,41 @@ export async function readWholeViews(read: CatalogQuery, schemas: readonly numbe
   const rows = await read<{ view: number }>("wholeViews", WHOLE_VIEWS, [schemas]);
   return new Set(rows.map(({ view }) => view));
 }
+
+/** As `isInlined` of routines.ts. */
+const IS_INLINED = `p.prolang = (select oid from pg_language where lanname = 'sql') and p.proretset
+  and p.provolatile <> 'v' and not p.proisstrict and not p.prosecdef and p.proconfig is null`;
+
+/** Of the query of a function, Postgres knows what it reads if it was parsed when the function was created. */
+const OPEN_ROUTINES = `
+  with recursive below (routine, class, object, kind, closed) as (
+    select p.oid, 'pg_proc'::regclass::oid, p.oid, 'f'::"char", p.prosqlbody is null
+    from pg_proc p where p.pronamespace = any ($1) and ${IS_INLINED}
+    union
+    select b.routine, d.refclassid, d.refobjid, coalesce(c.relkind, 'f'),
+      coalesce(c.relrowsecurity or c.relkind not in ('r', 'p', 'm', 'v'), p.prosqlbody is null)
+    from below b
+      join pg_depend d on d.classid = b.class and d.objid = b.object
+      left join pg_class c on d.refclassid = 'pg_class'::regclass and c.oid = d.refobjid
+      left join pg_proc p on d.refclassid = 'pg_proc'::regclass and p.oid = d.refobjid and ${IS_INLINED}
+    where b.kind = 'f' and not b.closed and (c.oid is not null or p.oid is not null)
+  )
+  select routine, array_agg(distinct object) filter (where kind = 'v') as views
+  from below
+  group by routine
+  having not bool_or(closed)
+  order by routine`;
+
+/**
+ * The functions whose query becomes part of the query that calls them, and reads tables without row-level security and
+ * whole views only.
+ */
+export async function readOpenRoutines(
+  read: CatalogQuery,
+  schemas: readonly number[],
+  wholeViews: ReadonlySet<number>,
+): Promise<ReadonlySet<number>> {
+  const rows = await read<{ routine: number; views: number[] | null }>("openRoutines", OPEN_ROUTINES, [schemas]);
+  const open = rows.filter(({ views }) => (views ?? []).every((view) => wholeViews.has(view)));
+  return new Set(open.map(({ routine }) => routine));
+}
