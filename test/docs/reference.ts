@@ -85,7 +85,9 @@ export const REFERENCE: readonly ReferenceOperation[] = [
     curl: `curl -sI "$URL/rest/v1/films?year=gte.1970" ${HEADERS} -H "Prefer: count=exact" | grep -i "^content-range"`,
     js: `const { count, error } = await supabase.from("films").select("*", { count: "exact", head: true }).gte("year", 1970);`,
     graphql: "{ films(first: 1, where: { year: { gte: 1970 } }) { totalCount } }",
-    notes: ["`count=planned` and `count=estimated` are faster on large tables, and less exact."],
+    notes: [
+      "`count=planned` and `count=estimated` are faster on large tables, and less exact. Where a policy hides rows from the role, they count up to 10,000 rows.",
+    ],
   },
   {
     file: "related-rows",
