@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import * as s3 from "@aws-sdk/client-s3";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { RawClient } from "../../../realtime/raw-client.ts";
 import { until } from "../../../until.ts";
@@ -132,6 +133,27 @@ const onFile =
     const path = `file-${newId()}`;
     await upload(path);
     return attempt(path)(token);
+  };
+
+const byS3 =
+  (send: (client: s3.S3Client) => Promise<object>): Attempt =>
+  async ({ api }) => {
+    const client = new s3.S3Client({
+      endpoint: `${fixture.url}/storage/v1/s3`,
+      region: "eu-central-1",
+      forcePathStyle: true,
+      maxAttempts: 1,
+      credentials: { accessKeyId: "project", secretAccessKey: api, sessionToken: api },
+    });
+    const wasDone = await send(client).then(
+      () => true,
+      (error: unknown) => {
+        if (!(error instanceof s3.S3ServiceException)) throw error;
+        return false;
+      },
+    );
+    client.destroy();
+    return wasDone;
   };
 
 const withdrawTask: Attempt = async ({ api }) => {
@@ -269,6 +291,16 @@ const ATTEMPTS: Readonly<Record<string, Attempt>> = {
       "Upload-Metadata": `bucketName ${btoa("files")},objectName ${btoa(`tus-${newId()}`)},contentType ${btoa("text/plain")}`,
     },
   })),
+  "S3: put": byS3((client) =>
+    client.send(new s3.PutObjectCommand({ Bucket: "files", Key: `s3-${newId()}`, Body: "hello" })),
+  ),
+  "S3: begin an upload in parts": byS3((client) =>
+    client.send(new s3.CreateMultipartUploadCommand({ Bucket: "files", Key: `s3-${newId()}` })),
+  ),
+  "S3: delete": onFile((path) =>
+    byS3((client) => client.send(new s3.DeleteObjectCommand({ Bucket: "files", Key: path }))),
+  ),
+  "S3: create a bucket": byS3((client) => client.send(new s3.CreateBucketCommand({ Bucket: `bucket-${newId()}` }))),
   "realtime: HTTP, public": request(
     "POST",
     "/realtime/v1/api/broadcast",
