@@ -59,7 +59,7 @@ test("the SQL of the migrations' functions writes a whole row as `alias.*`", () 
 
 /** Their statements run with a search path on which nothing but Postgres's objects is: `setPortableFormats`, the catalogue's snapshot, `readStatements`, `withEmptyPath`, `planChange`. */
 const ON_SAFE_PATH =
-  /^(cluster\/archive\/(?!scheduled)|catalog\/(constraints|locked-relations|roles|routines|schemas|tables|types|view-columns)\.ts|migrate\/(dump-schema|object-names|object-settings|planned-table|reverse-migration)\.ts)/;
+  /^(cluster\/archive\/(?!scheduled)|catalog\/(constraints|locked-relations|roles|routines|schemas|shown-rows|tables|types|view-columns)\.ts|migrate\/(dump-schema|object-names|object-settings|planned-table|reverse-migration)\.ts)/;
 
 /** What is not looked up on the search path. */
 const SYNTAX =
