@@ -20,7 +20,6 @@ const BENCHES: Readonly<Record<string, () => Promise<{ readonly bench: Bench }>>
   realtime: () => import("./realtime.ts"),
   start: () => import("./start.ts"),
   live: () => import("./live.ts"),
-  cache: () => import("./cache.ts"),
   batch: () => import("./batch.ts"),
   mcp: () => import("./mcp.ts"),
   pool: () => import("./pool.ts"),
@@ -43,7 +42,7 @@ const SOAK_PARTS = { half: true, snapshots: true };
 const ARCHIVE_PARTS = { schemas: true, speed: true, branch: true };
 
 /** The comparisons. The others take long, and run only by name. */
-const BY_DEFAULT = ["engine", "rest", "users", "graphql", "realtime", "cache", "live", "start"];
+const BY_DEFAULT = ["engine", "rest", "users", "graphql", "realtime", "live", "start"];
 
 /** Next to the page with the figures. */
 const CHART = "pictures/benchmarks.svg";
@@ -56,7 +55,6 @@ const USAGE = `npm run bench -- [NAME…] [--rounds 5] [--seconds 1] [--json FIL
   start: a first start in an empty folder and a later one, and the memory of a service and of a worker at rest
   live [--clients 1000] [--only queries|graphql|shapes]…: live queries, over GraphQL too, and as many shapes, each of a caller of its
     own: from an update to the client, changes a second, memory of each
-  cache: reads with and without CACHE while rows are written, beside pgbench
   batch: inserts in a batch beside the same as single requests
   mcp: calls of tools beside the same requests of the table interface
   pool: short reads beside many connections, slow statements and a locked table

@@ -3,7 +3,7 @@ import { availableParallelism, totalmem } from "node:os";
 import { ExplainedError, findClosestName } from "#runtime";
 import { selectBranch } from "./branch.ts";
 import { isBase64Secret, type SettingDefinition } from "./setting-readers.ts";
-import { IGNORED_SETTINGS, SETTINGS, SETTINGS_IN_DATABASE, toDatabaseName } from "./settings.ts";
+import { IGNORED_SETTINGS, REMOVED_SETTINGS, SETTINGS, SETTINGS_IN_DATABASE, toDatabaseName } from "./settings.ts";
 
 const APP_SETTINGS = "PGRST_APP_SETTINGS_";
 
@@ -359,6 +359,8 @@ function findUnknownSettings(environment: NodeJS.ProcessEnv): string[] {
     if (known.includes(name) || name.startsWith(APP_SETTINGS)) return [];
     const reason = IGNORED_SETTINGS[name];
     if (reason) return [`${name} has no effect here: ${reason}`];
+    const removal = REMOVED_SETTINGS[name];
+    if (removal) return [`${name} was removed: ${removal}`];
     const suggestion = findClosestName(name, known);
     if (suggestion) return [`${name} is not a setting; did you mean ${suggestion}?`];
     return /^(PGRST|GRAPHQL)_/.test(name) ? [`${name} is not a setting`] : [];

@@ -44,7 +44,6 @@ const DATABASE_CONFIG =
   "Whether to read [settings in the database](#settings-in-the-database), and a function that sets them.";
 const OTHER_DATABASES = "Scratch database of `migrate` and `doctor`; database from which to create and drop others.";
 const LOG = "Minimum level; duration from which statements are logged (0: never).";
-const CACHE = "Keeps [results](performance.md#cache) until a commit changes them; memory of all workers for them.";
 const TRACE_COLLECTOR =
   "OpenTelemetry collector (OTLP over HTTP); the same with `v1/traces`, which takes precedence; headers, `name=value,…`. Unset: no traces.";
 const EMBEDDED = "Folder of the embedded Postgres and secrets; its port on 127.0.0.1. Unset: a Unix socket.";
@@ -261,8 +260,6 @@ export const OBSERVABILITY_SETTINGS = {
     "true",
     "Counts [shapes of requests](../db/README.md#recorded-requests), without values, for `migrate`.",
   ),
-  cache: withDefault("CACHE", flag, "false", CACHE),
-  cacheMb: withDefault("CACHE_MB", integer(1), "64", CACHE),
   serverTiming: withDefault(
     ["SERVER_TIMING", "PGRST_SERVER_TIMING_ENABLED"],
     flag,

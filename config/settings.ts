@@ -101,6 +101,12 @@ export function toDatabaseName(names: SettingDefinition<unknown>["names"]): stri
   return name ? `pgrst.${name.slice("PGRST_".length).toLowerCase()}` : null;
 }
 
+/** Settings of earlier versions. */
+export const REMOVED_SETTINGS: Readonly<Record<string, string>> = {
+  CACHE: "results are not cached",
+  CACHE_MB: "results are not cached",
+};
+
 /** PostgREST's settings without effect. They are accepted so that its environment can be reused. */
 export const IGNORED_SETTINGS: Readonly<Record<string, string>> = {
   PGRST_DB_POOL_AUTOMATIC_RECOVERY: "connections always recover automatically",

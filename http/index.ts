@@ -38,7 +38,7 @@ export {
 } from "./http-error.ts";
 export type { LimitExpensiveRequest } from "./limits.ts";
 export { digestOf, isMet, matchesTag, type Precondition, parsePreconditions } from "./preconditions.ts";
-export { makeReadYourWrites, readConsistencyHeader } from "./read-your-writes.ts";
+export { makeReadYourWrites } from "./read-your-writes.ts";
 export {
   clientDisconnected,
   clientInfoOf,

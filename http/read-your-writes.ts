@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { Caller } from "#accounts/identity";
 import type { Config } from "#config";
-import { formatLsn, type Lsn, parseLsn, type ReadYourWrites, type StatementContext } from "#postgres/database";
+import { formatLsn, parseLsn, type ReadYourWrites, type StatementContext } from "#postgres/database";
 import type { RequestHeaders } from "./request-info.ts";
 
 /** Returned with the response to a write. A read that sends it back sees that write, whichever process and replica serve it. */
@@ -16,17 +16,11 @@ type ConsistencyRequest = {
 type ReadingCaller = Pick<Caller, "role" | "claims">;
 type ReadPosition = Pick<StatementContext, "readYourWrites">;
 
-/** Adds the read-your-writes position to the statement context, which allows replicas and the cache to serve the reads of the request. */
-export function makeReadYourWrites({ readDatabaseUrls, cache }: Pick<Config, "cache" | "readDatabaseUrls">) {
+/** Adds the read-your-writes position to the statement context, which allows replicas to serve the reads of the request. */
+export function makeReadYourWrites({ readDatabaseUrls }: Pick<Config, "readDatabaseUrls">) {
   const none: ReadPosition = {};
   return (caller: ReadingCaller, request: ConsistencyRequest): ReadPosition =>
-    readDatabaseUrls === null && !cache ? none : { readYourWrites: positionOf(caller, request) };
-}
-
-/** The position that a read must have; null: it cannot be read. */
-export function readConsistencyHeader(headers: RequestHeaders): Lsn | null {
-  const header = headers[CONSISTENCY_HEADER.toLowerCase()];
-  return header === undefined ? 0n : parseLsn(String(header));
+    readDatabaseUrls === null ? none : { readYourWrites: positionOf(caller, request) };
 }
 
 function positionOf(
@@ -35,10 +29,11 @@ function positionOf(
 ): ReadYourWrites {
   const hasSubject = typeof sub === "string" || typeof sub === "number";
   const subject = hasSubject ? `user ${sub}` : `role ${role}`;
+  const header = headers[CONSISTENCY_HEADER.toLowerCase()];
   return {
     subject,
     replicaSeed: hasSubject ? hashSubject(subject) : Math.floor(Math.random() * 2 ** 32),
-    minLsn: readConsistencyHeader(headers),
+    minLsn: header === undefined ? 0n : parseLsn(String(header)),
     onWrite: (place) => addResponseHeaders?.({ [CONSISTENCY_HEADER]: formatLsn(place) }),
   };
 }

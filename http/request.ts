@@ -179,8 +179,6 @@ function makeRequestId(): string {
 type RequestStages = {
   /** Ends the current stage and begins this one. */
   enter(name: string): void;
-  /** Adds a fact that is no duration: `cache;desc=hit`. The last one of a name counts. */
-  note(name: string, description: string): void;
   /** `parse;dur=0.1, run;dur=1.9`; a refused request has the stages that it reached. */
   header(): string;
 };
@@ -198,7 +196,6 @@ const POSTGREST_STAGES = [
  */
 export function makeStages(url: string): RequestStages {
   const durations = new Map<string, number>();
-  const notes = new Map<string, string>();
   let current: { name: string; since: number } | null = null;
   const leave = () => {
     if (!current) return;
@@ -211,16 +208,10 @@ export function makeStages(url: string): RequestStages {
       leave();
       current = { name, since: performance.now() };
     },
-    note(name, description) {
-      notes.set(name, description);
-    },
     header() {
       leave();
       const stages = url.startsWith(TABLE_PREFIX) ? [...durations, ...toPostgrestStages(durations)] : [...durations];
-      return [
-        ...stages.map(([name, milliseconds]) => `${name};dur=${milliseconds.toFixed(1)}`),
-        ...notes.entries().map(([name, description]) => `${name};desc=${description}`),
-      ].join(", ");
+      return stages.map(([name, milliseconds]) => `${name};dur=${milliseconds.toFixed(1)}`).join(", ");
     },
   };
 }
@@ -233,7 +224,7 @@ function toPostgrestStages(durations: ReadonlyMap<string, number>): (readonly [n
 }
 
 /** For requests without Server-Timing. */
-export const NO_STAGES: RequestStages = { enter: () => {}, note: () => {}, header: () => "" };
+export const NO_STAGES: RequestStages = { enter: () => {}, header: () => "" };
 
 const WRITE_METHODS: ReadonlySet<string> = new Set(["POST", "PATCH", "PUT", "DELETE"]);
 

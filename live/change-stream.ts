@@ -75,10 +75,6 @@ class ChangeStream implements ReplicationStream {
     return { status, reason, position: status === "opening" ? null : reader.position, history };
   }
 
-  hasPassed(position: Lsn): boolean {
-    return this.#reader?.hasPassed(position) ?? false;
-  }
-
   async statistics(): Promise<ReplicationStatistics> {
     const { status, position } = this.state();
     const reader = position === null ? null : this.#reader;

@@ -7,8 +7,6 @@ import type { HistoryPosition, StreamHistory } from "./stream-history.ts";
 /** The changes that are committed to the database, in commit order: one stream for all followers in this process. */
 export type ReplicationStream = {
   state(): ReplicationState;
-  /** Whether it streams, and everything that was committed up to the position has been delivered. */
-  hasPassed(position: Lsn): boolean;
   /** Queries the database. */
   statistics(): Promise<ReplicationStatistics>;
   /**
@@ -56,11 +54,6 @@ type ReplicationLag = { readonly bytes: number; readonly seconds: number };
 export type ChangeFollower = {
   /** Called once per relation and transaction. Changes of relations that no follower wants are not decoded. */
   wants(relation: ReplicatedRelation): boolean;
-  /** Called with each transaction of the stream, before its changes, whether any is wanted or not. */
-  announce?(transaction: CommittedTransaction): void;
-  /** The stream is interrupted. What is committed arrives when it is resumed, or a gap follows. */
-  interrupted?(): void;
-  resumed?(): void;
   /** Called before the first wanted change of a transaction. */
   begin?(transaction: CommittedTransaction): void | Promise<void>;
   change(change: RowChange, transaction: CommittedTransaction): void | Promise<void>;

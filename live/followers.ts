@@ -66,18 +66,7 @@ export class Followers {
     this.#transaction = transaction;
     this.#interestedByRelation.clear();
     this.#participants = [...this.#positions].filter((position) => position.after < transaction.commitLsn);
-    for (const position of this.#participants) {
-      position.hasBegun = false;
-      position.follower.announce?.(transaction);
-    }
-  }
-
-  interrupted(): void {
-    for (const { follower } of this.#positions) follower.interrupted?.();
-  }
-
-  resumed(): void {
-    for (const { follower } of this.#positions) follower.resumed?.();
+    for (const position of this.#participants) position.hasBegun = false;
   }
 
   wants(relation: ReplicatedRelation): boolean {

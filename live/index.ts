@@ -1,7 +1,3 @@
-export { type PlannedRead, readThroughCache } from "./cache/cached-read.ts";
-export type { CachedResult } from "./cache/cached-result.ts";
-export { cacheObstacleOf } from "./cache/known-statements.ts";
-export { type CachedQuery, type CacheOutcome, ResultCache, type SnapshotRead } from "./cache/result-cache.ts";
 export { openReplication } from "./change-stream.ts";
 export type {
   ChangeFollower,

@@ -44,8 +44,6 @@ export class WalReader implements ReplicationHandler {
   #status: Exclude<ReplicationState["status"], "idle"> = "opening";
   #reason: string | null = null;
   #session: ReplicationSession | null = null;
-  /** Whether Postgres has not answered for a while, though the connection is open. */
-  #isStalled = false;
   /** The history that the position belongs to. */
   #history: StreamHistory | null = null;
   #next: Lsn = 0n;
@@ -88,11 +86,6 @@ export class WalReader implements ReplicationHandler {
   /** Every transaction up to it was delivered. */
   get position(): Lsn {
     return this.#next - 1n;
-  }
-
-  /** Whether it reads at present, and has delivered everything below the position. */
-  hasPassed(position: Lsn): boolean {
-    return this.#status === "streaming" && !this.#isStalled && this.#next >= position;
   }
 
   /** A follower that joins now gets the transactions above it. */
@@ -186,14 +179,10 @@ export class WalReader implements ReplicationHandler {
   }
 
   stalled(reason: string): void {
-    this.#isStalled = true;
-    this.#options.followers.interrupted();
     this.#options.report.fails(new Error(reason));
   }
 
   continued(): void {
-    this.#isStalled = false;
-    this.#options.followers.resumed();
     this.#options.report.runs();
   }
 
@@ -271,9 +260,7 @@ export class WalReader implements ReplicationHandler {
   #begin(): void {
     this.#options.report.runs();
     this.#status = "streaming";
-    this.#isStalled = false;
     this.#reason = null;
-    this.#options.followers.resumed();
     this.#started.resolve();
   }
 
@@ -285,7 +272,6 @@ export class WalReader implements ReplicationHandler {
 
   /** Returns the pause until the next attempt. */
   #onLost(error: unknown): number {
-    this.#options.followers.interrupted();
     const isRefused = error instanceof ApiError;
     const isNewlyRefused = isRefused && this.#status !== "refused";
     if (isNewlyRefused) this.#announceRefusal(error);

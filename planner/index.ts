@@ -81,11 +81,9 @@ export {
   explainGroupError,
   type RunResult,
   readGroupResult,
-  runInSnapshot,
   runInTransaction,
   runRequest,
   statementsOf,
-  wholeStatement,
 } from "./run.ts";
 export {
   type ColumnComparison,

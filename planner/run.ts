@@ -3,7 +3,6 @@ import {
   failedStatementOf,
   type IsolationLevel,
   isResponseTooLarge,
-  type PrimarySnapshot,
   type QueryInTransaction,
   type QueryTogether,
   type ResultRow,
@@ -72,38 +71,6 @@ async function runNestedInsert(
     return readGroupResult(prepared, await database.transaction(context, runInside, { isolation }));
   } catch (error) {
     throw explainGroupError(prepared, error, failedStatementOf(error));
-  }
-}
-
-/** The result, and a snapshot that its own includes; null if it is streamed. */
-export type SnapshotResult = {
-  readonly result: RunResult;
-  readonly snapshot: PrimarySnapshot | null;
-};
-
-/** The statement that reads the whole response, or finds it too long for that. */
-export function wholeStatement({ statement, stream }: PreparedRequest): Statement {
-  return stream?.probe ?? statement;
-}
-
-/** Runs a read on the primary. */
-export async function runInSnapshot(
-  prepared: PreparedRequest,
-  context: StatementContext,
-  database: Database,
-  options: StatementRunOptions,
-): Promise<SnapshotResult> {
-  const { plan, stream } = prepared;
-  const runStreamed = async () => ({ result: await runRequest(prepared, context, database, options), snapshot: null });
-  try {
-    const { snapshot, result: found } = await database.runInSnapshot(context, wholeStatement(prepared));
-    const result = readResult(plan, found.rows);
-    if (!stream || result.rowCount <= MAX_BUFFERED_ROWS) return { result, snapshot };
-    stream.history.wasTooLong = true;
-    return await runStreamed();
-  } catch (error) {
-    if (isResponseTooLarge(error) && stream) return runStreamed();
-    throw explainGroupError(prepared, error, null);
   }
 }
 

@@ -27,13 +27,10 @@ export type {
   ParsedRequest,
   Pipeline,
   ReadyResponse,
-  RequestState,
-  ResponseCache,
   RunIntent,
 } from "./request/dialect.ts";
 export { handleRequest, prepareTask } from "./request/handle-request.ts";
 export { handleLiveRequest, isLiveRequest } from "./request/live-request.ts";
-export { recordRequest } from "./request/record-request.ts";
 export { makeStatementContexts } from "./request/run.ts";
 export { SHAPES_PATH, shapesHandler } from "./shapes/shapes-handler.ts";
 export { toS3ErrorResponse } from "./storage/s3/s3-error.ts";

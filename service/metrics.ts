@@ -16,7 +16,7 @@ import type { HttpTraffic, RequestMetrics } from "#http/serving";
 import { countTasks, type Schedules, type SchedulesState } from "#jobs/queue";
 import type { WebhookBacklog } from "#jobs/webhook-store";
 import type { WebhookCounters, WebhookDispatcher } from "#jobs/webhooks";
-import type { LiveQueries, ReplicationStream, ResultCache, ShapeRegistry } from "#live";
+import type { LiveQueries, ReplicationStream, ShapeRegistry } from "#live";
 import type {
   AsOwner,
   ConnectionCounters,
@@ -38,7 +38,6 @@ export type MetricsDependencies = {
   readonly live: Pick<LiveQueries, "statistics">;
   readonly shapes: Pick<ShapeRegistry, "statistics">;
   /** Null: no results are kept. */
-  readonly cache: Pick<ResultCache, "statistics"> | null;
   readonly hasTasks: boolean;
   readonly schedules: Schedules | null;
   readonly backups: ScheduledBackup | null;
@@ -68,7 +67,6 @@ export function serviceMetrics(dependencies: MetricsDependencies): MetricSource[
     () => graphqlMetrics(graphql.state()),
     () => realtimeMetrics(realtime.statistics()),
     () => liveMetrics(dependencies.live.statistics(), dependencies.shapes.statistics()),
-    () => (dependencies.cache ? cacheMetrics(dependencies.cache.statistics()) : []),
     async () => replicationMetrics(await changes.statistics()),
     () => supervisorMetrics(dependencies.supervisor),
     () => (backups ? backupMetrics(backups.state) : []),
@@ -236,17 +234,6 @@ function realtimeMetrics(statistics: ReturnType<Realtime["statistics"]>): Metric
     ),
     counter("realtime_refusals_total", "Rejected joins.", statistics.refusals),
     counter("realtime_limited_total", "Channels closed and messages rejected because of a limit.", statistics.limited),
-  ];
-}
-
-function cacheMetrics(cache: ReturnType<ResultCache["statistics"]>): Metric[] {
-  return [
-    gauge("cache_results", "Results in the cache.", cache.entries),
-    gauge("cache_bytes", "Bytes of these results.", cache.bytes),
-    counter("cache_hits_total", "Reads that the cache answered.", cache.hits),
-    counter("cache_misses_total", "Reads whose results were not in the cache and may be kept.", cache.misses),
-    counter("cache_passed_total", "Reads whose results are not kept, or were not at that time.", cache.passed),
-    counter("cache_dropped_total", "Results that were dropped because a commit may change them.", cache.dropped),
   ];
 }
 

@@ -31,7 +31,7 @@ import {
   toNodeHandler,
   traceRequests,
 } from "#http/serving";
-import type { LiveQueries, ResultCache, ShapeRegistry } from "#live";
+import type { LiveQueries, ShapeRegistry } from "#live";
 import { type MigrationWatch, makeSchemaChanges } from "#migrate";
 import { ADMIN_PREFIX, adminHandler } from "#operations/admin";
 import type { AsOwner, Database } from "#postgres/database";
@@ -100,7 +100,6 @@ type RequestHandlerDependencies = {
   readonly graphql: GraphqlInterface;
   readonly realtime: Realtime;
   readonly live: LiveQueries;
-  readonly cache: ResultCache | null;
   readonly shapes: ShapeRegistry;
   readonly health: HealthState;
   /** Null: the database has no tables for files. */
@@ -167,17 +166,14 @@ export function makeRequestHandlers(
 }
 
 function buildHandlers(shared: SharedParts, config: Config, signIn: SignInServices): RequestHandlers {
-  const { database, graphql, realtime, live, cache, queueTask, counts, versions, currentCatalog: catalog } = shared;
+  const { database, graphql, realtime, live, queueTask, counts, versions, currentCatalog: catalog } = shared;
   const { authenticator, accounts } = signIn;
   const csrf = makeCsrfProtection(config);
   const authenticate: Authenticate = (request) =>
     authenticateCaller(request, { authenticator, csrf, resource: API_RESOURCE });
 
   const { signInFolders, signInRoutes } = buildSignInRoutes(shared, config, signIn);
-  const acknowledged = acknowledgeWrites(cache);
-  const acknowledgedRoutes = (routes: GatewayRoutes): GatewayRoutes =>
-    Object.fromEntries(Object.entries(routes).map(([path, methods]) => [path, acknowledged(methods)]));
-  const authAndHealthRoutes = { ...shared.healthRoutes, ...acknowledgedRoutes(signInRoutes) };
+  const authAndHealthRoutes = { ...shared.healthRoutes, ...signInRoutes };
   const documents = openApiRoutes({
     config,
     catalog,
@@ -187,7 +183,7 @@ function buildHandlers(shared: SharedParts, config: Config, signIn: SignInServic
     folders: [...Object.keys(signInFolders), ...(config.studio === "off" ? [] : [ADMIN_PREFIX])],
     hasTasks: queueTask !== null,
   });
-  const table = makeTableInterface({ config, authenticator, database, catalog, queueTask, counts, live, cache });
+  const table = makeTableInterface({ config, authenticator, database, catalog, queueTask, counts, live });
   const resource = makeResource(shared, config, { authenticator, csrf });
   const routes = {
     ...authAndHealthRoutes,
@@ -198,13 +194,11 @@ function buildHandlers(shared: SharedParts, config: Config, signIn: SignInServic
   const folders = {
     [TABLE_PREFIX]: table.handle,
     [SHAPES_PATH]: shapesFolder(shared, config, signIn),
-    ...acknowledged(storageFolder(shared, config, signIn), isWrite),
-    ...acknowledged({
-      [FUNCTIONS_PREFIX]: functionsFolder(shared, signIn),
-      ...adminFolder(shared, config, { ...signIn, csrf }),
-      ...mcpFolder(shared, config, { authenticator, csrf, runTableRequest: table.handleAs }),
-      ...signInFolders,
-    }),
+    ...storageFolder(shared, config, signIn),
+    [FUNCTIONS_PREFIX]: functionsFolder(shared, signIn),
+    ...adminFolder(shared, config, { ...signIn, csrf }),
+    ...mcpFolder(shared, config, { authenticator, csrf, runTableRequest: table.handleAs }),
+    ...signInFolders,
     ...graphql.folders,
     ...realtime.handlersByPath,
     ...shared.guideFolder,
@@ -231,42 +225,8 @@ function buildHandlers(shared: SharedParts, config: Config, signIn: SignInServic
   };
 }
 
-type Handlers = Readonly<Record<string, GatewayHandler>>;
-
-type AcknowledgeWrites = (handlers: Handlers, mayWrite?: (request: GatewayRequest) => boolean) => Handlers;
-
-/** For handlers that write as the owner: their responses wait until no worker reads older results. */
-function acknowledgeWrites(cache: ResultCache | null): AcknowledgeWrites {
-  if (!cache) return (handlers) => handlers;
-  const acknowledge =
-    (handle: GatewayHandler, mayWrite: (request: GatewayRequest) => boolean): GatewayHandler =>
-    async (request) => {
-      try {
-        return await handle(request);
-      } finally {
-        if (mayWrite(request)) await cache.recordWrite();
-      }
-    };
-  return (handlers, mayWrite = () => true) =>
-    Object.fromEntries(Object.entries(handlers).map(([key, handle]) => [key, acknowledge(handle, mayWrite)]));
-}
-
-function isWrite({ method }: GatewayRequest): boolean {
-  return method !== "GET" && method !== "HEAD";
-}
-
 function makeResource(
-  {
-    database,
-    currentCatalog,
-    refreshCatalog,
-    versions,
-    limitCreatedUsers,
-    queueTask,
-    counts,
-    live,
-    cache,
-  }: SharedParts,
+  { database, currentCatalog, refreshCatalog, versions, limitCreatedUsers, queueTask, counts, live }: SharedParts,
   config: Config,
   callers: { readonly authenticator: SignInServices["authenticator"]; readonly csrf: CsrfProtection },
 ) {
@@ -281,7 +241,6 @@ function makeResource(
     queueTask,
     counts,
     live,
-    cache,
   });
 }
 

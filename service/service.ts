@@ -44,7 +44,7 @@ import {
   startSupabaseJobs,
 } from "#jobs/queue";
 import { startWebhooks, type WebhookDispatcher } from "#jobs/webhooks";
-import type { ReplicationStream, ResultCache } from "#live";
+import type { ReplicationStream } from "#live";
 import type { MigrationWatch } from "#migrate";
 import { shuttingDown } from "#postgres/database";
 import { type Realtime, SOCKET_PATH } from "#realtime";
@@ -86,7 +86,6 @@ export type Service = RunningService & {
   readonly graphql: GraphqlInterface;
   readonly changes: ReplicationStream;
   readonly realtime: Realtime;
-  readonly cache: ResultCache | null;
 };
 
 export type ServiceOptions = CoreOptions & {

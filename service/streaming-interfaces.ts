@@ -3,14 +3,7 @@ import { type GraphqlInterface, openGraphql } from "#graphql";
 import { makeCsrfProtection, SocketMemory } from "#http";
 import type { ServiceCounters } from "#http/observability";
 import type { makeClientConnectionReader, RateLimits } from "#http/serving";
-import {
-  LiveQueries,
-  openReplication,
-  openShapes,
-  REALTIME_PUBLICATION,
-  type ReplicationStream,
-  ResultCache,
-} from "#live";
+import { LiveQueries, openReplication, openShapes, REALTIME_PUBLICATION, type ReplicationStream } from "#live";
 import { openRealtime, type Realtime } from "#realtime";
 import type { ServiceCore } from "./shared-services.ts";
 import type { SignInServices } from "./sign-in-services.ts";
@@ -21,8 +14,6 @@ export type StreamingInterfaces = {
   readonly realtime: Realtime;
   readonly live: LiveQueries;
   readonly shapes: ReturnType<typeof openShapes>;
-  /** Null: no results are kept. */
-  readonly cache: ResultCache | null;
 };
 
 type StreamingState = {
@@ -55,8 +46,6 @@ export async function openStreamingInterfaces(
   const shapes = openShapes(live, config, { supervisor, log });
   opened.defer(() => shapes.close());
 
-  const cache = openResultCache({ config, asOwner, database, changes, catalog, peers, log }, opened);
-
   const graphql = await openGraphql({
     config,
     authenticator,
@@ -64,7 +53,6 @@ export async function openStreamingInterfaces(
     database,
     listener,
     live,
-    cache,
     loginRole: postgres.loginRole,
     clientAddress,
     limitCreatedUsers,
@@ -93,23 +81,5 @@ export async function openStreamingInterfaces(
     log,
   });
   opened.defer(() => realtime.close());
-  return { graphql, changes, realtime, live, shapes, cache };
-}
-
-type CacheParts = Pick<ServiceCore, "config" | "asOwner" | "database" | "catalog" | "peers" | "log"> & {
-  readonly changes: ReplicationStream;
-};
-
-function openResultCache(
-  { config, catalog, database, ...parts }: CacheParts,
-  opened: AsyncDisposableStack,
-): ResultCache | null {
-  if (!config.cache) return null;
-  const maxBytes = config.cacheMb * 2 ** 20 * config.workerShare;
-  const cache = new ResultCache({ ...parts, database, publication: REALTIME_PUBLICATION, maxBytes });
-  opened.defer(() => cache.close());
-  database.followWrites(() => cache.recordWrite());
-  opened.defer(catalog.onChange(() => cache.forget()));
-  opened.defer(catalog.onDifference(() => cache.forget()));
-  return cache;
+  return { graphql, changes, realtime, live, shapes };
 }

@@ -13,7 +13,7 @@ import type { Config } from "#config";
 import { makeBodyLimits, makeCsrfProtection, makeReadYourWrites, readSessionCookie, type SocketMemory } from "#http";
 import { makeServiceCounters, type ServiceCounters, type Tracing } from "#http/observability";
 import { requestInfoOf } from "#http/request-info";
-import type { LiveQueries, ResultCache } from "#live";
+import type { LiveQueries } from "#live";
 import { isKnownTo, makePreset, type OmittedObject } from "#plugins";
 import type { Listener } from "#postgres/client";
 import { type AsOwner, type Database, type StatementContext, shorterLimit } from "#postgres/database";
@@ -46,8 +46,6 @@ export type GraphqlDependencies = {
   readonly database: Database;
   readonly listener: Listener;
   readonly live: LiveQueries;
-  /** Null: no results are kept. */
-  readonly cache?: ResultCache | null;
   readonly loginRole: string;
   /** The client's address, as reported by trusted proxies. */
   readonly clientAddress: (request: IncomingMessage) => string | null;
@@ -239,7 +237,6 @@ function makeExecution(
     limitCreatedUsers = null,
     tracing = null,
     live,
-    cache = null,
     log,
   }: GraphqlDependencies,
   { keeper, events, counts }: { keeper: SchemaKeeper; events: RowEventHub; counts: ServiceCounters },
@@ -263,7 +260,6 @@ function makeExecution(
       database,
       catalog: () => catalog.current(),
       live,
-      cache,
       events,
       makeWriteRows: makeRowsWriter(() => catalog.current()),
       contextOf: makeOperationContexts(config, () => catalog.current()),

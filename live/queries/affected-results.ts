@@ -1,6 +1,6 @@
 import type { Lsn } from "#postgres/database";
 import type { CommittedTransaction, RowChange } from "../changes.ts";
-import type { DependentResult, LiveQueryResult, RelationResults } from "./relation-results.ts";
+import type { LiveQueryResult, RelationResults } from "./relation-results.ts";
 import type { ResultGroup } from "./row-index.ts";
 import type { AffectingXids } from "./shared-result.ts";
 import type { CommittedChange } from "./table-rows.ts";
@@ -11,7 +11,7 @@ type KnownChanges = readonly CommittedChange[] | null;
 export type Affecting = { readonly xids: AffectingXids; readonly changes: KnownChanges };
 
 type AffectedResult = { readonly xids: number[]; changes: KnownChanges };
-type AffectedOfRelation<Result> = { readonly groups: Map<ResultGroup<Result>, KnownChanges>; readonly xids: number[] };
+type AffectedOfRelation = { readonly groups: Map<ResultGroup<LiveQueryResult>, KnownChanges>; readonly xids: number[] };
 
 /** Of a result or a group. With more of them, a run costs less. */
 const MAX_CHANGES = 100;
@@ -21,9 +21,9 @@ const BYTES_OF_CHANGE = 200;
 const BYTES_OF_CELL = 16;
 
 /** The results that changes affect. Groups can have thousands, which are listed when they are taken. */
-export class AffectedResults<Result extends DependentResult = LiveQueryResult> {
-  readonly #results = new Map<Result, AffectedResult>();
-  readonly #relations = new Map<RelationResults<Result>, AffectedOfRelation<Result>>();
+export class AffectedResults {
+  readonly #results = new Map<LiveQueryResult, AffectedResult>();
+  readonly #relations = new Map<RelationResults, AffectedOfRelation>();
   readonly xids = new Set<number>();
   #bytes = 0;
   /** The last commit. */
@@ -34,11 +34,11 @@ export class AffectedResults<Result extends DependentResult = LiveQueryResult> {
   }
 
   /** By something else than rows. */
-  add(result: Result): void {
+  add(result: LiveQueryResult): void {
     this.#affectedOf(result).changes = null;
   }
 
-  addChange(change: CommittedChange, of: RelationResults<Result>): void {
+  addChange(change: CommittedChange, of: RelationResults): void {
     const { results, groups } = of.affectedBy(change.change);
     const changes = of.hasTableRows && this.#hasRoomFor(sizeOf(change.change)) ? [change] : null;
     for (const result of results) this.#addChanges(result, changes);
@@ -49,14 +49,14 @@ export class AffectedResults<Result extends DependentResult = LiveQueryResult> {
       );
   }
 
-  addCommit(changed: AffectedResults<Result>, transaction: CommittedTransaction): void {
+  addCommit(changed: AffectedResults, transaction: CommittedTransaction): void {
     if (!this.#hasRoomFor(changed.#bytes)) changed.forgetChanges();
     for (const [of, { groups }] of changed.#relations) this.#addGroups(of, groups).xids.push(transaction.xid);
     for (const [result, { changes }] of changed.#results) this.#addChanges(result, changes);
     this.#addTransaction(changed.#results.keys(), transaction);
   }
 
-  addResults(results: readonly Result[], transaction: CommittedTransaction): void {
+  addResults(results: readonly LiveQueryResult[], transaction: CommittedTransaction): void {
     for (const result of results) this.add(result);
     this.#addTransaction(results, transaction);
   }
@@ -67,12 +67,12 @@ export class AffectedResults<Result extends DependentResult = LiveQueryResult> {
     for (const { groups } of this.#relations.values()) for (const group of groups.keys()) groups.set(group, null);
   }
 
-  remove(result: Result): void {
+  remove(result: LiveQueryResult): void {
     this.#results.delete(result);
   }
 
   /** Keeps a result that is affected by a group, which it may leave. */
-  keep(result: Result): void {
+  keep(result: LiveQueryResult): void {
     for (const { groups, xids } of this.#relations.values())
       if (groups.keys().some(({ results }) => results.has(result))) {
         this.#affectedOf(result).xids.push(...xids);
@@ -81,9 +81,9 @@ export class AffectedResults<Result extends DependentResult = LiveQueryResult> {
   }
 
   /** Each result once. */
-  list(): Map<Result, Affecting> {
-    const listed = new Map<Result, { readonly xids: (readonly number[])[]; changes: KnownChanges }>();
-    const add = (result: Result, xids: readonly number[], changes: KnownChanges) => {
+  list(): Map<LiveQueryResult, Affecting> {
+    const listed = new Map<LiveQueryResult, { readonly xids: (readonly number[])[]; changes: KnownChanges }>();
+    const add = (result: LiveQueryResult, xids: readonly number[], changes: KnownChanges) => {
       const known = listed.get(result);
       if (!known) listed.set(result, { xids: [xids], changes });
       else {
@@ -97,13 +97,13 @@ export class AffectedResults<Result extends DependentResult = LiveQueryResult> {
     return listed;
   }
 
-  #addTransaction(results: Iterable<Result>, { xid, commitLsn }: CommittedTransaction): void {
+  #addTransaction(results: Iterable<LiveQueryResult>, { xid, commitLsn }: CommittedTransaction): void {
     for (const result of results) this.#affectedOf(result).xids.push(xid);
     this.xids.add(xid);
     if (commitLsn > this.position) this.position = commitLsn;
   }
 
-  #addChanges(result: Result, changes: KnownChanges): void {
+  #addChanges(result: LiveQueryResult, changes: KnownChanges): void {
     const affected = this.#affectedOf(result);
     affected.changes = join(affected.changes, changes);
   }
@@ -114,16 +114,16 @@ export class AffectedResults<Result extends DependentResult = LiveQueryResult> {
     return true;
   }
 
-  #affectedOf(result: Result): AffectedResult {
+  #affectedOf(result: LiveQueryResult): AffectedResult {
     const affected = this.#results.get(result) ?? { xids: [], changes: [] };
     this.#results.set(result, affected);
     return affected;
   }
 
   #addGroups(
-    of: RelationResults<Result>,
-    groups: Iterable<readonly [ResultGroup<Result>, KnownChanges]>,
-  ): AffectedOfRelation<Result> {
+    of: RelationResults,
+    groups: Iterable<readonly [ResultGroup<LiveQueryResult>, KnownChanges]>,
+  ): AffectedOfRelation {
     const affected = this.#relations.get(of) ?? { groups: new Map(), xids: [] };
     this.#relations.set(of, affected);
     for (const [group, changes] of groups) {

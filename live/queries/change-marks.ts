@@ -10,7 +10,7 @@ import type {
 import { DecidedTransactions } from "../transaction-visibility.ts";
 import { AffectedResults } from "./affected-results.ts";
 import { conditionsOf, isAffected, isNeverAffected, type ResultContents } from "./affected-rows.ts";
-import { type DependentResult, type LiveQueryResult, RelationResults } from "./relation-results.ts";
+import { type LiveQueryResult, RelationResults } from "./relation-results.ts";
 
 /** The prefix of the message that the database writes to the stream with each change of definitions. */
 const SCHEMA_CHANGED_PREFIX = "schema";
@@ -35,7 +35,7 @@ class NotedTransaction {
     else this.#hasMore = true;
   }
 
-  affects(result: DependentResult): boolean {
+  affects(result: LiveQueryResult): boolean {
     return result.dependencies.relations.some(({ oid }) => {
       if (!this.#relations.has(oid)) return false;
       if (this.#hasMore) return true;
@@ -73,12 +73,12 @@ type MarkEvents = {
 };
 
 /** Finds the results that a commit affects, by the relations that they depend on. */
-export class ChangeMarks<Result extends DependentResult = LiveQueryResult> implements ChangeFollower {
+export class ChangeMarks implements ChangeFollower {
   readonly #events: MarkEvents;
-  readonly #resultsByRelation = new Map<number, RelationResults<Result>>();
+  readonly #resultsByRelation = new Map<number, RelationResults>();
   readonly #openings = new Set<OpeningQuery>();
   /** The results that the transaction affects that is being read. */
-  #changed = new AffectedResults<Result>();
+  #changed = new AffectedResults();
   #noted = new NotedTransaction();
   #notedCount = 0;
   #isReadWhole = false;
@@ -91,7 +91,7 @@ export class ChangeMarks<Result extends DependentResult = LiveQueryResult> imple
   /** The numbers of transactions that were read from their first change on, by xid. */
   readonly #numbers = new RecentMap<number, number>(KEPT_TRANSACTIONS);
   /** The results that commits affect, until they are taken. */
-  #marked = new AffectedResults<Result>();
+  #marked = new AffectedResults();
   /** Whether contents have decided about changes of the transaction that is being read. */
   #usesContents = false;
   readonly decided = new DecidedTransactions();
@@ -129,7 +129,7 @@ export class ChangeMarks<Result extends DependentResult = LiveQueryResult> imple
   }
 
   /** The result of a query that was opened. Returns whether it may be older than what was committed in the meantime. */
-  add(result: Result, { noted }: OpeningQuery): boolean {
+  add(result: LiveQueryResult, { noted }: OpeningQuery): boolean {
     if (result.contents) {
       for (const { transaction } of noted) this.decided.add(transaction!.xid);
       this.#usesContents = true;
@@ -143,15 +143,15 @@ export class ChangeMarks<Result extends DependentResult = LiveQueryResult> imple
   }
 
   /** From now on commits mark the result. One that is being read may do so or not. */
-  track(result: Result): void {
+  track(result: LiveQueryResult): void {
     for (const oid of relationsOf(result)) {
-      const results = this.#resultsByRelation.get(oid) ?? new RelationResults<Result>(oid);
+      const results = this.#resultsByRelation.get(oid) ?? new RelationResults(oid);
       results.add(result);
       this.#resultsByRelation.set(oid, results);
     }
   }
 
-  remove(result: Result): void {
+  remove(result: LiveQueryResult): void {
     this.#changed.remove(result);
     this.#marked.remove(result);
     for (const oid of relationsOf(result)) {
@@ -162,7 +162,7 @@ export class ChangeMarks<Result extends DependentResult = LiveQueryResult> imple
   }
 
   /** To be called when a run begins, with null, and with what its result shows. */
-  setContents(result: Result, contents: ResultContents | null): void {
+  setContents(result: LiveQueryResult, contents: ResultContents | null): void {
     if (!contents && !result.contents) return;
     const relations = [...relationsOf(result)].flatMap((oid) => this.#resultsByRelation.get(oid) ?? []);
     const isRemoved = !relations.every((each) => each.has(result));
@@ -174,15 +174,15 @@ export class ChangeMarks<Result extends DependentResult = LiveQueryResult> imple
     for (const each of relations) each.add(result);
   }
 
-  mark(result: Result): void {
+  mark(result: LiveQueryResult): void {
     this.#marked.add(result);
     this.#events.onMarked();
   }
 
   /** The results that are to be run again. */
-  take(): AffectedResults<Result> {
+  take(): AffectedResults {
     const marked = this.#marked;
-    this.#marked = new AffectedResults<Result>();
+    this.#marked = new AffectedResults();
     return marked;
   }
 
@@ -192,7 +192,7 @@ export class ChangeMarks<Result extends DependentResult = LiveQueryResult> imple
 
   begin({ xid }: CommittedTransaction): void {
     this.#xid = xid;
-    this.#changed = new AffectedResults<Result>();
+    this.#changed = new AffectedResults();
     this.#noted = new NotedTransaction();
     this.#numberOfTransaction = ++this.#number;
     this.#isReadWhole = false;
@@ -239,6 +239,6 @@ export class ChangeMarks<Result extends DependentResult = LiveQueryResult> imple
   }
 }
 
-function relationsOf({ dependencies }: DependentResult): ReadonlySet<number> {
+function relationsOf({ dependencies }: LiveQueryResult): ReadonlySet<number> {
   return new Set(dependencies.relations.map(({ oid }) => oid));
 }

@@ -1,19 +1,15 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import type { AsOwner } from "#postgres/database";
 import { unavailable } from "#runtime";
 import type { LiveResult } from "./live-subscriber.ts";
-import { type QueryDependencies, readFingerprint, readQueryDependencies } from "./query-dependencies.ts";
+import { type QueryDependencies, readQueryDependencies } from "./query-dependencies.ts";
 
 const MAX_STATEMENTS = 2_000;
-const GATHERING_MS = 5;
 
 /** The dependencies of statements, read once for each statement and role until a definition changes. */
 export class DependencyCache {
   readonly #asOwner: AsOwner;
   readonly #publication: string;
   #known = new Map<string, Promise<QueryDependencies>>();
-  /** Of comparisons that have not begun. */
-  readonly #gathering = new Map<QueryDependencies, Promise<boolean>>();
 
   constructor(asOwner: AsOwner, publication: string) {
     this.#asOwner = asOwner;
@@ -28,21 +24,6 @@ export class DependencyCache {
     const all = await Promise.all(statements.map((each) => this.#ofStatement(each)));
     const [first] = all;
     return all.length === 1 ? first! : combine(all);
-  }
-
-  /** Whether they are those of a moment after the call. Calls that follow each other at once share a query. */
-  areCurrent(dependencies: QueryDependencies): Promise<boolean> {
-    const gathering = this.#gathering.get(dependencies);
-    if (gathering) return gathering;
-    const compared = this.#compare(dependencies);
-    this.#gathering.set(dependencies, compared);
-    return compared;
-  }
-
-  async #compare(dependencies: QueryDependencies): Promise<boolean> {
-    await sleep(GATHERING_MS, undefined, { ref: false });
-    this.#gathering.delete(dependencies);
-    return (await readFingerprint(this.#asOwner, dependencies.deciding)) === dependencies.fingerprint;
   }
 
   #ofStatement({ statement, context }: LiveResult["statements"][number]): Promise<QueryDependencies> {

@@ -5,33 +5,31 @@ import { type ResultGroup, RowIndex } from "./row-index.ts";
 import type { SharedResult } from "./shared-result.ts";
 
 export type LiveQueryResult = SharedResult<LiveSubscriber>;
-/** A result that commits affect. */
-export type DependentResult = Pick<LiveQueryResult, "dependencies" | "filters" | "contents" | "tableRows">;
 
-type AffectedByChange<Result> = {
-  readonly results: ReadonlySet<Result>;
-  readonly groups: ReadonlySet<ResultGroup<Result>>;
+type AffectedByChange = {
+  readonly results: ReadonlySet<LiveQueryResult>;
+  readonly groups: ReadonlySet<ResultGroup<LiveQueryResult>>;
 };
 
 /** The conditions of results as the relation is now: by the positions and types of its columns. */
-class IndexedResults<Result extends DependentResult> {
+class IndexedResults {
   readonly relation: ReplicatedRelation;
-  readonly results = new Map<Result, RowConditions>();
-  readonly before = new RowIndex<Result>();
-  readonly after = new RowIndex<Result>();
+  readonly results = new Map<LiveQueryResult, RowConditions>();
+  readonly before = new RowIndex<LiveQueryResult>();
+  readonly after = new RowIndex<LiveQueryResult>();
 
   constructor(relation: ReplicatedRelation) {
     this.relation = relation;
   }
 
-  add(result: Result): void {
+  add(result: LiveQueryResult): void {
     const conditions = conditionsOf(result, this.relation);
     this.results.set(result, conditions);
     this.before.add(result, conditions.before);
     this.after.add(result, conditions.after);
   }
 
-  remove(result: Result): void {
+  remove(result: LiveQueryResult): void {
     const conditions = this.results.get(result);
     if (!conditions) return;
     this.results.delete(result);
@@ -41,14 +39,14 @@ class IndexedResults<Result extends DependentResult> {
 }
 
 /** The results that depend on a relation, by the rows that can change them. */
-export class RelationResults<Result extends DependentResult = LiveQueryResult> {
+export class RelationResults {
   readonly #oid: number;
-  readonly #all = new Set<Result>();
-  readonly #withContents = new Set<Result>();
+  readonly #all = new Set<LiveQueryResult>();
+  readonly #withContents = new Set<LiveQueryResult>();
   /** How many have the rows of a table. */
   #withTableRows = 0;
   /** Null until the first change. */
-  #indexed: IndexedResults<Result> | null = null;
+  #indexed: IndexedResults | null = null;
 
   constructor(oid: number) {
     this.#oid = oid;
@@ -68,11 +66,11 @@ export class RelationResults<Result extends DependentResult = LiveQueryResult> {
     return this.#withTableRows > 0;
   }
 
-  has(result: Result): boolean {
+  has(result: LiveQueryResult): boolean {
     return this.#all.has(result);
   }
 
-  add(result: Result): void {
+  add(result: LiveQueryResult): void {
     this.#all.add(result);
     if (result.tableRows) this.#withTableRows++;
     if (result.contents) this.#withContents.add(result);
@@ -80,7 +78,7 @@ export class RelationResults<Result extends DependentResult = LiveQueryResult> {
   }
 
   /** To be called before its contents change, too. */
-  remove(result: Result): void {
+  remove(result: LiveQueryResult): void {
     if (!this.#all.delete(result)) return;
     this.#withContents.delete(result);
     if (result.tableRows) this.#withTableRows--;
@@ -88,9 +86,9 @@ export class RelationResults<Result extends DependentResult = LiveQueryResult> {
   }
 
   /** The results that the change affects: single ones by their values, and groups. */
-  affectedBy(change: RowChange): AffectedByChange<Result> {
+  affectedBy(change: RowChange): AffectedByChange {
     const indexed = this.#indexFor(change.relation);
-    const affected = { results: new Set<Result>(), groups: new Set<ResultGroup<Result>>() };
+    const affected = { results: new Set<LiveQueryResult>(), groups: new Set<ResultGroup<LiveQueryResult>>() };
     if (change.kind === "TRUNCATE") affected.groups.add(indexed);
     else {
       if (change.kind !== "INSERT") indexed.before.find(rowBefore(change), affected);
@@ -99,15 +97,15 @@ export class RelationResults<Result extends DependentResult = LiveQueryResult> {
     return affected;
   }
 
-  #indexFor(relation: ReplicatedRelation): IndexedResults<Result> {
+  #indexFor(relation: ReplicatedRelation): IndexedResults {
     if (this.#indexed && hasSameColumns(this.#indexed.relation, relation)) return this.#indexed;
-    const indexed = new IndexedResults<Result>(relation);
+    const indexed = new IndexedResults(relation);
     for (const result of this.#all) this.#index(indexed, result);
     this.#indexed = indexed;
     return indexed;
   }
 
-  #index(indexed: IndexedResults<Result>, result: Result): void {
+  #index(indexed: IndexedResults, result: LiveQueryResult): void {
     if (!isNeverAffected(result, this.#oid)) indexed.add(result);
   }
 }

@@ -54,13 +54,13 @@ export class RunningTransactions {
     while (this.#pending.length > 0) {
       const pause = (performance.now() - this.#calledAt) * PAUSE_SHARE;
       await sleep(Math.min(MAX_PAUSE_MS, Math.max(MIN_PAUSE_MS, pause)), undefined, { ref: false });
-      const snapshot = await this.readSnapshot().catch(() => null);
+      const snapshot = await this.#readSnapshot().catch(() => null);
       if (snapshot !== null) this.#pending = this.#pending.flatMap((each) => remaining(each, snapshot));
     }
     this.#isPolling = false;
   }
 
-  async readSnapshot(): Promise<string> {
+  async #readSnapshot(): Promise<string> {
     const { rows } = await this.#asOwner((client) => client.query<{ snapshot: string }>(READ_SNAPSHOT));
     return rows[0]!.snapshot;
   }

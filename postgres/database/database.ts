@@ -35,8 +35,7 @@ import { StatementObservation, type StatementObserver } from "./observe-statemen
 import { OwnerPool } from "./owner-pool.ts";
 import { responseTimeoutFor, shorterLimit } from "./pipelined-batch.ts";
 import type { PoolName } from "./pool-sizes.ts";
-import { type PrimarySnapshot, READ_SNAPSHOT, toPrimarySnapshot } from "./primary-snapshot.ts";
-import { RecordedWrites, type ReplicaState, Replicas, type WriteListener } from "./replicas.ts";
+import { RecordedWrites, type ReplicaState, Replicas } from "./replicas.ts";
 import { allowRowsOf, ResponseBudget, UNLIMITED } from "./response-budget.ts";
 import { CollectedResults, CollectedRows, type RowChunk, RowStream } from "./result-collectors.ts";
 import type { Statement, StatementContext, StatementResult } from "./statement.ts";
@@ -225,16 +224,6 @@ export class Database {
     return changesNothing ? results : this.#writes.record(context.readYourWrites, results);
   }
 
-  /** Reads on the primary, and returns a snapshot that the statement's own includes: it was taken just before. */
-  async runInSnapshot(
-    { readYourWrites: _, ...context }: StatementContext,
-    statement: Statement,
-  ): Promise<{ readonly snapshot: PrimarySnapshot; readonly result: StatementResult<string | Buffer | null> }> {
-    const options = { readOnly: true, largeValues: "buffer" } as const;
-    const [taken, result] = await this.#runInOneTransaction(context, [READ_SNAPSHOT, statement], options);
-    return { snapshot: toPrimarySnapshot(taken!), result: result! };
-  }
-
   #runInOneTransaction(
     context: StatementContext,
     statements: readonly GroupedStatement[],
@@ -367,11 +356,6 @@ export class Database {
     };
     const result = runTransaction(plan, work);
     return readOnly ? result : this.#writes.record(context.readYourWrites, result);
-  }
-
-  /** The listener is called after each commit of a caller's statements. */
-  followWrites(listener: WriteListener): void {
-    this.#writes.listener = listener;
   }
 
   /** Adds the blocking lock to a lock timeout, if it can be found, and passes the error on. */

@@ -1,18 +1,6 @@
-import type { Statement, StatementResult } from "./statement.ts";
-
 /** SQL, on a primary: the name of a WAL file begins with the timeline. */
 export const CURRENT_TIMELINE =
   "('x' || pg_catalog.left(pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_insert_lsn()), 8))::bit(32)::pg_catalog.int4";
 
-export const READ_SNAPSHOT: Statement = {
-  text: `select pg_catalog.pg_current_snapshot(), case when not pg_catalog.pg_is_in_recovery() then ${CURRENT_TIMELINE} end`,
-  values: [],
-};
-
 /** As `pg_current_snapshot` returns it. The timeline is null on a server that is no primary. */
 export type PrimarySnapshot = { readonly snapshot: string; readonly timeline: number | null };
-
-export function toPrimarySnapshot({ rows }: StatementResult<string | Buffer | null>): PrimarySnapshot {
-  const [snapshot, timeline] = rows[0]!;
-  return { snapshot: String(snapshot), timeline: timeline === null ? null : Number(timeline) };
-}

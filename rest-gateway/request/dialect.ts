@@ -2,7 +2,6 @@ import type { Caller } from "#accounts/identity";
 import type { Catalog, CatalogRefresh } from "#catalog";
 import type { GatewayRequest, GatewayResponse, HttpError, ResponseBody } from "#http";
 import type { RequestRecorder } from "#http/observability";
-import type { CachedResult, ResultCache } from "#live";
 import type { Intent, Plan, PlannedRequest, RunResult } from "#planner";
 import type { Database, IsolationLevel, Statement, StatementContext } from "#postgres/database";
 import type { IdempotentRunner } from "../idempotency/idempotent-runner.ts";
@@ -72,21 +71,11 @@ export type Pipeline<Parsed extends ParsedRequest> = {
   /** Null: this deployment has no task queue. */
   readonly queueTask: QueueTask | null;
   readonly idempotency: IdempotentRunner;
-  /** Null: no results are kept. */
-  readonly cache: ResultCache | null;
-  /** Null: responses are made anew of the results. */
-  readonly responses: ResponseCache | null;
   readonly recorder: RequestRecorder;
   /** The headers that a retry under the same Idempotency-Key must repeat. */
   readonly shapingHeaders: readonly string[];
   queryWithoutApiKey(request: GatewayRequest): string;
   readonly optionsStatus: 200 | 204;
-};
-
-/** Responses to requests that are equal as they were written. */
-export type ResponseCache = {
-  find(request: GatewayRequest, caller: Caller): GatewayResponse | null;
-  keep(state: RequestState<ParsedRequest>, planned: PlannedIntent, response: GatewayResponse<ResponseBody>): void;
 };
 
 /** What a statement is to do, and how: two intents of one shape have the same plan. */
@@ -114,8 +103,6 @@ export type RequestState<Parsed extends ParsedRequest> = {
   context: StatementContext | null;
   /** The statement that failed: a dialect may explain the error by the values that it had. */
   failed: FailedStatement | null;
-  /** Of each statement that has run alone, its result in the cache. */
-  readonly cached: (CachedResult | null)[];
 };
 
 export type FailedStatement = { readonly error: unknown; readonly intent: Intent };

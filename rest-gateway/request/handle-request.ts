@@ -33,8 +33,6 @@ export async function handleRequest<Parsed extends ParsedRequest>(
   resumed: ResumedRequest<Parsed> | null = null,
 ): Promise<GatewayResponse<ResponseBody>> {
   const caller = resumed?.caller ?? (await authenticate(received, pipeline));
-  const cached = resumed ? null : pipeline.responses?.find(received, caller);
-  if (cached) return cached;
   const refreshCatalog = resumed ? null : pipeline.refreshCatalog;
   const request = refreshCatalog ? withRereadableBody(received) : received;
   for (let attempt = 1; ; attempt++) {
@@ -50,9 +48,7 @@ export async function handleRequest<Parsed extends ParsedRequest>(
         const prepared = await query(parsed, planned);
         const result = await run(parsed, prepared, transaction);
         recordRequest(parsed, planned.planned, planned.intent);
-        const response = await respond(parsed, prepared.plan, result, runFurther);
-        pipeline.responses?.keep(parsed, planned, response);
-        return response;
+        return respond(parsed, prepared.plan, result, runFurther);
       });
     } catch (thrown) {
       // A statement that names what was dropped has changed nothing.

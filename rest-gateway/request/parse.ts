@@ -12,7 +12,7 @@ export async function parse<Parsed extends ParsedRequest>(
   const parsing = pipeline.dialect.parse(request, caller);
   const parsed = parsing instanceof Promise ? await parsing : parsing;
   if (parsed === null || "response" in parsed) return parsed;
-  return { request, caller, pipeline, parsed, context: null, failed: null, cached: [] };
+  return { request, caller, pipeline, parsed, context: null, failed: null };
 }
 
 export function bodyOf({ body }: ParsedRequest): Awaitable<Buffer> {

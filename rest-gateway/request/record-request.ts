@@ -1,5 +1,4 @@
-import type { Caller } from "#accounts/identity";
-import { type GatewayRequest, TABLE_PREFIX } from "#http";
+import { TABLE_PREFIX } from "#http";
 import type { RequestShape } from "#http/observability";
 import {
   describeIntent,
@@ -9,27 +8,19 @@ import {
   type PlannedRequest,
   restoreIntent,
 } from "#planner";
-import type { ParsedRequest, Pipeline } from "./dialect.ts";
+import type { ParsedRequest, RequestState } from "./dialect.ts";
 
 /** In the resource interface. */
 const NAMES_COLUMNS = /(?:^|&)fields=/;
 
-/** What of a request is recorded. */
-export type RecordedRequest = {
-  readonly request: Pick<GatewayRequest, "method" | "rawQuery">;
-  readonly caller: Pick<Caller, "role">;
-  readonly parsed: Pick<ParsedRequest, "catalog" | "version" | "pathTemplate">;
-  readonly pipeline: Pick<Pipeline<never>, "name" | "recorder">;
-};
-
 /** Counts a request that has run, by its plan. */
-export function recordRequest(
+export function recordRequest<Parsed extends ParsedRequest>(
   {
     request: { method, rawQuery },
     caller: { role },
     parsed: { catalog, version, pathTemplate },
     pipeline,
-  }: RecordedRequest,
+  }: RequestState<Parsed>,
   planned: PlannedRequest,
   intent: Intent,
 ): void {

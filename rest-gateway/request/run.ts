@@ -10,7 +10,6 @@ import type { Catalog } from "#catalog";
 import type { Config } from "#config";
 import { makeReadYourWrites } from "#http";
 import { requestInfoOf } from "#http/request-info";
-import { type PlannedRead, type ResultCache, readThroughCache } from "#live";
 import { bindRequest, type Plan, type PreparedRequest, type RunResult, runInTransaction, runRequest } from "#planner";
 import type { IsolationLevel, RunStatement, StatementContext } from "#postgres/database";
 import type { ParsedRequest, RequestState, RunIntent, StatementContexts } from "./dialect.ts";
@@ -44,23 +43,7 @@ function runAlone<Parsed extends ParsedRequest>(
     before: pipeline.preRequest,
     signal: request.signal,
   };
-  const { cache, database } = pipeline;
-  return cache
-    ? runCached(cache, state, { prepared, context, options })
-    : runRequest(prepared, context, database, options);
-}
-
-async function runCached<Parsed extends ParsedRequest>(
-  cache: ResultCache,
-  { request, caller, parsed, pipeline: { database }, cached }: RequestState<Parsed>,
-  prepared: Pick<PlannedRead, "prepared" | "context" | "options">,
-): Promise<RunResult> {
-  const isRead = request.method === "GET" || request.method === "HEAD";
-  const read = { ...prepared, caller, catalog: parsed.catalog, database };
-  const { value, outcome, result } = await readThroughCache(isRead ? cache : null, read);
-  request.stages.note("cache", outcome);
-  cached.push(result);
-  return value;
+  return runRequest(prepared, context, pipeline.database, options);
 }
 
 /** Runs statements besides the request's own, such as one that reads the row above in the address. */
@@ -94,7 +77,7 @@ export function isolationOf<Parsed extends ParsedRequest>(
 }
 
 type SqlSetting = StatementContext["settings"][number];
-type ContextConfig = Pick<Config, "usersAccess" | "appSettings" | "extraSearchPath" | "readDatabaseUrls" | "cache">;
+type ContextConfig = Pick<Config, "usersAccess" | "appSettings" | "extraSearchPath" | "readDatabaseUrls">;
 type ContextOptions = {
   readonly interfaceName: InterfaceName;
   /** Cut off `request.path`, which is relative to the interface. */

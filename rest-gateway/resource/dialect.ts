@@ -14,7 +14,7 @@ import {
   publicBasePath,
 } from "#http";
 import { makeServiceCounters, type ServiceCounters } from "#http/observability";
-import type { LiveQueries, ResultCache } from "#live";
+import type { LiveQueries } from "#live";
 import type { Intent, Plan, RunResult } from "#planner";
 import type { Database } from "#postgres/database";
 import {
@@ -77,8 +77,6 @@ type ResourceDependencies = {
   readonly counts?: ServiceCounters;
   /** Null: no response stays up to date. */
   readonly live?: LiveQueries | null;
-  /** Null: no results are kept. */
-  readonly cache?: ResultCache | null;
 };
 
 type ResourceInterface = TaskHandler & {
@@ -94,15 +92,7 @@ type ParsedResourceRequest = ParsedRequest & {
 
 /** `/users` and `/api/v<N>/<collection>` */
 export function makeResourceInterface(dependencies: ResourceDependencies): ResourceInterface {
-  const {
-    config,
-    database,
-    catchUp,
-    queueTask = null,
-    live = null,
-    cache = null,
-    counts = makeServiceCounters(),
-  } = dependencies;
+  const { config, database, catchUp, queueTask = null, live = null, counts = makeServiceCounters() } = dependencies;
   const dialect = new ResourceDialect(dependencies, makeResourcePlanner(config, counts.plans));
   const pipeline: Pipeline<ParsedResourceRequest> = {
     name: "resource",
@@ -114,8 +104,6 @@ export function makeResourceInterface(dependencies: ResourceDependencies): Resou
     refreshCatalog: catchUp,
     queueTask,
     idempotency: makeIdempotentRunner(config, counts),
-    cache,
-    responses: null,
     recorder: counts.recorder,
     shapingHeaders: SHAPING_HEADERS,
     queryWithoutApiKey: ({ rawQuery }) => queryWithoutApiKey(rawQuery),

@@ -3,7 +3,7 @@ import type { Catalog } from "#catalog";
 import { type Config, isEmbedded } from "#config";
 import { type FindBodyLimit, type GatewayHandler, type GatewayRequest, makeBodyLimits, TABLE_PREFIX } from "#http";
 import { makeServiceCounters, type ServiceCounters } from "#http/observability";
-import type { LiveQueries, ResultCache } from "#live";
+import type { LiveQueries } from "#live";
 import {
   type Intent,
   makeRequestPlanner,
@@ -33,7 +33,6 @@ import {
 import type { CacheHits } from "#runtime";
 import { runStepwise } from "#runtime/concurrency";
 import { authenticateTableCaller } from "./authenticate.ts";
-import { CachedResponses } from "./cached-responses.ts";
 import {
   comparisonOptions,
   hasPreconditions,
@@ -69,8 +68,6 @@ type TableDependencies = {
   readonly counts?: ServiceCounters;
   /** Null: no response stays up to date. */
   readonly live?: LiveQueries | null;
-  /** Null: no results are kept. */
-  readonly cache?: ResultCache | null;
 };
 
 type DialectDependencies = Pick<TableDependencies, "config" | "authenticator" | "catalog"> & {
@@ -102,7 +99,7 @@ const SHAPING_HEADERS = ["content-type", "content-profile", "accept", "prefer"] 
 
 /** `/rest/v1` */
 export function makeTableInterface(dependencies: TableDependencies): TableInterface {
-  const { config, authenticator, database, catalog, queueTask = null, live = null, cache = null } = dependencies;
+  const { config, authenticator, database, catalog, queueTask = null, live = null } = dependencies;
   const { counts = makeServiceCounters() } = dependencies;
   const dialect = new TableDialect({ config, authenticator, catalog, counts });
   const pipeline: Pipeline<ParsedTableRequest> = {
@@ -120,8 +117,6 @@ export function makeTableInterface(dependencies: TableDependencies): TableInterf
     refreshCatalog: null,
     queueTask,
     idempotency: makeIdempotentRunner(config, counts),
-    cache,
-    responses: cache && new CachedResponses(cache, catalog),
     recorder: counts.recorder,
     shapingHeaders: SHAPING_HEADERS,
     queryWithoutApiKey: ({ headers, rawQuery }) => queryWithoutApiKey(headers, rawQuery),

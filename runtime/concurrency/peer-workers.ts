@@ -19,8 +19,6 @@ export type PeerTopic =
   | "realtime"
   /** The WAL positions of writes, which replicas must have replayed. */
   | "writes"
-  /** The WAL positions of writes, which the change stream must have passed before cached results are read. */
-  | "cache"
   /** Answers of the clients of agents, which have come to another worker than the one that asks. */
   | "agents";
 

@@ -1,16 +1,16 @@
 import type pg from "pg";
-import { cacheObstacleOf, DependencyCache, type LiveResult, type QueryDependencies, REALTIME_PUBLICATION } from "#live";
+import { DependencyCache, type LiveResult, type QueryDependencies, REALTIME_PUBLICATION } from "#live";
 import type { AsOwner } from "#postgres/database";
 import { ApiError } from "#runtime";
 
 type ReadStatement = LiveResult["statements"][number];
 
-/** Says whether the read can be live and cached, after changes of which tables it then runs again, and who shares its result; or why not. */
+/** Says whether the read can be live, after changes of which tables it then runs again, and who shares its result; or why not. */
 export async function explainLive(owner: pg.ClientBase, read: ReadStatement): Promise<string> {
   const asOwner: AsOwner = (work) => work(owner);
   try {
     const dependencies = await new DependencyCache(asOwner, REALTIME_PUBLICATION).of({ statements: [read] });
-    return `${await describeLive(owner, dependencies, read.context.role)}\n${describeCache(dependencies)}`;
+    return await describeLive(owner, dependencies, read.context.role);
   } catch (error) {
     // The owner of a managed database may lack the right to create temporary objects: the rest of the explanation holds.
     if (!(error instanceof ApiError && error.cause instanceof Error)) throw error;
@@ -24,11 +24,6 @@ async function describeLive(owner: pg.ClientBase, dependencies: QueryDependencie
   const names = await readTableNames(owner, relations);
   const after = names.length > 0 ? `runs again after changes of ${names.join(", ")}` : "reads no tables";
   return `Live: ${after}; ${describeSharing(dependencies, role)}.`;
-}
-
-function describeCache(dependencies: QueryDependencies): string {
-  const obstacle = cacheObstacleOf(dependencies);
-  return obstacle === null ? "With CACHE=true it is cached until then." : `Not cached: ${obstacle}.`;
 }
 
 async function readTableNames(owner: pg.ClientBase, relations: QueryDependencies["relations"]): Promise<string[]> {

@@ -72,7 +72,7 @@ describe("the recorded benchmarks", () => {
   });
 
   test("are of all interfaces that are compared", () => {
-    expect(new Set(ratios.map(({ bench }) => bench))).toEqual(new Set(["rest", "users", "graphql", "cache"]));
+    expect(new Set(ratios.map(({ bench }) => bench))).toEqual(new Set(["rest", "users", "graphql"]));
   });
 });
 

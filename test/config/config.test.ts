@@ -304,6 +304,13 @@ describe("readConfig", () => {
     ]);
   });
 
+  test("a removed setting is reported as removed", () => {
+    expect(readConfig({ CACHE: "true", CACHE_MB: "64" }).warnings).toEqual([
+      "CACHE was removed: results are not cached",
+      "CACHE_MB was removed: results are not cached",
+    ]);
+  });
+
   test("the admin port can be set by PostgREST's names too", () => {
     expect(readConfig({ PGRST_ADMIN_SERVER_PORT: "3001" }).config.adminPort).toBe(3001);
     expect(() => readConfig({ PORT: "3001", ADMIN_PORT: "3001" })).toThrow("ADMIN_PORT must be another port than PORT");

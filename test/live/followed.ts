@@ -71,7 +71,6 @@ export function changesOf(url: string, options: Partial<ReplicationOptions> = {}
   const changes = openReplication({ url, asOwner, publication: "followed", log: QUIET, ...options });
   return {
     state: () => changes.state(),
-    hasPassed: (position) => changes.hasPassed(position),
     statistics: () => changes.statistics(),
     follow: (follower, from) => changes.follow(follower, from),
     emit: (prefix, content) => changes.emit(prefix, content),

@@ -98,7 +98,7 @@ async function isStillValid(
 }
 
 function requestInfoOf(
-  { id, method, path, headers, signal, stages, addResponseHeaders, connection }: GraphqlHttpRequest,
+  { id, method, path, headers, signal, addResponseHeaders, connection }: GraphqlHttpRequest,
   authentication: AuthenticationResult,
 ): OperationRequestInfo {
   return {
@@ -110,7 +110,6 @@ function requestInfoOf(
     address: () => connection().address,
     signal,
     addResponseHeaders,
-    noteCache: (outcome) => stages.note("cache", outcome),
     asText: true,
   };
 }

@@ -10,7 +10,7 @@ export type GraphqlHttpRequest = {
   readonly path: string;
   readonly rawQuery: string;
   readonly headers: IncomingHttpHeaders;
-  readonly stages: { enter(name: string): void; note(name: string, description: string): void };
+  readonly stages: { enter(name: string): void };
   readonly signal: AbortLike;
   /** The client's connection. */
   connection(): { readonly address: string | null };

@@ -4,7 +4,7 @@ import type { LimitCreatedUsers } from "#accounts";
 import type { AuthenticationResult } from "#accounts/identity";
 import type { Catalog } from "#catalog";
 import type { KeyedCounter, RequestRecorder, Tracing } from "#http/observability";
-import type { CacheOutcome, LiveQueries, ResultCache } from "#live";
+import type { LiveQueries } from "#live";
 import type { Database, StatementContext } from "#postgres/database";
 import type { AbortLike } from "#runtime/concurrency";
 import type { Logger } from "#runtime/log";
@@ -44,8 +44,6 @@ export type OperationRequestInfo = {
   readonly signal?: AbortLike;
   /** Sets headers of the response, if it has any. */
   readonly addResponseHeaders?: (headers: Readonly<Record<string, string>>) => void;
-  /** Called with where the result of a query came from. */
-  readonly noteCache?: (outcome: CacheOutcome) => void;
   /** Return `data` as JSON text. */
   readonly asText?: boolean;
 };
@@ -110,8 +108,6 @@ export type OperationDependencies = {
   readonly database: Database;
   readonly catalog: () => Catalog;
   readonly live: LiveQueries;
-  /** Null: no results are kept. */
-  readonly cache: ResultCache | null;
   readonly events: RowEventHub;
   readonly makeWriteRows: MakeWriteRows;
   readonly contextOf: (requestInfo: OperationRequestInfo, kind: PreparedOperation["kind"]) => StatementContext;

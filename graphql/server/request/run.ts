@@ -6,7 +6,6 @@ import type { BoundOperation } from "../../compile/operation-plans.ts";
 import type { RowEventHub } from "../events.ts";
 import { type CallerDatabase, makeWithPgClient } from "../pg-client.ts";
 import { type GrafastResults, SubscriptionResults } from "../subscription-delivery.ts";
-import { isOneRead, readQueriesThroughCache } from "./cached-query.ts";
 import type { OperationDependencies, OperationOutcome, PlannedOperation } from "./operation.ts";
 import type { OperationMemory } from "./operation-memory.ts";
 import { runOperationTransaction } from "./operation-transaction.ts";
@@ -21,9 +20,8 @@ export function run(
 ): Promise<OperationOutcome> {
   const { kind, selected, isOneTransaction } = planned;
   const { tracing = null } = dependencies;
-  const cached = bound && cachedDatabaseOf(dependencies, planned, bound);
   const runInside = (inside: RunDependencies) =>
-    bound ? runBound(inside, planned, bound, cached) : runByGrafast(inside, planned);
+    bound ? runBound(inside, planned, bound) : runByGrafast(inside, planned);
   const start = () => (isOneTransaction ? runTransaction(dependencies, planned, runInside) : runInside(dependencies));
   return tracing ? tracing.traceWork(kind, traceAttributes(selected), start) : start();
 }
@@ -69,37 +67,21 @@ async function runBound(
   dependencies: RunDependencies,
   planned: PlannedOperation,
   bound: BoundOperation,
-  cached: CompiledRunOptions["database"] | null,
 ): Promise<OperationOutcome> {
   const { memory, requestInfo, isOneTransaction } = planned;
   try {
     const options = compiledRunOptions(dependencies, planned);
-    const result = await runCompiled(
-      bound,
-      cached ? { ...options, database: cached } : options,
-      async ({ document }, reason) => {
-        if (isOneTransaction) throw reason;
-        noteNotCompiled(dependencies.compilation, requestInfo.requestId, reason);
-        memory.endExecution();
-        const outcome = await runByGrafast(dependencies, { ...planned, args: { ...planned.args, document } });
-        return resultOf(outcome);
-      },
-    );
+    const result = await runCompiled(bound, options, async ({ document }, reason) => {
+      if (isOneTransaction) throw reason;
+      noteNotCompiled(dependencies.compilation, requestInfo.requestId, reason);
+      memory.endExecution();
+      const outcome = await runByGrafast(dependencies, { ...planned, args: { ...planned.args, document } });
+      return resultOf(outcome);
+    });
     return { kind: "result", result };
   } finally {
     memory.endExecution();
   }
-}
-
-/** Null: the operation is no query of one statement, or results are not kept. */
-function cachedDatabaseOf(
-  { cache, database, catalog }: OperationDependencies,
-  { kind, requestInfo: { authentication, noteCache = () => {} } }: PlannedOperation,
-  bound: BoundOperation,
-): CompiledRunOptions["database"] | null {
-  if (!cache || kind !== "query" || !isOneRead(bound)) return null;
-  const { caller } = authentication;
-  return readQueriesThroughCache({ cache, database, caller, bound, catalog: catalog(), noteOutcome: noteCache });
 }
 
 export function compiledRunOptions(

@@ -31,10 +31,6 @@ export class StreamByHand implements ReplicationStream {
     return this.#state;
   }
 
-  hasPassed(position: Lsn): boolean {
-    return (this.#state.position ?? 0n) >= position;
-  }
-
   follow(follower: ChangeFollower, since?: HistoryPosition) {
     const from = Promise.withResolvers<Lsn>();
     const place = () => {

@@ -138,9 +138,6 @@ describe("npm run why", () => {
     expect(await live("whole?select=id")).toBe(
       "Not live: the table public.whole is not in the publication of row changes.",
     );
-    const cached = async (...words: string[]) => (await why(...words)).stdout.trimEnd().split("\n").at(-1);
-    expect(await cached(...as7, "letters?select=id")).toBe("With CACHE=true it is cached until then.");
-    expect(await cached(...as7, "pins")).toBe("Not cached: it depends on the time.");
   });
 
   test("prints the missing grant for a table, for columns, behind a view and for a function", async () => {
