@@ -1,7 +1,9 @@
 import type pg from "pg";
 import type { AsOwner, Statement } from "#postgres/database";
+import { type ParsedFunction, parseBody, type UnparsedFunction } from "./parse-bodies.ts";
 import { findClaims, IS_IMMUTABLE_C, type PolicyClaims, type PolicyDependency } from "./policy-dependencies.ts";
 import { findRowFilters, type RowFilter, type UsedTree } from "./row-filters.ts";
+import { DEPENDS_ON_TIME, explainSystemFunction, type SystemFunction } from "./system-functions.ts";
 
 /** A relation that a query reads, directly or through views, functions and policies. */
 type ReadRelation = {
@@ -41,28 +43,11 @@ const FIRST_USER_OID = 16_384;
 
 /** The parsed query in a text of a node tree: relations in `from`, not those of permissions. */
 const READ_IN_TREE = "':rtekind 0 :relid (\\d+)'";
-const NAME = `(?:"((?:[^"]|"")+)"|([[:alpha:]_][\\w$]*))`;
-/** Names, with or without a schema, in the text of a function that Postgres does not parse before it runs. */
-const NAMES = `'${NAME}(?:\\s*\\.\\s*${NAME})?'`;
-const CALLED_NAMES = `'${NAME}(?:\\s*\\.\\s*${NAME})?\\s*\\('`;
+const CALL_IN_TREE = "':(?:(?:op|hash|neg)?funcid|aggfnoid|winfnoid) (\\d+)'";
 
-/** Whether the text of the function `p` names an object: with its schema, or without where that is on a search path of `$4`. */
-const isNamed = (pattern: string, schema: string, name: string) => `exists (
-  select from pg_catalog.regexp_matches(p.prosrc, ${pattern}, 'g') as found
-    cross join lateral (select coalesce(pg_catalog.replace(found[1], '""', '"'), pg_catalog.lower(found[2])) as first,
-      coalesce(pg_catalog.replace(found[3], '""', '"'), pg_catalog.lower(found[4])) as second) as names
-  where case when second is null
-    then first = ${name} and pg_catalog.strpos($4::pg_catalog.text, ${schema}) > 0
-    else first = ${schema} and second = ${name} end)`;
-
-/** Whether Postgres has parsed all reads of the table `c`, and no other table has rows of it. */
-const HAS_ONLY_PARSED_READS = `c.relkind = 'r' and not c.relhassubclass
-      and not exists (select from pg_catalog.pg_inherits i where i.inhrelid = c.oid)
-      and not exists (
-        select from used as other join pg_catalog.pg_proc p on other.class = ${CLASS("pg_proc")} and p.oid = other.object
-        where p.oid >= ${FIRST_USER_OID} and p.prosqlbody is null
-          and ${isNamed(NAMES, "n.nspname::pg_catalog.text", "c.relname::pg_catalog.text")}
-      )`;
+/** Whether no other table has rows of the table `c`. */
+const IS_ALONE = `c.relkind = 'r' and not c.relhassubclass
+      and not exists (select from pg_catalog.pg_inherits i where i.inhrelid = c.oid)`;
 
 /** Whether the policy `p` of the table `c` is for the role, or for one that functions and views read as. */
 const IS_APPLIED = `(0 operator(pg_catalog.=) any(p.polroles) or exists (
@@ -73,12 +58,18 @@ const IS_APPLIED = `(0 operator(pg_catalog.=) any(p.polroles) or exists (
       )
     ))`;
 
-// The statement is the body of a procedure, so pg_depend has what it reads. Relations of the system are pinned, and not in it.
-const DEPENDENCIES = `
-  with recursive used (class, object) as (
-    select ${CLASS("pg_proc")}::pg_catalog.oid, $1::pg_catalog.oid
+/** What functions call without a search path of their own is found by that of the function that calls them. */
+const OWN_PATH = `(select pg_catalog.substr(setting, 13) from pg_catalog.pg_proc p cross join lateral pg_catalog.unnest(p.proconfig) as setting
+        where used.class = ${CLASS("pg_proc")} and p.oid = used.object and setting like 'search\\_path=%')`;
+
+// The statement and the bodies of functions are routines whose bodies are parsed, so pg_depend has what they read. What the system
+// comes with is pinned, and not in it.
+const USED = `
+  with recursive used (class, object, path) as (
+    select ${CLASS("pg_proc")}::pg_catalog.oid, routine.oid, routine.path collate pg_catalog."C"
+    from rows from (pg_catalog.unnest($1::pg_catalog.oid[]), pg_catalog.unnest($2::pg_catalog.text[])) as routine (oid, path)
     union
-    select next.class, next.object from used cross join lateral (
+    select next.class, next.object, coalesce(${OWN_PATH}, used.path) collate pg_catalog."C" from used cross join lateral (
       select d.refclassid, d.refobjid from pg_catalog.pg_depend d
       where d.classid = used.class and d.objid = used.object
         and used.class in (${["pg_proc", "pg_operator", "pg_type", "pg_constraint", "pg_policy", "pg_rewrite"].map(CLASS).join(", ")})
@@ -88,6 +79,22 @@ const DEPENDENCIES = `
       select ${CLASS("pg_constraint")}, c.oid from pg_catalog.pg_constraint c
       where used.class = ${CLASS("pg_type")} and c.contypid = used.object
       union all
+      -- A value of a row may be read into its columns.
+      select ${CLASS("pg_type")}, a.atttypid
+      from pg_catalog.pg_type t join pg_catalog.pg_attribute a on a.attrelid = t.typrelid and a.attnum > 0 and not a.attisdropped
+      where used.class = ${CLASS("pg_type")} and t.oid = used.object and t.typrelid <> 0
+      union all
+      -- Values become JSON by a cast, where there is one.
+      select ${CLASS("pg_proc")}, made.castfunc from pg_catalog.pg_cast made
+      where made.castfunc >= ${FIRST_USER_OID} and made.casttarget in ('pg_catalog.json'::pg_catalog.regtype, 'pg_catalog.jsonb'::pg_catalog.regtype)
+        and case used.class when ${CLASS("pg_type")} then made.castsource = used.object
+          when ${CLASS("pg_class")} then made.castsource in (select a.atttypid from pg_catalog.pg_attribute a where a.attrelid = used.object) end
+      union all
+      -- What sorts by an operator compares by the functions of its family.
+      select ${CLASS("pg_proc")}, support.amproc
+      from pg_catalog.pg_amop member join pg_catalog.pg_amproc support on support.amprocfamily = member.amopfamily
+      where used.class = ${CLASS("pg_operator")} and member.amopopr = used.object and support.amproc >= ${FIRST_USER_OID}
+      union all
       select ${CLASS("pg_rewrite")}, r.oid from pg_catalog.pg_rewrite r
       where used.class = ${CLASS("pg_class")} and r.ev_class = used.object
       union all
@@ -96,65 +103,84 @@ const DEPENDENCIES = `
       union all
       select ${CLASS("pg_class")}, i.inhrelid from pg_catalog.pg_inherits i
       where used.class = ${CLASS("pg_class")} and i.inhparent = used.object
-      union all
-      select ${CLASS("pg_class")}, c.oid
-      from pg_catalog.pg_proc p join pg_catalog.pg_class c on c.relkind in ('r', 'p', 'v', 'm', 'f') and c.oid >= ${FIRST_USER_OID}
-        join pg_catalog.pg_namespace n on n.oid = c.relnamespace
-      where used.class = ${CLASS("pg_proc")} and p.oid = used.object and p.oid >= ${FIRST_USER_OID} and p.prosqlbody is null
-        and ${isNamed(NAMES, "n.nspname::pg_catalog.text", "c.relname::pg_catalog.text")}
-      union all
-      select ${CLASS("pg_proc")}, f.oid
-      from pg_catalog.pg_proc p join pg_catalog.pg_proc f on f.oid >= ${FIRST_USER_OID}
-        join pg_catalog.pg_namespace n on n.oid = f.pronamespace
-      where used.class = ${CLASS("pg_proc")} and p.oid = used.object and p.oid >= ${FIRST_USER_OID} and p.prosqlbody is null
-        and ${isNamed(CALLED_NAMES, "n.nspname::pg_catalog.text", "f.proname::pg_catalog.text")}
     ) as next (class, object)
-  ), trees (tree) as (
-    select p.prosqlbody::pg_catalog.text from used join pg_catalog.pg_proc p on used.class = ${CLASS("pg_proc")} and p.oid = used.object
-    where p.oid <> $1 and p.prosqlbody is not null
-    union all
-    select p.polqual::pg_catalog.text from used join pg_catalog.pg_policy p on used.class = ${CLASS("pg_policy")} and p.oid = used.object
-    union all
-    select r.ev_action::pg_catalog.text from used join pg_catalog.pg_rewrite r on used.class = ${CLASS("pg_rewrite")} and r.oid = used.object
-  ), reads_of_others (oid) as (
-    select found[1]::pg_catalog.oid from trees cross join lateral pg_catalog.regexp_matches(tree, ${READ_IN_TREE}, 'g') as found
-  ), own_reads (oid, times) as (
-    select found[1]::pg_catalog.oid, pg_catalog.count(*)
-    from pg_catalog.pg_proc p cross join lateral pg_catalog.regexp_matches(p.prosqlbody::pg_catalog.text, ${READ_IN_TREE}, 'g') as found
-    where p.oid = $1 group by 1
+  )`;
+
+/** Functions whose bodies are texts. Names are printed with their schemas. */
+const UNPARSED = `${USED}
+  select distinct p.oid, coalesce(${OWN_PATH}, used.path) as path, p.proname as name, l.lanname as language, p.prosrc as source,
+    pg_catalog.pg_get_function_identity_arguments(p.oid) as parameters, pg_catalog.pg_get_function_result(p.oid) as result,
+    array(
+      select pg_catalog.format_type(type, null)
+      from pg_catalog.unnest(coalesce(p.proallargtypes, p.proargtypes::pg_catalog.oid[])) with ordinality as parameter (type, number) order by number
+    ) as types,
+    p.proargnames as names,
+    case when r.typtype <> 'p' then pg_catalog.format_type(p.prorettype, null) end as "resultType"
+  from used join pg_catalog.pg_proc p on used.class = ${CLASS("pg_proc")} and p.oid = used.object
+    join pg_catalog.pg_language l on l.oid = p.prolang join pg_catalog.pg_type r on r.oid = p.prorettype
+  where p.oid >= ${FIRST_USER_OID} and p.prosqlbody is null and l.lanname in ('sql', 'plpgsql') and p.prokind in ('f', 'w')
+    and p.provolatile <> 'v'`;
+
+const DEPENDENCIES = `${USED}, found (class, object) as (
+    select distinct used.class, used.object from used
   ), deputies (role) as (
     -- As whom functions and views read, where policies apply to them.
     select r.oid from pg_catalog.pg_roles r where not r.rolsuper and not r.rolbypassrls and r.oid in (
-      select p.proowner from used join pg_catalog.pg_proc p on used.class = ${CLASS("pg_proc")} and p.oid = used.object where p.prosecdef
+      select p.proowner from found as used join pg_catalog.pg_proc p on used.class = ${CLASS("pg_proc")} and p.oid = used.object where p.prosecdef
       union
-      select c.relowner from used join pg_catalog.pg_class c on used.class = ${CLASS("pg_class")} and c.oid = used.object
+      select c.relowner from found as used join pg_catalog.pg_class c on used.class = ${CLASS("pg_class")} and c.oid = used.object
     )
+  ), trees (tree, is_statement, is_body, is_of_others) as (
+    select p.prosqlbody::pg_catalog.text, p.oid = $4, p.oid = any($1), false
+    from found as used join pg_catalog.pg_proc p on used.class = ${CLASS("pg_proc")} and p.oid = used.object
+    where p.prosqlbody is not null
+    union all
+    select p.proargdefaults::pg_catalog.text, false, false, false
+    from found as used join pg_catalog.pg_proc p on used.class = ${CLASS("pg_proc")} and p.oid = used.object
+    where p.proargdefaults is not null
+    union all
+    select p.polqual::pg_catalog.text, false, false, not ${IS_APPLIED}
+    from found as used join pg_catalog.pg_policy p on used.class = ${CLASS("pg_policy")} and p.oid = used.object
+      join pg_catalog.pg_class c on c.oid = p.polrelid
+    union all
+    select r.ev_action::pg_catalog.text, false, false, false
+    from found as used join pg_catalog.pg_rewrite r on used.class = ${CLASS("pg_rewrite")} and r.oid = used.object
+    union all
+    select c.conbin::pg_catalog.text, false, false, false
+    from found as used join pg_catalog.pg_constraint c on used.class = ${CLASS("pg_constraint")} and c.oid = used.object
+  ), reads (oid, is_statement, is_body) as (
+    select found[1]::pg_catalog.oid, is_statement, is_body
+    from trees cross join lateral pg_catalog.regexp_matches(tree, ${READ_IN_TREE}, 'g') as found
   ), published (schema, name) as (
-    select schemaname, tablename from pg_catalog.pg_publication_tables where pubname = $2
+    select schemaname, tablename from pg_catalog.pg_publication_tables where pubname = $5
   )
   select pg_catalog.json_build_object('kind', 'condition', 'text', pg_catalog.pg_get_expr(p.polqual, p.polrelid),
     'isOfOthers', not ${IS_APPLIED}
   ) as dependency
-  from used join pg_catalog.pg_policy p on used.class = ${CLASS("pg_policy")} and p.oid = used.object
+  from found as used join pg_catalog.pg_policy p on used.class = ${CLASS("pg_policy")} and p.oid = used.object
     join pg_catalog.pg_class c on c.oid = p.polrelid
   where p.polqual is not null
   union all
   select pg_catalog.json_build_object('kind', 'condition', 'text', pg_catalog.pg_get_expr(c.conbin, 0))
-  from used join pg_catalog.pg_constraint c on used.class = ${CLASS("pg_constraint")} and c.oid = used.object where c.conbin is not null
+  from found as used join pg_catalog.pg_constraint c on used.class = ${CLASS("pg_constraint")} and c.oid = used.object where c.conbin is not null
   union all
   select pg_catalog.json_build_object('kind', 'condition', 'text', pg_catalog.pg_get_viewdef(c.oid))
-  from used join pg_catalog.pg_class c on used.class = ${CLASS("pg_class")} and c.oid = used.object where c.relkind = 'v'
+  from found as used join pg_catalog.pg_class c on used.class = ${CLASS("pg_class")} and c.oid = used.object where c.relkind = 'v'
   union all
   select pg_catalog.json_build_object(
     'kind', 'function', 'oid', p.oid::pg_catalog.int8, 'name', pg_catalog.format('%I.%I', n.nspname, p.proname), 'body', pg_catalog.pg_get_function_sqlbody(p.oid),
     'isImmutableC', ${IS_IMMUTABLE_C},
     'isPlainJson', p.pronargs = 0 and p.prorettype in ('pg_catalog.json'::pg_catalog.regtype, 'pg_catalog.jsonb'::pg_catalog.regtype) and p.proconfig is null,
-    'language', l.lanname, 'volatility', p.provolatile, 'kindOf', p.prokind, 'isStatement', p.oid = $1,
+    'language', l.lanname, 'volatility', p.provolatile, 'kindOf', p.prokind, 'isStatement', p.oid = $4,
     'source', case when l.lanname in ('sql', 'plpgsql') then p.prosrc end,
     'isVisible', pg_catalog.has_function_privilege($3, p.oid, 'execute')
   )
-  from used join pg_catalog.pg_proc p on used.class = ${CLASS("pg_proc")} and p.oid = used.object
+  from found as used join pg_catalog.pg_proc p on used.class = ${CLASS("pg_proc")} and p.oid = used.object
     join pg_catalog.pg_namespace n on n.oid = p.pronamespace join pg_catalog.pg_language l on l.oid = p.prolang
+  where p.oid = $4 or p.oid <> all($1)
+  union all
+  select pg_catalog.json_build_object('kind', 'condition', 'text', pg_catalog.pg_get_function_sqlbody(body.oid))
+  from pg_catalog.unnest($1) as body (oid) where body.oid <> $4
   union all
   select pg_catalog.json_build_object(
     'kind', 'relation', 'oid', c.oid::pg_catalog.int8, 'name', pg_catalog.format('%I.%I', n.nspname, c.relname), 'relkind', c.relkind,
@@ -167,14 +193,16 @@ const DEPENDENCIES = `
     ),
     'isFiltered', exists (
       select from pg_catalog.pg_publication_rel member join pg_catalog.pg_publication publication on publication.oid = member.prpubid
-      where publication.pubname = $2 and (member.prrelid = c.oid or member.prrelid in (select a.oid from pg_catalog.pg_partition_ancestors(c.oid) as a (oid)))
+      where publication.pubname = $5 and (member.prrelid = c.oid or member.prrelid in (select a.oid from pg_catalog.pg_partition_ancestors(c.oid) as a (oid)))
         and pg_catalog.to_jsonb(member.*) operator(pg_catalog.->>) 'prqual' is not null
     ),
     'roots', array(select a.oid::pg_catalog.oid::pg_catalog.int8 from pg_catalog.pg_partition_ancestors(c.oid) as a (oid)),
-    'isReadOnce', ${HAS_ONLY_PARSED_READS} and coalesce((select times from own_reads where own_reads.oid = c.oid), 0) = 1
-      and c.oid not in (select reads_of_others.oid from reads_of_others),
-    'isReadOnceByOthers', ${HAS_ONLY_PARSED_READS} and c.oid not in (select own_reads.oid from own_reads)
-      and (select pg_catalog.count(*) from reads_of_others where reads_of_others.oid = c.oid) = 1,
+    'isReadOnce', ${IS_ALONE} and (
+      select pg_catalog.count(*) = 1 and pg_catalog.bool_and(reads.is_statement) from reads where reads.oid = c.oid
+    ),
+    'isReadOnceByOthers', ${IS_ALONE} and (
+      select pg_catalog.count(*) = 1 and not pg_catalog.bool_or(reads.is_body) from reads where reads.oid = c.oid
+    ),
     'isSecured', c.relrowsecurity and not exists (
       select from pg_catalog.pg_roles r where r.rolname = $3 and (r.rolsuper or r.rolbypassrls)
     ) and (c.relforcerowsecurity or not pg_catalog.pg_has_role($3, c.relowner, 'usage')),
@@ -183,53 +211,48 @@ const DEPENDENCIES = `
       where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
     )
   )
-  from used join pg_catalog.pg_class c on used.class = ${CLASS("pg_class")} and c.oid = used.object
+  from found as used join pg_catalog.pg_class c on used.class = ${CLASS("pg_class")} and c.oid = used.object
     join pg_catalog.pg_namespace n on n.oid = c.relnamespace
   where c.relkind in ('r', 'p', 'v', 'm', 'f')
   union all
   select pg_catalog.json_build_object('kind', 'tree', 'of', 'policy', 'relation', p.polrelid::pg_catalog.int8, 'isPermissive', p.polpermissive,
     'isApplied', ${IS_APPLIED}, 'tree', p.polqual::pg_catalog.text)
-  from used join pg_catalog.pg_policy p on used.class = ${CLASS("pg_policy")} and p.oid = used.object
+  from found as used join pg_catalog.pg_policy p on used.class = ${CLASS("pg_policy")} and p.oid = used.object
     join pg_catalog.pg_class c on c.oid = p.polrelid
   where p.polqual is not null
   union all
   select pg_catalog.json_build_object('kind', 'tree', 'of', 'function', 'oid', p.oid::pg_catalog.int8, 'tree', p.prosqlbody::pg_catalog.text,
     'changesSettings', exists (select from pg_catalog.unnest(p.proconfig) as setting where setting not like 'search\\_path=%'))
-  from used join pg_catalog.pg_proc p on used.class = ${CLASS("pg_proc")} and p.oid = used.object
-  where p.oid <> $1 and p.prosqlbody is not null
+  from found as used join pg_catalog.pg_proc p on used.class = ${CLASS("pg_proc")} and p.oid = used.object
+  where p.oid <> all($1) and p.prosqlbody is not null
   union all
   select pg_catalog.json_build_object('kind', 'tree', 'of', 'view', 'tree', r.ev_action::pg_catalog.text)
-  from used join pg_catalog.pg_rewrite r on used.class = ${CLASS("pg_rewrite")} and r.oid = used.object
+  from found as used join pg_catalog.pg_rewrite r on used.class = ${CLASS("pg_rewrite")} and r.oid = used.object
   union all
   select pg_catalog.json_build_object('kind', 'unstreamed read', 'of', case when c.relkind = 'S' then 'a sequence' else 'a system catalog' end)
-  from (select oid from reads_of_others union select oid from own_reads) as read join pg_catalog.pg_class c on c.oid = read.oid
-  where c.relkind = 'S' or c.oid < ${FIRST_USER_OID}`;
+  from (select distinct reads.oid from reads) as read join pg_catalog.pg_class c on c.oid = read.oid
+  where c.relkind = 'S' or c.oid < ${FIRST_USER_OID}
+  union all
+  select pg_catalog.json_build_object('kind', 'unstreamed read', 'of', 'a random sample of rows')
+  from trees where pg_catalog.strpos(tree, ':tablesample {') > 0
+  union all
+  select pg_catalog.json_build_object('kind', 'system function', 'name', p.proname, 'volatility', p.provolatile)
+  from (
+    select distinct called[1]::pg_catalog.oid as oid
+    from trees cross join lateral pg_catalog.regexp_matches(tree, ${CALL_IN_TREE}, 'g') as called where not is_of_others
+  ) as called join pg_catalog.pg_proc p on p.oid = called.oid
+  where p.oid < ${FIRST_USER_OID} and p.provolatile <> 'i'`;
 
-/** A function without a search path of its own has that of the function that calls it, which also may set one while it runs. */
-const SEARCH_PATHS = `
-  select pg_catalog.concat_ws(' ', $1::pg_catalog.text, pg_catalog.string_agg(distinct paths, ' ')) as paths
-  from pg_catalog.pg_proc p cross join lateral (values
-    (p.proconfig::pg_catalog.text), (case when pg_catalog.strpos(p.prosrc, 'search_path') > 0 then p.prosrc end)
-  ) as found (paths)
-  where p.oid >= ${FIRST_USER_OID} and paths is not null`;
+/** Whether "$user" in a search path is a schema for some role. */
+const ARE_ROLES_SCHEMAS = `select exists (
+  select from pg_catalog.pg_namespace n join pg_catalog.pg_roles r on r.rolname = n.nspname) as are_schemas`;
+const UNREAD: ParsedFunction = { oid: null, composesSql: false };
 const PUBLISHES_ALL = `
   select pubinsert and pubupdate and pubdelete and pubtruncate as all_events from pg_catalog.pg_publication where pubname = $1`;
-const VOLATILE_BUILT_INS = `
-  select pg_catalog.array_agg(distinct proname::pg_catalog.text) as names from pg_catalog.pg_proc
-  where provolatile = 'v' and oid < ${FIRST_USER_OID} and prokind in ('f', 'w') and prorettype <> 'pg_catalog.trigger'::pg_catalog.regtype`;
-
-/** What stands between the name of a function and its arguments, also in a text that Postgres has not parsed. */
-const CALLED = String.raw`"?\s*\(`;
-/** Values that change with time alone. */
-const TIME = new RegExp(
-  [
-    `\\b(?:now|transaction_timestamp|statement_timestamp|age)${CALLED}`,
-    "\\b(?:CURRENT_DATE|CURRENT_TIME|CURRENT_TIMESTAMP|LOCALTIME|LOCALTIMESTAMP)\\b",
-    "'(?:now|today|tomorrow|yesterday)'",
-  ].join("|"),
-  "i",
-);
-const DYNAMIC_SQL = /\bexecute\b/i;
+/** Values that change with time alone; calls of functions are in the trees. */
+const TIME = /\b(?:CURRENT_DATE|CURRENT_TIME|CURRENT_TIMESTAMP|LOCALTIME|LOCALTIMESTAMP)\b/;
+/** What Postgres reads as such a time where it parses a text. */
+const TIME_WORD = /'\s*(?:now|today|tomorrow|yesterday)\s*'/i;
 /** Other settings than those that all requests of a caller have in common; none is called `graphql.refused`. */
 const OTHER_SETTING =
   /current_setting\b(?!\(\s*'(?:request\.jwt\.claims|response\.\w+|graphql\.refused|app\.settings\.\w+)')/i;
@@ -242,6 +265,7 @@ type ReadObject =
   | (Extract<PolicyDependency, { kind: "function" }> & UsedFunction)
   | UsedRelation
   | UnstreamedRead
+  | (SystemFunction & { readonly kind: "system function" })
   | (UsedTree & { readonly kind: "tree" });
 
 /** A relation whose changes are not in the stream of row changes. */
@@ -302,20 +326,53 @@ async function readInTransaction(
   const { rows: made } = await client.query<{ oid: number }>(
     "select oid from pg_catalog.pg_proc where proname = 'live_query' and pronamespace = pg_catalog.pg_my_temp_schema()",
   );
-  // Postgres then prints qualified names.
-  await client.query("select pg_catalog.set_config('search_path', '', true)");
-  const { rows: known } = await client.query<{ paths: string }>(SEARCH_PATHS, [searchPath]);
+  const statement = made[0]!.oid;
+  const { routines, unread } = await parseBodies(client, { oid: statement, path: searchPath });
   const { rows } = await client.query<{ dependency: ReadObject }>(DEPENDENCIES, [
-    made[0]!.oid,
-    publication,
+    routines.map(({ oid }) => oid),
+    routines.map(({ path }) => path),
     role,
-    known[0]!.paths,
+    statement,
+    publication,
   ]);
-  const { rows: volatile } = await client.query<{ names: string[] }>(VOLATILE_BUILT_INS);
   const { rows: published } = await client.query<{ all_events: boolean }>(PUBLISHES_ALL, [publication]);
   const objects = rows.map(({ dependency }) => dependency);
-  const summary = summarize(objects, volatile[0]!.names, published[0]?.all_events === true);
+  const summary = summarize(objects, unread, published[0]?.all_events === true);
   return { ...summary, fingerprint: await fetchFingerprint(client, summary.deciding) };
+}
+
+type Routine = { readonly oid: number; readonly path: string };
+/** The functions of which it is not known what they read, and whether that is because they compose SQL. */
+type UnreadFunctions = ReadonlyMap<number, { readonly composesSql: boolean }>;
+
+/** Makes Postgres parse the bodies of all functions that the statement uses: those show further ones. */
+async function parseBodies(
+  client: pg.ClientBase,
+  statement: Routine,
+): Promise<{ readonly routines: readonly Routine[]; readonly unread: UnreadFunctions }> {
+  const routines = [statement];
+  const unread = new Map<number, { readonly composesSql: boolean }>();
+  const known = new Set<string>();
+  const { rows: roles } = await client.query<{ are_schemas: boolean }>(ARE_ROLES_SCHEMAS);
+  for (let count = 0; count < routines.length; ) {
+    count = routines.length;
+    // Postgres then prints qualified names.
+    await client.query("select pg_catalog.set_config('search_path', '', true)");
+    const [oids, paths] = [routines.map(({ oid }) => oid), routines.map(({ path }) => path)];
+    const { rows } = await client.query<UnparsedFunction>(UNPARSED, [oids, paths]);
+    for (const unparsed of rows) {
+      const { oid, path } = unparsed;
+      const key = `${oid} ${path}`;
+      if (known.has(key)) continue;
+      known.add(key);
+      const isOfRole = path.includes("$user") && roles[0]!.are_schemas;
+      const parsed = isOfRole ? UNREAD : await parseBody(client, unparsed, `live_body_${known.size}`);
+      if (parsed.oid === null) unread.set(oid, parsed);
+      else routines.push({ oid: parsed.oid, path });
+    }
+  }
+  await client.query("select pg_catalog.set_config('search_path', '', true)");
+  return { routines, unread };
 }
 
 async function readParameterTypes(client: pg.ClientBase, text: string): Promise<string[]> {
@@ -349,7 +406,7 @@ function notLive(reason: string): QueryDependencies {
 
 function summarize(
   objects: readonly ReadObject[],
-  volatile: readonly string[],
+  unread: UnreadFunctions,
   publishesAll: boolean,
 ): Omit<QueryDependencies, "fingerprint"> {
   const relations = objects.filter((object) => object.kind === "relation");
@@ -361,6 +418,9 @@ function summarize(
   const others = objects.filter((object) => object.kind === "condition" || object.kind === "function");
   const trees = objects.filter((object) => object.kind === "tree");
   const unstreamed = objects.filter((object) => object.kind === "unstreamed read");
+  const called = objects.filter((object) => object.kind === "system function");
+  const isLimitedByTime =
+    appliedTexts.some((text) => TIME.test(text)) || functions.some(({ source }) => TIME_WORD.test(source ?? ""));
   return {
     relations: tables.flatMap((table) => [
       { oid: table.oid, isReadOnce: table.isReadOnce, policyColumns: policyColumnsOf(table, trees) },
@@ -373,9 +433,12 @@ function summarize(
     obstacles: [
       ...(publishesAll ? [] : ["the publication of row changes does not have all kinds of changes"]),
       ...tables.flatMap(obstaclesOfRelation),
-      ...new Set(unstreamed.map(({ of }) => `it reads ${of}`)),
-      ...functions.filter(({ isStatement }) => !isStatement).flatMap(obstaclesOfFunction),
-      ...obstaclesOfTexts(appliedTexts, volatile),
+      ...functions.filter(({ isStatement }) => !isStatement).flatMap((each) => obstaclesOfFunction(each, unread)),
+      ...new Set([
+        ...unstreamed.map(({ of }) => `it reads ${of}`),
+        ...called.flatMap((each) => explainSystemFunction(each) ?? []),
+        ...(isLimitedByTime ? [DEPENDS_ON_TIME] : []),
+      ]),
     ],
     deciding: {
       relations: relations.map(({ oid }) => oid),
@@ -402,7 +465,7 @@ function policyColumnsOf({ oid, columns }: UsedRelation, trees: readonly UsedTre
 function textsOf(objects: readonly ReadObject[]): string[] {
   return objects.flatMap((object) => {
     if (object.kind === "condition") return object.text;
-    return object.kind === "function" ? (object.body ?? object.source ?? []) : [];
+    return object.kind === "function" ? (object.body ?? []) : [];
   });
 }
 
@@ -424,27 +487,21 @@ function obstaclesOfRelation(relation: UsedRelation): string[] {
   return hasKey ? [] : [`${name} has neither a primary key nor another replica identity`];
 }
 
-function obstaclesOfFunction(used: Extract<ReadObject, { kind: "function" }>): string[] {
-  const { language, volatility, body, source, isImmutableC, kindOf } = used;
+function obstaclesOfFunction(used: Extract<ReadObject, { kind: "function" }>, unread: UnreadFunctions): string[] {
+  const { oid, language, volatility, body, source, isImmutableC, kindOf } = used;
   const name = nameOf(used, "function");
   if (kindOf === "a") return [];
   if (volatility === "v") return [`${name} is volatile: declare it stable if it only reads`];
-  if (body !== null || isImmutableC || language === "internal" || volatility === "i") return [];
-  if (source === null) return [`what ${name} reads is unknown, because of its language`];
-  return language === "plpgsql" && DYNAMIC_SQL.test(source) ? [`${name} runs SQL that it composes`] : [];
+  const unknown = unread.get(oid);
+  if (unknown?.composesSql) return [`${name} runs SQL that it composes`];
+  if (unknown) return [`what ${name} reads is unknown: write it in SQL with BEGIN ATOMIC`];
+  if (body !== null || source !== null || isImmutableC || volatility === "i") return [];
+  return [`what ${name} reads is unknown, because of its language ${language}`];
 }
 
 /** Names of what the caller may not see are not told. */
 function nameOf({ name, isVisible }: { name: string; isVisible: boolean }, noun: string): string {
   return isVisible ? `the ${noun} ${name}` : `a ${noun} that the query or its policies use`;
-}
-
-function obstaclesOfTexts(texts: readonly string[], volatile: readonly string[]): string[] {
-  const called = new RegExp(`(?<![\\w.$"]|"\\.)(?:pg_catalog\\.)?(?:${volatile.join("|")})${CALLED}`, "i");
-  const obstacles: string[] = [];
-  if (texts.some((text) => called.test(text))) obstacles.push("it calls a volatile function of Postgres");
-  if (texts.some((text) => TIME.test(text))) obstacles.push("it depends on the time");
-  return obstacles;
 }
 
 // A policy that is replaced has another oid or transaction; the flags of row-level security are those of its table.
