@@ -55,6 +55,7 @@ export const SLOW_FILES: readonly string[] = [
   "test/journeys/withheld-addresses.test.ts",
   "test/left-processes.test.ts",
   "test/live/changes.test.ts",
+  "test/live/queries/generated-functions.test.ts",
   "test/live/queries/live-queries.test.ts",
   "test/live/queries/policy-dependencies.test.ts",
   "test/migrate/interruption.test.ts",

@@ -33,6 +33,7 @@ type Part = { readonly text: string; readonly first: BodyToken | undefined };
 
 const ENDS_STATEMENTS: ReadonlySet<string> = new Set(["end", "elsif", "elseif", "else", "exception", "when"]);
 const QUERY_STARTS: ReadonlySet<string> = new Set(["select", "with", "values", "table"]);
+const LOOP_STARTS: ReadonlySet<string> = new Set(["loop", "while", "for", "foreach"]);
 const RAISE_LEVELS: ReadonlySet<string> = new Set(["debug", "log", "info", "notice", "warning", "exception"]);
 const IMPLICIT_VARIABLES: readonly BodyVariable[] = [
   { name: "found", type: "pg_catalog.bool" },
@@ -193,15 +194,15 @@ class BodyReader {
   }
 
   #readStatement(): void {
-    if (this.#is(":=", 1) || this.#is("=", 1)) return this.#readAssignment();
     const token = this.#token!;
-    if (token.kind === "word" && QUERY_STARTS.has(token.text)) return this.#readSelectInto();
-    if (this.#is("begin") || this.#is("declare") || this.#is("<")) return this.#readLabelled();
-    if (this.#is("loop") || this.#is("while") || this.#is("for") || this.#is("foreach")) return this.#readLoop();
-    if (this.#take("if")) return this.#readIf();
-    if (this.#take("case")) return this.#readCase();
-    if (this.#take("return")) return this.#readReturn();
-    if (this.#take("perform")) this.#addQuery(`select ${this.#readUntil(";").text}`);
+    if (this.#is(":=", 1) || this.#is("=", 1)) this.#readAssignment();
+    else if (token.kind === "word" && QUERY_STARTS.has(token.text)) this.#readSelectInto();
+    else if (this.#is("begin") || this.#is("declare") || this.#is("<")) this.#readLabelled();
+    else if (LOOP_STARTS.has(token.text)) this.#readLoop();
+    else if (this.#take("if")) this.#readIf();
+    else if (this.#take("case")) this.#readCase();
+    else if (this.#take("return")) this.#readReturn();
+    else if (this.#take("perform")) this.#addQuery(`select ${this.#readUntil(";").text}`);
     else if (this.#take("raise")) this.#readRaise();
     else if (this.#take("assert")) this.#readAssert();
     else if (this.#take("exit") || this.#take("continue")) this.#readExit();
@@ -212,16 +213,14 @@ class BodyReader {
 
   #readLabelled(): void {
     this.#skipLabel();
-    if (!this.#is("begin") && !this.#is("declare")) return this.#readLoop();
-    this.#readBlock();
-    this.#expect(";");
+    if (this.#is("begin") || this.#is("declare")) this.#readBlock();
+    else this.#readLoop();
   }
 
   #readAssignment(): void {
     const name = this.#readName();
     this.#at++;
     this.#assign(this.#readUntil(";"), this.#typeOf(name));
-    this.#expect(";");
   }
 
   #readSelectInto(): void {
@@ -231,7 +230,6 @@ class BodyReader {
     const targets = this.#readTargets();
     const after = this.#readUntil(";");
     this.#assignQuery(`${before.text} ${after.text}`, targets);
-    this.#expect(";");
   }
 
   #readTargets(): string[] {
@@ -247,7 +245,7 @@ class BodyReader {
       this.#readStatements();
     } while (this.#take("elsif") || this.#take("elseif"));
     if (this.#take("else")) this.#readStatements();
-    this.#expect("end", "if", ";");
+    this.#expect("end", "if");
   }
 
   #readCase(): void {
@@ -259,18 +257,18 @@ class BodyReader {
       this.#readStatements();
     }
     if (this.#take("else")) this.#readStatements();
-    this.#expect("end", "case", ";");
+    this.#expect("end", "case");
   }
 
   #readLoop(): void {
     if (this.#take("while")) this.#addCondition(this.#readUntil("loop"));
     else if (this.#take("foreach")) this.#readForeach();
     else if (this.#take("for")) this.#readFor();
+    // Without one of these, the loop begins with its own word.
     this.#expect("loop");
     this.#readStatements();
     this.#expect("end", "loop");
     if (!this.#is(";")) this.#readName();
-    this.#expect(";");
   }
 
   #readForeach(): void {
@@ -285,7 +283,10 @@ class BodyReader {
     if (this.#is("execute")) throw new DynamicSql();
     const isReversed = this.#take("reverse");
     const from = this.#readUntil("..", "loop");
-    if (this.#take("..")) return this.#readRange(targets, from);
+    if (this.#take("..")) {
+      this.#readRange(targets, from);
+      return;
+    }
     const isQuery = from.first?.kind === "word" ? QUERY_STARTS.has(from.first.text) : from.first?.text === "(";
     if (isReversed || !isQuery) throw new UnrecognizedBody();
     this.#assignQuery(from.text, targets);
@@ -305,15 +306,14 @@ class BodyReader {
     if (this.#take("query")) {
       if (this.#is("execute")) throw new DynamicSql();
       this.#addQuery(this.#readUntil(";").text);
-    } else {
-      this.#take("next");
-      const returned = this.#readUntil(";");
-      const isRecord = this.#records.has(returned.text.toLowerCase());
-      if (this.#resultType === null || isRecord) {
-        if (returned.text !== "") this.#addQuery(`select ${returned.text}`);
-      } else if (returned.text !== "") this.#assign(returned, this.#resultType);
+      return;
     }
-    this.#expect(";");
+    this.#take("next");
+    const returned = this.#readUntil(";");
+    if (returned.text === "") return;
+    const isCast = this.#resultType !== null && !this.#records.has(returned.text.toLowerCase());
+    if (isCast) this.#assign(returned, this.#resultType);
+    else this.#addQuery(`select ${returned.text}`);
   }
 
   #readRaise(): void {

@@ -21,9 +21,11 @@ const HARMLESS = new RegExp(
     "date|time|timetz|timestamp|timestamptz|timezone|date_(?:add|part|subtract|trunc)|extract|make_timestamptz|overlaps|in_range|generate_series",
     "to_(?:char|date|number|timestamp)|money|numeric",
     "enum_(?:first|last|range)|pg_typeof|pg_collation_for|pg_column_size",
-    "(?:plain|phrase|websearch_)?to_?tsquery|to_tsvector|ts_headline|ts_match_t[qt]|get_current_ts_config",
+    "(?:plain|phrase|websearch_)?to_tsquery|to_tsvector|ts_headline|ts_match_t[qt]|get_current_ts_config",
     "current_(?:database|schema|schemas|setting|user)|session_user|getdatabaseencoding|pg_client_encoding",
     "has_(?:\\w+_)?privilege|pg_has_role|row_security_active",
+    // Of these, each run has another value, or none.
+    "pg_(?:backend_pid|current_snapshot|current_xact_id_if_assigned)|txid_current_if_assigned",
   ].join("|")})$`,
 );
 
@@ -35,5 +37,5 @@ export function explainSystemFunction({ name, volatility }: SystemFunction): str
   if (OF_TIME.has(name)) return DEPENDS_ON_TIME;
   if (OF_SEQUENCES.has(name)) return "it reads a sequence";
   if (volatility === "v") return "it calls a volatile function of Postgres";
-  return HARMLESS.test(name) ? null : "it calls a function of Postgres that may read what the stream does not have";
+  return HARMLESS.test(name) ? null : `the stream may not have what ${name} of Postgres reads`;
 }

@@ -115,3 +115,90 @@ test("a function in C depends on no claims if it is an extension's, and may depe
   expect(await claimsOf("select public.levenshtein(title, 'x') from public.films")).toEqual(new Set());
   expect(await claimsOf("select public.own(title, 'x') from public.films")).toBe("all");
 });
+
+/** A table that the reads below need not name in the text of the function that they are in. */
+const HIDDEN_READS = `
+  create table public.bans (person text primary key);
+  create table public.members (id int primary key, person text);
+  create table public.limits (id int primary key, value int);
+  create function public.is_banned(public.members) returns boolean language sql stable
+    as 'select exists (select from public.bans b where b.person = $1.person)';
+  create function public.above_limit(int, int) returns boolean language plpgsql stable
+    as 'begin return $1 > (select value from public.limits) + $2; end';
+  create operator public.@@@ (leftarg = int, rightarg = int, function = public.above_limit);
+  create type public.badge as (number int);
+  create function public.badge_value(public.badge) returns int language sql stable
+    as 'select $1.number + (select count(*)::int from public.limits)';
+  create cast (public.badge as int) with function public.badge_value(public.badge) as assignment;
+  create function public.with_default(int, bound int default (public.badge_value(row(1)::public.badge))) returns boolean
+    language sql stable as 'select $1 > $2';
+  create sequence public.numbers`;
+
+const obstaclesOfBody = async (language: string, body: string) => {
+  await client.query("begin");
+  await client.query(
+    `create function public.generated(k int) returns boolean language ${language} stable as $body$ ${body} $body$`,
+  );
+  await client.query("commit");
+  const statement = { text: "select public.generated(1)", role: "authenticated", searchPath: "public" };
+  const read = await readQueryDependencies((work) => work(client), statement, "missing");
+  await client.query("drop function public.generated");
+  const { rows } = await client.query<{ name: string }>(
+    "select relname as name from pg_class where oid = any($1::oid[]) order by 1",
+    [read.relations.map(({ oid }) => oid)],
+  );
+  return { tables: rows.map(({ name }) => name), obstacles: read.obstacles };
+};
+
+test.each([
+  ["exists (select from public.members m where m.is_banned)", ["bans", "members"]],
+  ["(select m.is_banned from public.members m limit 1)", ["bans", "members"]],
+  ["k operator(public.@@@) 1", ["limits"]],
+  ["k @@@ 1", ["limits"]],
+  ["row(k)::public.badge::int > 3", ["limits"]],
+  ["with_default(k)", ["limits"]],
+  ["exists (select from public/* a */. -- b\n bans)", ["bans"]],
+  [`exists (select from U&"p\\0075blic" . U&"b\\0061ns")`, ["bans"]],
+  ["exists (table bans)", ["bans"]],
+])("what %s reads in a text is known, in both languages", async (expression, tables) => {
+  await client.query(`begin; ${HIDDEN_READS}`);
+  await client.query("commit");
+  try {
+    for (const [language, body] of [
+      ["sql", `select ${expression} -- the end`],
+      ["plpgsql", `declare found_one boolean := ${expression}; begin return found_one; end`],
+      ["plpgsql", `begin if ${expression} then return true; end if; return false; end`],
+    ] as const)
+      expect((await obstaclesOfBody(language, body)).tables).toEqual(tables);
+  } finally {
+    await client.query(DROP_HIDDEN_READS);
+  }
+});
+
+const DROP_HIDDEN_READS = `drop table public.bans, public.members, public.limits cascade; drop type public.badge cascade;
+  drop operator public.@@@ (int, int); drop function public.above_limit; drop sequence public.numbers; drop function if exists public.with_default`;
+
+test.each([
+  ["sql", "select (select last_value from public.numbers) > k", "it reads a sequence"],
+  ["sql", "select currval('public.numbers') > k", "it reads a sequence"],
+  ["sql", "select exists (select from pg_stat_activity)", "it reads a system catalog"],
+  ["sql", "select exists (select from pg_class where relname = 'x')", "it reads a system catalog"],
+  ["sql", "select pg_stat_get_backend_pid(k) is null", "the stream may not have what pg_stat_get_backend_pid"],
+  [
+    "sql",
+    "select table_to_xml('public.numbers', true, false, '') is null",
+    "the stream may not have what table_to_xml",
+  ],
+  ["sql", "select random() > k", "it calls a volatile function of Postgres"],
+  ["sql", "select exists (select from public.numbers tablesample system (50))", "is unknown"],
+  ["plpgsql", "begin execute 'select 1'; return true; end", "runs SQL that it composes"],
+  ["plpgsql", "declare c cursor for select 1; begin open c; return true; end", "is unknown"],
+  ["sql", "select 1 > k; end; select true", "is unknown"],
+])("in %s, %s is an obstacle", async (language, body, reason) => {
+  await client.query("set check_function_bodies = off; create sequence public.numbers");
+  try {
+    expect((await obstaclesOfBody(language, body)).obstacles.join()).toContain(reason);
+  } finally {
+    await client.query("reset check_function_bodies; drop sequence public.numbers");
+  }
+});
