@@ -4,7 +4,7 @@ import { type BodyToken, readBodyTokens, UnrecognizedBody } from "./plpgsql-toke
 export type BodyVariable = { readonly name: string; readonly type: string };
 
 /** What is assigned to variables of these types: an expression, or the columns of a query. */
-export type Assignment = {
+export type VariableAssignment = {
   readonly kind: "expression" | "query";
   readonly sql: string;
   readonly types: readonly string[];
@@ -14,7 +14,7 @@ export type Assignment = {
 export type PlpgsqlBody = {
   readonly variables: readonly BodyVariable[];
   readonly queries: readonly string[];
-  readonly assignments: readonly Assignment[];
+  readonly assignments: readonly VariableAssignment[];
   /** Puts the queries of records around the SQL that names these. */
   withRecords(sql: string): string;
 };
@@ -64,7 +64,7 @@ class BodyReader {
   /** Variables without a type, and the query that each is assigned from. */
   readonly #records = new Map<string, string | null>();
   readonly #queries: string[] = [];
-  readonly #assignments: Assignment[] = [];
+  readonly #assignments: VariableAssignment[] = [];
   #at = 0;
 
   constructor(source: string, { parameters, resultType }: BodyOptions) {

@@ -341,15 +341,15 @@ async function readInTransaction(
   return { ...summary, fingerprint: await fetchFingerprint(client, summary.deciding) };
 }
 
-type Routine = { readonly oid: number; readonly path: string };
+type SearchedRoutine = { readonly oid: number; readonly path: string };
 /** The functions of which it is not known what they read, and whether that is because they compose SQL. */
 type UnreadFunctions = ReadonlyMap<number, { readonly composesSql: boolean }>;
 
 /** Makes Postgres parse the bodies of all functions that the statement uses: those show further ones. */
 async function parseBodies(
   client: pg.ClientBase,
-  statement: Routine,
-): Promise<{ readonly routines: readonly Routine[]; readonly unread: UnreadFunctions }> {
+  statement: SearchedRoutine,
+): Promise<{ readonly routines: readonly SearchedRoutine[]; readonly unread: UnreadFunctions }> {
   const routines = [statement];
   const unread = new Map<number, { readonly composesSql: boolean }>();
   const known = new Set<string>();
