@@ -1347,6 +1347,7 @@ create table content_service.unfinished_uploads (
   about jsonb default '{}'::jsonb not null,
   bytes bigint default 0 not null,
   started_at timestamp with time zone default now() not null,
+  owner_id text default ''::text not null,
   constraint unfinished_uploads_pkey PRIMARY KEY (id),
   constraint unfinished_uploads_bytes_check CHECK ((bytes >= 0)),
   constraint unfinished_uploads_bucket_id_fkey FOREIGN KEY (bucket_id) REFERENCES storage.buckets(id) ON UPDATE CASCADE ON DELETE CASCADE
@@ -1356,12 +1357,11 @@ CREATE INDEX unfinished_uploads_by_name ON content_service.unfinished_uploads US
 CREATE INDEX unfinished_uploads_by_quota ON content_service.unfinished_uploads USING btree (quota_key);
 alter table content_service.unfinished_uploads enable row level security;
 comment on column content_service.unfinished_uploads.about is 'The metadata of the object.';
-comment on column content_service.unfinished_uploads.bytes is 'The size of its parts.';
-comment on column content_service.unfinished_uploads.caller is 'Who has begun it, and alone goes on with it.';
+comment on column content_service.unfinished_uploads.bytes is 'The size of its parts, or the size that it will have.';
+comment on column content_service.unfinished_uploads.caller is 'Who has begun it by S3, and alone goes on with it; empty for an upload by TUS.';
+comment on column content_service.unfinished_uploads.owner_id is 'The owner of the object; empty for an object without one.';
 comment on column content_service.unfinished_uploads.quota_key is 'Whose uploads are counted together.';
-comment on table content_service.unfinished_uploads is '@sample none
-@anonymize empty
-Uploads in parts, until they are finished or a day has passed.';
+comment on table content_service.unfinished_uploads is 'Uploads in parts by S3 and TUS, until they are finished or a day has passed.';
 
 -- table content_service.upload_parts
 create table content_service.upload_parts (
@@ -1777,6 +1777,7 @@ create table storage.objects (
 CREATE INDEX objects_by_content ON storage.objects USING btree (content);
 CREATE INDEX objects_by_name ON storage.objects USING btree (bucket_id, name COLLATE "C");
 CREATE UNIQUE INDEX bucketid_objname ON storage.objects USING btree (bucket_id, name);
+CREATE TRIGGER _800_check_owner BEFORE UPDATE OF owner, owner_id ON storage.objects FOR EACH ROW WHEN (((old.owner_id IS DISTINCT FROM new.owner_id) OR (old.owner IS DISTINCT FROM new.owner))) EXECUTE FUNCTION content_service.tg_objects__check_owner();
 CREATE TRIGGER _900_count_added AFTER INSERT ON storage.objects REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION content_service.tg_objects__count_usage();
 CREATE TRIGGER _900_count_changed AFTER UPDATE ON storage.objects REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION content_service.tg_objects__count_usage();
 CREATE TRIGGER _900_count_removed AFTER DELETE ON storage.objects REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION content_service.tg_objects__count_usage();
@@ -5570,6 +5571,35 @@ end;
 $function$;
 comment on function auth.sign_up(text,text,integer,text,text,auth.client_info,jsonb,boolean) is 'Creates an account for whoever asks for one, unless sign-ups are closed. Returns the row of the user.';
 
+-- function auth.signers(bigint[],jsonb[])
+CREATE OR REPLACE FUNCTION auth.signers(user_ids bigint[], signed jsonb[])
+ RETURNS TABLE(place bigint, is_account boolean, stands boolean, role text, claims jsonb)
+ LANGUAGE sql
+ SET search_path TO ''
+AS $function$
+  select signer.place, account.user_id is not null,
+    coalesce(state.state, 'active') = 'active'
+      and (not signer.claims ? 'oauth_grant_id' or exists (
+        select from auth.oauth_grants as granted
+        where granted.id::text = signer.claims ->> 'oauth_grant_id' and granted.client_id = signer.claims ->> 'client_id'
+          and granted.user_id = signer.user_id and granted.expires_at > now()
+      ))
+      and (not signer.claims ? 'api_key' or exists (
+        select from auth.api_keys as key
+        where key.id::text = signer.claims ->> 'api_key' and key.role = signer.claims ->> 'role'
+          and key.owner_id is not distinct from signer.user_id
+          and key.revoked_at is null and (key.expires_at is null or key.expires_at > now())
+      )),
+    current.claims ->> 'role', current.claims
+  from unnest(user_ids, signed) with ordinality as signer (user_id, claims, place)
+  left join auth.users as account on account.user_id = signer.user_id
+  left join auth.account_states(user_ids) as state on state.user_id = signer.user_id
+  left join lateral (
+    select auth.session_claims(account.user_id, null) as claims where account.user_id is not null
+  ) as current on true;
+$function$;
+comment on function auth.signers(bigint[],jsonb[]) is 'Whether the accounts, grants and keys of these signers stand, and the claims and the role that their accounts have now.';
+
 -- function auth.store_retry_response(bytea,bytea,bytea,integer)
 CREATE OR REPLACE FUNCTION auth.store_retry_response(token_hash bytea, retry_hash bytea, sealed_answer bytea, seconds integer)
  RETURNS void
@@ -6358,8 +6388,6 @@ CREATE OR REPLACE FUNCTION content_service.add_bucket_usage(bucket_ids text[], o
  SECURITY DEFINER
  SET search_path TO ''
 AS $function$
-declare
-  v_over text;
 begin
   -- In the order of the key, so that transactions do not deadlock.
   insert into content_service.bucket_usage as usage (bucket_id, owner_id, bytes)
@@ -6369,16 +6397,8 @@ begin
     group by changed.bucket_id, changed.owner_id having sum(changed.bytes) <> 0
     order by changed.bucket_id, changed.owner_id
     on conflict (bucket_id, owner_id) do update set bytes = usage.bytes + excluded.bytes;
-  select buckets.id into v_over from unnest(bucket_ids, owner_ids, add_bucket_usage.bytes) as changed (bucket_id, owner_id, bytes)
-    join storage.buckets on buckets.id = changed.bucket_id
-    where changed.bytes > 0 and (
-      (select sum(usage.bytes) from content_service.bucket_usage as usage where usage.bucket_id = buckets.id) > buckets.max_bytes
-      or (select usage.bytes from content_service.bucket_usage as usage where usage.bucket_id = buckets.id and usage.owner_id = changed.owner_id)
-        > buckets.max_bytes_of_owner
-    ) limit 1;
-  if found then
-    raise exception 'The bucket % is full.', v_over using errcode = 'PT413', hint = 'Delete objects that are not needed.';
-  end if;
+  perform content_service.check_bucket_usage(array_agg(changed.bucket_id), array_agg(changed.owner_id))
+    from unnest(bucket_ids, owner_ids, add_bucket_usage.bytes) as changed (bucket_id, owner_id, bytes) where changed.bytes > 0;
 end;
 $function$;
 comment on function content_service.add_bucket_usage(text[],text[],bigint[]) is 'Counts contents of objects that were added, or with negative sizes removed; throws beyond the bound of a bucket.';
@@ -6553,8 +6573,8 @@ end;
 $function$;
 comment on function content_service.begin_task(text) is 'Chooses the task of a lane that is to run next, if one is due; called by the service as the owner.';
 
--- function content_service.begin_upload(uuid,text,text,text,text,text,jsonb,bigint)
-CREATE OR REPLACE FUNCTION content_service.begin_upload(id uuid, caller text, quota_key text, role text, bucket text, name text, about jsonb, max_bytes bigint)
+-- function content_service.begin_upload(uuid,text,text,text,text,text,text,jsonb,bigint,bigint)
+CREATE OR REPLACE FUNCTION content_service.begin_upload(id uuid, caller text, quota_key text, role text, bucket text, name text, owner text, about jsonb, bytes bigint, max_bytes bigint)
  RETURNS void
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -6562,15 +6582,21 @@ CREATE OR REPLACE FUNCTION content_service.begin_upload(id uuid, caller text, qu
 AS $function$
 begin
   perform pg_advisory_xact_lock(hashtextextended('unfinished uploads of ' || begin_upload.quota_key, 0));
-  insert into content_service.unfinished_uploads (id, caller, quota_key, bucket_id, name, about)
-    values (begin_upload.id, begin_upload.caller, begin_upload.quota_key, bucket, begin_upload.name, begin_upload.about);
+  perform pg_advisory_xact_lock(hashtextextended('unfinished uploads to ' || bucket || '/' || coalesce(begin_upload.owner, ''), 0));
+  insert into content_service.unfinished_uploads as upload (id, caller, quota_key, bucket_id, name, owner_id, about, bytes)
+    values (
+      begin_upload.id, begin_upload.caller, begin_upload.quota_key, bucket, begin_upload.name, coalesce(begin_upload.owner, ''),
+      begin_upload.about, begin_upload.bytes
+    )
+    on conflict on constraint unfinished_uploads_pkey do update set bytes = excluded.bytes, started_at = now();
   if content_service.is_upload_bounded(begin_upload.role) then
     perform content_service.check_unfinished_uploads(begin_upload.quota_key, begin_upload.max_bytes);
   end if;
+  perform content_service.check_bucket_usage(array[bucket], array[coalesce(begin_upload.owner, '')]);
 end;
 $function$;
-grant execute on function content_service.begin_upload(uuid,text,text,text,text,text,jsonb,bigint) to authenticator;
-comment on function content_service.begin_upload(uuid,text,text,text,text,text,jsonb,bigint) is 'Begins an upload in parts.';
+grant execute on function content_service.begin_upload(uuid,text,text,text,text,text,text,jsonb,bigint,bigint) to authenticator;
+comment on function content_service.begin_upload(uuid,text,text,text,text,text,text,jsonb,bigint,bigint) is 'Begins an upload in parts, or notes its size; throws if the caller or the bucket has too much.';
 
 -- function content_service.bound(text)
 CREATE OR REPLACE FUNCTION content_service.bound(name text)
@@ -6708,6 +6734,37 @@ begin
 end;
 $function$;
 comment on function content_service.callable_function(text,text,jsonb) is 'The function that a role means by a name or a signature, and by the names of the arguments.';
+
+-- function content_service.check_bucket_usage(text[],text[])
+CREATE OR REPLACE FUNCTION content_service.check_bucket_usage(bucket_ids text[], owner_ids text[])
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  v_full text;
+begin
+  select buckets.id into v_full from unnest(bucket_ids, owner_ids) as changed (bucket_id, owner_id)
+    join storage.buckets on buckets.id = changed.bucket_id
+    where buckets.max_bytes is not null and coalesce((
+        select sum(usage.bytes) from content_service.bucket_usage as usage where usage.bucket_id = buckets.id
+      ), 0) + coalesce((
+        select sum(upload.bytes) from content_service.unfinished_uploads as upload where upload.bucket_id = buckets.id
+      ), 0) > buckets.max_bytes
+      or buckets.max_bytes_of_owner is not null and coalesce((
+        select sum(usage.bytes) from content_service.bucket_usage as usage
+        where usage.bucket_id = buckets.id and usage.owner_id = changed.owner_id
+      ), 0) + coalesce((
+        select sum(upload.bytes) from content_service.unfinished_uploads as upload
+        where upload.bucket_id = buckets.id and upload.owner_id = changed.owner_id
+      ), 0) > buckets.max_bytes_of_owner
+    limit 1;
+  if found then
+    raise exception 'The bucket % is full.', v_full using errcode = 'PT413', hint = 'Delete objects and unfinished uploads that are not needed.';
+  end if;
+end;
+$function$;
+comment on function content_service.check_bucket_usage(text[],text[]) is 'Throws if objects and unfinished uploads take more than the bounds of a bucket.';
 
 -- function content_service.check_cron(text)
 CREATE OR REPLACE FUNCTION content_service.check_cron(cron text)
@@ -7142,6 +7199,24 @@ BEGIN ATOMIC
 END;
 comment on function content_service.function_inputs(oid) is 'The parameters of a function that a call gives values to; those without a name have null.';
 
+-- function content_service.hold_object(text,text,uuid,text)
+CREATE OR REPLACE FUNCTION content_service.hold_object(bucket text, name text, id uuid, version text)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+begin
+  perform from storage.objects
+    where objects.bucket_id = bucket and objects.name = hold_object.name
+      and objects.id = hold_object.id and objects.version is not distinct from hold_object.version
+    for update;
+  return found;
+end;
+$function$;
+grant execute on function content_service.hold_object(text,text,uuid,text) to authenticator;
+comment on function content_service.hold_object(text,text,uuid,text) is 'Keeps an object as it is until the end of the transaction; false if it is another one or another version.';
+
 -- function content_service.is_ambiguous_call(oid,jsonb)
 CREATE OR REPLACE FUNCTION content_service.is_ambiguous_call(function oid, arguments jsonb)
  RETURNS boolean
@@ -7464,6 +7539,19 @@ BEGIN ATOMIC
 END;
 comment on function content_service.note_stray_files(text[]) is 'Notes contents of the file store without an object, which are deleted after a while.';
 
+-- function content_service.object_version(text,text)
+CREATE OR REPLACE FUNCTION content_service.object_version(bucket text, name text)
+ RETURNS TABLE(id uuid, version text)
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+  select objects.id, objects.version from storage.objects
+  where objects.bucket_id = bucket and objects.name = object_version.name;
+$function$;
+grant execute on function content_service.object_version(text,text) to authenticator;
+comment on function content_service.object_version(text,text) is 'Which object there is, and its version; no row if the name is free.';
+
 -- function content_service.outlives_session(uuid)
 CREATE OR REPLACE FUNCTION content_service.outlives_session(id uuid)
  RETURNS boolean
@@ -7518,23 +7606,12 @@ begin
   if content_service.is_upload_bounded(put_part.role) then
     perform content_service.check_unfinished_uploads(v_upload.quota_key, put_part.max_bytes);
   end if;
+  perform content_service.check_bucket_usage(array[v_upload.bucket_id], array[v_upload.owner_id]);
   return true;
 end;
 $function$;
 grant execute on function content_service.put_part(uuid,text,integer,text,bigint,bigint) to authenticator;
 comment on function content_service.put_part(uuid,text,integer,text,bigint,bigint) is 'Adds or replaces a part; false if the upload has ended.';
-
--- function content_service.put_signed_object(text,text,text,jsonb,jsonb,text,boolean)
-CREATE OR REPLACE FUNCTION content_service.put_signed_object(bucket text, name text, owner text, metadata jsonb, user_metadata jsonb, version text, replaces boolean)
- RETURNS void
- LANGUAGE sql
- SECURITY DEFINER
- SET search_path TO ''
-BEGIN ATOMIC
- SELECT storage.put_object(bucket, name, owner, metadata, user_metadata, version, replaces) AS put_object;
-END;
-grant execute on function content_service.put_signed_object(text,text,text,jsonb,jsonb,text,boolean) to authenticator;
-comment on function content_service.put_signed_object(text,text,text,jsonb,jsonb,text,boolean) is 'Adds or replaces an object for an address that the service has signed.';
 
 -- function content_service.queue_call(text,jsonb,text,jsonb,timestamp with time zone,text,interval,text,text)
 CREATE OR REPLACE FUNCTION content_service.queue_call(role text, claims jsonb, function text, arguments jsonb, run_at timestamp with time zone DEFAULT now(), key text DEFAULT NULL::text, time_limit interval DEFAULT NULL::interval, lane text DEFAULT NULL::text, caller_key text DEFAULT NULL::text)
@@ -7827,18 +7904,6 @@ CREATE OR REPLACE FUNCTION content_service.sees_task(owner text)
  STABLE
 RETURN (auth.is_admin() OR (owner = content_service.task_owner(auth.role(), auth.jwt())));
 comment on function content_service.sees_task(text) is 'Whether a task is the caller''s own; administrators see all.';
-
--- function content_service.signed_object(text,text)
-CREATE OR REPLACE FUNCTION content_service.signed_object(bucket text, name text)
- RETURNS SETOF storage.objects
- LANGUAGE sql
- STABLE SECURITY DEFINER
- SET search_path TO ''
-AS $function$
-  select objects.* from storage.objects where objects.bucket_id = bucket and objects.name = signed_object.name;
-$function$;
-grant execute on function content_service.signed_object(text,text) to authenticator;
-comment on function content_service.signed_object(text,text) is 'An object whose address the service has signed.';
 
 -- function content_service.start_schedule_run(text,timestamp with time zone)
 CREATE OR REPLACE FUNCTION content_service.start_schedule_run(schedule text, planned_at timestamp with time zone)
@@ -8314,6 +8379,31 @@ begin
 end;
 $function$;
 comment on function content_service.tg_buckets__count_usage() is 'Counts what a bucket has when its bounds are set.';
+
+-- function content_service.tg_objects__check_owner()
+CREATE OR REPLACE FUNCTION content_service.tg_objects__check_owner()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  v_claims jsonb := nullif(current_setting('request.jwt.claims', true), '');
+  v_caller text := case when jsonb_typeof(v_claims -> 'sub') = 'string' then nullif(v_claims ->> 'sub', '') end;
+begin
+  if (NEW.owner_id is distinct from OLD.owner_id and NEW.owner_id is distinct from v_caller)
+    or (NEW.owner is distinct from OLD.owner and NEW.owner is not null and NEW.owner::text is distinct from v_caller)
+  then
+    if content_service.is_upload_bounded(current_user) and current_user <> 'service_role'
+      and not pg_has_role(current_user, (select relowner from pg_class where oid = TG_RELID), 'usage')
+    then
+      raise exception 'You cannot give an object to another owner.'
+        using errcode = '42501', hint = 'Leave owner and owner_id as they are: they change when somebody else replaces the object.';
+    end if;
+  end if;
+  return NEW;
+end;
+$function$;
+comment on function content_service.tg_objects__check_owner() is 'Keeps callers from giving their objects, and the bytes, to others.';
 
 -- function content_service.tg_objects__count_usage()
 CREATE OR REPLACE FUNCTION content_service.tg_objects__count_usage()

@@ -12,7 +12,7 @@ const FUNCTION = /^create (?:or replace )?function ([\w.]+)/;
 /** Of the example application, which a project may have changed, policies and tables are not created again. */
 const WITHOUT_ROWS =
   /^(create (or replace )?(function|trigger)|create (unique )?index|(grant execute|comment) on function) /;
-const PROJECT_DROPS = /\bdrop\s+(?:function|table|view|sequence|type)\s+(?:if\s+exists\s+)?([\w.]+)/gi;
+const DROP = /\bdrop\s+(?:function|table|view|sequence|type)\s+(?:if\s+exists\s+)?([\w.]+)/gi;
 
 const PRESENT_OBJECTS = `
   with schemas as (select oid, nspname from pg_catalog.pg_namespace where nspname operator(pg_catalog.=) any ($1::pg_catalog.name[]))
@@ -33,7 +33,7 @@ export async function findLostObjects(
   histories: readonly MigrationHistory[],
 ): Promise<readonly string[]> {
   const platform = (await releasedMigrations(client, histories)).filter(({ history }) => history === "platform");
-  const defined = platform.flatMap(({ body }) => [...body.matchAll(DEFINITION)].map(([, name]) => name!));
+  const defined = definedNames(platform.map(({ body }) => body));
   if (defined.length === 0) return [];
   const schemas = new Set(defined.map((name) => name.split(".")[0]));
   const { rows } = await client.query<{ name: string }>(PRESENT_OBJECTS, [[...schemas]]);
@@ -42,8 +42,21 @@ export async function findLostObjects(
   if (lost.length === 0) return lost;
   const project = histories.find(({ name }) => name === "project");
   const own = project ? await committedMigrations(project) : [];
-  const dropped = new Set(own.flatMap(({ body }) => [...body.matchAll(PROJECT_DROPS)].map(([, name]) => name)));
+  const dropped = new Set(own.flatMap(({ body }) => [...body.matchAll(DROP)].map(([, name]) => name)));
   return lost.filter((name) => !dropped.has(name));
+}
+
+/** Without those that a later migration of the platform drops. */
+function definedNames(bodies: readonly string[]): readonly string[] {
+  const text = bodies.join("\n");
+  const created = [...text.matchAll(DEFINITION)].map((match) => ({ name: match[1]!, isCreated: true, at: match.index }));
+  const dropped = [...text.matchAll(DROP)].map((match) => ({ name: match[1]!, isCreated: false, at: match.index }));
+  const defined = new Set<string>();
+  for (const { name, isCreated } of [...created, ...dropped].toSorted((one, other) => one.at - other.at)) {
+    if (isCreated) defined.add(name);
+    else defined.delete(name);
+  }
+  return [...defined];
 }
 
 export function explainLostObjects(lost: readonly string[]): string {
@@ -74,11 +87,16 @@ export async function restoreLostObjects(
         const text = isLost ? sql : sql.replace(/^create or replace /, "create ");
         const error = await tryStatement(client, text);
         // The project may have dropped tables of the example application.
-        if (error && history === "platform" && !IS_THERE.has(error.code)) throw error;
+        if (error && history === "platform" && !IS_THERE.has(error.code) && !grantsDropped(sql, error)) throw error;
       }
     }
   });
   return lost;
+}
+
+/** A later migration has dropped one of the functions, and grants the others. */
+function grantsDropped(sql: string, { code }: pg.DatabaseError): boolean {
+  return code === "42883" && sql.startsWith("grant execute on function");
 }
 
 /** Errors of statements that create what is there already. */

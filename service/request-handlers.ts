@@ -264,7 +264,7 @@ function buildSignInRoutes(
 function storageFolder(
   { database, currentCatalog: catalog, fileStore: store }: SharedParts,
   config: Config,
-  { authenticator, keys }: SignInServices,
+  { authenticator, signers, keys }: SignInServices,
 ) {
   if (!store) return {};
   const contextOf = makeStatementContexts(config, {
@@ -273,7 +273,7 @@ function storageFolder(
     hoistedSettings: [],
   });
   const authenticate = makeTokenAuthentication(config, authenticator);
-  const services = { store, database, catalog, authenticator, authenticate, contextOf, keys, config };
+  const services = { store, database, catalog, authenticator, authenticate, signers, contextOf, keys, config };
   // The first prefix that matches.
   return { [S3_PREFIX]: s3Handler(services), [STORAGE_PREFIX]: storageHandler(services) };
 }

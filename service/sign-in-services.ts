@@ -5,7 +5,9 @@ import {
   makePasswordReader,
   makePasswords,
   makeSessionReader,
+  makeSigners,
   makeValidateClaims,
+  type Signers,
 } from "#accounts";
 import { type Federation, makeFederation } from "#accounts/federation";
 import {
@@ -33,6 +35,8 @@ const ONE_HOUR = 3600;
 export type SignInServices = {
   readonly keys: TokenKeys;
   readonly authenticator: Authenticator;
+  /** Of signed addresses. */
+  readonly signers: Signers;
   /** Null if the database has no accounts, or the settings have no key to sign tokens with. */
   readonly accounts: Accounts | null;
   /** Null if there are no accounts. */
@@ -83,15 +87,17 @@ export function makeSignInServices(options: SignInServicesOptions): (config: Con
       accounts && canIssueTokens(keys)
         ? makeFederation({ ...accounts, asOwner, keys, config, siteUrl, limitSignUps, log })
         : null;
+    const remoteKeys = config.jwtKeySetUrl === null ? null : openRemoteKeys(config.jwtKeySetUrl);
     const readers = accounts ? [makeSessionReader(accounts.sessions), makePasswordReader(accounts)] : [];
     return {
       keys,
       accounts,
       federation,
+      signers: makeSigners({ asOwner, keys, remoteKeys, config, log }),
       authenticator: makeAuthenticator({
         ...config,
         keys,
-        remoteKeys: config.jwtKeySetUrl === null ? null : openRemoteKeys(config.jwtKeySetUrl),
+        remoteKeys,
         requiredIssuer: config.jwtIssuer === DEFAULT_JWT_ISSUER ? null : config.jwtIssuer,
         findApiKey,
         ...(canIssueTokens(keys) && { readProjectKey: makeProjectKeyReader(keys, config) }),

@@ -1,7 +1,8 @@
 import { type AsOwner, inOwnerTransaction } from "#postgres/database";
-import { ApiError, decryptBytes, encryptBytes } from "#runtime";
+import { ApiError } from "#runtime";
 import { CLIENT_INFO_SQL, clientInfoParameter, OPERATOR } from "../identity/client-info.ts";
-import { deriveEncryptionKey, type IssuingKeys } from "../identity/token-keys.ts";
+import { openSealedText, sealText } from "../identity/sealed-text.ts";
+import type { IssuingKeys } from "../identity/token-keys.ts";
 import type { Provider, ProviderKind, ProviderSettings } from "./provider.ts";
 
 const ENCRYPTED_PREFIX = "sealed:";
@@ -108,28 +109,17 @@ function providerNotFound(): ApiError {
 }
 
 /** Encrypts a client secret with the deployment's key. It cannot be stored as a digest, because it is sent to the provider. */
-export function encryptSecret(secret: string, { signing }: IssuingKeys): string {
-  return ENCRYPTED_PREFIX + encryptBytes([secret], deriveEncryptionKey(signing, SECRET_KEY_PURPOSE)).toString("base64");
+export function encryptSecret(secret: string, keys: IssuingKeys): string {
+  return ENCRYPTED_PREFIX + sealText(secret, keys, SECRET_KEY_PURPOSE).toString("base64");
 }
 
 /** A secret that was inserted by SQL is stored as plain text. */
-export function decryptSecret(stored: string, { signing, verifying }: IssuingKeys): string {
+export function decryptSecret(stored: string, keys: IssuingKeys): string {
   if (!stored.startsWith(ENCRYPTED_PREFIX)) return stored;
   const sealed = Buffer.from(stored.slice(ENCRYPTED_PREFIX.length), "base64");
-  const keys = [signing, ...verifying].filter(({ key }) => key.type !== "public");
-  for (const key of keys) {
-    const secret = tryDecrypt(sealed, deriveEncryptionKey(key, SECRET_KEY_PURPOSE));
-    if (secret !== null) return secret;
-  }
+  const secret = openSealedText(sealed, keys, SECRET_KEY_PURPOSE);
+  if (secret !== null) return secret;
   throw new Error(
     "The provider's secret was encrypted with another JWT_SECRET or JWT_PRIVATE_KEY: remove the provider and add it again.",
   );
-}
-
-function tryDecrypt(sealed: Buffer, key: Buffer): string | null {
-  try {
-    return decryptBytes(sealed, key).toString("utf8");
-  } catch {
-    return null;
-  }
 }

@@ -203,6 +203,7 @@ class VerifiedTokens {
       role,
       ...withRoleClaim(verified, role),
       expiresAt: verified.expiresAt,
+      keyId: verified.keyId,
     });
   }
 }

@@ -12,6 +12,8 @@ export type Caller = {
   readonly claimsText: string;
   /** Seconds since 1970. */
   readonly expiresAt: number | null;
+  /** The id of the key that verified the token; absent without a token. */
+  readonly keyId?: string;
 };
 
 export const ADMIN_ROLE = "admin";

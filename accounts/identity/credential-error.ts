@@ -16,6 +16,7 @@ const CODES = {
   schemeUnsupported: "INVALID_TOKEN",
   sessionEnded: "INVALID_TOKEN",
   signatureInvalid: "INVALID_TOKEN",
+  signerEnded: "INVALID_TOKEN",
   tokenEmpty: "INVALID_TOKEN",
   tokenExpired: "TOKEN_EXPIRED",
   tokenMalformed: "INVALID_TOKEN",

@@ -12,6 +12,8 @@ export type VerifiedToken = {
   readonly claimsText: string;
   /** Seconds since 1970; null for a token that does not expire. */
   readonly expiresAt: number | null;
+  /** The id of the key that verified it. */
+  readonly keyId: string;
 };
 
 const EMPTY_TOKEN = "Empty JWT is sent in Authorization header";
@@ -47,7 +49,7 @@ function encodePart(value: object): string {
 
 /** Verifies the signature and the expiry, and returns the claims; throws `TokenError`. */
 export function verifySignature(token: string, keys: TokenKeys, { clockTolerance = 0 } = {}): Claims {
-  if (!hasVerifiedSignature(token, keys)) findVerifyingKey(token, keys);
+  if (!findUsualKey(token, keys)) findVerifyingKey(token, keys);
   const claims = parseClaims(claimsTextOf(token));
   if (!claims) throw new TokenError("invalid token");
   const expiresAt = readTimeClaim(claims, "exp");
@@ -110,7 +112,7 @@ export function verifyToken(
   databaseTime: number | null = null,
 ): VerifiedToken {
   if (token === "") throw new CredentialError("tokenEmpty", EMPTY_TOKEN, EMPTY_TOKEN);
-  const isForeign = hasVerifiedSignature(token, keys) ? false : verifyingKeyOrThrow(token, keys).isForeign;
+  const { id: keyId, isForeign } = findUsualKey(token, keys) ?? verifyingKeyOrThrow(token, keys);
   const claimsText = claimsTextOf(token);
   const claims = parseTokenClaims(claimsText);
   if (claims.type === "refresh") {
@@ -128,7 +130,7 @@ export function verifyToken(
     );
   }
   checkClaims(claims, { audience, issuer: isForeign ? issuer : null, databaseTime });
-  return { claims, claimsText, expiresAt: readTimeClaim(claims, "exp") };
+  return { claims, claimsText, expiresAt: readTimeClaim(claims, "exp"), keyId };
 }
 
 function verifyingKeyOrThrow(token: string, keys: TokenKeys): TokenKey {
@@ -197,19 +199,20 @@ function keysWithId(id: unknown, keys: readonly TokenKey[]): readonly TokenKey[]
   return matching.length > 0 ? matching : keys.filter(({ isNamed }) => !isNamed);
 }
 
-/** A fast path for HS256 tokens: true if the signature is valid. False means unknown, or another algorithm. */
-export function hasVerifiedSignature(token: string, { verifying }: TokenKeys): boolean {
+/** A fast path for HS256 tokens: the key whose signature the token has. Null means unknown, or another algorithm. */
+export function findUsualKey(token: string, { verifying }: TokenKeys): TokenKey | null {
   const header = JWT_PATTERN.exec(token)?.[1];
   const { isUsual, id } = header === undefined ? UNUSUAL_HEADER : readTokenHeader(header);
-  if (!isUsual) return false;
+  if (!isUsual) return null;
   const end = token.lastIndexOf(".");
   const signed = token.slice(0, end);
   const signature = Buffer.from(token.slice(end + 1));
-  return keysWithId(id, verifying).some(({ key, algorithms }) => {
+  const found = keysWithId(id, verifying).find(({ key, algorithms }) => {
     if (!algorithms.includes("HS256")) return false;
     const expected = Buffer.from(createHmac("sha256", key).update(signed).digest("base64url"));
     return signature.length === expected.length && timingSafeEqual(signature, expected);
   });
+  return found ?? null;
 }
 
 type RoleKeySettings = Pick<Config, "jwtIssuer" | "jwtRoleClaim">;

@@ -2,18 +2,21 @@ import parseRange from "range-parser";
 import type { BytePart, FileStore } from "#files";
 import { type BodyStream, type GatewayResponse, type MatchedRequest, matchesTag, type ResponseBody } from "#http";
 import type { ObjectRow } from "./object-rows.ts";
-import { checkSignature } from "./signed-urls.ts";
+import { findSigned } from "./signed-urls.ts";
 import { storageError } from "./storage-error.ts";
 import { addressOf, type StorageHandler, type StorageRoutes, type StorageServices } from "./storage-request.ts";
 
-export function downloadRoutes({ store, keys }: Pick<StorageServices, "store" | "keys">): StorageRoutes {
+export function downloadRoutes({
+  store,
+  ...signing
+}: Pick<StorageServices, "store" | "keys" | "signers">): StorageRoutes {
   const send = (request: MatchedRequest, row: ObjectRow, options: SendOptions) =>
     sendObject(request, row, store, (bytes) => chooseResponse(request, row, bytes, options));
   const asCaller: StorageHandler = async (request) => {
     const address = addressOf(request);
     const row = await request.rows.find(address).catch((error) => {
       // Everybody may read what a public bucket has.
-      return request.rows.findAs("public", address).catch(() => {
+      return request.rows.findPublic(address).catch(() => {
         throw error;
       });
     });
@@ -21,13 +24,12 @@ export function downloadRoutes({ store, keys }: Pick<StorageServices, "store" | 
   };
   return {
     "GET /object/public/{bucket}/{path*}": async (request) =>
-      send(request, await request.rows.findAs("public", addressOf(request)), { cache: "public" }),
+      send(request, await request.rows.findPublic(addressOf(request)), { cache: "public" }),
     "GET /object/authenticated/{bucket}/{path*}": async (request) =>
       send(request, await request.rows.find(addressOf(request)), { cache: "private" }),
     "GET /object/sign/{bucket}/{path*}": async (request) => {
-      const address = addressOf(request);
-      const { exp } = checkSignature("storage:download", address, request.query.get("token"), keys);
-      return send(request, await request.rows.findAs("signed", address), { cache: "private", expires: exp });
+      const { row, signature } = await findSigned("storage:download", request, signing);
+      return send(request, row, { cache: "private", expires: signature.exp });
     },
     "GET /object/{bucket}/{path*}": asCaller,
   };

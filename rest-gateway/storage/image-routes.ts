@@ -13,7 +13,7 @@ import { FairLimiter, type WorkShare } from "#runtime/concurrency";
 import { cacheHeaders, contentHeaders, downloadHeaders, headOnly, type SendOptions } from "./download.ts";
 import { readImageOptions, type SentImageOptions } from "./image-options.ts";
 import type { ObjectRow } from "./object-rows.ts";
-import { checkSignature } from "./signed-urls.ts";
+import { findSigned } from "./signed-urls.ts";
 import { storageError } from "./storage-error.ts";
 import {
   addressOf,
@@ -29,11 +29,11 @@ const CONCURRENCY = 2;
 const MAX_WAITING = 100;
 const MAX_WAITING_OF_CALLER = 50;
 
-export function imageRoutes({ store, keys }: Pick<StorageServices, "store" | "keys">): StorageRoutes {
+export function imageRoutes({ store, ...signing }: Pick<StorageServices, "store" | "keys" | "signers">): StorageRoutes {
   const render = makeRendering(store);
   return {
     "GET /render/image/public/{bucket}/{path*}": async (request) => {
-      const row = await request.rows.findAs("public", addressOf(request));
+      const row = await request.rows.findPublic(addressOf(request));
       return render(request, row, Object.fromEntries(request.query), { cache: "public" });
     },
     "GET /render/image/authenticated/{bucket}/{path*}": async (request) => {
@@ -41,10 +41,8 @@ export function imageRoutes({ store, keys }: Pick<StorageServices, "store" | "ke
       return render(request, row, Object.fromEntries(request.query), { cache: "private" });
     },
     "GET /render/image/sign/{bucket}/{path*}": async (request) => {
-      const address = addressOf(request);
-      const token = request.query.get("token");
-      const { exp, transformations = "{}" } = checkSignature("storage:image", address, token, keys);
-      const row = await request.rows.findAs("signed", address);
+      const { row, signature } = await findSigned("storage:image", request, signing);
+      const { exp, transformations = "{}" } = signature;
       const options = JSON.parse(transformations) as SentImageOptions;
       return render(request, row, options, { cache: "private", expires: exp });
     },

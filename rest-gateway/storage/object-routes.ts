@@ -40,11 +40,11 @@ export const objectRoutes: StorageRoutes = {
 async function info(request: StorageRequest) {
   const address = addressOf(request);
   const { isPublic } = await request.rows.termsOf(address.bucket).catch(() => ({ isPublic: false }));
-  return shownInfo(isPublic ? await request.rows.findAs("public", address) : await request.rows.find(address));
+  return shownInfo(isPublic ? await request.rows.findPublic(address) : await request.rows.find(address));
 }
 
 async function publicInfo(request: StorageRequest) {
-  return shownInfo(await request.rows.findAs("public", addressOf(request)));
+  return shownInfo(await request.rows.findPublic(addressOf(request)));
 }
 
 function shownInfo({ id, name, version, bucket_id, metadata, user_metadata, updated_at, created_at }: ObjectRow) {

@@ -43,6 +43,9 @@ export type ObjectMetadata = Readonly<{
   contentLanguage?: string | undefined;
 }>;
 
+/** One content of one object: the id stays when it is replaced, the version does not. */
+export type ObjectVersion = Pick<ObjectRow, "id" | "version">;
+
 export type ObjectAddress = { readonly bucket: string; readonly name: string };
 
 export type NewObject = ObjectAddress & {
@@ -128,14 +131,31 @@ export class StorageRows {
   }
 
   /**
-   * An object of a public bucket, or one whose address was signed: whoever asks. On the primary, since nobody's own write is known by
-   * such an address: caches would keep what a replica has of before.
+   * The object as it is on the primary, if the caller may read it: for signed addresses, which name the version of the object. Nobody's own
+   * write is known by such an address, so that a replica may not have it yet.
    */
-  async findAs(right: "public" | "signed", { bucket, name }: ObjectAddress): Promise<ObjectRow> {
-    const text = right === "public" ? PUBLIC_OBJECT : SIGNED_OBJECT;
-    const [row] = await this.readAsService<ObjectRow>(text, [bucket, name]);
+  async findCurrent({ bucket, name }: ObjectAddress): Promise<ObjectRow> {
+    const [row] = await this.findAllCurrent(bucket, [name]);
+    if (!row) throw storageError("NoSuchKey");
+    return row;
+  }
+
+  async findAllCurrent(bucket: string, names: readonly string[]): Promise<ObjectRow[]> {
+    const statement = { text: FIND_OBJECTS, values: [bucket, JSON.stringify(names)] };
+    return (await this.#read<ObjectRow>(this.#ofPrimary, statement)).map(withUsableMetadata);
+  }
+
+  /** An object of a public bucket, whoever asks. On the primary, because caches would keep what a replica has of before. */
+  async findPublic({ bucket, name }: ObjectAddress): Promise<ObjectRow> {
+    const [row] = await this.readAsService<ObjectRow>(PUBLIC_OBJECT, [bucket, name]);
     if (!row) throw storageError("NoSuchKey");
     return withUsableMetadata(row);
+  }
+
+  /** Which object there is, for a caller who may replace it; null if the name is free. */
+  async versionOf({ bucket, name }: ObjectAddress): Promise<ObjectVersion | null> {
+    const [found] = await this.readAsService<ObjectVersion>(OBJECT_VERSION, [bucket, name]);
+    return found ?? null;
   }
 
   /** Throws unless the bucket exists. Everybody may know what can be uploaded to it. */
@@ -151,36 +171,56 @@ export class StorageRows {
   }
 
   /** Throws unless the caller may add or replace the object. Nothing is changed. */
-  async checkUpload(object: NewObject): Promise<void> {
+  checkUpload(object: NewObject): Promise<void> {
+    return this.#tryStatement(putStatement(object));
+  }
+
+  /** Throws unless the caller may add the object, if the name is free, and replace it. */
+  checkReplacement(object: NewObject): Promise<void> {
+    return this.#tryStatement(putStatement(object, 2));
+  }
+
+  async #tryStatement(statement: Statement): Promise<void> {
     try {
-      await this.#database.run(this.#context, putStatement(object), { rollback: true });
+      await this.#database.run(this.#context, statement, { rollback: true });
     } catch (error) {
       throw explainStorageError(error);
     }
   }
 }
 
-/** Adds or replaces the row, as the caller, or as the service for an address that it has signed. */
-export async function putObject(
-  run: RunStatement,
-  object: NewObject,
-  { isSigned = false, expectedContent = null }: PutOptions = {},
-): Promise<void> {
-  await (isSigned ? asLogin(run) : run)(
-    putStatement(object, isSigned ? "content_service.put_signed_object" : undefined),
-  );
-  if (expectedContent === null) return;
+/** Adds or replaces the row, as the caller. */
+export async function putObject(run: RunStatement, object: NewObject, expected: ExpectedObject = {}): Promise<void> {
+  if (expected.version && !(await holdObject(run, object, expected.version))) throw objectHasChanged();
+  await run(putStatement(object));
+  if (!expected.content) return;
   // The row is locked, and has its former content until the new one is named.
   const { rows } = await run({ text: FIND_OBJECTS, values: [object.bucket, JSON.stringify([object.name])] });
   const found = rows[0] && parseRow<ObjectRow>(rows[0][0]);
-  if (found?.content !== expectedContent) throw storageError("PreconditionFailed");
+  if (found?.content !== expected.content) throw storageError("PreconditionFailed");
 }
 
-type PutOptions = {
-  readonly isSigned?: boolean;
-  /** Throws if the object has another. */
-  readonly expectedContent?: string | null;
-};
+/** What the object must be that is replaced. */
+export type ExpectedObject = { readonly content?: string | null; readonly version?: ObjectVersion | null };
+
+/** Keeps the object from being changed until the transaction ends. False: it is another one. */
+async function holdObject(
+  run: RunStatement,
+  { bucket, name }: ObjectAddress,
+  { id, version }: ObjectVersion,
+): Promise<boolean> {
+  const text = "select content_service.hold_object($1, $2, $3, $4)::pg_catalog.text";
+  const { rows } = await asLogin(run)({ text, values: [bucket, name, id, version] });
+  return rows[0]?.[0] === "true";
+}
+
+export function isSameObject(found: ObjectVersion | null, expected: ObjectVersion | null): boolean {
+  return found?.id === expected?.id && (found?.version ?? null) === (expected?.version ?? null);
+}
+
+export function objectHasChanged() {
+  return storageError("InvalidSignature", "The object has changed since the address was signed; sign a new one");
+}
 
 /** Notes the content, and waits while it is being deleted. Publish it then, before the object names it. */
 export async function keepFile(run: RunStatement, hash: string, bytes: number): Promise<void> {
@@ -196,12 +236,14 @@ export async function nameContent(run: RunStatement, { bucket, name }: ObjectAdd
   return id;
 }
 
+/** The second time, the object is there and is replaced. */
 function putStatement(
   { bucket, name, owner, metadata, userMetadata, version, replaces }: NewObject,
-  put: "storage.put_object" | "content_service.put_signed_object" = "storage.put_object",
+  times: 1 | 2 = 1,
 ): Statement {
+  const put = "storage.put_object($1, $2, $3, $4::pg_catalog.jsonb, $5::pg_catalog.jsonb, $6, $7)";
   return {
-    text: `select ${put}($1, $2, $3, $4::pg_catalog.jsonb, $5::pg_catalog.jsonb, $6, $7)`,
+    text: `select ${Array(times).fill(put).join(", ")}`,
     values: [
       bucket,
       name,
@@ -233,8 +275,8 @@ const NAMES = "array(select pg_catalog.json_array_elements_text($2::pg_catalog.j
 const FIND_OBJECTS = `select pg_catalog.to_json(object)::pg_catalog.text from storage.find_objects($1, ${NAMES}) as object`;
 const PUBLIC_OBJECT =
   "select pg_catalog.to_json(object)::pg_catalog.text from content_service.public_object($1, $2) as object";
-const SIGNED_OBJECT =
-  "select pg_catalog.to_json(object)::pg_catalog.text from content_service.signed_object($1, $2) as object";
+const OBJECT_VERSION =
+  "select pg_catalog.to_json(object)::pg_catalog.text from content_service.object_version($1, $2) as object";
 const BUCKET_TERMS = `select pg_catalog.json_build_object('isPublic', is_public, 'maxBytes', file_size_limit, 'types', allowed_mime_types)::pg_catalog.text
   from content_service.bucket_terms($1)`;
 export const REMOVE_OBJECTS = `select pg_catalog.to_json(object)::pg_catalog.text from storage.remove_objects($1, ${NAMES}) as object`;

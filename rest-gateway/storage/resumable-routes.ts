@@ -21,7 +21,9 @@ const routesOf = (base: string) => METHODS.map((method) => method.replace("{base
 export const SIGNED_RESUMABLE_ROUTES = routesOf(SIGNED_PATH);
 
 /** Uploads in several requests, by the protocol TUS 1.0.0. */
-export function resumableRoutes(services: Pick<ResumableServices, "store" | "keys" | "config">): StorageRoutes {
+export function resumableRoutes(
+  services: Pick<ResumableServices, "store" | "keys" | "signers" | "config">,
+): StorageRoutes {
   // Of requests to this process. Two processes that write to the same upload write the same bytes.
   let locker: Locker | null = null;
   const handle =
@@ -31,7 +33,7 @@ export function resumableRoutes(services: Pick<ResumableServices, "store" | "key
       // The library is loaded with the first such upload.
       const { makeLocker, openResumableServer } = await import("./resumable-server.ts");
       locker ??= makeLocker();
-      const opened = openResumableServer(request, { ...services, locker, path: `${STORAGE_PREFIX}${base}` });
+      const opened = await openResumableServer(request, { ...services, locker, path: `${STORAGE_PREFIX}${base}` });
       const response = await opened.server.handleWeb(toWebRequest(request));
       if (opened.failure !== null) throw opened.failure;
       return toGatewayResponse(response);

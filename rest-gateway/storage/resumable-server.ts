@@ -1,13 +1,13 @@
 import type { Readable } from "node:stream";
 import { DataStore, ERRORS, type Locker, MemoryLocker, Server, Upload } from "@tus/server";
-import { quotaKey } from "#accounts/identity";
 import type { UnfinishedUploads } from "#files";
 import { HttpError } from "#http";
-import type { ObjectAddress } from "./object-rows.ts";
-import { checkSignature } from "./signed-urls.ts";
+import { isSameObject, type ObjectAddress } from "./object-rows.ts";
+import { requireAddress, type VerifiedSignature, verifySignedToken } from "./signed-urls.ts";
 import { explainStoreError, storageError } from "./storage-error.ts";
-import { checkName, ownerOf, type StorageRequest, type StorageServices } from "./storage-request.ts";
-import { keepObject, newObject, termsOf, type UploadRight } from "./upload.ts";
+import { asSigner, checkName, ownerOf, type StorageRequest, type StorageServices } from "./storage-request.ts";
+import { beginUpload, endUpload, quotaOf } from "./unfinished-rows.ts";
+import { checkRight, keepObject, signedRight, termsOf, type UploadRight } from "./upload.ts";
 import { checkType, describe, NO_CACHE, readUserMetadata, singleLine } from "./upload-body.ts";
 
 /** What is known about an upload between its requests. */
@@ -24,7 +24,7 @@ type ResumableUpload = {
 /** `Upload-Metadata`, as clients of Supabase send it. */
 type SentMetadata = Readonly<Record<string, string | null>>;
 
-export type ResumableServices = Pick<StorageServices, "store" | "keys" | "config"> & {
+export type ResumableServices = Pick<StorageServices, "store" | "keys" | "signers" | "config"> & {
   readonly locker: Locker;
   /** Where uploads are created. */
   readonly path: string;
@@ -40,32 +40,33 @@ export type ResumableServer = {
 
 export const makeLocker = () => new MemoryLocker();
 
+/** An upload of one caller: of the signer, if the address is signed. */
+type ResumableRequest = { readonly request: StorageRequest; readonly signature: VerifiedSignature | null };
+
 /** The protocol for one request, whose caller's policies decide. */
-export function openResumableServer(request: StorageRequest, services: ResumableServices): ResumableServer {
-  const { store, config, locker, path } = services;
-  const { rows } = request;
+export async function openResumableServer(sent: StorageRequest, services: ResumableServices): Promise<ResumableServer> {
+  const { store, locker, path } = services;
+  const signature = await readSignature(sent, services);
+  const request = signature ? asSigner(sent, signature.caller) : sent;
+  const resumable: ResumableRequest = { request, signature };
   const uploads = store.uploads<ResumableUpload>();
-  const datastore = new UploadStore(uploads);
+  const datastore = new UploadStore(uploads, request, services);
   const opened: ResumableServer = {
     failure: null,
     server: new Server({
       ...{ path, locker, datastore, relativeLocation: true },
-      async namingFunction(_, sent = {}) {
-        const upload = await admitUpload(request, sent, services);
-        datastore.created = upload;
-        return uploads.newId(quotaOf(request, upload));
+      async namingFunction(_, metadata = {}) {
+        datastore.created = await admitUpload(resumable, metadata, services);
+        return uploads.newId(`${request.caller.role} ${quotaOf(request)}`);
       },
       async onIncomingRequest(_, id) {
-        if (datastore.created === null) await checkAccess(request, await datastore.find(id), services);
+        if (datastore.created === null) await checkAccess(resumable, await datastore.find(id));
       },
-      async maxSize(_, id) {
-        const { address } = datastore.created ?? (await datastore.find(id ?? ""));
-        // To the library, 0 is no limit.
-        return Math.max(1, (await termsOf(rows, address, config)).maxBytes);
-      },
+      // To the library, 0 is no limit.
+      maxSize: async (_, id) => Math.max(1, await datastore.maxBytesOf(id)),
       async onUploadFinish(_, { id }) {
         const upload = await datastore.find(id);
-        if (!upload.isFinished) await finish(request, id, upload, uploads);
+        if (!upload.isFinished) await finish(request, id, upload, datastore);
         return {};
       },
       onResponseError(_, thrown) {
@@ -81,9 +82,9 @@ export function openResumableServer(request: StorageRequest, services: Resumable
 
 /** Before a byte is received: who may not upload fills no disk. */
 async function admitUpload(
-  request: StorageRequest,
+  { request, signature }: ResumableRequest,
   sent: SentMetadata,
-  { keys, config }: ResumableServices,
+  { config }: ResumableServices,
 ): Promise<ResumableUpload> {
   const { rows, caller, headers } = request;
   const { bucketName, objectName } = sent;
@@ -91,44 +92,40 @@ async function admitUpload(
     throw storageError("InvalidRequest", "Upload-Metadata must have bucketName and objectName");
   }
   const address = { bucket: bucketName, name: checkName(objectName) };
-  const token = signatureOf(request);
-  const signed = token === null ? null : checkSignature("storage:upload", address, token, keys);
-  const right: UploadRight = signed
-    ? { owner: signed.owner ?? null, replaces: signed.upsert ?? false, isSigned: true }
+  if (signature) requireAddress(signature, address);
+  const right: UploadRight = signature
+    ? signedRight(signature)
     : { owner: ownerOf(caller), replaces: headers["x-upsert"] === "true" };
   checkType(typeOf(sent), await termsOf(rows, address, config));
-  if (!right.isSigned) await rows.checkUpload(newObject(address, right));
+  await checkRight(rows, address, right);
   singleLine(typeOf(sent));
   if (sent.metadata) readUserMetadata(sent.metadata);
   return { address, right, sent, createdAt: new Date().toISOString() };
 }
 
-/** Whose unfinished uploads are counted together. */
-function quotaOf({ caller, connection }: StorageRequest, { address, right }: ResumableUpload): string {
-  if (right.isSigned) return `signed ${address.bucket}/${address.name}`;
-  return `${caller.role} ${quotaKey(caller, () => connection().address)}`;
-}
-
 /** An upload belongs to the caller who has begun it, and goes on as long as policies let that caller. */
 async function checkAccess(
-  request: StorageRequest,
+  { request, signature }: ResumableRequest,
   { address, right, isFinished }: ResumableUpload,
-  { keys }: ResumableServices,
 ): Promise<void> {
-  const token = signatureOf(request);
-  if (token !== null) checkSignature("storage:upload", address, token, keys);
-  if ((token !== null) !== (right.isSigned ?? false)) throw ERRORS.FILE_NOT_FOUND;
-  if (right.isSigned) return;
-  if (right.owner !== ownerOf(request.caller)) throw ERRORS.FILE_NOT_FOUND;
-  if (!isFinished) await request.rows.checkUpload(newObject(address, right));
+  const { signedFor } = right;
+  if (signature) requireAddress(signature, address);
+  const isSameRight = signature
+    ? signedFor !== undefined && isSameObject(signature.object, signedFor)
+    : signedFor === undefined;
+  if (!isSameRight || right.owner !== ownerOf(request.caller)) throw ERRORS.FILE_NOT_FOUND;
+  if (!isFinished) await checkRight(request.rows, address, right);
 }
 
 /** Of the routes below `/sign`; null at the others. */
-function signatureOf({ path, headers }: StorageRequest): string | null {
-  if (!path.includes("/resumable/sign")) return null;
+async function readSignature(
+  { path, headers, method }: StorageRequest,
+  services: ResumableServices,
+): Promise<VerifiedSignature | null> {
+  if (!path.includes("/resumable/sign") || method === "OPTIONS") return null;
   const signature = headers["x-signature"];
   if (typeof signature !== "string") throw storageError("InvalidSignature", "The header x-signature is missing");
-  return signature;
+  return verifySignedToken("storage:upload", signature, services);
 }
 
 const typeOf = ({ contentType }: SentMetadata) => contentType ?? "application/octet-stream";
@@ -137,9 +134,10 @@ async function finish(
   { rows }: StorageRequest,
   id: string,
   upload: ResumableUpload,
-  uploads: UnfinishedUploads<ResumableUpload>,
+  datastore: UploadStore,
 ): Promise<void> {
   const { address, right, sent } = upload;
+  const { uploads } = datastore;
   const draft = await uploads.finish(id);
   if (draft.bytes !== upload.size) {
     await draft.discard();
@@ -149,10 +147,10 @@ async function finish(
   const metadata = describe(draft, { mimetype: typeOf(sent), cacheControl });
   const userMetadata = sent.metadata ? readUserMetadata(sent.metadata) : null;
   try {
-    await keepObject(rows, address, right, { draft, metadata, userMetadata });
+    await keepObject(rows, address, right, { draft, metadata, userMetadata }, { uploadId: id });
   } catch (error) {
     // It would be refused again.
-    if (error instanceof HttpError && error.status < 500) await uploads.remove(id);
+    if (error instanceof HttpError && error.status < 500) await datastore.remove(id);
     throw error;
   }
   // Clients that have missed the response find it complete.
@@ -168,29 +166,48 @@ function missesLast(received: number, size: number | undefined): number {
 class UploadStore extends DataStore {
   /** The upload that this request creates. */
   created: ResumableUpload | null = null;
-  readonly #uploads: UnfinishedUploads<ResumableUpload>;
+  readonly uploads: UnfinishedUploads<ResumableUpload>;
+  readonly #request: StorageRequest;
+  readonly #config: ResumableServices["config"];
 
-  constructor(uploads: UnfinishedUploads<ResumableUpload>) {
+  constructor(
+    uploads: UnfinishedUploads<ResumableUpload>,
+    request: StorageRequest,
+    { config }: Pick<ResumableServices, "config">,
+  ) {
     super();
-    this.#uploads = uploads;
+    this.uploads = uploads;
+    this.#request = request;
+    this.#config = config;
     this.extensions = ["creation", "creation-with-upload", "creation-defer-length", "termination", "expiration"];
   }
 
   async find(id: string): Promise<ResumableUpload> {
-    const found = await this.#uploads.read(id);
+    const found = await this.uploads.read(id);
     if (!found) throw ERRORS.FILE_NOT_FOUND;
     return found.about;
   }
 
+  async maxBytesOf(id: string | null): Promise<number> {
+    const { address } = this.created ?? (await this.find(id ?? ""));
+    return (await termsOf(this.#request.rows, address, this.#config)).maxBytes;
+  }
+
   override async create(upload: Upload): Promise<Upload> {
     const about = { ...this.created!, ...(upload.size !== undefined && { size: upload.size }) };
-    await this.#uploads.create(upload.id, about);
+    await this.#reserve(upload.id, about.address, upload.size ?? 0);
+    try {
+      await this.uploads.create(upload.id, about);
+    } catch (error) {
+      await this.#release(upload.id);
+      throw error;
+    }
     upload.creation_date = about.createdAt;
     return upload;
   }
 
   override async getUpload(id: string): Promise<Upload> {
-    const found = await this.#uploads.read(id);
+    const found = await this.uploads.read(id);
     if (!found) throw ERRORS.FILE_NOT_FOUND;
     const { size, sent, createdAt, isFinished } = found.about;
     const offset = isFinished ? size! : missesLast(found.bytes, size);
@@ -198,19 +215,47 @@ class UploadStore extends DataStore {
   }
 
   override async write(content: Readable, id: string, offset: number): Promise<number> {
-    const { isFinished } = await this.find(id);
-    return isFinished ? offset : this.#uploads.append(id, offset, content);
+    const { isFinished, address, size } = await this.find(id);
+    if (isFinished) return offset;
+    const announced = Number(this.#request.headers["content-length"] ?? 0);
+    await this.#reserve(id, address, size ?? offset + announced);
+    const received = await this.uploads.append(id, offset, content);
+    if (size === undefined && received !== offset + announced) await this.#reserveReceived(id, address, received);
+    return received;
   }
 
   override async declareUploadLength(id: string, size: number): Promise<void> {
-    await this.#uploads.replace(id, { ...(await this.find(id)), size });
+    const upload = await this.find(id);
+    await this.#reserve(id, upload.address, size);
+    await this.uploads.replace(id, { ...upload, size });
   }
 
-  override remove(id: string): Promise<void> {
-    return this.#uploads.remove(id);
+  override async remove(id: string): Promise<void> {
+    await this.uploads.remove(id);
+    await this.#release(id);
   }
 
   override getExpiration(): number {
     return LIFETIME_MS;
+  }
+
+  /** The bytes count before they are received, for the caller and for the bucket. */
+  async #reserve(id: string, address: ObjectAddress, bytes: number): Promise<void> {
+    const maxBytes = await this.maxBytesOf(id);
+    await beginUpload(this.#request, { id, address, caller: "", about: {}, bytes, maxBytes });
+  }
+
+  /** More than was announced: what there is no room for is not kept. */
+  async #reserveReceived(id: string, address: ObjectAddress, bytes: number): Promise<void> {
+    try {
+      await this.#reserve(id, address, bytes);
+    } catch (error) {
+      await this.remove(id);
+      throw error;
+    }
+  }
+
+  #release(id: string): Promise<void> {
+    return this.#request.rows.transact((run) => endUpload(run, id));
   }
 }

@@ -1,7 +1,7 @@
 import { jsonResponse } from "#http";
 import { isJsonObject } from "#runtime/json";
 import { checkImageOptions, type SentImageOptions } from "./image-options.ts";
-import { signAddress } from "./signed-urls.ts";
+import { openSigning } from "./signed-urls.ts";
 import { storageError } from "./storage-error.ts";
 import {
   addressOf,
@@ -14,20 +14,23 @@ import {
 
 const MOST_PATHS = 500;
 
-export function signRoutes({ keys }: Pick<StorageServices, "keys">): StorageRoutes {
+export function signRoutes(services: Pick<StorageServices, "keys" | "signers">): StorageRoutes {
   return {
     "POST /object/sign/{bucket}": async (request) => {
       const { bucket = "" } = request.parameters;
       const body = await readJsonBody(request);
       const seconds = readExpiry(body);
       const paths = requiredTexts(body, "paths", { max: MOST_PATHS });
-      const found = new Set((await request.rows.findAll(bucket, paths)).map(({ name }) => name));
+      const rows = await request.rows.findAllCurrent(bucket, paths);
+      const found = new Map(rows.map(({ name, id, version }) => [name, { id, version }]));
+      const sign = await openSigning(request.caller, services);
       const signed = paths.map((path) => {
-        if (!found.has(path)) {
+        const object = found.get(path);
+        if (!object) {
           return { error: "Either the object does not exist or you do not have access to it", path, signedURL: null };
         }
         const address = { bucket, name: path };
-        const token = signAddress("storage:download", address, seconds, keys);
+        const token = sign("storage:download", address, seconds, { object });
         return { error: null, path, signedURL: `/object/sign/${bucket}/${path}?token=${token}` };
       });
       return jsonResponse(200, signed);
@@ -37,12 +40,14 @@ export function signRoutes({ keys }: Pick<StorageServices, "keys">): StorageRout
       const body = await readJsonBody(request);
       const seconds = readExpiry(body);
       const image = readTransform(body);
-      await request.rows.find(address);
+      const { id, version } = await request.rows.findCurrent(address);
+      const object = { id, version };
+      const sign = await openSigning(request.caller, services);
       if (image) {
-        const token = signAddress("storage:image", address, seconds, keys, { transformations: JSON.stringify(image) });
+        const token = sign("storage:image", address, seconds, { object, transformations: JSON.stringify(image) });
         return jsonResponse(200, { signedURL: `/render/image/sign/${address.bucket}/${address.name}?token=${token}` });
       }
-      const token = signAddress("storage:download", address, seconds, keys);
+      const token = sign("storage:download", address, seconds, { object });
       return jsonResponse(200, { signedURL: `/object/sign/${address.bucket}/${address.name}?token=${token}` });
     },
   };

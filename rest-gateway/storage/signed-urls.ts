@@ -1,48 +1,104 @@
-import { canIssueTokens, signToken, TokenError, type TokenKeys, verifySignature } from "#accounts/identity";
-import type { ObjectAddress } from "./object-rows.ts";
+import type { Signers } from "#accounts";
+import {
+  type Caller,
+  canIssueTokens,
+  signToken,
+  TokenError,
+  type TokenKeys,
+  verifySignature,
+} from "#accounts/identity";
+import { ApiError } from "#runtime";
+import { isJsonObject } from "#runtime/json";
+import { isSameObject, type ObjectAddress, type ObjectRow, type ObjectVersion } from "./object-rows.ts";
 import { storageError } from "./storage-error.ts";
+import { addressOf, type StorageRequest } from "./storage-request.ts";
 
 /** What a signed address is for: none can be used as another, and none is a token of the API. */
 type Purpose = "storage:download" | "storage:upload" | "storage:image";
 
+/** What the services of signed addresses are. */
+export type SigningServices = { readonly keys: TokenKeys; readonly signers: Signers };
+
 type SignedClaims = {
   readonly url: string;
   readonly exp: number;
-  readonly owner?: string | null;
-  readonly upsert?: boolean;
+  /** Who has signed it. */
+  readonly signer: string;
+  /** The object that there was; null if the name was free. */
+  readonly object: ObjectVersion | null;
   readonly transformations?: string;
 };
 
+/** A signature that is ours, and the signer as it is now. */
+export type VerifiedSignature = SignedClaims & { readonly caller: Caller };
+
 const LONGEST_SECONDS = 10 * 365 * 86_400;
 
-export function signAddress(
-  purpose: Purpose,
-  { bucket, name }: ObjectAddress,
-  seconds: number,
-  keys: TokenKeys,
-  about: Omit<SignedClaims, "url" | "exp"> = {},
-): string {
+/** Signs addresses as one caller. */
+export async function openSigning(caller: Caller, { keys, signers }: SigningServices) {
   if (!canIssueTokens(keys)) {
     throw storageError("FeatureNotEnabled", "This deployment has no key to sign addresses with.", {
       hint: "Set JWT_PRIVATE_KEY or JWT_SECRET.",
     });
   }
-  const exp = Math.floor(Date.now() / 1000) + Math.min(seconds, LONGEST_SECONDS);
-  return signToken({ ...about, url: `${bucket}/${name}`, aud: purpose, exp }, keys);
+  const signer = await signers.seal(caller);
+  return (
+    purpose: Purpose,
+    { bucket, name }: ObjectAddress,
+    seconds: number,
+    about: Pick<SignedClaims, "object" | "transformations">,
+  ): string => {
+    const exp = Math.floor(Date.now() / 1000) + Math.min(seconds, LONGEST_SECONDS);
+    return signToken({ ...about, signer, url: `${bucket}/${name}`, aud: purpose, exp }, keys);
+  };
 }
 
-/** Throws unless we have signed this address for this purpose, and its time has not passed. */
-export function checkSignature(
+/** Throws unless we have signed the token for this purpose, its time has not passed, and its signer stands. */
+export async function verifySignedToken(
   purpose: Purpose,
-  { bucket, name }: ObjectAddress,
   token: string | null,
-  keys: TokenKeys,
-): SignedClaims {
+  { keys, signers }: SigningServices,
+): Promise<VerifiedSignature> {
   if (!token) throw storageError("InvalidRequest", "querystring must have required property 'token'");
   const claims = verify(token, keys);
-  if (claims.aud !== purpose || typeof claims.exp !== "number") throw storageError("InvalidJWT");
-  if (claims.url !== `${bucket}/${name}`) throw storageError("InvalidSignature", "The url do not match the signature");
-  return claims as unknown as SignedClaims;
+  if (claims.aud !== purpose || !hasSigner(claims)) throw storageError("InvalidJWT");
+  const caller = await openSigner(claims.signer, signers);
+  if (caller === null) throw storageError("InvalidJWT");
+  return { ...claims, caller };
+}
+
+/** Addresses of version 0.2.0 name no signer: they are refused. */
+function hasSigner(claims: Readonly<Record<string, unknown>>): claims is SignedClaims {
+  const { exp, signer, object } = claims;
+  return typeof exp === "number" && typeof signer === "string" && (object === null || isJsonObject(object));
+}
+
+async function openSigner(signer: string, signers: Signers): Promise<Caller | null> {
+  try {
+    return await signers.open(signer);
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.kind !== "unauthenticated") throw error;
+    throw storageError("InvalidJWT", error.message, { cause: error });
+  }
+}
+
+/** Throws if the signature is one of another address. */
+export function requireAddress({ url }: Pick<SignedClaims, "url">, { bucket, name }: ObjectAddress): void {
+  if (url !== `${bucket}/${name}`) throw storageError("InvalidSignature", "The url do not match the signature");
+}
+
+/** The object of a signed address, if it is still that one and the signer may read it. */
+export async function findSigned(
+  purpose: Purpose,
+  request: StorageRequest,
+  services: SigningServices,
+): Promise<{ readonly row: ObjectRow; readonly signature: VerifiedSignature }> {
+  const address = addressOf(request);
+  const signature = await verifySignedToken(purpose, request.query.get("token"), services);
+  requireAddress(signature, address);
+  const row = await request.rowsOf(signature.caller).findCurrent(address);
+  if (!isSameObject(row, signature.object)) throw storageError("NoSuchKey");
+  return { row, signature };
 }
 
 function verify(token: string, keys: TokenKeys): Readonly<Record<string, unknown>> {

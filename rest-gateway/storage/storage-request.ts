@@ -1,3 +1,4 @@
+import type { Signers } from "#accounts";
 import type { Authenticator, Caller, TokenKeys } from "#accounts/identity";
 import type { Catalog } from "#catalog";
 import type { Config } from "#config";
@@ -19,13 +20,19 @@ export type StorageServices = {
   readonly catalog: () => Catalog;
   readonly authenticator: Pick<Authenticator, "anonymous">;
   readonly authenticate: (request: MatchedRequest) => Caller | Promise<Caller>;
+  readonly signers: Signers;
   readonly contextOf: ReturnType<typeof makeStatementContexts>;
   readonly keys: TokenKeys;
   readonly config: Config;
 };
 
 /** A request with its caller, and the statements of that caller. */
-export type StorageRequest = MatchedRequest & { readonly caller: Caller; readonly rows: StorageRows };
+export type StorageRequest = MatchedRequest & {
+  readonly caller: Caller;
+  readonly rows: StorageRows;
+  /** The statements of another caller: who has signed the address. */
+  readonly rowsOf: (caller: Caller) => StorageRows;
+};
 
 export type StorageHandler = (request: StorageRequest) => Promise<GatewayResponse<ResponseBody>>;
 
@@ -33,14 +40,25 @@ export type StorageHandler = (request: StorageRequest) => Promise<GatewayRespons
 export type StorageRoutes = Readonly<Record<string, StorageHandler>>;
 
 /** `operation` is what policies learn from `storage.operation()`. */
-export function openRows(
+export function openRequest(
   request: MatchedRequest,
   caller: Caller,
   operation: string,
   { database, contextOf, catalog }: Pick<StorageServices, "database" | "contextOf" | "catalog">,
-): StorageRows {
-  const context = contextOf({ request, caller, catalog: catalog(), schema: "storage", timezone: null, plan: null });
-  return new StorageRows(database, { ...context, settings: [...context.settings, ["storage.operation", operation]] });
+): StorageRequest {
+  const rowsOf = (who: Caller) => {
+    const context = contextOf({
+      ...{ request, caller: who, catalog: catalog() },
+      ...{ schema: "storage", timezone: null, plan: null },
+    });
+    return new StorageRows(database, { ...context, settings: [...context.settings, ["storage.operation", operation]] });
+  };
+  return { ...request, caller, rows: rowsOf(caller), rowsOf };
+}
+
+/** The request of whoever has signed the address. */
+export function asSigner(request: StorageRequest, signer: Caller): StorageRequest {
+  return { ...request, caller: signer, rows: request.rowsOf(signer) };
 }
 
 /** `{bucket}` and `{path*}` of the route. */

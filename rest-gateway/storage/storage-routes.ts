@@ -9,7 +9,7 @@ import { resumableRoutes, SIGNED_RESUMABLE_ROUTES } from "./resumable-routes.ts"
 import { signRoutes } from "./sign-routes.ts";
 import { operationOf } from "./storage-operations.ts";
 import {
-  openRows,
+  openRequest,
   STORAGE_PREFIX,
   type StorageHandler,
   type StorageRoutes,
@@ -69,7 +69,7 @@ function literalSegments(name: string): number {
   return name.split("/").filter((segment) => !segment.startsWith("{")).length;
 }
 
-/** The address itself gives the right, so credentials are not read. */
+/** The address itself gives the right, or names its signer, so credentials are not read. */
 const OPEN_ROUTES: ReadonlySet<string> = new Set([
   ...SIGNED_RESUMABLE_ROUTES,
   "GET /object/public/{bucket}/{path*}",
@@ -87,7 +87,6 @@ function withCaller(name: string, handle: StorageHandler, services: StorageServi
   return async (request) => {
     const caller = isOpen ? services.authenticator.anonymous : await services.authenticate(request);
     request.admit(caller);
-    const rows = openRows(request, caller, operationOf(request.method, name), services);
-    return handle({ ...request, caller, rows });
+    return handle(openRequest(request, caller, operationOf(request.method, name), services));
   };
 }

@@ -1,21 +1,26 @@
 import { randomUUID } from "node:crypto";
 import { jsonResponse } from "#http";
 import {
+  isSameObject,
   keepFile,
   type NewObject,
   nameContent,
   type ObjectAddress,
+  type ObjectVersion,
+  objectHasChanged,
   putObject,
   type StorageRows,
 } from "./object-rows.ts";
-import { checkSignature, signAddress } from "./signed-urls.ts";
+import { openSigning, requireAddress, type VerifiedSignature, verifySignedToken } from "./signed-urls.ts";
 import {
   addressOf,
+  asSigner,
   ownerOf,
   type StorageRequest,
   type StorageRoutes,
   type StorageServices,
 } from "./storage-request.ts";
+import { endUpload } from "./unfinished-rows.ts";
 import { type ReceivedFile, receiveFile, type UploadTerms } from "./upload-body.ts";
 
 /** Supabase's service has this limit too. */
@@ -23,26 +28,23 @@ const SIGNED_UPLOAD_SECONDS = 2 * 3600;
 const FOLDER_PLACEHOLDER = ".emptyFolderPlaceholder";
 
 export function uploadRoutes(services: StorageServices): StorageRoutes {
-  const { keys } = services;
   return {
     "POST /object/upload/sign/{bucket}/{path*}": async (request) => {
       const address = addressOf(request);
-      const right = { owner: ownerOf(request.caller), replaces: request.headers["x-upsert"] === "true" };
-      await request.rows.termsOf(address.bucket);
-      await request.rows.checkUpload(newObject(address, right));
-      const claims = { owner: right.owner, upsert: right.replaces };
-      const token = signAddress("storage:upload", address, SIGNED_UPLOAD_SECONDS, keys, claims);
+      const { rows, caller } = request;
+      await rows.termsOf(address.bucket);
+      const right = { owner: ownerOf(caller), replaces: request.headers["x-upsert"] === "true" };
+      if (right.replaces) await rows.checkReplacement(newObject(address, right));
+      else await rows.checkUpload(newObject(address, right));
+      const sign = await openSigning(caller, services);
+      const token = sign("storage:upload", address, SIGNED_UPLOAD_SECONDS, { object: await rows.versionOf(address) });
       return jsonResponse(200, { url: `/object/upload/sign/${pathOf(address)}?token=${token}`, token });
     },
     "PUT /object/upload/sign/{bucket}/{path*}": async (request) => {
       const address = addressOf(request);
-      const { owner = null, upsert = false } = checkSignature(
-        "storage:upload",
-        address,
-        request.query.get("token"),
-        keys,
-      );
-      const { key, id } = await upload(request, address, { owner, replaces: upsert, isSigned: true }, services);
+      const signature = await verifySignedToken("storage:upload", request.query.get("token"), services);
+      requireAddress(signature, address);
+      const { key, id } = await upload(asSigner(request, signature.caller), address, signedRight(signature), services);
       return jsonResponse(200, { Key: key, Id: id });
     },
     "POST /object/{bucket}/{path*}": async (request) => {
@@ -65,9 +67,14 @@ export function pathOf({ bucket, name }: ObjectAddress): string {
 export type UploadRight = {
   readonly owner: string | null;
   readonly replaces: boolean;
-  /** Whether the service has checked the right when it signed the address. */
-  readonly isSigned?: boolean;
+  /** Of a signed address: the object that there was, and alone is replaced; null if the name was free, and must be. */
+  readonly signedFor?: ObjectVersion | null;
 };
+
+/** What a signed address lets anybody do as its signer. */
+export function signedRight({ caller, object }: Pick<VerifiedSignature, "caller" | "object">): UploadRight {
+  return { owner: ownerOf(caller), replaces: object !== null, signedFor: object };
+}
 
 /** The bytes are safe before the row that names them is committed. */
 async function upload(
@@ -78,10 +85,16 @@ async function upload(
 ): Promise<{ readonly key: string; readonly id: string }> {
   const { rows } = request;
   const terms = await termsOf(rows, address, config);
-  // Before the body is read: who may not upload fills no disk.
-  if (!right.isSigned) await rows.checkUpload(newObject(address, right));
+  await checkRight(rows, address, right);
   const id = await keepObject(rows, address, right, await receiveFile(request, terms, store));
   return { key: `${address.bucket}/${address.name}`, id };
+}
+
+/** Before the body is read: who may not upload fills no disk. */
+export async function checkRight(rows: StorageRows, address: ObjectAddress, right: UploadRight): Promise<void> {
+  const { signedFor } = right;
+  if (signedFor && !isSameObject(await rows.versionOf(address), signedFor)) throw objectHasChanged();
+  await rows.checkUpload(newObject(address, right));
 }
 
 /** What may be uploaded there. */
@@ -95,18 +108,27 @@ export async function termsOf(
   return { maxBytes: Math.min(maxBytes ?? Number.POSITIVE_INFINITY, storageFileBytes), types };
 }
 
+type KeepOptions = {
+  /** Throws if the object has another. */
+  readonly expectedContent?: string | null;
+  /** The upload in parts that ends with it. */
+  readonly uploadId?: string | null;
+};
+
 /** Adds or replaces the object, and gives the file its name. Returns the id of the object. */
 export async function keepObject(
   rows: StorageRows,
   address: ObjectAddress,
   right: UploadRight,
   { draft, metadata, userMetadata }: ReceivedFile,
-  expectedContent: string | null = null,
+  { expectedContent = null, uploadId = null }: KeepOptions = {},
 ): Promise<string> {
   try {
     return await rows.transact(async (run) => {
       const object = { ...newObject(address, right), metadata, userMetadata };
-      await putObject(run, object, { ...right, expectedContent });
+      // It does not count any more, because the object does.
+      if (uploadId !== null) await endUpload(run, uploadId);
+      await putObject(run, object, { content: expectedContent, version: right.signedFor ?? null });
       await keepFile(run, draft.hash, draft.bytes);
       await draft.publish();
       return nameContent(run, address, draft.hash);

@@ -69,3 +69,15 @@ test("a single function is created again, and those that the project has replace
   expect(await own.rows(source)).toEqual(before);
   expect(await own.rows("select from pg_proc where proname = 'report_progress'")).toEqual([]);
 });
+
+test("a function of a grant that names a dropped one is created again, with its grant", async () => {
+  await using own = await migrated();
+  await own.rows("drop function content_service.keep_file(text, bigint)");
+  await expect(start(own, false)).rejects.toThrow("lost 1 objects that its migrations created (content_service.keep_file)");
+  await runMigrations({ name: "migrate" }, own.settings);
+  expect(await start(own, false)).toMatchObject({ kind: "current" });
+  const granted =
+    "select has_function_privilege('authenticator', 'content_service.keep_file(text, bigint)', 'execute') as may_keep, " +
+    "to_regproc('content_service.signed_object') as dropped";
+  expect(await own.rows(granted)).toEqual([{ may_keep: true, dropped: null }]);
+});

@@ -129,6 +129,7 @@ const CREDENTIAL_TRANSLATIONS: Readonly<Record<CredentialErrorReason, ErrorTrans
   schemeUnsupported: BAD_JWT,
   sessionEnded: [403, "session_not_found", "Session from session_id claim in JWT does not exist"],
   signatureInvalid: BAD_JWT,
+  signerEnded: BAD_JWT,
   tokenEmpty: BAD_JWT,
   tokenExpired: BAD_JWT,
   tokenMalformed: BAD_JWT,

@@ -1,11 +1,12 @@
 import { randomUUID } from "node:crypto";
 import { Readable } from "node:stream";
-import { type Caller, quotaKey } from "#accounts/identity";
+import type { Caller } from "#accounts/identity";
 import type { BytePart, FileStore } from "#files";
 import type { GatewayResponse } from "#http";
 import { asLogin } from "#postgres/database";
-import { keepFile, type ObjectAddress, type UnfinishedUpload, type UploadPart } from "../object-rows.ts";
-import { ownerOf, type StorageRequest } from "../storage-request.ts";
+import { keepFile, type UnfinishedUpload, type UploadPart } from "../object-rows.ts";
+import { ownerOf } from "../storage-request.ts";
+import { beginUpload, endUpload } from "../unfinished-rows.ts";
 import { keepObject, newObject, termsOf, type UploadRight } from "../upload.ts";
 import { checkType } from "../upload-body.ts";
 import { checkSourceCondition, readWriteCondition } from "./conditions.ts";
@@ -38,7 +39,8 @@ export const createMultipartUpload: S3Handler = async (request, { config }) => {
   checkType(about.metadata.mimetype!, terms);
   await rows.checkUpload(newObject(address, rightOf(request)));
   const id = randomUUID();
-  await beginUpload(request, { id, address, about, maxBytes: terms.maxBytes });
+  const caller = callerOf(request.caller);
+  await beginUpload(request, { id, address, caller, about, bytes: 0, maxBytes: terms.maxBytes });
   return xmlResponse("InitiateMultipartUploadResult", { Bucket: address.bucket, Key: address.name, UploadId: id });
 };
 
@@ -166,7 +168,7 @@ export const listMultipartUploads: S3Handler = async (request) => {
 
 export const abortMultipartUpload: S3Handler = async (request) => {
   const { id } = await findUpload(request);
-  await endUpload(request, id);
+  await request.rows.transact((run) => endUpload(run, id));
   return { status: 204, headers: {}, body: null };
 };
 
@@ -187,8 +189,7 @@ export const completeMultipartUpload: S3Handler = async (sent, services): Promis
   );
   const { metadata, userMetadata } = upload.about as ReturnType<typeof readObjectHeaders>;
   const file = { draft, metadata: { ...metadata, ...describeContent(draft) }, userMetadata };
-  await keepObject(rows, address, right, file, condition.tag);
-  await endUpload(request, upload.id);
+  await keepObject(rows, address, right, file, { expectedContent: condition.tag, uploadId: upload.id });
   return xmlResponse("CompleteMultipartUploadResult", {
     Location: `${services.config.publicUrl ?? ""}/storage/v1/s3/${address.bucket}/${encodeURI(address.name)}`,
     ...{ Bucket: address.bucket, Key: address.name, ETag: `"${draft.hash}"` },
@@ -219,35 +220,7 @@ function* readParts(parts: readonly UploadPart[], store: FileStore): Generator<A
   for (const { content } of parts) yield readContent(content, null, store);
 }
 
-/** An upload in parts. */
-type BegunUpload = {
-  readonly id: string;
-  readonly address: ObjectAddress;
-  readonly about: unknown;
-  /** Of the object. */
-  readonly maxBytes: number;
-};
-
-const BEGIN = "select null from content_service.begin_upload($1, $2, $3, $4, $5, $6, $7, $8)";
-const END = "select null from content_service.end_upload($1)";
-
 /** Who may go on with an upload in parts. */
 function callerOf(caller: Caller): string {
   return `${caller.role} ${ownerOf(caller) ?? ""}`;
-}
-
-/** Throws if the caller has too many that are not finished, or too large ones. */
-async function beginUpload(
-  { rows, caller, connection }: Pick<StorageRequest, "rows" | "caller" | "connection">,
-  { id, address, about, maxBytes }: BegunUpload,
-): Promise<void> {
-  await rows.writeAsService(BEGIN, [
-    ...[id, callerOf(caller), quotaKey(caller, () => connection().address), caller.role],
-    ...[address.bucket, address.name, JSON.stringify(about), String(maxBytes)],
-  ]);
-}
-
-/** It does not count any more. */
-async function endUpload({ rows }: Pick<StorageRequest, "rows">, id: string): Promise<void> {
-  await rows.writeAsService(END, [id]);
 }

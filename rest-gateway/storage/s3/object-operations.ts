@@ -97,7 +97,7 @@ export const putObjectOfKey: S3Handler = async (request, services) => {
   const payload = openPayload(request, terms.maxBytes);
   const draft = await writeDraft(payload, terms.maxBytes, services.store);
   const file = { draft, metadata: { ...metadata, ...describeContent(draft) }, userMetadata };
-  await keepObject(rows, address, right, file, condition.tag);
+  await keepObject(rows, address, right, file, { expectedContent: condition.tag });
   return { status: 200, headers: { ...payload.checksums(), ETag: `"${draft.hash}"` }, body: null };
 };
 
@@ -123,7 +123,7 @@ export const copyObject: S3Handler = async (request) => {
     replaces: !condition.isNew,
   };
   await rows.transact(async (run) => {
-    await putObject(run, object, { expectedContent: condition.tag });
+    await putObject(run, object, { content: condition.tag });
     // Its size is known.
     await keepFile(run, content, 0);
     await nameContent(run, to, content);

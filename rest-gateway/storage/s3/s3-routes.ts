@@ -1,6 +1,6 @@
 import { callerFromClaims, canIssueTokens, makeRoleKey } from "#accounts/identity";
 import { type GatewayHandler, type MatchedRequest, toHttpError } from "#http";
-import { openRows, STORAGE_PREFIX, type StorageServices } from "../storage-request.ts";
+import { openRequest, STORAGE_PREFIX, type StorageServices } from "../storage-request.ts";
 import * as buckets from "./bucket-operations.ts";
 import * as lists from "./list-operations.ts";
 import * as parts from "./multipart-operations.ts";
@@ -77,8 +77,8 @@ export function s3Handler(services: StorageServices): GatewayHandler {
     request.admit(caller);
     const { bucket, key } = readPath(request.path.slice(S3_PREFIX.length));
     const { name, handle } = chooseOperation(matched, bucket, key);
-    const rows = openRows(matched, caller, `storage.s3.${name}`, services);
-    return handle({ ...matched, caller, rows, payload, bucket, key }, services);
+    const opened = openRequest(matched, caller, `storage.s3.${name}`, services);
+    return handle({ ...opened, payload, bucket, key }, services);
   };
 }
 

@@ -1,0 +1,177 @@
+import type { Config } from "#config";
+import { type AsOwner, inOwnerTransaction, makeOwnerFunction } from "#postgres/database";
+import { ApiError } from "#runtime";
+import { cacheLookups, type LookUpKeys } from "#runtime/concurrency";
+import { isJsonObject } from "#runtime/json";
+import type { Logger } from "#runtime/log";
+import { type ClaimsHook, makeClaimsHook } from "./claims-hook.ts";
+import { type Caller, callerFromClaims, isActedAs } from "./identity/caller.ts";
+import { type Claims, parseClaims, serializeClaims } from "./identity/claims.ts";
+import { CredentialError } from "./identity/credential-error.ts";
+import { LIFETIMES } from "./identity/lifetimes.ts";
+import type { RemoteKeySet } from "./identity/remote-key-set.ts";
+import { openSealedText, sealText } from "./identity/sealed-text.ts";
+import { requireIssuingKeys, type TokenKeys } from "./identity/token-keys.ts";
+import { readUserId } from "./validate-claims.ts";
+
+/** Who has signed an address: policies are asked as this caller when somebody uses it. */
+export type Signers = {
+  /** What an address keeps of its signer, unreadable for whoever gets the address. */
+  seal(caller: Caller): Promise<string>;
+  /** The signer as it is now; throws if its account, grant or key no longer stands. Null: nothing that `seal` has returned. */
+  open(sealed: string): Promise<Caller | null>;
+};
+
+type Signer = {
+  /** The claims of the token, without those that `currentClaims` names. */
+  readonly claims: Claims;
+  /** Names of claims that have the values of the account when the address is used. */
+  readonly currentClaims: readonly string[];
+  /** The role of the account; null without an account here. */
+  readonly accountRole: string | null;
+  /** Of a signer without an account here: the key that vouches for it; null if none does. */
+  readonly keyId: string | null;
+  /** The administrator who acts as the signer. */
+  readonly actor: Signer | null;
+  /** When the address ends at the latest, in seconds since 1970. */
+  readonly until: number | null;
+};
+
+/** The row of `auth.signers`. */
+type SignerState = {
+  readonly is_account: boolean;
+  readonly stands: boolean;
+  readonly role: string | null;
+  readonly claims: Claims | null;
+};
+
+type RemoteKeys = Pick<RemoteKeySet, "current" | "refetch">;
+
+type SignersOptions = {
+  readonly asOwner: AsOwner;
+  readonly keys: TokenKeys;
+  /** Further keys, of another issuer. */
+  readonly remoteKeys: RemoteKeys | null;
+  readonly config: Pick<Config, "claimsHook">;
+  readonly log: Pick<Logger, "warn">;
+};
+
+const PURPOSE = "signers";
+/** How long an address can still be used after its signer ended, as with tokens. */
+const CACHE_MS = 4_000;
+const MAX_CACHED = 10_000;
+
+/** Claims of one token, which say nothing about the signer. */
+const CLAIMS_OF_TOKEN: ReadonlySet<string> = new Set(["exp", "nbf", "iat", "jti", "act"]);
+const CLAIMS_OF_ACCOUNT: readonly string[] = [
+  ...["name", "permissions", "email", "phone", "app_metadata", "user_metadata", "is_anonymous"],
+];
+/** Claims that the function of CLAIMS_HOOK did not add. */
+const KEPT_WITH_HOOK: ReadonlySet<string> = new Set([
+  ...["sub", "user_id", "iss", "aud", "role", "session_id", "aal", "amr"],
+  ...["client_id", "scope", "oauth_grant_id"],
+]);
+
+export function makeSigners({ asOwner, keys, remoteKeys, config, log }: SignersOptions): Signers {
+  const claimsHook = config.claimsHook === null ? null : makeClaimsHook(config.claimsHook);
+  const stateOf = cacheLookups(makeStateQuery({ asOwner, log }), { rememberedMs: CACHE_MS, max: MAX_CACHED });
+  const isHooked = (claims: Claims) => claimsHook !== null && typeof claims.session_id === "string";
+
+  const describe = async ({ claims, keyId }: Pick<Caller, "claims" | "keyId">): Promise<Signer> => {
+    const state = await stateOf(serializeClaims(claims));
+    const isAccount = state?.is_account === true && claims.api_key === undefined;
+    const ofAccount = isHooked(claims) ? CLAIMS_OF_ACCOUNT : CLAIMS_OF_ACCOUNT.filter((name) => name in claims);
+    const currentClaims = isAccount ? ofAccount : [];
+    const isKept = (name: string) =>
+      !CLAIMS_OF_TOKEN.has(name) &&
+      !currentClaims.includes(name) &&
+      (!isAccount || !isHooked(claims) || KEPT_WITH_HOOK.has(name));
+    return {
+      claims: Object.fromEntries(Object.entries(claims).filter(([name]) => isKept(name))),
+      currentClaims,
+      accountRole: isAccount ? state.role : null,
+      keyId: isAccount ? null : (keyId ?? null),
+      actor: isJsonObject(claims.act) ? await describe({ claims: claims.act }) : null,
+      until: null,
+    };
+  };
+
+  const currentClaimsOf = async (signer: Signer): Promise<Claims> => {
+    const { claims, currentClaims, accountRole, keyId } = signer;
+    const state = await stateOf(serializeClaims(claims));
+    const isStanding =
+      state?.stands !== false &&
+      (accountRole === null || (state?.is_account === true && state.role === accountRole)) &&
+      (keyId === null || (await isKnownKey(keyId, keys, remoteKeys)));
+    if (!isStanding) throw signerEnded();
+    if (signer.actor) await currentClaimsOf(signer.actor);
+    const ofAccount = currentClaims.map((name) => [name, state?.claims?.[name]] as const);
+    const current = { ...claims, ...Object.fromEntries(ofAccount) };
+    if (accountRole === null || !claimsHook || !isHooked(claims)) return current;
+    const hooked = await applyHook(asOwner, claimsHook, { ...current, role: accountRole }, String(state!.claims!.id));
+    // The role is one that policies were asked in when the address was signed.
+    if (hooked.role !== claims.role) throw signerEnded();
+    return { ...hooked, ...pickGrant(claims) };
+  };
+
+  return {
+    async seal(caller) {
+      const signer = await describe(caller);
+      // Whoever acts as another user does so as long as the own token says.
+      const until = isActedAs(caller) ? caller.expiresAt : null;
+      const text = serializeClaims({ ...signer, until });
+      return sealText(text, requireIssuingKeys(keys), PURPOSE).toString("base64url");
+    },
+    async open(sealed) {
+      const text = openSealedText(Buffer.from(sealed, "base64url"), keys, PURPOSE);
+      if (text === null) return null;
+      const signer = parseClaims(text) as unknown as Signer;
+      if (signer.until !== null && Number(signer.until) <= Date.now() / 1000) throw signerEnded();
+      const claims = await currentClaimsOf(signer);
+      const kind = claims.api_key === undefined ? "known" : "key";
+      return callerFromClaims({ kind, claimsText: serializeClaims(claims), expiresAt: null });
+    },
+  };
+}
+
+/** By the claims, as a text. */
+function makeStateQuery({ asOwner, log }: Pick<SignersOptions, "asOwner" | "log">): LookUpKeys<SignerState> {
+  const queryAsOwner = makeOwnerFunction<SignerState & { readonly place: string }>({
+    asOwner,
+    text: "select * from auth.signers($1, $2)",
+    log,
+    warning: "signers that ended are not detected: this needs the owner's connection (OWNER_DATABASE_URL)",
+  });
+  return async (texts) => {
+    const rows = await queryAsOwner([texts.map((text) => readUserId(parseClaims(text)!)), texts]);
+    return new Map(rows.map((row) => [texts[Number(row.place) - 1]!, row]));
+  };
+}
+
+async function isKnownKey(id: string, { verifying }: TokenKeys, remoteKeys: RemoteKeys | null): Promise<boolean> {
+  const isKnown = () => [...verifying, ...(remoteKeys?.current() ?? [])].some((key) => key.id === id);
+  return isKnown() || ((await remoteKeys?.refetch()) === true && isKnown());
+}
+
+/** The claims that a token of the account would have now; a refusal of the hook ends the signer. */
+function applyHook(asOwner: AsOwner, hook: ClaimsHook, claims: Claims, accountId: string): Promise<Claims> {
+  const iat = Math.floor(Date.now() / 1000);
+  const event = {
+    user_id: accountId,
+    authentication_method: "token_refresh",
+    claims: { ...claims, iat, exp: iat + LIFETIMES.accessToken },
+  };
+  return inOwnerTransaction(asOwner, (client) => hook(client, event)).catch((error) => {
+    throw error instanceof ApiError && error.code === "CLAIMS_HOOK_REJECTED" ? signerEnded(error) : error;
+  });
+}
+
+/** The function of CLAIMS_HOOK cannot widen what was granted. */
+function pickGrant({ client_id, scope, oauth_grant_id }: Claims): Claims {
+  return oauth_grant_id === undefined ? {} : { client_id, scope, oauth_grant_id };
+}
+
+function signerEnded(cause?: ApiError): CredentialError {
+  const message = "Whoever signed this address may not use it any more; ask for a new one.";
+  return new CredentialError("signerEnded", message, message, { cause });
+}
