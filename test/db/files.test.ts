@@ -185,7 +185,8 @@ describe("the service", () => {
     const calls = [
       "bucket_terms('x')",
       "public_object('x', 'y')",
-      "signed_object('x', 'y')",
+      "object_version('x', 'y')",
+      "hold_object('x', 'y', null, null)",
       "name_content('x', 'y', 'z')",
     ];
     for (const call of calls) {
@@ -204,7 +205,7 @@ describe("the service", () => {
     expect(await asLogin("select * from content_service.bucket_terms('nowhere')")).toEqual([]);
   });
 
-  test("content_service.public_object finds those of public buckets only, content_service.signed_object all", async () => {
+  test("content_service.public_object finds those of public buckets only, content_service.object_version all", async () => {
     await addObjects("notes", "x");
     await addObjects("open", "x");
     for (const [bucket, isPublic] of [
@@ -212,13 +213,37 @@ describe("the service", () => {
       ["open", 1],
     ] as const) {
       expect(await asLogin("select name from content_service.public_object($1, 'x')", [bucket])).toHaveLength(isPublic);
-      expect(await asLogin("select name from content_service.signed_object($1, 'x')", [bucket])).toHaveLength(1);
+      expect(await asLogin("select id from content_service.object_version($1, 'x')", [bucket])).toHaveLength(1);
+      expect(await asLogin("select id from content_service.object_version($1, 'y')", [bucket])).toHaveLength(0);
     }
   });
 
-  test("content_service.put_signed_object writes what the service has allowed", async () => {
-    await asLogin("select content_service.put_signed_object('notes', '7/x', null, '{}', null, 'v1', false)");
-    expect(await firstValue("select name from storage.objects")).toBe("7/x");
+  test("content_service.hold_object keeps the object of that id and version, and no other", async () => {
+    await addObjects("notes", "x");
+    const held = (id: string, version: string | null) =>
+      asLogin("select content_service.hold_object('notes', 'x', $1, $2) as held", [id, version]).then(
+        ([row]) => row!.held as boolean,
+      );
+    const { id, version } = (await rowsOf("select id, version from storage.objects"))[0]!;
+    expect(await held(id, version)).toBe(true);
+    expect(await held(id, "another")).toBe(false);
+    expect(await held("00000000-0000-4000-8000-000000000009", version)).toBe(false);
+  });
+
+  test("content_service.tg_objects__check_owner lets callers own what they replace, and give nothing to others", async () => {
+    await content.owner.query(
+      "insert into storage.objects (bucket_id, name, owner_id) values ('notes', '1/x', '1'), ('notes', '1/y', '2')",
+    );
+    const own = (name: string, owner: string | null, caller = alice) =>
+      content.as(caller, "update storage.objects set owner_id = $2 where name = $1 returning owner_id", [name, owner]);
+    for (const other of ["2", null]) await expect(own("1/x", other)).rejects.toMatchObject({ code: "42501" });
+    const uuid = "update storage.objects set owner = gen_random_uuid() where name = '1/x'";
+    await expect(content.as(alice, uuid)).rejects.toMatchObject({ code: "42501" });
+    expect(await own("1/y", "1")).toEqual([{ owner_id: "1" }]);
+    const put = "select storage.put_object('notes', '1/x', $1, '{}', null, 'v', true)";
+    await expect(content.as(alice, put, ["2"])).rejects.toMatchObject({ code: "42501" });
+    expect(await own("1/x", "2", service)).toEqual([{ owner_id: "2" }]);
+    await content.owner.query("update storage.objects set owner_id = '3'");
   });
 
   test("content_service.name_content names a content that content_service.keep_file has noted", async () => {
@@ -333,11 +358,13 @@ describe("uploads in several requests", () => {
   const OTHER_ID = "00000000-0000-4000-8000-000000000002";
   const asLogin = (statement: string, values: unknown[] = []) =>
     content.requests.query(statement, values).then(({ rows }) => rows);
+  beforeEach(() => content.owner.query("update storage.buckets set max_bytes = null, max_bytes_of_owner = null"));
+
   const begin = (id: string, role = "authenticated") =>
-    asLogin("select content_service.begin_upload($1, 'authenticated 1', 'user 1', $2, 'notes', '1/x', '{}', 100)", [
-      id,
-      role,
-    ]);
+    asLogin(
+      "select content_service.begin_upload($1, 'authenticated 1', 'user 1', $2, 'notes', '1/x', '1', '{}', 0, 100)",
+      [id, role],
+    );
   const put = (id: string, number: number, hash: string, bytes: number) =>
     asLogin(
       "select content_service.keep_file($4, $5), content_service.put_part($1, 'authenticated', $2, $4, $5, $3) as is_kept",
@@ -411,6 +438,28 @@ describe("uploads in several requests", () => {
     await content.owner.query(
       "update content_service.bounds set bound = 5368709120 where name = 'bytes of unfinished uploads of a caller'",
     );
+  });
+
+  test("content_service.check_bucket_usage counts what is not finished, for the bucket and the owner", async () => {
+    const reserve = (id: string, owner: string | null, bytes: number) =>
+      asLogin(
+        "select content_service.begin_upload($1, '', 'user', 'service_role', 'notes', '1/x', $2, '{}', $3, 100)",
+        [id, owner, bytes],
+      );
+    await content.owner.query("update storage.buckets set max_bytes = 100, max_bytes_of_owner = 60 where id = 'notes'");
+    await reserve(ID, "1", 60);
+    await expect(reserve(ID, "1", 61)).rejects.toMatchObject({ code: "PT413" });
+    await expect(reserve(OTHER_ID, null, 41)).rejects.toMatchObject({ code: "PT413" });
+    await reserve(OTHER_ID, null, 40);
+    await expect(
+      content.owner.query("select content_service.check_bucket_usage('{notes}', '{1}')"),
+    ).resolves.toBeTruthy();
+    await expect(
+      content.owner.query("select content_service.add_bucket_usage('{notes}', '{1}', '{1}')"),
+    ).rejects.toMatchObject({ code: "PT413" });
+    await expect(put(ID, 1, HASH, 10)).rejects.toMatchObject({ code: "PT413" });
+    await asLogin("select content_service.end_upload($1)", [ID]);
+    await content.owner.query("select content_service.add_bucket_usage('{notes}', '{1}', '{60}')");
   });
 
   test("content_service.expire_uploads forgets old ones", async () => {

@@ -73,7 +73,9 @@ test("a single function is created again, and those that the project has replace
 test("a function of a grant that names a dropped one is created again, with its grant", async () => {
   await using own = await migrated();
   await own.rows("drop function content_service.keep_file(text, bigint)");
-  await expect(start(own, false)).rejects.toThrow("lost 1 objects that its migrations created (content_service.keep_file)");
+  await expect(start(own, false)).rejects.toThrow(
+    "lost 1 objects that its migrations created (content_service.keep_file)",
+  );
   await runMigrations({ name: "migrate" }, own.settings);
   expect(await start(own, false)).toMatchObject({ kind: "current" });
   const granted =
