@@ -52,7 +52,7 @@ type SignersOptions = {
   readonly keys: TokenKeys;
   /** Further keys, of another issuer. */
   readonly remoteKeys: RemoteKeys | null;
-  readonly config: Pick<Config, "claimsHook">;
+  readonly config: Pick<Config, "claimsHook" | "jwtIssuer">;
   readonly log: Pick<Logger, "warn">;
 };
 
@@ -63,8 +63,10 @@ const MAX_CACHED = 10_000;
 
 /** Claims of one token, which say nothing about the signer. */
 const CLAIMS_OF_TOKEN: ReadonlySet<string> = new Set(["exp", "nbf", "iat", "jti", "act"]);
-const CLAIMS_OF_ACCOUNT: readonly string[] = [
-  ...["name", "permissions", "email", "phone", "app_metadata", "user_metadata", "is_anonymous"],
+const CLAIMS_OF_PAIR: readonly string[] = ["name", "permissions"];
+const CLAIMS_OF_SESSION: readonly string[] = [
+  ...CLAIMS_OF_PAIR,
+  ...["email", "phone", "app_metadata", "user_metadata", "is_anonymous"],
 ];
 /** Claims that the function of CLAIMS_HOOK did not add. */
 const KEPT_WITH_HOOK: ReadonlySet<string> = new Set([
@@ -75,13 +77,14 @@ const KEPT_WITH_HOOK: ReadonlySet<string> = new Set([
 export function makeSigners({ asOwner, keys, remoteKeys, config, log }: SignersOptions): Signers {
   const claimsHook = config.claimsHook === null ? null : makeClaimsHook(config.claimsHook);
   const stateOf = cacheLookups(makeStateQuery({ asOwner, log }), { rememberedMs: CACHE_MS, max: MAX_CACHED });
-  const isHooked = (claims: Claims) => claimsHook !== null && typeof claims.session_id === "string";
+  /** Whether the function of CLAIMS_HOOK has seen the claims, because we have issued the token. */
+  const isHooked = ({ session_id: sessionId, iss }: Claims) =>
+    claimsHook !== null && (typeof sessionId === "string" || iss === config.jwtIssuer);
 
   const describe = async ({ claims, keyId }: Pick<Caller, "claims" | "keyId">): Promise<Signer> => {
     const state = await stateOf(serializeClaims(claims));
     const isAccount = state?.is_account === true && claims.api_key === undefined;
-    const ofAccount = isHooked(claims) ? CLAIMS_OF_ACCOUNT : CLAIMS_OF_ACCOUNT.filter((name) => name in claims);
-    const currentClaims = isAccount ? ofAccount : [];
+    const currentClaims = isAccount ? claimsOfAccount(claims, isHooked(claims)) : [];
     const isKept = (name: string) =>
       !CLAIMS_OF_TOKEN.has(name) &&
       !currentClaims.includes(name) &&
@@ -132,6 +135,12 @@ export function makeSigners({ asOwner, keys, remoteKeys, config, log }: SignersO
       return callerFromClaims({ kind, claimsText: serializeClaims(claims), expiresAt: null });
     },
   };
+}
+
+/** The function of CLAIMS_HOOK gets all of them, also those that it leaves out. */
+function claimsOfAccount(claims: Claims, isHooked: boolean): readonly string[] {
+  if (!isHooked) return CLAIMS_OF_SESSION.filter((name) => name in claims);
+  return typeof claims.session_id === "string" ? CLAIMS_OF_SESSION : CLAIMS_OF_PAIR;
 }
 
 /** By the claims, as a text. */
