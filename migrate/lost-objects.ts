@@ -49,7 +49,11 @@ export async function findLostObjects(
 /** Without those that a later migration of the platform drops. */
 function definedNames(bodies: readonly string[]): readonly string[] {
   const text = bodies.join("\n");
-  const created = [...text.matchAll(DEFINITION)].map((match) => ({ name: match[1]!, isCreated: true, at: match.index }));
+  const created = [...text.matchAll(DEFINITION)].map((match) => ({
+    name: match[1]!,
+    isCreated: true,
+    at: match.index,
+  }));
   const dropped = [...text.matchAll(DROP)].map((match) => ({ name: match[1]!, isCreated: false, at: match.index }));
   const defined = new Set<string>();
   for (const { name, isCreated } of [...created, ...dropped].toSorted((one, other) => one.at - other.at)) {

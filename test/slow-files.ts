@@ -2,6 +2,7 @@
 export const SLOW_FILES: readonly string[] = [
   "test/accounts/one-time-codes.test.ts",
   "test/accounts/session-tokens.test.ts",
+  "test/accounts/signers.test.ts",
   "test/accounts/token-lifecycle.test.ts",
   "test/catalog/fingerprint.test.ts",
   "test/cluster/archive/files.test.ts",
@@ -157,6 +158,7 @@ export const SLOW_FILES: readonly string[] = [
   "test/rest-gateway/storage/operations.test.ts",
   "test/rest-gateway/storage/resumable.test.ts",
   "test/rest-gateway/storage/s3/s3-client.test.ts",
+  "test/rest-gateway/storage/signed-uploads.test.ts",
   "test/rest-gateway/storage/uppy.test.ts",
   "test/rest-gateway/storage/with-rows.test.ts",
   "test/rest-gateway/studio/studio-folder.test.ts",

@@ -33,6 +33,7 @@ export const LONG_TESTS: readonly LongTests[] = [
     files: ["test/**/*oracle*.test.ts", "test/**/{differential,random-*,explicit-transactions}.test.ts"],
   },
   { subject: "policies of files, for each method", files: ["test/rest-gateway/storage/policy-matrix.test.ts"] },
+  { subject: "signed addresses", files: ["test/journeys/signed-addresses.test.ts"] },
   { subject: "recorded requests", files: ["test/recording/**"] },
   { subject: "databases of others", files: ["test/schemas/**"], except: ["test/schemas/odd.test.ts"] },
   {

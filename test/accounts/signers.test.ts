@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { type Caller, callerFromClaims } from "../../accounts/identity/caller.ts";
-import type { TokenKey } from "../../accounts/identity/token-keys.ts";
+import { makeTokenKeys, type TokenKey } from "../../accounts/identity/token-keys.ts";
 import { makeSigners } from "../../accounts/signers.ts";
 import { CONFIG, claimsOf, from, KEYS, newPerson, type OpenAccounts, openAccounts, PASSWORD } from "./open-accounts.ts";
 
@@ -151,6 +151,20 @@ describe("a signer without an account here", () => {
     remote = [];
     await expect(signers().open(ofIssuer)).rejects.toMatchObject(ended);
   });
+});
+
+test("a signer can be read after the secret has changed, as long as the former one is accepted", async () => {
+  const sealed = await signers().seal(callerOf({ role: "anon" }));
+  const material = {
+    jwtSecret: "a new secret of more than thirty-two letters",
+    jwtSecretIsBase64: false,
+    jwtPrivateKey: null,
+  };
+  const former = KEYS.signing.key.export().toString();
+  const after = (jwtPreviousSecrets: string[]) =>
+    signers(makeTokenKeys({ ...material, jwtPreviousSecrets })).open(sealed);
+  expect((await after([former]))!.role).toBe("anon");
+  expect(await after([])).toBeNull();
 });
 
 test("what others have sealed, or nobody, opens no signer", async () => {
