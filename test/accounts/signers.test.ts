@@ -45,7 +45,7 @@ async function signIn(email: string, kind: "tokens" | "sessionTokens" = "session
 const ended = { reason: "signerEnded" };
 const sql = (statement: string, ...values: unknown[]) => opened.owner.query(statement, values);
 
-describe("a signer with an account", () => {
+describe("a signer with an account, as auth.signers describes it", () => {
   test("has the claims that the account has when the address is used, and those of the sign-in", async () => {
     const { email, userId } = await newPerson(opened);
     const caller = await signIn(email);

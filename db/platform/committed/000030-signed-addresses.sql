@@ -1,5 +1,5 @@
---! Previous: sha1:3cc4f13b6f7d582b53e0da451e38ac740f433451
---! Hash: sha1:a95d89a846001a05a2219b20387bb44f552f27d1
+--! Previous: sha1:b450e635276ff6089451730cc81d7b8c294e8847
+--! Hash: sha1:f3ba0b35b9a61cd74242aea244f71727980f25b7
 --! Message: signed addresses
 
 -- A signed address is used as its signer: these claims are those that the signer would have now.
@@ -124,7 +124,7 @@ $$ language plpgsql security definer set search_path = '';
 
 -- An upload by TUS that is begun again has a size that became known, or goes on.
 drop function content_service.begin_upload(uuid, text, text, text, text, text, jsonb, bigint);
-create function content_service.begin_upload(
+create or replace function content_service.begin_upload(
   id uuid, caller text, quota_key text, role text, bucket text, name text, owner text, about jsonb, bytes bigint, max_bytes bigint
 ) returns void as $$
 begin
