@@ -55,7 +55,7 @@ export function makeAccountLinks(options: AccountLinksOptions): AccountLinks {
       const { email, name, password } = request;
       if (password !== null) checkNewPassword(password, { policy, field: "password", personalWords: [name, email] });
       // Before the transaction, which would be held open meanwhile.
-      const hash = password === null ? null : await passwords.hash(password, clientInfo);
+      const hash = password === null ? null : await passwords.hash(password, { ...clientInfo, isKnown: true });
       return inOwnerTransaction(asOwner, async (client) => {
         const recipient = await findRecipient(client, email);
         const type = request.type === "magiclink" && recipient.state === "absent" ? "signup" : request.type;

@@ -210,7 +210,7 @@ export class Administration {
     }
     if (password === null) return passwordHash;
     checkNewPassword(password, { policy: this.#policy, field: "password", personalWords });
-    return this.#passwords.hash(password, this.#clientInfo);
+    return this.#passwords.hash(password, { ...this.#clientInfo, isKnown: true });
   }
 
   /** Adds a user with a verified e-mail address. */

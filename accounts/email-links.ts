@@ -102,7 +102,7 @@ export function makeEmailLinks({ asOwner, passwords, policy }: EmailLinksOptions
       if (!rows[0]) throw linkExpired();
       const { username, email } = rows[0];
       checkNewPassword(newPassword, { policy, field: "password", personalWords: [username, email] });
-      const hash = await passwords.hash(newPassword, { ...clientInfo, account: username });
+      const hash = await passwords.hash(newPassword, { ...clientInfo, account: username, isKnown: true });
       await useToken(RESET_PASSWORD, [clientInfoParameter(clientInfo), digest, hash]);
     },
 

@@ -75,7 +75,7 @@ export class Factors {
     const step = digits === null ? null : await matchTimeStep(secret, digits);
     if (step === null) throw wrongCode();
     const backupCodes = newBackupCodes();
-    const hashes = await this.#hashAll(backupCodes, { ...clientInfo, account: userId });
+    const hashes = await this.#hashAll(backupCodes, { ...clientInfo, account: userId, isKnown: true });
     const { rows } = await inOwnerTransaction(this.#options.asOwner, (client) =>
       client.query<{ enabled: boolean }>(`select auth.enable_factor($2, $3, $4, $5, ${CLIENT_INFO_SQL}) as enabled`, [
         clientInfoParameter(clientInfo),
@@ -99,7 +99,7 @@ export class Factors {
     const { attempt, proof } = await this.#verifyFactor(userId, code, clientInfo);
     const backupCodes = newBackupCodes();
     const hashes = await this.#options.attempts.withdrawOnError(attempt, () =>
-      this.#hashAll(backupCodes, { ...clientInfo, account: userId }),
+      this.#hashAll(backupCodes, { ...clientInfo, account: userId, isKnown: true }),
     );
     await this.#useProof(RENEW_BACKUP_CODES, attempt, proof, hashes);
     return { backupCodes };

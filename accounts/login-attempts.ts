@@ -4,6 +4,7 @@ import { type AsOwner, inOwnerTransaction } from "#postgres/database";
 import { accountRequired, tooManyAttempts } from "./auth-errors.ts";
 import { matchTimeStep, normalizeBackupCode, normalizeTotpCode } from "./factor-codes.ts";
 import { CLIENT_INFO_SQL, type ClientInfo, clientInfoParameter } from "./identity/client-info.ts";
+import { type IsKnownNetwork, makeIsKnownNetwork } from "./known-networks.ts";
 import type { Passwords } from "./passwords.ts";
 import { type LimitSignInWork, makeSignInLimiter, type SignInRequester } from "./sign-in-limiter.ts";
 
@@ -19,6 +20,14 @@ export type LoginAttempt = {
   readonly factorSecrets: readonly string[];
   readonly backupCodeHash: string | null;
   readonly clientInfo: ClientInfo;
+  /** See `SignInRequester`. */
+  readonly isKnown: boolean;
+};
+
+export type PasswordCheck = {
+  isPasswordCorrect(attempt: LoginAttempt): boolean | Promise<boolean>;
+  /** Whether the client has proved to be this user before. */
+  readonly hasProof: boolean;
 };
 
 /** How the second factor was proved: by a code of the app with this secret, or by a backup code. All null if it was not. */
@@ -30,8 +39,8 @@ export type FactorProof = {
 
 export const NO_PROOF: FactorProof = { factorSecret: null, step: null, backupCodeHash: null };
 
-export function requesterOf({ countedName, clientInfo }: LoginAttempt): SignInRequester {
-  return { address: clientInfo.address, account: countedName };
+export function requesterOf({ countedName, clientInfo, isKnown }: LoginAttempt): SignInRequester {
+  return { address: clientInfo.address, account: countedName, isKnown };
 }
 
 type LoginAttemptRow = {
@@ -59,24 +68,31 @@ export class LoginAttempts {
   readonly #asOwner: AsOwner;
   readonly #passwords: Passwords;
   readonly #limited: LimitSignInWork = makeSignInLimiter(MAX_STATEMENTS, MAX_WAITING_STATEMENTS);
+  readonly #inTurn: LimitSignInWork;
+  readonly #isKnownNetwork: IsKnownNetwork;
 
   constructor(asOwner: AsOwner, passwords: Passwords) {
     this.#asOwner = asOwner;
     this.#passwords = passwords;
+    this.#inTurn = passwords.makeLoginLimiter();
+    this.#isKnownNetwork = makeIsKnownNetwork(asOwner);
   }
 
-  async begin(name: string, clientInfo: ClientInfo): Promise<LoginAttempt> {
-    const row = await this.#beginLoginWhenFree(name, clientInfo);
-    if (row.wait > 0) throw tooManyAttempts(row.wait);
-    return {
-      countedName: row.counted_name,
-      userId: row.user_id,
-      passwordHash: row.password_hash,
-      hasFactor: row.has_factor,
-      factorSecrets: row.factor_secrets,
-      backupCodeHash: row.backup_code_hash,
-      clientInfo,
-    };
+  /**
+   * Counts an attempt and checks what the user has sent, when it is the turn of this client: before, nothing is written or
+   * hashed, so that refusing strangers is cheap. A wrong password is recorded.
+   */
+  async begin(
+    name: string,
+    clientInfo: ClientInfo,
+    { isPasswordCorrect, hasProof }: PasswordCheck,
+  ): Promise<LoginAttempt | null> {
+    const isKnown = hasProof || (await this.#isKnownNetwork(name, clientInfo.address));
+    return this.#attemptWhenFree(name, clientInfo, isKnown, async (attempt) => {
+      if (await isPasswordCorrect(attempt)) return attempt;
+      await this.fail(attempt, "password");
+      return null;
+    });
   }
 
   /** Starts an attempt of a user who is signed in. */
@@ -85,7 +101,7 @@ export class LoginAttempts {
       client.query<{ username: string }>("select username from auth.users where user_id = $1", [userId]),
     );
     if (!rows[0]) throw accountRequired();
-    return this.begin(rows[0].username, clientInfo);
+    return this.#attemptWhenFree(rows[0].username, clientInfo, true, async (attempt) => attempt);
   }
 
   hasPassword(attempt: LoginAttempt, password: string): Promise<boolean> {
@@ -145,17 +161,30 @@ export class LoginAttempts {
     }
   }
 
-  async #beginLoginWhenFree(name: string, clientInfo: ClientInfo): Promise<LoginAttemptRow> {
+  /** Waits between the turns, not within one. */
+  async #attemptWhenFree<T>(
+    name: string,
+    clientInfo: ClientInfo,
+    isKnown: boolean,
+    work: (attempt: LoginAttempt) => Promise<T>,
+  ): Promise<T> {
+    const requester = { address: clientInfo.address, account: name, isKnown };
+    const takeTurn = (isLast: boolean) =>
+      this.#inTurn(requester, async () => {
+        const row = await this.#beginLogin(name, clientInfo, requester);
+        if (row.wait === RETRY_SOON && !isLast) return null;
+        if (row.wait > 0) throw tooManyAttempts(row.wait);
+        return { value: await work(toAttempt(row, clientInfo, isKnown)) };
+      });
     for (const delay of RETRY_DELAYS_MS) {
-      const row = await this.#beginLogin(name, clientInfo);
-      if (row.wait !== RETRY_SOON) return row;
+      const done = await takeTurn(false);
+      if (done) return done.value;
       await sleep(delay);
     }
-    return this.#beginLogin(name, clientInfo);
+    return (await takeTurn(true))!.value;
   }
 
-  async #beginLogin(name: string, clientInfo: ClientInfo): Promise<LoginAttemptRow> {
-    const requester = { address: clientInfo.address, account: name };
+  async #beginLogin(name: string, clientInfo: ClientInfo, requester: SignInRequester): Promise<LoginAttemptRow> {
     const { rows } = await this.inTransaction(requester, (client) =>
       client.query<LoginAttemptRow>(`select * from auth.begin_login($2, ${CLIENT_INFO_SQL})`, [
         clientInfoParameter(clientInfo),
@@ -164,6 +193,19 @@ export class LoginAttempts {
     );
     return rows[0]!;
   }
+}
+
+function toAttempt(row: LoginAttemptRow, clientInfo: ClientInfo, isKnown: boolean): LoginAttempt {
+  return {
+    countedName: row.counted_name,
+    userId: row.user_id,
+    passwordHash: row.password_hash,
+    hasFactor: row.has_factor,
+    factorSecrets: row.factor_secrets,
+    backupCodeHash: row.backup_code_hash,
+    clientInfo,
+    isKnown,
+  };
 }
 
 async function verifyTotpCode(factorSecrets: readonly string[], digits: string): Promise<FactorProof | null> {

@@ -5,7 +5,14 @@ import { accountDisabled, codeRequired, signInAgain, wrongCodeAtLogin, wrongCred
 import { CLIENT_INFO_SQL, type ClientInfo, clientInfoParameter } from "./identity/client-info.ts";
 import { LIFETIMES } from "./identity/lifetimes.ts";
 import { deriveEncryptionKey, type IssuingKeys } from "./identity/token-keys.ts";
-import { type FactorProof, type LoginAttempt, type LoginAttempts, NO_PROOF, requesterOf } from "./login-attempts.ts";
+import {
+  type FactorProof,
+  type LoginAttempt,
+  type LoginAttempts,
+  NO_PROOF,
+  type PasswordCheck,
+  requesterOf,
+} from "./login-attempts.ts";
 import { checkLength } from "./password-policy.ts";
 import type { Passwords } from "./passwords.ts";
 import { digestOf } from "./random-secrets.ts";
@@ -97,14 +104,13 @@ type LoginResult<T> =
 export function makeLoginSteps(passwords: Passwords, attempts: LoginAttempts): LoginSteps {
   const beginAttempt = async (
     username: string,
-    isPasswordCorrect: (attempt: LoginAttempt) => boolean | Promise<boolean>,
+    check: PasswordCheck,
     clientInfo: ClientInfo,
   ): Promise<LoginAttempt> => {
     checkNameLength(username);
-    const attempt = await attempts.begin(username, clientInfo);
-    if (await isPasswordCorrect(attempt)) return attempt;
-    await attempts.fail(attempt, "password");
-    throw wrongCredentials();
+    const attempt = await attempts.begin(username, clientInfo, check);
+    if (!attempt) throw wrongCredentials();
+    return attempt;
   };
 
   const upgradedHash = (attempt: LoginAttempt, password: string): Promise<string | null> =>
@@ -123,9 +129,11 @@ export function makeLoginSteps(passwords: Passwords, attempts: LoginAttempts): L
   return {
     async begin({ username, password }, clientInfo) {
       checkLength(password, "password");
-      return beginAttempt(username, (attempt) => attempts.hasPassword(attempt, password), clientInfo);
+      const isPasswordCorrect = (attempt: LoginAttempt) => attempts.hasPassword(attempt, password);
+      return beginAttempt(username, { isPasswordCorrect, hasProof: false }, clientInfo);
     },
-    resume: beginAttempt,
+    resume: (username, isPasswordCorrect, clientInfo) =>
+      beginAttempt(username, { isPasswordCorrect, hasProof: true }, clientInfo),
     async finish(attempt, { code, password, isCodeOptional = false }, open) {
       const proof = await proofOf(attempt, code);
       const newHash = password === null ? null : await upgradedHash(attempt, password);

@@ -2,7 +2,7 @@ import { argon2, randomBytes, timingSafeEqual } from "node:crypto";
 import { availableParallelism } from "node:os";
 import { promisify } from "node:util";
 import { compare as matchesBcrypt } from "@node-rs/bcrypt";
-import { makeSignInLimiter, type SignInRequester } from "./sign-in-limiter.ts";
+import { type LimitSignInWork, makeSignInLimiter, type SignInRequester } from "./sign-in-limiter.ts";
 
 /** OWASP's second choice for argon2id: 19 MiB, 2 passes; about 25 ms. After a change, each hash is renewed at its next use. */
 export const DEFAULT_PARAMETERS: HashParameters = { memory: 19_456, passes: 2, parallelism: 1 };
@@ -23,6 +23,8 @@ export type Passwords = {
   /** Takes the same time if the hash is null (unknown user) or of another algorithm, and returns false then. */
   matches(phc: string | null, password: string, requester?: SignInRequester): Promise<boolean>;
   isOutdated(phc: string): boolean;
+  /** A limiter for the logins that hash passwords here: one more at a time than hashes, for their statements, and one known one. */
+  makeLoginLimiter(): LimitSignInWork;
 };
 
 type PasswordsOptions = {
@@ -31,7 +33,7 @@ type PasswordsOptions = {
   readonly share?: number;
   /** How many hashes are computed at a time. */
   readonly concurrency?: number;
-  /** How many more may wait; further ones are refused. */
+  /** How many more of known requesters may wait, and half as many of strangers; further ones are refused. */
   readonly maxWaiting?: number;
 };
 
@@ -42,7 +44,7 @@ const DEFAULT_CONCURRENCY = Math.max(1, Math.min(HASHING_THREADS, Math.floor(ava
 /** About three seconds of work for each thread. */
 const DEFAULT_MAX_WAITING = 100 * DEFAULT_CONCURRENCY;
 /** Of tools that have no clients. */
-const NO_REQUESTER: SignInRequester = { address: null };
+const NO_REQUESTER: SignInRequester = { address: null, isKnown: true };
 
 /** Hashes and compares passwords off the event loop, a few at a time. */
 export function makePasswords({
@@ -59,6 +61,7 @@ export function makePasswords({
     matches: (phc, password, requester = NO_REQUESTER) =>
       limited(requester, () => matchesHash(phc !== null && isPasswordHash(phc) ? phc : dummy, password)),
     isOutdated: (phc) => isOutdated(phc, parameters),
+    makeLoginLimiter: () => makeSignInLimiter(concurrency + 2, maxWaiting, 1),
   };
 }
 

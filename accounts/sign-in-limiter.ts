@@ -1,4 +1,4 @@
-import { ApiError, clientNetwork, clientSite, unavailable } from "#runtime";
+import { ApiError, clientNetwork, clientRange, unavailable } from "#runtime";
 import { FairLimiter, type WorkShare } from "#runtime/concurrency";
 
 /** Who work of a sign-in is done for: requesters take turns by address and by account. */
@@ -6,23 +6,31 @@ export type SignInRequester = {
   readonly address: string | null;
   /** The name that attempts are counted by, or the id of the user. */
   readonly account?: string | null;
+  /** Whether this user has signed in before from this network, or has proved to be this user otherwise. */
+  readonly isKnown?: boolean;
 };
 
 export type LimitSignInWork = <T>(requester: SignInRequester, work: () => Promise<T>) => Promise<T>;
 
-/** A site (/48) has many networks (/64), but a provider may give each of them to another customer. */
-const TURNS_OF_SITE = 1 / 4;
+/** An attacker may have many networks of a range, but a provider may give each of them to another customer. */
+const TURNS_OF_RANGE = 1 / 4;
 
-/** Does a few things at a time. Half of what may wait is the most for one address or account. */
-export function makeSignInLimiter(concurrency: number, maxWaiting: number): LimitSignInWork {
+/**
+ * Does a few things at a time, of which some are reserved for known requesters. Known requesters go first and may fill their queue; strangers have half as much room, and
+ * are refused early. Half of what may wait is the most for one address or account.
+ */
+export function makeSignInLimiter(concurrency: number, maxWaiting: number, reserved = 0): LimitSignInWork {
+  const half = Math.ceil(maxWaiting / 2);
   const limiter = new FairLimiter({
     concurrency,
-    maxWaiting,
-    maxWaitingOfKey: Math.ceil(maxWaiting / 2),
+    reserved,
+    maxWaiting: half,
+    maxWaitingPreferred: maxWaiting,
+    maxWaitingOfKey: half,
     refusalOfAll: () => unavailable("Too many sign-ins at the moment; try again soon."),
     refusalOfKey: tooManyWaiting,
   });
-  return (requester, work) => limiter.run(sharesOf(requester), work);
+  return (requester, work) => limiter.run(sharesOf(requester), work, { isPreferred: requester.isKnown ?? false });
 }
 
 function tooManyWaiting(): ApiError {
@@ -31,11 +39,9 @@ function tooManyWaiting(): ApiError {
 }
 
 function sharesOf({ address, account }: SignInRequester): readonly WorkShare[] {
-  const network = clientNetwork(address);
-  const site = clientSite(address);
   return [
-    { key: `network ${network}`, turns: 1 },
-    ...(site === network ? [] : [{ key: `site ${site}`, turns: TURNS_OF_SITE }]),
+    { key: `network ${clientNetwork(address)}`, turns: 1 },
+    { key: `range ${clientRange(address)}`, turns: TURNS_OF_RANGE },
     ...(account ? [{ key: `account ${account.toLowerCase()}`, turns: 1 }] : []),
   ];
 }

@@ -142,7 +142,8 @@ async function prepareNewPassword(
     if (code === null) throw new Refusal("code_required");
     if (!(await codes.useReauthentication(userId, code, clientInfo))) throw new Refusal("code_wrong");
   }
-  const requester = { ...clientInfo, account: userId };
+  // Anybody can begin an anonymous account.
+  const requester = { ...clientInfo, account: userId, isKnown: !isAnonymous };
   if (current !== null && (await passwords.matches(current, password, requester))) throw new Refusal("same_password");
   return passwords.hash(password, requester);
 }

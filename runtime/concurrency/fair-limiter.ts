@@ -1,117 +1,80 @@
-/** What a piece of work counts for: an address or an account, and how much of a turn the work takes of its share. */
-export type WorkShare = { readonly key: string; readonly turns: number };
+import { FairQueue, type FairQueueOptions, type WorkShare } from "./fair-queue.ts";
 
-type FairLimiterOptions = {
+type FairLimiterOptions = FairQueueOptions & {
   readonly concurrency: number;
-  /** How much work may wait in total. Beyond it, the work that is last in order is refused, which may be the new one. */
-  readonly maxWaiting: number;
-  /** How much work may wait for one key. */
-  readonly maxWaitingOfKey: number;
-  readonly refusalOfAll: () => Error;
-  readonly refusalOfKey: () => Error;
+  /** How much of the concurrency is for preferred work alone; none by default. */
+  readonly reserved?: number;
+  /** How much preferred work may wait, besides the other work; none by default. */
+  readonly maxWaitingPreferred?: number;
 };
 
-type WaitingWork = {
-  readonly shares: readonly WorkShare[];
-  readonly tag: number;
-  readonly start: () => void;
-  readonly refuse: (error: Error) => void;
-};
+/** Other work that waits gets the turn after so many turns of preferred work. */
+const PREFERRED_IN_A_ROW = 4;
 
-/**
- * Runs a limited amount of work at a time. The order of waiting work is start-time fair queueing over several keys: work
- * is tagged with the turn after the last one of each of its keys, and the lowest tag is served first. So work of other
- * keys waits neither for all work of one address nor for that of one account, however many addresses send it.
- */
+/** Runs a limited amount of work at a time. Preferred work has a queue of its own, and does not wait behind other work. */
 export class FairLimiter {
-  readonly #options: FairLimiterOptions;
-  /** In the order of service. */
-  readonly #waiting: WaitingWork[] = [];
-  readonly #waitingOfKey = new Map<string, number>();
-  /** The last tag of each key, while it is above the current turn. */
-  readonly #lastTags = new Map<string, number>();
-  #turn = 0;
+  readonly #concurrency: number;
+  readonly #concurrencyOfOthers: number;
+  readonly #preferred: FairQueue;
+  readonly #others: FairQueue;
+  #preferredInARow = 0;
   #running = 0;
+  #runningOthers = 0;
 
-  constructor(options: FairLimiterOptions) {
-    this.#options = options;
+  constructor({ concurrency, reserved = 0, maxWaitingPreferred = 0, ...queue }: FairLimiterOptions) {
+    this.#concurrency = concurrency;
+    this.#concurrencyOfOthers = concurrency - reserved;
+    this.#preferred = new FairQueue({ ...queue, maxWaiting: maxWaitingPreferred });
+    this.#others = new FairQueue(queue);
   }
 
-  async run<T>(shares: readonly WorkShare[], work: () => Promise<T>): Promise<T> {
-    await this.#admit(shares);
+  async run<T>(
+    shares: readonly WorkShare[],
+    work: () => Promise<T>,
+    { isPreferred = false }: { readonly isPreferred?: boolean } = {},
+  ): Promise<T> {
+    const queue = isPreferred ? this.#preferred : this.#others;
+    if (this.#hasSlotFor(queue)) {
+      this.#count(queue, 1);
+      queue.countStarted(shares);
+    } else {
+      // The slot is taken over from work that has ended.
+      await queue.enter(shares);
+    }
     try {
       return await work();
     } finally {
-      this.#running--;
+      this.#count(queue, -1);
       this.#startNext();
     }
   }
 
-  #admit(shares: readonly WorkShare[]): Promise<void> {
-    if (this.#running < this.#options.concurrency) {
-      this.#running++;
-      this.#setTags(shares, this.#turn);
-      return Promise.resolve();
-    }
-    const { maxWaiting, maxWaitingOfKey, refusalOfAll, refusalOfKey } = this.#options;
-    if (shares.some(({ key }) => (this.#waitingOfKey.get(key) ?? 0) >= maxWaitingOfKey)) {
-      return Promise.reject(refusalOfKey());
-    }
-    const tag = Math.max(this.#turn, ...shares.map(({ key }) => this.#lastTags.get(key) ?? 0));
-    const last = this.#waiting.at(-1);
-    if (this.#waiting.length >= maxWaiting) {
-      if (!last || last.tag <= tag) return Promise.reject(refusalOfAll());
-      this.#refuseLast(refusalOfAll());
-    }
-    return new Promise((start, refuse) => this.#enqueue({ shares, tag, start, refuse }));
-  }
-
-  #enqueue(work: WaitingWork): void {
-    const before = this.#waiting.findLastIndex(({ tag }) => tag <= work.tag);
-    this.#waiting.splice(before + 1, 0, work);
-    this.#countWaiting(work, 1);
-    this.#setTags(work.shares, work.tag);
-  }
-
-  #setTags(shares: readonly WorkShare[], tag: number): void {
-    for (const { key, turns } of shares) this.#lastTags.set(key, tag + turns);
-  }
-
-  /** Refused work has used no turn of its keys. */
-  #refuseLast(error: Error): void {
-    const work = this.#waiting.pop()!;
-    this.#countWaiting(work, -1);
-    for (const { key, turns } of work.shares) {
-      if (this.#lastTags.get(key) === work.tag + turns) this.#lastTags.set(key, work.tag);
-    }
-    work.refuse(error);
-  }
-
   #startNext(): void {
-    const next = this.#waiting.shift();
-    if (!next) {
-      // Nobody waits, so nobody is behind anybody.
-      if (this.#running === 0) this.#lastTags.clear();
-      return;
-    }
-    this.#running++;
-    this.#turn = Math.max(this.#turn, next.tag);
-    this.#countWaiting(next, -1);
-    this.#forgetPassedTags();
-    next.start();
-  }
-
-  #countWaiting({ shares }: WaitingWork, change: 1 | -1): void {
-    for (const { key } of shares) {
-      const count = (this.#waitingOfKey.get(key) ?? 0) + change;
-      if (count === 0) this.#waitingOfKey.delete(key);
-      else this.#waitingOfKey.set(key, count);
+    const next = this.#nextQueue();
+    if (next) {
+      this.#preferredInARow = next === this.#preferred ? this.#preferredInARow + 1 : 0;
+      this.#count(next, 1);
+      next.startNext();
+    } else if (this.#running === 0) {
+      this.#preferred.forgetTurns();
+      this.#others.forgetTurns();
     }
   }
 
-  /** Few tags are above the turn: those of waiting work. */
-  #forgetPassedTags(): void {
-    if (this.#lastTags.size <= 8 * this.#options.maxWaiting) return;
-    for (const [key, tag] of this.#lastTags) if (tag <= this.#turn) this.#lastTags.delete(key);
+  #nextQueue(): FairQueue | null {
+    const canStartOther = !this.#others.isEmpty && this.#hasSlotFor(this.#others);
+    const isTurnOfOthers = this.#preferred.isEmpty || this.#preferredInARow >= PREFERRED_IN_A_ROW;
+    if (canStartOther && isTurnOfOthers) return this.#others;
+    return this.#preferred.isEmpty ? null : this.#preferred;
+  }
+
+  #hasSlotFor(queue: FairQueue): boolean {
+    if (this.#running >= this.#concurrency) return false;
+    return queue === this.#preferred || this.#runningOthers < this.#concurrencyOfOthers;
+  }
+
+  #count(queue: FairQueue, change: 1 | -1): void {
+    this.#running += change;
+    if (queue === this.#others) this.#runningOthers += change;
   }
 }

@@ -9,7 +9,8 @@ export {
   runLongWork,
   waitForLargeWorkSlot,
 } from "./event-loop-sharing.ts";
-export { FairLimiter, type WorkShare } from "./fair-limiter.ts";
+export { FairLimiter } from "./fair-limiter.ts";
+export type { WorkShare } from "./fair-queue.ts";
 export { FifoQueue } from "./fifo-queue.ts";
 export { type HandlePeerMessage, NO_PEERS, type PeerTopic, type PeerWorkers } from "./peer-workers.ts";
 export { awaitedRetryDelay, retryDelay } from "./retry-delay.ts";

@@ -1,4 +1,4 @@
-import { BlockList, isIP, isIPv6 } from "node:net";
+import { BlockList, isIP, isIPv4, isIPv6 } from "node:net";
 
 /**
  * IPv4 addresses that are not globally reachable, or are translated to others: IANA's special-purpose registry, multicast and reserved
@@ -70,6 +70,12 @@ export function clientNetwork(address: string | null): string {
 /** The IPv4 address, or the IPv6 /48 network: providers give a site up to 65,536 networks. */
 export function clientSite(address: string | null): string {
   return addressGroup(address, 48);
+}
+
+/** The IPv4 /24, or the IPv6 /48 network: what one attacker often has, although its addresses may have different users. */
+export function clientRange(address: string | null): string {
+  const site = clientSite(address);
+  return isIPv4(site) ? site.replace(/\d+$/, "0/24") : site;
 }
 
 function addressGroup(address: string | null, bits: 48 | 64): string {

@@ -1,10 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { makeAccounts } from "../../accounts/accounts.ts";
 import { verifyToken } from "../../accounts/identity/tokens.ts";
+import { makePasswords } from "../../accounts/passwords.ts";
 import { errorCodeOf } from "../../http/http-error.ts";
+import type { ApiError } from "../../runtime/errors.ts";
 import { newAddress } from "../new-address.ts";
 import { until } from "../until.ts";
 import { argon2Runs } from "./argon2-runs.ts";
 import {
+  CONFIG,
   claimsOf,
   eventsOf,
   from,
@@ -194,6 +198,51 @@ describe("a login", () => {
     await holder.query("commit");
     holder.release();
     expect(await attempt).toMatchObject({ code: "INVALID_CREDENTIALS" });
+  });
+});
+
+describe("while strangers sign in from ever new addresses", () => {
+  const countersOf = async (address: string | null) =>
+    (await opened.owner.query("select from auth.login_throttle where key like '%' || $1", [address])).rows.length;
+
+  test("a login from where the user has signed in before goes first, and strangers are refused before any work", async () => {
+    const { email } = await newPerson(opened);
+    const home = newAddress();
+    await login(email, PASSWORD, from(home));
+    const passwords = makePasswords({
+      parameters: { memory: 64, passes: 1, parallelism: 1 },
+      concurrency: 1,
+      maxWaiting: 8,
+    });
+    const { asOwner } = opened;
+    const accounts = makeAccounts({
+      asOwner,
+      keys: KEYS,
+      config: CONFIG,
+      passwords,
+      siteUrl: () => "http://127.0.0.1",
+    });
+    const order: string[] = [];
+    const signIn = async (name: string, username: string, address: string) => {
+      const opens = accounts.login({ username, password: PASSWORD }, from(address), accounts.tokens.open);
+      const outcome = await opens.then(
+        () => "accepted",
+        ({ kind }: ApiError) => kind,
+      );
+      order.push(`${name} ${outcome}`);
+    };
+    // Addresses of different ranges.
+    const strangers = Array.from({ length: 20 }, (_, n) => `172.16.${n}.1`);
+    await Promise.all([
+      ...strangers.map((address) => signIn("stranger", newEmail(), address)),
+      signIn("known", email, home),
+    ]);
+    // Two were being served, and four could wait.
+    expect(order.slice(0, 14)).toEqual(Array(14).fill("stranger unavailable"));
+    expect(order.slice(14).indexOf("known accepted")).toBeLessThanOrEqual(3);
+    expect(order.slice(14).toSorted()).toEqual(["known accepted", ...Array(6).fill("stranger unauthenticated")]);
+    const counted = await Promise.all(strangers.map(countersOf));
+    expect(counted.filter((count) => count > 0)).toHaveLength(6);
   });
 });
 

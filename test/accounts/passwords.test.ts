@@ -29,10 +29,10 @@ describe("password comparisons", () => {
   });
 
   test("run a few at a time; others wait, and are refused if the queue is full", async () => {
-    const passwords = makePasswords({ concurrency: 1, maxWaiting: 2 });
+    const passwords = makePasswords({ concurrency: 1, maxWaiting: 4 });
     const order: number[] = [];
     const request = [0, 1, 2, 3].map((n) =>
-      passwords.hash("secret", { address: `192.0.2.${n}` }).then(() => order.push(n)),
+      passwords.hash("secret", { address: `192.0.${n}.1` }).then(() => order.push(n)),
     );
     await expect(request[3]).rejects.toMatchObject({ kind: "unavailable", retryAfterSeconds: 1 });
     await Promise.all(request.slice(0, 3));
@@ -48,10 +48,13 @@ describe("password comparisons", () => {
     await expect(next).resolves.toBeTruthy();
   });
 
-  test("of one IPv6 site fill half of the queue at most, whatever networks of it they come from", async () => {
-    const passwords = makePasswords({ concurrency: 1, maxWaiting: 4 });
-    const flood = Array.from({ length: 5 }, (_, n) => passwords.hash("secret", { address: `2001:db8:1:${n}::1` }));
-    const other = passwords.hash("secret", { address: "2001:db8:2::1" });
+  test.each([
+    ["IPv6 site", (n: number) => `2001:db8:1:${n}::1`, "2001:db8:2::1"],
+    ["IPv4 range", (n: number) => `192.0.2.${n}`, "198.51.100.1"],
+  ])("of one %s fill the queue of strangers, and still make way for others", async (_what, addressOf, elsewhere) => {
+    const passwords = makePasswords({ concurrency: 1, maxWaiting: 6 });
+    const flood = Array.from({ length: 6 }, (_, n) => passwords.hash("secret", { address: addressOf(n) }));
+    const other = passwords.hash("secret", { address: elsewhere });
     const settled = await Promise.allSettled(flood);
     expect(settled.map(({ status }) => status)).toEqual([
       "fulfilled",
@@ -59,8 +62,22 @@ describe("password comparisons", () => {
       "fulfilled",
       "rejected",
       "rejected",
+      "rejected",
     ]);
+    await expect(flood[3]).rejects.toMatchObject({ kind: "unavailable", retryAfterSeconds: 1 });
     await expect(flood[4]).rejects.toMatchObject({ kind: "rateLimited", retryAfterSeconds: 2 });
     await expect(other).resolves.toBeTruthy();
+  });
+
+  test("of known requesters do not wait behind strangers, and find room when strangers find none", async () => {
+    const passwords = makePasswords({ concurrency: 1, maxWaiting: 4 });
+    const order: string[] = [];
+    const hash = (name: string, address: string, isKnown: boolean) =>
+      passwords.hash("secret", { address, isKnown }).then(() => order.push(name));
+    const strangers = [1, 2, 3, 4].map((n) => hash(`stranger ${n}`, `192.0.${n}.1`, false));
+    const known = [1, 2].map((n) => hash(`known ${n}`, `198.51.${n}.1`, true));
+    await expect(strangers[3]).rejects.toMatchObject({ kind: "unavailable" });
+    await Promise.all([...strangers.slice(0, 3), ...known]);
+    expect(order).toEqual(["stranger 1", "known 1", "known 2", "stranger 2", "stranger 3"]);
   });
 });

@@ -1,25 +1,40 @@
 import { describe, expect, test } from "vitest";
-import { FairLimiter, type WorkShare } from "../../../runtime/concurrency/fair-limiter.ts";
+import { FairLimiter } from "../../../runtime/concurrency/fair-limiter.ts";
+import type { WorkShare } from "../../../runtime/concurrency/fair-queue.ts";
 
-function makeLimited({ concurrency = 1, maxWaiting = 100, maxWaitingOfKey = 100 } = {}) {
+function makeLimited({
+  concurrency = 1,
+  reserved = 0,
+  maxWaiting = 100,
+  maxWaitingPreferred = 100,
+  maxWaitingOfKey = 100,
+} = {}) {
   const limiter = new FairLimiter({
     concurrency,
+    reserved,
     maxWaiting,
+    maxWaitingPreferred,
     maxWaitingOfKey,
     refusalOfAll: () => new Error("full"),
     refusalOfKey: () => new Error("share used up"),
   });
   const order: string[] = [];
   const gate = Promise.withResolvers<void>();
-  const run = (name: string, ...keys: (string | WorkShare)[]) =>
+  const start = (isPreferred: boolean, name: string, ...keys: (string | WorkShare)[]) =>
     limiter.run(
       keys.map((key) => (typeof key === "string" ? { key, turns: 1 } : key)),
       async () => {
         await gate.promise;
         order.push(name);
       },
+      { isPreferred },
     );
-  return { order, run, open: () => gate.resolve() };
+  return {
+    order,
+    run: (name: string, ...keys: (string | WorkShare)[]) => start(false, name, ...keys),
+    runPreferred: (name: string, ...keys: (string | WorkShare)[]) => start(true, name, ...keys),
+    open: () => gate.resolve(),
+  };
 }
 
 describe("a fair limiter", () => {
@@ -71,6 +86,38 @@ describe("a fair limiter", () => {
     open();
     await Promise.all(all);
     await expect(run("later", "flood")).resolves.toBeUndefined();
+  });
+
+  test("serves preferred work first, in turns of its keys, and other work after four of its turns", async () => {
+    const { order, run, runPreferred, open } = makeLimited();
+    const all = [run("running", "x")];
+    for (let index = 0; index < 3; index++) all.push(run(`other ${index}`, `address ${index}`));
+    for (let index = 0; index < 4; index++) all.push(runPreferred(`known ${index}`, "office"));
+    all.push(runPreferred("home", "home"), runPreferred("last", "office"));
+    open();
+    await Promise.all(all);
+    const afterFour = ["known 3", "last", "other 1", "other 2"];
+    expect(order).toEqual(["running", "known 0", "home", "known 1", "known 2", "other 0", ...afterFour]);
+  });
+
+  test("has room for preferred work when no other work finds any, and the other way round", async () => {
+    const { run, runPreferred, open } = makeLimited({ maxWaiting: 1, maxWaitingPreferred: 1 });
+    const all = [run("running", "x"), run("other", "a"), runPreferred("known", "b")];
+    await expect(run("other 2", "c")).rejects.toThrow("full");
+    await expect(runPreferred("known 2", "d")).rejects.toThrow("full");
+    open();
+    await Promise.all(all);
+    await expect(run("later", "c")).resolves.toBeUndefined();
+  });
+
+  test("starts preferred work at once where a slot is reserved for it", async () => {
+    const { order, run, runPreferred, open } = makeLimited({ concurrency: 2, reserved: 1, maxWaiting: 1 });
+    const all = [run("other", "a"), run("waiting", "b"), runPreferred("known", "c"), runPreferred("known 2", "d")];
+    await expect(run("refused", "e")).rejects.toThrow("full");
+    open();
+    await Promise.all(all);
+    expect(order).toEqual(["other", "known", "known 2", "waiting"]);
+    await expect(Promise.all([run("later", "a"), run("last", "b")])).resolves.toHaveLength(2);
   });
 
   test("goes on after work has failed, and runs as much at a time as it is told", async () => {

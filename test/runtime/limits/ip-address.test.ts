@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { addressKind, clientNetwork, clientSite } from "../../../runtime/limits/ip-address.ts";
+import { addressKind, clientNetwork, clientRange, clientSite } from "../../../runtime/limits/ip-address.ts";
 
 describe("the client network of an address", () => {
   test.each([
@@ -27,6 +27,17 @@ describe("the site of an address", () => {
     [null, "unknown"],
   ])("%s is %s", (address, site) => {
     expect(clientSite(address)).toBe(site);
+  });
+});
+
+describe("the range of an address", () => {
+  test.each([
+    ["203.0.113.7", "203.0.113.0/24"],
+    ["::ffff:203.0.113.7", "203.0.113.0/24"],
+    ["2001:db8:1:2:3:4:5:6", "2001:db8:1::/48"],
+    [null, "unknown"],
+  ])("%s is %s", (address, range) => {
+    expect(clientRange(address)).toBe(range);
   });
 });
 
