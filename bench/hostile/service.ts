@@ -34,7 +34,7 @@ export async function startWatched(scratch: Scratch): Promise<WatchedService> {
   const file = join(folder, "holds");
   const service = await startOurs(scratch, scratch.url("authenticator"), {
     execArgv: [...LOOP_WATCH, HEAP_LIMIT],
-    env: { LOOP_WATCH_FILE: file, LOAD_SHEDDING: "true" },
+    env: { LOOP_WATCH_FILE: file, LOAD_SHEDDING: "true", TRUST_PROXY: "loopback" },
   });
   opened.adopt(service, () => service.stop("SIGKILL"));
   let wasKilled = false;
