@@ -646,6 +646,7 @@ create table auth.oauth_authorizations (
   signed_in_at timestamp with time zone,
   session_id uuid,
   used_at timestamp with time zone,
+  network inet default '0.0.0.0'::inet not null,
   constraint oauth_authorizations_pkey PRIMARY KEY (id),
   constraint oauth_authorizations_code_hash_key UNIQUE (code_hash),
   constraint oauth_authorizations_challenge_check CHECK ((challenge ~ '^[A-Za-z0-9_-]{43}$'::text)),
@@ -662,13 +663,15 @@ create table auth.oauth_authorizations (
 );
 CREATE INDEX oauth_authorizations_client_id_idx ON auth.oauth_authorizations USING btree (client_id);
 CREATE INDEX oauth_authorizations_expires_at_idx ON auth.oauth_authorizations USING btree (expires_at);
-CREATE INDEX oauth_authorizations_of_nobody ON auth.oauth_authorizations USING btree (created_at DESC) WHERE (user_id IS NULL);
 CREATE INDEX oauth_authorizations_session_id_idx ON auth.oauth_authorizations USING btree (session_id);
+CREATE INDEX oauth_authorizations_unopened ON auth.oauth_authorizations USING btree (client_id, network, created_at) WHERE (user_id IS NULL);
+CREATE INDEX oauth_authorizations_unopened_of_network ON auth.oauth_authorizations USING btree (network, created_at) WHERE (user_id IS NULL);
 CREATE INDEX oauth_authorizations_user_id_idx ON auth.oauth_authorizations USING btree (user_id);
 alter table auth.oauth_authorizations enable row level security;
 comment on column auth.oauth_authorizations.asks_always is 'Whether the user is asked even if the same was granted before.';
 comment on column auth.oauth_authorizations.challenge is 'SHA-256 of what only the application knows (PKCE, RFC 7636).';
 comment on column auth.oauth_authorizations.code_hash is 'SHA-256 of the code; null until the user has approved.';
+comment on column auth.oauth_authorizations.network is 'The network that has begun it: an IPv4 address, or an IPv6 address''s /64; 0.0.0.0 if it is not known.';
 comment on column auth.oauth_authorizations.session_id is 'The sign-in by tokens that the code was exchanged for.';
 comment on column auth.oauth_authorizations.signed_in_at is 'When the user who approved had signed in.';
 comment on column auth.oauth_authorizations.used_at is 'When the code was exchanged; another use of it ends that sign-in.';
@@ -2709,33 +2712,27 @@ end;
 $function$;
 comment on function auth.begin_login(text,auth.client_info) is 'Takes an attempt and returns what the user has to prove. One backup code is enough: all have its salt.';
 
--- function auth.begin_oauth_authorization(jsonb,integer)
-CREATE OR REPLACE FUNCTION auth.begin_oauth_authorization(authorization_request jsonb, seconds integer)
+-- function auth.begin_oauth_authorization(jsonb,integer,auth.client_info)
+CREATE OR REPLACE FUNCTION auth.begin_oauth_authorization(authorization_request jsonb, seconds integer, client_info auth.client_info DEFAULT NULL::auth.client_info)
  RETURNS uuid
  LANGUAGE plpgsql
  SET search_path TO ''
 AS $function$
 declare
   v_new constant auth.oauth_authorizations := jsonb_populate_record(null::auth.oauth_authorizations, authorization_request);
+  v_network constant inet := coalesce(auth.network_of(client_info.address), '0.0.0.0');
   v_id uuid;
 begin
-  delete from auth.oauth_authorizations as expired where expired.id in (
-    select old.id from auth.oauth_authorizations as old where old.expires_at < now()
-    order by old.expires_at limit 10 for update skip locked
-  );
-  delete from auth.oauth_authorizations as oldest where oldest.id in (
-    select old.id from auth.oauth_authorizations as old where old.user_id is null
-    order by old.created_at desc offset content_service.bound('rows of auth.oauth_authorizations') - 1 limit 10 for update skip locked
-  );
-  insert into auth.oauth_authorizations (client_id, redirect_uri, scopes, resource, challenge, state, nonce, asks_always, expires_at)
+  perform auth.trim_oauth_authorizations(v_new.client_id, v_network);
+  insert into auth.oauth_authorizations (client_id, redirect_uri, scopes, resource, challenge, state, nonce, asks_always, network, expires_at)
     values (
       v_new.client_id, v_new.redirect_uri, v_new.scopes, v_new.resource, v_new.challenge, v_new.state, v_new.nonce,
-      coalesce(v_new.asks_always, false), now() + make_interval(secs => seconds)
+      coalesce(v_new.asks_always, false), v_network, now() + make_interval(secs => seconds)
     ) returning id into v_id;
   return v_id;
 end;
 $function$;
-comment on function auth.begin_oauth_authorization(jsonb,integer) is 'Stores the request of an application for access, until the user has decided.';
+comment on function auth.begin_oauth_authorization(jsonb,integer,auth.client_info) is 'Stores the request of an application for access, until the user has decided.';
 
 -- function auth.begin_reset(text,bytea,integer,auth.client_info)
 CREATE OR REPLACE FUNCTION auth.begin_reset(email text, token_hash bytea, seconds integer, client_info auth.client_info)
@@ -5772,6 +5769,47 @@ BEGIN ATOMIC
    WHERE (account.user_id = token_claims.user_id);
 END;
 comment on function auth.token_claims(bigint) is 'The claims of an access token issued now.';
+
+-- function auth.trim_oauth_authorizations(text,inet)
+CREATE OR REPLACE FUNCTION auth.trim_oauth_authorizations(client_id text, network inet)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  v_client_id text := trim_oauth_authorizations.client_id;
+begin
+  delete from auth.oauth_authorizations as expired where expired.id in (
+    select old.id from auth.oauth_authorizations as old where old.expires_at < now()
+    order by old.expires_at limit 10 for update skip locked
+  );
+  delete from auth.oauth_authorizations as own where own.id in (
+    select old.id from auth.oauth_authorizations as old where old.user_id is null and old.network = trim_oauth_authorizations.network
+    order by old.created_at desc offset content_service.bound('unopened authorizations of a network') - 1 limit 10 for update skip locked
+  );
+  if (select count(*) from (
+    select from auth.oauth_authorizations as old where old.user_id is null limit content_service.bound('rows of auth.oauth_authorizations')
+  ) as counted) >= content_service.bound('rows of auth.oauth_authorizations') then
+    -- The client with most of them, whichever this one is.
+    select old.client_id into v_client_id from auth.oauth_authorizations as old where old.user_id is null
+      group by old.client_id order by count(*) desc, min(old.created_at) limit 1;
+  elsif (select count(*) from (
+    select from auth.oauth_authorizations as old where old.user_id is null and old.client_id = v_client_id
+    limit content_service.bound('unopened authorizations of a client')
+  ) as counted) < content_service.bound('unopened authorizations of a client') then
+    return;
+  end if;
+  delete from auth.oauth_authorizations as crowded where crowded.id in (
+    select old.id from auth.oauth_authorizations as old
+    where old.user_id is null and old.client_id = v_client_id and old.network = (
+      select most.network from auth.oauth_authorizations as most where most.user_id is null and most.client_id = v_client_id
+      group by most.network order by count(*) desc, min(most.created_at) limit 1
+    )
+    order by old.created_at limit 1 for update skip locked
+  );
+end;
+$function$;
+comment on function auth.trim_oauth_authorizations(text,inet) is 'Makes room for another request of an application, of this client and from this network.';
 
 -- function auth.trim_oauth_clients()
 CREATE OR REPLACE FUNCTION auth.trim_oauth_clients()

@@ -8,7 +8,7 @@ import {
   toHttpError,
 } from "#http";
 import { type Html, html, type LimitedAuthDependencies, type PageContent, type RenderPage } from "#rest-gateway";
-import { ApiError, fieldErrorsOf } from "#runtime";
+import { ApiError, fieldErrorsOf, showHiddenCharacters } from "#runtime";
 import { readForm } from "./read-body.ts";
 
 /** A page with a form. */
@@ -53,6 +53,11 @@ function toFormError(thrown: unknown): HttpError {
   const error = toHttpError(thrown);
   if (error.status >= 500 && !(thrown instanceof ApiError)) throw error;
   return error;
+}
+
+/** A name that somebody else has chosen: it does not change the order of the text around it. */
+export function isolatedName(name: string): Html {
+  return html`<bdi>${showHiddenCharacters(name)}</bdi>`;
 }
 
 export type FormField = {

@@ -19,6 +19,7 @@ import {
   formHandlers,
   type HtmlForm,
   hiddenInputs,
+  isolatedName,
   type PageDependencies,
   renderForm,
 } from "./form-page.ts";
@@ -166,7 +167,7 @@ function signedInPage({ id, username }: RequestSession): PageContent {
 }
 
 export function signedInContent(username: string, signOut: Html | null): Html {
-  return html`<p>You are signed in as ${username}.</p>${signOut}
+  return html`<p>You are signed in as ${isolatedName(username)}.</p>${signOut}
     <nav aria-label="Go on"><a href="${ACCOUNT_PATH}">Your account</a> <a href="/">Start page</a></nav>`;
 }
 

@@ -45,7 +45,7 @@ async function saveClient(changes: object = {}, secret: Buffer | null = null): P
   return row!.id;
 }
 
-async function begin(clientId: string, changes: object = {}): Promise<string> {
+async function begin(clientId: string, changes: object = {}, address: string | null = null): Promise<string> {
   const request = {
     client_id: clientId,
     redirect_uri: CLIENT.redirect_uris[0],
@@ -55,8 +55,9 @@ async function begin(clientId: string, changes: object = {}): Promise<string> {
     ...changes,
   };
   const [row] = await call<{ id: string }>(
-    "select auth.begin_oauth_authorization($1, 600) as id",
+    "select auth.begin_oauth_authorization($1, 600, row($2::inet, null, null, null)::auth.client_info) as id",
     JSON.stringify(request),
+    address,
   );
   return row!.id;
 }
@@ -278,6 +279,40 @@ describe("what strangers can make grow", () => {
     );
     await begin(client);
     expect(await count("auth.oauth_authorizations")).toBe(1);
+  });
+
+  test("requests for access: a network evicts its own, an IPv6 /64 as one", async () => {
+    const client = await saveClient();
+    await bound("unopened authorizations of a network", 3);
+    const [of4, of6] = [await begin(client, {}, "192.0.2.1"), await begin(client, {}, "2001:db8:1:2::1")];
+    const own = [];
+    for (let n = 0; n < 9; n++) own.push(await begin(client, {}, `2001:db8:9:9::${n}`));
+    for (const id of [of4, of6, ...own.slice(-3)]) expect(await open(id, users[0]!)).toHaveLength(1);
+    for (const id of own.slice(0, -3)) expect(await open(id, users[0]!)).toHaveLength(0);
+  });
+
+  test("requests for access: those of a client evict that client's, of the network with most first", async () => {
+    const [flooded, other] = [await saveClient(), await saveClient()];
+    await bound("unopened authorizations of a client", 4);
+    const kept = await begin(other, {}, "192.0.2.1");
+    const first = await begin(flooded, {}, "192.0.2.2");
+    const flood = [];
+    for (let n = 0; n < 6; n++) flood.push(await begin(flooded, {}, "198.51.100.1"));
+    expect(await open(kept, users[0]!)).toHaveLength(1);
+    expect(await open(first, users[0]!)).toHaveLength(1);
+    expect(await count("auth.oauth_authorizations")).toBe(5);
+    expect(await open(flood.at(-1)!, users[0]!)).toHaveLength(1);
+    expect(await open(flood[0]!, users[0]!)).toHaveLength(0);
+  });
+
+  test("requests for access: when all are full, the client with most loses the oldest", async () => {
+    const [flooded, other] = [await saveClient(), await saveClient()];
+    await bound("rows of auth.oauth_authorizations", 5);
+    const kept = await begin(other, {}, "192.0.2.1");
+    for (let n = 0; n < 12; n++) await begin(flooded, {}, `198.51.100.${n}`);
+    const last = await begin(other, {}, "192.0.2.3");
+    expect(await count("auth.oauth_authorizations")).toBe(5);
+    for (const id of [kept, last]) expect(await open(id, users[0]!)).toHaveLength(1);
   });
 
   test("applications that register themselves: those without a grant make room, others stay", async () => {

@@ -79,7 +79,8 @@ export const GROWING: readonly Growth[] = [
   {
     table: "auth.oauth_authorizations",
     by: "applications that ask for access",
-    bound: "`rows of auth.oauth_authorizations`",
+    bound:
+      "`rows of auth.oauth_authorizations`; before it, `unopened authorizations of a client` and `unopened authorizations of a network`",
     kept: "until decided; 10 minutes",
   },
   {

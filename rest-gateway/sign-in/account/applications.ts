@@ -1,5 +1,7 @@
 import { clientInfoOf, HttpError } from "#http";
 import { type Html, html, type RequestSession } from "#rest-gateway";
+import { showHiddenCharacters } from "#runtime";
+import { isolatedName } from "../form-page.ts";
 import type { ListedGrant, OAuthStore } from "../oauth/oauth-store.ts";
 import { requireFields } from "../read-body.ts";
 import { ACCOUNT_PATH } from "../sign-in-pages.ts";
@@ -18,10 +20,10 @@ function grantRow(session: RequestSession, { clientId, clientName, scopes, ...ti
     action: WITHDRAW_PATH,
     hidden: { client: clientId },
     button: "Withdraw",
-    label: `Withdraw the access of ${clientName}`,
+    label: `Withdraw the access of ${showHiddenCharacters(clientName)}`,
   };
   const { grantedAt, expiresAt, lastUsedAt } = times;
-  return html`<li><div class="row"><strong>${clientName}</strong> <code>${scopes.join(" ")}</code>
+  return html`<li><div class="row"><strong>${isolatedName(clientName)}</strong> <code>${scopes.join(" ")}</code>
 <span class="detail">since ${timeOf(grantedAt)}, until ${timeOf(expiresAt)}, ${lastUsedAt === null ? "never used" : html`last used ${timeOf(lastUsedAt)}`}</span></div>
 ${renderButton(session, withdraw)}</li>`;
 }

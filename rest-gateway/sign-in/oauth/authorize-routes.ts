@@ -1,5 +1,5 @@
 import { API_RESOURCE, resourceAddress } from "#accounts/identity";
-import type { GatewayResponse, MatchedRequest, PatternRoutes } from "#http";
+import { clientInfoOf, type GatewayResponse, type MatchedRequest, type PatternRoutes } from "#http";
 import { html, makeRenderPage, seeOther } from "#rest-gateway";
 import { findUnstorable } from "#runtime/json";
 import { readForm } from "../read-body.ts";
@@ -66,7 +66,7 @@ async function beginAuthorization(
   if (!client) throw new OAuthError("invalid_client", "The application (client_id) is not known here.");
   const redirectUri = readRedirect(parameters, client);
   try {
-    const id = await store.begin(readAuthorization(parameters, client, redirectUri, services));
+    const id = await store.begin(readAuthorization(parameters, client, redirectUri, services), clientInfoOf(request));
     return seeOther(withParameters(config.oauthConsentUrl ?? CONSENT_PATH, { authorization_id: id }));
   } catch (thrown) {
     if (!(thrown instanceof RedirectedError)) throw thrown;

@@ -1,3 +1,4 @@
+import { hasHiddenCharacters } from "#runtime";
 import { findUnstorable } from "#runtime/json";
 import {
   AUTH_METHODS,
@@ -31,13 +32,13 @@ export function readClientMetadata(document: MetadataDocument, defaultMethod: Cl
   const grantTypes = readList(document, "grant_types", GRANT_TYPES);
   if (!grantTypes.includes("authorization_code")) throw invalidMetadata("grant_types", GRANT_TYPES);
   return {
-    name: readText(document, "client_name")?.trim().slice(0, MAX_NAME_LENGTH) || new URL(uris[0]!).host || uris[0]!,
+    name: readName(document)?.trim().slice(0, MAX_NAME_LENGTH) || new URL(uris[0]!).host || uris[0]!,
     uri: readWebAddress(document, "client_uri"),
     logo_uri: readWebAddress(document, "logo_uri"),
     redirect_uris: [...new Set(uris)],
     // Others, of which this server knows nothing, are not registered.
     grant_types: GRANT_TYPES.filter((type) => grantTypes.includes(type)),
-    scope: readText(document, "scope"),
+    scope: readScope(document),
     auth_method: method,
   };
 }
@@ -74,12 +75,25 @@ function readRedirectUri(value: unknown): string {
     !(value as string).includes("*") &&
     url.username === "" &&
     url.password === "" &&
+    isWrittenAsParsed(value as string, url) &&
     (url.protocol === "https:" || isLoopback(url) || /^[a-z][a-z0-9+-]*\.[a-z0-9+.-]*:$/.test(url.protocol));
-  if (isSafe && findUnstorable(value as string) === null) return value as string;
+  if (isSafe) return value as string;
   throw new OAuthError(
     "invalid_redirect_uri",
-    "A redirect_uri is an https address, one of this machine (http://127.0.0.1/…), or one of an app (com.example.app:/…), without fragment and wildcard.",
+    "A redirect_uri is an https address, one of this machine (http://127.0.0.1/…), or one of an app (com.example.app:/…), without fragment and wildcard, and in the form that browsers send: ASCII, the host in lower case, no default port, no /../.",
   );
+}
+
+/** Characters of a URI (RFC 3986). Others could not be sent in the header Location. */
+const URI_CHARACTERS = /^[!-~]+$/;
+/** WHATWG's hosts may also have such as `;` and `'`, which separate the directives of a policy. */
+const HOST = /^(?:[a-z0-9._-]*|\[[0-9a-f:.]+\])$/;
+
+/** Whether a browser goes to this address as it stands: what it would change, people and policies read differently. */
+function isWrittenAsParsed(address: string, { href, origin, hostname }: URL): boolean {
+  const isSame =
+    address === href || (href.startsWith(`${origin}/`) && address === origin + href.slice(origin.length + 1));
+  return isSame && URI_CHARACTERS.test(address) && HOST.test(hostname);
 }
 
 function isLoopback({ protocol, hostname }: URL): boolean {
@@ -91,6 +105,7 @@ export function isRegisteredRedirect(
   requested: string,
   { redirect_uris: registered }: Pick<ClientMetadata, "redirect_uris">,
 ) {
+  if (!URI_CHARACTERS.test(requested)) return false;
   if (registered.includes(requested)) return true;
   const url = URL.parse(requested);
   if (!url || !isLoopback(url) || requested.includes("#") || requested.length > MAX_URI_LENGTH) return false;
@@ -112,9 +127,24 @@ function readText(document: MetadataDocument, name: string): string | null {
   throw new OAuthError("invalid_client_metadata", `${name} must be a text of at most ${MAX_URI_LENGTH} characters.`);
 }
 
+function readName(document: MetadataDocument): string | null {
+  const name = readText(document, "client_name");
+  if (name === null || !hasHiddenCharacters(name)) return name;
+  const message = "client_name must not have characters that are invisible or change the direction of the text.";
+  throw new OAuthError("invalid_client_metadata", message);
+}
+
+/** RFC 6749 §3.3. */
+function readScope(document: MetadataDocument): string | null {
+  const scope = readText(document, "scope");
+  if (scope === null || /^[ !#-[\]-~]*$/.test(scope)) return scope;
+  throw new OAuthError("invalid_client_metadata", "scope must be a list of ASCII names, separated by spaces.");
+}
+
 function readWebAddress(document: MetadataDocument, name: string): string | null {
   const text = readText(document, name);
-  if (text === null || /^https?:$/.test(URL.parse(text)?.protocol ?? "")) return text;
+  const isUnsafe = text !== null && (/\s/.test(text) || hasHiddenCharacters(text));
+  if (!isUnsafe && (text === null || /^https?:$/.test(URL.parse(text)?.protocol ?? ""))) return text;
   throw new OAuthError("invalid_client_metadata", `${name} must be a web address.`);
 }
 

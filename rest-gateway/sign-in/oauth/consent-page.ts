@@ -9,7 +9,7 @@ import {
   seeOther,
 } from "#rest-gateway";
 import { BACK_TO_ACCOUNT, hiddenFields, leadToSignIn, timeOf } from "../account/signed-in-page.ts";
-import { alert, formActionSource, hiddenInputs, renderRejected } from "../form-page.ts";
+import { alert, formActionSource, hiddenInputs, isolatedName, renderRejected } from "../form-page.ts";
 import { readForm } from "../read-body.ts";
 import { ACCOUNT_PATH, SIGN_IN_PATH, SIGN_OUT_PATH, withRedirect } from "../sign-in-pages.ts";
 import { CONSENT_PATH } from "./authorize-routes.ts";
@@ -82,7 +82,7 @@ function consentPage(session: RequestSession, decision: Decision, services: OAut
   const until = new Date(Date.now() + grantDays * SECONDS_PER_DAY * 1000);
   const access = describeAccess(request.scopes, role, services.catalog());
   const hidden = hiddenInputs(hiddenFields(session, { authorization_id: request.id }));
-  const content = html`<p><strong>${client.name}</strong> asks for access to your account <strong>${session.username}</strong>.</p>
+  const content = html`<p><strong>${isolatedName(client.name)}</strong> asks for access to your account <strong>${isolatedName(session.username)}</strong>.</p>
 ${originOf(decision)}
 <h2>What it may do</h2>
 <ul class="rows">${access.map(({ title, detail }) => html`<li><div class="row"><strong>${title}</strong>${detail}</div></li>`)}</ul>
@@ -118,7 +118,7 @@ function signOutForm(session: RequestSession): Html {
 }
 
 function refusalPage(session: RequestSession, message: string): PageContent {
-  const content = html`${alert(message)}<p>You are signed in as ${session.username}.</p>
+  const content = html`${alert(message)}<p>You are signed in as ${isolatedName(session.username)}.</p>
 ${BACK_TO_ACCOUNT}`;
   return { title: "No access was given", content };
 }

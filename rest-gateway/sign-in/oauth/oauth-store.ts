@@ -80,7 +80,7 @@ export type TokenReference = { readonly refreshToken: string } | { readonly sess
 
 /** Clients, requests for access, grants and the sign-ins of applications. The rules are functions of the schema `auth`. */
 export type OAuthStore = ClientStore & {
-  begin(request: AuthorizationRequest): Promise<string>;
+  begin(request: AuthorizationRequest, clientInfo: ClientInfo): Promise<string>;
   /** Null if it has expired, is decided, or was opened by another user before. */
   open(id: string, userId: string): Promise<OpenedAuthorization | null>;
   /** The code for the application; null if the user may not decide. */
@@ -130,9 +130,9 @@ export function makeOAuthStore(asOwner: AsOwner): OAuthStore {
   return {
     ...makeClientStore(asOwner),
 
-    async begin(request) {
-      const text = "select auth.begin_oauth_authorization($1, $2) as id";
-      return (await runSafely<{ id: string }>(text, JSON.stringify(request), AUTHORIZATION_SECONDS))!.id;
+    async begin(request, clientInfo) {
+      const text = `select auth.begin_oauth_authorization($2, ${AUTHORIZATION_SECONDS}, ${CLIENT_INFO_SQL}) as id`;
+      return (await runSafely<{ id: string }>(text, clientInfoParameter(clientInfo), JSON.stringify(request)))!.id;
     },
     open: async (id, userId) => (await runSafely<OpenedAuthorization>(OPEN, id, userId)) ?? null,
     async approve(id, { userId, signedInAt }, grantDays, clientInfo) {

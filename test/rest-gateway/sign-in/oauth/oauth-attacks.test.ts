@@ -115,9 +115,105 @@ describe("an open redirect", () => {
     ["https://user:password@films.example/"],
     ["myapp:/callback"],
     ["/callback"],
-  ])("cannot be registered: %s", async (uri) => {
+    ["https://films.example/callback\r\nSet-Cookie: a=b"],
+    ["https://films.example/\tcallback"],
+    [" https://films.example/callback"],
+    ["https://films.example/call\u2028back"],
+    ["https://films.example/\u202ekcabllac"],
+    ["https://films.example/\u00fcber"],
+    ["https://films.\u00ebxample/callback"],
+    ["https://films.example/\0"],
+    ["https://films.example/\ud800"],
+    ["https:\\\\films.example\\callback"],
+    ["https://Films.example/callback"],
+    ["https://films.example:443/callback"],
+    ["https://films.example/a/../callback"],
+    ["https://films.example/%2e%2e/callback"],
+    ["https://127.1/callback"],
+    ["https://a;script-src.example/"],
+    ["com.example.app:/call\nback"],
+    ["http://127.0.0.1/call\r\nback"],
+  ])("cannot be registered: %j", async (uri) => {
     const registered = await postJson("/auth/v1/oauth/clients/register", { redirect_uris: [uri] });
     expect([registered.status, registered.body.error]).toEqual([400, "invalid_redirect_uri"]);
+  });
+});
+
+const HOSTILE = [
+  "\r\nX: y",
+  "\0",
+  "\u2028",
+  "\u2029",
+  "\ud800",
+  "\udc00",
+  "\u202e",
+  "\u2066",
+  "\u200f",
+  "\u061c",
+  "\u200b",
+  "\u00e9",
+];
+
+describe("hostile characters", () => {
+  test.each([
+    ["an https address", "https://films.example"],
+    ["one with a query", "https://films.example/callback?a=b&c=%20d"],
+    ["one with a port", "https://films.example:8443/callback"],
+    ["one of this machine", "http://127.0.0.1/callback"],
+    ["one of this machine by IPv6", "http://[::1]:8000/callback"],
+    ["one of an app", "com.example.app:/callback"],
+    ["one of a host in Punycode", "https://xn--fls-goa.example/callback"],
+  ])("leave %s to be registered", async (_what, uri) => {
+    const registered = await postJson("/auth/v1/oauth/clients/register", { redirect_uris: [uri] });
+    expect([registered.status, registered.body.redirect_uris]).toEqual([201, [uri]]);
+  });
+
+  test("in what is registered are never an error of ours, and none reaches a name or a header", async () => {
+    const fields = ["client_name", "client_uri", "logo_uri", "scope", "redirect_uris", "contacts", "grant_types"];
+    for (const field of [...fields, "response_types", "token_endpoint_auth_method"]) {
+      for (const text of HOSTILE) {
+        const value = /_uris?$/.test(field) ? `https://films.example/${text}x` : `a${text}b`;
+        const isList = /s$/.test(field);
+        const document = { redirect_uris: [CALLBACK], client_name: "Films", [field]: isList ? [value] : value };
+        const { status, body } = await postJson("/auth/v1/oauth/clients/register", document);
+        // RFC 7591: members that are not known are left out. Addresses and names may have letters of any script.
+        const isPermitted = field === "contacts" || (text === "\u00e9" && /^(client|logo)_/.test(field));
+        expect([field, text, status], JSON.stringify(body)).toEqual([field, text, isPermitted ? 201 : 400]);
+      }
+    }
+  });
+
+  test("in a request for access are never an error of ours", async () => {
+    const parameters = [
+      "redirect_uri",
+      "state",
+      "nonce",
+      "scope",
+      "resource",
+      "client_id",
+      "prompt",
+      "response_type",
+      "code_challenge",
+    ];
+    const machine = await newApplication(fixture, { redirect_uris: ["http://127.0.0.1/callback"] });
+    for (const name of parameters) {
+      for (const text of HOSTILE) {
+        const { address } = await requestAuthorization(machine, { redirect_uri: "http://127.0.0.1:81/callback" });
+        address.searchParams.set(name, `${address.searchParams.get(name) ?? ""}${text}`);
+        const { status, headers } = await request(address);
+        expect([name, text, status < 500]).toEqual([name, text, true]);
+        expect(headers.get("location") ?? "").toMatch(/^[!-~]*$/);
+      }
+    }
+  });
+
+  test("in an address that was registered before end as a page", async () => {
+    const uri = "https://films.example/call\u2028back";
+    await fixture.owner.query("update auth.oauth_clients set redirect_uris = redirect_uris || $2 where id = $1", [
+      application.id,
+      [uri],
+    ]);
+    expect(await authorize({ redirect_uri: uri })).toMatchObject({ status: 400, location: null });
   });
 });
 
@@ -232,6 +328,16 @@ describe("the page of consent", () => {
     expect(policy).toContain("form-action 'self' https://films.example;");
     expect(headers.get("cache-control")).toBe("no-store");
     expect(text).not.toContain("<script");
+  });
+
+  test("isolates names, and shows what was stored to reorder them", async () => {
+    const spoofing = await newApplication(fixture);
+    await fixture.owner.query("update auth.oauth_clients set name = $2 where id = $1", [spoofing.id, "Fi\u202elms"]);
+    const browser = await browserOf(fixture, person);
+    const { text } = await browser.go((await requestAuthorization(spoofing)).address);
+    expect(text).toContain("<bdi>Fi\ufffdlms</bdi>");
+    expect(text).toContain(`<bdi>${person.email}</bdi>`);
+    expect(text).not.toMatch(/[\u200b-\u200f\u202a-\u202e\u2066-\u2069]/);
   });
 
   test("shows the application's texts as texts", async () => {
