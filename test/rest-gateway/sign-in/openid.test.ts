@@ -151,7 +151,7 @@ describe("a sign-in through an OpenID Connect provider", () => {
   test("shows browsers a page, and navigates to the target from a page of this site", async () => {
     const browser = gateways.browser({ accept: "text/html,*/*" });
     const shown = await signIn("reader", "", browser);
-    expect(shown.text).toContain("You are signed in as reader@example.org.");
+    expect(shown.text).toContain("You are signed in as <bdi>reader@example.org</bdi>.");
     expect(shown.headers.get("content-security-policy")).toContain("default-src 'none'");
 
     const request = await browser.ask(`${SIGN_IN}?redirect_to=/health`);
@@ -530,7 +530,7 @@ describe("an account with an authenticator app", () => {
     expect(wrong.text).toContain('role="alert"');
     await gateways.owner.query("update auth.mfa_factors set last_used_step = null");
     const right = await browser.go(request.url, { form: { code: await generate({ secret }) } });
-    expect(right.text).toContain("You are signed in as paged@example.org.");
+    expect(right.text).toContain("You are signed in as <bdi>paged@example.org</bdi>.");
   });
 
   test.each([

@@ -1,5 +1,5 @@
---! Previous: sha1:3cc4f13b6f7d582b53e0da451e38ac740f433451
---! Hash: sha1:fabd78120337727fbd4bfdafed1b2bd4944afd68
+--! Previous: sha1:f3ba0b35b9a61cd74242aea244f71727980f25b7
+--! Hash: sha1:4177a97d93c8210ac8779af3899013e5a9e2d9d4
 --! Message: open requests of applications
 
 -- Requests of applications that nobody has opened yet are bounded by network and by client too: a flood evicts what the same network has begun,
