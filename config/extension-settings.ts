@@ -13,6 +13,8 @@ import {
 // Settings with one description share a row of docs/settings.md.
 const CALL_LIMITS = "Rows that a call reads or changes; size of a result.";
 const FUNCTION_LIMITS = "Megabytes of a function in a process; processor time without pause. Then 546.";
+const FUNCTION_MEMORY =
+  "Megabytes of all functions, divided among workers, each with at least FUNCTIONS_MEMORY. Then the largest function is ended.";
 const FUNCTION_FOLDER =
   "Runs the [functions](functions.md) of a folder. Unset: if `functions` or `supabase/functions` exists.";
 const APPLICATIONS = "Applications may register themselves; a `client_id` may be the address of a document about them.";
@@ -22,6 +24,13 @@ export const FUNCTION_SETTINGS = {
   functions: optional("FUNCTIONS", oneOf("on", "off"), FUNCTION_FOLDER),
   functionsDir: optional("FUNCTIONS_DIR", text, FUNCTION_FOLDER),
   functionsMemory: withDefault("FUNCTIONS_MEMORY", integer(32, 16_384), "256", FUNCTION_LIMITS),
+  functionsTotalMemory: withDefault("FUNCTIONS_TOTAL_MEMORY", integer(64, 131_072), "384", FUNCTION_MEMORY),
+  functionsBodyBytes: withDefault(
+    "FUNCTIONS_MAX_BODY_BYTES",
+    integer(1024),
+    "52428800",
+    "Size of a [body](limits.md#request-bodies) for functions.",
+  ),
   functionsTimeout: withDefault(
     "FUNCTIONS_TIMEOUT_SECONDS",
     integer(1, 86_400),

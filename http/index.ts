@@ -1,3 +1,4 @@
+export { bodyTooLarge } from "./body-errors.ts";
 export { type BodyLimit, type FindBodyLimit, makeBodyLimits } from "./body-limit.ts";
 export { withNoStore, withoutCaching } from "./cache-headers.ts";
 export {
@@ -54,7 +55,7 @@ export {
   readMediaRanges,
   TABLE_PREFIX,
 } from "./request.ts";
-export { bodyTooLarge, concatenate } from "./request-body.ts";
+export { concatenate } from "./request-body.ts";
 export {
   type BodyStream,
   type GatewayResponse,

@@ -3,6 +3,7 @@ import type { Config } from "#config";
 import type { RequestLimit } from "#postgres/rate-limits";
 import { LightAbortSignal } from "#runtime/concurrency";
 import type { Logger } from "#runtime/log";
+import type { BodyChunks } from "./body-chunks.ts";
 import { sharedCacheHeaders } from "./cache-headers.ts";
 import { toErrorResponse } from "./errors.ts";
 import { toHttpError } from "./http-error.ts";
@@ -60,6 +61,7 @@ export function toNodeHandler(
     const { admit, headers: rateLimitHeaders } = makeAdmission(request.url ?? "/", limit, connection);
     const extraHeaders: Record<string, string> = { "X-Request-Id": id };
     const addHeaders = (headers: Readonly<Record<string, string>>) => void Object.assign(extraHeaders, headers);
+    let received: BodyChunks | null = null;
     const gatewayRequest = toGatewayRequest(request, {
       id,
       stages,
@@ -70,11 +72,17 @@ export function toNodeHandler(
       // A client may have left before, and a response that is closed tells it no more.
       whenSent: (callback) => void (response.closed ? callback() : response.once("close", callback)),
       readBody: (bodyLimit) => bodies.read(request, response, bodyLimit),
+      receiveBody: async (bodyLimit) => {
+        received = await bodies.receive(request, response, bodyLimit);
+        return received;
+      },
       streamBody: () => streamBody(request),
       holdMemory: (bytes) => bodies.hold(request, bytes),
     });
     const { status, headers: ownHeaders, body, bodyLength, reason } = await handle(gatewayRequest);
-    const unread = discardBody(request);
+    // A response that is made of the body is sent while the body arrives.
+    const isReceiving = isBodyStream(body) && isOpen(received);
+    const unread = isReceiving ? null : discardBody(request);
     if (serverTiming) extraHeaders["Server-Timing"] = stages.header();
     const { Vary: addedVary } = extraHeaders;
     // Express has the common headers on the response already.
@@ -82,8 +90,10 @@ export function toNodeHandler(
     const headers: GatewayResponse["headers"] = Object.assign(extraHeaders, rateLimitHeaders(), ownHeaders);
     Object.assign(extraHeaders, sharedCacheHeaders(headers, addedVary, commonVary));
     try {
-      if (isBodyStream(body)) await sendStream(response, { status, headers, bodyLength, flow: body }, base);
-      else if (unread && !response.shouldKeepAlive)
+      if (isBodyStream(body)) {
+        await sendStream(response, { status, headers, bodyLength, flow: body }, base);
+        if (isReceiving) discardBody(request);
+      } else if (unread && !response.shouldKeepAlive)
         sendResponseAndLinger(response, { status, headers, body, reason }, { base, unread });
       else sendResponse(response, { status, headers, body, reason }, base);
       trackUnread(response);
@@ -98,4 +108,8 @@ export function toNodeHandler(
       sendResponse(response, { ...refusal, headers: { "X-Request-Id": id, ...refusal.headers, ...caching } }, base);
     }
   };
+}
+
+function isOpen(body: BodyChunks | null): boolean {
+  return body?.isOpen === true;
 }

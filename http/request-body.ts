@@ -1,8 +1,18 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Config } from "#config";
 import { ResponseBudget } from "#postgres/database";
-import { type ApiError, unavailable } from "#runtime";
+import type { ApiError } from "#runtime";
 import { paceReading, type Stepwise } from "#runtime/concurrency";
+import { type BodyChunks, receiveBody } from "./body-chunks.ts";
+import {
+  BODY_IDLE_MS,
+  bodyTooLarge,
+  bodyTooSlow,
+  CHUNK_OVERHEAD_BYTES,
+  MAX_CHUNKS,
+  tooManyBodies,
+  tooManyChunks,
+} from "./body-errors.ts";
 import type { BodyLimit } from "./body-limit.ts";
 import { HttpError } from "./http-error.ts";
 import { clientDisconnected } from "./request.ts";
@@ -21,14 +31,8 @@ const discardedBodies = new Set<DiscardedBody>();
 const pausedBodies = new Set<DiscardedBody>();
 let discardTimer: NodeJS.Timeout | null = null;
 
-/** The longest pause while a body is being received. */
-const IDLE_MS = 15_000;
 /** A body of this size is accepted even if other bodies use all memory. */
 const SMALL_BYTES = 16 * 1024;
-/** The memory that a chunk takes besides its bytes. */
-const CHUNK_OVERHEAD_BYTES = 512;
-/** Enough for the largest body in chunks of 640 bytes. */
-const MAX_CHUNKS = 16_384;
 const NO_BYTES = Buffer.alloc(0);
 
 type RequestBodyOptions = Pick<Config, "maxBodyBytes" | "maxBodyMemory"> &
@@ -50,7 +54,7 @@ export class RequestBodies {
   readonly #all: ResponseBudget;
   readonly #anonymous: ResponseBudget;
 
-  constructor({ maxBodyBytes, maxBodyMemory, requestTimeout, idleMs = IDLE_MS }: RequestBodyOptions) {
+  constructor({ maxBodyBytes, maxBodyMemory, requestTimeout, idleMs = BODY_IDLE_MS }: RequestBodyOptions) {
     // A single body of the largest size must fit twice: in chunks and joined.
     const max = Math.max(maxBodyMemory, 2 * maxBodyBytes);
     this.#memory = max;
@@ -70,11 +74,24 @@ export class RequestBodies {
     if (Number(request.headers["content-length"]) > max.bytes) throw bodyTooLarge(max);
     if (request.readableEnded) return NO_BYTES;
     if (request.destroyed) throw clientDisconnected(request.errored);
-    const [memory, all] = limit.isAnonymous ? [this.#memory / 2, this.#anonymous] : [this.#memory, this.#all];
+    const share = this.#openShare(request, response, limit);
+    return collectBody(request, { max, share, idleMs: this.#idleMs, longestMs: this.#longestMs });
+  }
+
+  /** Call once per request, and instead of `read`. Its first bytes are in memory until the response is sent. */
+  async receive(request: IncomingMessage, response: ServerResponse, max: BodyLimit): Promise<BodyChunks> {
+    if (Number(request.headers["content-length"]) > max.bytes) throw bodyTooLarge(max);
+    if (request.destroyed) throw clientDisconnected(request.errored);
+    const share = this.#openShare(request, response, max);
+    return receiveBody(request, { max, share, idleMs: this.#idleMs, longestMs: this.#longestMs });
+  }
+
+  #openShare(request: IncomingMessage, response: ServerResponse, { isAnonymous }: BodyLimit): ResponseBudget {
+    const [memory, all] = isAnonymous ? [this.#memory / 2, this.#anonymous] : [this.#memory, this.#all];
     const share = new ResponseBudget(memory, all, SMALL_BYTES);
     (request as AccountedRequest)[SHARE] = share;
     response.once("close", () => share.giveAllBack());
-    return collectBody(request, { max, share, idleMs: this.#idleMs, longestMs: this.#longestMs });
+    return share;
   }
 
   /** Counts memory for what is parsed from the body. Throws if it does not fit. */
@@ -139,7 +156,7 @@ function collectBody(request: IncomingMessage, { max, share, idleMs, longestMs }
  * The chunks of a body of any size, no faster than they are used. Who stops reading can still respond. A client that
  * sends nothing for a while is disconnected.
  */
-export async function* streamBody(request: IncomingMessage, idleMs = IDLE_MS): AsyncIterableIterator<Buffer> {
+export async function* streamBody(request: IncomingMessage, idleMs = BODY_IDLE_MS): AsyncIterableIterator<Buffer> {
   const idle = setTimeout(() => request.destroy(bodyTooSlow()), idleMs);
   try {
     for await (const chunk of request.iterator({ destroyOnReturn: false })) {
@@ -178,16 +195,6 @@ function refuseEncoded({ headers }: IncomingMessage): void {
   });
 }
 
-export function bodyTooLarge({ bytes, hint }: BodyLimit): HttpError {
-  return new HttpError(413, "PAYLOAD_TOO_LARGE", `The body is larger than ${bytes} bytes.`, {
-    hint: ["Send it in several requests.", hint].join(" ").trimEnd(),
-  });
-}
-
-function tooManyBodies(): ApiError {
-  return unavailable("Too many request bodies are being received at once; try again shortly.");
-}
-
 /** It would not fit even as the only body. */
 function tooMuchMemory(): HttpError {
   return new HttpError(
@@ -198,20 +205,6 @@ function tooMuchMemory(): HttpError {
       hint: "Send it in several requests.",
     },
   );
-}
-
-/** The rest of the body is not read. */
-const CLOSE_CONNECTION = { Connection: "close" };
-
-function bodyTooSlow(): HttpError {
-  return new HttpError(408, "TIMEOUT", "The body did not arrive in time.", { headers: CLOSE_CONNECTION });
-}
-
-function tooManyChunks(): HttpError {
-  return new HttpError(413, "PAYLOAD_TOO_LARGE", `The body arrives in more than ${MAX_CHUNKS} chunks.`, {
-    hint: "Send it in larger chunks.",
-    headers: CLOSE_CONNECTION,
-  });
 }
 
 /** A large body that is being discarded. */

@@ -32,6 +32,11 @@ export type GatewayRequest = {
   addResponseHeaders(headers: Readonly<Record<string, string>>): void;
   /** Reads the body, once. Rejects a body above the limit. */
   readBody(limit: BodyLimit): Promise<Buffer>;
+  /**
+   * The chunks of the body, once and instead of `readBody`. Resolves when the body or its first megabyte has arrived.
+   * Rejects a body above the limit, or a slow one, also while it is read.
+   */
+  receiveBody(limit: BodyLimit): Promise<AsyncIterableIterator<Buffer>>;
   /** The chunks of the body, once and instead of `readBody`; the reader bounds its size. */
   streamBody(): AsyncIterableIterator<Buffer>;
   /** Counts memory that is taken besides the body, to parse it. Throws if it does not fit. */
@@ -58,6 +63,7 @@ export function toGatewayRequest(
     admit,
     addResponseHeaders,
     readBody,
+    receiveBody,
     streamBody,
     holdMemory,
     whenSent,
@@ -77,6 +83,7 @@ export function toGatewayRequest(
     admit,
     addResponseHeaders,
     readBody,
+    receiveBody,
     streamBody,
     holdMemory,
     whenSent,

@@ -195,7 +195,7 @@ function buildHandlers(shared: SharedParts, config: Config, signIn: SignInServic
     [TABLE_PREFIX]: table.handle,
     [SHAPES_PATH]: shapesFolder(shared, config, signIn),
     ...storageFolder(shared, config, signIn),
-    [FUNCTIONS_PREFIX]: functionsFolder(shared, signIn),
+    [FUNCTIONS_PREFIX]: functionsFolder(shared, config, signIn),
     ...adminFolder(shared, config, { ...signIn, csrf }),
     ...mcpFolder(shared, config, { authenticator, csrf, runTableRequest: table.handleAs }),
     ...signInFolders,
@@ -298,8 +298,12 @@ function makeTokenAuthentication(config: Config, authenticator: SignInServices["
     );
 }
 
-function functionsFolder({ functions, siteUrl }: SharedParts, { authenticator }: SignInServices): GatewayHandler {
-  if (functions) return functionsHandler({ functions, authenticator, siteUrl });
+function functionsFolder(
+  { functions, siteUrl }: SharedParts,
+  config: Config,
+  { authenticator }: SignInServices,
+): GatewayHandler {
+  if (functions) return functionsHandler({ functions, authenticator, config, siteUrl });
   return () => {
     throw functionNotFound();
   };

@@ -1,11 +1,15 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { GatewayResponse, HttpError, ResponseBody } from "#http";
+import { type GatewayResponse, HttpError, type ResponseBody } from "#http";
 import { workerFailed } from "./functions-error.ts";
 import type { CallHead, HeaderList, ResponseHead, ThreadOrder, ThreadReport } from "./thread/messages.ts";
+
+/** Who calls, and how many threads may have requests of this caller at once. */
+export type ThreadShare = { readonly key: string; readonly threads: number };
 
 /** A request to a function. */
 export type FunctionRequest = {
   readonly head: CallHead;
+  readonly share: ThreadShare;
   /** Null if there is none. */
   readonly body: AsyncIterator<Buffer> | null;
   /** Aborted when the client disconnects before the response. */
@@ -27,16 +31,23 @@ type CallOptions = {
 /** The gateway's side of a request in a thread. */
 export type PendingCall = {
   readonly response: Promise<GatewayResponse<ResponseBody>>;
+  /** Whether the function may know of the request. */
+  readonly hasBegun: boolean;
   /** Call when the thread is ready. */
   begin(): void;
   receive(message: CallReport): void;
+  /** The client takes no more. */
+  abandon(): void;
   /** The thread has ended. */
-  fail(error: HttpError): void;
+  fail(error: Error): void;
 };
 
 export function functionCall(request: FunctionRequest, options: CallOptions): PendingCall {
   return new Call(request, options);
 }
+
+/** The status of a client that has disconnected. */
+const CLIENT_LEFT = 499;
 
 class Call implements PendingCall {
   readonly #request: FunctionRequest;
@@ -46,6 +57,7 @@ class Call implements PendingCall {
   /** What came before it was asked for: at most the end, or an error. */
   #early: { readonly error: Error | null } | null = null;
   #timer: NodeJS.Timeout | null = null;
+  #hasBegun = false;
   #hasResponded = false;
   #isDone = false;
 
@@ -53,11 +65,14 @@ class Call implements PendingCall {
     this.#request = request;
     this.#options = options;
     this.#startTimer();
-    request.onDisconnect(() => this.#abandon());
   }
 
   get response(): Promise<GatewayResponse<ResponseBody>> {
     return this.#response.promise;
+  }
+
+  get hasBegun(): boolean {
+    return this.#hasBegun;
   }
 
   begin(): void {
@@ -67,6 +82,9 @@ class Call implements PendingCall {
   receive(message: CallReport): void {
     if (this.#isDone) return;
     switch (message.type) {
+      case "begun":
+        this.#hasBegun = true;
+        break;
       case "pull":
         void this.#sendPiece();
         break;
@@ -81,7 +99,7 @@ class Call implements PendingCall {
     }
   }
 
-  fail(error: HttpError): void {
+  fail(error: Error): void {
     if (this.#isDone) return;
     this.#response.reject(error);
     if (this.#piece) this.#piece.reject(error);
@@ -90,15 +108,18 @@ class Call implements PendingCall {
   }
 
   async #sendPiece(): Promise<void> {
+    // A long upload is no delay of the function: it has limits of its own.
+    clearTimeout(this.#timer ?? undefined);
     try {
       const next = await this.#request.body?.next();
-      const piece = !next || next.done ? null : new Uint8Array(next.value);
       if (this.#isDone) return;
-      this.#options.send({ type: "piece", piece });
-      // A long upload is no delay of the function.
-      if (!this.#hasResponded) this.#startTimer();
-    } catch {
-      if (!this.#isDone) this.#options.send({ type: "bodyFailed" });
+      this.#options.send({ type: "piece", piece: !next || next.done ? null : toOwnBytes(next.value) });
+      if (!this.#hasResponded || this.#piece) this.#startTimer();
+    } catch (error) {
+      if (this.#isDone) return;
+      const isRefused = error instanceof HttpError && error.status !== CLIENT_LEFT;
+      this.#options.send({ type: isRefused ? "abort" : "bodyFailed" });
+      if (isRefused) this.fail(error);
     }
   }
 
@@ -121,7 +142,7 @@ class Call implements PendingCall {
       return data === null ? done : { value: { data, release: () => {} }, done: false as const };
     };
     const stop = async () => {
-      this.#abandon();
+      this.abandon();
       return done;
     };
     const stream = { next, return: stop, [Symbol.asyncIterator]: () => stream };
@@ -160,8 +181,7 @@ class Call implements PendingCall {
     }, this.#options.timeoutMs).unref();
   }
 
-  /** The client takes no more. */
-  #abandon(): void {
+  abandon(): void {
     if (this.#isDone) return;
     this.#options.send({ type: "abort" });
     this.fail(workerFailed());
@@ -176,6 +196,13 @@ class Call implements PendingCall {
     void Promise.race([this.#request.body?.return?.(), sleep(0)]).catch(() => {});
     this.#options.onDone();
   }
+}
+
+/** Bytes that can be handed to the thread without a copy, if nothing else is in their memory. */
+function toOwnBytes(chunk: Buffer): Uint8Array {
+  const { buffer, byteOffset, length } = chunk;
+  const isWhole = buffer instanceof ArrayBuffer && buffer.byteLength === length;
+  return isWhole ? new Uint8Array(buffer, byteOffset, length) : new Uint8Array(chunk);
 }
 
 function toBuffer({ buffer, byteOffset, length }: Uint8Array): Buffer {

@@ -5,7 +5,7 @@ import { type HeapInfo, setFlagsFromString } from "node:v8";
 import { Worker } from "node:worker_threads";
 import type { GatewayResponse, HttpError, ResponseBody } from "#http";
 import { type FunctionRequest, functionCall, type PendingCall } from "./function-call.ts";
-import { bootFailed, idleTimeout, workerFailed, workerLimit } from "./functions-error.ts";
+import { bootFailed, idleTimeout, threadEnded, workerFailed, workerLimit } from "./functions-error.ts";
 import type { FunctionSource } from "./functions-folder.ts";
 import type { LogLevel, ThreadData, ThreadOrder, ThreadReport } from "./thread/messages.ts";
 
@@ -15,20 +15,41 @@ type ThreadLimits = {
   readonly cpuSeconds: number;
 };
 
-type ThreadOptions = {
+export type ThreadEvents = {
+  /** Called once, when the thread is being ended or will accept no more requests. */
+  readonly onRetired: () => void;
+  /** Called once, when its memory is free. */
+  readonly onEnded: (end: { readonly hasStarted: boolean }) => void;
+  /** Called when a request has ended. */
+  readonly onFree: () => void;
+  readonly onMeasured: () => void;
+};
+
+type ThreadOptions = ThreadEvents & {
   readonly source: FunctionSource;
   readonly environment: Readonly<Record<string, string>>;
   readonly limits: ThreadLimits;
   readonly writeLog: (level: LogLevel, text: string, requestId: string | null) => void;
-  /** Called once, when the thread has ended or will accept no more requests. */
-  readonly onRetired: () => void;
-  readonly onEnded: (end: { readonly hasStarted: boolean }) => void;
 };
+
+/** The thread ended before it called the handler for a request, which another thread can serve. */
+export class CallNotBegun extends Error {
+  readonly reason: HttpError;
+
+  constructor(reason: HttpError) {
+    super(reason.message);
+    this.reason = reason;
+  }
+}
 
 const PROGRAM = join(import.meta.dirname, `thread/thread${extname(import.meta.filename)}`);
 const CHECK_MS = 50;
 const BOOT_MS = 30_000;
 const MEGABYTE = 2 ** 20;
+/** What a thread takes before it is measured. */
+export const NEW_THREAD_BYTES = 16 * MEGABYTE;
+/** A thread that cannot be interrupted is ended later, and its requests fail before. */
+const LONGEST_END_MS = 2_000;
 /** At its own limit V8 may abort the whole process. Ours is checked every CHECK_MS, in which no function takes so much. */
 const HEAP_RESERVE_MEGABYTES = 4096;
 /** So much of buffers that are used no more V8 lets wait until it collects them. */
@@ -51,6 +72,8 @@ export class FunctionThread {
   readonly #worker: Worker;
   readonly #calls = new Map<number, PendingCall>();
   readonly #ready = Promise.withResolvers<void>();
+  /** How many requests of each caller it has. */
+  readonly #callers = new Map<string, number>();
   #nextId = 0;
   #background = 0;
   #isReady = false;
@@ -61,6 +84,8 @@ export class FunctionThread {
   #check: NodeJS.Timeout | null = null;
   #isMeasuring = false;
   #lastUsed = performance.now();
+  #memory = NEW_THREAD_BYTES;
+  #endedAt = 0;
 
   constructor(options: ThreadOptions) {
     this.#options = options;
@@ -80,7 +105,11 @@ export class FunctionThread {
     });
     this.#worker.on("message", (message: ThreadReport) => this.#receive(message));
     this.#worker.on("error", (error) => this.#fail(error));
-    this.#worker.on("exit", () => this.#end(this.#isReady ? workerFailed() : bootFailed()));
+    this.#worker.on("exit", () => {
+      this.#end(this.#isReady ? workerFailed() : bootFailed());
+      this.#failCalls();
+      options.onEnded({ hasStarted: this.#isReady });
+    });
     for (const stream of [this.#worker.stdout, this.#worker.stderr])
       stream.on("data", (data: Buffer) => this.#log("info", data.toString().slice(0, 10_000).trimEnd()));
     this.#ready.promise.catch(() => {});
@@ -99,20 +128,42 @@ export class FunctionThread {
     return this.#lastUsed;
   }
 
-  async call(request: FunctionRequest): Promise<GatewayResponse<ResponseBody>> {
+  /** Bytes, as measured last. */
+  get memory(): number {
+    return this.#memory;
+  }
+
+  get isEnding(): boolean {
+    return this.#reason !== null;
+  }
+
+  /** Not if it cannot be interrupted. */
+  get endsSoon(): boolean {
+    return this.isEnding && performance.now() - this.#endedAt < LONGEST_END_MS;
+  }
+
+  /** Whether it has requests of the caller. */
+  isUsedBy(key: string): boolean {
+    return this.#callers.has(key);
+  }
+
+  /** Rejects with `CallNotBegun` if the request can be served by another thread. */
+  call(request: FunctionRequest): Promise<GatewayResponse<ResponseBody>> {
     const id = this.#nextId++;
     const { timeoutSeconds } = this.#options.limits;
     const call = functionCall(request, {
       send: (order) => this.#send({ ...order, id } as ThreadOrder),
       timeoutMs: timeoutSeconds * 1000,
       onTimeout: () => this.#timeOut(),
-      onDone: () => this.#forget(id),
+      onDone: () => this.#forget(id, request.share.key),
     });
     this.#calls.set(id, call);
+    this.#countCaller(request.share.key, 1);
     this.#watch();
+    request.onDisconnect(() => call.abandon());
     this.#ready.promise.then(
       () => call.begin(),
-      (error) => call.fail(error),
+      () => {},
     );
     return call.response;
   }
@@ -127,6 +178,11 @@ export class FunctionThread {
   async end(): Promise<void> {
     this.#end(workerFailed());
     await this.#worker.terminate();
+  }
+
+  endOverLimit(reason: string): void {
+    this.#log("error", reason);
+    this.#end(workerLimit());
   }
 
   #send(order: ThreadOrder): void {
@@ -188,20 +244,38 @@ export class FunctionThread {
   #end(reason: HttpError): void {
     if (this.#reason !== null) return;
     this.#reason = reason;
+    this.#endedAt = performance.now();
     this.#markRetired();
-    void this.#worker.terminate();
     clearInterval(this.#check ?? undefined);
     this.#check = null;
     this.#ready.reject(reason);
-    for (const call of [...this.#calls.values()]) call.fail(reason);
-    this.#calls.clear();
-    this.#options.onEnded({ hasStarted: this.#isReady });
+    void this.#worker.terminate();
+    // What the thread has reported until its exit still counts: which requests it began, and their responses.
+    setTimeout(() => this.#failCalls(), LONGEST_END_MS).unref();
   }
 
-  #forget(id: number): void {
+  #failCalls(): void {
+    const reason = this.#reason!;
+    const calls = [...this.#calls.values()];
+    const isShared = calls.filter(({ hasBegun }) => hasBegun).length > 1;
+    for (const call of calls) {
+      if (!call.hasBegun) call.fail(new CallNotBegun(reason));
+      else call.fail(isShared ? threadEnded() : reason);
+    }
+  }
+
+  #forget(id: number, key: string): void {
     this.#calls.delete(id);
+    this.#countCaller(key, -1);
     this.#lastUsed = performance.now();
     this.#endIfUnused();
+    this.#options.onFree();
+  }
+
+  #countCaller(key: string, change: 1 | -1): void {
+    const count = (this.#callers.get(key) ?? 0) + change;
+    if (count === 0) this.#callers.delete(key);
+    else this.#callers.set(key, count);
   }
 
   #endIfUnused(): void {
@@ -238,19 +312,16 @@ export class FunctionThread {
     if (this.#reason !== null) return;
     const { memoryMegabytes, cpuSeconds } = this.#options.limits;
     const used = cpu.user + cpu.system;
+    this.#memory = heap.total_physical_size + heap.external_memory;
     const buffers = Math.max(0, heap.external_memory - UNCOLLECTED_MEGABYTES * MEGABYTE);
     if (heap.used_heap_size + buffers > memoryMegabytes * MEGABYTE) {
-      this.#endOverLimit(`takes more than ${memoryMegabytes} MB of memory, and is ended`);
+      this.endOverLimit(`takes more than ${memoryMegabytes} MB of memory, and is ended`);
     } else if (this.#isReady && this.#ping === null) {
       this.#ping = { at: performance.now(), cpu: used };
       this.#send({ type: "ping" });
     } else if (this.#ping && used - this.#ping.cpu >= cpuSeconds * 1e6) {
-      this.#endOverLimit(`computes for more than ${cpuSeconds} s without a pause, and is ended`);
+      this.endOverLimit(`computes for more than ${cpuSeconds} s without a pause, and is ended`);
     }
-  }
-
-  #endOverLimit(reason: string): void {
-    this.#log("error", reason);
-    this.#end(workerLimit());
+    this.#options.onMeasured();
   }
 }

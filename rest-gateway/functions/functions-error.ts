@@ -23,6 +23,15 @@ export function workerLimit(): HttpError {
   return new HttpError(546, "WORKER_LIMIT", message);
 }
 
+/** One of several requests in progress ended their thread, and which one is unknown. */
+export function threadEnded(): HttpError {
+  return new HttpError(
+    503,
+    "WORKER_ENDED",
+    "Another request of this function, or this one, ended their thread; it may have had effects (please check logs)",
+  );
+}
+
 export function idleTimeout(seconds: number): HttpError {
   return new HttpError(504, "IDLE_TIMEOUT", `Request idle timeout limit (${seconds}s) reached`);
 }

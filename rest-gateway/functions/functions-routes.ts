@@ -1,13 +1,16 @@
-import type { Authenticator } from "#accounts/identity";
-import { type GatewayHandler, type GatewayRequest, HttpError, methodNotAllowed } from "#http";
-import { type FunctionRequest, toCallHeaders } from "./function-call.ts";
+import { type Authenticator, type Caller, quotaKey } from "#accounts/identity";
+import type { Config } from "#config";
+import { type GatewayHandler, type GatewayRequest, HttpError, makeBodyLimits, methodNotAllowed } from "#http";
+import { type FunctionRequest, type ThreadShare, toCallHeaders } from "./function-call.ts";
 import type { Functions } from "./functions.ts";
 import { FUNCTIONS_PREFIX, functionNotFound } from "./functions-error.ts";
 import type { FunctionSource } from "./functions-folder.ts";
+import { ACCOUNT_THREADS, STRANGER_THREADS } from "./thread-pool.ts";
 
 type FunctionsServices = {
   readonly functions: Functions;
   readonly authenticator: Authenticator;
+  readonly config: Pick<Config, "anonRole" | "functionsBodyBytes" | "maxAnonymousBodyBytes">;
   /** The URL that clients use. */
   readonly siteUrl: () => string;
 };
@@ -16,32 +19,47 @@ type FunctionsServices = {
 const REFUSED_METHODS: ReadonlySet<string> = new Set(["CONNECT", "TRACE", "TRACK"]);
 
 /** `/functions/v1/{name}`, and all paths below: the function reads the rest. */
-export function functionsHandler(services: FunctionsServices): GatewayHandler {
+export function functionsHandler({ functions, authenticator, config, siteUrl }: FunctionsServices): GatewayHandler {
+  const { anonRole, functionsBodyBytes, maxAnonymousBodyBytes } = config;
+  const limitOf = makeBodyLimits({ anonRole, maxBodyBytes: functionsBodyBytes, maxAnonymousBodyBytes });
   return async (request) => {
     const path = request.path.slice(FUNCTIONS_PREFIX.length);
     const [, name = ""] = path.split("/", 2);
-    const source = services.functions.find(name);
+    const source = functions.find(name);
     if (!source) throw functionNotFound();
     if (REFUSED_METHODS.has(request.method))
       throw methodNotAllowed(request.method, "DELETE, GET, HEAD, PATCH, POST, PUT");
-    await authorize(request, source, services);
+    const caller = await authorize(request, source, authenticator);
+    request.admit(caller);
+    request.stages.enter("parse");
+    // A client that sends slowly takes no thread.
+    const limit = limitOf(caller ?? { role: anonRole });
+    const body = hasBody(request) ? await request.receiveBody(limit) : null;
     request.stages.enter("run");
-    return services.functions.call(source, toFunctionRequest(request, path, services.siteUrl()));
+    const share = shareOf(request, caller, anonRole);
+    return functions.call(source, { ...toFunctionRequest(request, path, siteUrl()), body, share });
   };
 }
 
-/** Preflights carry no token. */
+/** Preflights carry no token, and no body. */
 async function authorize(
   request: GatewayRequest,
   source: FunctionSource,
-  { authenticator }: Pick<FunctionsServices, "authenticator">,
-): Promise<void> {
+  authenticator: Authenticator,
+): Promise<Caller | null> {
   request.stages.enter("authenticate");
-  if (!source.verifiesToken || request.method === "OPTIONS") return request.admit(null);
+  if (!source.verifiesToken || (request.method === "OPTIONS" && !hasBody(request))) return null;
   const { authorization = "" } = request.headers;
   if (!/^bearer\s/i.test(authorization)) throw new HttpError(401, "AUTH_REQUIRED", "Missing authorization header");
-  const caller = await authenticate(authenticator, authorization);
-  request.admit(caller);
+  return authenticate(authenticator, authorization);
+}
+
+/** The public key is no secret, and anonymous accounts cost nothing: their callers share by address. */
+function shareOf({ connection }: GatewayRequest, caller: Caller | null, anonRole: string): ThreadShare {
+  const address = () => connection().address;
+  const isStranger = !caller || caller.role === anonRole || caller.claims.is_anonymous === true;
+  if (isStranger) return { key: quotaKey({ claims: {} }, address), threads: STRANGER_THREADS };
+  return { key: `${caller.role} ${quotaKey(caller, address)}`, threads: ACCOUNT_THREADS };
 }
 
 async function authenticate(authenticator: Authenticator, authorization: string) {
@@ -54,13 +72,18 @@ async function authenticate(authenticator: Authenticator, authorization: string)
   }
 }
 
-function toFunctionRequest(request: GatewayRequest, path: string, siteUrl: string): FunctionRequest {
+function hasBody({ method, headers }: GatewayRequest): boolean {
+  if (method === "GET" || method === "HEAD") return false;
+  return headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0;
+}
+
+function toFunctionRequest(
+  request: GatewayRequest,
+  path: string,
+  siteUrl: string,
+): Pick<FunctionRequest, "head" | "onDisconnect"> {
   const { headers, rawQuery, id, method } = request;
   const { address, isSecure } = request.connection();
-  const hasBody =
-    method !== "GET" &&
-    method !== "HEAD" &&
-    (headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0);
   return {
     head: {
       method,
@@ -72,11 +95,10 @@ function toFunctionRequest(request: GatewayRequest, path: string, siteUrl: strin
           "x-forwarded-proto": isSecure ? "https" : "http",
         }),
       ],
-      hasBody,
+      hasBody: hasBody(request),
       requestId: id,
       address,
     },
-    body: hasBody ? request.streamBody() : null,
     onDisconnect: (callback) => request.whenSent(callback),
   };
 }

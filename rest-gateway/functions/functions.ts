@@ -7,10 +7,10 @@ import type { GatewayResponse, ResponseBody } from "#http";
 import type { FunctionLine } from "#http/observability";
 import type { Logger } from "#runtime/log";
 import type { FunctionRequest } from "./function-call.ts";
-import { FunctionThread } from "./function-thread.ts";
-import { bootFailed, tooManyFunctions } from "./functions-error.ts";
+import { FunctionThread, type ThreadEvents } from "./function-thread.ts";
 import { type FunctionSource, type FunctionSources, findFunctionsFolder, readFunctions } from "./functions-folder.ts";
 import type { LogLevel, ThreadData } from "./thread/messages.ts";
+import { ThreadPool } from "./thread-pool.ts";
 
 const MAX_LINES = 500;
 const MAX_TEXT = 2_000;
@@ -31,7 +31,13 @@ class FunctionLog {
 
 type FunctionsSettings = Pick<
   Config,
-  "functions" | "functionsDir" | "functionsMemory" | "functionsTimeout" | "functionsCpu" | "nodeEnv"
+  | "functions"
+  | "functionsDir"
+  | "functionsMemory"
+  | "functionsTotalMemory"
+  | "functionsTimeout"
+  | "functionsCpu"
+  | "nodeEnv"
 >;
 
 type FunctionsOptions = {
@@ -43,10 +49,6 @@ type FunctionsOptions = {
 };
 
 const IDLE_MS = 60_000;
-/** Functions with a thread at once, in one process. */
-const MAX_THREADS = 20;
-/** A file that fails to load is not loaded for each request. */
-const FAILED_MS = 1_000;
 /** Editors write files in several steps. */
 const SETTLE_MS = 50;
 
@@ -61,10 +63,7 @@ export class Functions {
   readonly #options: FunctionsOptions;
   readonly #log = new FunctionLog();
   #sources: FunctionSources;
-  /** Those that accept requests, by the name of their function. */
-  readonly #threads = new Map<string, FunctionThread>();
-  readonly #all = new Set<FunctionThread>();
-  readonly #failed = new Map<string, number>();
+  readonly #threads: ThreadPool;
   readonly #sweep: NodeJS.Timeout;
   readonly #stopWatching: () => void;
   #isClosed = false;
@@ -74,8 +73,13 @@ export class Functions {
     this.#options = options;
     const idleMs = options.idleMs ?? IDLE_MS;
     this.#sources = readFunctions(folder);
+    const { functionsMemory, functionsTotalMemory } = options.config;
+    this.#threads = new ThreadPool({
+      totalMegabytes: Math.max(functionsMemory, functionsTotalMemory),
+      start: (source, events) => this.#startThread(source, events),
+    });
     this.#check();
-    this.#sweep = setInterval(() => this.#retireIdle(idleMs), Math.min(idleMs, 10_000)).unref();
+    this.#sweep = setInterval(() => this.#threads.retireIdle(idleMs), Math.min(idleMs, 10_000)).unref();
     this.#stopWatching = options.config.nodeEnv === "production" ? () => {} : this.#watch();
   }
 
@@ -88,7 +92,7 @@ export class Functions {
   }
 
   call(source: FunctionSource, request: FunctionRequest): Promise<GatewayResponse<ResponseBody>> {
-    return this.#threadOf(source).call(request);
+    return this.#threads.call(source, request);
   }
 
   /** Reads the files again. Requests in flight end with what they began with. */
@@ -100,8 +104,7 @@ export class Functions {
       this.#options.log.warn({ err }, "the functions could not be read again");
       return;
     }
-    this.#failed.clear();
-    for (const thread of [...this.#threads.values()]) thread.retire();
+    this.#threads.retireAll();
     this.#check();
   }
 
@@ -109,17 +112,13 @@ export class Functions {
     this.#isClosed = true;
     clearInterval(this.#sweep);
     this.#stopWatching();
-    await Promise.all([...this.#all].map((thread) => thread.end()));
+    await this.#threads.close();
   }
 
-  #threadOf(source: FunctionSource): FunctionThread {
+  #startThread(source: FunctionSource, events: ThreadEvents): FunctionThread {
     const { name } = source;
-    const running = this.#threads.get(name);
-    if (running) return running;
-    if (this.#isClosed || (this.#failed.get(name) ?? 0) > performance.now()) throw bootFailed();
-    this.#makeRoom();
     const { functionsMemory, functionsTimeout, functionsCpu } = this.#options.config;
-    const thread = new FunctionThread({
+    return new FunctionThread({
       source,
       environment: { ...this.#options.environment(), ...this.#sources.secrets },
       limits: { memoryMegabytes: functionsMemory, timeoutSeconds: functionsTimeout, cpuSeconds: functionsCpu },
@@ -127,31 +126,8 @@ export class Functions {
         this.#log.add({ function: name, level, text, request });
         this.#options.log[level]({ function: name, ...(request && { request }) }, text);
       },
-      onRetired: () => {
-        if (this.#threads.get(name) === thread) this.#threads.delete(name);
-      },
-      onEnded: ({ hasStarted }) => {
-        this.#all.delete(thread);
-        if (!hasStarted) this.#failed.set(name, performance.now() + FAILED_MS);
-      },
+      ...events,
     });
-    this.#threads.set(name, thread);
-    this.#all.add(thread);
-    return thread;
-  }
-
-  /** Threads that were retired and have not ended count too. */
-  #makeRoom(): void {
-    if (this.#all.size < MAX_THREADS) return;
-    const idle = [...this.#threads.values()].filter(({ isIdle }) => isIdle);
-    const [oldest] = idle.sort((one, other) => one.lastUsed - other.lastUsed);
-    if (!oldest) throw tooManyFunctions();
-    oldest.retire();
-  }
-
-  #retireIdle(idleMs: number): void {
-    const since = performance.now() - idleMs;
-    for (const thread of [...this.#threads.values()]) if (thread.isIdle && thread.lastUsed <= since) thread.retire();
   }
 
   /** Reports what will not run before somebody calls it. */

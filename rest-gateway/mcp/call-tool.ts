@@ -80,6 +80,9 @@ function toTableRequest({ body, headers, ...parts }: TableRequestParts, { reques
   const outer: IncomingHttpHeaders = {};
   for (const name in request.headers) if (!SHAPING.test(name)) outer[name] = request.headers[name];
   const bytes = Buffer.from(body ?? "");
+  const streamBody = async function* () {
+    yield bytes;
+  };
   return {
     ...request,
     ...parts,
@@ -89,9 +92,8 @@ function toTableRequest({ body, headers, ...parts }: TableRequestParts, { reques
     admit: () => {},
     addResponseHeaders: () => {},
     readBody: () => Promise.resolve(bytes),
-    streamBody: async function* () {
-      yield bytes;
-    },
+    receiveBody: async () => streamBody(),
+    streamBody,
   };
 }
 

@@ -35,6 +35,7 @@ export function toGatewayRequest({ headers, address = null, ...kept }: StoredReq
     addResponseHeaders: () => {},
     // The body's size was checked when the request arrived.
     readBody: () => Promise.resolve(body),
+    receiveBody: async () => Readable.from([body])[Symbol.asyncIterator](),
     streamBody: () => Readable.from([body])[Symbol.asyncIterator](),
     holdMemory: () => {},
     whenSent: () => {},

@@ -80,7 +80,7 @@ const MIN_FULL_SOCKETS = 4;
 /** The settings of one worker: its part of what the service may use as a whole, and at least enough for one request. */
 export function divideAmongWorkers(config: Config): Config {
   const { workers, poolSize, maxBodyBytes, maxBodyMemory, maxAnswerBytes, answerMemory, taskConcurrency } = config;
-  const { webSocketBytes, webSocketTotalBytes } = config;
+  const { webSocketBytes, webSocketTotalBytes, functionsMemory, functionsTotalMemory } = config;
   const part = (total: number, least: number) => Math.max(least, Math.floor(total / workers));
   return {
     ...config,
@@ -90,6 +90,7 @@ export function divideAmongWorkers(config: Config): Config {
     answerMemory: part(answerMemory, 2 * maxAnswerBytes),
     webSocketTotalBytes: part(webSocketTotalBytes, MIN_FULL_SOCKETS * webSocketBytes),
     taskConcurrency: part(taskConcurrency, 1),
+    functionsTotalMemory: part(functionsTotalMemory, functionsMemory),
   };
 }
 

@@ -40,6 +40,8 @@ export type ResponseHead = { readonly status: number; readonly headers: HeaderLi
 export type ThreadReport =
   | { readonly type: "ready" }
   | { readonly type: "bootFailed"; readonly reason: string }
+  /** The handler is called next. */
+  | { readonly type: "begun"; readonly id: number }
   | { readonly type: "pull"; readonly id: number }
   /** `body` if it is complete. */
   | {

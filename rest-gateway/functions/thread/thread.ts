@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from "node:async_hooks";
+import { setPriority } from "node:os";
 import { inspect } from "node:util";
 import { parentPort, workerData } from "node:worker_threads";
 import { captureConsole, installFetch } from "./changed-globals.ts";
@@ -18,7 +19,11 @@ const served: Served = { handler: null, onError: null };
 const calls = new Map<number, ServedCall>();
 const events = new EventTarget();
 let backgroundCount = 0;
+/** Functions that compute leave the processors to the gateway, which serves everybody. */
+const PRIORITY = 10;
 
+// On Linux it is the thread's, elsewhere the process's.
+if (process.platform === "linux") setPriority(PRIORITY);
 process.emitWarning = () => {};
 process.setSourceMapsEnabled(true);
 captureConsole((level, text) => report({ type: "log", level, text, requestId: requestIds.getStore() ?? null }));
@@ -57,6 +62,7 @@ function handleOrder(order: ThreadOrder): void {
 }
 
 function begin(order: Extract<ThreadOrder, { readonly type: "call" }>): void {
+  report({ type: "begun", id: order.id });
   const call = new ServedCall(order, report);
   calls.set(order.id, call);
   void requestIds.run(order.head.requestId, () => call.run(respond)).finally(() => calls.delete(order.id));

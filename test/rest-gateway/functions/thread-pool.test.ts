@@ -1,0 +1,133 @@
+import jwt from "jsonwebtoken";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import type { Service } from "../../../service/service.ts";
+import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { SECRET } from "../../secret.ts";
+import { serve } from "../../serve.ts";
+import { until } from "../../until.ts";
+import { type FunctionsProject, makeFunctionsProject } from "./project.ts";
+
+const MANY = Array.from({ length: 25 }, (_, index) => `many${index}`);
+const LARGE = ["large0", "large1", "large2"];
+
+/** Waits until the client leaves, matches a pattern without an end, or keeps megabytes, as the query says. */
+const CODE = `
+  let count = 0;
+  const kept = [];
+  Deno.serve(async (req) => {
+    const query = new URL(req.url).searchParams;
+    if (query.has("keep")) kept.push(Buffer.alloc(Number(query.get("keep")) * 2 ** 20, 1));
+    if (query.has("note")) console.log(query.get("note"));
+    if (query.has("pattern")) /^(a+)+$/.test("a".repeat(40) + "b");
+    if (query.has("throw")) setTimeout(() => { throw new Error("nobody catches this"); });
+    if (query.has("wait")) await new Promise(() => {});
+    return Response.json({ count: ++count });
+  });`;
+
+const NAMES = [...MANY, ...LARGE, "pattern", "shared", "failing"];
+
+let database: TestDatabase;
+let project: FunctionsProject;
+let service: Service;
+let leaving = new AbortController();
+
+beforeAll(async () => {
+  database = await cloneDatabase("content");
+  project = await makeFunctionsProject(Object.fromEntries(NAMES.map((name) => [`${name}/index.ts`, CODE])));
+  service = await serve(database, {
+    FUNCTIONS_DIR: project.folder,
+    FUNCTIONS_CPU_SECONDS: "1",
+    TRUST_PROXY: "true",
+    FUNCTIONS_MEMORY: "512",
+    FUNCTIONS_TOTAL_MEMORY: "600",
+  });
+});
+
+afterEach(() => {
+  leaving.abort();
+  leaving = new AbortController();
+});
+
+afterAll(async () => {
+  await service?.stop();
+  await project?.remove();
+  await database?.drop();
+});
+
+type Sender = { readonly sub?: string; readonly address?: string };
+
+async function call(path: string, { sub, address = "203.0.113.1" }: Sender = {}) {
+  const token = jwt.sign(sub ? { role: "authenticated", sub } : { role: "anon" }, SECRET);
+  const response = await fetch(`${service.url}/functions/v1/${path}`, {
+    headers: { Authorization: `Bearer ${token}`, "X-Forwarded-For": address },
+    signal: leaving.signal,
+  });
+  return {
+    status: response.status,
+    body: (await response.json()) as { readonly code?: string; readonly count?: number },
+  };
+}
+
+const notes = async (text: string) => (await service.operations.functionLines()).filter((line) => line.text === text);
+
+describe("the threads of all functions", () => {
+  test("are shared: a stranger whose requests never end keeps neither another stranger nor an account out", async () => {
+    const held = MANY.map((name) => call(`${name}?wait&note=held`).catch(() => null));
+    await until(async () => (await notes("held")).length >= 5);
+    for (const name of MANY.slice(20)) expect((await call(name, { address: "203.0.113.2" })).status).toBe(200);
+    for (const name of MANY.slice(15)) expect((await call(name, { sub: "7" })).status).toBe(200);
+    expect(await notes("held")).toHaveLength(5);
+    leaving.abort();
+    await Promise.all(held);
+  });
+
+  test("are ended for others when nobody uses them, however many functions there are", async () => {
+    for (const name of MANY) expect((await call(name)).body).toEqual({ count: expect.any(Number) });
+  });
+
+  test("serve more functions at once than a caller's share, one after the other", async () => {
+    const all = await Promise.all(MANY.map((name) => call(name)));
+    expect(all.map(({ status }) => status)).toEqual(MANY.map(() => 200));
+  });
+
+  test("have one limit of memory: the largest is ended, and the others stay", async () => {
+    const held = LARGE.map((name, index) => call(`${name}?wait&keep=${200 + index * 40}`));
+    const ended = await Promise.race(held);
+    expect(ended).toEqual({ status: 546, body: expect.objectContaining({ code: "WORKER_LIMIT" }) });
+    for (const each of held) each.catch(() => {});
+    expect((await call("pattern")).status).toBe(200);
+  });
+});
+
+describe("a request that ends its thread", () => {
+  test("does not end requests that had not begun: they are served by the next thread", async () => {
+    expect((await call("pattern")).status).toBe(200);
+    const attacked = call("pattern?pattern&note=matching");
+    await until(async () => (await notes("matching")).length === 1);
+    const others = await Promise.all(Array.from({ length: 10 }, () => call("pattern")));
+    expect(others.map(({ status }) => status)).toEqual(others.map(() => 200));
+    expect(others.map(({ body }) => body.count).sort()).toEqual([1, 10, 2, 3, 4, 5, 6, 7, 8, 9]);
+    expect(await attacked).toEqual({ status: 546, body: expect.objectContaining({ code: "WORKER_LIMIT" }) });
+  });
+
+  test.each([
+    ["shared", "pattern"],
+    ["failing", "throw"],
+  ])("%s: requests in progress learn that another one may have ended it", async (name, attack) => {
+    const waiting = call(`${name}?wait&note=waits-${name}`);
+    await until(async () => (await notes(`waits-${name}`)).length === 1);
+    const attacked = call(`${name}?wait&${attack}`).catch(() => null);
+    const ended = {
+      status: 503,
+      body: {
+        code: "WORKER_ENDED",
+        message:
+          "Another request of this function, or this one, ended their thread; it may have had effects (please check logs)",
+      },
+    };
+    expect(await waiting).toEqual(ended);
+    expect((await call(name)).body).toEqual({ count: 1 });
+    leaving.abort();
+    await attacked;
+  });
+});
