@@ -24,7 +24,7 @@ export const FUNCTION_SETTINGS = {
   functions: optional("FUNCTIONS", oneOf("on", "off"), FUNCTION_FOLDER),
   functionsDir: optional("FUNCTIONS_DIR", text, FUNCTION_FOLDER),
   functionsMemory: withDefault("FUNCTIONS_MEMORY", integer(32, 16_384), "256", FUNCTION_LIMITS),
-  functionsTotalMemory: withDefault("FUNCTIONS_TOTAL_MEMORY", integer(64, 131_072), "384", FUNCTION_MEMORY),
+  functionsTotalMemory: withDefault("FUNCTIONS_TOTAL_MEMORY", integer(64, 131_072), "256", FUNCTION_MEMORY),
   functionsBodyBytes: withDefault(
     "FUNCTIONS_MAX_BODY_BYTES",
     integer(1024),

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import type { ResponseBudget } from "#postgres/database";
+import { paceReading } from "#runtime/concurrency";
 import {
   BODY_IDLE_MS,
   bodyTooLarge,
@@ -57,14 +58,15 @@ export class BodyChunks implements AsyncIterableIterator<Buffer> {
   readonly #reader: ChunkReader;
   readonly #first: Buffer[];
   readonly #idleMs: number;
-  /** How long the rest was waited for, and its size. */
-  #waitedMs = 0;
+  /** The size of the rest so far. */
   #bytes = 0;
+  readonly #waitedBefore: number;
 
   constructor(reader: ChunkReader, first: Buffer[], idleMs: number = BODY_IDLE_MS) {
     this.#reader = reader;
     this.#first = first;
     this.#idleMs = idleMs;
+    this.#waitedBefore = reader.waitedMs;
   }
 
   /** Whether a part of the body may still arrive that somebody wants. */
@@ -88,10 +90,9 @@ export class BodyChunks implements AsyncIterableIterator<Buffer> {
   }
 
   async #readRest(): Promise<Buffer | null> {
-    const since = performance.now();
-    const allowedMs = this.#idleMs + (1000 * this.#bytes) / MIN_BYTES_PER_SECOND - this.#waitedMs;
+    const waitedMs = this.#reader.waitedMs - this.#waitedBefore;
+    const allowedMs = this.#idleMs + (1000 * this.#bytes) / MIN_BYTES_PER_SECOND - waitedMs;
     const chunk = await this.#reader.read(Math.min(this.#idleMs, allowedMs));
-    this.#waitedMs += performance.now() - since;
     this.#bytes += chunk?.length ?? 0;
     return chunk;
   }
@@ -106,12 +107,20 @@ class ChunkReader {
   #ending: { readonly error: unknown } | null = null;
   #isClosed = false;
   #waiting: PromiseWithResolvers<void> | null = null;
+  #isPaced = false;
+  #onResume: () => void = () => {};
+  #waitedMs = 0;
 
   constructor(request: IncomingMessage, max: BodyLimit) {
     this.#request = request;
     this.#max = max;
     if (request.readableEnded) this.#ending = { error: null };
     else request.on("data", this.#take).on("end", this.#end).on("error", this.#fail).on("close", this.#leave).pause();
+  }
+
+  /** For how long the client sent nothing that was waited for. */
+  get waitedMs(): number {
+    return this.#waitedMs;
   }
 
   get isOpen(): boolean {
@@ -138,10 +147,15 @@ class ChunkReader {
 
   async #wait(withinMs: number): Promise<void> {
     this.#waiting = Promise.withResolvers();
-    const tooLate = setTimeout(() => this.#waiting?.resolve(), Math.max(0, withinMs));
-    this.#request.resume();
-    await this.#waiting.promise;
-    clearTimeout(tooLate);
+    if (this.#isPaced) await Promise.race([this.#waiting.promise, new Promise<void>((go) => (this.#onResume = go))]);
+    if (this.isOpen) {
+      const since = performance.now();
+      const tooLate = setTimeout(() => this.#waiting?.resolve(), Math.max(0, withinMs));
+      this.#request.resume();
+      await this.#waiting.promise;
+      clearTimeout(tooLate);
+      this.#waitedMs += performance.now() - since;
+    }
     this.#waiting = null;
   }
 
@@ -153,7 +167,18 @@ class ChunkReader {
     }
     this.#chunks.push(chunk);
     this.#request.pause();
+    paceReading(this.#pacing, chunk.length);
     this.#waiting?.resolve();
+  };
+
+  readonly #pacing = {
+    pause: () => {
+      this.#isPaced = true;
+    },
+    resume: () => {
+      this.#isPaced = false;
+      this.#onResume();
+    },
   };
 
   #end = (): void => this.#stop(null);

@@ -7,6 +7,7 @@ import { residentMebibytes } from "../resident-memory.ts";
 import type { Scratch } from "../scratch.ts";
 import { watchMemory } from "../watch-memory.ts";
 import { LOWEST_PRIORITY, type Victim } from "./attack.ts";
+import { writeFunctions } from "./functions-folder.ts";
 import { LOOP_WATCH, longestHold } from "./loop-holds.ts";
 
 /** The limit of `deploy/kubernetes.yaml`, beyond which a container is killed. */
@@ -32,9 +33,11 @@ export async function startWatched(scratch: Scratch): Promise<WatchedService> {
     rm(path, { recursive: true }),
   );
   const file = join(folder, "holds");
+  const functions = join(folder, "functions");
+  await writeFunctions(functions);
   const service = await startOurs(scratch, scratch.url("authenticator"), {
     execArgv: [...LOOP_WATCH, HEAP_LIMIT],
-    env: { LOOP_WATCH_FILE: file, LOAD_SHEDDING: "true", TRUST_PROXY: "loopback" },
+    env: { LOOP_WATCH_FILE: file, LOAD_SHEDDING: "true", TRUST_PROXY: "loopback", FUNCTIONS_DIR: functions },
   });
   opened.adopt(service, () => service.stop("SIGKILL"));
   let wasKilled = false;

@@ -165,16 +165,20 @@ export class ThreadPool {
     return this.#all.size < MAX_THREADS && memoryOf(this.#all) + NEW_THREAD_BYTES <= this.#totalBytes;
   }
 
-  /** The thread that has not been used for longest ends. A request that waits begins when it has ended. */
+  /**
+   * The thread that has not been used for longest ends, and for lack of memory the largest one. A request that waits
+   * begins when it has ended.
+   */
   #makeRoom(): void {
     if ([...this.#all].some(({ endsSoon }) => endsSoon)) return;
-    this.#idle()[0]?.retire();
+    if (this.#all.size >= MAX_THREADS) this.#idle()[0]?.retire();
+    else this.#keepWithinMemory(NEW_THREAD_BYTES);
   }
 
-  /** Ends unused threads first. */
-  #keepWithinMemory(): void {
+  /** Ends unused threads first. `added` is what another thread needs. */
+  #keepWithinMemory(added = 0): void {
     const staying = [...this.#all].filter(({ isEnding }) => !isEnding);
-    let excess = memoryOf(staying) - this.#totalBytes;
+    let excess = memoryOf(staying) + added - this.#totalBytes;
     for (const thread of this.#idle()) {
       if (excess <= 0) return;
       excess -= thread.memory;
@@ -182,6 +186,8 @@ export class ThreadPool {
     }
     if (excess <= 0) return;
     const [largest] = staying.sort((one, other) => other.memory - one.memory);
+    // Small threads are ended for no other.
+    if (added > 0 && largest!.memory < 2 * added) return;
     largest?.endOverLimit(`takes most of the ${this.#totalBytes / MEGABYTE} MB that functions share, and is ended`);
   }
 

@@ -28,6 +28,7 @@ export const ATTACKS = {
   shapes: { what: "20 anonymous readers of /rest/v1 with a new query shape each time" },
   live: { what: "1,000 callers who open ever more shapes, under memberships that change 1,000 times a second" },
   ddl: { what: "about nine changes of the schema a second" },
+  functions: { what: "unfinished bodies, 50 slow sockets and 6 patterns without an end on 23 functions" },
   "sign-ins": { what: "60 sockets of one address and 200 of ever new addresses that sign in without end" },
   connections: { what: "1,000 idle connections, and others that come and go" },
   kills: {

@@ -20,7 +20,7 @@ const calls = new Map<number, ServedCall>();
 const events = new EventTarget();
 let backgroundCount = 0;
 /** Functions that compute leave the processors to the gateway, which serves everybody. */
-const PRIORITY = 10;
+const PRIORITY = 5;
 
 // On Linux it is the thread's, elsewhere the process's.
 if (process.platform === "linux") setPriority(PRIORITY);

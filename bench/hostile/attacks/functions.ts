@@ -1,0 +1,110 @@
+// Unfinished bodies, slow sockets and patterns without an end, beside a caller whom functions must serve.
+
+import { connect } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+import { signClaims } from "../../comparison/sign-claims.ts";
+import { ask } from "../ask.ts";
+import { type Attack, failureOf, Outcomes, repeat, type Target } from "../attack.ts";
+import { ANON_KEY, HONEST_TOKEN } from "../callers.ts";
+import { FUNCTION_NAMES } from "../functions-folder.ts";
+import { percentile } from "../percentile.ts";
+
+const LARGE_BYTES = 230 * 2 ** 20;
+const ANONYMOUS_BYTES = 2 ** 20;
+const PIECE = Buffer.alloc(64 * 1024, " ");
+/** Functions that others use: those before are attacked. */
+const HONEST_FUNCTIONS = FUNCTION_NAMES.slice(-2);
+const ATTACKED = FUNCTION_NAMES.slice(0, -2);
+const ATTACKER_TOKEN = signClaims({ sub: "2", role: "authenticated" });
+const HONEST_PAUSE_MS = 100;
+/** A function that nobody has called for a while starts first. */
+const LONGEST_P99_MS = 2_000;
+
+type Sending = { readonly authorization: string; readonly length: number; readonly sent: number };
+
+export const attack: Attack = async (target) => {
+  const outcomes = new Outcomes();
+  const key = `Bearer ${ANON_KEY}`;
+  const token = `Bearer ${ATTACKER_TOKEN}`;
+  await Promise.all([
+    callHonestly(target, outcomes),
+    // Declared as 230 MB, of a stranger and of an account.
+    repeat(target, { times: 12, pauseMs: 250 }, async (index) => {
+      const authorization = index % 2 === 0 ? key : token;
+      await hold(target, outcomes, index, { authorization, length: LARGE_BYTES, sent: LARGE_BYTES - 1 });
+    }),
+    // As large as they may be, without the last byte.
+    repeat(target, { times: 60, pauseMs: 250 }, (index) =>
+      hold(target, outcomes, index, { authorization: key, length: ANONYMOUS_BYTES, sent: ANONYMOUS_BYTES - 1 }),
+    ),
+    repeat(target, { times: 12, pauseMs: 250 }, (index) =>
+      hold(target, outcomes, index, { authorization: token, length: 45 * 2 ** 20, sent: 45 * 2 ** 20 - 1 }),
+    ),
+    // Of two bytes.
+    repeat(target, { times: FUNCTION_NAMES.length * 2, pauseMs: 250 }, (index) =>
+      hold(target, outcomes, index, { authorization: key, length: 10, sent: 2 }),
+    ),
+    repeat(target, { times: 6, pauseMs: 100 }, async (index) => {
+      outcomes.count(`pattern ${await statusOf(`${target.url}/functions/v1/${ATTACKED[index]}?pattern`, key)}`);
+    }),
+  ]);
+  return outcomes.result;
+};
+
+async function callHonestly({ url, until }: Target, outcomes: Outcomes): Promise<void> {
+  const times: number[] = [];
+  for (let index = 0; Date.now() < until; index++) {
+    const startedAt = performance.now();
+    const name = HONEST_FUNCTIONS[index % HONEST_FUNCTIONS.length]!;
+    const status = await statusOf(`${url}/functions/v1/${name}`, `Bearer ${HONEST_TOKEN}`, "abc");
+    if (status === "200") times.push(performance.now() - startedAt);
+    else outcomes.fault(`${status} for an account beside the attack`);
+    await sleep(HONEST_PAUSE_MS);
+  }
+  const p99 = percentile(times, 0.99);
+  outcomes.state({
+    what: `functions of others: p50 ${percentile(times, 0.5).toFixed(1)} ms, p99 ${p99.toFixed(1)} ms`,
+    isMet: p99 < LONGEST_P99_MS,
+    target: `below ${LONGEST_P99_MS} ms`,
+  });
+}
+
+async function statusOf(url: string, authorization: string, body?: string): Promise<string> {
+  try {
+    const headers = { Authorization: authorization };
+    return String((await ask(url, { headers, ...(body !== undefined && { method: "POST", body }) })).status);
+  } catch (error) {
+    return failureOf(error);
+  }
+}
+
+/** Counts how it ended: the status of an answer, `closed`, or `held` until it was time to stop. */
+function hold({ url, until }: Target, outcomes: Outcomes, index: number, sending: Sending): Promise<void> {
+  const { hostname, port } = new URL(url);
+  return new Promise((resolve) => {
+    const socket = connect(Number(port), hostname);
+    const end = (how: string) => {
+      clearTimeout(stop);
+      socket.destroy();
+      outcomes.count(how);
+      resolve();
+    };
+    const stop = setTimeout(() => end("held"), Math.max(0, until - Date.now()));
+    socket.on("error", (error) => end(failureOf(error)));
+    socket.on("close", () => end("closed"));
+    socket.on("data", (data) => end(data.toString("latin1", 9, 12)));
+    const path = `/functions/v1/${ATTACKED[index % ATTACKED.length]}`;
+    socket.write(`POST ${path} HTTP/1.1\r\nHost: ${hostname}\r\nAuthorization: ${sending.authorization}\r\n`);
+    socket.write(`Content-Length: ${sending.length}\r\n\r\n`);
+    let missing = sending.sent;
+    const send = () => {
+      while (missing > 0 && !socket.destroyed) {
+        const piece = PIECE.subarray(0, missing);
+        missing -= piece.length;
+        if (!socket.write(piece)) return;
+      }
+    };
+    socket.on("drain", send);
+    socket.once("connect", send);
+  });
+}
