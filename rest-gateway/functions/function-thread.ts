@@ -1,3 +1,4 @@
+import { setPriority } from "node:os";
 import { extname, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { inspect } from "node:util";
@@ -56,6 +57,8 @@ const HEAP_RESERVE_MEGABYTES = 4096;
 const UNCOLLECTED_MEGABYTES = 64;
 /** Without a response to a ping for this long, the event loop of the thread is blocked. */
 const BLOCKED_MS = 300;
+/** As of `nice`. */
+const LOW_PRIORITY = 10;
 
 /**
  * A loop that calls nothing but V8's own functions, and was optimized while it ran, cannot be interrupted: neither its
@@ -86,6 +89,7 @@ export class FunctionThread {
   #lastUsed = performance.now();
   #memory = NEW_THREAD_BYTES;
   #endedAt = 0;
+  #systemId: number | null = null;
 
   constructor(options: ThreadOptions) {
     this.#options = options;
@@ -193,6 +197,7 @@ export class FunctionThread {
     switch (message.type) {
       case "ready":
         this.#isReady = true;
+        this.#systemId = message.systemId;
         this.#ready.resolve();
         break;
       case "bootFailed":
@@ -232,6 +237,17 @@ export class FunctionThread {
     this.#log("error", `did not respond within ${timeoutSeconds} s`);
     this.retire();
     return this.#isReady ? idleTimeout(timeoutSeconds) : bootFailed();
+  }
+
+  /** A thread that computes for long leaves the processors to those of the gateway and of other functions. */
+  #lowerPriority(): void {
+    if (this.#systemId === null) return;
+    try {
+      setPriority(this.#systemId, LOW_PRIORITY);
+    } catch {
+      // It has just ended.
+    }
+    this.#systemId = null;
   }
 
   #markRetired(): void {
@@ -322,6 +338,7 @@ export class FunctionThread {
     } else if (this.#ping && used - this.#ping.cpu >= cpuSeconds * 1e6) {
       this.endOverLimit(`computes for more than ${cpuSeconds} s without a pause, and is ended`);
     }
+    if (this.#ping && used - this.#ping.cpu >= BLOCKED_MS * 1000) this.#lowerPriority();
     this.#options.onMeasured();
   }
 }

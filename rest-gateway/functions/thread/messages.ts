@@ -38,7 +38,8 @@ export type ResponseHead = { readonly status: number; readonly headers: HeaderLi
 
 /** From the thread. */
 export type ThreadReport =
-  | { readonly type: "ready" }
+  /** The id of the operating system, where threads have one. */
+  | { readonly type: "ready"; readonly systemId: number | null }
   | { readonly type: "bootFailed"; readonly reason: string }
   /** The handler is called next. */
   | { readonly type: "begun"; readonly id: number }

@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from "node:async_hooks";
-import { setPriority } from "node:os";
+import { readlinkSync } from "node:fs";
 import { inspect } from "node:util";
 import { parentPort, workerData } from "node:worker_threads";
 import { captureConsole, installFetch } from "./changed-globals.ts";
@@ -19,11 +19,7 @@ const served: Served = { handler: null, onError: null };
 const calls = new Map<number, ServedCall>();
 const events = new EventTarget();
 let backgroundCount = 0;
-/** Functions that compute leave the processors to the gateway, which serves everybody. */
-const PRIORITY = 5;
 
-// On Linux it is the thread's, elsewhere the process's.
-if (process.platform === "linux") setPriority(PRIORITY);
 process.emitWarning = () => {};
 process.setSourceMapsEnabled(true);
 captureConsole((level, text) => report({ type: "log", level, text, requestId: requestIds.getStore() ?? null }));
@@ -44,9 +40,19 @@ try {
   if (!served.handler)
     throw new Error("The function has no handler: call Deno.serve(handler), or export default { fetch }");
   port.on("message", handleOrder);
-  report({ type: "ready" });
+  report({ type: "ready", systemId: readSystemId() });
 } catch (error) {
   report({ type: "bootFailed", reason: inspect(error) });
+}
+
+/** Linux gives each thread an id of its own, and a priority. */
+function readSystemId(): number | null {
+  if (process.platform !== "linux") return null;
+  try {
+    return Number(readlinkSync("/proc/thread-self").split("/").at(-1)) || null;
+  } catch {
+    return null;
+  }
 }
 
 function findHandler(exported: unknown): ServeHandler | null {
