@@ -83,6 +83,8 @@ export const LONG_TESTS: readonly LongTests[] = [
       "test/postgres/database/{connection-pools,fair-sharing-at-work,result-collectors}.test.ts",
       "test/realtime/{connection,changes/filter-evaluation}.test.ts",
       "test/rest-gateway/functions/attacks.test.ts",
+      "test/rest-gateway/functions/bodies.test.ts",
+      "test/rest-gateway/functions/thread-pool.test.ts",
       "test/rest-gateway/{idempotency,schema-changes,sign-ups}.test.ts",
       "test/rest-gateway/resource/versions.test.ts",
       "test/rest-gateway/openapi/resource/{document,operations}.test.ts",
