@@ -21,7 +21,7 @@ export type ThreadEvents = {
   readonly onRetired: () => void;
   /** Called once, when its memory is free. */
   readonly onEnded: (end: { readonly hasStarted: boolean }) => void;
-  /** Called when a request has ended. */
+  /** Called when the thread has started, and when a request has ended. */
   readonly onFree: () => void;
   readonly onMeasured: () => void;
 };
@@ -137,6 +137,10 @@ export class FunctionThread {
     return this.#memory;
   }
 
+  get isStarting(): boolean {
+    return !this.#isReady && this.#reason === null;
+  }
+
   get isEnding(): boolean {
     return this.#reason !== null;
   }
@@ -199,6 +203,7 @@ export class FunctionThread {
         this.#isReady = true;
         this.#systemId = message.systemId;
         this.#ready.resolve();
+        this.#options.onFree();
         break;
       case "bootFailed":
         this.#log("error", message.reason);

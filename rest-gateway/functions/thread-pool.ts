@@ -6,6 +6,8 @@ import type { FunctionSource } from "./functions-folder.ts";
 
 /** Threads at once, in one process. */
 const MAX_THREADS = 20;
+/** Loading code takes much of a processor: the next to start is that of the caller with the fewest threads. */
+const MAX_STARTING = 4;
 /** In how many threads one address may have requests at once, and one account. */
 export const STRANGER_THREADS = MAX_THREADS / 4;
 export const ACCOUNT_THREADS = MAX_THREADS / 2;
@@ -90,6 +92,7 @@ export class ThreadPool {
     if (!running?.isUsedBy(key) && this.#threadsOf(key) >= threads) return null;
     if (running) return running.call(request);
     if (this.#isClosed || (this.#failed.get(source.name) ?? 0) > performance.now()) return Promise.reject(bootFailed());
+    if ([...this.#all].filter(({ isStarting }) => isStarting).length >= MAX_STARTING) return null;
     if (this.#hasRoom()) return this.#startThread(source).call(request);
     this.#makeRoom();
     return null;

@@ -85,7 +85,7 @@ function hold({ url, until }: Target, outcomes: Outcomes, index: number, sending
     const socket = connect(Number(port), hostname);
     const end = (how: string) => {
       clearTimeout(stop);
-      socket.destroy();
+      socket.removeAllListeners("close").destroy();
       outcomes.count(how);
       resolve();
     };
