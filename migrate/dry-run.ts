@@ -3,18 +3,11 @@ import { quotedName } from "#postgres/client";
 import { CREATE_TABLE, groupByObject } from "./compare-schemas.ts";
 import { COMPARED_PARTS, readStatementsHere, tableLines } from "./dump-schema.ts";
 import { type BlockedWork, lockModeName } from "./lock-modes.ts";
-import {
-  measureStatement,
-  NO_MEASURES,
-  prepareMeasuring,
-  type RelationStates,
-  type RowEstimates,
-  readRelations,
-  readRowEstimates,
-} from "./measure-statement.ts";
+import { NO_MEASURES, type RelationStates, type RowEstimates, readRowEstimates } from "./measure-statement.ts";
+import { type MeasuredTransaction, measureTransaction } from "./measured-transaction.ts";
 import { runsWithoutTransaction, splitStatements } from "./split-statements.ts";
 import { inTrialTransaction, runStatements } from "./sql-transaction.ts";
-import { type JudgedStatement, judgeStatement, judgeWithoutTransaction } from "./statement-verdict.ts";
+import { type JudgedStatement, judgeWithoutTransaction } from "./statement-verdict.ts";
 
 /** What a script would do. */
 export type DryRun = {
@@ -63,12 +56,13 @@ const MAX_COUNTED = 100_000;
 export async function dryRun(client: pg.ClientBase, script: string, counted?: RowCountRequest): Promise<DryRun> {
   if (runsWithoutTransaction(script)) return judgeUntried(script);
   return inTrialTransaction(client, async () => {
-    await prepareMeasuring(client);
     const estimates = await readRowEstimates(client);
     const before = await readSchema(client);
     const seen = await countRows(client, counted);
-    const begun = await readRelations(client);
-    const { statements, ended } = await judgeStatements(client, script, { begun, estimates });
+    // Rows of a database that others use cannot be tried, so their locks are assumed.
+    const measured = await measureTransaction(client, { estimates, hasRows: true, findRowLocks: null });
+    const { begun } = measured;
+    const { statements, ended } = await judgeStatements(script, measured);
     const changes = compareObjects(before, await readSchema(client));
     const warnings = [...warnOfTables({ begun, ended }, estimates), ...warnOfChanges(changes)];
     const now = await countRows(client, counted);
@@ -86,14 +80,12 @@ function judgeUntried(script: string): DryRun {
   return { tried: false, statements, changes: [], locks: [], warnings: [], milliseconds: 0, visible: [] };
 }
 
-type TrialStart = { readonly begun: RelationStates; readonly estimates: RowEstimates };
-
-async function judgeStatements(client: pg.ClientBase, script: string, { begun, estimates }: TrialStart) {
+async function judgeStatements(script: string, measured: MeasuredTransaction) {
   const statements: JudgedStatement[] = [];
-  let ended = begun;
+  let ended = measured.begun;
   await runStatements(script, async ({ start, sql }) => {
-    const { measures, after } = await measureStatement(client, sql, { begun, before: ended }, estimates);
-    statements.push({ line: lineAt(script, start), sql, ...measures, ...judgeStatement(sql, measures) });
+    const { judged, after } = await measured.run(sql);
+    statements.push({ line: lineAt(script, start), sql, ...judged });
     ended = after;
   });
   return { statements, ended };

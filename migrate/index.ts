@@ -20,6 +20,7 @@ export { explainEarlierBackup, findEarlierState, requireUpgradable } from "./ear
 export { listMigrations, type MigrationList } from "./list-migrations.ts";
 export { lockLimitsOf } from "./lock-limits.ts";
 export { lockModeName } from "./lock-modes.ts";
+export { MANY_ROWS } from "./many-rows.ts";
 export {
   bringUpToDate,
   readUsersAccess,
@@ -35,7 +36,7 @@ export { makeSchemaChanges, SchemaChangeError, type SchemaChanges } from "./sche
 export { recreateDatabase, SCRATCH_MARK, withScratchDatabase } from "./scratch-database.ts";
 export { explainSingleHistory, requireUpgradableProject } from "./single-history.ts";
 export { type SqlStatement, splitStatements, toUtf16Offset } from "./split-statements.ts";
-export { holdsOthers, MANY_ROWS, type RequestRate } from "./statement-verdict.ts";
+export { holdsOthers, type RequestRate } from "./statement-verdict.ts";
 export { type MigrationUndo, undoMigration } from "./undo-migration.ts";
 export type { UndoVerdict } from "./undo-verdict.ts";
 export { type MigrationWatch, watchMigrations } from "./watch-migrations.ts";

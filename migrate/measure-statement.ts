@@ -1,7 +1,6 @@
 import type pg from "pg";
+import { mayReadRange } from "./index-ranges.ts";
 import { type BlockedWork, strongestBlockingMode } from "./lock-modes.ts";
-import { withoutStrings } from "./split-statements.ts";
-import { runWithoutRows } from "./sql-transaction.ts";
 
 /** A lock on a relation that others wait for. */
 type ObservedLock = {
@@ -14,9 +13,18 @@ type ObservedLock = {
 
 type RowCount = { readonly relation: string; readonly rows: number };
 
+/** Rows that were there before the transaction, and that others cannot write until its end. */
+type LockedRows = RowCount & {
+  /** An earlier statement of the transaction holds some of them already. */
+  readonly isEarlier: boolean;
+};
+
 export type StatementMeasures = {
   /** The strongest lock on each relation that was there before the transaction. */
   readonly locks: readonly ObservedLock[];
+  /** Of tables on which the transaction has no lock that stops all writes. */
+  readonly lockedRows: readonly LockedRows[];
+  /** Also of what the transaction has made: others wait for its locks meanwhile. */
   readonly rewritten: readonly RowCount[];
   readonly scanned: readonly RowCount[];
   readonly inserted: number;
@@ -28,6 +36,7 @@ export type StatementMeasures = {
 
 export const NO_MEASURES: StatementMeasures = {
   locks: [],
+  lockedRows: [],
   rewritten: [],
   scanned: [],
   inserted: 0,
@@ -39,17 +48,25 @@ export const NO_MEASURES: StatementMeasures = {
 /** The number of rows in the database that the copy was made of, by the qualified name of the table. */
 export type RowEstimates = (relation: string) => number;
 
-type RelationState = {
+export type RelationState = {
   readonly oid: number;
   readonly name: string;
   readonly kind: string;
+  /** Of an index; else 0. */
+  readonly table: number;
+  /** Whether it is a unique index of one column. */
+  readonly isKey: boolean;
   /** Another one when the relation is rewritten. */
   readonly file: number;
   readonly bytes: number;
   readonly scans: number;
   readonly read: number;
+  /** Of an index: the rows that it has led to. */
+  readonly fetched: number;
   readonly inserted: number;
   readonly changed: number;
+  /** Also by what counts no scan, such as a lookup by `ctid`. */
+  readonly readBlocks: number;
   readonly modes: readonly string[];
 };
 
@@ -61,14 +78,18 @@ const MANY_INDEX_ENTRIES = 1000;
 /** The counters are of the open transaction. */
 const RELATIONS = `
   select class.oid::pg_catalog.int8::pg_catalog.float8 as oid, namespace.nspname || '.' || class.relname as name, relkind as kind,
+    coalesce(indrelid, 0)::pg_catalog.int8::pg_catalog.float8 as table, coalesce(indisunique and indnkeyatts = 1, false) as "isKey",
     coalesce(pg_catalog.pg_relation_filenode(class.oid), 0)::pg_catalog.int8::pg_catalog.float8 as file,
     coalesce(case when relkind in ('r', 'm') then pg_catalog.pg_relation_size(class.oid) end, 0)::pg_catalog.float8 as bytes,
     pg_catalog.pg_stat_get_xact_numscans(class.oid)::pg_catalog.float8 as scans,
     pg_catalog.pg_stat_get_xact_tuples_returned(class.oid)::pg_catalog.float8 as read,
+    pg_catalog.pg_stat_get_xact_tuples_fetched(class.oid)::pg_catalog.float8 as fetched,
     pg_catalog.pg_stat_get_xact_tuples_inserted(class.oid)::pg_catalog.float8 as inserted,
     (pg_catalog.pg_stat_get_xact_tuples_updated(class.oid) + pg_catalog.pg_stat_get_xact_tuples_deleted(class.oid))::pg_catalog.float8 as changed,
+    pg_catalog.pg_stat_get_xact_blocks_fetched(class.oid)::pg_catalog.float8 as "readBlocks",
     coalesce(held.modes, '{}') as modes
   from pg_catalog.pg_class as class join pg_catalog.pg_namespace as namespace on namespace.oid = relnamespace
+  left join pg_catalog.pg_index as index on index.indexrelid = class.oid
   left join (
     select relation, pg_catalog.array_agg(mode) as modes from pg_catalog.pg_locks
     where pid = pg_catalog.pg_backend_pid() and locktype = 'relation' and granted group by relation
@@ -98,24 +119,29 @@ export async function readRowEstimates(client: pg.ClientBase): Promise<RowEstima
   return (relation) => counts.get(relation) ?? 0;
 }
 
-/** Where the transaction began, and where it is before the statement. */
-type MeasureStart = { readonly begun: RelationStates; readonly before: RelationStates };
+/** The relations where the transaction began, before a statement and after it. */
+export type MeasuredStates = {
+  readonly sql: string;
+  readonly begun: RelationStates;
+  readonly before: RelationStates;
+  readonly after: RelationStates;
+};
 
-/** Runs the statement in the open transaction. */
-export async function measureStatement(
+export type StatementStates = MeasuredStates & {
+  /** Of the statement, and of what it may run; read only where something is assumed. */
+  readonly texts: readonly string[];
+};
+
+/** WAL and time that the work takes. */
+export async function measureCosts(
   client: pg.ClientBase,
-  sql: string,
-  { begun, before }: MeasureStart,
-  estimates: RowEstimates,
-): Promise<{ readonly measures: StatementMeasures; readonly after: RelationStates }> {
+  work: () => Promise<void>,
+): Promise<Pick<StatementMeasures, "walBytes" | "milliseconds">> {
   const position = await walPosition(client);
   const start = performance.now();
-  await runWithoutRows(client, sql);
+  await work();
   const milliseconds = Math.round(performance.now() - start);
-  const walBytes = (await walPosition(client)) - position;
-  const after = await readRelations(client);
-  const measures = { ...compareStates({ sql, begun, before, after }, estimates), walBytes, milliseconds };
-  return { measures, after };
+  return { walBytes: (await walPosition(client)) - position, milliseconds };
 }
 
 async function walPosition(client: pg.ClientBase): Promise<number> {
@@ -125,14 +151,17 @@ async function walPosition(client: pg.ClientBase): Promise<number> {
   return rows[0]!.bytes;
 }
 
-type StateComparison = MeasureStart & { readonly sql: string; readonly after: RelationStates };
+/** What is known of the rows where the statements are to run. */
+export type RowCounts = {
+  /** False in a copy without rows. */
+  readonly hasRows: boolean;
+  readonly estimate: (relation: RelationState) => number;
+};
 
-const CHANGES_ROWS = /^(with\b.*(?<!\bfor\s+(no\s+key\s+)?)\b)?(update|delete|merge)\b/is;
+type ComparedMeasures = Omit<StatementMeasures, "lockedRows" | "walBytes" | "milliseconds">;
 
-export function compareStates(
-  { sql, begun, before, after }: StateComparison,
-  estimates: RowEstimates,
-): Omit<StatementMeasures, "walBytes" | "milliseconds"> {
+export function compareStates(states: StatementStates, { hasRows, estimate }: RowCounts): ComparedMeasures {
+  const { before, after, texts } = states;
   const rewritten: RowCount[] = [];
   const scanned: RowCount[] = [];
   let inserted = 0;
@@ -141,23 +170,32 @@ export function compareStates(
     const was = before.get(oid);
     inserted += now.inserted - (was?.inserted ?? 0);
     changed += now.changed - (was?.changed ?? 0);
-    if (!was || !begun.has(oid)) continue;
-    const read = now.read - was.read;
-    const isTable = /^[rpm]$/.test(now.kind);
-    const estimate = estimates(now.name);
-    if (isTable && now.scans > was.scans) {
-      scanned.push({ relation: now.name, rows: was.bytes > 0 ? read : Math.max(read, estimate) });
-      // In a copy without rows it may change as many as it reads.
-      if (was.bytes === 0 && CHANGES_ROWS.test(withoutStrings(sql))) changed += estimate;
+    const read = now.read - (was?.read ?? 0);
+    const isTable = isTableKind(now.kind);
+    if (isTable && now.scans > (was?.scans ?? 0)) {
+      const isCounted = hasRows && was?.bytes !== 0;
+      scanned.push({ relation: now.name, rows: isCounted ? read : Math.max(read, estimate(now)) });
     }
-    if (now.kind === "i" && read >= MANY_INDEX_ENTRIES) scanned.push({ relation: now.name, rows: read });
-    if (isTable && now.file !== was.file) rewritten.push({ relation: now.name, rows: Math.max(read, estimate) });
+    if (now.kind === "i") {
+      const table = after.get(now.table);
+      const isRange = !hasRows && table && now.scans > (was?.scans ?? 0) && mayReadRange(texts, now);
+      const rows = isRange ? Math.max(read, estimate(table)) : read;
+      if (rows >= MANY_INDEX_ENTRIES) scanned.push({ relation: now.name, rows });
+    }
+    if (isTable && was && now.file !== was.file) {
+      rewritten.push({ relation: now.name, rows: Math.max(read, estimate(now)) });
+    }
   }
-  return { locks: readLocks({ begun, before, after }), rewritten, scanned, inserted, changed };
+  return { locks: readLocks(states), rewritten, scanned, inserted, changed };
+}
+
+/** Whether it has rows of its own, or those of its partitions. */
+function isTableKind(kind: string): boolean {
+  return /^[rpm]$/.test(kind);
 }
 
 /** A relation that the statement drops is not there afterwards: Postgres holds its lock, and nobody can find it before the end. */
-function readLocks({ begun, before, after }: Omit<StateComparison, "sql">): ObservedLock[] {
+function readLocks({ begun, before, after }: Omit<MeasuredStates, "sql">): ObservedLock[] {
   return [...begun.values()].flatMap(({ oid, name, kind }): ObservedLock[] => {
     const earlier = before.get(oid);
     const now = after.get(oid);

@@ -1,7 +1,8 @@
 import type pg from "pg";
 import { commandLine } from "#runtime";
+import { MANY_ROWS } from "./many-rows.ts";
 import type { PlannedColumn, PlannedTable } from "./planned-table.ts";
-import { MANY_ROWS } from "./statement-verdict.ts";
+import { FILLS_SMALL_TABLES } from "./statement-verdict.ts";
 
 /** The objects that fill columns and show that they are filled, quoted. */
 export type PlanNames = { readonly function: string; readonly trigger: string; readonly constraint: string };
@@ -118,6 +119,7 @@ $fill$ language plpgsql set search_path = '';`,
 export function requireFilled({ quoted: table }: PlannedTable, { names, isFilled, column }: FillRule): string {
   return `do $$
 begin
+  ${FILLS_SMALL_TABLES}
   if exists (select from pg_catalog.pg_constraint where conrelid = ${quoteText(table)}::pg_catalog.regclass
     and pg_catalog.quote_ident(conname) = ${quoteText(names.constraint)} and convalidated) then
     return;

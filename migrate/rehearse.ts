@@ -16,28 +16,29 @@ import {
 } from "./committed-migrations.ts";
 import { type CurrentFile, readCurrentFiles } from "./current-files.ts";
 import { groupIntoMigrations } from "./current-groups.ts";
+import { MANY_ROWS } from "./many-rows.ts";
 import {
   compareStates,
-  measureStatement,
   NO_MEASURES,
   prepareMeasuring,
   type RowEstimates,
   readRelations,
   readRowEstimates,
 } from "./measure-statement.ts";
+import { measureTransaction } from "./measured-transaction.ts";
 import { findPlace, MigrationError, type MigrationSource } from "./migration-error.ts";
 import { createRecord, explainDivergence, readMigrationState } from "./migration-state.ts";
+import type { RowLockFinder } from "./row-locks.ts";
 import { withScratchDatabase } from "./scratch-database.ts";
 import { runsWithoutTransaction, type SqlStatement, splitStatements, toUtf16Offset } from "./split-statements.ts";
 import {
   estimateHeldRequests,
   type JudgedStatement,
-  judgeStatement,
   judgeWithoutTransaction,
-  MANY_ROWS,
   type RequestRate,
   reachesOutside,
 } from "./statement-verdict.ts";
+import { withTriedRowLocks } from "./tried-row-locks.ts";
 import {
   judgeUndo,
   readDroppedColumns,
@@ -69,14 +70,18 @@ type RehearsalOptions = {
   readonly requestRates?: readonly RequestRate[] | null;
 };
 
-const estimateManyRows: RowEstimates = () => MANY_ROWS;
+/** The rows of the original, and whether the copy has them. */
+type OriginalRows = { readonly estimates: RowEstimates; readonly withRows: boolean };
+
+const MANY_ROWS_EACH: OriginalRows = { estimates: () => MANY_ROWS, withRows: false };
 
 /** Applies what is pending to a copy of the database, statement by statement. The settings are those of the copy. */
 export async function rehearseMigrations(
   settings: MigrateSettings,
   { originalUrl, withRows, requestRates = null }: RehearsalOptions,
 ): Promise<RehearsedStatement[]> {
-  const estimates = originalUrl === null ? estimateManyRows : await withServiceClient(originalUrl, readRowEstimates);
+  const { estimates } =
+    originalUrl === null ? MANY_ROWS_EACH : { estimates: await withServiceClient(originalUrl, readRowEstimates) };
   return rehearsePending(settings, async (migration) => {
     const { statements, undo } = await rehearseWithUndo(settings, migration, { estimates, withRows });
     return statements.map((statement, index) => ({
@@ -90,16 +95,12 @@ export async function rehearseMigrations(
 /** Applies a committed migration to a copy without rows that has those before it, and judges whether it can be undone. */
 export async function rehearseUndo(settings: MigrateSettings, migration: CommittedMigration) {
   const pending = await readCommitted(migration);
-  return rehearseWithUndo(settings, pending, { estimates: estimateManyRows, withRows: false });
+  return rehearseWithUndo(settings, pending, MANY_ROWS_EACH);
 }
 
-async function rehearseWithUndo(
-  settings: MigrateSettings,
-  migration: PendingMigration,
-  { estimates, withRows }: { readonly estimates: RowEstimates; readonly withRows: boolean },
-) {
-  const start = await withPath(settings, migration, (client) => readUndoStart(client, withRows));
-  const { statements, effects } = await rehearseOne(settings, migration, estimates);
+async function rehearseWithUndo(settings: MigrateSettings, migration: PendingMigration, original: OriginalRows) {
+  const start = await withPath(settings, migration, (client) => readUndoStart(client, original.withRows));
+  const { statements, effects } = await rehearseOne(settings, migration, original);
   const undo = await withPath(settings, migration, (client) => judgeUndo(client, start, effects));
   return { statements, undo, before: start.schema };
 }
@@ -111,7 +112,7 @@ async function rehearseWithUndo(
 export async function rehearseCurrent(settings: MigrateSettings): Promise<RehearsedStatement[] | null> {
   return withCommittedSchema(settings, {}, async (shadow) => {
     const rehearse = async (migration: PendingMigration) =>
-      (await rehearseOne(shadow, migration, estimateManyRows)).statements;
+      (await rehearseOne(shadow, migration, MANY_ROWS_EACH)).statements;
     return rehearsePending(shadow, rehearse).catch((error) => {
       if (error instanceof MigrationError) return null;
       throw error;
@@ -197,15 +198,16 @@ type RehearsedMigration = {
 async function rehearseOne(
   settings: MigrateSettings,
   migration: PendingMigration,
-  estimates: RowEstimates,
+  original: OriginalRows,
 ): Promise<RehearsedMigration> {
-  return withPath(settings, migration, async (client) => {
-    const source = { sql: await fillPlaceholders(client, migration.sql), origins: migration.origins };
-    await prepareMeasuring(client);
-    return migration.transaction
-      ? rehearseInTransaction(client, source, estimates)
-      : rehearseWithout(client, source, estimates);
-  });
+  const rehearse = (findRowLocks: RowLockFinder | null) =>
+    withPath(settings, migration, async (client) => {
+      const source = { sql: await fillPlaceholders(client, migration.sql), origins: migration.origins };
+      return migration.transaction
+        ? rehearseInTransaction(client, source, { ...original, findRowLocks })
+        : rehearseWithout(client, source, original);
+    });
+  return original.withRows ? withTriedRowLocks(settings.url, rehearse) : rehearse(null);
 }
 
 const UNDEFINED_OBJECT = "42704";
@@ -214,27 +216,29 @@ const MISSING_HINT = "A rehearsal creates no roles and has no user mappings. Cre
 async function rehearseInTransaction(
   client: pg.ClientBase,
   source: MigrationSource,
-  estimates: RowEstimates,
+  { estimates, withRows, findRowLocks }: OriginalRows & { readonly findRowLocks: RowLockFinder | null },
 ): Promise<RehearsedMigration> {
   await client.query("begin");
   try {
-    const begun = await readRelations(client);
-    let [before, droppedBefore] = [begun, await readDroppedColumns(client)];
+    const measured = await measureTransaction(client, { estimates, hasRows: withRows, findRowLocks });
+    const { begun } = measured;
+    let droppedBefore = await readDroppedColumns(client);
     const rehearsed: RehearsedMigration = { statements: [], effects: [] };
-    for (const statement of splitStatements(source.sql)) {
+    const statements = splitStatements(source.sql);
+    for (const statement of statements) {
       const { start, sql } = statement;
       if (reachesOutside(sql)) {
         addSkipped(rehearsed, sourceOf(statement, source));
         continue;
       }
-      const { measures, after } = await measureStatement(client, sql, { begun, before }, estimates).catch((error) =>
-        rethrowAt(error, source, start, sql),
-      );
+      const { judged, before, after } = await measured
+        .run(sql, { isLast: statement === statements.at(-1) })
+        .catch((error) => rethrowAt(error, source, start, sql));
       const place = sourceOf(statement, source);
       const droppedAfter = await readDroppedColumns(client);
-      rehearsed.statements.push({ ...place, ...measures, ...judgeStatement(sql, measures), undo: null });
-      rehearsed.effects.push(toEffect(place, measures, { begun, before, after, droppedBefore, droppedAfter }));
-      [before, droppedBefore] = [after, droppedAfter];
+      rehearsed.statements.push({ ...place, ...judged, undo: null });
+      rehearsed.effects.push(toEffect(place, judged, { begun, before, after, droppedBefore, droppedAfter }));
+      droppedBefore = droppedAfter;
     }
     await client.query("commit");
     return rehearsed;
@@ -254,8 +258,9 @@ const DEFINES_OBJECTS = /^(create|alter|drop|comment|reindex|refresh|cluster|vac
 async function rehearseWithout(
   client: pg.ClientBase,
   source: MigrationSource,
-  estimates: RowEstimates,
+  { estimates, withRows }: OriginalRows,
 ): Promise<RehearsedMigration> {
+  await prepareMeasuring(client);
   const rehearsed: RehearsedMigration = { statements: [], effects: [] };
   const [statement] = splitStatements(source.sql) as [SqlStatement];
   const { start, sql } = statement;
@@ -271,7 +276,11 @@ async function rehearseWithout(
   const milliseconds = Math.round(performance.now() - begun);
   const after = await readRelations(client);
   const droppedAfter = await readDroppedColumns(client);
-  const { rewritten } = compareStates({ sql, begun: before, before, after }, estimates);
+  const estimate = ({ name }: { readonly name: string }) => estimates(name);
+  const { rewritten } = compareStates(
+    { sql, texts: [], begun: before, before, after },
+    { hasRows: withRows, estimate },
+  );
   const measures = { ...NO_MEASURES, rewritten, milliseconds };
   rehearsed.statements.push({ ...place, ...measures, ...judgeWithoutTransaction(sql), undo: null });
   const effect = toEffect(place, measures, { begun: before, before, after, droppedBefore, droppedAfter });

@@ -1,7 +1,8 @@
+import { MANY_ROWS } from "./many-rows.ts";
 import type { StatementMeasures } from "./measure-statement.ts";
 import { withoutStrings } from "./split-statements.ts";
 
-/** Whom a statement would hold up. `brief`: for a moment, because it reads no rows while it has its locks. */
+/** Whom a statement would hold up. `brief`: for a moment, because little is done while it has its locks. */
 type Verdict = "not rehearsed" | "safe" | "brief" | "holds writes" | "holds reads" | "rewrites";
 
 export type StatementVerdict = {
@@ -18,35 +19,73 @@ export function holdsOthers({ verdict }: Pick<StatementVerdict, "verdict">): boo
   return verdict === "holds writes" || verdict === "holds reads" || verdict === "rewrites";
 }
 
-/** From this number of rows on, work under a lock takes noticeable time. */
-export const MANY_ROWS = 10_000;
 const SLOW_MS = 1000;
+
+/** A comment in what locks rows of small tables only: a copy without rows takes each table for a large one. */
+export const FILLS_SMALL_TABLES = "-- Small tables are filled here.";
 
 /** Makes new files, as what rewrites a table does, and reads no rows. */
 const EMPTIES = /^(truncate\b|refresh\b.*\bwith\s+no\s+data$)/is;
-/** Locks the rows that it reads until the end of the transaction. */
-const LOCKS_ROWS = /^(select|with)\b.*\bfor\s+((no\s+key\s+)?update|(key\s+)?share)\b/is;
 
-export function judgeStatement(sql: string, measures: StatementMeasures): StatementVerdict {
-  const verdict = EMPTIES.test(sql) ? "brief" : chooseVerdict(sql, measures);
-  if (!holdsOthers({ verdict })) return { verdict, safeForm: null };
-  const isLate = measures.locks.length > 0 && measures.locks.every(({ isEarlier }) => isEarlier);
-  return { verdict, safeForm: isLate ? SEPARATE : (findSafeForm(sql) ?? SHORTER) };
+/** What a statement does, whatever it works on. */
+type Work = { readonly read: number; readonly written: number; readonly milliseconds: number };
+
+const NO_WORK: Work = { read: 0, written: 0, milliseconds: 0 };
+
+/** What was done under the locks of a transaction since a statement was last found to hold others. */
+export type WorkUnderLocks = { readonly readsWait: Work; readonly writesWait: Work };
+
+export const NO_WORK_UNDER_LOCKS: WorkUnderLocks = { readsWait: NO_WORK, writesWait: NO_WORK };
+
+/** The earlier statements are those of its transaction. */
+export function judgeStatement(
+  sql: string,
+  measured: StatementMeasures,
+  earlier = NO_WORK_UNDER_LOCKS,
+): StatementVerdict & { readonly work: WorkUnderLocks } {
+  const measures = EMPTIES.test(sql) ? { ...measured, rewritten: [] } : measured;
+  const work = addWork(earlier, measures);
+  const verdict = chooseVerdict(measures, work);
+  if (!holdsOthers({ verdict })) return { verdict, safeForm: null, work };
+  const isLate = [...measures.locks, ...measures.lockedRows].every(({ isEarlier }) => isEarlier);
+  const left = { readsWait: verdict === "holds writes" ? work.readsWait : NO_WORK, writesWait: NO_WORK };
+  return { verdict, safeForm: isLate ? SEPARATE : (findSafeForm(sql) ?? SHORTER), work: left };
 }
 
-function chooseVerdict(
-  sql: string,
-  { locks, rewritten, scanned, inserted, changed, milliseconds }: StatementMeasures,
-): Verdict {
-  const isLarge = ({ rows }: { rows: number }) => rows >= MANY_ROWS;
-  const locksRows = changed >= MANY_ROWS || (LOCKS_ROWS.test(withoutStrings(sql)) && scanned.some(isLarge));
-  if (locks.length === 0) return locksRows ? "holds writes" : "safe";
-  const worksLong =
-    [...rewritten, ...scanned].some(isLarge) || inserted + changed >= MANY_ROWS || milliseconds >= SLOW_MS;
-  if (!worksLong) return "brief";
-  const holdsReads = locks.some(({ blocks }) => blocks === "reads and writes");
-  if (holdsReads && rewritten.some(isLarge)) return "rewrites";
-  return holdsReads ? "holds reads" : "holds writes";
+/** Locks are held until the end, so the work of all statements counts that follow the one that took them, and its own. */
+function addWork({ readsWait, writesWait }: WorkUnderLocks, measures: StatementMeasures): WorkUnderLocks {
+  const { rewritten, scanned, inserted, changed, milliseconds } = measures;
+  const add = (work: Work): Work => ({
+    read: work.read + Math.max(0, ...[...rewritten, ...scanned].map(({ rows }) => rows)),
+    written: work.written + inserted + changed,
+    milliseconds: work.milliseconds + milliseconds,
+  });
+  return {
+    readsWait: stopsReads(measures) ? add(readsWait) : NO_WORK,
+    writesWait: stopsWrites(measures) ? add(writesWait) : NO_WORK,
+  };
+}
+
+function stopsReads({ locks }: StatementMeasures): boolean {
+  return locks.some(({ blocks }) => blocks === "reads and writes");
+}
+
+function stopsWrites({ locks, lockedRows }: StatementMeasures): boolean {
+  return locks.length > 0 || lockedRows.length > 0;
+}
+
+function chooseVerdict(measures: StatementMeasures, { readsWait, writesWait }: WorkUnderLocks): Verdict {
+  const { locks, rewritten } = measures;
+  if (!stopsWrites(measures)) return "safe";
+  if (isLong(readsWait)) {
+    const isHeld = (relation: string) => locks.some((lock) => lock.relation === relation);
+    return rewritten.some(({ relation, rows }) => rows >= MANY_ROWS && isHeld(relation)) ? "rewrites" : "holds reads";
+  }
+  return isLong(writesWait) ? "holds writes" : "brief";
+}
+
+function isLong({ read, written, milliseconds }: Work): boolean {
+  return read >= MANY_ROWS || written >= MANY_ROWS || milliseconds >= SLOW_MS;
 }
 
 /** Of a statement that runs without a transaction, whose locks are gone when it ends. */
@@ -141,12 +180,13 @@ export type RequestRate = {
 
 const HOUR_MS = 3_600_000;
 
-/** How many requests arrive while the statement runs, on average, that wait for one of its locks. */
+/** How many requests arrive while the statement runs, on average, that wait for one of its locks, if they write to locked rows. */
 export function estimateHeldRequests(
-  { locks, milliseconds }: Pick<StatementMeasures, "locks" | "milliseconds">,
+  { locks, lockedRows, milliseconds }: Pick<StatementMeasures, "locks" | "lockedRows" | "milliseconds">,
   rates: readonly RequestRate[],
 ): number {
   const isHeld = ({ reads, writes }: RequestRate) =>
+    lockedRows.some(({ relation }) => writes.includes(relation)) ||
     locks.some(
       ({ relation, blocks }) =>
         writes.includes(relation) || (blocks === "reads and writes" && reads.includes(relation)),

@@ -62,6 +62,8 @@ export const SLOW_FILES: readonly string[] = [
   "test/migrate/interruption.test.ts",
   "test/migrate/lock-limits.test.ts",
   "test/migrate/lost-objects.test.ts",
+  "test/migrate/measured-transaction.test.ts",
+  "test/migrate/rehearse.test.ts",
   "test/migrate/schema-dump.test.ts",
   "test/migrate/search-path.test.ts",
   "test/operations/admin/access-control.test.ts",

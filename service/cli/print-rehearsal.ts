@@ -102,11 +102,18 @@ function explainLoss({ reason, statement }: Extract<UndoVerdict, { verdict: "can
   return statement === null ? reason : `${reason} (${statement.file}:${statement.line})`;
 }
 
-function describeLocks({ locks }: RehearsedStatement): string[] {
-  return locks.map(
-    ({ relation, mode, blocks, isEarlier }) =>
-      `${lockModeName(mode)} lock on ${relation}${isEarlier ? " of an earlier statement" : ""}: holds ${blocks}`,
-  );
+function describeLocks({ locks, lockedRows }: RehearsedStatement): string[] {
+  const origin = (isEarlier: boolean) => (isEarlier ? " of an earlier statement" : "");
+  return [
+    ...locks.map(
+      ({ relation, mode, blocks, isEarlier }) =>
+        `${lockModeName(mode)} lock on ${relation}${origin(isEarlier)}: holds ${blocks}`,
+    ),
+    ...lockedRows.map(
+      ({ relation, rows, isEarlier }) =>
+        `locks on ${formatCount(rows)} rows of ${relation}${origin(isEarlier)}: holds writes of these rows`,
+    ),
+  ];
 }
 
 function describeMeasures(statement: RehearsedStatement): string[] {

@@ -36,6 +36,7 @@ export type RehearsedStatement = {
     readonly blocks: string;
     readonly isEarlier: boolean;
   }[];
+  readonly lockedRows: readonly (RowCount & { readonly isEarlier: boolean })[];
   readonly rewritten: readonly RowCount[];
   readonly scanned: readonly RowCount[];
   readonly inserted: number;

@@ -79,10 +79,11 @@ function StatementItem({ statement }: { readonly statement: RehearsedStatement }
 
 function describeMeasures(statement: RehearsedStatement): readonly string[] {
   if (statement.verdict === "not rehearsed") return [words.skipped];
-  const { locks, rewritten, scanned, inserted, changed, walBytes, milliseconds, heldRequests } = statement;
+  const { locks, lockedRows, rewritten, scanned, inserted, changed, walBytes, milliseconds, heldRequests } = statement;
   return [
     ...locks.map(({ relation, mode, blocks, isEarlier }) => words.lock(lockName(mode), relation, blocks, isEarlier)),
-    ...(locks.length === 0 ? [words.noLocks] : []),
+    ...lockedRows.map(({ relation, rows, isEarlier }) => words.lockedRows(relation, rows, isEarlier)),
+    ...(locks.length + lockedRows.length === 0 ? [words.noLocks] : []),
     ...rewritten.map(({ relation, rows }) => words.rewrites(relation, rows)),
     ...scanned.map(({ relation, rows }) => words.reads(relation, rows)),
     ...(inserted > 0 ? [words.inserts(inserted)] : []),

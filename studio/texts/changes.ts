@@ -70,6 +70,8 @@ export const changesTexts = {
       noLocks: "no locks that others wait for",
       lock: (mode: string, relation: string, blocks: string, isEarlier: boolean) =>
         `${mode} lock on ${relation}${isEarlier ? " of an earlier statement" : ""}: holds ${blocks}`,
+      lockedRows: (relation: string, rows: number, isEarlier: boolean) =>
+        `locks on ${countOf(Math.round(rows), "row")} of ${relation}${isEarlier ? " of an earlier statement" : ""}: holds writes of these rows`,
       rewrites: (relation: string, rows: number) => `rewrites ${relation}, ${countOf(Math.round(rows), "row")}`,
       reads: (relation: string, rows: number) => `reads ${relation}, ${countOf(Math.round(rows), "row")}`,
       inserts: (rows: number) => `inserts ${countOf(rows, "row")}`,

@@ -109,11 +109,8 @@ export const CORPUS: readonly CorpusPart[] = [
       "drop domain unused",
       "drop publication news",
       "select count(*) from big",
-      "select * from big where id = 1 for update",
       "insert into big (id, n) values (0, 0)",
       "insert into leaf select i from generate_series(1, 20000) i",
-      "update big set a = 0 where id < 10",
-      "delete from big where id = 1",
       "do 'begin perform 1; end'",
       "set local work_mem = '8MB'",
       "lock table big in row exclusive mode",
@@ -129,6 +126,16 @@ export const CORPUS: readonly CorpusPart[] = [
       "delete from big",
       "with gone as (delete from counted returning 1) select count(*) from gone",
       "merge into counted using big on counted.id = big.id when matched then update set n = 1",
+    ],
+  ],
+  [
+    "none",
+    "brief",
+    [
+      "select * from big where id = 1 for update",
+      "select * from big where id < 10 for share",
+      "update big set a = 0 where id < 10",
+      "delete from big where id = 1",
     ],
   ],
   ["ExclusiveLock", "safe", ["refresh materialized view concurrently kept"]],
@@ -316,6 +323,11 @@ export const CORPUS: readonly CorpusPart[] = [
   ],
 ];
 
+/** By a key, so that each batch reads no more rows than it changes. */
+function batches(change: string, condition = (from: number, to: number) => `id between ${from} and ${to}`): string[] {
+  return [1, 2001, 4001, 6001, 8001].map((from) => `${change} where ${condition(from, from + 1999)}`);
+}
+
 /** A safe form of each kind of statement that holds others for long. Each step is a migration; `!`: without a transaction. */
 export const SAFE_FORMS: readonly (readonly [unsafe: string, steps: readonly string[]])[] = [
   ["create index on big (b)", ["!create index concurrently if not exists safe_b on big (b)"]],
@@ -369,22 +381,20 @@ export const SAFE_FORMS: readonly (readonly [unsafe: string, steps: readonly str
     [
       "alter table big add column e float",
       "alter table big alter column e set default random()",
-      "update big set e = random() where id between 1 and 5000",
-      "update big set e = random() where id > 5000",
+      ...batches("update big set e = random()"),
     ],
   ],
+  ["update big set b = 'x'", batches("update big set b = 'x'")],
   [
-    "update big set b = 'x'",
-    ["update big set b = 'x' where id between 1 and 5000", "update big set b = 'x' where id > 5000"],
+    "delete from counted",
+    ["!create index concurrently if not exists counted_id on counted (id)", ...batches("delete from counted")],
   ],
-  ["delete from counted", ["delete from counted where id <= 5000", "delete from counted where id > 5000"]],
   [
     "alter table big alter column parent type bigint",
     [
       "alter table big add column parent_id bigint",
       "create trigger safe_parent before insert or update on big for each row execute function changed()",
-      "update big set parent_id = parent where id between 1 and 5000",
-      "update big set parent_id = parent where id > 5000",
+      ...batches("update big set parent_id = parent"),
       "alter table big drop column parent",
     ],
   ],
@@ -392,8 +402,8 @@ export const SAFE_FORMS: readonly (readonly [unsafe: string, steps: readonly str
     "alter table loose add column key bigint generated always as identity unique",
     [
       "alter table loose add column key bigint",
-      "update loose set key = id where id <= 25000",
-      "update loose set key = id where id > 25000",
+      "!create index concurrently if not exists loose_id on loose (id)",
+      ...batches("update loose set key = id", (from, to) => `id between ${20_000 + from} and ${20_000 + to}`),
       "alter table loose add constraint safe_key check (key is not null) not valid",
       "alter table loose validate constraint safe_key",
       "alter table loose alter column key set not null",
@@ -435,13 +445,7 @@ export const SAFE_FORMS: readonly (readonly [unsafe: string, steps: readonly str
       "alter table counted validate constraint safe_n",
     ],
   ],
-  [
-    "do 'begin update big set a = 0; end'",
-    [
-      "do 'begin update big set a = 1 where id between 1 and 5000; end'",
-      "do 'begin update big set a = 1 where id > 5000; end'",
-    ],
-  ],
+  ["do 'begin update big set a = 0; end'", batches("update big set a = 1").map((batch) => `do 'begin ${batch}; end'`)],
   [
     "create table parted_x partition of parted_d for values from (50000) to (60000)",
     [

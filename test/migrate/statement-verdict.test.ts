@@ -2,19 +2,22 @@ import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { strongestBlockingMode } from "../../migrate/lock-modes.ts";
 import {
-  measureStatement,
-  prepareMeasuring,
+  NO_MEASURES,
   type RelationStates,
   type RowEstimates,
   readRelations,
   readRowEstimates,
 } from "../../migrate/measure-statement.ts";
+import { measureTransaction } from "../../migrate/measured-transaction.ts";
+import type { RowLockFinder } from "../../migrate/row-locks.ts";
 import {
   estimateHeldRequests,
+  type JudgedStatement,
   judgeStatement,
   judgeWithoutTransaction,
   type StatementVerdict,
 } from "../../migrate/statement-verdict.ts";
+import { withTriedRowLocks } from "../../migrate/tried-row-locks.ts";
 import { cloneDatabase, type TestDatabase } from "../database.ts";
 import { shareOf } from "../property-runs.ts";
 import { CORPUS_SCHEMA, CORPUS as FIRST_STATEMENTS, SAFE_FORMS } from "./lock-corpus.ts";
@@ -38,7 +41,6 @@ beforeAll(async () => {
   observer = new pg.Client({ connectionString: database.ownerUrl });
   await Promise.all([client.connect(), observer.connect()]);
   await client.query(CORPUS_SCHEMA);
-  await prepareMeasuring(client);
   estimates = await readRowEstimates(client);
   begun = await readRelations(client);
   pid = (await client.query("select pg_backend_pid() as pid")).rows[0].pid;
@@ -48,10 +50,16 @@ afterAll(async () => {
   await database.drop();
 });
 
-async function judge(statement: string): Promise<StatementVerdict> {
-  const before = await readRelations(client);
-  const { measures } = await measureStatement(client, statement, { begun: before, before }, estimates);
-  return judgeStatement(statement, measures);
+/** In the open transaction. */
+function measure<T>(work: (run: (sql: string) => Promise<JudgedStatement>) => Promise<T>): Promise<T> {
+  return withTriedRowLocks(database.ownerUrl, async (findRowLocks: RowLockFinder) => {
+    const measured = await measureTransaction(client, { estimates, hasRows: true, findRowLocks });
+    return work(async (sql) => ({ line: 1, sql, ...(await measured.run(sql)).judged }));
+  });
+}
+
+function judge(statement: string): Promise<StatementVerdict> {
+  return measure((run) => run(statement));
 }
 
 /** The strongest lock on a relation that was there before, as another session sees it. */
@@ -94,8 +102,8 @@ test("the corpus has statements of all classes of locks", () => {
 
 /** Of a statement that holds others. */
 function safeFormOf(statement: string): string | null {
-  const measures = { locks: [], rewritten: [], scanned: [], inserted: 0, walBytes: 0, milliseconds: 0 };
-  return judgeStatement(statement, { ...measures, changed: Number.MAX_SAFE_INTEGER }).safeForm;
+  const lockedRows = [{ relation: "public.big", rows: 10_000, isEarlier: false }];
+  return judgeStatement(statement, { ...NO_MEASURES, lockedRows, changed: 10_000 }).safeForm;
 }
 
 test("each statement of the corpus has the verdict of the locks that another session sees, and a safe form that is tried below", async () => {
@@ -107,20 +115,13 @@ test("each statement of the corpus has the verdict of the locks that another ses
 
 test("a statement that reads rows while an earlier one of its transaction holds a table, holds reads", async () => {
   await client.query("begin");
-  const before = await readRelations(client);
-  const first = await measureStatement(
-    client,
-    "alter table tiny add column e int",
-    { begun: before, before },
-    estimates,
-  );
-  expect(judgeStatement("alter table tiny add column e int", first.measures).verdict).toBe("brief");
-  const sql = "select count(*) from big";
-  const second = await measureStatement(client, sql, { begun: before, before: first.after }, estimates);
-  expect(second.measures.locks).toEqual([
-    { relation: "public.tiny", mode: "AccessExclusiveLock", blocks: "reads and writes", isEarlier: true },
+  const [first, second] = await measure(async (run) => [
+    await run("alter table tiny add column e int"),
+    await run("select count(*) from big"),
   ]);
-  expect(judgeStatement(sql, second.measures)).toMatchObject({
+  expect(first!.verdict).toBe("brief");
+  expect(second!).toMatchObject({
+    locks: [{ relation: "public.tiny", mode: "AccessExclusiveLock", blocks: "reads and writes", isEarlier: true }],
     verdict: "holds reads",
     safeForm: expect.stringContaining("a migration of its own"),
   });
@@ -149,8 +150,10 @@ test("the requests that a statement would hold are those for its tables, at thei
     { reads: ["public.films"], writes: ["public.films"], perHour: 3_600 },
     { reads: ["public.makers"], writes: ["public.makers"], perHour: 36_000 },
   ];
-  expect(estimateHeldRequests({ locks: [lock], milliseconds: 500 }, rates)).toBe(0.5);
+  expect(estimateHeldRequests({ ...NO_MEASURES, locks: [lock], milliseconds: 500 }, rates)).toBe(0.5);
   const reads = { ...lock, blocks: "reads and writes" } as const;
-  expect(estimateHeldRequests({ locks: [reads, lock], milliseconds: 500 }, rates)).toBe(1.5);
-  expect(estimateHeldRequests({ locks: [], milliseconds: 500 }, rates)).toBe(0);
+  expect(estimateHeldRequests({ ...NO_MEASURES, locks: [reads, lock], milliseconds: 500 }, rates)).toBe(1.5);
+  expect(estimateHeldRequests({ ...NO_MEASURES, milliseconds: 500 }, rates)).toBe(0);
+  const lockedRows = [{ relation: "public.films", rows: 1, isEarlier: true }];
+  expect(estimateHeldRequests({ ...NO_MEASURES, lockedRows, milliseconds: 500 }, rates)).toBe(0.5);
 });
