@@ -22,8 +22,9 @@ const LOCKS_ROWS = new RegExp(
 export function assumeRowLocks({ hasRows, estimate }: RowCounts): RowLockFinder {
   return async (states) => {
     const { sql, texts } = states;
+    if (!hasRows && sql.includes(FILLS_SMALL_TABLES)) return new Map();
     const uses = listLockableTables(states);
-    const isLocking = !sql.includes(FILLS_SMALL_TABLES) && texts.some((text) => LOCKS_ROWS.test(text));
+    const isLocking = texts.some((text) => LOCKS_ROWS.test(text));
     const locked = uses.filter((use) => {
       const { newModes, inserts } = use;
       if (use.changes || (isLocking && !inserts && isNewlyLocked(use, hasRows))) return true;
