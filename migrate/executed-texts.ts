@@ -22,7 +22,7 @@ const CALLED_CODE = `select
 
 /** The text of the statement, and those of the functions, triggers and defaults that it may run, one by another. None if it only defines objects. */
 export async function readExecutedTexts(client: pg.ClientBase, states: MeasuredStates): Promise<readonly string[]> {
-  const sql = withoutComments(states.sql);
+  const sql = readCode(states.sql);
   if (DEFINES_OBJECTS.test(sql)) return [];
   const { rows } = await client.query<CalledCode>(CALLED_CODE);
   const { functions, triggers, defaults } = rows[0]!;
@@ -35,7 +35,7 @@ export async function readExecutedTexts(client: pg.ClientBase, states: MeasuredS
     for (const { oid, name, body } of functions) {
       if (seen.has(oid) || !(fired.has(oid) || called.has(name))) continue;
       seen.add(oid);
-      texts.push(withoutComments(body));
+      texts.push(readCode(body));
     }
   }
   return texts;
@@ -51,7 +51,10 @@ function listWrittenTables({ before, after }: MeasuredStates): number[] {
     .map(({ oid }) => oid);
 }
 
-/** Strings are kept: they may be the body of a block, or statements that it runs. */
-function withoutComments(sql: string): string {
-  return sql.replaceAll(/--[^\n]*|\/\*[\s\S]*?\*\//g, " ").trim();
+const RUNS_STRINGS = /\bexecute\b|^do\s+(language\s+\w+\s+)?'/i;
+
+/** Without strings too, unless they may be the body of a block or statements that it runs. */
+function readCode(sql: string): string {
+  const text = sql.replaceAll(/--[^\n]*|\/\*[\s\S]*?\*\//g, " ").trim();
+  return RUNS_STRINGS.test(text) ? text : text.replaceAll(/'(?:[^']|'')*'/g, " ");
 }
