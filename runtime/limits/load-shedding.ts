@@ -1,3 +1,5 @@
+import { availableParallelism } from "node:os";
+
 /** Requests of one caller that are admitted per second while the event loop is this late. */
 type SheddingLevel = { readonly latenessMs: number; readonly ofStranger: number; readonly ofKnown: number };
 
@@ -13,20 +15,46 @@ const SAMPLE_MS = 50;
 const MEMORY_MS = 500;
 const WINDOW_MS = 1_000;
 
-/** Refuses requests while the event loop is late, because of this process's work or because others use the processors. */
+/** Of the event loop, in milliseconds. */
+export type LoopClocks = {
+  readonly wall: () => number;
+  /** The processor time of this process that delays the event loop. */
+  readonly processor: () => number;
+};
+
+const PROCESSORS = availableParallelism();
+
+/** The other threads of the process (hashing, functions, garbage collection) delay the event loop by their part of all processors. */
+function processorTime(): number {
+  const loop = threadTime(process.threadCpuUsage());
+  return loop + (threadTime(process.cpuUsage()) - loop) / PROCESSORS;
+}
+
+function threadTime({ user, system }: NodeJS.CpuUsage): number {
+  return (user + system) / 1_000;
+}
+
+const PROCESS_CLOCKS: LoopClocks = { wall: () => performance.now(), processor: processorTime };
+
+/**
+ * Refuses requests while this process's work makes the event loop late. A delay in which other processes had the processors, or the
+ * process was stopped, is not its load: refusing requests would not end it.
+ */
 export class LoadShedder {
-  readonly #clock: () => number;
+  readonly #clocks: LoopClocks;
   #lateness = 0;
   #sampledAt: number;
+  #workedUntil: number;
   #windowStartedAt: number;
   /** Admitted in this window while the loop is late. */
   readonly #admitted = new Map<string, number>();
   #timer: NodeJS.Timeout | undefined;
   #users = 0;
 
-  constructor(clock: () => number = () => performance.now()) {
-    this.#clock = clock;
-    this.#sampledAt = this.#windowStartedAt = clock();
+  constructor(clocks: LoopClocks = PROCESS_CLOCKS) {
+    this.#clocks = clocks;
+    this.#sampledAt = this.#windowStartedAt = clocks.wall();
+    this.#workedUntil = clocks.processor();
   }
 
   /** The mean of the last half second, in milliseconds. */
@@ -37,7 +65,8 @@ export class LoadShedder {
   /** Returns what ends it. Several services of a process share it. */
   start(): () => void {
     if (this.#users++ === 0) {
-      this.#sampledAt = this.#clock();
+      this.#sampledAt = this.#clocks.wall();
+      this.#workedUntil = this.#clocks.processor();
       this.#timer = setInterval(() => this.sample(), SAMPLE_MS).unref();
     }
     return () => {
@@ -49,10 +78,12 @@ export class LoadShedder {
 
   /** Called every 50 ms, or as soon as the event loop gets to it. */
   sample(): void {
-    const now = this.#clock();
+    const now = this.#clocks.wall();
     const elapsed = now - this.#sampledAt;
     this.#sampledAt = now;
-    const late = Math.max(0, elapsed - SAMPLE_MS);
+    const worked = this.#clocks.processor();
+    const late = Math.min(Math.max(0, elapsed - SAMPLE_MS), worked - this.#workedUntil);
+    this.#workedUntil = worked;
     this.#lateness += (late - this.#lateness) * (1 - Math.exp(-elapsed / MEMORY_MS));
     if (now - this.#windowStartedAt < WINDOW_MS) return;
     this.#windowStartedAt = now;

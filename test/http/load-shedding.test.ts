@@ -1,7 +1,11 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { availableParallelism } from "node:os";
+import { setTimeout as sleep } from "node:timers/promises";
 import jwt from "jsonwebtoken";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Service } from "../../service/service.ts";
 import { cloneDatabase, type TestDatabase } from "../database.ts";
+import { startGateway } from "../program.ts";
 import { SECRET } from "../secret.ts";
 import { serve } from "../serve.ts";
 import { until } from "../until.ts";
@@ -63,5 +67,51 @@ describe("an overloaded service", () => {
       const responses = await request(20, "/rest/v1/articles?limit=1", { apikey });
       return responses.every(({ status }) => status === 200);
     });
+  });
+});
+
+type Disturbance = (gateway: ChildProcess, opened: AsyncDisposableStack) => void;
+
+/** What keeps a service from its work that is not its own load. */
+const DISTURBANCES: Readonly<Record<string, Disturbance>> = {
+  "others take all processors"(_gateway, opened) {
+    for (let processor = 0; processor < 2 * availableParallelism(); processor++) {
+      const busy = spawn(process.execPath, ["-e", "for (;;);"], { stdio: "ignore" });
+      opened.defer(() => void busy.kill("SIGKILL"));
+    }
+  },
+  "it is stopped again and again"(gateway, opened) {
+    let isStopped = false;
+    const timer = setInterval(() => {
+      isStopped = !isStopped;
+      gateway.kill(isStopped ? "SIGSTOP" : "SIGCONT");
+    }, 900);
+    opened.defer(() => {
+      clearInterval(timer);
+      gateway.kill("SIGCONT");
+    });
+  },
+};
+const SECONDS = 6;
+const REQUESTS_A_SECOND = 10;
+
+describe("a service with a single caller", () => {
+  test.each(Object.keys(DISTURBANCES))("answers each of its ten requests a second while %s", async (disturbance) => {
+    await using opened = new AsyncDisposableStack();
+    const gateway = await startGateway(database, { RATE_LIMIT: "1000000", LOAD_SHEDDING: "true" });
+    opened.defer(() => gateway.kill());
+    DISTURBANCES[disturbance]!(gateway.child, opened);
+    const answers: Promise<number>[] = [];
+    while (answers.length < SECONDS * REQUESTS_A_SECOND) {
+      const answer = fetch(`${gateway.url}/rest/v1/articles?limit=1`, { headers: { apikey } });
+      answers.push(
+        answer.then(async (response) => {
+          await response.arrayBuffer();
+          return response.status;
+        }),
+      );
+      await sleep(1_000 / REQUESTS_A_SECOND);
+    }
+    expect((await Promise.all(answers)).filter((status) => status !== 200)).toEqual([]);
   });
 });

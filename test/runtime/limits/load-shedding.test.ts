@@ -1,13 +1,15 @@
 import { describe, expect, test } from "vitest";
 import { LoadShedder } from "../../../runtime/limits/load-shedding.ts";
 
-/** A shedder of an event loop whose samples each come so late, for three seconds. */
-function makeLate(lateMs: number) {
+/** A shedder of an event loop whose samples each come so late, for three seconds, in which this process worked for a share of the time. */
+function makeLate(lateMs: number, share = 1) {
   let now = 0;
-  const shedder = new LoadShedder(() => now);
+  let worked = 0;
+  const shedder = new LoadShedder({ wall: () => now, processor: () => worked });
   const pass = (late: number, until = now + 3_000) => {
     while (now < until) {
       now += 50 + late;
+      worked += (50 + late) * share;
       shedder.sample();
     }
   };
@@ -38,6 +40,17 @@ describe("load shedding", () => {
       expect(admitted("user 1", false)).toBe(ofUser);
     },
   );
+
+  test.each([300, 800, 2_000])("refuses nobody while it is %i ms late because others have the processors", (late) => {
+    const { admitted } = makeLate(late, 200 / (50 + late));
+    expect(admitted("address 192.0.2.1", true)).toBe(100);
+  });
+
+  test("counts of a delay what this process worked in it", () => {
+    const { shedder } = makeLate(2_000, 0.2);
+    expect(shedder.lateness).toBeGreaterThan(350);
+    expect(shedder.lateness).toBeLessThan(420);
+  });
 
   test("admits as many again in the next second, and all when the event loop has recovered", () => {
     const { admitted, pass } = makeLate(300);
