@@ -9,11 +9,11 @@ import {
   type WorkerEvents,
   Logger as WorkerLogger,
 } from "graphile-worker";
-import pg from "pg";
-import { findServer } from "#postgres/client";
-import { type AsOwner, suspectsStandby } from "#postgres/database";
+import type pg from "pg";
+import type { AsOwner } from "#postgres/database";
 import { type KeptWork, type RepeatedWork, type StartedWork, Supervisor } from "#runtime/concurrency";
 import type { Logger } from "#runtime/log";
+import { JobPool } from "./job-pool.ts";
 
 /** Jobs that wait for one another, but not for those of other lanes. */
 export type JobLane = {
@@ -41,7 +41,9 @@ type JobRunnerOptions = {
 /** New jobs arrive by NOTIFY; polling finds retries that are due and jobs whose notification was lost. */
 const POLL_INTERVAL_MS = 5_000;
 const MAINTENANCE_INTERVAL_MS = 10_000;
-const CONNECT_TIMEOUT_MS = 10_000;
+/** What a stop waits for: the answer of Postgres to UNLISTEN, and to what jobs that were cancelled still send. */
+const UNLISTEN_TIMEOUT_MS = 500;
+const STOP_TIMEOUT_MS = 2_000;
 /** Without a sign of the workers for so long, they have ended, their connections are dead, or the tables of the queue are locked. */
 const STUCK_MS = 20_000;
 const STUCK_CHECK_MS = 5_000;
@@ -69,24 +71,40 @@ export class JobRunner {
   readonly #options: Required<JobRunnerOptions>;
   #lanes: readonly KeptWork[] = [];
   #maintenance: RepeatedWork | null = null;
+  /** Ends what waits for Postgres. */
+  readonly #abandoned = new AbortController();
+  #starting: Promise<void> | null = null;
   #closing: Promise<void> | null = null;
 
   constructor(options: JobRunnerOptions) {
     this.#options = { supervisor: new Supervisor(options), ...options };
   }
 
+  /** Rejects if it is closed before it has started. */
+  start(): Promise<void> {
+    this.#starting ??= this.#start();
+    return this.#starting;
+  }
+
   /** One lane after the other: the first one creates the queue's schema. */
-  async start(): Promise<void> {
+  async #start(): Promise<void> {
     const { lanes, supervisor, maintain } = this.#options;
-    for (const lane of lanes)
-      this.#lanes = [...this.#lanes, await supervisor.keep(lane.name, () => startLane(lane, this.#options))];
+    for (const lane of lanes) {
+      const start = () => startLane(lane, { ...this.#options, abandoned: this.#abandoned.signal });
+      this.#lanes = [...this.#lanes, await supervisor.keep(lane.name, start)];
+      if (this.#closing) throw new Error("The runner was closed while it started");
+    }
     await maintain();
+    if (this.#closing) throw new Error("The runner was closed while it started");
     const maintainAgain = async () => void (await maintain());
     const pauses = { pauseMs: MAINTENANCE_INTERVAL_MS, firstPauseMs: MAINTENANCE_INTERVAL_MS };
     this.#maintenance = supervisor.repeat("queue maintenance", maintainAgain, pauses);
   }
 
-  /** Waits this long for running jobs, then cancels them; another process retries them. Only the first call has an effect. */
+  /**
+   * Waits this long for running jobs, then cancels them; another process retries them. Connections that do not answer are closed soon after
+   * that. Only the first call has an effect.
+   */
   close(milliseconds: number): Promise<void> {
     this.#closing ??= this.#close(milliseconds);
     return this.#closing;
@@ -95,24 +113,38 @@ export class JobRunner {
   async #close(milliseconds: number): Promise<void> {
     const maintained = this.#maintenance?.close();
     const cancelTimer = setTimeout(() => void this.#options.cancelRunning().catch(() => {}), milliseconds);
+    const abandonTimer = setTimeout(() => this.#abandoned.abort(), milliseconds + STOP_TIMEOUT_MS);
+    await this.#starting?.catch(() => {});
     await Promise.all(this.#lanes.map((lane) => lane.close()));
     clearTimeout(cancelTimer);
+    clearTimeout(abandonTimer);
+    // Those of runners that have ended by themselves, and may not have given them back.
+    this.#abandoned.abort();
     await maintained;
   }
 }
 
+type LaneOptions = Pick<JobRunnerOptions, "url" | "log"> & {
+  /** Aborted when the connections are to be closed at once. */
+  readonly abandoned: AbortSignal;
+};
+
 /** Each runner has a pool of its own: one that ends with an error may keep connections, which the next one would wait for. */
-async function startLane(lane: JobLane, options: Pick<JobRunnerOptions, "url" | "log">): Promise<StartedWork> {
-  const pool = makePool(options.url, lane.concurrency);
+async function startLane(lane: JobLane, { url, log, abandoned }: LaneOptions): Promise<StartedWork> {
+  abandoned.throwIfAborted();
+  const pool = new JobPool(url, lane.concurrency);
+  const destroy = () => pool.destroy();
+  abandoned.addEventListener("abort", destroy);
   const events = new EventEmitter();
   const watch = watchProgress(events, lane.concurrency);
+  events.on("pool:listen:release", ({ client }) => destroyUnlessReleased(pool, client));
   let runner: Runner;
   try {
-    runner = await runLane(lane, { pool, events, log: options.log });
+    runner = await runLane(lane, { pool, events, log });
   } catch (error) {
     watch.close();
-    // It waits for the connections that are in use.
-    pool.end().catch(() => {});
+    abandoned.removeEventListener("abort", destroy);
+    destroy();
     throw error;
   }
   return {
@@ -121,14 +153,26 @@ async function startLane(lane: JobLane, options: Pick<JobRunnerOptions, "url" | 
     async stop() {
       watch.close();
       if (!watch.hasEnded()) await runner.stop().catch(() => {});
-      await pool.end();
+      if (!pool.ending) await pool.end();
+      abandoned.removeEventListener("abort", destroy);
     },
   };
 }
 
+/** The runner waits for the answer to UNLISTEN, which a connection that is dead never gives. */
+function destroyUnlessReleased(pool: pg.Pool, client: pg.Client): void {
+  const timer = setTimeout(() => client.connection.stream.destroy(), UNLISTEN_TIMEOUT_MS);
+  const onRelease = (_error: unknown, released: pg.PoolClient) => {
+    if (released !== client) return;
+    clearTimeout(timer);
+    pool.off("release", onRelease);
+  };
+  pool.on("release", onRelease);
+}
+
 function runLane(
   { tasks, concurrency, crons = [] }: JobLane,
-  { pool, events, log }: { readonly pool: pg.Pool; readonly events: EventEmitter; readonly log: Logger },
+  { pool, events, log }: { readonly pool: JobPool; readonly events: EventEmitter; readonly log: Logger },
 ): Promise<Runner> {
   return run({
     pgPool: pool,
@@ -193,26 +237,6 @@ function watchProgress(events: EventEmitter, concurrency: number): ProgressWatch
       ended.reject(new Error("The workers do not ask for jobs, or get no answer"));
   }, STUCK_CHECK_MS).unref();
   return { ended: ended.promise, hasEnded: () => hasEnded, close: () => clearInterval(timer) };
-}
-
-/** One connection for each concurrent job, and one for LISTEN. The pool replaces lost connections when they are needed. */
-function makePool(url: string, concurrency: number): pg.Pool {
-  const pool = new pg.Pool({
-    Client: findServer(url).makePoolClient(CONNECT_TIMEOUT_MS),
-    fallback_application_name: "jobs",
-    max: concurrency + 1,
-    keepAlive: true,
-    keepAliveInitialDelayMillis: 10_000,
-  });
-  const ignore = () => {};
-  return pool.on("error", ignore).on("connect", (client) => {
-    client.on("error", ignore);
-    // The next session is checked: it is one of a primary.
-    const { connection } = client as pg.PoolClient & { readonly connection: pg.Connection };
-    connection.on("errorMessage", (error) => {
-      if (suspectsStandby(error)) setImmediate(() => connection.stream.destroy());
-    });
-  });
 }
 
 /** Logs errors of graphile-worker as warnings, because it retries, and everything else for debugging only. */
