@@ -101,7 +101,10 @@ export class WalReader implements ReplicationHandler {
   /** Runs until it is closed or refused. */
   async run(): Promise<void> {
     try {
-      await this.#readAgainAndAgain();
+      await this.#options.report.run(
+        () => this.#readAgainAndAgain(),
+        () => this.#session?.close(),
+      );
     } finally {
       this.#options.report.close();
     }

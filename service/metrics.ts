@@ -325,6 +325,11 @@ function supervisorMetrics(supervisor: Supervisor): Metric[] {
       "How often background work ended, or failed, and was started again.",
       labelled("work", supervisor.restarts()),
     ),
+    counter(
+      "background_work_uncaught_errors_total",
+      "Errors that nothing has handled, by the background work that was started again because of them.",
+      labelled("work", supervisor.uncaughtErrors()),
+    ),
   ];
 }
 

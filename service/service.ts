@@ -331,7 +331,7 @@ async function warnOfNamedFunctions({ asOwner, log }: ServiceCore, config: Confi
 
 /** Authentication, by keys and by accounts if the database has some, and the emails to accounts. */
 async function openIdentification(
-  { config, asOwner, log }: ServiceCore,
+  { config, asOwner, supervisor, log }: ServiceCore,
   state: ServiceState,
   { report, limitSignUps }: Pick<ServiceOptions, "report"> & RateLimits,
   opened: AsyncDisposableStack,
@@ -341,10 +341,10 @@ async function openIdentification(
   else if (await createFirstAdministrator(asOwner, config)) report(`${config.adminEmail} is the first administrator`);
 
   const mailer = makeMailer(config, log, state.emails);
-  const emailQueue = mailer && new EmailQueue({ mailer, log });
+  const emailQueue = mailer && new EmailQueue({ mailer, supervisor, log });
   opened.defer(() => emailQueue?.close());
   const gateway = makeTextMessageGateway(config);
-  const textMessages = gateway && new MessageQueue({ mailer: gateway, log, noun: "text message" });
+  const textMessages = gateway && new MessageQueue({ mailer: gateway, supervisor, log, noun: "text message" });
   opened.defer(() => textMessages?.close());
   const writeMail = readMailTemplates(config.mailTemplatesDir);
   const siteUrl = () => state.siteUrl!;

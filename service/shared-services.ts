@@ -79,10 +79,10 @@ export async function openCore(
   const settings = await keepConfig({ config: environmentConfig, url: requestUrl, listener: reloads, supervisor, log });
   const config = settings.current();
 
-  const tracing = await openTracing(config, log);
+  const tracing = await openTracing(config, log, supervisor);
   opened.defer(() => tracing?.close());
   const slowStatements = new SlowStatements();
-  const database = openRequestDatabase(config, postgres, { tracing, slowStatements, peers, log });
+  const database = openRequestDatabase(config, postgres, { tracing, slowStatements, peers, supervisor, log });
   opened.defer(() => database.close());
   const asOwner: AsOwner = (work) => database.asOwner(work);
   await asOwner((client) => setUsersAccess(client, config.usersAccess));
@@ -114,7 +114,13 @@ export function catalogOptionsOf(config: Config, loginRole: string): CatalogOpti
 function openRequestDatabase(
   config: Config,
   { requestUrl, ownerUrl }: ServedPostgres,
-  { tracing, slowStatements, peers, log }: Pick<ServiceCore, "tracing" | "slowStatements" | "peers" | "log">,
+  {
+    tracing,
+    slowStatements,
+    peers,
+    supervisor,
+    log,
+  }: Pick<ServiceCore, "tracing" | "slowStatements" | "peers" | "supervisor" | "log">,
 ): Database {
   const milliseconds = config.slowQueryMs;
   const slow = milliseconds === 0 ? [] : [logSlowStatements({ log, milliseconds, kept: slowStatements })];
@@ -137,5 +143,6 @@ function openRequestDatabase(
     replicaUrls: config.readDatabaseUrls?.map(toPgConnectionString) ?? [],
     maxReplicaLag: config.maxReplicaLag,
     peers,
+    supervisor,
   });
 }

@@ -10,7 +10,7 @@ import { withServiceClient } from "#postgres/client";
 import { commandLine } from "#runtime";
 import { makeLogger, standardOutput } from "#runtime/log";
 import { acceptsStartArguments, takeBranch } from "./cli/command.ts";
-import { CLOSE_TIMEOUT_MS, exitAfter, reportFailure } from "./processes/process-lifecycle.ts";
+import { CLOSE_TIMEOUT_MS, exitAfter, handleUncaughtErrors, reportFailure } from "./processes/process-lifecycle.ts";
 import { growYoungGeneration } from "./processes/young-generation.ts";
 import type { RunningService, ServiceOptions } from "./service.ts";
 
@@ -24,6 +24,7 @@ for (const warning of warnings) log.warn(warning);
 
 const print = (text: string) => standardOutput().write(`${text}\n`);
 const report = (step: string) => print(`  … ${step}`);
+handleUncaughtErrors();
 /** npm and the terminal both send SIGINT for one Ctrl-C. */
 const SAME_SIGNAL_MS = 200;
 const isSingleProcess = config.workers === 1;

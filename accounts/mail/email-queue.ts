@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import type { Supervisor, WorkReport } from "#runtime/concurrency";
 import type { Logger } from "#runtime/log";
 import type { Email } from "./mailer.ts";
 
@@ -8,6 +9,7 @@ export type PrepareMessage<Message> = () => Promise<Message | null>;
 type MessageQueueOptions<Message> = {
   readonly mailer: { send(message: Message): Promise<void>; close(): void };
   readonly log: Pick<Logger, "warn" | "error">;
+  readonly supervisor?: Supervisor;
   /** The delay before each retry. */
   readonly retryDelaysMs?: readonly number[];
   readonly maxWaiting?: number;
@@ -25,6 +27,7 @@ const MAX_WAITING = 1_000;
 export class MessageQueue<Message> {
   readonly #mailer: MessageQueueOptions<Message>["mailer"];
   readonly #log: MessageQueueOptions<Message>["log"];
+  readonly #report: WorkReport | undefined;
   readonly #noun: string;
   /** The noun in a sentence. */
   readonly #subject: string;
@@ -39,6 +42,7 @@ export class MessageQueue<Message> {
     const { mailer, log, retryDelaysMs = RETRY_DELAYS_MS, maxWaiting = MAX_WAITING, noun = "e-mail" } = options;
     this.#mailer = mailer;
     this.#log = log;
+    this.#report = options.supervisor?.report(`${noun}s`);
     this.#noun = noun;
     this.#subject = noun === "e-mail" ? "an e-mail" : "a text message";
     this.#retryDelaysMs = retryDelaysMs;
@@ -62,6 +66,7 @@ export class MessageQueue<Message> {
     this.#closing.abort();
     await Promise.all(this.#running);
     this.#mailer.close();
+    this.#report?.close();
   }
 
   async #runWorker(): Promise<void> {
@@ -81,14 +86,20 @@ export class MessageQueue<Message> {
     const { signal } = this.#closing;
     for (const delay of this.#retryDelaysMs) {
       try {
-        return await this.#mailer.send(message);
+        return await this.#attempt(message);
       } catch (error) {
         this.#log.warn({ err: error }, `sending ${this.#subject} failed; retrying`);
         if (signal.aborted) throw error;
         await sleep(delay, undefined, { signal }).catch(() => {});
       }
     }
-    await this.#mailer.send(message);
+    await this.#attempt(message);
+  }
+
+  /** An uncaught error of the library that sends it counts as a failure. */
+  #attempt(message: Message): Promise<void> {
+    const send = () => this.#mailer.send(message);
+    return this.#report?.guard(send) ?? send();
   }
 }
 

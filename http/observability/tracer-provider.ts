@@ -11,6 +11,7 @@ import {
   TraceIdRatioBasedSampler,
 } from "@opentelemetry/sdk-trace-base";
 import type { Config } from "#config";
+import type { WorkReport } from "#runtime/concurrency";
 import type { Logger } from "#runtime/log";
 
 /** Where spans are sent, and which are sampled. */
@@ -32,13 +33,16 @@ const MAX_ATTRIBUTE_LENGTH = 4_000;
 export function makeTracerProvider(
   settings: TraceExportSettings,
   log: Pick<Logger, "warn" | "info">,
+  report?: WorkReport,
 ): BasicTracerProvider {
   const url = settings.traceEndpointWhole ?? `${settings.traceEndpoint}/v1/traces`;
   const exporter = new OTLPTraceExporter({ url, headers: { ...settings.traceHeaders } });
   return new BasicTracerProvider({
     resource: resourceFromAttributes({ ...settings.traceResource, "service.name": settings.traceServiceName }),
     sampler: samplerOf(settings),
-    spanProcessors: [new BatchSpanProcessor(logExportFailures(exporter, url, log))],
+    spanProcessors: [
+      new BatchSpanProcessor(logExportFailures(report ? belongTo(exporter, report) : exporter, url, log)),
+    ],
     spanLimits: { attributeValueLengthLimit: MAX_ATTRIBUTE_LENGTH },
   });
 }
@@ -52,6 +56,14 @@ function samplerOf({ tracesSampler, tracesSamplerRatio }: TraceExportSettings): 
         ? new TraceIdRatioBasedSampler(tracesSamplerRatio)
         : new AlwaysOnSampler();
   return tracesSampler === kind ? root : new ParentBasedSampler({ root });
+}
+
+/** The exporter counts an export that has an uncaught error as failed after its timeout. */
+function belongTo(exporter: SpanExporter, report: WorkReport): SpanExporter {
+  return {
+    export: (spans, done) => report.run(() => exporter.export(spans, done)),
+    shutdown: () => exporter.shutdown().finally(() => report.close()),
+  };
 }
 
 /** Logs the first failure and the recovery, not each failed export. */

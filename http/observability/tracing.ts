@@ -2,6 +2,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import type { Attributes, Context, Span, SpanContext, SpanKind, Tracer } from "@opentelemetry/api";
 import type { Config } from "#config";
 import { joinStatementTexts, type StatementObserver } from "#postgres/database";
+import type { Supervisor } from "#runtime/concurrency";
 import type { Logger } from "#runtime/log";
 import type { TraceExportSettings } from "./tracer-provider.ts";
 
@@ -44,6 +45,7 @@ const FLUSH_TIMEOUT_MS = 3_000;
 export async function openTracing(
   settings: TracingSettings,
   log: Pick<Logger, "warn" | "info">,
+  supervisor?: Supervisor,
 ): Promise<Tracing | null> {
   const hasEndpoint = settings.traceEndpoint !== null || settings.traceEndpointWhole !== null;
   if (!hasEndpoint || settings.tracesDisabled || settings.tracesExporter === "none") return null;
@@ -51,7 +53,7 @@ export async function openTracing(
     import("@opentelemetry/api"),
     import("./tracer-provider.ts"),
   ]);
-  const provider = makeTracerProvider(settings, log);
+  const provider = makeTracerProvider(settings, log, supervisor?.report("traces"));
   const tracer: Tracer = provider.getTracer("content-service");
   const current = new AsyncLocalStorage<Span>();
   const kinds: Readonly<Record<SpanOptions["kind"], SpanKind>> = {

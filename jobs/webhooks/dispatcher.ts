@@ -136,7 +136,8 @@ export class WebhookDispatcher {
     void worker.finished.then(() => {
       report.close();
       this.#workers.delete(id);
-      if (!this.#closing) this.#renewal?.soon();
+      // After a failure it begins again with the next renewal.
+      if (!this.#closing && report.isRunning) this.#renewal?.soon();
     });
   }
 }

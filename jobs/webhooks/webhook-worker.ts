@@ -85,7 +85,12 @@ export class WebhookWorker {
     this.webhook = webhook;
     this.#options = options;
     this.extendLease(leaseEnds);
-    this.finished = this.#run().finally(() => clearTimeout(this.#leaseTimer));
+    const { report } = options;
+    const restart = (error: unknown) => {
+      report.fails(error);
+      this.#abort();
+    };
+    this.finished = report.run(() => this.#run(), restart).finally(() => clearTimeout(this.#leaseTimer));
   }
 
   /** By `performance.now()`. Requests are aborted then, before another process sends the next ones of their keys. */

@@ -117,7 +117,12 @@ class ListeningClient implements Listener {
     this.#client?.query(`unlisten ${pg.escapeIdentifier(channel)}`).catch(() => {});
   }
 
-  async #connect(): Promise<void> {
+  #connect(): void {
+    const restart = (error: unknown) => this.#client && this.#onLost(this.#client, error as Error);
+    void this.#report.run(() => this.#open(), restart);
+  }
+
+  async #open(): Promise<void> {
     const { url, answerWithinMs } = this.#options;
     let client: pg.Client | null = null;
     try {

@@ -2,7 +2,7 @@ import { availableParallelism } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
 import type { ApiError } from "#runtime";
-import { awaitedRetryDelay, retryDelay } from "#runtime/concurrency";
+import { awaitedRetryDelay, retryDelay, type WorkReport } from "#runtime/concurrency";
 import { findServer, NoServerError, type ServerFinder } from "../client/server-finder.ts";
 import { type ConnectionEvents, PostgresConnection, type RunningStatement } from "./connection.ts";
 import {
@@ -53,6 +53,7 @@ export type ConnectionPoolsOptions = SessionSettings & {
   readonly url: string;
   readonly applicationName: string;
   readonly log: DatabaseLog;
+  readonly report: WorkReport;
   readonly onState: (condition: DatabaseAvailability) => void;
   readonly size: number;
   /** The maximum number of reads in flight per connection. */
@@ -241,8 +242,8 @@ export class ConnectionPools {
   }
 
   async #connect(): Promise<OpenSession> {
-    const { url, applicationName } = this.#options;
-    const open = () => openPostgresSocket({ url, applicationName, connectTimeout: CONNECT_TIMEOUT_MS });
+    const { url, applicationName, report } = this.#options;
+    const open = () => openPostgresSocket({ url, applicationName, connectTimeout: CONNECT_TIMEOUT_MS, report });
     const socket = await open();
     try {
       return { socket, capabilities: await this.#capabilitiesOf(socket, open) };

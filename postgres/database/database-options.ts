@@ -1,4 +1,4 @@
-import type { AbortLike, PeerWorkers } from "#runtime/concurrency";
+import type { AbortLike, PeerWorkers, Supervisor } from "#runtime/concurrency";
 import type { IsolationLevel } from "./batch-steps.ts";
 import type { SessionSettings } from "./connection-capabilities.ts";
 import type { DatabaseAvailability, DatabaseLog } from "./connection-pools.ts";
@@ -38,6 +38,7 @@ export type DatabaseOptions = Partial<SessionSettings> & {
   /** The maximum lag of a replica, in seconds. */
   readonly maxReplicaLag?: number;
   readonly peers?: PeerWorkers;
+  readonly supervisor?: Supervisor;
 };
 
 export type RunStatementOptions = {

@@ -1,5 +1,5 @@
 import type { PoolClient } from "pg";
-import { NO_PEERS } from "#runtime/concurrency";
+import { NO_PEERS, Supervisor, type WorkReport } from "#runtime/concurrency";
 import {
   type BatchStep,
   type GroupedStatement,
@@ -62,6 +62,7 @@ export function openDatabase(options: DatabaseOptions): Database {
 export class Database {
   readonly #pools: ConnectionPools;
   readonly #owner: OwnerPool;
+  readonly #report: WorkReport;
   readonly #replicas: Replicas | null;
   readonly #writes: RecordedWrites;
   readonly #shapes = new StatementShapes();
@@ -96,7 +97,10 @@ export class Database {
     replicaUrls = [],
     maxReplicaLag = 10,
     peers = NO_PEERS,
+    supervisor = new Supervisor({ log }),
   }: DatabaseOptions) {
+    const report = supervisor.report("connections to the database");
+    this.#report = report;
     this.#observe = observe;
     this.#limits = { statementTimeout, lockTimeout };
     this.#anonymousRole = anonymous?.role;
@@ -105,10 +109,10 @@ export class Database {
     this.#acquireTimeout = acquireTimeout;
     this.#maxResponseBytes = maxAnswerBytes;
     this.#totalBudget = new ResponseBudget(answerMemory);
-    const sessionOptions = { applicationName, log, preparedStatements, transactionMode };
+    const sessionOptions = { applicationName, log, report, preparedStatements, transactionMode };
     const poolOptions = { ...sessionOptions, size, pipelineDepth, sharedProcessors };
     this.#pools = new ConnectionPools({ url, onState, ...poolOptions });
-    this.#owner = new OwnerPool({ url: ownerUrl, applicationName, acquireTimeout });
+    this.#owner = new OwnerPool({ url: ownerUrl, applicationName, acquireTimeout, report });
     const ofReplicas = { urls: replicaUrls, maxLag: maxReplicaLag, primary: this.#pools.pools.read, peers };
     this.#replicas = replicaUrls.length > 0 ? new Replicas({ ...ofReplicas, ...poolOptions }) : null;
     this.#writes = new RecordedWrites(this.#replicas);
@@ -440,7 +444,9 @@ export class Database {
 
   /** Refuses new requests, waits for the running ones, then closes all connections. */
   close(): Promise<void> {
-    this.#closing ??= Promise.all([this.#pools.close(), this.#replicas?.close()]).then(() => this.#owner.close());
+    this.#closing ??= Promise.all([this.#pools.close(), this.#replicas?.close()])
+      .then(() => this.#owner.close())
+      .finally(() => this.#report.close());
     return this.#closing;
   }
 

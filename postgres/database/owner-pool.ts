@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import type { ApiError } from "#runtime";
-import { awaitedRetryDelay } from "#runtime/concurrency";
+import { awaitedRetryDelay, type WorkReport } from "#runtime/concurrency";
 import { parseJsonExactly } from "#runtime/json";
 import type { Logger } from "#runtime/log";
 import { findServer, isClientOnStandby, NoServerError, type ServerFinder } from "../client/server-finder.ts";
@@ -29,6 +29,8 @@ type OwnerPoolOptions = {
   readonly url: string;
   readonly applicationName: string;
   readonly acquireTimeout: number;
+  /** The work that uncaught errors of the connections belong to. */
+  readonly report?: WorkReport;
 };
 
 /** A pool of connections as the database owner. */
@@ -43,13 +45,15 @@ export class OwnerPool {
   /** Their server is a standby by now. */
   readonly #outdated = new WeakSet<PooledClient>();
   readonly #acquireTimeout: number;
+  readonly #report: WorkReport | undefined;
   #retry: Promise<void> | null = null;
   /** Of the last attempt to connect; null after a success. */
   #failure: Error | null = null;
   #failures = 0;
 
-  constructor({ url, applicationName, acquireTimeout }: OwnerPoolOptions) {
+  constructor({ url, applicationName, acquireTimeout, report }: OwnerPoolOptions) {
     this.#acquireTimeout = acquireTimeout;
+    this.#report = report;
     this.#finder = findServer(url);
     this.#pool = new pg.Pool({
       Client: this.#finder.makePoolClient(acquireTimeout),
@@ -150,7 +154,8 @@ export class OwnerPool {
     // Attempts that fail at the same time count as one.
     const failures = this.#failures + 1;
     try {
-      const client = (await this.#pool.connect()) as PooledClient;
+      const connect = () => this.#pool.connect();
+      const client = (await (this.#report?.guard(connect) ?? connect())) as PooledClient;
       if (!this.#mustClose(client)) {
         this.#failures = 0;
         this.#failure = null;

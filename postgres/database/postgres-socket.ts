@@ -2,6 +2,7 @@
 import { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import pg from "pg";
+import type { WorkReport } from "#runtime/concurrency";
 import { findServer, type ServerOptions } from "../client/server-finder.ts";
 import { type AcceptMessage, checkMessages, MessageReader, type OnMessage } from "../client/server-messages.ts";
 
@@ -12,6 +13,8 @@ export type PostgresSocketOptions = {
   readonly url: string;
   readonly applicationName: string;
   readonly connectTimeout: number;
+  /** The work that uncaught errors of the connection belong to: they close it. */
+  readonly report?: WorkReport;
 };
 
 /** An authenticated session: pg does TLS, SCRAM and the start-up, this service does the messages. */
@@ -53,9 +56,18 @@ type ConnectionInternals = pg.Connection & {
 };
 
 export async function openPostgresSocket(options: PostgresSocketOptions): Promise<PostgresSocket> {
-  const { url, connectTimeout } = options;
-  const makeClient = (server: ServerOptions) => new SocketClient(server, options.applicationName);
-  const { client, serverName } = await findServer(url).connect(makeClient, connectTimeout);
+  const { url, connectTimeout, report } = options;
+  let latest: SocketClient | null = null;
+  const makeClient = (server: ServerOptions) => {
+    latest = new SocketClient(server, options.applicationName);
+    return latest;
+  };
+  const connect = () => findServer(url).connect(makeClient, connectTimeout);
+  const close = (error: unknown) => {
+    report?.pauseFor(error);
+    latest?.connection.stream.destroy();
+  };
+  const { client, serverName } = await (report ? report.run(connect, close) : connect());
   const internals = client as unknown as ClientInternals;
   const stream: Duplex = client.connection.stream;
   return {

@@ -15,4 +15,11 @@ export { FifoQueue } from "./fifo-queue.ts";
 export { type HandlePeerMessage, NO_PEERS, type PeerTopic, type PeerWorkers } from "./peer-workers.ts";
 export { awaitedRetryDelay, retryDelay } from "./retry-delay.ts";
 export { noteAcceptedConnection, runStepwise, runToCompletion, type Stepwise } from "./stepwise.ts";
-export { KeptWork, RepeatedWork, type StartedWork, Supervisor, WorkReport } from "./supervisor.ts";
+export {
+  KeptWork,
+  RepeatedWork,
+  restartWorkOfUncaught,
+  type StartedWork,
+  Supervisor,
+  WorkReport,
+} from "./supervisor.ts";

@@ -1,4 +1,4 @@
-import type { Logger } from "../log/log.ts";
+import { AsyncLocalStorage } from "node:async_hooks";
 import { retryDelay } from "./retry-delay.ts";
 
 /** What runs and can end by itself. */
@@ -21,17 +21,36 @@ type RepetitionOptions = {
 const STEADY_MS = 10_000;
 const TIMEOUT_MS = 30_000;
 
+type WorkLog = {
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+};
+
+type RestartWork = (error: unknown) => void;
+type RunningWork = { readonly report: WorkReport; readonly restart: RestartWork | null };
+
+/** The work that has begun the running code, through promises, timers and sockets. */
+const running = new AsyncLocalStorage<RunningWork>();
+
+/** An error that nothing has handled, as of a dependency, restarts the work that it comes from. Returns false if it comes from none. */
+export function restartWorkOfUncaught(error: unknown): boolean {
+  const work = running.getStore();
+  work?.report.failsUncaught(error, work.restart);
+  return work !== undefined;
+}
+
 /**
  * Everything that a process does in the background: `/health` names the work that does not run, and a metric counts how often each was started
  * again. What can end is started with `keep`, what is done at intervals with `repeat`; what reconnects by itself reports with `report`.
  */
 export class Supervisor {
-  readonly #log: Pick<Logger, "info" | "warn">;
+  readonly #log: WorkLog;
   readonly #reports = new Set<WorkReport>();
   /** Of work that was closed. */
   readonly #earlierRestarts = new Map<string, number>();
+  readonly #uncaught = new Map<string, number>();
 
-  constructor({ log }: { readonly log: Pick<Logger, "info" | "warn"> }) {
+  constructor({ log }: { readonly log: WorkLog }) {
     this.#log = log;
   }
 
@@ -52,17 +71,26 @@ export class Supervisor {
     return counts;
   }
 
+  /** How many errors of each work nothing has handled. */
+  uncaughtErrors(): Readonly<Record<string, number>> {
+    return { ...Object.fromEntries(this.names().map((name) => [name, 0])), ...Object.fromEntries(this.#uncaught) };
+  }
+
   /** For work that starts again by itself. The name is public. */
   report(name: string): WorkReport {
-    const report = new WorkReport(name, this.#log, () => this.#remove(report));
+    const report = new WorkReport(name, this.#log, {
+      onUncaught: () => this.#uncaught.set(name, (this.#uncaught.get(name) ?? 0) + 1),
+      onClose: () => this.#remove(report),
+    });
     this.#reports.add(report);
     return report;
   }
 
   /** Starts work, and starts it again when it ends. Rejects if the first start fails. */
   async keep(name: string, start: () => Promise<StartedWork>): Promise<KeptWork> {
-    const first = await start();
-    return new KeptWork(this.report(name), start, first);
+    const work = new KeptWork(this.report(name), start);
+    await work.start();
+    return work;
   }
 
   /** Does work at intervals, at once or after a first pause. */
@@ -81,19 +109,22 @@ function namesOf(reports: readonly WorkReport[]): readonly string[] {
   return [...new Set(reports.map(({ name }) => name))].toSorted();
 }
 
+type ReportEvents = { readonly onUncaught: () => void; readonly onClose: () => void };
+
 export class WorkReport {
   readonly name: string;
-  readonly #log: Pick<Logger, "info" | "warn">;
-  readonly #remove: () => void;
+  readonly #log: WorkLog;
+  readonly #events: ReportEvents;
   #isRunning = true;
+  #isClosed = false;
   #runningSince = performance.now();
   #restarts = 0;
   #failures = 0;
 
-  constructor(name: string, log: Pick<Logger, "info" | "warn">, remove: () => void) {
+  constructor(name: string, log: WorkLog, events: ReportEvents) {
     this.name = name;
     this.#log = log;
-    this.#remove = remove;
+    this.#events = events;
   }
 
   get isRunning(): boolean {
@@ -122,6 +153,34 @@ export class WorkReport {
     return this.retryMs;
   }
 
+  /** Begins what belongs to this work: an error of it that nothing handles calls `restart`. Without one, the work only pauses. */
+  run<Result>(begin: () => Result, restart: RestartWork | null = null): Result {
+    return running.run({ report: this, restart }, begin);
+  }
+
+  failsUncaught(error: unknown, restart: RestartWork | null): void {
+    this.#events.onUncaught();
+    this.#log.warn({ err: error, work: this.name }, "an uncaught error in background work; starting it again");
+    if (this.#isClosed) return;
+    if (restart) restart(error);
+    else this.pauseFor(error);
+  }
+
+  /** Does work that is awaited: an uncaught error of it rejects, and the work counts as stopped for a moment. */
+  guard<Result>(work: () => Promise<Result>): Promise<Result> {
+    const failed = Promise.withResolvers<never>();
+    const restart = (error: unknown) => {
+      this.pauseFor(error);
+      failed.reject(error);
+    };
+    return Promise.race([this.run(work, restart), failed.promise]);
+  }
+
+  /** For an error after which nothing is to be started again: the work counts as stopped for a moment. */
+  pauseFor(error: unknown): void {
+    setTimeout(() => this.runs(), this.fails(error)).unref();
+  }
+
   /** Does the work and reports how it ends. Work that takes longer counts as failed, and is not waited for. */
   async watch<Result>(work: () => Promise<Result>, timeoutMs = TIMEOUT_MS): Promise<Result> {
     const late = Promise.withResolvers<never>();
@@ -129,14 +188,18 @@ export class WorkReport {
       () => late.reject(new Error(`It makes no progress for ${timeoutMs} ms`)),
       timeoutMs,
     ).unref();
+    let isOver = false;
+    // What a run has left behind may fail later.
+    const restart = (error: unknown) => (isOver ? this.pauseFor(error) : late.reject(error));
     try {
-      const result = await Promise.race([work(), late.promise]);
+      const result = await Promise.race([this.run(work, restart), late.promise]);
       this.runs();
       return result;
     } catch (error) {
       this.fails(error);
       throw error;
     } finally {
+      isOver = true;
       clearTimeout(timer);
     }
   }
@@ -146,7 +209,7 @@ export class WorkReport {
     const late = () => this.fails(new Error(`It makes no progress for ${withinMs} ms`));
     const timer = setTimeout(late, withinMs).unref();
     try {
-      return await work();
+      return await this.run(work);
     } finally {
       clearTimeout(timer);
       this.runs();
@@ -159,41 +222,64 @@ export class WorkReport {
   }
 
   close(): void {
-    this.#remove();
+    this.#isClosed = true;
+    this.#events.onClose();
   }
 }
 
 export class KeptWork {
   readonly #report: WorkReport;
-  readonly #start: () => Promise<StartedWork>;
+  readonly #begin: () => Promise<StartedWork>;
   #current: StartedWork | null = null;
   #timer: NodeJS.Timeout | undefined;
   #starting: Promise<void> | null = null;
   #isClosed = false;
 
-  constructor(report: WorkReport, start: () => Promise<StartedWork>, first: StartedWork) {
+  constructor(report: WorkReport, begin: () => Promise<StartedWork>) {
     this.#report = report;
-    this.#start = start;
-    this.#follow(first);
+    this.#begin = begin;
+  }
+
+  /** Rejects if it cannot be started, and is not started again then. */
+  async start(): Promise<void> {
+    try {
+      await this.#startOnce();
+    } catch (error) {
+      this.#report.close();
+      throw error;
+    }
   }
 
   async close(): Promise<void> {
     this.#isClosed = true;
     clearTimeout(this.#timer);
     await this.#starting;
-    await this.#current?.stop();
+    if (this.#current) await this.#stop(this.#current);
     this.#report.close();
   }
 
-  #follow(work: StartedWork): void {
+  #stop(work: StartedWork): Promise<unknown> {
+    return this.#report.run(() => work.stop());
+  }
+
+  async #startOnce(): Promise<void> {
+    const failed = Promise.withResolvers<never>();
+    failed.promise.catch(() => {});
+    const started = this.#report.run(this.#begin, failed.reject);
+    // A start that had an uncaught error may hang for ever, or end too late.
+    const work = await Promise.race([started, failed.promise]).catch((error) => {
+      started.then((late) => this.#stop(late)).catch(() => {});
+      throw error;
+    });
     this.#current = work;
     const onEnd = (error: unknown) => {
-      if (this.#isClosed) return;
+      if (this.#isClosed || this.#current !== work) return;
       this.#current = null;
-      void work.stop().catch(() => {});
+      void this.#stop(work).catch(() => {});
       this.#startLater(error);
     };
     work.ended.then(() => onEnd(new Error("It has ended")), onEnd);
+    failed.promise.catch(onEnd);
   }
 
   #startLater(error: unknown): void {
@@ -206,7 +292,7 @@ export class KeptWork {
 
   async #startAgain(): Promise<void> {
     try {
-      this.#follow(await this.#start());
+      await this.#startOnce();
       this.#report.runs();
     } catch (error) {
       this.#startLater(error);

@@ -1,5 +1,6 @@
 import { inspect } from "node:util";
 import { isExplained } from "#runtime";
+import { restartWorkOfUncaught } from "#runtime/concurrency";
 import { standardError } from "#runtime/log";
 
 /** How long closing connections may take after the last response. */
@@ -9,6 +10,18 @@ export const CLOSE_TIMEOUT_MS = 5_000;
 export function reportFailure(error: unknown): void {
   standardError().write(`${isExplained(error) ? error.message : inspect(error)}\n`);
   process.exitCode = 1;
+}
+
+/**
+ * An error that nothing handles, as of a dependency, restarts the background work that it comes from, and requests go on. After any other, the
+ * state of what it has left is unknown: the process ends with it, as without a handler.
+ */
+export function handleUncaughtErrors(): void {
+  process.on("uncaughtException", (error) => {
+    if (restartWorkOfUncaught(error)) return;
+    standardError().write(`${inspect(error)}\n`);
+    process.exit(1);
+  });
 }
 
 /** Exits if something still hangs after this time. */

@@ -6,7 +6,7 @@ import type { HandlePeerMessage, PeerTopic, PeerWorkers } from "#runtime/concurr
 import { makeLogger } from "#runtime/log";
 import type { WorkersState } from "../operations.ts";
 import { type Service, startService } from "../service.ts";
-import { CLOSE_TIMEOUT_MS, exitAfter, reportFailure } from "./process-lifecycle.ts";
+import { CLOSE_TIMEOUT_MS, exitAfter, handleUncaughtErrors, reportFailure } from "./process-lifecycle.ts";
 import type { WorkerMessage, WorkerReport } from "./worker-messages.ts";
 import { growYoungGeneration } from "./young-generation.ts";
 
@@ -90,6 +90,7 @@ process.on("message", (message: WorkerMessage) => {
       noConnectionsCome.resolve();
   }
 });
+handleUncaughtErrors();
 // Ctrl-C reaches all processes of the terminal; the primary tells the workers when to stop.
 process.on("SIGINT", () => {});
 // Handled by the primary. The default action would end this process with its open requests.

@@ -1,5 +1,6 @@
+import { AsyncLocalStorage } from "node:async_hooks";
 import { expect, test, vi } from "vitest";
-import { Supervisor } from "../../../runtime/concurrency/supervisor.ts";
+import { restartWorkOfUncaught, Supervisor } from "../../../runtime/concurrency/supervisor.ts";
 import { until } from "../../until.ts";
 
 function supervised() {
@@ -101,4 +102,82 @@ test("repeated work that is requested during a run runs again at once", async ()
   work.soon();
   await until(() => runs === 3);
   await work.close();
+});
+
+test("an uncaught error restarts the work that it comes from, and no other", async () => {
+  const { log, supervisor } = supervised();
+  const contexts: ReturnType<typeof AsyncLocalStorage.snapshot>[] = [];
+  const stops: string[] = [];
+  const start = (name: string) => async () => {
+    const started = contexts.push(AsyncLocalStorage.snapshot());
+    return { ended: new Promise(() => {}), stop: async () => void stops.push(`${name} ${started}`) };
+  };
+  const first = await supervisor.keep("first", start("first"));
+  const second = await supervisor.keep("second", start("second"));
+  const error = new Error("Release called twice");
+  expect(restartWorkOfUncaught(error)).toBe(false);
+  expect(contexts[0]!(restartWorkOfUncaught, error)).toBe(true);
+  await new Promise(setImmediate);
+  expect(supervisor.stopped()).toEqual(["first"]);
+  await until(() => supervisor.restarts().first === 1);
+  expect(stops).toEqual(["first 1"]);
+  expect(log.warn).toHaveBeenCalledWith({ err: error, work: "first" }, expect.stringContaining("uncaught"));
+  // What the runner before has left fails later: the present one goes on.
+  expect(contexts[0]!(restartWorkOfUncaught, error)).toBe(true);
+  await new Promise(setImmediate);
+  expect(supervisor.stopped()).toEqual([]);
+  expect(supervisor.uncaughtErrors()).toEqual({ first: 2, second: 0 });
+  await first.close();
+  await second.close();
+  expect(contexts[2]!(restartWorkOfUncaught, error)).toBe(true);
+  expect(supervisor.names()).toEqual([]);
+  expect(supervisor.uncaughtErrors()).toEqual({ first: 3 });
+});
+
+test("work that hangs after an uncaught error is done again", async () => {
+  const { supervisor } = supervised();
+  let runs = 0;
+  const work = supervisor.repeat(
+    "cleaner",
+    async () => {
+      if (++runs > 1) return undefined;
+      return new Promise(() => setImmediate(() => restartWorkOfUncaught(new Error("lost"))));
+    },
+    { pauseMs: 100_000 },
+  );
+  await until(() => supervisor.restarts().cleaner === 1);
+  expect(runs).toBe(2);
+  await work.close();
+});
+
+test("a start that hangs after an uncaught error is begun again, and what it starts later is stopped", async () => {
+  const { supervisor } = supervised();
+  const late = Promise.withResolvers<void>();
+  const stop = vi.fn(async () => {});
+  let starts = 0;
+  const end = Promise.withResolvers<void>();
+  const work = await supervisor.keep("reader", async () => {
+    if (++starts === 2) {
+      setImmediate(() => restartWorkOfUncaught(new Error("lost")));
+      await late.promise;
+      return { ended: new Promise(() => {}), stop };
+    }
+    return { ended: starts === 1 ? end.promise : new Promise(() => {}), stop: async () => {} };
+  });
+  end.resolve();
+  await until(() => starts === 3);
+  expect(stop).not.toHaveBeenCalled();
+  late.resolve();
+  await until(() => stop.mock.calls.length === 1);
+  await work.close();
+});
+
+test("an uncaught error of work that is awaited rejects it", async () => {
+  const { supervisor } = supervised();
+  const report = supervisor.report("e-mails");
+  const sent = report.guard(() => new Promise(() => setImmediate(() => restartWorkOfUncaught(new Error("lost")))));
+  await expect(sent).rejects.toThrow("lost");
+  expect(supervisor.stopped()).toEqual(["e-mails"]);
+  await until(() => supervisor.stopped().length === 0);
+  report.close();
 });
