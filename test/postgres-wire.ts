@@ -33,7 +33,8 @@ export async function openWire(url: string, { listen, passes = () => true, alter
   const silent = new Set<Socket>();
   let opened = 0;
   let isUp = true;
-  const server = createServer((client) => {
+  // Nobody is told of the end of a silent connection.
+  const server = createServer({ allowHalfOpen: true }, (client) => {
     if (!isUp) {
       client.destroy();
       return;
@@ -41,7 +42,7 @@ export async function openWire(url: string, { listen, passes = () => true, alter
     opened++;
     const postgres = connect(path);
     const part = () => {
-      client.destroy();
+      if (!silent.has(client)) client.destroy();
       if (!silent.has(postgres)) postgres.destroy();
     };
     for (const socket of [client, postgres]) {
@@ -51,6 +52,9 @@ export async function openWire(url: string, { listen, passes = () => true, alter
         part();
       });
     }
+    client.on("end", () => {
+      if (!silent.has(client)) part();
+    });
     const hear = listen?.();
     const change = alter?.() ?? ((said: Buffer) => ({ bytes: said, ends: false }));
     client.on("data", (said) => {

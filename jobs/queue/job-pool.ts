@@ -7,7 +7,7 @@ const CONNECT_TIMEOUT_MS = 10_000;
 type ConnectCallback = (
   error: Error | undefined,
   client: pg.PoolClient | undefined,
-  release: (error?: Error | boolean) => void,
+  release: pg.PoolClient["release"],
 ) => void;
 
 /**
@@ -78,11 +78,12 @@ export class JobPool extends pg.Pool {
   }
 }
 
-function releaseOnce(release: pg.PoolClient["release"]): pg.PoolClient["release"] {
+/** A pool that has ended gives an error and nothing to release. */
+function releaseOnce(release: pg.PoolClient["release"] | undefined): pg.PoolClient["release"] {
   let isReleased = false;
   return (error) => {
     if (isReleased) return;
     isReleased = true;
-    release(error);
+    release?.(error);
   };
 }

@@ -1,0 +1,133 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import fc from "fast-check";
+import pg from "pg";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { keepCatalog } from "../../catalog/catalog-keeper.ts";
+import { keepConfig } from "../../catalog/config-keeper.ts";
+import { readConfig } from "../../config/config.ts";
+import { JobRunner } from "../../jobs/queue/job-runner.ts";
+import { startWebhooks } from "../../jobs/webhooks/dispatcher.ts";
+import { openReplication } from "../../live/change-stream.ts";
+import { openListener } from "../../postgres/client/listen.ts";
+import { openDatabase } from "../../postgres/database/database.ts";
+import { Supervisor } from "../../runtime/concurrency/supervisor.ts";
+import { makeLogger } from "../../runtime/log/log.ts";
+import { cloneDatabase, type TestDatabase } from "../database.ts";
+import { openWire } from "../postgres-wire.ts";
+import { propertyRuns } from "../property-runs.ts";
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await cloneDatabase("content");
+  const owner = new pg.Client({ connectionString: database.ownerUrl });
+  await owner.connect();
+  await owner.query("create publication random_stops for all tables");
+  await owner.end();
+});
+afterAll(() => database.drop());
+
+const { config } = readConfig({ LOG_LEVEL: "silent" });
+const log = makeLogger(config);
+const uncaught: unknown[] = [];
+process.on("uncaughtExceptionMonitor", (error) => uncaught.push(error));
+
+/** Begins to start, and adds to the stack what stops it. */
+type Part = { readonly runs: number; start(url: string, opened: AsyncDisposableStack): Promise<unknown> };
+
+function openCore(url: string, opened: AsyncDisposableStack) {
+  const supervisor = new Supervisor({ log });
+  const listener = openListener({ url, supervisor, log });
+  opened.defer(() => listener.close());
+  const requests = openDatabase({ url, ownerUrl: url, supervisor, log, acquireTimeout: 500 });
+  opened.defer(() => requests.close());
+  const asOwner: typeof requests.asOwner = (work) => requests.asOwner(work);
+  return { supervisor, listener, requests, asOwner, log };
+}
+
+const PARTS: Readonly<Record<string, Part>> = {
+  "a job runner": {
+    runs: 200,
+    start(url, opened) {
+      const crons = [{ task: "first", match: "* * * * *", identifier: "first", options: {} }];
+      const lane = (name: string) => ({ name, tasks: { [name]: () => {} }, concurrency: 2 });
+      const lanes = [{ ...lane("first"), crons }, lane("second")];
+      const maintain = async () => {};
+      const runner = new JobRunner({ url, lanes, maintain, cancelRunning: maintain, log });
+      opened.defer(() => runner.close(0));
+      return runner.start();
+    },
+  },
+  "the connection for notifications": {
+    runs: 60,
+    start(url, opened) {
+      const listener = openListener({ url, log });
+      opened.defer(() => listener.close());
+      return listener.listen("marks", () => {});
+    },
+  },
+  "the connections for requests": {
+    runs: 60,
+    async start(url, opened) {
+      const { requests, asOwner } = openCore(url, opened);
+      const caller = { role: "anon", claims: null, searchPath: [] } as never;
+      const statements = Array.from({ length: 10 }, () => [
+        requests.run(caller, { text: "select 1", values: [] } as never, { readOnly: true }),
+        asOwner((client) => client.query("select 1")),
+      ]);
+      await Promise.allSettled(statements.flat());
+    },
+  },
+  "the change stream": {
+    runs: 60,
+    async start(url, opened) {
+      const { asOwner, supervisor } = openCore(url, opened);
+      const changes = openReplication({ url, asOwner, publication: "random_stops", keep: "never", supervisor, log });
+      opened.defer(() => changes.close());
+      await changes.follow({ wants: () => true, change() {}, gap() {} }).from;
+    },
+  },
+  "settings, catalogue and webhooks": {
+    runs: 60,
+    async start(url, opened) {
+      const core = openCore(url, opened);
+      const settings = await keepConfig({ config, url, ...core });
+      opened.defer(() => settings.close());
+      settings.follow(async () => {});
+      const options = { schemas: ["public"], extraSearchPath: [], loginRole: "authenticator" };
+      const catalog = await keepCatalog({ ...core, ...options, channel: "pgrst", pollIntervalMs: 20 });
+      opened.defer(() => catalog.close());
+      const webhooks = await startWebhooks({ ...core, catalog, database: core.requests, config });
+      opened.defer(() => webhooks?.close(0));
+    },
+  },
+};
+
+/** When a part is stopped, and when its connections stall and die, in milliseconds from the begin of its start. */
+const MOMENTS = fc.record({
+  stallsAt: fc.option(fc.integer({ min: 0, max: 120 })),
+  diesAt: fc.option(fc.integer({ min: 0, max: 160 })),
+  stopsAt: fc.integer({ min: 0, max: 140 }),
+});
+
+test.each(Object.keys(PARTS))(
+  "%s: stops at any moment, while connections stall or die, without an uncaught error",
+  async (name) => {
+    const { runs, start } = PARTS[name]!;
+    const stop = fc.asyncProperty(MOMENTS, async ({ stallsAt, diesAt, stopsAt }) => {
+      const wire = await openWire(database.ownerUrl);
+      const opened = new AsyncDisposableStack();
+      const at = async (milliseconds: number | null, act: () => unknown) => {
+        if (milliseconds === null) return;
+        await sleep(milliseconds);
+        await act();
+      };
+      const started = start(wire.url, opened).catch(() => {});
+      await Promise.all([at(stallsAt, wire.silence), at(diesAt, wire.cut), at(stopsAt, () => opened.disposeAsync())]);
+      await wire.close();
+      await started;
+      await sleep(1);
+      expect(uncaught.splice(0)).toEqual([]);
+    });
+    await fc.assert(stop, { numRuns: propertyRuns(runs), seed: 65, endOnFailure: true });
+  },
+);
