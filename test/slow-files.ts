@@ -191,6 +191,7 @@ export const SLOW_FILES: readonly string[] = [
   "test/service/interface-comparison.test.ts",
   "test/service/processes/reload-signal.test.ts",
   "test/service/processes/shared-cache.test.ts",
+  "test/service/processes/uncaught-errors.test.ts",
   "test/sql-texts.test.ts",
   "test/studio/api/realtime.test.ts",
   "test/studio/files.test.ts",

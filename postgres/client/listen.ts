@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import pg from "pg";
 import { Supervisor, type WorkReport } from "#runtime/concurrency";
 import type { Logger } from "#runtime/log";
+import { endClient } from "./end-client.ts";
 import { findServer, type ServerOptions } from "./server-finder.ts";
 
 /** One LISTEN connection per process. Notifications are hints that may be lost, never the only source of information. */
@@ -93,7 +94,7 @@ class ListeningClient implements Listener {
     this.#connected.reject(closedError());
     clearTimeout(this.#timer);
     this.#report.close();
-    await client?.end();
+    if (client) await endClient(client);
   }
 
   async #queryUntilAnswered(command: string): Promise<void> {
@@ -137,7 +138,7 @@ class ListeningClient implements Listener {
       return;
     }
     if (this.#closed) {
-      await client.end();
+      await endClient(client);
       return;
     }
     this.#begin(client);

@@ -1,4 +1,5 @@
 import pg from "pg";
+import { endClient } from "./end-client.ts";
 import { useSafeSearchPath } from "./search-path.ts";
 import { findServer } from "./server-finder.ts";
 
@@ -11,7 +12,7 @@ export async function withClient<T>(url: string, work: (client: pg.Client) => Pr
   try {
     return await work(client);
   } finally {
-    await client.end();
+    await endClient(client);
   }
 }
 

@@ -6,6 +6,7 @@ import { type ConnectionCounters, makeConnectionCounters } from "./prepared-stat
 import { LONG_MS } from "./statement-shape.ts";
 
 const IDLE_TIMEOUT_MS = 60_000;
+const DRAIN_TIMEOUT_MS = 2_000;
 const MAX_WAITING = 10_000;
 
 /** A request for a connection of the pool. */
@@ -216,12 +217,14 @@ export class ConnectionPool {
     return true;
   }
 
-  /** Refuses new requests, waits for the running ones and closes the connections. */
+  /** Refuses new requests, waits a while for the running ones and closes the connections. */
   async drain(): Promise<void> {
+    const timer = setTimeout(() => this.#destroyAll(), DRAIN_TIMEOUT_MS);
     await new Promise<void>((resolve) => {
       this.#draining = resolve;
       this.#finishDraining();
     });
+    clearTimeout(timer);
     await Promise.all(this.#connections.splice(0).map((connection) => connection.close()));
   }
 
@@ -231,8 +234,15 @@ export class ConnectionPool {
       if (!this.#remove(connection)) return;
       this.#startWaiting();
       this.#openMissing();
+      // The statements that were lost with it may run again first.
+      setImmediate(() => this.#finishDraining());
     },
   };
+
+  #destroyAll(): void {
+    this.refuseWaiting();
+    for (const connection of [...this.#connections]) connection.destroy(new Error("The pool is closed"));
+  }
 
   #onReady(connection: PostgresConnection): void {
     if (connection.isIdle) this.#returnShare(connection);

@@ -239,7 +239,7 @@ export class PostgresConnection {
     if (!head) return;
     const overdue = now - this.#quietSince - head.exchange.responseTimeoutMs;
     if (this.#cancelWanted || overdue > 0) this.cancel();
-    if (overdue > CANCEL_GRACE_MS) this.#destroy(new Error("The server has stopped answering"));
+    if (overdue > CANCEL_GRACE_MS) this.destroy(new Error("The server has stopped answering"));
   }
 
   async close(): Promise<void> {
@@ -255,7 +255,7 @@ export class PostgresConnection {
       if (!this.#isClosed) this.#events.ready(this);
     } catch (error) {
       // The cancel may still arrive, and hit the next batch.
-      this.#destroy(error as Error);
+      this.destroy(error as Error);
     }
   }
 
@@ -282,7 +282,7 @@ export class PostgresConnection {
   readonly #flush = (): void => {
     if (this.#isClosed || this.#unsent === 0) return;
     if (!this.#socket.isWritable()) {
-      this.#destroy(new Error("The connection was closed by the server"));
+      this.destroy(new Error("The connection was closed by the server"));
       return;
     }
     const now = performance.now();
@@ -338,7 +338,7 @@ export class PostgresConnection {
   }
 
   #onError(head: BatchProgress | undefined, error: DatabaseError): void {
-    if (!head || isFatal(error)) this.#destroy(error);
+    if (!head || isFatal(error)) this.destroy(error);
     else {
       const stale = head.fail(error);
       if (stale) this.#prepared.drop(stale);
@@ -377,7 +377,7 @@ export class PostgresConnection {
     } else exchange.end({ kind: "done", milliseconds, fields });
 
     // The batches after it ran inside the transaction that it left open, so they fail with it.
-    if (isAstray) this.#destroy(unexpectedTransactionState());
+    if (isAstray) this.destroy(unexpectedTransactionState());
     else {
       if (status === message.IDLE && this.#changedParameters.size > 0) this.retiring = true;
       this.#events.ready(this);
@@ -414,7 +414,7 @@ export class PostgresConnection {
     );
   }
 
-  #destroy(reason: Error): void {
+  destroy(reason: Error): void {
     this.#socket.destroy();
     this.#lose(reason);
   }

@@ -14,6 +14,7 @@ const UNDEFINED_FUNCTION_CODES: readonly (string | undefined)[] = ["42883", "3F0
 const INSUFFICIENT_PRIVILEGE = "42501";
 
 const MAX_CLIENTS = 4;
+const CLOSE_TIMEOUT_MS = 1_000;
 /** pg-pool's message when all clients were busy for too long. */
 const POOL_EXHAUSTED_MESSAGE = "timeout exceeded when trying to connect";
 
@@ -91,7 +92,12 @@ export class OwnerPool {
     }
   }
 
+  /** Work that does not end soon loses its connection. */
   close(): Promise<void> {
+    const destroy = () => {
+      for (const client of this.#open) client.connection.stream.destroy();
+    };
+    setTimeout(destroy, CLOSE_TIMEOUT_MS).unref();
     return this.#pool.end();
   }
 

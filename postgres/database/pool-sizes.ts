@@ -1,4 +1,5 @@
 import pg from "pg";
+import { endClient } from "../client/end-client.ts";
 import { findServer } from "../client/server-finder.ts";
 
 const CONNECT_TIMEOUT_MS = 5_000;
@@ -34,7 +35,7 @@ export async function countFreeConnections(url: string): Promise<number> {
     const { rows } = await client.query<{ free: number }>(FREE_CONNECTIONS);
     return rows[0]!.free;
   } finally {
-    await client.end();
+    await endClient(client);
   }
 }
 

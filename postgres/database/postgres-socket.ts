@@ -3,6 +3,7 @@ import { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import pg from "pg";
 import type { WorkReport } from "#runtime/concurrency";
+import { endClient } from "../client/end-client.ts";
 import { findServer, type ServerOptions } from "../client/server-finder.ts";
 import { type AcceptMessage, checkMessages, MessageReader, type OnMessage } from "../client/server-messages.ts";
 
@@ -91,7 +92,7 @@ export async function openPostgresSocket(options: PostgresSocketOptions): Promis
     pause: () => void stream.pause(),
     resume: () => void stream.resume(),
     cancel: () => sendCancel(internals),
-    end: () => client.end(),
+    end: () => endClient(client),
     destroy: () => void stream.destroy(),
   };
 }

@@ -13,6 +13,7 @@ const WORK = [
   "catalogue watch",
   "change stream",
   "collection of files",
+  "connections to the database",
   "delivery of changes",
   "events of subscriptions",
   "notifications",
@@ -110,6 +111,7 @@ const withSetting = async (setting: string, isEndedAfterwards: boolean) => {
 
 /** Nothing of it is to be done while nobody connects and nothing is changed, or only once a minute, or without Postgres, or its faults do not stop it. */
 const IDLE = [
+  "connections to the database",
   "delivery of changes",
   "events of subscriptions",
   "recorded requests",

@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import fc from "fast-check";
 import pg from "pg";
@@ -14,7 +15,10 @@ import { Supervisor } from "../../runtime/concurrency/supervisor.ts";
 import { makeLogger } from "../../runtime/log/log.ts";
 import { cloneDatabase, type TestDatabase } from "../database.ts";
 import { openWire } from "../postgres-wire.ts";
+import { run } from "../program.ts";
 import { propertyRuns } from "../property-runs.ts";
+import { settingsOf } from "../routers/through-router.ts";
+import { SECRET } from "../secret.ts";
 
 let database: TestDatabase;
 beforeAll(async () => {
@@ -69,9 +73,9 @@ const PARTS: Readonly<Record<string, Part>> = {
     runs: 60,
     async start(url, opened) {
       const { requests, asOwner } = openCore(url, opened);
-      const caller = { role: "anon", claims: null, searchPath: [] } as never;
+      const caller = { role: "anon", settings: [] };
       const statements = Array.from({ length: 10 }, () => [
-        requests.run(caller, { text: "select 1", values: [] } as never, { readOnly: true }),
+        requests.run(caller, { text: "select 1", values: [] }, { readOnly: true }),
         asOwner((client) => client.query("select 1")),
       ]);
       await Promise.allSettled(statements.flat());
@@ -103,24 +107,26 @@ const PARTS: Readonly<Record<string, Part>> = {
 };
 
 /** When a part is stopped, and when its connections stall and die, in milliseconds from the begin of its start. */
-const MOMENTS = fc.record({
-  stallsAt: fc.option(fc.integer({ min: 0, max: 120 })),
-  diesAt: fc.option(fc.integer({ min: 0, max: 160 })),
-  stopsAt: fc.integer({ min: 0, max: 140 }),
-});
+const momentsWithin = (max: number) =>
+  fc.record({
+    stallsAt: fc.option(fc.integer({ min: 0, max }), { freq: 3 }),
+    diesAt: fc.option(fc.integer({ min: 0, max }), { freq: 2 }),
+    stopsAt: fc.integer({ min: 0, max }),
+  });
+
+async function at(milliseconds: number | null, act: () => unknown): Promise<void> {
+  if (milliseconds === null) return;
+  await sleep(milliseconds);
+  await act();
+}
 
 test.each(Object.keys(PARTS))(
   "%s: stops at any moment, while connections stall or die, without an uncaught error",
   async (name) => {
     const { runs, start } = PARTS[name]!;
-    const stop = fc.asyncProperty(MOMENTS, async ({ stallsAt, diesAt, stopsAt }) => {
+    const stop = fc.asyncProperty(momentsWithin(150), async ({ stallsAt, diesAt, stopsAt }) => {
       const wire = await openWire(database.ownerUrl);
       const opened = new AsyncDisposableStack();
-      const at = async (milliseconds: number | null, act: () => unknown) => {
-        if (milliseconds === null) return;
-        await sleep(milliseconds);
-        await act();
-      };
       const started = start(wire.url, opened).catch(() => {});
       await Promise.all([at(stallsAt, wire.silence), at(diesAt, wire.cut), at(stopsAt, () => opened.disposeAsync())]);
       await wire.close();
@@ -129,5 +135,26 @@ test.each(Object.keys(PARTS))(
       expect(uncaught.splice(0)).toEqual([]);
     });
     await fc.assert(stop, { numRuns: propertyRuns(runs), seed: 65, endOnFailure: true });
+  },
+);
+
+test.each([1, 2])(
+  "a service of %i processes: ends at any moment of its start and after it, by itself",
+  async (workers) => {
+    const stop = fc.asyncProperty(momentsWithin(6_000), async ({ stallsAt, diesAt, stopsAt }) => {
+      const wire = await openWire(database.ownerUrl);
+      const { child, streams } = run("server.js", {
+        ...settingsOf({ url: wire.url, ownerUrl: wire.url }),
+        ...{ JWT_SECRET: SECRET, USERS_ACCESS: "open", WEB_CONCURRENCY: String(workers), DRAIN_TIMEOUT_SECONDS: "0" },
+      });
+      const ended = once(child, "close");
+      await Promise.all([at(stallsAt, wire.silence), at(diesAt, wire.cut), at(stopsAt, () => child.kill("SIGTERM"))]);
+      const [, signal] = await ended;
+      await wire.close();
+      // A signal that comes before the program has begun ends it too.
+      if (stopsAt > 1_000) expect(signal).toBeNull();
+      expect(streams.logged).not.toMatch(/uncaught|already been released|\n +at /);
+    });
+    await fc.assert(stop, { numRuns: propertyRuns(20), seed: 65, endOnFailure: true });
   },
 );

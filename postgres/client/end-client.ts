@@ -1,0 +1,13 @@
+import type pg from "pg";
+
+const END_TIMEOUT_MS = 1_000;
+
+/** Closes a session. A server that has vanished from the network never answers, and is not waited for. */
+export async function endClient(client: pg.Client): Promise<void> {
+  const timer = setTimeout(() => client.connection.stream.destroy(), END_TIMEOUT_MS);
+  try {
+    await client.end();
+  } finally {
+    clearTimeout(timer);
+  }
+}
