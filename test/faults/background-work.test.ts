@@ -15,6 +15,7 @@ const WORK = [
   "collection of files",
   "connections to the database",
   "delivery of changes",
+  "e-mails",
   "events of subscriptions",
   "notifications",
   "queue maintenance",
@@ -113,6 +114,7 @@ const withSetting = async (setting: string, isEndedAfterwards: boolean) => {
 const IDLE = [
   "connections to the database",
   "delivery of changes",
+  "e-mails",
   "events of subscriptions",
   "recorded requests",
   "settings in the database",
