@@ -1,5 +1,4 @@
 import cluster, { type Worker } from "node:cluster";
-import { once } from "node:events";
 import { extname, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { ServiceOperations } from "#http/admin";
@@ -72,9 +71,7 @@ export class ManagedWorker {
       // Other libraries use the same channel.
       if (isReport(message)) this.#handle(message);
     });
-    this.ended = once(this.#worker, "exit").then(([code, signal]) =>
-      signal ? `signal ${signal}` : `exit code ${code}`,
-    );
+    this.ended = untilExit(this.#worker);
     this.readyToClose = Promise.race([this.#whenReadyToClose.promise, this.ended.then(() => {})]);
     this.serving = Promise.race([this.#whenServing.promise, this.ended.then(throwEndedEarly)]);
     this.serving.catch(() => {});
@@ -172,6 +169,16 @@ export class ManagedWorker {
     await this.#events.publish({ sender: this.id, topic, content });
     this.send({ kind: "published", id });
   }
+}
+
+/** A message that does not reach a worker is an error of its own, and an exit follows, unless the process could not even be started. */
+function untilExit(worker: Worker): Promise<string> {
+  return new Promise((resolve) => {
+    worker.on("exit", (code, signal) => resolve(signal ? `signal ${signal}` : `exit code ${code}`));
+    worker.on("error", (error: NodeJS.ErrnoException) => {
+      if (error.syscall?.startsWith("spawn")) resolve(error.message);
+    });
+  });
 }
 
 function throwEndedEarly(reason: string): never {
