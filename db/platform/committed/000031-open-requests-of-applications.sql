@@ -1,5 +1,5 @@
 --! Previous: sha1:f3ba0b35b9a61cd74242aea244f71727980f25b7
---! Hash: sha1:4177a97d93c8210ac8779af3899013e5a9e2d9d4
+--! Hash: sha1:d548cba8a7f5736e4f5983966da83ecf3e1f9f64
 --! Message: open requests of applications
 
 -- Requests of applications that nobody has opened yet are bounded by network and by client too: a flood evicts what the same network has begun,
@@ -49,7 +49,7 @@ $$ language plpgsql set search_path = '';
 comment on function auth.trim_oauth_authorizations is 'Makes room for another request of an application, of this client and from this network.';
 
 drop function auth.begin_oauth_authorization(jsonb, integer);
-create function auth.begin_oauth_authorization(authorization_request jsonb, seconds integer, client_info auth.client_info default null) returns uuid as $$
+create or replace function auth.begin_oauth_authorization(authorization_request jsonb, seconds integer, client_info auth.client_info default null) returns uuid as $$
 declare
   v_new constant auth.oauth_authorizations := jsonb_populate_record(null::auth.oauth_authorizations, authorization_request);
   v_network constant inet := coalesce(auth.network_of(client_info.address), '0.0.0.0');
