@@ -315,6 +315,17 @@ describe("what strangers can make grow", () => {
     for (const id of [kept, last]) expect(await open(id, users[0]!)).toHaveLength(1);
   });
 
+  test("auth.trim_oauth_authorizations makes room for one more request of the network, and for no other", async () => {
+    const client = await saveClient();
+    await bound("unopened authorizations of a network", 3);
+    const elsewhere = await begin(client, {}, "192.0.2.1");
+    const own = [];
+    for (let n = 0; n < 3; n++) own.push(await begin(client, {}, "198.51.100.1"));
+    await call("select auth.trim_oauth_authorizations($1, auth.network_of('198.51.100.1'))", client);
+    for (const id of [elsewhere, ...own.slice(1)]) expect(await open(id, users[0]!)).toHaveLength(1);
+    expect(await open(own[0]!, users[0]!)).toHaveLength(0);
+  });
+
   test("applications that register themselves: those without a grant make room, others stay", async () => {
     await bound("registered clients", 3);
     const register = () => saveClient({ registration: "dynamic" });
