@@ -41,7 +41,7 @@ const IMPLICIT_VARIABLES: readonly BodyVariable[] = [
   { name: "sqlerrm", type: "pg_catalog.text" },
 ];
 const RECORD = /^(?:pg_catalog\s*\.\s*)?record$/i;
-const ROW_TYPE = /\s*%\s*rowtype$/i;
+const ROW_TYPE = /%\s*rowtype$/i;
 /** As SQL, it takes a name for the column where it could be a variable too. */
 const PRINTED_OPTION = /^\s*#\s*variable_conflict\s+(?:use_column|error)\b/i;
 
@@ -180,7 +180,7 @@ class BodyReader {
       this.#expect(";");
       return;
     }
-    const type = declared.replace(ROW_TYPE, "");
+    const type = declared.replace(ROW_TYPE, "").trimEnd();
     if (this.#take("collate")) this.#readUntil(":=", "=", "default", "not", ";");
     if (this.#take("not")) this.#expect("null");
     if (this.#take(":=") || this.#take("=") || this.#take("default")) this.#assign(this.#readUntil(";"), type);

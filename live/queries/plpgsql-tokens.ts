@@ -13,7 +13,7 @@ const SPACE = /(?:\s+|--[^\n]*)+/y;
 const COMMENT_MARK = /\/\*|\*\//g;
 const DOLLAR_QUOTE = /\$(?:[A-Za-z_\u0080-\uffff][\w\u0080-\uffff]*)?\$/y;
 /** A string that is continued on a further line has the escapes of its first part. */
-const CONTINUED_STRING = /[ \t\r\f]*(?:--[^\n]*)?\n(?:\s+|--[^\n]*\n)*'/y;
+const CONTINUED_STRING = /[ \t\r\f]*(?:--[^\n]*)?\n(?:\s|--[^\n]*\n)*'/y;
 const PATTERNS: readonly (readonly [kind: BodyToken["kind"], pattern: RegExp])[] = [
   ["string", /[eE]'(?:[^'\\]|\\[\s\S]|'')*'|(?:[uU]&|[bBxXnN])?'(?:[^']|'')*'/y],
   ["quoted", /"(?:[^"]|"")+"/y],

@@ -75,7 +75,7 @@ export function clientSite(address: string | null): string {
 /** The IPv4 /24, or the IPv6 /48 network: what one attacker often has, although its addresses may have different users. */
 export function clientRange(address: string | null): string {
   const site = clientSite(address);
-  return isIPv4(site) ? site.replace(/\d+$/, "0/24") : site;
+  return isIPv4(site) ? `${site.slice(0, site.lastIndexOf(".") + 1)}0/24` : site;
 }
 
 function addressGroup(address: string | null, bits: 48 | 64): string {
