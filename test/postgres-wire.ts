@@ -33,7 +33,7 @@ export async function openWire(url: string, { listen, passes = () => true, alter
   const silent = new Set<Socket>();
   let opened = 0;
   let isUp = true;
-  // Nobody is told of the end of a silent connection.
+  // A silent connection reports its end to neither side.
   const server = createServer({ allowHalfOpen: true }, (client) => {
     if (!isUp) {
       client.destroy();
