@@ -3,8 +3,8 @@ import { type GatewayResponse, HttpError, type ResponseBody } from "#http";
 import { workerFailed } from "./functions-error.ts";
 import type { CallHead, HeaderList, ResponseHead, ThreadOrder, ThreadReport } from "./thread/messages.ts";
 
-/** Who calls, and how many threads may have requests of this caller at once. */
-export type ThreadShare = { readonly key: string; readonly threads: number };
+/** Who calls: at most a part of all threads has requests of the same caller at once. */
+export type ThreadShare = { readonly key: string; readonly caller: "stranger" | "account" };
 
 /** A request to a function. */
 export type FunctionRequest = {

@@ -48,7 +48,7 @@ const CHECK_MS = 50;
 const BOOT_MS = 30_000;
 const MEGABYTE = 2 ** 20;
 /** What a thread takes before it is measured. */
-export const NEW_THREAD_BYTES = 16 * MEGABYTE;
+export const NEW_THREAD_BYTES = 24 * MEGABYTE;
 /** A thread that cannot be interrupted is ended later, and its requests fail before. */
 const LONGEST_END_MS = 2_000;
 /** At its own limit V8 may abort the whole process. Ours is checked every CHECK_MS, in which no function takes so much. */
@@ -57,8 +57,8 @@ const HEAP_RESERVE_MEGABYTES = 4096;
 const UNCOLLECTED_MEGABYTES = 64;
 /** Without a response to a ping for this long, the event loop of the thread is blocked. */
 const BLOCKED_MS = 300;
-/** As of `nice`. */
-const LOW_PRIORITY = 10;
+/** As of `nice`: of one that computes for long, below all others. */
+const LOWEST_PRIORITY = 19;
 
 /**
  * A loop that calls nothing but V8's own functions, and was optimized while it ran, cannot be interrupted: neither its
@@ -248,7 +248,7 @@ export class FunctionThread {
   #lowerPriority(): void {
     if (this.#systemId === null) return;
     try {
-      setPriority(this.#systemId, LOW_PRIORITY);
+      setPriority(this.#systemId, LOWEST_PRIORITY);
     } catch {
       // It has just ended.
     }

@@ -5,7 +5,6 @@ import { type FunctionRequest, type ThreadShare, toCallHeaders } from "./functio
 import type { Functions } from "./functions.ts";
 import { FUNCTIONS_PREFIX, functionNotFound } from "./functions-error.ts";
 import type { FunctionSource } from "./functions-folder.ts";
-import { ACCOUNT_THREADS, STRANGER_THREADS } from "./thread-pool.ts";
 
 type FunctionsServices = {
   readonly functions: Functions;
@@ -58,8 +57,8 @@ async function authorize(
 function shareOf({ connection }: GatewayRequest, caller: Caller | null, anonRole: string): ThreadShare {
   const address = () => connection().address;
   const isStranger = !caller || caller.role === anonRole || caller.claims.is_anonymous === true;
-  if (isStranger) return { key: quotaKey({ claims: {} }, address), threads: STRANGER_THREADS };
-  return { key: `${caller.role} ${quotaKey(caller, address)}`, threads: ACCOUNT_THREADS };
+  if (isStranger) return { key: quotaKey({ claims: {} }, address), caller: "stranger" };
+  return { key: `${caller.role} ${quotaKey(caller, address)}`, caller: "account" };
 }
 
 async function authenticate(authenticator: Authenticator, authorization: string) {

@@ -4,13 +4,12 @@ import { CallNotBegun, type FunctionThread, NEW_THREAD_BYTES, type ThreadEvents 
 import { bootFailed, tooManyFunctions } from "./functions-error.ts";
 import type { FunctionSource } from "./functions-folder.ts";
 
-/** Threads at once, in one process. */
+/** Threads at once, in one process, where memory permits. */
 const MAX_THREADS = 20;
 /** Loading code takes much of a processor: the next to start is that of the caller with the fewest threads. */
-const MAX_STARTING = 4;
-/** In how many threads one address may have requests at once, and one account. */
-export const STRANGER_THREADS = MAX_THREADS / 4;
-export const ACCOUNT_THREADS = MAX_THREADS / 2;
+const MAX_STARTING = 2;
+/** In which part of all threads one caller may have requests at once. */
+const PARTS = { stranger: 1 / 4, account: 1 / 2 } as const;
 /** How long a request waits for a thread, and how many may wait, also of one caller. */
 const WAIT_MS = 10_000;
 const MAX_WAITING = 500;
@@ -19,6 +18,8 @@ const MAX_WAITING_OF_CALLER = 100;
 const MAX_ATTEMPTS = 3;
 /** A file that fails to load is not loaded for each request. */
 const FAILED_MS = 1_000;
+/** Threads that were used since then are not ended for others while a large one can be. */
+const UNUSED_MS = 5_000;
 const MEGABYTE = 2 ** 20;
 /** An unused thread that takes more is ended, since V8 keeps what a heap has grown by. */
 const LARGE_BYTES = 64 * MEGABYTE;
@@ -40,6 +41,7 @@ type WaitingCall = {
 /** The threads of all functions of a process: their number, their memory, and which caller has how many of them. */
 export class ThreadPool {
   readonly #totalBytes: number;
+  readonly #maxThreads: number;
   readonly #start: PoolOptions["start"];
   /** Those that accept requests, by the name of their function. */
   readonly #current = new Map<string, FunctionThread>();
@@ -51,6 +53,7 @@ export class ThreadPool {
 
   constructor({ totalMegabytes, start }: PoolOptions) {
     this.#totalBytes = totalMegabytes * MEGABYTE;
+    this.#maxThreads = Math.min(MAX_THREADS, Math.max(1, Math.floor(this.#totalBytes / NEW_THREAD_BYTES)));
     this.#start = start;
   }
 
@@ -87,9 +90,9 @@ export class ThreadPool {
 
   /** Null if the caller has its share of threads, or there is no room for another one. */
   #tryToBegin(source: FunctionSource, request: FunctionRequest): Promise<Response> | null {
-    const { key, threads } = request.share;
+    const { key } = request.share;
     const running = this.#current.get(source.name);
-    if (!running?.isUsedBy(key) && this.#threadsOf(key) >= threads) return null;
+    if (!running?.isUsedBy(key) && this.#threadsOf(key) >= this.#shareOf(request)) return null;
     if (running) return running.call(request);
     if (this.#isClosed || (this.#failed.get(source.name) ?? 0) > performance.now()) return Promise.reject(bootFailed());
     if ([...this.#all].filter(({ isStarting }) => isStarting).length >= MAX_STARTING) return null;
@@ -163,9 +166,13 @@ export class ThreadPool {
     return [...this.#all].filter((thread) => thread.isUsedBy(key)).length;
   }
 
+  #shareOf({ share }: FunctionRequest): number {
+    return Math.max(1, Math.floor(this.#maxThreads * PARTS[share.caller]));
+  }
+
   #hasRoom(): boolean {
     if (this.#all.size === 0) return true;
-    return this.#all.size < MAX_THREADS && memoryOf(this.#all) + NEW_THREAD_BYTES <= this.#totalBytes;
+    return this.#all.size < this.#maxThreads && memoryOf(this.#all) + NEW_THREAD_BYTES <= this.#totalBytes;
   }
 
   /**
@@ -174,24 +181,32 @@ export class ThreadPool {
    */
   #makeRoom(): void {
     if ([...this.#all].some(({ endsSoon }) => endsSoon)) return;
-    if (this.#all.size >= MAX_THREADS) this.#idle()[0]?.retire();
+    if (this.#all.size >= this.#maxThreads) this.#idle()[0]?.retire();
     else this.#keepWithinMemory(NEW_THREAD_BYTES);
   }
 
-  /** Ends unused threads first. `added` is what another thread needs. */
+  /**
+   * Ends threads that were not used for a while, then the largest one, and only then small ones that were just used: else a
+   * caller with large requests would make all others wait for new threads. `added` is what another thread needs.
+   */
   #keepWithinMemory(added = 0): void {
     const staying = [...this.#all].filter(({ isEnding }) => !isEnding);
     let excess = memoryOf(staying) + added - this.#totalBytes;
-    for (const thread of this.#idle()) {
-      if (excess <= 0) return;
-      excess -= thread.memory;
-      thread.retire();
-    }
+    const retire = (threads: readonly FunctionThread[]) => {
+      for (const thread of threads) {
+        if (excess <= 0) return;
+        excess -= thread.memory;
+        thread.retire();
+      }
+    };
+    const idle = this.#idle();
+    const since = performance.now() - UNUSED_MS;
+    retire(idle.filter(({ lastUsed }) => lastUsed <= since));
     if (excess <= 0) return;
     const [largest] = staying.sort((one, other) => other.memory - one.memory);
-    // Small threads are ended for no other.
-    if (added > 0 && largest!.memory < 2 * added) return;
-    largest?.endOverLimit(`takes most of the ${this.#totalBytes / MEGABYTE} MB that functions share, and is ended`);
+    if (largest && largest.memory >= 2 * NEW_THREAD_BYTES)
+      largest.endOverLimit(`takes most of the ${this.#totalBytes / MEGABYTE} MB that functions share, and is ended`);
+    else retire(idle.filter(({ lastUsed }) => lastUsed > since));
   }
 
   /** Oldest first. */

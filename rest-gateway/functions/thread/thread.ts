@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { readlinkSync } from "node:fs";
+import { setPriority } from "node:os";
 import { inspect } from "node:util";
 import { parentPort, workerData } from "node:worker_threads";
 import { captureConsole, installFetch } from "./changed-globals.ts";
@@ -9,6 +10,9 @@ import { installModuleHooks } from "./module-hooks.ts";
 import { ServedCall } from "./served-call.ts";
 
 // The program of a thread: loads one function, and runs its handler for each request that the gateway hands over.
+
+/** As of `nice`, on Linux of this thread only: what it does, loading code too, comes after the gateway's work. */
+const YIELDING_PRIORITY = 10;
 
 const port = parentPort!;
 const { entry, importMap } = workerData as ThreadData;
@@ -20,6 +24,7 @@ const calls = new Map<number, ServedCall>();
 const events = new EventTarget();
 let backgroundCount = 0;
 
+if (process.platform === "linux") setPriority(YIELDING_PRIORITY);
 process.emitWarning = () => {};
 process.setSourceMapsEnabled(true);
 captureConsole((level, text) => report({ type: "log", level, text, requestId: requestIds.getStore() ?? null }));
