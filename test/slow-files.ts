@@ -175,6 +175,7 @@ export const SLOW_FILES: readonly string[] = [
   "test/rest-gateway/table/rows-by-column.test.ts",
   "test/rest-gateway/table/since-13.test.ts",
   "test/rest-gateway/table/update-by-key.test.ts",
+  "test/rest-gateway/written-keys/written-keys.test.ts",
   "test/runtime/concurrency/coalescer.test.ts",
   "test/runtime/postgres-tls.test.ts",
   "test/schemas/odd.test.ts",

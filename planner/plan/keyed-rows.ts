@@ -211,7 +211,10 @@ export class KeyedRows extends SavedColumns implements StepDraft {
     const mayInsert = mode === "link" || mode === "put" || (mode === "upsert" && hasValues);
     if (mayInsert && named.every((name) => isInsertable(columnOf(table, name)))) {
       const all = named.map((name) => records.match(name));
-      steps.push(records.toStep({ kind: "insert missing rows", set: all }, matches, where));
+      const read = this.saved.columns.map(({ name }) => name);
+      steps.push(records.toStep({ kind: "insert missing rows", set: all, read }, matches, where));
+      // Every row exists now, and no other refers to one: then the caller need not be able to read them.
+      if (mode === "upsert" && read.length === 0) return steps;
     }
     if (mode !== "link") steps.push(records.toStep({ kind: "save rows", saved: this.saved }, saved, where));
     return steps;

@@ -160,7 +160,8 @@ export type NestedInsertPlan = {
 export type NestedChangePlan = NestedRowsPlan &
   (
     | { readonly kind: "update rows"; readonly set: readonly MatchedColumn[] }
-    | { readonly kind: "insert missing rows"; readonly set: readonly MatchedColumn[] }
+    /** Fails if the caller may not read the columns of `read` in the new rows. */
+    | { readonly kind: "insert missing rows"; readonly set: readonly MatchedColumn[]; readonly read: readonly string[] }
     /** Fails if a row does not exist. */
     | { readonly kind: "save rows"; readonly saved: SavedRows }
     /** Updates the one row that the conditions find, and saves it. */

@@ -70,7 +70,10 @@ function insertMissingRows(plan: ChangePlanOf<"insert missing rows">): Sql {
   const isMissing = sql`not exists (select 1 from ${qualifiedIdentifier(table)} where ${isMatched({ ...plan, where: [] })})`;
   const only = where.length > 0 ? sql`${buildConjunction(where)} and ${isMissing}` : isMissing;
   const rows = sql`select${join(values, ",")} from ${recordsAndLinks(plan)} where ${only} order by ${identifier(records.alias, ordinal)}`;
-  return sql`insert into ${qualifiedIdentifier(table)} (${join(names, ", ")}) ${rows}`;
+  const insert = sql`insert into ${qualifiedIdentifier(table)} (${join(names, ", ")}) ${rows}`;
+  if (plan.read.length === 0) return insert;
+  const read = plan.read.map((name) => identifier(table.name, name));
+  return sql`with "written" as (${insert} returning ${join(read, ", ")}) select from "written" limit 0`;
 }
 
 /** Their position is that in the payload. */

@@ -296,6 +296,27 @@ describe("a nested update", () => {
     expect(await state()).toEqual(before);
   });
 
+  test.each(["upsert", "replace"] as const)("nested=%s inserts rows that the caller may not read", async (mode) => {
+    const bob = { role: "authenticated", sub: BOB };
+    const hidden = { id: 50, sku: "jug", owner: ANN };
+    const send = (row: object) =>
+      client.ask("/orders?id=eq.2", {
+        method: "PATCH",
+        as: bob,
+        body: { lines: [row] },
+        headers: { Prefer: `nested=${mode}` },
+      });
+    const inserted = () => rowsOf("select order_id, sku from depot.lines where id = 50");
+    // Other rows could not refer to it.
+    const refused = await send({ ...hidden, parts: [{ number: 1, name: "lid" }] });
+    expect([refused.status, refused.body.code, refused.body.details.path]).toEqual([403, "42501", "lines/0"]);
+    expect(await inserted()).toEqual([]);
+    expect((await send(hidden)).status).toBe(204);
+    expect(await inserted()).toEqual([{ order_id: 2, sku: "jug" }]);
+    // Its key is taken.
+    expect((await send(hidden)).body.code).toBe("23505");
+  });
+
   test("fails where policies do not permit the change of a visible row", async () => {
     const ofAnn = { role: "authenticated", sub: ANN };
     const answers = [
