@@ -3,6 +3,7 @@ import {
   type IssuingKeys,
   makeProjectKeys,
   makeRoleKey,
+  SERVICE_ROLE,
   type TokenKeys,
   toVerifyingKeySet,
 } from "#accounts/identity";
@@ -44,9 +45,6 @@ type CurrentState = {
   readonly siteUrl: string | null;
   readonly identification: { readonly keys: TokenKeys };
 };
-
-/** The role of `SUPABASE_SERVICE_ROLE_KEY`. */
-const SERVICE_ROLE = "service_role";
 
 /** What functions read with `Deno.env` besides their secrets, as on Supabase. The keys are missing if the settings have none to sign them with. */
 export function functionEnvironment(

@@ -39,7 +39,7 @@ export {
   requireWriteAccess,
   resourceAddress,
 } from "./oauth-access.ts";
-export { makeProjectKeyReader, makeProjectKeys } from "./project-keys.ts";
+export { makeProjectKeyReader, makeProjectKeys, SERVICE_ROLE } from "./project-keys.ts";
 export { RemoteKeySet } from "./remote-key-set.ts";
 export {
   canIssueTokens,

@@ -10,7 +10,8 @@ type ProjectKeyName = keyof ProjectKeys;
 
 export type ProjectKeySettings = Pick<Config, "anonRole" | "jwtIssuer" | "jwtRoleClaim">;
 
-const SERVICE_ROLE = "service_role";
+/** Of the secret key. */
+export const SERVICE_ROLE = "service_role";
 const NAMES: readonly ProjectKeyName[] = ["publishable", "secret"];
 const SECRET_BYTES = 16;
 const CHECKSUM_LENGTH = 8;
