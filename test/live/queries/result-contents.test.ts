@@ -331,6 +331,9 @@ function randomStatement(random: (below: number) => number): string {
   ][random(23)]!;
 }
 
+/** So long the queries of a step take to run again. */
+const RUNS_MS = 300;
+
 test("after random changes of shown, hidden and other rows each client has what its caller reads", async () => {
   const random = makeRandom(11);
   const { owner, database } = fixture;
@@ -350,6 +353,8 @@ test("after random changes of shown, hidden and other rows each client has what 
         for (let transaction = 0; transaction <= random(4); transaction++) await writeAtRandom(writer, random);
       }),
     );
+    // While other statements run, the service pauses between the runs of queries.
+    await sleep(RUNS_MS);
     await Promise.all(
       opened.map(async ({ path, person, client }) => {
         const expected = await readNow(path, person);
