@@ -10,6 +10,7 @@ const SIGNED_PATH = "/upload/resumable/sign";
 const METHODS = [
   `POST {base}`,
   "OPTIONS {base}",
+  "OPTIONS {base}/{id}",
   "HEAD {base}/{id}",
   "PATCH {base}/{id}",
   "DELETE {base}/{id}",
@@ -17,8 +18,11 @@ const METHODS = [
 
 const routesOf = (base: string) => METHODS.map((method) => method.replace("{base}", base));
 
-/** The signature of the address gives the right. */
-export const SIGNED_RESUMABLE_ROUTES = routesOf(SIGNED_PATH);
+/** The signature of the address gives the right, and everybody may ask what the server can do. */
+export const OPEN_RESUMABLE_ROUTES = [
+  ...routesOf(SIGNED_PATH),
+  ...routesOf(PATH).filter((route) => route.startsWith("OPTIONS ")),
+];
 
 /** Uploads in several requests, by the protocol TUS 1.0.0. */
 export function resumableRoutes(

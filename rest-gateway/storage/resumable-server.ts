@@ -188,8 +188,10 @@ class UploadStore extends DataStore {
     return found.about;
   }
 
+  /** Of no upload, for a client that asks what the server can do: the largest file that there is. */
   async maxBytesOf(id: string | null): Promise<number> {
-    const { address } = this.created ?? (await this.find(id ?? ""));
+    if (this.created === null && id === null) return this.#config.storageFileBytes;
+    const { address } = this.created ?? (await this.find(id!));
     return (await termsOf(this.#request.rows, address, this.#config)).maxBytes;
   }
 

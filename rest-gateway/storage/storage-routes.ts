@@ -5,7 +5,7 @@ import { imageRoutes } from "./image-routes.ts";
 import { listRoutes } from "./list-routes.ts";
 import { missingFeature } from "./missing-features.ts";
 import { objectRoutes } from "./object-routes.ts";
-import { resumableRoutes, SIGNED_RESUMABLE_ROUTES } from "./resumable-routes.ts";
+import { OPEN_RESUMABLE_ROUTES, resumableRoutes } from "./resumable-routes.ts";
 import { signRoutes } from "./sign-routes.ts";
 import { operationOf } from "./storage-operations.ts";
 import {
@@ -71,7 +71,7 @@ function literalSegments(name: string): number {
 
 /** The address itself gives the right, or names its signer, so credentials are not read. */
 const OPEN_ROUTES: ReadonlySet<string> = new Set([
-  ...SIGNED_RESUMABLE_ROUTES,
+  ...OPEN_RESUMABLE_ROUTES,
   "GET /object/public/{bucket}/{path*}",
   "GET /object/info/public/{bucket}/{path*}",
   "GET /object/sign/{bucket}/{path*}",

@@ -305,3 +305,32 @@ test("pages of other sites may read the headers that the protocol needs", async 
   expect(response.headers.get("access-control-allow-origin")).toBe("*");
   expect(response.headers.get("upload-expires")).not.toBeNull();
 });
+
+test.each(["", "/", "/some-id", "/sign", "/sign/some-id"])(
+  "what the server can do is told without a token, at /upload/resumable%s",
+  async (path) => {
+    for (const headers of [{}, { authorization: "Bearer not-a-token" }]) {
+      const response = await fetch(`${service.url}/storage/v1/upload/resumable${path}`, { method: "OPTIONS", headers });
+      expect(response.status).toBe(204);
+      expect(Object.fromEntries(response.headers)).toMatchObject({
+        "tus-resumable": "1.0.0",
+        "tus-version": "1.0.0",
+        "tus-extension": expect.stringContaining("creation"),
+        "tus-max-size": String(50 * 1024 * 1024),
+      });
+    }
+  },
+);
+
+test("a preflight of a browser is answered, too", async () => {
+  const response = await fetch(`${service.url}/storage/v1/upload/resumable`, {
+    method: "OPTIONS",
+    headers: {
+      origin: "https://app.example.org",
+      "access-control-request-method": "POST",
+      "access-control-request-headers": "authorization,tus-resumable,upload-length,upload-metadata,x-upsert",
+    },
+  });
+  expect([response.ok, response.headers.get("access-control-allow-origin")]).toEqual([true, "*"]);
+  expect(response.headers.get("access-control-allow-headers")).toContain("tus-resumable");
+});
