@@ -158,6 +158,7 @@ export const SLOW_FILES: readonly string[] = [
   "test/rest-gateway/storage/attacks.test.ts",
   "test/rest-gateway/storage/edge-cases.test.ts",
   "test/rest-gateway/storage/operations.test.ts",
+  "test/rest-gateway/storage/refused-credential.test.ts",
   "test/rest-gateway/storage/resumable.test.ts",
   "test/rest-gateway/storage/s3/s3-client.test.ts",
   "test/rest-gateway/storage/signed-uploads.test.ts",

@@ -6,7 +6,6 @@ import { errorHeaders, type GatewayResponse, HttpError, jsonResponse } from "#ht
 const KNOWN = {
   AccessDenied: [403, "Unauthorized", "new row violates row-level security policy"],
   BucketAlreadyExists: [409, "Duplicate", "The resource already exists"],
-  BucketNotEmpty: [409, "InvalidRequest", "The bucket you tried to delete is not empty"],
   EntityTooLarge: [413, "Payload too large", "The object exceeded the maximum allowed size"],
   ExpiredToken: [400, "ExpiredToken", "The provided token has expired."],
   FeatureNotEnabled: [400, "FeatureNotEnabled", "feature not enabled for this tenant"],
@@ -18,11 +17,13 @@ const KNOWN = {
   InvalidRequest: [400, "InvalidRequest", "Invalid request"],
   InvalidSignature: [400, "InvalidSignature", "Invalid signature"],
   KeyAlreadyExists: [409, "Duplicate", "The resource already exists"],
+  MissingAuthorization: [400, "Error", "headers must have required property 'authorization'"],
   MissingParameter: [400, "MissingParameter", "Missing Required Parameter"],
   NoSuchBucket: [404, "Bucket not found", "Bucket not found"],
   NoSuchKey: [404, "not_found", "Object not found"],
   PreconditionFailed: [412, "PreconditionFailed", "At least one of the preconditions that you specified did not hold."],
   QuotaExceeded: [413, "Payload too large", "The bucket is full"],
+  ResourceNotEmpty: [409, "ResourceNotEmpty", "The bucket you tried to delete is not empty"],
   StorageFull: [507, "StorageFull", "There is no room for more files"],
   TooManyUploads: [429, "TooManyUploads", "Too many uploads are unfinished"],
 } as const satisfies Record<string, readonly [status: number, error: string, message: string]>;
@@ -50,7 +51,7 @@ export function explainStorageError(thrown: unknown): unknown {
     case "23505":
       return storageError("KeyAlreadyExists", undefined, { cause: thrown });
     case "23503":
-      return storageError(thrown.table === "objects" ? "BucketNotEmpty" : "NoSuchBucket", undefined, { cause: thrown });
+      return storageError(thrown.table === "objects" ? "ResourceNotEmpty" : "NoSuchBucket", undefined, { cause: thrown });
     case "23514":
       if (thrown.constraint === "object_name_is_valid") return storageError("InvalidKey", undefined, { cause: thrown });
       if (thrown.constraint === "bucket_name_is_valid")
@@ -82,7 +83,7 @@ export function explainStoreError(thrown: unknown): unknown {
 const FULL_DISK: ReadonlySet<string> = new Set(["ENOSPC", "EDQUOT"]);
 
 /** Statuses that clients of HTTP must see; the others are 400, and the body has the status, as Supabase's clients expect. */
-const PLAIN_STATUSES: ReadonlySet<number> = new Set([304, 401, 408, 413, 416, 429, 503, 504]);
+const PLAIN_STATUSES: ReadonlySet<number> = new Set([304, 408, 413, 416, 429, 503, 504]);
 
 export function toStorageErrorResponse(error: HttpError): GatewayResponse {
   const { status, code, message, hint } = error;

@@ -1,10 +1,12 @@
-import { type GatewayHandler, jsonResponse, makeRouteFinder, type PatternRoutes } from "#http";
+import type { Caller } from "#accounts/identity";
+import { type GatewayHandler, jsonResponse, type MatchedRequest, makeRouteFinder, type PatternRoutes } from "#http";
 import { bucketRoutes } from "./bucket-routes.ts";
 import { downloadRoutes } from "./download.ts";
 import { imageRoutes } from "./image-routes.ts";
 import { listRoutes } from "./list-routes.ts";
 import { missingFeature } from "./missing-features.ts";
 import { objectRoutes } from "./object-routes.ts";
+import { explainRefusedCredential } from "./refused-credential.ts";
 import { OPEN_RESUMABLE_ROUTES, resumableRoutes } from "./resumable-routes.ts";
 import { signRoutes } from "./sign-routes.ts";
 import { operationOf } from "./storage-operations.ts";
@@ -85,8 +87,16 @@ const OPEN_ROUTES: ReadonlySet<string> = new Set([
 function withCaller(name: string, handle: StorageHandler, services: StorageServices): PatternRoutes[string] {
   const isOpen = OPEN_ROUTES.has(name);
   return async (request) => {
-    const caller = isOpen ? services.authenticator.anonymous : await services.authenticate(request);
+    const caller = isOpen ? services.authenticator.anonymous : await authenticate(request, services);
     request.admit(caller);
     return handle(openRequest(request, caller, operationOf(request.method, name), services));
   };
+}
+
+async function authenticate(request: MatchedRequest, services: StorageServices): Promise<Caller> {
+  try {
+    return await services.authenticate(request);
+  } catch (error) {
+    throw explainRefusedCredential(error);
+  }
 }

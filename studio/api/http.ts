@@ -1,7 +1,7 @@
 /** An error response of the service, or no response. */
 export class ServiceError extends Error {
   override readonly name = "ServiceError";
-  /** 0: there was no response. */
+  /** 0: there was no response; 401: no token, or one that is refused, on every interface. */
   readonly status: number;
   readonly code: string;
   readonly hint: string | null;
@@ -76,7 +76,9 @@ async function readError(response: Response): Promise<ServiceError> {
   const text = await response.text();
   const body = parseObject(text);
   const inner = typeof body.error === "object" && body.error !== null ? (body.error as Record<string, unknown>) : body;
-  return new ServiceError(response.status, {
+  // Refused tokens have status 400 at /storage/v1, as at Supabase.
+  const isRefusedToken = response.status === 400 && response.headers.has("WWW-Authenticate");
+  return new ServiceError(isRefusedToken ? 401 : response.status, {
     code: textOf(inner.code) ?? textOf(inner.error_code) ?? textOf(body.error) ?? String(response.status),
     message: textOf(inner.message) ?? textOf(inner.msg) ?? textOf(inner.error_description) ?? response.statusText,
     hint: textOf(inner.hint),

@@ -62,6 +62,7 @@ const OF_STORAGE: Readonly<Record<string, S3ErrorCode>> = {
   InvalidSignature: "SignatureDoesNotMatch",
   InvalidJWT: "InvalidToken",
   KeyAlreadyExists: "PreconditionFailed",
+  ResourceNotEmpty: "BucketNotEmpty",
   StorageFull: "SlowDown",
   TOKEN_EXPIRED: "ExpiredToken",
   TooManyUploads: "SlowDown",
