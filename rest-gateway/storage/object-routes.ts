@@ -23,7 +23,7 @@ import {
   type StorageRequest,
   type StorageRoutes,
 } from "./storage-request.ts";
-import { checkType, singleLine } from "./upload-body.ts";
+import { checkType, readUserMetadataHeader, singleLine } from "./upload-body.ts";
 
 const MOST_NAMES = 1000;
 
@@ -47,20 +47,23 @@ async function publicInfo(request: StorageRequest) {
   return shownInfo(await request.rows.findPublic(addressOf(request)));
 }
 
-function shownInfo({ id, name, version, bucket_id, metadata, user_metadata, updated_at, created_at }: ObjectRow) {
-  return jsonResponse(200, {
-    id,
-    name,
-    version,
-    bucket_id,
+function shownInfo({ id, name, version, bucket_id, content, metadata, user_metadata, ...times }: ObjectRow) {
+  const info = {
+    ...{ id, name, version, bucket_id },
     size: metadata?.size ?? null,
     content_type: metadata?.mimetype ?? null,
     cache_control: metadata?.cacheControl ?? null,
     etag: metadata?.eTag ?? null,
     metadata: user_metadata,
-    last_modified: updated_at,
-    created_at,
-  });
+    last_modified: times.updated_at,
+    created_at: times.created_at,
+  };
+  // Of the object, not of this text: clients compare them by HEAD.
+  const headers = {
+    ...(content !== null && { ETag: `"${content}"` }),
+    "Last-Modified": new Date(times.updated_at).toUTCString(),
+  };
+  return jsonResponse(200, info, headers);
 }
 
 /** The bytes stay where they are: only the row changes. */
@@ -94,7 +97,7 @@ async function copy(request: StorageRequest) {
     ...to,
     owner: ownerOf(caller),
     metadata,
-    userMetadata: keepsMetadata ? source.user_metadata : null,
+    userMetadata: keepsMetadata ? source.user_metadata : readUserMetadataHeader(request),
     version: randomUUID(),
     replaces: headers["x-upsert"] === "true",
   };

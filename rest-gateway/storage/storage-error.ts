@@ -51,7 +51,9 @@ export function explainStorageError(thrown: unknown): unknown {
     case "23505":
       return storageError("KeyAlreadyExists", undefined, { cause: thrown });
     case "23503":
-      return storageError(thrown.table === "objects" ? "ResourceNotEmpty" : "NoSuchBucket", undefined, { cause: thrown });
+      return storageError(thrown.table === "objects" ? "ResourceNotEmpty" : "NoSuchBucket", undefined, {
+        cause: thrown,
+      });
     case "23514":
       if (thrown.constraint === "object_name_is_valid") return storageError("InvalidKey", undefined, { cause: thrown });
       if (thrown.constraint === "bucket_name_is_valid")

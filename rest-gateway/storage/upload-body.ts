@@ -37,9 +37,7 @@ async function receiveContent(request: MatchedRequest, terms: UploadTerms, store
   const type = headers["content-type"] ?? "application/octet-stream";
   checkType(type, terms);
   if (Number(headers["content-length"]) > terms.maxBytes) throw storageError("EntityTooLarge");
-  const encoded = headers["x-metadata"];
-  const userMetadata =
-    typeof encoded === "string" ? readUserMetadata(Buffer.from(encoded, "base64").toString("utf8")) : null;
+  const userMetadata = readUserMetadataHeader(request) ?? {};
   const sent = checkHeaders({
     mimetype: type,
     cacheControl: headers["cache-control"] ?? NO_CACHE,
@@ -81,7 +79,7 @@ async function receiveForm(request: MatchedRequest, terms: UploadTerms, store: F
     checkType(type, terms);
     const contentEncoding = fields.get("contentEncoding") || undefined;
     const metadata = describe(draft, checkHeaders({ mimetype: type, cacheControl, contentEncoding }));
-    return { draft, metadata, userMetadata: about === undefined ? null : readUserMetadata(about) };
+    return { draft, metadata, userMetadata: (about === undefined ? null : readUserMetadata(about)) ?? {} };
   } catch (error) {
     await draft.discard();
     throw error;
@@ -150,6 +148,14 @@ export function singleLine(text: string): string {
     "InvalidRequest",
     "contentType, cacheControl and contentEncoding must have printable ASCII characters only",
   );
+}
+
+/** `x-metadata`: JSON as base64. Null: there is none. */
+export function readUserMetadataHeader({
+  headers,
+}: Pick<MatchedRequest, "headers">): ReturnType<typeof readUserMetadata> {
+  const encoded = headers["x-metadata"];
+  return typeof encoded === "string" ? readUserMetadata(Buffer.from(encoded, "base64").toString("utf8")) : null;
 }
 
 export function readUserMetadata(text: string): Readonly<Record<string, unknown>> | null {

@@ -11,7 +11,7 @@ const MAX_USER_BYTES = 2048;
 
 type SentAbout = {
   readonly metadata: ObjectMetadata;
-  readonly userMetadata: Readonly<Record<string, string>> | null;
+  readonly userMetadata: Readonly<Record<string, string>>;
 };
 
 /** What the headers of a write say about the object. */
@@ -42,7 +42,7 @@ export function describeContent({ hash, bytes }: Pick<DraftFile, "hash" | "bytes
   return { eTag: `"${hash}"`, size: bytes, contentLength: bytes };
 }
 
-function readUserHeaders({ headers, query }: S3Request): Readonly<Record<string, string>> | null {
+function readUserHeaders({ headers, query }: S3Request): Readonly<Record<string, string>> {
   const sent = [...Object.entries(headers), ...query].flatMap(([name, value]) => {
     const isUsers = name.toLowerCase().startsWith(USER_PREFIX) && typeof value === "string";
     return isUsers ? [[name.slice(USER_PREFIX.length).toLowerCase(), value] as const] : [];
@@ -51,7 +51,7 @@ function readUserHeaders({ headers, query }: S3Request): Readonly<Record<string,
   if (bytes > MAX_USER_BYTES) throw s3Error("MetadataTooLarge");
   // Clients send other characters encoded (RFC 2047); what arrives as bytes is not kept.
   for (const [, value] of sent) if (value !== "") singleLine(value);
-  return sent.length === 0 ? null : Object.fromEntries(sent);
+  return Object.fromEntries(sent);
 }
 
 export function shownObjectHeaders(row: ObjectRow): Record<string, string> {

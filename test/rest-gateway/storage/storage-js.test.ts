@@ -54,6 +54,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
+const tokenOf = (sub: string) => jwt.sign({ role: "authenticated", sub }, SECRET);
 const notes = (client: SupabaseClient) => client.storage.from("notes");
 
 async function textOf(download: Promise<{ data: Blob | null }>): Promise<string> {
@@ -99,6 +100,22 @@ describe("uploads", () => {
       await notes(ada).upload("1/described", body, { metadata: { colour: "grün" }, upsert: true });
       const { data } = await notes(ada).info("1/described");
       expect(data!.metadata).toEqual({ colour: "grün" });
+    }
+  });
+
+  test("info has an empty object where the uploader has sent no metadata, and the tag of the object in its headers", async () => {
+    for (const [name, body] of Object.entries({ text: "text", blob: new Blob(["text"]) })) {
+      await notes(ada).upload(`1/plain/${name}`, body);
+      const { data } = await notes(ada).info(`1/plain/${name}`);
+      expect(data!.metadata).toEqual({});
+      for (const method of ["HEAD", "GET"]) {
+        const response = await fetch(`${service.url}/storage/v1/object/info/notes/1/plain/${name}`, {
+          method,
+          headers: { apikey: tokenOf("1") },
+        });
+        expect([response.status, response.headers.get("ETag")]).toEqual([200, data!.etag]);
+        expect(Date.parse(response.headers.get("Last-Modified")!)).not.toBeNaN();
+      }
     }
   });
 
@@ -176,6 +193,38 @@ describe("moves, copies and removals", () => {
     expect(await textOf(notes(ada).download("1/copy"))).toBe("shared");
     expect((await notes(ada).info("1/copy")).data).toMatchObject({ metadata: { a: 1 }, contentType: "text/plain" });
     expect((await notes(bob).copy("1/copy", "2/copy")).error).toMatchObject({ message: "Object not found" });
+  });
+
+  test("a copy has the metadata of the object, or with copyMetadata: false that of the request", async () => {
+    await notes(ada).upload("1/described", "text", { metadata: { colour: "grün" }, upsert: true });
+    const sent = { "x-metadata": Buffer.from('{"colour":"rot"}').toString("base64") };
+    const copies = [
+      [{}, sent, { colour: "grün" }],
+      [{ copyMetadata: false }, sent, { colour: "rot" }],
+      [{ copyMetadata: false }, {}, undefined],
+      [
+        { copyMetadata: false, metadata: { mimetype: "text/css", cacheControl: "max-age=77" } },
+        sent,
+        { colour: "rot" },
+      ],
+    ] as const;
+    for (const [options, headers, expected] of copies) {
+      const response = await fetch(`${service.url}/storage/v1/object/copy`, {
+        method: "POST",
+        headers: { apikey: tokenOf("1"), "x-upsert": "true", ...headers },
+        body: JSON.stringify({
+          bucketId: "notes",
+          sourceKey: "1/described",
+          destinationKey: "1/described copy",
+          ...options,
+        }),
+      });
+      expect(response.status).toBe(200);
+      const { data } = await notes(ada).info("1/described copy");
+      expect([options, data!.metadata ?? undefined]).toEqual([options, expected]);
+      if ("metadata" in options) expect(data).toMatchObject({ contentType: "text/css", cacheControl: "max-age=77" });
+      else expect(data).toMatchObject({ contentType: "text/plain;charset=UTF-8", cacheControl: "max-age=3600" });
+    }
   });
 
   test("remove returns what it has removed, and leaves what the caller may not remove", async () => {
@@ -343,7 +392,17 @@ describe("buckets", () => {
     await operator.storage.from("full").upload("x", "x");
     expect((await operator.storage.deleteBucket("full")).error).toMatchObject({
       message: "The bucket you tried to delete is not empty",
+      statusCode: "409",
     });
+    const refused = await fetch(`${service.url}/storage/v1/bucket/full`, {
+      method: "DELETE",
+      headers: { apikey: jwt.sign({ role: "service_role" }, SECRET) },
+    });
+    expect([refused.status, await refused.json()]).toEqual([
+      400,
+      expect.objectContaining({ error: "ResourceNotEmpty", code: "ResourceNotEmpty", statusCode: "409" }),
+    ]);
+    expect((await operator.storage.deleteBucket("full")).error).toMatchObject({});
     expect((await operator.storage.emptyBucket("full")).error).toBeNull();
     expect((await operator.storage.deleteBucket("full")).data).toEqual({ message: "Successfully deleted" });
     expect((await operator.storage.listBuckets()).data!.map(({ id }) => id)).not.toContain("full");
