@@ -8,7 +8,7 @@ export type ImageOptions = {
   readonly resize: "cover" | "contain" | "fill";
   /** From 1 to 100. */
   readonly quality: number;
-  readonly format: "origin" | "webp";
+  readonly format: "origin" | "webp" | "avif";
 };
 
 export type TransformedImage = { readonly content: Buffer; readonly type: string };
@@ -18,7 +18,15 @@ export type TransformImage = (content: Buffer, options: ImageOptions) => Promise
 /** No image of a kind that is read here, or one with too many pixels. */
 export class UnreadableImage extends Error {
   override name = "UnreadableImage";
+  readonly isTooLarge: boolean;
+
+  constructor(cause: unknown) {
+    super("The image could not be read", { cause });
+    this.isTooLarge = cause instanceof TooManyPixels || /exceeds pixel limit/.test(String(cause));
+  }
 }
+
+class TooManyPixels extends Error {}
 
 const MAX_PIXELS = 50_000_000;
 /** Images of many kinds are decoded as a whole, and take up to one and a half times as much memory. */
@@ -58,7 +66,7 @@ export async function loadImageTransformer(
     try {
       return await transform(sharp, content, options, inTurn);
     } catch (error) {
-      throw new UnreadableImage("The image could not be read", { cause: error });
+      throw new UnreadableImage(error);
     }
   };
 }
@@ -81,13 +89,14 @@ async function transform(
   inTurn: InTurn,
 ): Promise<TransformedImage> {
   const { width, height, resize, quality } = options;
-  const image = sharp(content, { limitInputPixels: MAX_PIXELS, failOn: "error", sequentialRead: true });
+  // An image with a wrong checksum is read, as browsers do; one that ends too early is not.
+  const image = sharp(content, { limitInputPixels: MAX_PIXELS, failOn: "truncated", sequentialRead: true });
   const about = await image.metadata();
   const bytes = decodedBytes(about);
-  if (bytes > MAX_DECODED_BYTES) throw new Error(`The image has ${bytes} bytes when it is decoded`);
+  if (bytes > MAX_DECODED_BYTES) throw new TooManyPixels(`The image has ${bytes} bytes when it is decoded`);
   const { format: found } = about;
   const source = found === "heif" ? "avif" : found;
-  const format = options.format === "webp" ? "webp" : source;
+  const format = options.format === "origin" ? source : options.format;
   const resized = image
     .timeout({ seconds: MAX_SECONDS })
     .autoOrient()

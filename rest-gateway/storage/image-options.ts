@@ -4,20 +4,21 @@ import { storageError } from "./storage-error.ts";
 /** As Supabase's service: larger ones are taken for the largest. */
 const MAX_SIDE = 2500;
 const RESIZE_MODES = ["cover", "contain", "fill"] as const;
+const FORMATS = ["origin", "avif", "webp"] as const;
 const USUAL_QUALITY = 80;
 
 /** The options as the client has sent them, by name. */
 export type SentImageOptions = Readonly<Record<string, unknown>>;
 
-/** `webp` where the client reads it and nothing else is asked for. */
+/** `webp` where the client reads it and no format is asked for. */
 export function readImageOptions(sent: SentImageOptions, accept: string | undefined): ImageOptions {
-  const { format = "webp" } = checkImageOptions(sent);
+  const { format } = checkImageOptions(sent);
   return {
     width: readSide(sent, "width"),
     height: readSide(sent, "height"),
     resize: (sent.resize as ImageOptions["resize"] | undefined) ?? "cover",
     quality: readNumber(sent, "quality") ?? USUAL_QUALITY,
-    format: format === "webp" && acceptsWebp(accept) ? "webp" : "origin",
+    format: (format as ImageOptions["format"] | undefined) ?? (acceptsWebp(accept) ? "webp" : "origin"),
   };
 }
 
@@ -27,7 +28,7 @@ export function checkImageOptions(sent: SentImageOptions): SentImageOptions {
   readSide(sent, "width");
   readSide(sent, "height");
   if (resize !== undefined && !RESIZE_MODES.some((mode) => mode === resize)) throw notAllowed("resize");
-  if (format !== undefined && format !== "origin") throw notAllowed("format");
+  if (format !== undefined && !FORMATS.some((name) => name === format)) throw notAllowed("format");
   const percent = readNumber(sent, "quality");
   if (percent !== null && (percent < 20 || percent > 100))
     throw storageError("InvalidRequest", `quality must be ${percent < 20 ? ">= 20" : "<= 100"}`);

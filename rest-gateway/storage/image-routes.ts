@@ -24,6 +24,10 @@ import {
 } from "./storage-request.ts";
 
 const MAX_SOURCE_BYTES = 25 * 1024 * 1024;
+/** As Supabase's service says it. */
+const UNSUPPORTED = "The source image is invalid or unsupported for rendering";
+const TOO_MANY_PIXELS = "The source image resolution is too large to process";
+const TOO_MANY_BYTES = "The source image file is too large to process";
 /** Of the four threads that Node has for files, name resolution and passwords, two stay free. */
 const CONCURRENCY = 2;
 const MAX_WAITING = 100;
@@ -96,7 +100,7 @@ function sharesOf(request: StorageRequest): readonly WorkShare[] {
 }
 
 async function transformFile(
-  { content: hash, metadata }: ObjectRow,
+  { content: hash }: ObjectRow,
   options: ImageOptions,
   store: FileStore,
   transformImage: TransformImage,
@@ -107,10 +111,7 @@ async function transformFile(
     return await transformImage(source, options);
   } catch (error) {
     if (!(error instanceof UnreadableImage)) throw error;
-    const type = metadata?.mimetype ?? "unknown type";
-    throw new HttpError(422, "InvalidRequest", `The object (${type}) is no image that can be transformed`, {
-      cause: error,
-    });
+    throw storageError("InvalidRequest", error.isTooLarge ? TOO_MANY_PIXELS : UNSUPPORTED, { cause: error });
   }
 }
 
@@ -119,8 +120,7 @@ async function readSource(hash: string, store: FileStore): Promise<Buffer | null
   if (!file) return null;
   if (file.bytes === 0 || file.bytes > MAX_SOURCE_BYTES) {
     await file.close();
-    if (file.bytes === 0) throw new HttpError(422, "InvalidRequest", "The object is empty");
-    throw storageError("EntityTooLarge", "The image exceeded the maximum size for transformations (25 MiB)");
+    throw storageError("InvalidRequest", file.bytes === 0 ? UNSUPPORTED : TOO_MANY_BYTES);
   }
   const content = await file.read({ start: 0, end: file.bytes - 1 });
   return content instanceof Readable ? Buffer.concat(await content.toArray()) : content;

@@ -106,7 +106,10 @@ describe("storage import", () => {
     expect([unknown.code, unknown.stderr]).toEqual([1, "The source has no bucket nowhere.\n"]);
     const settings = { STORAGE_DIR: target.folder, SOURCE_SERVICE_KEY: "wrong" };
     const refused = await runCommand("storage", ["import", "--from", source.service.url], target.database, settings);
-    expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining("is answered 401")]);
+    expect([refused.code, refused.stderr]).toEqual([
+      1,
+      expect.stringContaining('is answered 400: {"statusCode":"403"'),
+    ]);
   });
 
   test.each([
