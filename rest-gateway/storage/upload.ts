@@ -113,6 +113,8 @@ type KeepOptions = {
   readonly expectedContent?: string | null;
   /** The upload in parts that ends with it. */
   readonly uploadId?: string | null;
+  /** Of the object; by default a new one. */
+  readonly version?: string;
 };
 
 /** Adds or replaces the object, and gives the file its name. Returns the id of the object. */
@@ -121,11 +123,11 @@ export async function keepObject(
   address: ObjectAddress,
   right: UploadRight,
   { draft, metadata, userMetadata }: ReceivedFile,
-  { expectedContent = null, uploadId = null }: KeepOptions = {},
+  { expectedContent = null, uploadId = null, version = randomUUID() }: KeepOptions = {},
 ): Promise<string> {
   try {
     return await rows.transact(async (run) => {
-      const object = { ...newObject(address, right), metadata, userMetadata };
+      const object = { ...newObject(address, right), metadata, userMetadata, version };
       // It does not count any more, because the object does.
       if (uploadId !== null) await endUpload(run, uploadId);
       await putObject(run, object, { content: expectedContent, version: right.signedFor ?? null });

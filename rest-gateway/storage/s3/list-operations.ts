@@ -43,7 +43,7 @@ async function readPage(request: S3Request, after: string | null) {
   if ([prefix, after ?? ""].some((text) => text.includes("\0") || !text.isWellFormed()))
     throw s3Error("InvalidArgument", "Names have no NUL and no lone surrogates.");
   await rows.termsOf(bucket);
-  const shown = query.get("encoding-type") === "url" ? encodeKey : (key: string) => key;
+  const shown = keyWriter(query);
   const values = [bucket, prefix, String(delimiter === "/"), "false", after, String(most + 1)];
   const found = most === 0 ? [] : await rows.read<ListedEntry>(LIST_NAMES, values);
   const entries = found.slice(0, most);
@@ -73,6 +73,11 @@ function shownObject(object: ObjectRow, shown: (key: string) => string, hasOwner
     ...{ Size: metadata?.size ?? 0, StorageClass: "STANDARD" },
     ...(hasOwner && { Owner: { ID: owner_id ?? "", DisplayName: owner_id ?? "" } }),
   };
+}
+
+/** How the client wants keys: as they are, or percent-encoded. */
+export function keyWriter(query: URLSearchParams): (key: string) => string {
+  return query.get("encoding-type") === "url" ? encodeKey : (key) => key;
 }
 
 function encodeKey(key: string): string {

@@ -4,12 +4,13 @@ import type { Caller } from "#accounts/identity";
 import type { BytePart, FileStore } from "#files";
 import type { GatewayResponse } from "#http";
 import { asLogin } from "#postgres/database";
-import { keepFile, type UnfinishedUpload, type UploadPart } from "../object-rows.ts";
-import { ownerOf } from "../storage-request.ts";
+import { keepFile, type ObjectAddress, type UnfinishedUpload, type UploadPart } from "../object-rows.ts";
+import { ownerOf, type StorageServices } from "../storage-request.ts";
 import { beginUpload, endUpload } from "../unfinished-rows.ts";
 import { keepObject, newObject, termsOf, type UploadRight } from "../upload.ts";
 import { checkType } from "../upload-body.ts";
 import { checkSourceCondition, readWriteCondition } from "./conditions.ts";
+import { keyWriter } from "./list-operations.ts";
 import { checkParts, checksumElements, takeObjectChecksums } from "./object-checksums.ts";
 import { describeContent, readObjectHeaders } from "./object-headers.ts";
 import { openPayload, type Payload } from "./payload.ts";
@@ -50,13 +51,18 @@ function rightOf({ caller }: S3Request): UploadRight {
 }
 
 async function findUpload(request: S3Request): Promise<UnfinishedUpload> {
+  const upload = await readUpload(request);
+  if (!upload) throw s3Error("NoSuchUpload");
+  return upload;
+}
+
+async function readUpload(request: S3Request): Promise<UnfinishedUpload | null> {
   const id = request.query.get("uploadId") ?? "";
   const { bucket, name } = objectOf(request);
   const [upload] = UUID.test(id)
     ? await request.rows.readAsService<UnfinishedUpload>(FIND, [id, callerOf(request.caller)])
     : [];
-  if (upload?.bucket_id !== bucket || upload.name !== name) throw s3Error("NoSuchUpload");
-  return upload;
+  return upload?.bucket_id === bucket && upload.name === name ? upload : null;
 }
 
 export const uploadPart: S3Handler = async (request, services) => {
@@ -156,11 +162,15 @@ export const listMultipartUploads: S3Handler = async (request) => {
   ]);
   const page = found.slice(0, most);
   const isTruncated = found.length > most;
+  const last = page.at(-1);
+  const shown = keyWriter(query);
   return xmlResponse("ListMultipartUploadsResult", {
-    ...{ Bucket: bucket, Prefix: prefix, MaxUploads: most, IsTruncated: isTruncated },
-    ...(isTruncated && { NextKeyMarker: page.at(-1)?.name, NextUploadIdMarker: page.at(-1)?.id }),
+    ...{ Bucket: bucket, Prefix: shown(prefix), MaxUploads: most, IsTruncated: isTruncated },
+    ...{ KeyMarker: shown(afterKey ?? ""), UploadIdMarker: afterId ?? "" },
+    ...(isTruncated && last && { NextKeyMarker: shown(last.name), NextUploadIdMarker: last.id }),
+    EncodingType: query.get("encoding-type") ?? undefined,
     Upload: page.map(({ id, name, started_at }) => ({
-      ...{ Key: name, UploadId: id, StorageClass: "STANDARD" },
+      ...{ Key: shown(name), UploadId: id, StorageClass: "STANDARD" },
       Initiated: new Date(started_at).toISOString(),
     })),
   });
@@ -175,8 +185,9 @@ export const abortMultipartUpload: S3Handler = async (request) => {
 export const completeMultipartUpload: S3Handler = async (sent, services): Promise<GatewayResponse> => {
   const { request, checksums } = takeObjectChecksums(sent);
   const { rows } = request;
-  const upload = await findUpload(request);
   const address = objectOf(request);
+  const upload = await readUpload(request);
+  if (!upload) return describeCompleted(address, await findCompleted(request), checksums, services);
   const condition = readWriteCondition(request);
   const right = { ...rightOf(request), replaces: !condition.isNew };
   const parts = await chooseParts(request, upload);
@@ -189,13 +200,34 @@ export const completeMultipartUpload: S3Handler = async (sent, services): Promis
   );
   const { metadata, userMetadata } = upload.about as ReturnType<typeof readObjectHeaders>;
   const file = { draft, metadata: { ...metadata, ...describeContent(draft) }, userMetadata };
-  await keepObject(rows, address, right, file, { expectedContent: condition.tag, uploadId: upload.id });
+  const { id } = upload;
+  await keepObject(rows, address, right, file, { expectedContent: condition.tag, uploadId: id, version: id });
+  return describeCompleted(address, draft.hash, checksums, services);
+};
+
+/**
+ * The content of the object that this upload has made, whose version is the id of the upload: a client that has missed the response
+ * completes it again.
+ */
+async function findCompleted(request: S3Request): Promise<string> {
+  const { bucket, name } = objectOf(request);
+  const [row] = await request.rows.findAllCurrent(bucket, [name]);
+  if (!row?.content || row.version !== request.query.get("uploadId")) throw s3Error("NoSuchUpload");
+  return row.content;
+}
+
+function describeCompleted(
+  { bucket, name }: ObjectAddress,
+  hash: string,
+  checksums: Parameters<typeof checksumElements>[0],
+  { config }: Pick<StorageServices, "config">,
+): GatewayResponse {
   return xmlResponse("CompleteMultipartUploadResult", {
-    Location: `${services.config.publicUrl ?? ""}/storage/v1/s3/${address.bucket}/${encodeURI(address.name)}`,
-    ...{ Bucket: address.bucket, Key: address.name, ETag: `"${draft.hash}"` },
+    Location: `${config.publicUrl ?? ""}/storage/v1/s3/${bucket}/${encodeURI(name)}`,
+    ...{ Bucket: bucket, Key: name, ETag: `"${hash}"` },
     ...checksumElements(checksums),
   });
-};
+}
 
 /** Those that the client names, which must be there as it names them. */
 async function chooseParts(request: S3Request, { id }: UnfinishedUpload): Promise<readonly UploadPart[]> {
