@@ -50,6 +50,11 @@ function headersOfType(type: string): Record<string, string> {
     : headers;
 }
 
+export const getObjectTagging: S3Handler = async (request) => {
+  await findObject(request);
+  return xmlResponse("Tagging", { TagSet: {} });
+};
+
 async function findObject(request: S3Request): Promise<ObjectRow> {
   await request.rows.termsOf(bucketOf(request));
   const row = await request.rows.find(objectOf(request));

@@ -20,11 +20,16 @@ const KNOWN = {
   InvalidDigest: [400, "The Content-MD5 or checksum value that you specified is not valid."],
   InvalidPart: [400, "One or more of the specified parts could not be found."],
   InvalidPartOrder: [400, "The list of parts was not in ascending order."],
+  InvalidPolicyDocument: [
+    400,
+    "The content of the form does not meet the conditions specified in the policy document.",
+  ],
   InvalidRange: [416, "The requested range cannot be satisfied."],
   InvalidRequest: [400, "Invalid Request"],
   InvalidToken: [400, "The provided token is malformed or otherwise not valid."],
   InvalidURI: [400, "The specified URI couldn't be parsed."],
   KeyTooLongError: [400, "Your key is too long, or has characters or segments that are not allowed."],
+  MalformedPOSTRequest: [400, "The body of your POST request is not well-formed multipart/form-data."],
   MalformedTrailerError: [
     400,
     "The request contained trailing data that was not well-formed or did not conform to our published schema.",

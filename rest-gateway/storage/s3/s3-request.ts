@@ -1,8 +1,10 @@
 import type { GatewayRequest, GatewayResponse, ResponseBody } from "#http";
 import type { ObjectAddress } from "../object-rows.ts";
-import { checkName, type StorageRequest, type StorageServices } from "../storage-request.ts";
+import { checkName, STORAGE_PREFIX, type StorageRequest, type StorageServices } from "../storage-request.ts";
 import { s3Error } from "./s3-error.ts";
 import type { SignedPayload } from "./signed-payload.ts";
+
+export const S3_PREFIX = `${STORAGE_PREFIX}/s3`;
 
 /** A request whose signature was verified, and the statements of its caller. */
 export type S3Request = StorageRequest & {

@@ -1,15 +1,15 @@
-import { callerFromClaims, canIssueTokens, makeRoleKey } from "#accounts/identity";
-import { type GatewayHandler, type MatchedRequest, toHttpError } from "#http";
-import { openRequest, STORAGE_PREFIX, type StorageServices } from "../storage-request.ts";
+import type { GatewayHandler, MatchedRequest } from "#http";
+import { openRequest, type StorageServices } from "../storage-request.ts";
 import * as buckets from "./bucket-operations.ts";
 import * as lists from "./list-operations.ts";
 import * as parts from "./multipart-operations.ts";
 import * as objects from "./object-operations.ts";
+import { isForm } from "./post-form.ts";
+import { postObject } from "./post-object.ts";
+import { makeS3Authentication } from "./s3-authentication.ts";
 import { s3Error } from "./s3-error.ts";
-import type { S3Handler } from "./s3-request.ts";
-import { verifySignedRequest } from "./signed-request.ts";
-
-export const S3_PREFIX = `${STORAGE_PREFIX}/s3`;
+import { S3_PREFIX, type S3Handler } from "./s3-request.ts";
+import { isSignedRequest } from "./signed-request.ts";
 
 type Operation = {
   readonly method: string;
@@ -42,6 +42,7 @@ const OF_OBJECT: readonly Operation[] = [
   { method: "PUT", parameter: "uploadId", name: "upload.part", handle: parts.uploadPart },
   { method: "GET", parameter: "uploadId", name: "upload.list_parts", handle: parts.listParts },
   { method: "DELETE", parameter: "uploadId", name: "upload.abort_multipart", handle: parts.abortMultipartUpload },
+  { method: "GET", parameter: "tagging", name: "object.get_tagging", handle: objects.getObjectTagging },
   { method: "GET", name: "object.get", handle: objects.getObject },
   { method: "HEAD", name: "object.info", handle: objects.getObject },
   { method: "PUT", header: COPY_SOURCE, name: "object.copy", handle: objects.copyObject },
@@ -69,21 +70,29 @@ const UNSUPPORTED = new Set([
 
 /** `/storage/v1/s3`, as clients of S3 speak it, with buckets in the path. */
 export function s3Handler(services: StorageServices): GatewayHandler {
-  const authenticate = makeS3Authentication(services);
+  const authentication = makeS3Authentication(services);
   return async (request) => {
     const query = new URLSearchParams(request.rawQuery);
     const matched = { ...request, parameters: {}, query };
-    const { caller, payload } = await authenticate(matched);
-    request.admit(caller);
     const { bucket, key } = readPath(request.path.slice(S3_PREFIX.length));
+    if (isFormOfBucket(matched, bucket, key)) return postObject(matched, bucket!, authentication, services);
+    const { caller, payload } = await authentication.ofRequest(matched);
+    request.admit(caller);
     const { name, handle } = chooseOperation(matched, bucket, key);
     const opened = openRequest(matched, caller, `storage.s3.${name}`, services);
     return handle({ ...opened, payload, bucket, key }, services);
   };
 }
 
+/** A form has its signature in its body. */
+function isFormOfBucket(request: MatchedRequest, bucket: string | null, key: string): boolean {
+  return request.method === "POST" && bucket !== null && key === "" && isForm(request) && !isSignedRequest(request);
+}
+
 function chooseOperation({ method, query, headers }: MatchedRequest, bucket: string | null, key: string): Operation {
-  if ([...query.keys()].some((name) => UNSUPPORTED.has(name))) throw s3Error("NotImplemented");
+  // No object has tags, which can be said and not be changed.
+  const isServed = (name: string) => name === "tagging" && method === "GET" && key !== "";
+  if ([...query.keys()].some((name) => UNSUPPORTED.has(name) && !isServed(name))) throw s3Error("NotImplemented");
   if (bucket === null) {
     if (method !== "GET") throw s3Error("MethodNotAllowed");
     return LIST_BUCKETS;
@@ -105,33 +114,4 @@ function readPath(path: string): { readonly bucket: string | null; readonly key:
   } catch (error) {
     throw s3Error("InvalidURI", undefined, { cause: error });
   }
-}
-
-const SERVICE = callerFromClaims({ kind: "key", claimsText: '{"role":"service_role"}', expiresAt: null });
-
-/**
- * The caller is that of the session token: any access token or API key. The secret is the token itself or, as at Supabase, the
- * public key of the deployment. The access key of the settings is the service role.
- */
-function makeS3Authentication({ authenticate, keys, config }: StorageServices) {
-  const { s3AccessKeyId, s3AccessKeySecret, anonRole } = config;
-  const publicKey = canIssueTokens(keys) ? [makeRoleKey(anonRole, keys, config)] : [];
-  const ofSettings = s3AccessKeyId !== null && s3AccessKeySecret !== null ? [s3AccessKeySecret] : [];
-  const findSecrets = (accessKeyId: string, sessionToken: string | null) => {
-    if (sessionToken !== null) return [sessionToken, ...publicKey];
-    return accessKeyId === s3AccessKeyId ? ofSettings : [];
-  };
-  return async (request: MatchedRequest) => {
-    const { sessionToken, payload } = verifySignedRequest(request, request.query, findSecrets);
-    if (sessionToken === null) return { caller: SERVICE, payload };
-    try {
-      const { authorization: _signature, ...headers } = request.headers;
-      const apikey = sessionToken;
-      return { caller: await authenticate({ ...request, rawQuery: "", headers: { ...headers, apikey } }), payload };
-    } catch (error) {
-      const { status, code, message } = toHttpError(error);
-      if (status !== 401) throw error;
-      throw s3Error(code === "TOKEN_EXPIRED" ? "ExpiredToken" : "InvalidToken", message, { cause: error });
-    }
-  };
 }

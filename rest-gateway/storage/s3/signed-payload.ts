@@ -25,6 +25,11 @@ export function signingKeyOf(secret: string, scope: string): Buffer {
   return [day, region, service, end].reduce<Buffer>((key, part) => hmac(key, part), Buffer.from(`AWS4${secret}`));
 }
 
+/** As hexadecimal digits. */
+export function signText(text: string, secret: string, scope: string): string {
+  return hmac(signingKeyOf(secret, scope), text).toString("hex");
+}
+
 function hmac(key: Buffer, text: string): Buffer {
   return createHmac("sha256", key).update(text).digest();
 }

@@ -1,7 +1,7 @@
 import aws4 from "aws4";
-import type { GatewayRequest } from "#http";
+import type { GatewayRequest, MatchedRequest } from "#http";
 import { s3Error } from "./s3-error.ts";
-import { headerOf } from "./s3-request.ts";
+import { headerOf, S3_PREFIX } from "./s3-request.ts";
 import { isSameSignature, type SignedPayload, signingKeyOf } from "./signed-payload.ts";
 
 /** Finds the secrets that may have signed a request with this access key and session token. */
@@ -24,7 +24,7 @@ type SignatureParts = {
   readonly isPresigned: boolean;
 };
 
-const ALGORITHM = "AWS4-HMAC-SHA256";
+export const ALGORITHM = "AWS4-HMAC-SHA256";
 /** As S3: a captured request can be repeated for this long. */
 const MAX_SKEW_MS = 15 * 60_000;
 const LONGEST_PRESIGNED_SECONDS = 7 * 86_400;
@@ -48,6 +48,11 @@ export function verifySignedRequest(request: GatewayRequest, query: URLSearchPar
   return { accessKeyId, sessionToken, payload: readPayload(request, query, parts, secret) } satisfies SignedRequest;
 }
 
+/** Whether its headers or its address have a signature, which may be wrong. */
+export function isSignedRequest({ headers, query }: MatchedRequest): boolean {
+  return headers.authorization !== undefined || query.has("X-Amz-Algorithm");
+}
+
 /** The library signs the first value of a name, no empty names, and a thousand at most: what it does not sign is refused. */
 function checkParameters(query: URLSearchParams): void {
   const names = [...query.keys()];
@@ -69,6 +74,7 @@ function readSignature({ headers }: GatewayRequest, query: URLSearchParams): Sig
       isPresigned: true,
     });
   }
+  if (query.has("AWSAccessKeyId")) throw s3Error("InvalidRequest", `Sign the address with ${ALGORITHM}.`);
   if (authorization === undefined) throw s3Error("AccessDenied", "The request is not signed.");
   const [algorithm = "", ...rest] = authorization.split(" ");
   const fields = new Map(
@@ -101,24 +107,34 @@ function toParts({
   isPresigned,
 }: SentSignature): SignatureParts {
   if (algorithm !== ALGORITHM) throw s3Error("InvalidRequest", `Sign the request with ${ALGORITHM}.`);
-  const [, accessKeyId, day, region] = CREDENTIAL.exec(credential ?? "") ?? [];
-  if (!accessKeyId || !day || !region || !signedHeaders || !/^[0-9a-f]{64}$/.test(signature ?? ""))
-    throw s3Error("AuthorizationHeaderMalformed");
-  if (!DATE.test(date ?? "") || !date!.startsWith(day))
-    throw s3Error("AccessDenied", "X-Amz-Date must be a time like 20261124T120000Z, of the day in the credential.");
-  const scope = `${date}\n${day}/${region}/s3/aws4_request`;
+  if (!signedHeaders || !/^[0-9a-f]{64}$/.test(signature ?? "")) throw s3Error("AuthorizationHeaderMalformed");
   return {
-    ...{ accessKeyId, region, scope, isPresigned },
+    ...parseCredential(credential ?? "", date ?? ""),
+    isPresigned,
     date: date!,
     signature: signature!,
     signedHeaders: signedHeaders.split(";"),
   };
 }
 
+/** Who has signed, and what for. */
+export function parseCredential(credential: string, date: string) {
+  const [, accessKeyId, day, region] = CREDENTIAL.exec(credential) ?? [];
+  if (!accessKeyId || !day || !region) throw s3Error("AuthorizationHeaderMalformed");
+  if (!DATE.test(date) || !date.startsWith(day))
+    throw s3Error("AccessDenied", "X-Amz-Date must be a time like 20261124T120000Z, of the day in the credential.");
+  return { accessKeyId, region, scope: `${date}\n${day}/${region}/s3/aws4_request` };
+}
+
+/** In milliseconds since 1970. */
+export function parseSignedTime(date: string): number {
+  const time = Date.parse(date.replace(DATE, "$1-$2-$3T$4:$5:$6Z"));
+  if (Number.isNaN(time)) throw s3Error("AccessDenied", "X-Amz-Date is no time.");
+  return time;
+}
+
 function checkTime({ date, isPresigned }: SignatureParts, query: URLSearchParams): void {
-  const signedAt = Date.parse(date.replace(DATE, "$1-$2-$3T$4:$5:$6Z"));
-  const age = Date.now() - signedAt;
-  if (Number.isNaN(age)) throw s3Error("AccessDenied", "X-Amz-Date is no time.");
+  const age = Date.now() - parseSignedTime(date);
   if (!isPresigned) {
     if (Math.abs(age) > MAX_SKEW_MS) throw s3Error("RequestTimeTooSkewed");
     return;
@@ -137,22 +153,53 @@ function checkSignedHeaders({ headers }: GatewayRequest, { signedHeaders }: Sign
   if (missing.length > 0) throw s3Error("AccessDenied", `Headers are not signed: ${missing.join(", ")}`);
 }
 
+/** Where a request goes, by the header `Host` and the path. */
+type Target = { readonly host: string; readonly path: string };
+
+/** As the request has it, and as `s3cmd` signs it, which takes the path of an endpoint for a part of the host. */
+function targetsOf({ headers: { host = "" }, path }: GatewayRequest): readonly Target[] {
+  const rest = path.slice(S3_PREFIX.length) || "/";
+  return [
+    { host, path },
+    { host: `${host}${S3_PREFIX}`, path: rest },
+  ];
+}
+
 function isSignedWith(secret: string, request: GatewayRequest, query: URLSearchParams, parts: SignatureParts): boolean {
   const names = parts.signedHeaders.filter((name) => typeof request.headers[name] === "string");
   if (names.length !== parts.signedHeaders.length) return false;
+  return targetsOf(request).some((target) => {
+    const headers = Object.fromEntries(names.map((name) => [name, request.headers[name] as string]));
+    const signature = signatureOf({ ...headers, host: target.host }, target.path, { secret, request, query, parts });
+    return isSameSignature(signature, parts.signature);
+  });
+}
+
+type Signing = {
+  readonly secret: string;
+  readonly request: GatewayRequest;
+  readonly query: URLSearchParams;
+  readonly parts: SignatureParts;
+};
+
+function signatureOf(
+  headers: Readonly<Record<string, string>>,
+  path: string,
+  { secret, request, query, parts }: Signing,
+): string {
   const signed = new URLSearchParams(query);
   signed.delete("X-Amz-Signature");
   const options = {
     ...{ method: request.method, service: "s3", region: parts.region, signQuery: parts.isPresigned },
-    path: signed.size === 0 ? request.path : `${request.path}?${signed}`,
-    headers: Object.fromEntries(names.map((name) => [name, request.headers[name] as string])),
+    path: signed.size === 0 ? path : `${path}?${signed}`,
+    headers,
     doNotModifyHeaders: true,
     // Clients sign headers that the library leaves out by itself.
-    extraHeadersToInclude: Object.fromEntries(names.map((name) => [name, true])),
+    extraHeadersToInclude: Object.fromEntries(Object.keys(headers).map((name) => [name, true])),
   };
   const signer = new aws4.RequestSigner(options, { accessKeyId: parts.accessKeyId, secretAccessKey: secret });
   signer.datetime = parts.date;
-  return isSameSignature(signatureBy(signer), parts.signature);
+  return signatureBy(signer);
 }
 
 function signatureBy(signer: aws4.RequestSigner): string {

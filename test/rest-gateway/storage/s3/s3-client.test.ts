@@ -355,6 +355,13 @@ describe("buckets", () => {
       expect(await refusal(server.send(command as never))).toEqual(["NotImplemented", 501]);
     expect(await textOf(await get(ada, "1/x"))).toBe("one");
   });
+
+  test("no object has tags", async () => {
+    await put(ada, "1/x", "one");
+    expect((await ada.send(new s3.GetObjectTaggingCommand({ Bucket, Key: "1/x" }))).TagSet).toEqual([]);
+    expect(await refusal(bob.send(new s3.GetObjectTaggingCommand({ Bucket, Key: "1/x" })))).toEqual(["NoSuchKey", 404]);
+    expect(await refusal(server.send(new s3.GetBucketTaggingCommand({ Bucket })))).toEqual(["NotImplemented", 501]);
+  });
 });
 
 describe("uploads in parts", () => {
@@ -407,13 +414,34 @@ describe("uploads in parts", () => {
     expect(
       await refusal(complete([chosen[0]!, { PartNumber: 2, ETag: copied.CopyPartResult!.ETag }, chosen[1]!])),
     ).toEqual(["EntityTooSmall", 400]);
-    await complete(chosen);
+    const { ETag } = await complete(chosen);
     expect((await head(ada, Key)).ContentLength).toBe(PART + 3);
+    // A client that has missed the response sends it again; others learn nothing.
+    expect(await complete(chosen)).toMatchObject({ ETag, Key, Bucket });
+    const byBob = new s3.CompleteMultipartUploadCommand({ Bucket, Key, UploadId, MultipartUpload: { Parts: chosen } });
+    expect(await refusal(bob.send(byBob))).toEqual(["NoSuchUpload", 404]);
+    expect(await refusal(part(1, "x"))).toEqual(["NoSuchUpload", 404]);
+    await put(ada, Key, "another object");
     expect(await refusal(complete(chosen))).toEqual(["NoSuchUpload", 404]);
 
     const other = await ada.send(new s3.CreateMultipartUploadCommand({ Bucket, Key: "1/other" }));
     await ada.send(new s3.AbortMultipartUploadCommand({ Bucket, Key: "1/other", UploadId: other.UploadId }));
     expect((await ada.send(new s3.ListMultipartUploadsCommand({ Bucket }))).Uploads).toBeUndefined();
+  });
+
+  test("unfinished uploads are listed in pages, which name where they begin", async () => {
+    const keys = ["1/a ü", "1/b", "1/c"];
+    for (const Key of keys) await ada.send(new s3.CreateMultipartUploadCommand({ Bucket, Key }));
+    const page = (more: object) => ada.send(new s3.ListMultipartUploadsCommand({ Bucket, MaxUploads: 1, ...more }));
+    const first = await page({});
+    expect(first).toMatchObject({ KeyMarker: "", UploadIdMarker: "", NextKeyMarker: "1/a ü", IsTruncated: true });
+    const second = await page({ KeyMarker: first.NextKeyMarker });
+    expect(second).toMatchObject({ KeyMarker: "1/a ü", NextKeyMarker: "1/b", IsTruncated: true });
+    const third = await page({ KeyMarker: second.NextKeyMarker, UploadIdMarker: second.NextUploadIdMarker });
+    expect(third).toMatchObject({ KeyMarker: "1/b", UploadIdMarker: second.NextUploadIdMarker, IsTruncated: false });
+    expect([first, second, third].flatMap(({ Uploads }) => Uploads!.map(({ Key }) => Key))).toEqual(keys);
+    const encoded = await page({ EncodingType: "url" });
+    expect(encoded).toMatchObject({ EncodingType: "url", NextKeyMarker: "1/a%20%C3%BC" });
   });
 
   const sha256Of = (...content: Buffer[]) => createHash("sha256").update(Buffer.concat(content)).digest();
