@@ -207,7 +207,7 @@ await runCommand({
   --template   blank (default): roles and helpers for policies, and a first table to change
                content: the example application, with users and sign-in
                supabase: the migrations and the seed of a Supabase project
-  --from       the Supabase project's folder, which contains supabase/migrations (default: FOLDER)
+  --from       the Supabase project's folder, which contains the folder supabase (default: FOLDER)
   --name       the name in package.json (default: that of the folder)
   --force      overwrites existing files
 

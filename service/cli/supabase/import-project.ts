@@ -85,6 +85,7 @@ const VECTOR_TYPE = /\b(?:vector|halfvec)\s*\(\s*\d+\s*\)/i;
 /** The migrations and the seed of a Supabase project, as committed migrations after the template's. */
 export async function importSupabase({ projectFolder, templateFolder, apis }: ImportOptions): Promise<SupabaseImport> {
   const folder = join(projectFolder, "supabase");
+  requireProject(folder);
   const sources = [...(await readRoles(folder)), ...(await readSources(folder))];
   const config = await readConfigFile(folder);
   const changes: string[] = [...config.changes, ...(await findSkipped(folder))];
@@ -157,18 +158,32 @@ export function parseApis(names: string | undefined): SupabaseApi[] {
 }
 
 async function readSources(folder: string): Promise<SourceFile[]> {
-  const migrations = join(folder, "migrations");
-  if (!existsSync(migrations)) {
-    throw new Error(`There is no ${migrations}. Name the folder of the Supabase project with --from.`);
-  }
-  const names = (await readdir(migrations)).filter((name) => MIGRATION_NAME.test(name)).sort();
-  return Promise.all(names.map(async (name) => ({ name, text: await readText(join(migrations, name)) })));
+  const names = (await listMigrations(folder)).filter((name) => MIGRATION_NAME.test(name));
+  return Promise.all(names.map(async (name) => ({ name, text: await readText(join(folder, "migrations", name)) })));
 }
+
+/** The names in `supabase/migrations`, which a project that was made in the dashboard does not have. */
+async function listMigrations(folder: string): Promise<string[]> {
+  const migrations = join(folder, "migrations");
+  return existsSync(migrations) ? (await readdir(migrations)).sort() : [];
+}
+
+const PROJECT_FILES = ["config.toml", "seed.sql", ROLES_FILE];
+
+function requireProject(folder: string): void {
+  if (["migrations", ...PROJECT_FILES].some((name) => existsSync(join(folder, name)))) return;
+  throw new Error(
+    `${folder} has none of migrations, ${PROJECT_FILES.join(", ")}. Name the folder of the Supabase project with --from.`,
+  );
+}
+
+const NO_MIGRATIONS =
+  'there is no supabase/migrations, so no tables are created: write them with "supabase db pull" first, if the project has some';
 
 /** Supabase's command skips such files, too. */
 async function findSkipped(folder: string): Promise<string[]> {
-  const names = (await readdir(join(folder, "migrations"))).sort();
-  return names
+  if (!existsSync(join(folder, "migrations"))) return [NO_MIGRATIONS];
+  return (await listMigrations(folder))
     .filter((name) => name.endsWith(".sql") && !MIGRATION_NAME.test(name))
     .map((name) => `${name}: skipped, because its name does not begin with a version and "_"`);
 }

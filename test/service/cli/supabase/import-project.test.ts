@@ -1,7 +1,7 @@
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { importSupabase, parseApis } from "../../../../service/cli/supabase/import-project.ts";
 import { importConfig } from "../../../../service/cli/supabase/supabase-config.ts";
 import { REPOSITORY } from "../../../repository.ts";
@@ -197,4 +197,37 @@ test("config.toml becomes settings, and what has no counterpart is told", () => 
     'config.toml: add the provider github by "npm run provider", its secrets are not in this file',
     "config.toml: auth.sessions.timebox has no counterpart here",
   ]);
+});
+
+describe("a project without migrations", () => {
+  const templateFolder = join(REPOSITORY, "templates/supabase");
+
+  async function importFiles(files: Readonly<Record<string, string>>) {
+    const projectFolder = await mkdtemp(join(tmpdir(), "import-"));
+    try {
+      await mkdir(join(projectFolder, "supabase"));
+      for (const [name, text] of Object.entries(files)) await writeFile(join(projectFolder, "supabase", name), text);
+      return await importSupabase({ projectFolder, templateFolder, apis: parseApis(undefined) });
+    } finally {
+      await rm(projectFolder, { recursive: true });
+    }
+  }
+
+  const seed = "insert into storage.buckets (id, name) values ('a', 'a');\n";
+
+  test.each([
+    ["config.toml and seed.sql", { "config.toml": 'project_id = "a"\n', "seed.sql": seed }, seed],
+    ["config.toml", { "config.toml": 'project_id = "a"\n' }, null],
+    ["seed.sql", { "seed.sql": seed }, seed],
+  ])("is imported with its %s", async (_, sources, expected) => {
+    const { files, changes } = await importFiles(sources);
+    const paths = files.map(({ path }) => path);
+    expect(paths).toEqual(["db/migrations/committed/000001-supabase.sql", ...(expected ? ["db/seed.sql"] : [])]);
+    expect(files[1]?.text ?? null).toEqual(expected && expect.stringContaining(expected));
+    expect(changes).toContainEqual(expect.stringContaining("there is no supabase/migrations"));
+  });
+
+  test("is refused if it has nothing that is read", async () => {
+    await expect(importFiles({ "README.md": "x" })).rejects.toThrow(/has none of migrations, config\.toml, seed\.sql/);
+  });
 });
