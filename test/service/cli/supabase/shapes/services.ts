@@ -3,6 +3,21 @@ import { ALICE, BOB, type Shape, USERS } from "./shape.ts";
 /** Settings, roles and services of Supabase that projects lean on. */
 export const SERVICES: readonly Shape[] = [
   {
+    name: "settings, a bucket and a seed, without migrations",
+    files: {
+      "config.toml": "[storage.buckets.pictures]\npublic = true\n",
+      "seed.sql": "insert into storage.objects (bucket_id, name) values ('pictures', 'seeded')",
+    },
+    checks: [
+      {
+        as: "owner",
+        sql: "select bucket_id, public, object.name from storage.objects as object join storage.buckets as bucket on bucket_id = bucket.id",
+        rows: [["pictures", true, "seeded"]],
+      },
+    ],
+    changes: ["there is no supabase/migrations"],
+  },
+  {
     name: "a setting of the database, a function before each request, and roles without grants",
     files: {
       "migrations/20240101000000_settings.sql": `
