@@ -1,7 +1,6 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { runMigrations as createQueue } from "graphile-worker";
 import pg from "pg";
 import type { TestProject } from "vitest/node";
 import { releaseHistories } from "../migrate/committed-migrations.ts";
@@ -38,9 +37,6 @@ export default async function setup(project: TestProject): Promise<() => Promise
   // One after the other: the first migration creates the roles of the cluster.
   await runMigrations({ name: "migrate" }, { ...settings, url: urlOf("platform"), histories: [platform!] });
   await runMigrations({ name: "migrate" }, { ...settings, url: urlOf("content"), histories: [platform!, content!] });
-
-  // The first start of a service would do it in each clone.
-  for (const database of ["platform", "content"]) await createQueue({ connectionString: urlOf(database) });
 
   await withClient(urlOf("content"), (client) => setUsersAccess(client, "open"));
 
