@@ -15,8 +15,9 @@ import {
   type MigrationHistory,
 } from "./committed-migrations.ts";
 import { type CurrentFile, readCurrentFiles } from "./current-files.ts";
+import { setDefaultPrivileges } from "./default-privileges.ts";
 import { upgradeEarlier } from "./earlier-histories.ts";
-import { keepRows, type ReportLine, restoreKeptRows } from "./kept-rows.ts";
+import { type KeptTable, keepRows, type ReportLine, restoreKeptRows } from "./kept-rows.ts";
 import {
   explainHeldReads,
   explainTimeout,
@@ -29,9 +30,12 @@ import {
 import type { MigrationSession, SeenLocks } from "./lock-watch.ts";
 import { restoreLostObjects } from "./lost-objects.ts";
 import { findErrorOffset, MigrationError, type MigrationSource } from "./migration-error.ts";
+import { readProgress, recordProgress } from "./migration-progress.ts";
 import { createRecord, explainDivergence, readMigrationState } from "./migration-state.ts";
+import { describeCommitted, runTransactions, TransactionError } from "./run-transactions.ts";
 import { upgradeSingleHistory } from "./single-history.ts";
 import { runsWithoutTransaction, splitStatements } from "./split-statements.ts";
+import { endsTransactions, splitTransactions } from "./split-transactions.ts";
 
 /** The message to the child process. */
 export type RunnerJob = MigrationSession & {
@@ -83,11 +87,16 @@ export async function applyCommitted(
           ...(step.isLast ? step.history : await copyFirst(step, join(partial, String(index)))),
           searchPath: searchPathOf(step.history, searchPath),
           lockTimeoutMs: step.waitsFreely ? 0 : limits.lockTimeoutMs,
-          isAtomic: step.isAtomic,
+          form: step.form,
+          migration: step.migrations[step.count - 1]!,
         })),
     );
-    for (const { isAtomic, folders: histories } of groupFolders(folders)) {
-      const runLimits = isAtomic ? limits : { ...limits, lockRetries: 0, maxHoldMs: 0 };
+    for (const { form, folders: histories } of groupFolders(folders)) {
+      if (form === "several") {
+        await applyTransactions(url, histories[0]!, { limits, report });
+        continue;
+      }
+      const runLimits = form === "one" ? limits : { ...limits, lockRetries: 0, maxHoldMs: 0 };
       const failed = await retryForLocks(url, runLimits, report, (session) =>
         runInChildProcess({ ...session, ...onOneServer(url, rootUrl), histories }),
       );
@@ -125,12 +134,17 @@ export async function onPathOf<T>(
 
 type CommittedHistory = { readonly history: MigrationHistory; readonly migrations: readonly CommittedMigration[] };
 
+/**
+ * How many transactions a migration is: one, which leaves nothing behind when it is stopped; none, after `--! no-transaction`; or several, of
+ * which those that are committed stay.
+ */
+type MigrationForm = "one" | "none" | "several";
+
 /** Applies the first migrations of a history. */
 type MigrationStep = CommittedHistory & {
   readonly count: number;
   readonly isLast: boolean;
-  /** Whether a migration that is stopped leaves nothing behind, because it is a transaction. */
-  readonly isAtomic: boolean;
+  readonly form: MigrationForm;
   /** Whether nobody waits behind it while it waits for others, and stopping it would leave something behind. */
   readonly waitsFreely: boolean;
   /** The step that must not be exceeded when this one is still to be applied. */
@@ -154,32 +168,34 @@ function runsFreely(body: string): boolean {
   return !IS_WAITED_FOR.test(splitStatements(body)[0]?.sql ?? "");
 }
 
-function isAtomic({ body }: CommittedMigration): boolean {
-  return !runsWithoutTransaction(body.trimStart());
+function formOf({ history, body }: CommittedMigration): MigrationForm {
+  if (runsWithoutTransaction(body.trimStart())) return "none";
+  // Those of a release are one.
+  return history === "project" && endsTransactions(body) ? "several" : "one";
 }
 
-/** Those that follow each other and are alike in what stopping them leaves behind. */
-function groupFolders<T extends { readonly isAtomic: boolean }>(
+/** Those that follow each other and are alike in what stopping them leaves behind; of several transactions, each alone. */
+function groupFolders<T extends { readonly form: MigrationForm }>(
   folders: readonly T[],
-): { readonly isAtomic: boolean; readonly folders: T[] }[] {
-  const groups: { isAtomic: boolean; folders: T[] }[] = [];
+): { readonly form: MigrationForm; readonly folders: T[] }[] {
+  const groups: { form: MigrationForm; folders: T[] }[] = [];
   for (const folder of folders) {
     const last = groups.at(-1);
-    if (last?.isAtomic === folder.isAtomic) last.folders.push(folder);
-    else groups.push({ isAtomic: folder.isAtomic, folders: [folder] });
+    if (last?.form === folder.form && folder.form !== "several") last.folders.push(folder);
+    else groups.push({ form: folder.form, folders: [folder] });
   }
   return groups;
 }
 
 function orderSteps(histories: readonly CommittedHistory[]): MigrationStep[] {
   return histories.flatMap((committed) => {
-    const part = { ...committed, isLast: false, isAtomic: true, waitsFreely: false, previous: null };
+    const part = { ...committed, isLast: false, form: "one" as const, waitsFreely: false, previous: null };
     const steps = committed.migrations.flatMap((migration, index): MigrationStep[] => {
       const { body } = migration;
       const before = { ...part, count: index };
-      const alone = isAtomic(migration)
-        ? []
-        : [before, { ...part, count: index + 1, isAtomic: false, waitsFreely: runsFreely(body) }];
+      const form = formOf(migration);
+      const waitsFreely = form === "none" && runsFreely(body);
+      const alone = form === "one" ? [] : [before, { ...part, count: index + 1, form, waitsFreely }];
       const [, name, number] = AFTER.exec(body) ?? [];
       const other = histories.find(({ history }) => history.name === name);
       if (!other) return alone;
@@ -296,9 +312,58 @@ async function toMigrationError(
       const place = await onPathOf({ name: history }, client, () => findErrorOffset(client, sql, failed));
       return new MigrationError(failed, { ...source, sql }, place);
     }
-    failed.message = explainTimeout(seen.wait, limits, isAtomic(migration));
+    failed.message = explainTimeout(seen.wait, limits, formOf(migration) === "none" ? "unknown" : "nothing");
     return new MigrationError(failed, { ...source, sql }, findWaiting(sql, seen.wait));
   });
+}
+
+type SteppedFolder = Pick<RunnerJob["histories"][number], "searchPath" | "lockTimeoutMs"> & {
+  readonly migration: CommittedMigration;
+};
+
+/** Applies a migration of several transactions, from the first that is not committed. */
+async function applyTransactions(
+  url: string,
+  { migration, lockTimeoutMs }: SteppedFolder,
+  { limits, report }: Required<{ [Key in keyof ApplyOptions]: NonNullable<ApplyOptions[Key]> }>,
+): Promise<void> {
+  const { history } = migration;
+  const source = await readSource(migration);
+  const attempt = ({ applicationName }: MigrationSession) =>
+    withClient(url, (client) =>
+      onPathOf({ name: history }, client, async () => {
+        const stepped = { migration, sql: source.sql, transactions: splitTransactions(source.sql) };
+        const sql = await fillPlaceholders(client, source.sql);
+        const transactions = splitTransactions(sql);
+        const committed = await readProgress(client, stepped);
+        await client.query(
+          "select pg_catalog.set_config('application_name', $1, false), pg_catalog.set_config('lock_timeout', $2, false)",
+          [applicationName, String(lockTimeoutMs)],
+        );
+        const finish = (index: number) => recordProgress(client, stepped, index + 1);
+        try {
+          await runTransactions(client, transactions, { committed, finish });
+          return null;
+        } catch (error) {
+          if (!(error instanceof TransactionError)) throw error;
+          const remark = describeCommitted({ ...source, sql }, transactions, error.committed);
+          return { error: error.cause, sql, offset: error.offset, remark };
+        }
+      }),
+    );
+  await setDefaultPrivileges(url, history);
+  const failed = await retryForLocks(url, limits, report, attempt);
+  if (!failed) return;
+  const { fault, seen } = failed;
+  const { error, sql, offset } = fault;
+  const remark = fault.remark && `${fault.remark} The next run continues after it.`;
+  if (seen.heldTable !== null) {
+    const held = explainHeldReads(seen.heldTable, limits, remark ?? undefined);
+    throw new Error(`${displayPath(migration.file)}: ${held}`);
+  }
+  if (isLockTimeout(error) && lockTimeoutMs > 0)
+    error.message = explainTimeout(seen.wait, limits, remark ? "transactions" : "nothing");
+  throw new MigrationError(error, { ...source, sql }, offset, remark);
 }
 
 /** The body, with the line numbers in the file. */
@@ -351,20 +416,57 @@ export async function applyCurrent(
 
 async function applyFile(client: pg.ClientBase, file: CurrentFile, report: ReportLine): Promise<void> {
   const sql = await fillPlaceholders(client, file.sql);
+  if (file.transaction && endsTransactions(sql)) return applyFileInTransactions(client, { file, sql, report });
   try {
     if (file.transaction) await client.query("begin");
     const kept = file.transaction ? await keepRows(client, file, report) : [];
     await client.query(sql);
     await restoreKeptRows(client, kept, report);
-    await client.query("insert into graphile_migrate.current (filename, content) values ($1, $2)", [
-      recordKeyOf(file),
-      file.sql,
-    ]);
+    await recordCurrent(client, file);
     if (file.transaction) await client.query("commit");
   } catch (error) {
     if (file.transaction) await client.query("rollback");
     throw new MigrationError(error as Error, { ...file, sql }, await findErrorOffset(client, sql, error as Error));
   }
+}
+
+/** From the first transaction, also when some of them are committed: files of `current/` can be repeated. */
+async function applyFileInTransactions(
+  client: pg.ClientBase,
+  { file, sql, report }: { readonly file: CurrentFile; readonly sql: string; readonly report: ReportLine },
+): Promise<void> {
+  const transactions = splitTransactions(sql);
+  const keeping = transactions.findIndex(({ end }) => end === "commit");
+  let kept: KeptTable[] = [];
+  try {
+    await runTransactions(client, transactions, {
+      async begin(index) {
+        if (index === keeping) kept = await keepRows(client, file, report);
+      },
+      async finish(index) {
+        if (index < transactions.length - 1) return;
+        await client.query("set local role none");
+        await restoreKeptRows(client, kept, report);
+        await recordCurrent(client, file);
+      },
+    });
+  } catch (error) {
+    if (!(error instanceof TransactionError)) throw error;
+    const source = { ...file, sql };
+    throw new MigrationError(
+      error.cause,
+      source,
+      error.offset,
+      describeCommitted(source, transactions, error.committed),
+    );
+  }
+}
+
+async function recordCurrent(client: pg.ClientBase, file: CurrentFile): Promise<void> {
+  await client.query("insert into graphile_migrate.current (filename, content) values ($1, $2)", [
+    recordKeyOf(file),
+    file.sql,
+  ]);
 }
 
 export type CurrentState = {

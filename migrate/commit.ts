@@ -14,11 +14,12 @@ import { type CurrentFile, currentFiles } from "./current-files.ts";
 import { groupIntoMigrations } from "./current-groups.ts";
 import { dumpSchema } from "./dump-schema.ts";
 import { type ReportLine, withKeptRows } from "./kept-rows.ts";
+import { forgetProgress } from "./migration-progress.ts";
 import { type RehearsedStatement, rehearseCurrent } from "./rehearse.ts";
 import { withScratchDatabase } from "./scratch-database.ts";
 import { splitStatements } from "./split-statements.ts";
 
-type WrittenMigration = Pick<CommittedMigration, "file" | "hash">;
+type WrittenMigration = Pick<CommittedMigration, "file" | "name" | "hash">;
 
 const NO_TRANSACTION = "--! no-transaction";
 const MAX_NAME_LENGTH = 60;
@@ -94,9 +95,10 @@ async function writeMigrations(
   const written: WrittenMigration[] = [];
   for (const group of groupIntoMigrations(files)) {
     const { hash, text } = writeMigration({ previous, message, body: bodyOf(group) });
-    const file = join(folder, `${String(++number).padStart(6, "0")}-${slugOf(message)}.sql`);
+    const name = `${String(++number).padStart(6, "0")}-${slugOf(message)}.sql`;
+    const file = join(folder, name);
     await writeFile(file, text);
-    written.push({ file, hash });
+    written.push({ file, name, hash });
     previous = hash;
   }
   return written;
@@ -135,17 +137,18 @@ function toCurrentFiles({ name, body }: CommittedMigration): { readonly name: st
 }
 
 async function removeMigrations(
-  { name }: MigrationHistory,
+  { name: history }: MigrationHistory,
   migrations: readonly WrittenMigration[],
   url: string,
 ): Promise<void> {
   for (const { file } of migrations) await rm(file, { force: true });
-  await withClient(url, (client) =>
-    client.query("delete from graphile_migrate.histories where history = $1 and hash = any($2)", [
-      name,
+  await withClient(url, async (client) => {
+    await client.query("delete from graphile_migrate.histories where history = $1 and hash = any($2)", [
+      history,
       migrations.map(({ hash }) => hash),
-    ]),
-  );
+    ]);
+    for (const { name } of migrations) await forgetProgress(client, { history, name });
+  });
 }
 
 /** Deletes the record of files that `npm run dev` has applied. */

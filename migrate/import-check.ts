@@ -12,7 +12,8 @@ import {
   type MigrationHistory,
 } from "./committed-migrations.ts";
 import { withScratchDatabase } from "./scratch-database.ts";
-import { splitStatements, toUtf16Offset } from "./split-statements.ts";
+import { toUtf16Offset } from "./split-statements.ts";
+import { splitTransactions } from "./split-transactions.ts";
 import { tryStatement } from "./try-statement.ts";
 
 /** The message of the first migration that `init --template supabase` writes. */
@@ -77,17 +78,19 @@ function findFaults(url: string, text: string, file: string, firstLine: number):
   return withClient(url, async (client) => {
     const sql = await fillPlaceholders(client, text);
     const faults: Fault[] = [];
-    await client.query("begin");
-    for (const { start, sql: statement } of splitStatements(sql)) {
-      const error = await tryStatement(client, statement);
-      if (error === null) continue;
-      const position = Number(error.position ?? 0);
-      const offset = start + (position > 0 ? toUtf16Offset(statement, position) : 0);
-      faults.push({ place: `${file}:${firstLine + linesBefore(sql, offset)}`, reason: describeError(error) });
+    for (const { opening, statements, end } of splitTransactions(sql)) {
+      await client.query(opening);
+      for (const { start, sql: statement } of statements) {
+        const error = await tryStatement(client, statement);
+        if (error === null) continue;
+        const position = Number(error.position ?? 0);
+        const offset = start + (position > 0 ? toUtf16Offset(statement, position) : 0);
+        faults.push({ place: `${file}:${firstLine + linesBefore(sql, offset)}`, reason: describeError(error) });
+      }
+      await client.query(end).catch((error: pg.DatabaseError) => {
+        faults.push({ place: file, reason: describeError(error) });
+      });
     }
-    await client.query("commit").catch((error: pg.DatabaseError) => {
-      faults.push({ place: file, reason: describeError(error) });
-    });
     return faults;
   });
 }

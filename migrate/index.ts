@@ -36,6 +36,7 @@ export { makeSchemaChanges, SchemaChangeError, type SchemaChanges } from "./sche
 export { recreateDatabase, SCRATCH_MARK, withScratchDatabase } from "./scratch-database.ts";
 export { explainSingleHistory, requireUpgradableProject } from "./single-history.ts";
 export { type SqlStatement, splitStatements, toUtf16Offset } from "./split-statements.ts";
+export { isOneTransaction, isTransactionBoundary } from "./split-transactions.ts";
 export { holdsOthers, type RequestRate } from "./statement-verdict.ts";
 export { type MigrationUndo, undoMigration } from "./undo-migration.ts";
 export type { UndoVerdict } from "./undo-verdict.ts";

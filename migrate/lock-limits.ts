@@ -80,13 +80,17 @@ function describeHolder({ pid, application, login, state, since }: LockHolder): 
   return `pid ${pid} (${details.join(", ")})`;
 }
 
-export function explainTimeout(wait: LockWait | null, limits: LockLimits, isAtomic: boolean): string {
+/** What is left of a migration that did not get a lock. */
+const LEFT_BEHIND = {
+  nothing: "Nothing of this migration was applied.",
+  unknown: "This migration has no transaction, and may be partly applied.",
+  transactions: "This transaction was rolled back.",
+} as const;
+
+export function explainTimeout(wait: LockWait | null, limits: LockLimits, left: keyof typeof LEFT_BEHIND): string {
   const tries = limits.lockRetries === 0 || !wait?.table ? "" : ` It was tried ${limits.lockRetries + 1} times.`;
-  const left = isAtomic
-    ? "Nothing of this migration was applied."
-    : "This migration has no transaction, and may be partly applied.";
   return (
-    `${describeWait(wait, limits)}${tries} ${left} Wait for these sessions or end them, and run it again; ` +
+    `${describeWait(wait, limits)}${tries} ${LEFT_BEHIND[left]} Wait for these sessions or end them, and run it again; ` +
     "MIGRATE_LOCK_TIMEOUT_MS and MIGRATE_LOCK_RETRIES say for how long it is tried."
   );
 }
@@ -105,9 +109,13 @@ export function findWaiting(sql: string, wait: LockWait | null): number {
   return (waiting ?? statements[0])?.start ?? 0;
 }
 
-export function explainHeldReads(table: string, { maxHoldMs }: LockLimits): string {
+export function explainHeldReads(
+  table: string,
+  { maxHoldMs }: LockLimits,
+  left = "Nothing of it was applied.",
+): string {
   return (
-    `It was cancelled, because reads of ${table} waited for it longer than ${maxHoldMs} ms (MIGRATE_MAX_HOLD_MS). Nothing of it was applied. ` +
+    `It was cancelled, because reads of ${table} waited for it longer than ${maxHoldMs} ms (MIGRATE_MAX_HOLD_MS). ${left} ` +
     "`migrate rehearse` says which statement holds them, and its safe form."
   );
 }

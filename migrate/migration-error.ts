@@ -17,9 +17,10 @@ export class MigrationError extends ExplainedError {
   /** Where the error is, counted from 1. */
   readonly place: SourceLine & { readonly column: number };
 
-  constructor(error: Error, source: MigrationSource, offset: number) {
+  /** The remark says what the failure has left behind. */
+  constructor(error: Error, source: MigrationSource, offset: number, remark: string | null = null) {
     const place = findPlace(source, offset);
-    super(formatError(error, source, place), { cause: error });
+    super([formatError(error, source, place), ...(remark ? [remark] : [])].join("\n"), { cause: error });
     this.place = place;
   }
 }

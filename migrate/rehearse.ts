@@ -21,16 +21,19 @@ import {
   compareStates,
   NO_MEASURES,
   prepareMeasuring,
+  type RelationStates,
   type RowEstimates,
   readRelations,
   readRowEstimates,
 } from "./measure-statement.ts";
 import { measureTransaction } from "./measured-transaction.ts";
 import { findPlace, MigrationError, type MigrationSource } from "./migration-error.ts";
+import { readProgress } from "./migration-progress.ts";
 import { createRecord, explainDivergence, readMigrationState } from "./migration-state.ts";
 import type { RowLockFinder } from "./row-locks.ts";
 import { withScratchDatabase } from "./scratch-database.ts";
 import { runsWithoutTransaction, type SqlStatement, splitStatements, toUtf16Offset } from "./split-statements.ts";
+import { splitTransactions } from "./split-transactions.ts";
 import {
   estimateHeldRequests,
   type JudgedStatement,
@@ -60,6 +63,8 @@ export type RehearsedStatement = JudgedStatement & {
 type PendingMigration = MigrationSource & {
   readonly history: MigrationHistory["name"];
   readonly transaction: boolean;
+  /** How many of its transactions the database has. */
+  readonly committed: number;
 };
 
 type RehearsalOptions = {
@@ -161,7 +166,12 @@ async function listPending(client: pg.ClientBase, settings: MigrateSettings): Pr
   if (state.kind === "earlier" || state.kind === "single history")
     throw new Error("The database was made by an earlier version, whose upgrade cannot be rehearsed.");
   await createRecord(client);
-  const committed = await Promise.all((await pendingMigrations(client, histories)).map(readCommitted));
+  const committed: PendingMigration[] = [];
+  for (const migration of await pendingMigrations(client, histories)) {
+    const pending = await readCommitted(migration);
+    const stepped = { migration, sql: pending.sql, transactions: splitTransactions(pending.sql) };
+    committed.push({ ...pending, committed: await readProgress(client, stepped) });
+  }
   const { pending } = await readCurrentState(settings);
   const current = (await readCurrentFiles(histories)).filter(({ file }) => pending.includes(displayPath(file)));
   return [...committed, ...groupIntoMigrations(current).map(joinFiles)];
@@ -169,14 +179,14 @@ async function listPending(client: pg.ClientBase, settings: MigrateSettings): Pr
 
 async function readCommitted(migration: CommittedMigration): Promise<PendingMigration> {
   const source = await readSource(migration);
-  return { ...source, history: migration.history, transaction: !runsWithoutTransaction(source.sql) };
+  return { ...source, history: migration.history, transaction: !runsWithoutTransaction(source.sql), committed: 0 };
 }
 
 /** A file may lack its last semicolon. */
 function joinFiles(files: readonly CurrentFile[]): PendingMigration {
   const { history, transaction } = files[0]!;
   const origins = files.flatMap((file) => [...file.origins, file.origins.at(-1)!]);
-  return { history, transaction, origins, sql: files.map(({ sql }) => `${sql}\n`).join(";\n") };
+  return { history, transaction, committed: 0, origins, sql: files.map(({ sql }) => `${sql}\n`).join(";\n") };
 }
 
 /** The copy would write to the servers of its foreign tables. */
@@ -204,7 +214,7 @@ async function rehearseOne(
     withPath(settings, migration, async (client) => {
       const source = { sql: await fillPlaceholders(client, migration.sql), origins: migration.origins };
       return migration.transaction
-        ? rehearseInTransaction(client, source, { ...original, findRowLocks })
+        ? rehearseInTransactions(client, { ...source, committed: migration.committed }, { ...original, findRowLocks })
         : rehearseWithout(client, source, original);
     });
   return original.withRows ? withTriedRowLocks(settings.url, rehearse) : rehearse(null);
@@ -213,39 +223,41 @@ async function rehearseOne(
 const UNDEFINED_OBJECT = "42704";
 const MISSING_HINT = "A rehearsal creates no roles and has no user mappings. Create roles before it.";
 
-async function rehearseInTransaction(
+async function rehearseInTransactions(
   client: pg.ClientBase,
-  source: MigrationSource,
+  source: MigrationSource & Pick<PendingMigration, "committed">,
   { estimates, withRows, findRowLocks }: OriginalRows & { readonly findRowLocks: RowLockFinder | null },
 ): Promise<RehearsedMigration> {
-  await client.query("begin");
-  try {
-    const measured = await measureTransaction(client, { estimates, hasRows: withRows, findRowLocks });
-    const { begun } = measured;
-    let droppedBefore = await readDroppedColumns(client);
-    const rehearsed: RehearsedMigration = { statements: [], effects: [] };
-    const statements = splitStatements(source.sql);
-    for (const statement of statements) {
-      const { start, sql } = statement;
-      if (reachesOutside(sql)) {
-        addSkipped(rehearsed, sourceOf(statement, source));
-        continue;
+  const rehearsed: RehearsedMigration = { statements: [], effects: [] };
+  let begun: RelationStates | null = null;
+  for (const { opening, statements, end } of splitTransactions(source.sql).slice(source.committed)) {
+    await client.query(opening);
+    try {
+      const measured = await measureTransaction(client, { estimates, hasRows: withRows, findRowLocks });
+      begun ??= measured.begun;
+      let droppedBefore = await readDroppedColumns(client);
+      for (const statement of statements) {
+        const { start, sql } = statement;
+        const place = sourceOf(statement, source);
+        if (reachesOutside(sql)) {
+          addSkipped(rehearsed, place);
+          continue;
+        }
+        const { judged, before, after } = await measured
+          .run(sql, { isLast: statement === statements.at(-1) })
+          .catch((error) => rethrowAt(error, source, start, sql));
+        const droppedAfter = await readDroppedColumns(client);
+        rehearsed.statements.push({ ...place, ...judged, undo: null });
+        rehearsed.effects.push(toEffect(place, judged, { begun, before, after, droppedBefore, droppedAfter }));
+        droppedBefore = droppedAfter;
       }
-      const { judged, before, after } = await measured
-        .run(sql, { isLast: statement === statements.at(-1) })
-        .catch((error) => rethrowAt(error, source, start, sql));
-      const place = sourceOf(statement, source);
-      const droppedAfter = await readDroppedColumns(client);
-      rehearsed.statements.push({ ...place, ...judged, undo: null });
-      rehearsed.effects.push(toEffect(place, judged, { begun, before, after, droppedBefore, droppedAfter }));
-      droppedBefore = droppedAfter;
+      await client.query(end);
+    } catch (error) {
+      await client.query("rollback");
+      throw error;
     }
-    await client.query("commit");
-    return rehearsed;
-  } catch (error) {
-    await client.query("rollback");
-    throw error;
   }
+  return rehearsed;
 }
 
 function addSkipped({ statements, effects }: RehearsedMigration, place: StatementPlace): void {

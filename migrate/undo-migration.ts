@@ -153,7 +153,7 @@ async function runUndo(
     seen.heldTable !== null
       ? explainHeldReads(seen.heldTable, limits)
       : isLockTimeout(fault.error)
-        ? explainTimeout(seen.wait, limits, true)
+        ? explainTimeout(seen.wait, limits, "nothing")
         : [fault.error.message, fault.error.detail].filter(Boolean).join(": ");
   throw new Error(`The migration is not undone, and nothing was changed. ${reason}`, { cause: fault.error });
 }

@@ -66,6 +66,7 @@ export const SLOW_FILES: readonly string[] = [
   "test/migrate/rehearse.test.ts",
   "test/migrate/schema-dump.test.ts",
   "test/migrate/search-path.test.ts",
+  "test/migrate/transactions.test.ts",
   "test/operations/admin/access-control.test.ts",
   "test/operations/admin/branch-routes.test.ts",
   "test/operations/admin/catalog.test.ts",

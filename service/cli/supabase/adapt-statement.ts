@@ -145,12 +145,6 @@ function createRole(statement: string, [, name]: RegExpExecArray): string {
 const RULES: readonly Rule[] = [
   ...SERVICE_RULES,
   {
-    // A migration is one transaction here.
-    pattern: /^(begin|commit|end|start\s+transaction)(\s+(work|transaction))?$/i,
-    replacement: null,
-    change: ([statement]) => `removed "${statement}"`,
-  },
-  {
     // It cannot run in a transaction.
     pattern: /^vacuum\b/i,
     replacement: null,

@@ -2,7 +2,7 @@ import { existsSync, globSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import pg from "pg";
-import { splitStatements, writeMigration } from "#migrate";
+import { isOneTransaction, isTransactionBoundary, splitStatements, writeMigration } from "#migrate";
 import { adaptRepeats } from "./adapt-block.ts";
 import { type AdaptedStatement, AUTH_VIEWS, adaptStatement } from "./adapt-statement.ts";
 import { replaceCopies } from "./copy-rows.ts";
@@ -223,6 +223,11 @@ function endLastStatement(text: string): string {
   return `${text.trimEnd()}\n${rest.replace(/--[^\n]*|\/\*[\s\S]*?\*\//g, "").includes(";") ? "" : ";\n"}`;
 }
 
+const REMOVED_BOUNDARY: AdaptedStatement = {
+  sql: "",
+  changes: ['removed "begin" and "commit": the migration is one transaction'],
+};
+
 /** Removes or changes the statements that cannot run here, from the last to the first, so that offsets stay valid. */
 async function adaptFile(
   source: string,
@@ -232,8 +237,11 @@ async function adaptFile(
   const text = replaceCopies(source);
   if (text !== source) changed.push('rows of "copy ... from stdin" are inserted');
   const replacements: Replacement[] = [];
+  // Without them it is the transaction of its migration, which records it.
+  const isOne = isOneTransaction(text);
   for (const { start, sql: statement } of splitStatements(text)) {
-    const found = await adapt(statement, extensions);
+    const isBoundary = isOne && isTransactionBoundary({ sql: statement });
+    const found = isBoundary ? REMOVED_BOUNDARY : await adapt(statement, extensions);
     if (found === null) continue;
     replacements.push({ start, length: statement.length, sql: found.sql });
     changed.push(...found.changes);

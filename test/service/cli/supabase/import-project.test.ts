@@ -137,6 +137,17 @@ test.each([
   expect((await importSql(`${statement};`)).sql).toBe("");
 });
 
+test.each([
+  ["begin; create table a (); commit;", "create table a ();"],
+  ["begin; create table a (); rollback;", "begin; create table a (); rollback;"],
+  [
+    "alter type mood add value 'glad'; commit; begin; insert into a values ('glad'); commit;",
+    "alter type mood add value 'glad'; commit; begin; insert into a values ('glad'); commit;",
+  ],
+])("transactions of %s", async (statements, expected) => {
+  expect((await importSql(statements)).sql).toBe(expected);
+});
+
 test("a schema private of the project keeps its name", async () => {
   const text = `create schema private;
     grant usage on schema public, private to authenticated;

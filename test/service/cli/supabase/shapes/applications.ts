@@ -237,4 +237,38 @@ export const APPLICATIONS: readonly Shape[] = [
       { as: "anon", sql: "select id from calendar_events", rows: [] },
     ],
   },
+  {
+    name: "migrations with transactions of their own: an enumeration that grows and is used, settings of one block",
+    files: {
+      "migrations/20240101000000_states.sql": `
+        create type state as enum ('open');
+        create table tickets (id int primary key, state state default 'open', editor text default current_setting('app.editor', true));`,
+      "migrations/20240102000000_more_states.sql": `
+        alter type state add value 'closed';
+        commit;
+        begin;
+        select set_config('app.editor', 'import', true);
+        insert into tickets values (1, 'closed');
+        commit;
+        insert into tickets values (2, 'open');`,
+      "migrations/20240103000000_whole.sql": "BEGIN; insert into tickets values (3, 'closed', 'whole'); COMMIT;",
+    },
+    checks: [
+      {
+        as: "owner",
+        sql: "select id, state::text, editor from tickets order by id",
+        rows: [
+          [1, "closed", "import"],
+          [2, "open", ""],
+          [3, "closed", "whole"],
+        ],
+      },
+      {
+        as: "owner",
+        sql: "select version from supabase_migrations.schema_migrations order by version",
+        rows: [["20240101000000"], ["20240102000000"], ["20240103000000"]],
+      },
+    ],
+    changes: ['20240103000000_whole.sql: removed "begin" and "commit"'],
+  },
 ];

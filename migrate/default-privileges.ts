@@ -1,0 +1,17 @@
+import { withClient } from "#postgres/client";
+
+/**
+ * A project of Supabase has Postgres's own default: everybody may execute a new function. The functions of a release are closed, also in its
+ * database. A process that is killed in between leaves them closed until the project's migrations are applied again.
+ */
+const CLOSE_FUNCTIONS = "alter default privileges revoke execute on functions from public";
+const OPEN_FUNCTIONS = "alter default privileges grant execute on functions to public";
+const IS_OPEN = `
+  select pg_catalog.to_regclass('supabase_auth.identity_rows') is not null as opens`;
+
+export async function setDefaultPrivileges(url: string, history: string): Promise<void> {
+  await withClient(url, async (client) => {
+    const { rows } = await client.query<{ opens: boolean }>(IS_OPEN);
+    if (rows[0]!.opens) await client.query(history === "project" ? OPEN_FUNCTIONS : CLOSE_FUNCTIONS);
+  });
+}
