@@ -98,14 +98,14 @@ create table api.schedule_runs (
   started_at timestamp with time zone,
   finished_at timestamp with time zone,
   error jsonb,
-  constraint schedule_runs_pkey PRIMARY KEY (schedule, planned_at),
-  constraint schedule_runs_status_known CHECK ((status = ANY (ARRAY['queued'::text, 'running'::text, 'done'::text, 'failed'::text, 'skipped'::text, 'missed'::text]))),
-  constraint schedule_runs_schedule_fkey FOREIGN KEY (schedule) REFERENCES api.schedules(name) ON UPDATE CASCADE ON DELETE CASCADE
+  constraint content_service_schedule_runs_pkey PRIMARY KEY (schedule, planned_at),
+  constraint content_service_schedule_runs_status_known CHECK ((status = ANY (ARRAY['queued'::text, 'running'::text, 'done'::text, 'failed'::text, 'skipped'::text, 'missed'::text]))),
+  constraint content_service_schedule_runs_schedule_fkey FOREIGN KEY (schedule) REFERENCES api.schedules(name) ON UPDATE CASCADE ON DELETE CASCADE
 );
-CREATE INDEX schedule_runs_done ON api.schedule_runs USING btree (schedule, planned_at) WHERE (status = 'done'::text);
-CREATE INDEX schedule_runs_planned_at_idx ON api.schedule_runs USING btree (planned_at);
-CREATE UNIQUE INDEX schedule_runs_task ON api.schedule_runs USING btree (task) WHERE (task IS NOT NULL);
-CREATE UNIQUE INDEX schedule_runs_unfinished ON api.schedule_runs USING btree (schedule) WHERE (status = ANY (ARRAY['queued'::text, 'running'::text]));
+CREATE INDEX content_service_schedule_runs_done ON api.schedule_runs USING btree (schedule, planned_at) WHERE (status = 'done'::text);
+CREATE INDEX content_service_schedule_runs_planned_at_idx ON api.schedule_runs USING btree (planned_at);
+CREATE UNIQUE INDEX content_service_schedule_runs_task ON api.schedule_runs USING btree (task) WHERE (task IS NOT NULL);
+CREATE UNIQUE INDEX content_service_schedule_runs_unfinished ON api.schedule_runs USING btree (schedule) WHERE (status = ANY (ARRAY['queued'::text, 'running'::text]));
 alter table api.schedule_runs enable row level security;
 create policy members_select on api.schedule_runs for select to public using ((EXISTS ( SELECT
    FROM api.schedules
@@ -117,9 +117,9 @@ comment on column api.schedule_runs.schedule is 'The schedule.';
 comment on column api.schedule_runs.started_at is 'When the latest attempt began.';
 comment on column api.schedule_runs.status is 'queued, running, done, failed; skipped: the previous run was unfinished; missed: no gateway ran at that time.';
 comment on column api.schedule_runs.task is 'The task that calls the function.';
-comment on constraint schedule_runs_pkey on api.schedule_runs is 'This time of the schedule was run already.';
-comment on constraint schedule_runs_schedule_fkey on api.schedule_runs is 'The schedule must exist.';
-comment on constraint schedule_runs_status_known on api.schedule_runs is 'Unknown status.';
+comment on constraint content_service_schedule_runs_pkey on api.schedule_runs is 'This time of the schedule was run already.';
+comment on constraint content_service_schedule_runs_schedule_fkey on api.schedule_runs is 'The schedule must exist.';
+comment on constraint content_service_schedule_runs_status_known on api.schedule_runs is 'Unknown status.';
 comment on table api.schedule_runs is '@sample none
 @anonymize empty
 The runs of the last seven days, and at least the last hundred of each schedule.';
@@ -138,16 +138,16 @@ create table api.schedules (
   catch_up boolean default false not null,
   changed_at timestamp with time zone default now() not null,
   next_run_at timestamp with time zone,
-  constraint schedules_pkey PRIMARY KEY (name),
-  constraint schedules_arguments_object CHECK ((jsonb_typeof(arguments) = 'object'::text)),
-  constraint schedules_claims_object CHECK ((jsonb_typeof(claims) = 'object'::text)),
-  constraint schedules_cron_max_length CHECK ((length(cron) <= 200)),
-  constraint schedules_name_length CHECK (((length(name) >= 1) AND (length(name) <= 100))),
-  constraint schedules_time_limit_range CHECK (((time_limit >= '00:00:01'::interval) AND (time_limit <= '1 day'::interval)))
+  constraint content_service_schedules_pkey PRIMARY KEY (name),
+  constraint content_service_schedules_arguments_object CHECK ((jsonb_typeof(arguments) = 'object'::text)),
+  constraint content_service_schedules_claims_object CHECK ((jsonb_typeof(claims) = 'object'::text)),
+  constraint content_service_schedules_cron_max_length CHECK ((length(cron) <= 200)),
+  constraint content_service_schedules_name_length CHECK (((length(name) >= 1) AND (length(name) <= 100))),
+  constraint content_service_schedules_time_limit_range CHECK (((time_limit >= '00:00:01'::interval) AND (time_limit <= '1 day'::interval)))
 );
-CREATE INDEX schedules_role_idx ON api.schedules USING btree (role);
-CREATE TRIGGER _100_check_role BEFORE INSERT OR UPDATE OF role, function, arguments, claims, cron, time_zone, is_enabled ON api.schedules FOR EACH ROW EXECUTE FUNCTION content_service.tg__check_schedule_role();
-CREATE TRIGGER _200_check BEFORE INSERT OR UPDATE OF role, function, arguments, cron, time_zone, is_enabled ON api.schedules FOR EACH ROW EXECUTE FUNCTION content_service.tg__check_schedule();
+CREATE INDEX content_service_schedules_role_idx ON api.schedules USING btree (role);
+CREATE TRIGGER _100_content_service_check_role BEFORE INSERT OR UPDATE OF role, function, arguments, claims, cron, time_zone, is_enabled ON api.schedules FOR EACH ROW EXECUTE FUNCTION content_service.tg__check_schedule_role();
+CREATE TRIGGER _200_content_service_check BEFORE INSERT OR UPDATE OF role, function, arguments, cron, time_zone, is_enabled ON api.schedules FOR EACH ROW EXECUTE FUNCTION content_service.tg__check_schedule();
 alter table api.schedules enable row level security;
 create policy members_all on api.schedules for all to public using (pg_has_role((to_regrole(quote_ident(role)))::oid, 'member'::text)) with check (pg_has_role((to_regrole(quote_ident(role)))::oid, 'member'::text));
 comment on column api.schedules.arguments is 'The named arguments of the function, as an object.';
@@ -162,12 +162,12 @@ comment on column api.schedules.next_run_at is 'The first time that was not proc
 comment on column api.schedules.role is 'The role that the function runs as. Who writes the schedule must be a member of it.';
 comment on column api.schedules.time_limit is 'How long a run may take, within TASK_TIMEOUT_SECONDS; null for that limit.';
 comment on column api.schedules.time_zone is 'The time zone of the cron text, such as Europe/Berlin.';
-comment on constraint schedules_arguments_object on api.schedules is 'Arguments are an object, such as {"days": 30}.';
-comment on constraint schedules_claims_object on api.schedules is 'Claims are an object, such as {"sub": "…"}.';
-comment on constraint schedules_cron_max_length on api.schedules is 'A cron text has at most 200 characters.';
-comment on constraint schedules_name_length on api.schedules is 'A name has 1 to 100 characters.';
-comment on constraint schedules_pkey on api.schedules is 'There is a schedule with this name already.';
-comment on constraint schedules_time_limit_range on api.schedules is 'A time limit is between one second and one day.';
+comment on constraint content_service_schedules_arguments_object on api.schedules is 'Arguments are an object, such as {"days": 30}.';
+comment on constraint content_service_schedules_claims_object on api.schedules is 'Claims are an object, such as {"sub": "…"}.';
+comment on constraint content_service_schedules_cron_max_length on api.schedules is 'A cron text has at most 200 characters.';
+comment on constraint content_service_schedules_name_length on api.schedules is 'A name has 1 to 100 characters.';
+comment on constraint content_service_schedules_pkey on api.schedules is 'There is a schedule with this name already.';
+comment on constraint content_service_schedules_time_limit_range on api.schedules is 'A time limit is between one second and one day.';
 comment on table api.schedules is '@sample all
 @anonymize empty
 Functions that run at certain times, once over all gateways.';
@@ -179,14 +179,14 @@ create table api.versions (
   sunset timestamp with time zone,
   successor integer,
   migration_guide text,
-  constraint versions_pkey PRIMARY KEY (number),
-  constraint versions_check CHECK ((successor > number)),
-  constraint versions_number_check CHECK ((number > 0)),
-  constraint versions_status_check CHECK ((status = ANY (ARRAY['current'::text, 'supported'::text, 'deprecated'::text, 'retired'::text]))),
-  constraint versions_successor_fkey FOREIGN KEY (successor) REFERENCES api.versions(number)
+  constraint content_service_versions_pkey PRIMARY KEY (number),
+  constraint content_service_versions_check CHECK ((successor > number)),
+  constraint content_service_versions_number_check CHECK ((number > 0)),
+  constraint content_service_versions_status_check CHECK ((status = ANY (ARRAY['current'::text, 'supported'::text, 'deprecated'::text, 'retired'::text]))),
+  constraint content_service_versions_successor_fkey FOREIGN KEY (successor) REFERENCES api.versions(number)
 );
-CREATE INDEX versions_successor_idx ON api.versions USING btree (successor);
-CREATE UNIQUE INDEX versions_one_current ON api.versions USING btree (status) WHERE (status = 'current'::text);
+CREATE INDEX content_service_versions_successor_idx ON api.versions USING btree (successor);
+CREATE UNIQUE INDEX content_service_versions_one_current ON api.versions USING btree (status) WHERE (status = 'current'::text);
 alter table api.versions enable row level security;
 create policy select_all on api.versions for select to public using (true);
 grant select on api.versions to anon, authenticated, service_role;
@@ -213,19 +213,19 @@ create table api.webhooks (
   max_attempts integer default 20 not null,
   timeout interval default '00:00:10'::interval not null,
   disabled_because text,
-  constraint webhooks_pkey PRIMARY KEY (id),
-  constraint webhooks_name_key UNIQUE (name),
-  constraint webhooks_claims_object CHECK ((jsonb_typeof(claims) = 'object'::text)),
-  constraint webhooks_events_known CHECK (((events <@ '{INSERT,UPDATE,DELETE}'::text[]) AND (events <> '{}'::text[]))),
-  constraint webhooks_max_attempts_range CHECK (((max_attempts >= 1) AND (max_attempts <= 100))),
-  constraint webhooks_name_length CHECK (((length(name) >= 1) AND (length(name) <= 100))),
-  constraint webhooks_secret_form CHECK ((secret ~ '^whsec_[A-Za-z0-9+/]{32,128}={0,2}( whsec_[A-Za-z0-9+/]{32,128}={0,2})?$'::text)),
-  constraint webhooks_timeout_range CHECK (((timeout >= '00:00:01'::interval) AND (timeout <= '00:01:00'::interval))),
-  constraint webhooks_url_form CHECK (((url ~ '^https?://[^\s/?#@]+([/?][^\s#]*)?$'::text) AND (length(url) <= 2000))),
-  constraint webhooks_where_length CHECK (((length("where") >= 1) AND (length("where") <= 5000)))
+  constraint content_service_webhooks_pkey PRIMARY KEY (id),
+  constraint content_service_webhooks_name_key UNIQUE (name),
+  constraint content_service_webhooks_claims_object CHECK ((jsonb_typeof(claims) = 'object'::text)),
+  constraint content_service_webhooks_events_known CHECK (((events <@ '{INSERT,UPDATE,DELETE}'::text[]) AND (events <> '{}'::text[]))),
+  constraint content_service_webhooks_max_attempts_range CHECK (((max_attempts >= 1) AND (max_attempts <= 100))),
+  constraint content_service_webhooks_name_length CHECK (((length(name) >= 1) AND (length(name) <= 100))),
+  constraint content_service_webhooks_secret_form CHECK ((secret ~ '^whsec_[A-Za-z0-9+/]{32,128}={0,2}( whsec_[A-Za-z0-9+/]{32,128}={0,2})?$'::text)),
+  constraint content_service_webhooks_timeout_range CHECK (((timeout >= '00:00:01'::interval) AND (timeout <= '00:01:00'::interval))),
+  constraint content_service_webhooks_url_form CHECK (((url ~ '^https?://[^\s/?#@]+([/?][^\s#]*)?$'::text) AND (length(url) <= 2000))),
+  constraint content_service_webhooks_where_length CHECK (((length("where") >= 1) AND (length("where") <= 5000)))
 );
-CREATE TRIGGER _100_check BEFORE INSERT OR UPDATE ON api.webhooks FOR EACH ROW EXECUTE FUNCTION content_service.tg_webhooks__check();
-CREATE TRIGGER _900_capture AFTER INSERT OR DELETE OR UPDATE ON api.webhooks FOR EACH ROW EXECUTE FUNCTION content_service.tg_webhooks__capture();
+CREATE TRIGGER _100_content_service_check BEFORE INSERT OR UPDATE ON api.webhooks FOR EACH ROW EXECUTE FUNCTION content_service.tg_webhooks__check();
+CREATE TRIGGER _900_content_service_capture AFTER INSERT OR DELETE OR UPDATE ON api.webhooks FOR EACH ROW EXECUTE FUNCTION content_service.tg_webhooks__capture();
 alter table api.webhooks enable row level security;
 comment on column api.webhooks."where" is 'Which rows are sent, as in a query string: status=eq.paid&total=gt.100. The new row of an update decides; null for all rows.';
 comment on column api.webhooks.claims is 'The claims that policies see, besides role.';
@@ -248,8 +248,8 @@ Where changes of rows are sent to.';
 create table auth.account_settings (
   is_only boolean default true not null,
   sign_ups boolean not null,
-  constraint account_settings_pkey PRIMARY KEY (is_only),
-  constraint account_settings_is_only CHECK (is_only)
+  constraint content_service_account_settings_pkey PRIMARY KEY (is_only),
+  constraint content_service_account_settings_is_only CHECK (is_only)
 );
 alter table auth.account_settings enable row level security;
 comment on table auth.account_settings is '@sample all
@@ -267,16 +267,16 @@ create table auth.api_keys (
   expires_at timestamp with time zone,
   revoked_at timestamp with time zone,
   last_used_at timestamp with time zone,
-  constraint api_keys_pkey PRIMARY KEY (id),
-  constraint api_keys_key_hash_key UNIQUE (key_hash),
-  constraint api_keys_check CHECK ((expires_at > created_at)),
-  constraint api_keys_key_hash_check CHECK ((octet_length(key_hash) = 32)),
-  constraint api_keys_prefix_check CHECK (((length(prefix) >= 4) AND (length(prefix) <= 12))),
-  constraint api_keys_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES public.users(id) ON DELETE CASCADE,
-  constraint api_keys_role_fkey FOREIGN KEY (role) REFERENCES auth.roles(name) ON UPDATE CASCADE
+  constraint content_service_api_keys_pkey PRIMARY KEY (id),
+  constraint content_service_api_keys_key_hash_key UNIQUE (key_hash),
+  constraint content_service_api_keys_check CHECK ((expires_at > created_at)),
+  constraint content_service_api_keys_key_hash_check CHECK ((octet_length(key_hash) = 32)),
+  constraint content_service_api_keys_prefix_check CHECK (((length(prefix) >= 4) AND (length(prefix) <= 12))),
+  constraint content_service_api_keys_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES public.users(id) ON DELETE CASCADE,
+  constraint content_service_api_keys_role_fkey FOREIGN KEY (role) REFERENCES auth.roles(name) ON UPDATE CASCADE
 );
-CREATE INDEX api_keys_owner_id_idx ON auth.api_keys USING btree (owner_id);
-CREATE INDEX api_keys_role_idx ON auth.api_keys USING btree (role);
+CREATE INDEX content_service_api_keys_owner_id_idx ON auth.api_keys USING btree (owner_id);
+CREATE INDEX content_service_api_keys_role_idx ON auth.api_keys USING btree (role);
 alter table auth.api_keys enable row level security;
 comment on column auth.api_keys.expires_at is 'When it expires; null if never.';
 comment on column auth.api_keys.owner_id is 'The user for whom it acts; null for none.';
@@ -294,12 +294,12 @@ create table auth.audit_log (
   address inet,
   request_id text,
   details jsonb default '{}'::jsonb not null,
-  constraint audit_log_pkey PRIMARY KEY (id),
-  constraint audit_log_request_id_max_length CHECK ((length(request_id) <= 128)) NOT VALID
+  constraint content_service_audit_log_pkey PRIMARY KEY (id),
+  constraint content_service_audit_log_request_id_max_length CHECK ((length(request_id) <= 128)) NOT VALID
 );
-CREATE INDEX audit_log_at_idx ON auth.audit_log USING brin (at);
-CREATE INDEX audit_log_sign_ins ON auth.audit_log USING btree (user_id, at) WHERE (event = ANY (ARRAY['session.created'::text, 'refresh_token.created'::text]));
-CREATE INDEX audit_log_user_id_at_idx ON auth.audit_log USING btree (user_id, at);
+CREATE INDEX content_service_audit_log_at_idx ON auth.audit_log USING brin (at);
+CREATE INDEX content_service_audit_log_sign_ins ON auth.audit_log USING btree (user_id, at) WHERE (event = ANY (ARRAY['session.created'::text, 'refresh_token.created'::text]));
+CREATE INDEX content_service_audit_log_user_id_at_idx ON auth.audit_log USING btree (user_id, at);
 alter table auth.audit_log enable row level security;
 comment on column auth.audit_log.details is 'More about the event; never a secret.';
 comment on column auth.audit_log.event is 'The event as noun.verb: session.created, password.changed.';
@@ -311,9 +311,9 @@ Sign-ins, failures, and changes of passwords, factors and keys.';
 create table auth.deleted_accounts (
   user_id bigint not null,
   deleted_at timestamp with time zone default now() not null,
-  constraint deleted_accounts_pkey PRIMARY KEY (user_id)
+  constraint content_service_deleted_accounts_pkey PRIMARY KEY (user_id)
 );
-CREATE INDEX deleted_accounts_deleted_at_idx ON auth.deleted_accounts USING btree (deleted_at);
+CREATE INDEX content_service_deleted_accounts_deleted_at_idx ON auth.deleted_accounts USING btree (deleted_at);
 alter table auth.deleted_accounts enable row level security;
 comment on table auth.deleted_accounts is '@sample none
 @anonymize empty
@@ -325,12 +325,12 @@ create table auth.federation_codes (
   user_id bigint not null,
   code_challenge text,
   expires_at timestamp with time zone not null,
-  constraint federation_codes_pkey PRIMARY KEY (code_hash),
-  constraint federation_codes_code_hash_check CHECK ((octet_length(code_hash) = 32)),
-  constraint federation_codes_user_id_fkey FOREIGN KEY (user_id) REFERENCES public.users(id) ON DELETE CASCADE
+  constraint content_service_federation_codes_pkey PRIMARY KEY (code_hash),
+  constraint content_service_federation_codes_code_hash_check CHECK ((octet_length(code_hash) = 32)),
+  constraint content_service_federation_codes_user_id_fkey FOREIGN KEY (user_id) REFERENCES public.users(id) ON DELETE CASCADE
 );
-CREATE INDEX federation_codes_expires_at_idx ON auth.federation_codes USING btree (expires_at);
-CREATE INDEX federation_codes_user_id_idx ON auth.federation_codes USING btree (user_id);
+CREATE INDEX content_service_federation_codes_expires_at_idx ON auth.federation_codes USING btree (expires_at);
+CREATE INDEX content_service_federation_codes_user_id_idx ON auth.federation_codes USING btree (user_id);
 alter table auth.federation_codes enable row level security;
 comment on table auth.federation_codes is '@sample none
 @anonymize empty
@@ -346,15 +346,15 @@ create table auth.federation_logins (
   code_challenge text,
   sign_out_hint text,
   expires_at timestamp with time zone not null,
-  constraint federation_logins_pkey PRIMARY KEY (browser_hash),
-  constraint federation_logins_browser_hash_check CHECK ((octet_length(browser_hash) = 32)),
-  constraint federation_logins_mode_check CHECK ((mode = ANY (ARRAY['session'::text, 'token'::text]))),
-  constraint federation_logins_provider_fkey FOREIGN KEY (provider) REFERENCES auth.providers(name) ON UPDATE CASCADE ON DELETE CASCADE,
-  constraint federation_logins_user_id_fkey FOREIGN KEY (user_id) REFERENCES public.users(id) ON DELETE CASCADE
+  constraint content_service_federation_logins_pkey PRIMARY KEY (browser_hash),
+  constraint content_service_federation_logins_browser_hash_check CHECK ((octet_length(browser_hash) = 32)),
+  constraint content_service_federation_logins_mode_check CHECK ((mode = ANY (ARRAY['session'::text, 'token'::text]))),
+  constraint content_service_federation_logins_provider_fkey FOREIGN KEY (provider) REFERENCES auth.providers(name) ON UPDATE CASCADE ON DELETE CASCADE,
+  constraint content_service_federation_logins_user_id_fkey FOREIGN KEY (user_id) REFERENCES public.users(id) ON DELETE CASCADE
 );
-CREATE INDEX federation_logins_expires_at_idx ON auth.federation_logins USING btree (expires_at);
-CREATE INDEX federation_logins_provider_idx ON auth.federation_logins USING btree (provider);
-CREATE INDEX federation_logins_user_id_idx ON auth.federation_logins USING btree (user_id);
+CREATE INDEX content_service_federation_logins_expires_at_idx ON auth.federation_logins USING btree (expires_at);
+CREATE INDEX content_service_federation_logins_provider_idx ON auth.federation_logins USING btree (provider);
+CREATE INDEX content_service_federation_logins_user_id_idx ON auth.federation_logins USING btree (user_id);
 alter table auth.federation_logins enable row level security;
 comment on column auth.federation_logins.sign_out_hint is 'Encrypted with the browser''s cookie.';
 comment on table auth.federation_logins is '@sample none
@@ -366,10 +366,10 @@ create table auth.federation_replays (
   issuer text not null,
   message_id text not null,
   expires_at timestamp with time zone not null,
-  constraint federation_replays_pkey PRIMARY KEY (issuer, message_id),
-  constraint federation_replays_issuer_fkey FOREIGN KEY (issuer) REFERENCES auth.providers(issuer) ON UPDATE CASCADE ON DELETE CASCADE
+  constraint content_service_federation_replays_pkey PRIMARY KEY (issuer, message_id),
+  constraint content_service_federation_replays_issuer_fkey FOREIGN KEY (issuer) REFERENCES auth.providers(issuer) ON UPDATE CASCADE ON DELETE CASCADE
 );
-CREATE INDEX federation_replays_expires_at_idx ON auth.federation_replays USING btree (expires_at);
+CREATE INDEX content_service_federation_replays_expires_at_idx ON auth.federation_replays USING btree (expires_at);
 alter table auth.federation_replays enable row level security;
 comment on table auth.federation_replays is '@sample none
 @anonymize empty
@@ -382,11 +382,11 @@ create table auth.federation_sessions (
   subject text not null,
   session_index text,
   sign_out_hint text,
-  constraint federation_sessions_pkey PRIMARY KEY (session_hash),
-  constraint federation_sessions_provider_fkey FOREIGN KEY (provider) REFERENCES auth.providers(name) ON UPDATE CASCADE ON DELETE CASCADE,
-  constraint federation_sessions_session_hash_fkey FOREIGN KEY (session_hash) REFERENCES auth.sessions(id_hash) ON DELETE CASCADE
+  constraint content_service_federation_sessions_pkey PRIMARY KEY (session_hash),
+  constraint content_service_federation_sessions_provider_fkey FOREIGN KEY (provider) REFERENCES auth.providers(name) ON UPDATE CASCADE ON DELETE CASCADE,
+  constraint content_service_federation_sessions_session_hash_fkey FOREIGN KEY (session_hash) REFERENCES auth.sessions(id_hash) ON DELETE CASCADE
 );
-CREATE INDEX federation_sessions_provider_subject_idx ON auth.federation_sessions USING btree (provider, subject);
+CREATE INDEX content_service_federation_sessions_provider_subject_idx ON auth.federation_sessions USING btree (provider, subject);
 alter table auth.federation_sessions enable row level security;
 comment on column auth.federation_sessions.sign_out_hint is 'Sent to the provider at logout; encrypted with the session''s id, which only the browser has.';
 comment on column auth.federation_sessions.subject is 'The subject that the provider names in a logout request.';
@@ -409,19 +409,19 @@ create table auth.federation_states (
   mode text not null,
   code_challenge text,
   user_id bigint,
-  constraint federation_states_pkey PRIMARY KEY (state_hash),
-  constraint federation_states_browser_hash_check CHECK ((octet_length(browser_hash) = 32)),
-  constraint federation_states_code_challenge_max_length CHECK ((length(code_challenge) <= 128)) NOT VALID,
-  constraint federation_states_mode_check CHECK ((mode = ANY (ARRAY['session'::text, 'token'::text, 'code'::text, 'fragment'::text]))),
-  constraint federation_states_purpose_check CHECK ((purpose = ANY (ARRAY['sign-in'::text, 'sign-out'::text]))),
-  constraint federation_states_redirect_to_max_length CHECK ((length(redirect_to) <= 4096)) NOT VALID,
-  constraint federation_states_state_hash_check CHECK ((octet_length(state_hash) = 32)),
-  constraint federation_states_provider_fkey FOREIGN KEY (provider) REFERENCES auth.providers(name) ON UPDATE CASCADE ON DELETE CASCADE,
-  constraint federation_states_user_id_fkey FOREIGN KEY (user_id) REFERENCES public.users(id) ON DELETE CASCADE
+  constraint content_service_federation_states_pkey PRIMARY KEY (state_hash),
+  constraint content_service_federation_states_browser_hash_check CHECK ((octet_length(browser_hash) = 32)),
+  constraint content_service_federation_states_code_challenge_max_length CHECK ((length(code_challenge) <= 128)) NOT VALID,
+  constraint content_service_federation_states_mode_check CHECK ((mode = ANY (ARRAY['session'::text, 'token'::text, 'code'::text, 'fragment'::text]))),
+  constraint content_service_federation_states_purpose_check CHECK ((purpose = ANY (ARRAY['sign-in'::text, 'sign-out'::text]))),
+  constraint content_service_federation_states_redirect_to_max_length CHECK ((length(redirect_to) <= 4096)) NOT VALID,
+  constraint content_service_federation_states_state_hash_check CHECK ((octet_length(state_hash) = 32)),
+  constraint content_service_federation_states_provider_fkey FOREIGN KEY (provider) REFERENCES auth.providers(name) ON UPDATE CASCADE ON DELETE CASCADE,
+  constraint content_service_federation_states_user_id_fkey FOREIGN KEY (user_id) REFERENCES public.users(id) ON DELETE CASCADE
 );
-CREATE INDEX federation_states_expires_at_idx ON auth.federation_states USING btree (expires_at);
-CREATE INDEX federation_states_provider_idx ON auth.federation_states USING btree (provider);
-CREATE INDEX federation_states_user_id_idx ON auth.federation_states USING btree (user_id);
+CREATE INDEX content_service_federation_states_expires_at_idx ON auth.federation_states USING btree (expires_at);
+CREATE INDEX content_service_federation_states_provider_idx ON auth.federation_states USING btree (provider);
+CREATE INDEX content_service_federation_states_user_id_idx ON auth.federation_states USING btree (user_id);
 alter table auth.federation_states enable row level security;
 comment on column auth.federation_states.browser_hash is 'SHA-256 of the browser''s cookie: no other browser may return.';
 comment on column auth.federation_states.code_challenge is 'The PKCE challenge (RFC 7636) of the program that requested tokens.';
@@ -444,17 +444,17 @@ create table auth.flow_states (
   sealed bytea,
   created_at timestamp with time zone default now() not null,
   expires_at timestamp with time zone not null,
-  constraint flow_states_pkey PRIMARY KEY (id),
-  constraint flow_states_code_hash_key UNIQUE (code_hash),
-  constraint flow_states_challenge_check CHECK ((challenge ~ '^[A-Za-z0-9._~-]{43,128}$'::text)),
-  constraint flow_states_challenge_method_check CHECK ((challenge_method = ANY (ARRAY['s256'::text, 'plain'::text]))),
-  constraint flow_states_check CHECK ((expires_at > created_at)),
-  constraint flow_states_code_hash_check CHECK ((octet_length(code_hash) = 32)),
-  constraint flow_states_method_max_length CHECK ((length(method) <= 50)),
-  constraint flow_states_user_id_fkey FOREIGN KEY (user_id) REFERENCES auth.users(user_id) ON DELETE CASCADE
+  constraint content_service_flow_states_pkey PRIMARY KEY (id),
+  constraint content_service_flow_states_code_hash_key UNIQUE (code_hash),
+  constraint content_service_flow_states_challenge_check CHECK ((challenge ~ '^[A-Za-z0-9._~-]{43,128}$'::text)),
+  constraint content_service_flow_states_challenge_method_check CHECK ((challenge_method = ANY (ARRAY['s256'::text, 'plain'::text]))),
+  constraint content_service_flow_states_check CHECK ((expires_at > created_at)),
+  constraint content_service_flow_states_code_hash_check CHECK ((octet_length(code_hash) = 32)),
+  constraint content_service_flow_states_method_max_length CHECK ((length(method) <= 50)),
+  constraint content_service_flow_states_user_id_fkey FOREIGN KEY (user_id) REFERENCES auth.users(user_id) ON DELETE CASCADE
 );
-CREATE INDEX flow_states_expires_at_idx ON auth.flow_states USING btree (expires_at);
-CREATE INDEX flow_states_user_id_idx ON auth.flow_states USING btree (user_id);
+CREATE INDEX content_service_flow_states_expires_at_idx ON auth.flow_states USING btree (expires_at);
+CREATE INDEX content_service_flow_states_user_id_idx ON auth.flow_states USING btree (user_id);
 alter table auth.flow_states enable row level security;
 comment on column auth.flow_states.challenge is 'What the client proves to know the verifier of.';
 comment on column auth.flow_states.code_hash is 'SHA-256 of the code; null until the user has signed in.';
@@ -472,12 +472,12 @@ create table auth.identities (
   created_at timestamp with time zone default now() not null,
   last_used_at timestamp with time zone,
   is_vouched boolean default false not null,
-  constraint identities_pkey PRIMARY KEY (issuer, subject),
-  constraint identities_subject_max_length CHECK ((octet_length(subject) <= 1024)) NOT VALID,
-  constraint identities_issuer_fkey FOREIGN KEY (issuer) REFERENCES auth.providers(issuer) ON UPDATE CASCADE ON DELETE CASCADE,
-  constraint identities_user_id_fkey FOREIGN KEY (user_id) REFERENCES public.users(id) ON DELETE CASCADE
+  constraint content_service_identities_pkey PRIMARY KEY (issuer, subject),
+  constraint content_service_identities_subject_max_length CHECK ((octet_length(subject) <= 1024)) NOT VALID,
+  constraint content_service_identities_issuer_fkey FOREIGN KEY (issuer) REFERENCES auth.providers(issuer) ON UPDATE CASCADE ON DELETE CASCADE,
+  constraint content_service_identities_user_id_fkey FOREIGN KEY (user_id) REFERENCES public.users(id) ON DELETE CASCADE
 );
-CREATE INDEX identities_user_id_idx ON auth.identities USING btree (user_id);
+CREATE INDEX content_service_identities_user_id_idx ON auth.identities USING btree (user_id);
 alter table auth.identities enable row level security;
 comment on column auth.identities.is_vouched is 'Whether the provider verified the address, or the user was signed in when it was linked. Reset when a password is set by mail.';
 comment on table auth.identities is '@sample with user_id
@@ -491,12 +491,12 @@ create table auth.login_throttle (
   failures integer default 1 not null,
   window_started_at timestamp with time zone default now() not null,
   pending integer default 0 not null,
-  constraint login_throttle_pkey PRIMARY KEY (scope, key),
-  constraint login_throttle_counts CHECK (((failures >= pending) AND (pending >= 0))),
-  constraint login_throttle_key_max_length CHECK ((length(key) <= 600)) NOT VALID,
-  constraint login_throttle_scope_check CHECK ((scope = ANY (ARRAY['pair'::text, 'address'::text, 'site'::text, 'user'::text]))) NOT VALID
+  constraint content_service_login_throttle_pkey PRIMARY KEY (scope, key),
+  constraint content_service_login_throttle_counts CHECK (((failures >= pending) AND (pending >= 0))),
+  constraint content_service_login_throttle_key_max_length CHECK ((length(key) <= 600)) NOT VALID,
+  constraint content_service_login_throttle_scope_check CHECK ((scope = ANY (ARRAY['pair'::text, 'address'::text, 'site'::text, 'user'::text]))) NOT VALID
 );
-CREATE INDEX login_throttle_window_started_at_idx ON auth.login_throttle USING btree (window_started_at);
+CREATE INDEX content_service_login_throttle_window_started_at_idx ON auth.login_throttle USING btree (window_started_at);
 alter table auth.login_throttle enable row level security;
 comment on column auth.login_throttle.failures is 'Attempts that failed, and those in progress.';
 comment on column auth.login_throttle.key is 'User name and address, address, site (IPv6 /48), or user name; names in lower case.';
@@ -523,23 +523,23 @@ create table auth.mail_tokens (
   password_hash text,
   user_name text,
   user_metadata jsonb,
-  constraint mail_tokens_pkey PRIMARY KEY (token_hash),
-  constraint mail_tokens_check CHECK ((expires_at > created_at)),
-  constraint mail_tokens_code_hash_check CHECK ((octet_length(code_hash) = 32)),
-  constraint mail_tokens_email_max_length CHECK ((length(email) <= 254)) NOT VALID,
-  constraint mail_tokens_new_email_max_length CHECK ((length(new_email) <= 254)),
-  constraint mail_tokens_password_hash_check CHECK ((password_hash ~~ '$%'::text)),
-  constraint mail_tokens_purpose_check CHECK ((purpose = ANY (ARRAY['reset'::text, 'verify'::text, 'change'::text, 'signup'::text, 'invite'::text, 'magiclink'::text, 'recovery'::text, 'email_change_current'::text, 'email_change_new'::text, 'reauthentication'::text, 'sms'::text, 'sms_signup'::text, 'phone_change'::text]))),
-  constraint mail_tokens_token_hash_check CHECK ((octet_length(token_hash) = 32)),
-  constraint mail_tokens_user_metadata_max_length CHECK ((octet_length((user_metadata)::text) <= 8192)),
-  constraint mail_tokens_user_name_max_length CHECK ((length(user_name) <= 200)),
-  constraint mail_tokens_flow_id_fkey FOREIGN KEY (flow_id) REFERENCES auth.flow_states(id) ON DELETE SET NULL,
-  constraint mail_tokens_user_id_fkey FOREIGN KEY (user_id) REFERENCES public.users(id) ON DELETE CASCADE
+  constraint content_service_mail_tokens_pkey PRIMARY KEY (token_hash),
+  constraint content_service_mail_tokens_check CHECK ((expires_at > created_at)),
+  constraint content_service_mail_tokens_code_hash_check CHECK ((octet_length(code_hash) = 32)),
+  constraint content_service_mail_tokens_email_max_length CHECK ((length(email) <= 254)) NOT VALID,
+  constraint content_service_mail_tokens_new_email_max_length CHECK ((length(new_email) <= 254)),
+  constraint content_service_mail_tokens_password_hash_check CHECK ((password_hash ~~ '$%'::text)),
+  constraint content_service_mail_tokens_purpose_check CHECK ((purpose = ANY (ARRAY['reset'::text, 'verify'::text, 'change'::text, 'signup'::text, 'invite'::text, 'magiclink'::text, 'recovery'::text, 'email_change_current'::text, 'email_change_new'::text, 'reauthentication'::text, 'sms'::text, 'sms_signup'::text, 'phone_change'::text]))),
+  constraint content_service_mail_tokens_token_hash_check CHECK ((octet_length(token_hash) = 32)),
+  constraint content_service_mail_tokens_user_metadata_max_length CHECK ((octet_length((user_metadata)::text) <= 8192)),
+  constraint content_service_mail_tokens_user_name_max_length CHECK ((length(user_name) <= 200)),
+  constraint content_service_mail_tokens_flow_id_fkey FOREIGN KEY (flow_id) REFERENCES auth.flow_states(id) ON DELETE SET NULL,
+  constraint content_service_mail_tokens_user_id_fkey FOREIGN KEY (user_id) REFERENCES public.users(id) ON DELETE CASCADE
 );
-CREATE INDEX mail_tokens_expires_at_idx ON auth.mail_tokens USING btree (expires_at);
-CREATE INDEX mail_tokens_flow_id_idx ON auth.mail_tokens USING btree (flow_id);
-CREATE INDEX mail_tokens_lower_idx ON auth.mail_tokens USING btree (lower(email)) WHERE (purpose = ANY (ARRAY['email_change_new'::text, 'phone_change'::text]));
-CREATE INDEX mail_tokens_user_id_purpose_idx ON auth.mail_tokens USING btree (user_id, purpose);
+CREATE INDEX content_service_mail_tokens_expires_at_idx ON auth.mail_tokens USING btree (expires_at);
+CREATE INDEX content_service_mail_tokens_flow_id_idx ON auth.mail_tokens USING btree (flow_id);
+CREATE INDEX content_service_mail_tokens_lower_idx ON auth.mail_tokens USING btree (lower(email)) WHERE (purpose = ANY (ARRAY['email_change_new'::text, 'phone_change'::text]));
+CREATE INDEX content_service_mail_tokens_user_id_purpose_idx ON auth.mail_tokens USING btree (user_id, purpose);
 alter table auth.mail_tokens enable row level security;
 comment on column auth.mail_tokens.attempts is 'How many wrong codes were tried; after five the code is invalid, the link is not.';
 comment on column auth.mail_tokens.code_hash is 'The code of the same mail: an HMAC whose key the database does not have, because six digits could be guessed from a hash. Null without a code.';
@@ -560,8 +560,8 @@ create table auth.mfa_backup_codes (
   code_hash text not null,
   created_at timestamp with time zone default now() not null,
   used_at timestamp with time zone,
-  constraint mfa_backup_codes_pkey PRIMARY KEY (user_id, code_hash),
-  constraint mfa_backup_codes_user_id_fkey FOREIGN KEY (user_id) REFERENCES auth.users(user_id) ON DELETE CASCADE
+  constraint content_service_mfa_backup_codes_pkey PRIMARY KEY (user_id, code_hash),
+  constraint content_service_mfa_backup_codes_user_id_fkey FOREIGN KEY (user_id) REFERENCES auth.users(user_id) ON DELETE CASCADE
 );
 alter table auth.mfa_backup_codes enable row level security;
 comment on column auth.mfa_backup_codes.code_hash is 'A PHC string. The codes of a user share its salt, so that one hash finds the code among them.';
@@ -579,16 +579,16 @@ create table auth.mfa_challenges (
   address inet,
   created_at timestamp with time zone default now() not null,
   expires_at timestamp with time zone not null,
-  constraint mfa_challenges_pkey PRIMARY KEY (id),
-  constraint mfa_challenges_challenge_check CHECK ((length(challenge) <= 200)),
-  constraint mfa_challenges_purpose CHECK ((((purpose = 'factor'::text) = (factor_id IS NOT NULL)) AND ((purpose = 'passkey_sign_in'::text) = (user_id IS NULL)))),
-  constraint mfa_challenges_purpose_check CHECK ((purpose = ANY (ARRAY['factor'::text, 'passkey_registration'::text, 'passkey_sign_in'::text]))),
-  constraint mfa_challenges_factor_id_fkey FOREIGN KEY (factor_id) REFERENCES auth.mfa_factors(id) ON DELETE CASCADE,
-  constraint mfa_challenges_user_id_fkey FOREIGN KEY (user_id) REFERENCES auth.users(user_id) ON DELETE CASCADE
+  constraint content_service_mfa_challenges_pkey PRIMARY KEY (id),
+  constraint content_service_mfa_challenges_challenge_check CHECK ((length(challenge) <= 200)),
+  constraint content_service_mfa_challenges_purpose CHECK ((((purpose = 'factor'::text) = (factor_id IS NOT NULL)) AND ((purpose = 'passkey_sign_in'::text) = (user_id IS NULL)))),
+  constraint content_service_mfa_challenges_purpose_check CHECK ((purpose = ANY (ARRAY['factor'::text, 'passkey_registration'::text, 'passkey_sign_in'::text]))),
+  constraint content_service_mfa_challenges_factor_id_fkey FOREIGN KEY (factor_id) REFERENCES auth.mfa_factors(id) ON DELETE CASCADE,
+  constraint content_service_mfa_challenges_user_id_fkey FOREIGN KEY (user_id) REFERENCES auth.users(user_id) ON DELETE CASCADE
 );
-CREATE INDEX mfa_challenges_expires_at_idx ON auth.mfa_challenges USING btree (expires_at);
-CREATE INDEX mfa_challenges_factor_id_idx ON auth.mfa_challenges USING btree (factor_id);
-CREATE INDEX mfa_challenges_user_id_idx ON auth.mfa_challenges USING btree (user_id);
+CREATE INDEX content_service_mfa_challenges_expires_at_idx ON auth.mfa_challenges USING btree (expires_at);
+CREATE INDEX content_service_mfa_challenges_factor_id_idx ON auth.mfa_challenges USING btree (factor_id);
+CREATE INDEX content_service_mfa_challenges_user_id_idx ON auth.mfa_challenges USING btree (user_id);
 alter table auth.mfa_challenges enable row level security;
 comment on column auth.mfa_challenges.challenge is 'Null for an authenticator app.';
 comment on column auth.mfa_challenges.user_id is 'Null for a sign-in with a passkey: nobody is known yet.';
@@ -609,21 +609,21 @@ create table auth.mfa_factors (
   friendly_name text default ''::text not null,
   updated_at timestamp with time zone default now() not null,
   last_challenged_at timestamp with time zone,
-  constraint mfa_factors_pkey PRIMARY KEY (id),
-  constraint mfa_factors_enabled CHECK (((state = 'enabled'::text) = (enabled_at IS NOT NULL))),
-  constraint mfa_factors_factor_type_check CHECK ((factor_type = ANY (ARRAY['totp'::text, 'webauthn'::text]))),
-  constraint mfa_factors_friendly_name_max_length CHECK ((length(friendly_name) <= 200)) NOT VALID,
-  constraint mfa_factors_secret CHECK (((factor_type = 'totp'::text) = (secret IS NOT NULL))),
-  constraint mfa_factors_state_check CHECK ((state = ANY (ARRAY['pending'::text, 'enabled'::text]))),
-  constraint mfa_factors_user_id_fkey FOREIGN KEY (user_id) REFERENCES public.users(id) ON DELETE CASCADE
+  constraint content_service_mfa_factors_pkey PRIMARY KEY (id),
+  constraint content_service_mfa_factors_enabled CHECK (((state = 'enabled'::text) = (enabled_at IS NOT NULL))),
+  constraint content_service_mfa_factors_factor_type_check CHECK ((factor_type = ANY (ARRAY['totp'::text, 'webauthn'::text]))),
+  constraint content_service_mfa_factors_friendly_name_max_length CHECK ((length(friendly_name) <= 200)) NOT VALID,
+  constraint content_service_mfa_factors_secret CHECK (((factor_type = 'totp'::text) = (secret IS NOT NULL))),
+  constraint content_service_mfa_factors_state_check CHECK ((state = ANY (ARRAY['pending'::text, 'enabled'::text]))),
+  constraint content_service_mfa_factors_user_id_fkey FOREIGN KEY (user_id) REFERENCES public.users(id) ON DELETE CASCADE
 );
-CREATE INDEX mfa_factors_of_user ON auth.mfa_factors USING btree (user_id);
-CREATE UNIQUE INDEX mfa_factors_user_friendly_name_unique ON auth.mfa_factors USING btree (user_id, friendly_name) WHERE (friendly_name <> ''::text);
+CREATE INDEX content_service_mfa_factors_of_user ON auth.mfa_factors USING btree (user_id);
+CREATE UNIQUE INDEX content_service_mfa_factors_user_friendly_name_unique ON auth.mfa_factors USING btree (user_id, friendly_name) WHERE (friendly_name <> ''::text);
 alter table auth.mfa_factors enable row level security;
 comment on column auth.mfa_factors.friendly_name is 'The user''s name for it; empty if it has none.';
 comment on column auth.mfa_factors.secret is 'The TOTP secret in base32. It cannot be a hash: codes are computed from it. The key of a security key is in auth.passkeys.';
 comment on column auth.mfa_factors.state is 'pending until it was verified for the first time; then enabled.';
-comment on index auth.mfa_factors_user_friendly_name_unique is 'A factor with this name already exists.';
+comment on index auth.content_service_mfa_factors_user_friendly_name_unique is 'A factor with this name already exists.';
 comment on table auth.mfa_factors is '@sample with user_id
 @anonymize empty
 The second factors of users: authenticator apps (TOTP) and security keys (WebAuthn).';
@@ -647,26 +647,26 @@ create table auth.oauth_authorizations (
   session_id uuid,
   used_at timestamp with time zone,
   network inet default '0.0.0.0'::inet not null,
-  constraint oauth_authorizations_pkey PRIMARY KEY (id),
-  constraint oauth_authorizations_code_hash_key UNIQUE (code_hash),
-  constraint oauth_authorizations_challenge_check CHECK ((challenge ~ '^[A-Za-z0-9_-]{43}$'::text)),
-  constraint oauth_authorizations_check CHECK ((expires_at > created_at)),
-  constraint oauth_authorizations_code_hash_check CHECK ((octet_length(code_hash) = 32)),
-  constraint oauth_authorizations_nonce_length CHECK ((length(nonce) <= 1000)),
-  constraint oauth_authorizations_redirect_uri_length CHECK ((length(redirect_uri) <= 2000)),
-  constraint oauth_authorizations_resource_length CHECK ((length(resource) <= 2000)),
-  constraint oauth_authorizations_scopes_number CHECK (((cardinality(scopes) >= 1) AND (cardinality(scopes) <= 100))),
-  constraint oauth_authorizations_state_length CHECK ((length(state) <= 4000)),
-  constraint oauth_authorizations_client_id_fkey FOREIGN KEY (client_id) REFERENCES auth.oauth_clients(id) ON DELETE CASCADE,
-  constraint oauth_authorizations_session_id_fkey FOREIGN KEY (session_id) REFERENCES auth.token_sessions(id) ON DELETE SET NULL,
-  constraint oauth_authorizations_user_id_fkey FOREIGN KEY (user_id) REFERENCES auth.users(user_id) ON DELETE CASCADE
+  constraint content_service_oauth_authorizations_pkey PRIMARY KEY (id),
+  constraint content_service_oauth_authorizations_code_hash_key UNIQUE (code_hash),
+  constraint content_service_oauth_authorizations_challenge_check CHECK ((challenge ~ '^[A-Za-z0-9_-]{43}$'::text)),
+  constraint content_service_oauth_authorizations_check CHECK ((expires_at > created_at)),
+  constraint content_service_oauth_authorizations_code_hash_check CHECK ((octet_length(code_hash) = 32)),
+  constraint content_service_oauth_authorizations_nonce_length CHECK ((length(nonce) <= 1000)),
+  constraint content_service_oauth_authorizations_redirect_uri_length CHECK ((length(redirect_uri) <= 2000)),
+  constraint content_service_oauth_authorizations_resource_length CHECK ((length(resource) <= 2000)),
+  constraint content_service_oauth_authorizations_scopes_number CHECK (((cardinality(scopes) >= 1) AND (cardinality(scopes) <= 100))),
+  constraint content_service_oauth_authorizations_state_length CHECK ((length(state) <= 4000)),
+  constraint content_service_oauth_authorizations_client_id_fkey FOREIGN KEY (client_id) REFERENCES auth.oauth_clients(id) ON DELETE CASCADE,
+  constraint content_service_oauth_authorizations_session_id_fkey FOREIGN KEY (session_id) REFERENCES auth.token_sessions(id) ON DELETE SET NULL,
+  constraint content_service_oauth_authorizations_user_id_fkey FOREIGN KEY (user_id) REFERENCES auth.users(user_id) ON DELETE CASCADE
 );
-CREATE INDEX oauth_authorizations_client_id_idx ON auth.oauth_authorizations USING btree (client_id);
-CREATE INDEX oauth_authorizations_expires_at_idx ON auth.oauth_authorizations USING btree (expires_at);
-CREATE INDEX oauth_authorizations_session_id_idx ON auth.oauth_authorizations USING btree (session_id);
-CREATE INDEX oauth_authorizations_unopened ON auth.oauth_authorizations USING btree (client_id, network, created_at) WHERE (user_id IS NULL);
-CREATE INDEX oauth_authorizations_unopened_of_network ON auth.oauth_authorizations USING btree (network, created_at) WHERE (user_id IS NULL);
-CREATE INDEX oauth_authorizations_user_id_idx ON auth.oauth_authorizations USING btree (user_id);
+CREATE INDEX content_service_oauth_authorizations_client_id_idx ON auth.oauth_authorizations USING btree (client_id);
+CREATE INDEX content_service_oauth_authorizations_expires_at_idx ON auth.oauth_authorizations USING btree (expires_at);
+CREATE INDEX content_service_oauth_authorizations_session_id_idx ON auth.oauth_authorizations USING btree (session_id);
+CREATE INDEX content_service_oauth_authorizations_unopened ON auth.oauth_authorizations USING btree (client_id, network, created_at) WHERE (user_id IS NULL);
+CREATE INDEX content_service_oauth_authorizations_unopened_of_network ON auth.oauth_authorizations USING btree (network, created_at) WHERE (user_id IS NULL);
+CREATE INDEX content_service_oauth_authorizations_user_id_idx ON auth.oauth_authorizations USING btree (user_id);
 alter table auth.oauth_authorizations enable row level security;
 comment on column auth.oauth_authorizations.asks_always is 'Whether the user is asked even if the same was granted before.';
 comment on column auth.oauth_authorizations.challenge is 'SHA-256 of what only the application knows (PKCE, RFC 7636).';
@@ -695,23 +695,23 @@ create table auth.oauth_clients (
   created_at timestamp with time zone default now() not null,
   updated_at timestamp with time zone default now() not null,
   fresh_until timestamp with time zone,
-  constraint oauth_clients_pkey PRIMARY KEY (id),
-  constraint oauth_clients_auth_method_check CHECK ((auth_method = ANY (ARRAY['none'::text, 'client_secret_basic'::text, 'client_secret_post'::text]))),
-  constraint oauth_clients_document CHECK (((fresh_until IS NULL) = (registration <> 'document'::text))),
-  constraint oauth_clients_grant_types_known CHECK ((grant_types <@ ARRAY['authorization_code'::text, 'refresh_token'::text])),
-  constraint oauth_clients_id_length CHECK (((length(id) >= 1) AND (length(id) <= 2000))),
-  constraint oauth_clients_logo_uri_length CHECK ((length(logo_uri) <= 2000)),
-  constraint oauth_clients_name_length CHECK (((length(name) >= 1) AND (length(name) <= 200))),
-  constraint oauth_clients_redirect_uris_length CHECK ((length(array_to_string(redirect_uris, ' '::text)) <= 20000)),
-  constraint oauth_clients_redirect_uris_number CHECK (((cardinality(redirect_uris) >= 1) AND (cardinality(redirect_uris) <= 20))),
-  constraint oauth_clients_registration_check CHECK ((registration = ANY (ARRAY['manual'::text, 'dynamic'::text, 'document'::text]))),
-  constraint oauth_clients_scope_length CHECK ((length(scope) <= 2000)),
-  constraint oauth_clients_secret CHECK (((secret_hash IS NULL) = (auth_method = 'none'::text))),
-  constraint oauth_clients_secret_hash_check CHECK ((octet_length(secret_hash) = 32)),
-  constraint oauth_clients_uri_length CHECK ((length(uri) <= 2000))
+  constraint content_service_oauth_clients_pkey PRIMARY KEY (id),
+  constraint content_service_oauth_clients_auth_method_check CHECK ((auth_method = ANY (ARRAY['none'::text, 'client_secret_basic'::text, 'client_secret_post'::text]))),
+  constraint content_service_oauth_clients_document CHECK (((fresh_until IS NULL) = (registration <> 'document'::text))),
+  constraint content_service_oauth_clients_grant_types_known CHECK ((grant_types <@ ARRAY['authorization_code'::text, 'refresh_token'::text])),
+  constraint content_service_oauth_clients_id_length CHECK (((length(id) >= 1) AND (length(id) <= 2000))),
+  constraint content_service_oauth_clients_logo_uri_length CHECK ((length(logo_uri) <= 2000)),
+  constraint content_service_oauth_clients_name_length CHECK (((length(name) >= 1) AND (length(name) <= 200))),
+  constraint content_service_oauth_clients_redirect_uris_length CHECK ((length(array_to_string(redirect_uris, ' '::text)) <= 20000)),
+  constraint content_service_oauth_clients_redirect_uris_number CHECK (((cardinality(redirect_uris) >= 1) AND (cardinality(redirect_uris) <= 20))),
+  constraint content_service_oauth_clients_registration_check CHECK ((registration = ANY (ARRAY['manual'::text, 'dynamic'::text, 'document'::text]))),
+  constraint content_service_oauth_clients_scope_length CHECK ((length(scope) <= 2000)),
+  constraint content_service_oauth_clients_secret CHECK (((secret_hash IS NULL) = (auth_method = 'none'::text))),
+  constraint content_service_oauth_clients_secret_hash_check CHECK ((octet_length(secret_hash) = 32)),
+  constraint content_service_oauth_clients_uri_length CHECK ((length(uri) <= 2000))
 );
-CREATE INDEX oauth_clients_newest_first ON auth.oauth_clients USING btree (created_at DESC, id);
-CREATE INDEX oauth_clients_registered ON auth.oauth_clients USING btree (created_at) WHERE (registration <> 'manual'::text);
+CREATE INDEX content_service_oauth_clients_newest_first ON auth.oauth_clients USING btree (created_at DESC, id);
+CREATE INDEX content_service_oauth_clients_registered ON auth.oauth_clients USING btree (created_at) WHERE (registration <> 'manual'::text);
 alter table auth.oauth_clients enable row level security;
 comment on column auth.oauth_clients.fresh_until is 'Until when the document need not be read again.';
 comment on column auth.oauth_clients.id is 'The client_id: a uuid, or the address of the document that describes the application.';
@@ -731,16 +731,16 @@ create table auth.oauth_grants (
   resource text not null,
   granted_at timestamp with time zone default now() not null,
   expires_at timestamp with time zone not null,
-  constraint oauth_grants_pkey PRIMARY KEY (id),
-  constraint oauth_grants_user_id_client_id_key UNIQUE (user_id, client_id),
-  constraint oauth_grants_check CHECK ((expires_at > granted_at)),
-  constraint oauth_grants_resource_length CHECK ((length(resource) <= 2000)),
-  constraint oauth_grants_scopes_number CHECK (((cardinality(scopes) >= 1) AND (cardinality(scopes) <= 100))),
-  constraint oauth_grants_client_id_fkey FOREIGN KEY (client_id) REFERENCES auth.oauth_clients(id) ON DELETE CASCADE,
-  constraint oauth_grants_user_id_fkey FOREIGN KEY (user_id) REFERENCES auth.users(user_id) ON DELETE CASCADE
+  constraint content_service_oauth_grants_pkey PRIMARY KEY (id),
+  constraint content_service_oauth_grants_user_id_client_id_key UNIQUE (user_id, client_id),
+  constraint content_service_oauth_grants_check CHECK ((expires_at > granted_at)),
+  constraint content_service_oauth_grants_resource_length CHECK ((length(resource) <= 2000)),
+  constraint content_service_oauth_grants_scopes_number CHECK (((cardinality(scopes) >= 1) AND (cardinality(scopes) <= 100))),
+  constraint content_service_oauth_grants_client_id_fkey FOREIGN KEY (client_id) REFERENCES auth.oauth_clients(id) ON DELETE CASCADE,
+  constraint content_service_oauth_grants_user_id_fkey FOREIGN KEY (user_id) REFERENCES auth.users(user_id) ON DELETE CASCADE
 );
-CREATE INDEX oauth_grants_client_id_idx ON auth.oauth_grants USING btree (client_id);
-CREATE INDEX oauth_grants_expires_at_idx ON auth.oauth_grants USING btree (expires_at);
+CREATE INDEX content_service_oauth_grants_client_id_idx ON auth.oauth_grants USING btree (client_id);
+CREATE INDEX content_service_oauth_grants_expires_at_idx ON auth.oauth_grants USING btree (expires_at);
 alter table auth.oauth_grants enable row level security;
 comment on column auth.oauth_grants.expires_at is 'When the application has to ask again.';
 comment on column auth.oauth_grants.resource is 'The address of the resource (RFC 8707) that the latest consent is about.';
@@ -754,11 +754,11 @@ create table auth.oauth_sessions (
   grant_id uuid not null,
   scopes text[] not null,
   resource text not null,
-  constraint oauth_sessions_pkey PRIMARY KEY (session_id),
-  constraint oauth_sessions_grant_id_fkey FOREIGN KEY (grant_id) REFERENCES auth.oauth_grants(id) ON DELETE CASCADE,
-  constraint oauth_sessions_session_id_fkey FOREIGN KEY (session_id) REFERENCES auth.token_sessions(id) ON DELETE CASCADE
+  constraint content_service_oauth_sessions_pkey PRIMARY KEY (session_id),
+  constraint content_service_oauth_sessions_grant_id_fkey FOREIGN KEY (grant_id) REFERENCES auth.oauth_grants(id) ON DELETE CASCADE,
+  constraint content_service_oauth_sessions_session_id_fkey FOREIGN KEY (session_id) REFERENCES auth.token_sessions(id) ON DELETE CASCADE
 );
-CREATE INDEX oauth_sessions_grant_id_idx ON auth.oauth_sessions USING btree (grant_id);
+CREATE INDEX content_service_oauth_sessions_grant_id_idx ON auth.oauth_sessions USING btree (grant_id);
 alter table auth.oauth_sessions enable row level security;
 comment on column auth.oauth_sessions.session_id is 'The sign-in by tokens, whose refresh tokens are the application''s.';
 comment on table auth.oauth_sessions is '@sample none
@@ -781,17 +781,17 @@ create table auth.passkeys (
   created_at timestamp with time zone default now() not null,
   updated_at timestamp with time zone default now() not null,
   last_used_at timestamp with time zone,
-  constraint passkeys_pkey PRIMARY KEY (id),
-  constraint passkeys_credential_id_key UNIQUE (credential_id),
-  constraint passkeys_counter_check CHECK ((counter >= 0)),
-  constraint passkeys_credential_id_check CHECK ((length(credential_id) <= 1400)),
-  constraint passkeys_friendly_name_max_length CHECK ((length(friendly_name) <= 200)) NOT VALID,
-  constraint passkeys_public_key_max_length CHECK ((octet_length(public_key) <= 4096)) NOT VALID,
-  constraint passkeys_factor_id_fkey FOREIGN KEY (factor_id) REFERENCES auth.mfa_factors(id) ON DELETE CASCADE,
-  constraint passkeys_user_id_fkey FOREIGN KEY (user_id) REFERENCES auth.users(user_id) ON DELETE CASCADE
+  constraint content_service_passkeys_pkey PRIMARY KEY (id),
+  constraint content_service_passkeys_credential_id_key UNIQUE (credential_id),
+  constraint content_service_passkeys_counter_check CHECK ((counter >= 0)),
+  constraint content_service_passkeys_credential_id_check CHECK ((length(credential_id) <= 1400)),
+  constraint content_service_passkeys_friendly_name_max_length CHECK ((length(friendly_name) <= 200)) NOT VALID,
+  constraint content_service_passkeys_public_key_max_length CHECK ((octet_length(public_key) <= 4096)) NOT VALID,
+  constraint content_service_passkeys_factor_id_fkey FOREIGN KEY (factor_id) REFERENCES auth.mfa_factors(id) ON DELETE CASCADE,
+  constraint content_service_passkeys_user_id_fkey FOREIGN KEY (user_id) REFERENCES auth.users(user_id) ON DELETE CASCADE
 );
-CREATE INDEX passkeys_factor_id_idx ON auth.passkeys USING btree (factor_id);
-CREATE INDEX passkeys_user_id_idx ON auth.passkeys USING btree (user_id);
+CREATE INDEX content_service_passkeys_factor_id_idx ON auth.passkeys USING btree (factor_id);
+CREATE INDEX content_service_passkeys_user_id_idx ON auth.passkeys USING btree (user_id);
 alter table auth.passkeys enable row level security;
 comment on column auth.passkeys.aaguid is 'The model of the authenticator, as far as it tells.';
 comment on column auth.passkeys.counter is 'Uses, as the passkey counts them; 0 if it does not.';
@@ -805,8 +805,8 @@ The public keys of passkeys and security keys (WebAuthn).';
 create table auth.permissions (
   name text not null,
   description text not null,
-  constraint permissions_pkey PRIMARY KEY (name),
-  constraint permissions_name_check CHECK ((name ~ '^[a-z][a-z0-9_.:-]*$'::text))
+  constraint content_service_permissions_pkey PRIMARY KEY (name),
+  constraint content_service_permissions_name_check CHECK ((name ~ '^[a-z][a-z0-9_.:-]*$'::text))
 );
 alter table auth.permissions enable row level security;
 comment on table auth.permissions is '@sample all
@@ -826,19 +826,19 @@ create table auth.providers (
   sign_ups boolean default true not null,
   trusts_email boolean default false not null,
   trusts_factor boolean default false not null,
-  constraint providers_pkey PRIMARY KEY (name),
-  constraint providers_issuer_key UNIQUE (issuer),
-  constraint providers_client CHECK (((kind = 'saml'::text) OR (client_id IS NOT NULL))),
-  constraint providers_kind_check CHECK ((kind = ANY (ARRAY['oidc'::text, 'oauth2'::text, 'saml'::text]))),
-  constraint providers_name_check CHECK ((name ~ '^[a-z][a-z0-9-]*$'::text)),
-  constraint providers_settings CHECK (
+  constraint content_service_providers_pkey PRIMARY KEY (name),
+  constraint content_service_providers_issuer_key UNIQUE (issuer),
+  constraint content_service_providers_client CHECK (((kind = 'saml'::text) OR (client_id IS NOT NULL))),
+  constraint content_service_providers_kind_check CHECK ((kind = ANY (ARRAY['oidc'::text, 'oauth2'::text, 'saml'::text]))),
+  constraint content_service_providers_name_check CHECK ((name ~ '^[a-z][a-z0-9-]*$'::text)),
+  constraint content_service_providers_settings CHECK (
 CASE kind
     WHEN 'oauth2'::text THEN (settings ?& '{authorization_endpoint,token_endpoint,userinfo_endpoint}'::text[])
     WHEN 'saml'::text THEN ((settings ? 'entry_point'::text) AND (jsonb_typeof((settings -> 'certificates'::text)) = 'array'::text))
     ELSE true
 END),
-  constraint providers_settings_check CHECK ((jsonb_typeof(settings) = 'object'::text)),
-  constraint providers_title_check CHECK ((btrim(title) <> ''::text))
+  constraint content_service_providers_settings_check CHECK ((jsonb_typeof(settings) = 'object'::text)),
+  constraint content_service_providers_title_check CHECK ((btrim(title) <> ''::text))
 );
 alter table auth.providers enable row level security;
 comment on column auth.providers.client_id is 'This service''s identifier at the provider. SAML: the entity id; without one the address of the metadata.';
@@ -849,7 +849,7 @@ comment on column auth.providers.sign_ups is 'Whether a user without an account 
 comment on column auth.providers.title is 'The label of the sign-in button; without one the name.';
 comment on column auth.providers.trusts_email is 'Whether every e-mail address from this provider counts as verified.';
 comment on column auth.providers.trusts_factor is 'Whether a second factor at the provider is accepted instead of a code of this service.';
-comment on constraint providers_settings on auth.providers is 'An oauth2 provider has its three endpoints in settings, a saml provider its entry_point and its certificates.';
+comment on constraint content_service_providers_settings on auth.providers is 'An oauth2 provider has its three endpoints in settings, a saml provider its entry_point and its certificates.';
 comment on table auth.providers is '@sample all
 @anonymize empty
 Identity providers that users may sign in through.';
@@ -869,18 +869,18 @@ create table auth.refresh_tokens (
   signed_in_at timestamp with time zone,
   address inet,
   user_agent text,
-  constraint refresh_tokens_pkey PRIMARY KEY (token_hash),
-  constraint refresh_tokens_check CHECK ((expires_at > issued_at)),
-  constraint refresh_tokens_idempotency_key_hash_check CHECK ((octet_length(idempotency_key_hash) = 32)),
-  constraint refresh_tokens_retry CHECK (((num_nulls(idempotency_key_hash, sealed_answer, sealed_until) = ANY (ARRAY[0, 3])) AND ((sealed_answer IS NULL) OR (rotated_at IS NOT NULL)))),
-  constraint refresh_tokens_token_hash_check CHECK ((octet_length(token_hash) = 32)),
-  constraint refresh_tokens_user_agent_max_length CHECK ((length(user_agent) <= 500)) NOT VALID,
-  constraint refresh_tokens_family_id_fkey FOREIGN KEY (family_id) REFERENCES auth.token_sessions(id) ON DELETE CASCADE,
-  constraint refresh_tokens_user_id_fkey FOREIGN KEY (user_id) REFERENCES public.users(id) ON DELETE CASCADE
+  constraint content_service_refresh_tokens_pkey PRIMARY KEY (token_hash),
+  constraint content_service_refresh_tokens_check CHECK ((expires_at > issued_at)),
+  constraint content_service_refresh_tokens_idempotency_key_hash_check CHECK ((octet_length(idempotency_key_hash) = 32)),
+  constraint content_service_refresh_tokens_retry CHECK (((num_nulls(idempotency_key_hash, sealed_answer, sealed_until) = ANY (ARRAY[0, 3])) AND ((sealed_answer IS NULL) OR (rotated_at IS NOT NULL)))),
+  constraint content_service_refresh_tokens_token_hash_check CHECK ((octet_length(token_hash) = 32)),
+  constraint content_service_refresh_tokens_user_agent_max_length CHECK ((length(user_agent) <= 500)) NOT VALID,
+  constraint content_service_refresh_tokens_family_id_fkey FOREIGN KEY (family_id) REFERENCES auth.token_sessions(id) ON DELETE CASCADE,
+  constraint content_service_refresh_tokens_user_id_fkey FOREIGN KEY (user_id) REFERENCES public.users(id) ON DELETE CASCADE
 );
-CREATE INDEX refresh_tokens_expires_at_idx ON auth.refresh_tokens USING btree (expires_at);
-CREATE INDEX refresh_tokens_family_id_idx ON auth.refresh_tokens USING btree (family_id);
-CREATE INDEX refresh_tokens_user_id_idx ON auth.refresh_tokens USING btree (user_id);
+CREATE INDEX content_service_refresh_tokens_expires_at_idx ON auth.refresh_tokens USING btree (expires_at);
+CREATE INDEX content_service_refresh_tokens_family_id_idx ON auth.refresh_tokens USING btree (family_id);
+CREATE INDEX content_service_refresh_tokens_user_id_idx ON auth.refresh_tokens USING btree (user_id);
 alter table auth.refresh_tokens enable row level security;
 comment on column auth.refresh_tokens.revoked_at is 'When it was ended by logout, or with its family.';
 comment on column auth.refresh_tokens.rotated_at is 'When it was exchanged for its successor; since then it is spent.';
@@ -895,11 +895,11 @@ Refresh tokens, as SHA-256 only, kept until they expire so that a reused one is 
 create table auth.role_permissions (
   role text not null,
   permission text not null,
-  constraint role_permissions_pkey PRIMARY KEY (role, permission),
-  constraint role_permissions_permission_fkey FOREIGN KEY (permission) REFERENCES auth.permissions(name) ON UPDATE CASCADE ON DELETE CASCADE,
-  constraint role_permissions_role_fkey FOREIGN KEY (role) REFERENCES auth.roles(name) ON UPDATE CASCADE ON DELETE CASCADE
+  constraint content_service_role_permissions_pkey PRIMARY KEY (role, permission),
+  constraint content_service_role_permissions_permission_fkey FOREIGN KEY (permission) REFERENCES auth.permissions(name) ON UPDATE CASCADE ON DELETE CASCADE,
+  constraint content_service_role_permissions_role_fkey FOREIGN KEY (role) REFERENCES auth.roles(name) ON UPDATE CASCADE ON DELETE CASCADE
 );
-CREATE INDEX role_permissions_permission_idx ON auth.role_permissions USING btree (permission);
+CREATE INDEX content_service_role_permissions_permission_idx ON auth.role_permissions USING btree (permission);
 alter table auth.role_permissions enable row level security;
 comment on table auth.role_permissions is '@sample all
 Permissions of all users in a role.';
@@ -909,7 +909,7 @@ create table auth.roles (
   name text not null,
   description text not null,
   assignable boolean default false not null,
-  constraint roles_pkey PRIMARY KEY (name)
+  constraint content_service_roles_pkey PRIMARY KEY (name)
 );
 alter table auth.roles enable row level security;
 comment on table auth.roles is '@sample all
@@ -925,14 +925,14 @@ create table auth.sessions (
   expires_at timestamp with time zone not null,
   address inet,
   user_agent text,
-  constraint sessions_pkey PRIMARY KEY (id_hash),
-  constraint sessions_user_id_key UNIQUE (user_id),
-  constraint sessions_check CHECK ((expires_at > created_at)),
-  constraint sessions_id_hash_check CHECK ((octet_length(id_hash) = 32)),
-  constraint sessions_user_agent_max_length CHECK ((length(user_agent) <= 500)) NOT VALID,
-  constraint sessions_user_id_fkey FOREIGN KEY (user_id) REFERENCES public.users(id) ON DELETE CASCADE
+  constraint content_service_sessions_pkey PRIMARY KEY (id_hash),
+  constraint content_service_sessions_user_id_key UNIQUE (user_id),
+  constraint content_service_sessions_check CHECK ((expires_at > created_at)),
+  constraint content_service_sessions_id_hash_check CHECK ((octet_length(id_hash) = 32)),
+  constraint content_service_sessions_user_agent_max_length CHECK ((length(user_agent) <= 500)) NOT VALID,
+  constraint content_service_sessions_user_id_fkey FOREIGN KEY (user_id) REFERENCES public.users(id) ON DELETE CASCADE
 );
-CREATE INDEX sessions_least_idx ON auth.sessions USING btree (LEAST(idle_expires_at, expires_at));
+CREATE INDEX content_service_sessions_least_idx ON auth.sessions USING btree (LEAST(idle_expires_at, expires_at));
 alter table auth.sessions enable row level security;
 comment on column auth.sessions.created_at is 'When the user signed in.';
 comment on column auth.sessions.expires_at is 'When it ends, even if it is in use.';
@@ -955,17 +955,17 @@ create table auth.token_sessions (
   factor_id uuid,
   requires_factor boolean default false not null,
   kept_at timestamp with time zone,
-  constraint token_sessions_pkey PRIMARY KEY (id),
-  constraint token_sessions_aal_check CHECK (((aal >= 1) AND (aal <= 3))),
-  constraint token_sessions_amr_check CHECK ((jsonb_typeof(amr) = 'array'::text)),
-  constraint token_sessions_tag_max_length CHECK ((length(tag) <= 200)),
-  constraint token_sessions_user_agent_max_length CHECK ((length(user_agent) <= 500)),
-  constraint token_sessions_factor_id_fkey FOREIGN KEY (factor_id) REFERENCES auth.mfa_factors(id) ON DELETE SET NULL,
-  constraint token_sessions_user_id_fkey FOREIGN KEY (user_id) REFERENCES auth.users(user_id) ON DELETE CASCADE
+  constraint content_service_token_sessions_pkey PRIMARY KEY (id),
+  constraint content_service_token_sessions_aal_check CHECK (((aal >= 1) AND (aal <= 3))),
+  constraint content_service_token_sessions_amr_check CHECK ((jsonb_typeof(amr) = 'array'::text)),
+  constraint content_service_token_sessions_tag_max_length CHECK ((length(tag) <= 200)),
+  constraint content_service_token_sessions_user_agent_max_length CHECK ((length(user_agent) <= 500)),
+  constraint content_service_token_sessions_factor_id_fkey FOREIGN KEY (factor_id) REFERENCES auth.mfa_factors(id) ON DELETE SET NULL,
+  constraint content_service_token_sessions_user_id_fkey FOREIGN KEY (user_id) REFERENCES auth.users(user_id) ON DELETE CASCADE
 );
-CREATE INDEX token_sessions_of_factor ON auth.token_sessions USING btree (factor_id);
-CREATE INDEX token_sessions_refreshed_at_idx ON auth.token_sessions USING btree (refreshed_at);
-CREATE INDEX token_sessions_user_id_idx ON auth.token_sessions USING btree (user_id);
+CREATE INDEX content_service_token_sessions_of_factor ON auth.token_sessions USING btree (factor_id);
+CREATE INDEX content_service_token_sessions_refreshed_at_idx ON auth.token_sessions USING btree (refreshed_at);
+CREATE INDEX content_service_token_sessions_user_id_idx ON auth.token_sessions USING btree (user_id);
 alter table auth.token_sessions enable row level security;
 comment on column auth.token_sessions.aal is 'The authenticator assurance level: 2 after a second factor.';
 comment on column auth.token_sessions.amr is 'How the user signed in: [{"method": "password", "timestamp": 1700000000}], the latest first.';
@@ -982,11 +982,11 @@ create table auth.user_permissions (
   user_id bigint not null,
   permission text not null,
   granted_at timestamp with time zone default now() not null,
-  constraint user_permissions_pkey PRIMARY KEY (user_id, permission),
-  constraint user_permissions_permission_fkey FOREIGN KEY (permission) REFERENCES auth.permissions(name) ON UPDATE CASCADE ON DELETE CASCADE,
-  constraint user_permissions_user_id_fkey FOREIGN KEY (user_id) REFERENCES public.users(id) ON DELETE CASCADE
+  constraint content_service_user_permissions_pkey PRIMARY KEY (user_id, permission),
+  constraint content_service_user_permissions_permission_fkey FOREIGN KEY (permission) REFERENCES auth.permissions(name) ON UPDATE CASCADE ON DELETE CASCADE,
+  constraint content_service_user_permissions_user_id_fkey FOREIGN KEY (user_id) REFERENCES public.users(id) ON DELETE CASCADE
 );
-CREATE INDEX user_permissions_permission_idx ON auth.user_permissions USING btree (permission);
+CREATE INDEX content_service_user_permissions_permission_idx ON auth.user_permissions USING btree (permission);
 alter table auth.user_permissions enable row level security;
 comment on table auth.user_permissions is '@sample with user_id
 Permissions of one user besides those of the role.';
@@ -996,12 +996,12 @@ create table auth.user_roles (
   user_id bigint not null,
   role text not null,
   granted_at timestamp with time zone default now() not null,
-  constraint user_roles_pkey PRIMARY KEY (user_id),
-  constraint user_roles_role_fkey FOREIGN KEY (role) REFERENCES auth.roles(name) ON UPDATE CASCADE,
-  constraint user_roles_user_id_fkey FOREIGN KEY (user_id) REFERENCES public.users(id) ON DELETE CASCADE
+  constraint content_service_user_roles_pkey PRIMARY KEY (user_id),
+  constraint content_service_user_roles_role_fkey FOREIGN KEY (role) REFERENCES auth.roles(name) ON UPDATE CASCADE,
+  constraint content_service_user_roles_user_id_fkey FOREIGN KEY (user_id) REFERENCES public.users(id) ON DELETE CASCADE
 );
-CREATE INDEX user_roles_role_idx ON auth.user_roles USING btree (role);
-CREATE TRIGGER _100_end_tokens AFTER INSERT OR DELETE OR UPDATE ON auth.user_roles FOR EACH ROW EXECUTE FUNCTION auth.tg_user_roles__end_tokens();
+CREATE INDEX content_service_user_roles_role_idx ON auth.user_roles USING btree (role);
+CREATE TRIGGER _100_content_service_end_tokens AFTER INSERT OR DELETE OR UPDATE ON auth.user_roles FOR EACH ROW EXECUTE FUNCTION auth.tg_user_roles__end_tokens();
 alter table auth.user_roles enable row level security;
 comment on table auth.user_roles is '@sample with user_id
 Users in another role than authenticated. One each: a token names one role.';
@@ -1032,27 +1032,27 @@ create table auth.users (
   is_sso_user boolean default false not null,
   has_several_sign_ups boolean,
   is_self_registered boolean,
-  constraint users_pkey PRIMARY KEY (user_id),
-  constraint users_id_key UNIQUE (id),
-  constraint users_phone_key UNIQUE (phone),
-  constraint users_email_max_length CHECK ((length(email) <= 254)),
-  constraint users_password_hash_check CHECK ((password_hash ~~ '$%'::text)),
-  constraint users_phone_max_length CHECK ((length(phone) <= 32)),
-  constraint users_raw_app_meta_data_check CHECK ((jsonb_typeof(raw_app_meta_data) = 'object'::text)),
-  constraint users_raw_user_meta_data_check CHECK ((jsonb_typeof(raw_user_meta_data) = 'object'::text)),
-  constraint users_username_check CHECK ((btrim(username) <> ''::text)),
-  constraint users_username_format CHECK (((username ~~ '%@%'::text) OR (username ~ '^[^\s:[:cntrl:]]{1,254}$'::text))),
-  constraint users_username_max_length CHECK ((length(username) <= 254)) NOT VALID,
-  constraint users_verified_email_max_length CHECK ((length(verified_email) <= 254)) NOT VALID,
-  constraint users_user_id_fkey FOREIGN KEY (user_id) REFERENCES public.users(id) ON DELETE CASCADE
+  constraint content_service_users_pkey PRIMARY KEY (user_id),
+  constraint content_service_users_id_key UNIQUE (id),
+  constraint content_service_users_phone_key UNIQUE (phone),
+  constraint content_service_users_email_max_length CHECK ((length(email) <= 254)),
+  constraint content_service_users_password_hash_check CHECK ((password_hash ~~ '$%'::text)),
+  constraint content_service_users_phone_max_length CHECK ((length(phone) <= 32)),
+  constraint content_service_users_raw_app_meta_data_check CHECK ((jsonb_typeof(raw_app_meta_data) = 'object'::text)),
+  constraint content_service_users_raw_user_meta_data_check CHECK ((jsonb_typeof(raw_user_meta_data) = 'object'::text)),
+  constraint content_service_users_username_check CHECK ((btrim(username) <> ''::text)),
+  constraint content_service_users_username_format CHECK (((username ~~ '%@%'::text) OR (username ~ '^[^\s:[:cntrl:]]{1,254}$'::text))),
+  constraint content_service_users_username_max_length CHECK ((length(username) <= 254)) NOT VALID,
+  constraint content_service_users_verified_email_max_length CHECK ((length(verified_email) <= 254)) NOT VALID,
+  constraint content_service_users_user_id_fkey FOREIGN KEY (user_id) REFERENCES public.users(id) ON DELETE CASCADE
 );
-CREATE INDEX users_newest_first ON auth.users USING btree (created_at DESC, user_id DESC);
-CREATE UNIQUE INDEX users_email_any_case_key ON auth.users USING btree (lower(email));
-CREATE UNIQUE INDEX users_username_any_case_key ON auth.users USING btree (lower(username));
+CREATE INDEX content_service_users_newest_first ON auth.users USING btree (created_at DESC, user_id DESC);
+CREATE UNIQUE INDEX content_service_users_email_any_case_key ON auth.users USING btree (lower(email));
+CREATE UNIQUE INDEX content_service_users_username_any_case_key ON auth.users USING btree (lower(username));
 CREATE TRIGGER _050_copy_email BEFORE INSERT ON auth.users FOR EACH ROW EXECUTE FUNCTION auth.tg_accounts__copy_email();
-CREATE TRIGGER _100_follow_changes BEFORE INSERT OR UPDATE ON auth.users FOR EACH ROW EXECUTE FUNCTION auth.tg_users__follow_changes();
-CREATE TRIGGER _100_remember_deletion AFTER DELETE ON auth.users FOR EACH ROW EXECUTE FUNCTION auth.tg_users__remember_deletion();
-CREATE TRIGGER _200_end_oauth_codes AFTER UPDATE OF tokens_valid_from ON auth.users FOR EACH ROW WHEN ((old.tokens_valid_from IS DISTINCT FROM new.tokens_valid_from)) EXECUTE FUNCTION auth.tg_users__end_oauth_codes();
+CREATE TRIGGER _100_content_service_follow_changes BEFORE INSERT OR UPDATE ON auth.users FOR EACH ROW EXECUTE FUNCTION auth.tg_users__follow_changes();
+CREATE TRIGGER _100_content_service_remember_deletion AFTER DELETE ON auth.users FOR EACH ROW EXECUTE FUNCTION auth.tg_users__remember_deletion();
+CREATE TRIGGER _200_content_service_end_oauth_codes AFTER UPDATE OF tokens_valid_from ON auth.users FOR EACH ROW WHEN ((old.tokens_valid_from IS DISTINCT FROM new.tokens_valid_from)) EXECUTE FUNCTION auth.tg_users__end_oauth_codes();
 alter table auth.users enable row level security;
 comment on column auth.users.banned_until is 'Until when the account is disabled.';
 comment on column auth.users.deleted_at is 'When the account was deleted with its row kept.';
@@ -1078,9 +1078,9 @@ comment on column auth.users.username is '@anonymize email
 The e-mail address unless another name, without @, was chosen; unique whatever its case.';
 comment on column auth.users.verified_email is '@anonymize email
 The address whose mail the user has proved to read; the user is verified while it is the current address.';
-comment on constraint users_username_format on auth.users is 'A user name has 1 to 254 characters, and neither spaces, nor colons, nor an @ unless it is the e-mail address.';
-comment on constraint users_username_max_length on auth.users is 'Give a user name of at most 254 characters.';
-comment on index auth.users_username_any_case_key is 'This user name is already taken.';
+comment on constraint content_service_users_username_format on auth.users is 'A user name has 1 to 254 characters, and neither spaces, nor colons, nor an @ unless it is the e-mail address.';
+comment on constraint content_service_users_username_max_length on auth.users is 'Give a user name of at most 254 characters.';
+comment on index auth.content_service_users_username_any_case_key is 'This user name is already taken.';
 comment on table auth.users is '@sample with user_id
 Accounts. A user without a row cannot sign in.';
 
@@ -1090,8 +1090,8 @@ create table content_service.bounds (
   bound bigint not null,
   used bigint default 0 not null,
   used_at timestamp with time zone default '-infinity'::timestamp with time zone not null,
-  constraint bounds_pkey PRIMARY KEY (name),
-  constraint bounds_bound_check CHECK ((bound >= 0))
+  constraint content_service_bounds_pkey PRIMARY KEY (name),
+  constraint content_service_bounds_bound_check CHECK ((bound >= 0))
 );
 alter table content_service.bounds enable row level security;
 comment on column content_service.bounds.bound is 'The number of rows or bytes.';
@@ -1106,8 +1106,8 @@ create table content_service.bucket_usage (
   bucket_id text not null,
   owner_id text not null,
   bytes bigint not null,
-  constraint bucket_usage_pkey PRIMARY KEY (bucket_id, owner_id),
-  constraint bucket_usage_bucket_id_fkey FOREIGN KEY (bucket_id) REFERENCES storage.buckets(id) ON UPDATE CASCADE ON DELETE CASCADE
+  constraint content_service_bucket_usage_pkey PRIMARY KEY (bucket_id, owner_id),
+  constraint content_service_bucket_usage_bucket_id_fkey FOREIGN KEY (bucket_id) REFERENCES storage.buckets(id) ON UPDATE CASCADE ON DELETE CASCADE
 );
 alter table content_service.bucket_usage enable row level security;
 comment on column content_service.bucket_usage.bytes is 'The bytes of the contents.';
@@ -1122,11 +1122,11 @@ create table content_service.files (
   bytes bigint not null,
   stored_at timestamp with time zone default now() not null,
   released_at timestamp with time zone,
-  constraint files_pkey PRIMARY KEY (hash),
-  constraint files_bytes_check CHECK ((bytes >= 0)),
-  constraint files_hash_check CHECK ((hash ~ '^[0-9a-f]{64}$'::text))
+  constraint content_service_files_pkey PRIMARY KEY (hash),
+  constraint content_service_files_bytes_check CHECK ((bytes >= 0)),
+  constraint content_service_files_hash_check CHECK ((hash ~ '^[0-9a-f]{64}$'::text))
 );
-CREATE INDEX files_released_at_idx ON content_service.files USING btree (released_at) WHERE (released_at IS NOT NULL);
+CREATE INDEX content_service_files_released_at_idx ON content_service.files USING btree (released_at) WHERE (released_at IS NOT NULL);
 alter table content_service.files enable row level security;
 comment on column content_service.files.bytes is 'The size of the content.';
 comment on column content_service.files.hash is 'The SHA-256 of the content, and its name in the file store.';
@@ -1143,7 +1143,7 @@ create table content_service.kept_answer_counts (
   bytes bigint not null,
   number bigint not null,
   counted_at timestamp with time zone not null,
-  constraint kept_answer_counts_pkey PRIMARY KEY (caller_key)
+  constraint content_service_kept_answer_counts_pkey PRIMARY KEY (caller_key)
 );
 alter table content_service.kept_answer_counts enable row level security;
 comment on column content_service.kept_answer_counts.bytes is 'The size of the responses.';
@@ -1163,11 +1163,11 @@ create table content_service.kept_answers (
   caller_key text default ''::text not null,
   bytes bigint default 0 not null,
   number bigint generated always as identity not null,
-  constraint kept_answers_pkey PRIMARY KEY (id),
-  constraint kept_answers_id_check CHECK ((octet_length(id) = 32))
+  constraint content_service_kept_answers_pkey PRIMARY KEY (id),
+  constraint content_service_kept_answers_id_check CHECK ((octet_length(id) = 32))
 );
-CREATE INDEX kept_answers_expires_at_idx ON content_service.kept_answers USING btree (expires_at);
-CREATE INDEX kept_answers_of_caller ON content_service.kept_answers USING btree (caller_key text_pattern_ops, number) INCLUDE (bytes);
+CREATE INDEX content_service_kept_answers_expires_at_idx ON content_service.kept_answers USING btree (expires_at);
+CREATE INDEX content_service_kept_answers_of_caller ON content_service.kept_answers USING btree (caller_key text_pattern_ops, number) INCLUDE (bytes);
 alter table content_service.kept_answers enable row level security;
 comment on column content_service.kept_answers.bytes is 'The size of the response.';
 comment on column content_service.kept_answers.caller_key is 'The user, API key or address that shares a quota.';
@@ -1183,9 +1183,9 @@ create unlogged table content_service.rate_limits (
   key text not null,
   points integer not null,
   expire bigint,
-  constraint rate_limits_pkey PRIMARY KEY (key)
+  constraint content_service_rate_limits_pkey PRIMARY KEY (key)
 );
-CREATE INDEX rate_limits_expire_idx ON content_service.rate_limits USING btree (expire);
+CREATE INDEX content_service_rate_limits_expire_idx ON content_service.rate_limits USING btree (expire);
 alter table content_service.rate_limits enable row level security;
 comment on column content_service.rate_limits.expire is 'When the window ends, in milliseconds since 1970.';
 comment on column content_service.rate_limits.key is 'What is limited, and the user, key or address that is counted.';
@@ -1199,8 +1199,8 @@ create unlogged table content_service.recorded_request_counts (
   request_id bytea not null,
   period timestamp with time zone not null,
   requests bigint not null,
-  constraint recorded_request_counts_pkey PRIMARY KEY (request_id, period),
-  constraint recorded_request_counts_request_id_fkey FOREIGN KEY (request_id) REFERENCES content_service.recorded_requests(id) ON DELETE CASCADE
+  constraint content_service_recorded_request_counts_pkey PRIMARY KEY (request_id, period),
+  constraint content_service_recorded_request_counts_request_id_fkey FOREIGN KEY (request_id) REFERENCES content_service.recorded_requests(id) ON DELETE CASCADE
 );
 alter table content_service.recorded_request_counts enable row level security;
 comment on column content_service.recorded_request_counts.period is 'The start of the five minutes.';
@@ -1215,10 +1215,10 @@ create unlogged table content_service.recorded_requests (
   id bytea not null,
   shape jsonb not null,
   seen_at timestamp with time zone default now() not null,
-  constraint recorded_requests_pkey PRIMARY KEY (id),
-  constraint recorded_requests_id_check CHECK ((octet_length(id) = 32))
+  constraint content_service_recorded_requests_pkey PRIMARY KEY (id),
+  constraint content_service_recorded_requests_id_check CHECK ((octet_length(id) = 32))
 );
-CREATE INDEX recorded_requests_seen_at_idx ON content_service.recorded_requests USING btree (seen_at);
+CREATE INDEX content_service_recorded_requests_seen_at_idx ON content_service.recorded_requests USING btree (seen_at);
 alter table content_service.recorded_requests enable row level security;
 comment on column content_service.recorded_requests.id is 'A digest of the shape.';
 comment on column content_service.recorded_requests.seen_at is 'When the shape was last reported.';
@@ -1231,8 +1231,8 @@ Shapes of the requests of the last hour: names of tables, columns and functions,
 create table content_service.schedule_clock (
   is_only boolean default true not null,
   processed timestamp with time zone default date_trunc('minute'::text, now()) not null,
-  constraint schedule_clock_pkey PRIMARY KEY (is_only),
-  constraint schedule_clock_is_only_check CHECK (is_only)
+  constraint content_service_schedule_clock_pkey PRIMARY KEY (is_only),
+  constraint content_service_schedule_clock_is_only_check CHECK (is_only)
 );
 alter table content_service.schedule_clock enable row level security;
 comment on column content_service.schedule_clock.is_only is 'There is one row.';
@@ -1246,9 +1246,9 @@ create table content_service.shared_queries (
   text text not null,
   saved_by text,
   saved_at timestamp with time zone default now() not null,
-  constraint shared_queries_pkey PRIMARY KEY (name),
-  constraint shared_queries_name_length CHECK (((length(name) >= 1) AND (length(name) <= 200))),
-  constraint shared_queries_text_length CHECK (((length(text) >= 1) AND (length(text) <= 100000)))
+  constraint content_service_shared_queries_pkey PRIMARY KEY (name),
+  constraint content_service_shared_queries_name_length CHECK (((length(name) >= 1) AND (length(name) <= 200))),
+  constraint content_service_shared_queries_text_length CHECK (((length(text) >= 1) AND (length(text) <= 100000)))
 );
 alter table content_service.shared_queries enable row level security;
 comment on column content_service.shared_queries.name is 'What administrators call it.';
@@ -1263,8 +1263,8 @@ SQL that administrators share in Studio.';
 create table content_service.task_lanes (
   name text not null,
   turn bigint default 0 not null,
-  constraint task_lanes_pkey PRIMARY KEY (name),
-  constraint task_lanes_name_check CHECK ((name = ANY (ARRAY['system'::text, 'caller'::text, 'anonymous'::text])))
+  constraint content_service_task_lanes_pkey PRIMARY KEY (name),
+  constraint content_service_task_lanes_name_check CHECK ((name = ANY (ARRAY['system'::text, 'caller'::text, 'anonymous'::text])))
 );
 alter table content_service.task_lanes enable row level security;
 comment on column content_service.task_lanes.name is 'system: schedules and api.enqueue_as; caller; anonymous: callers without an account, and anonymous accounts.';
@@ -1297,21 +1297,21 @@ create table content_service.tasks (
   turn bigint,
   attempts integer default 0 not null,
   bytes bigint default 0 not null,
-  constraint tasks_pkey PRIMARY KEY (id),
-  constraint tasks_lane_check CHECK ((lane = ANY (ARRAY['system'::text, 'caller'::text, 'anonymous'::text]))),
-  constraint tasks_status_check CHECK ((status = ANY (ARRAY['queued'::text, 'running'::text, 'done'::text, 'failed'::text])))
+  constraint content_service_tasks_pkey PRIMARY KEY (id),
+  constraint content_service_tasks_lane_check CHECK ((lane = ANY (ARRAY['system'::text, 'caller'::text, 'anonymous'::text]))),
+  constraint content_service_tasks_status_check CHECK ((status = ANY (ARRAY['queued'::text, 'running'::text, 'done'::text, 'failed'::text])))
 );
-CREATE INDEX tasks_by_turn ON content_service.tasks USING btree (lane, turn, run_at) WHERE (status = 'queued'::text);
-CREATE INDEX tasks_expires_at_idx ON content_service.tasks USING btree (expires_at);
-CREATE INDEX tasks_failed ON content_service.tasks USING btree (finished_at) WHERE (status = 'failed'::text);
-CREATE INDEX tasks_of_caller ON content_service.tasks USING btree (caller_key) INCLUDE (bytes);
-CREATE INDEX tasks_of_caller_by_turn ON content_service.tasks USING btree (lane, caller_key, turn) WHERE ((status = 'queued'::text) AND (turn IS NOT NULL));
-CREATE INDEX tasks_owner_idx ON content_service.tasks USING btree (owner) WHERE (finished_at IS NULL);
-CREATE INDEX tasks_running ON content_service.tasks USING btree (lane, caller_key) WHERE (status = 'running'::text);
-CREATE INDEX tasks_work_finished_at_idx ON content_service.tasks USING btree (work, finished_at);
-CREATE UNIQUE INDEX tasks_waiting_key ON content_service.tasks USING btree (owner, key) WHERE ((status = 'queued'::text) AND (attempts = 0));
-CREATE TRIGGER _500_end_run AFTER DELETE ON content_service.tasks FOR EACH ROW WHEN (((old.function IS NOT NULL) AND (old.finished_at IS NULL))) EXECUTE FUNCTION content_service.tg__follow_schedule_run();
-CREATE TRIGGER _500_follow_run AFTER UPDATE OF status ON content_service.tasks FOR EACH ROW WHEN ((new.function IS NOT NULL)) EXECUTE FUNCTION content_service.tg__follow_schedule_run();
+CREATE INDEX content_service_tasks_by_turn ON content_service.tasks USING btree (lane, turn, run_at) WHERE (status = 'queued'::text);
+CREATE INDEX content_service_tasks_expires_at_idx ON content_service.tasks USING btree (expires_at);
+CREATE INDEX content_service_tasks_failed ON content_service.tasks USING btree (finished_at) WHERE (status = 'failed'::text);
+CREATE INDEX content_service_tasks_of_caller ON content_service.tasks USING btree (caller_key) INCLUDE (bytes);
+CREATE INDEX content_service_tasks_of_caller_by_turn ON content_service.tasks USING btree (lane, caller_key, turn) WHERE ((status = 'queued'::text) AND (turn IS NOT NULL));
+CREATE INDEX content_service_tasks_owner_idx ON content_service.tasks USING btree (owner) WHERE (finished_at IS NULL);
+CREATE INDEX content_service_tasks_running ON content_service.tasks USING btree (lane, caller_key) WHERE (status = 'running'::text);
+CREATE INDEX content_service_tasks_work_finished_at_idx ON content_service.tasks USING btree (work, finished_at);
+CREATE UNIQUE INDEX content_service_tasks_waiting_key ON content_service.tasks USING btree (owner, key) WHERE ((status = 'queued'::text) AND (attempts = 0));
+CREATE TRIGGER _500_content_service_end_run AFTER DELETE ON content_service.tasks FOR EACH ROW WHEN (((old.function IS NOT NULL) AND (old.finished_at IS NULL))) EXECUTE FUNCTION content_service.tg__follow_schedule_run();
+CREATE TRIGGER _500_content_service_follow_run AFTER UPDATE OF status ON content_service.tasks FOR EACH ROW WHEN ((new.function IS NOT NULL)) EXECUTE FUNCTION content_service.tg__follow_schedule_run();
 alter table content_service.tasks enable row level security;
 comment on column content_service.tasks.arguments is 'The arguments of the function by their names.';
 comment on column content_service.tasks.attempts is 'How often it was begun.';
@@ -1351,13 +1351,13 @@ create table content_service.unfinished_uploads (
   bytes bigint default 0 not null,
   started_at timestamp with time zone default now() not null,
   owner_id text default ''::text not null,
-  constraint unfinished_uploads_pkey PRIMARY KEY (id),
-  constraint unfinished_uploads_bytes_check CHECK ((bytes >= 0)),
-  constraint unfinished_uploads_bucket_id_fkey FOREIGN KEY (bucket_id) REFERENCES storage.buckets(id) ON UPDATE CASCADE ON DELETE CASCADE
+  constraint content_service_unfinished_uploads_pkey PRIMARY KEY (id),
+  constraint content_service_unfinished_uploads_bytes_check CHECK ((bytes >= 0)),
+  constraint content_service_unfinished_uploads_bucket_id_fkey FOREIGN KEY (bucket_id) REFERENCES storage.buckets(id) ON UPDATE CASCADE ON DELETE CASCADE
 );
-CREATE INDEX unfinished_uploads_by_age ON content_service.unfinished_uploads USING btree (started_at);
-CREATE INDEX unfinished_uploads_by_name ON content_service.unfinished_uploads USING btree (bucket_id, name COLLATE "C", id);
-CREATE INDEX unfinished_uploads_by_quota ON content_service.unfinished_uploads USING btree (quota_key);
+CREATE INDEX content_service_unfinished_uploads_by_age ON content_service.unfinished_uploads USING btree (started_at);
+CREATE INDEX content_service_unfinished_uploads_by_name ON content_service.unfinished_uploads USING btree (bucket_id, name COLLATE "C", id);
+CREATE INDEX content_service_unfinished_uploads_by_quota ON content_service.unfinished_uploads USING btree (quota_key);
 alter table content_service.unfinished_uploads enable row level security;
 comment on column content_service.unfinished_uploads.about is 'The metadata of the object.';
 comment on column content_service.unfinished_uploads.bytes is 'The size of its parts, or the size that it will have.';
@@ -1373,15 +1373,15 @@ create table content_service.upload_parts (
   content text not null,
   bytes bigint not null,
   stored_at timestamp with time zone default now() not null,
-  constraint upload_parts_pkey PRIMARY KEY (upload_id, number),
-  constraint upload_parts_bytes_check CHECK ((bytes >= 0)),
-  constraint upload_parts_number_check CHECK (((number >= 1) AND (number <= 10000))),
-  constraint upload_parts_content_fkey FOREIGN KEY (content) REFERENCES content_service.files(hash),
-  constraint upload_parts_upload_id_fkey FOREIGN KEY (upload_id) REFERENCES content_service.unfinished_uploads(id) ON DELETE CASCADE
+  constraint content_service_upload_parts_pkey PRIMARY KEY (upload_id, number),
+  constraint content_service_upload_parts_bytes_check CHECK ((bytes >= 0)),
+  constraint content_service_upload_parts_number_check CHECK (((number >= 1) AND (number <= 10000))),
+  constraint content_service_upload_parts_content_fkey FOREIGN KEY (content) REFERENCES content_service.files(hash),
+  constraint content_service_upload_parts_upload_id_fkey FOREIGN KEY (upload_id) REFERENCES content_service.unfinished_uploads(id) ON DELETE CASCADE
 );
-CREATE INDEX upload_parts_by_content ON content_service.upload_parts USING btree (content);
-CREATE TRIGGER _900_release_deleted AFTER DELETE ON content_service.upload_parts FOR EACH ROW EXECUTE FUNCTION content_service.tg_objects__release_content();
-CREATE TRIGGER _900_release_replaced AFTER UPDATE OF content ON content_service.upload_parts FOR EACH ROW WHEN ((old.content IS DISTINCT FROM new.content)) EXECUTE FUNCTION content_service.tg_objects__release_content();
+CREATE INDEX content_service_upload_parts_by_content ON content_service.upload_parts USING btree (content);
+CREATE TRIGGER _900_content_service_release_deleted AFTER DELETE ON content_service.upload_parts FOR EACH ROW EXECUTE FUNCTION content_service.tg_objects__release_content();
+CREATE TRIGGER _900_content_service_release_replaced AFTER UPDATE OF content ON content_service.upload_parts FOR EACH ROW WHEN ((old.content IS DISTINCT FROM new.content)) EXECUTE FUNCTION content_service.tg_objects__release_content();
 alter table content_service.upload_parts enable row level security;
 comment on column content_service.upload_parts.bytes is 'Its size.';
 comment on column content_service.upload_parts.content is 'The content of the part.';
@@ -1405,12 +1405,12 @@ create table content_service.webhook_deliveries (
   attempts integer default 0 not null,
   due_at timestamp with time zone,
   last_error text,
-  constraint webhook_deliveries_pkey PRIMARY KEY (id)
+  constraint content_service_webhook_deliveries_pkey PRIMARY KEY (id)
 );
-CREATE INDEX webhook_deliveries_dead ON content_service.webhook_deliveries USING btree (webhook_id, recorded_at) WHERE (state = 'dead'::text);
-CREATE INDEX webhook_deliveries_delayed ON content_service.webhook_deliveries USING btree (webhook_id) WHERE (due_at IS NOT NULL);
-CREATE INDEX webhook_deliveries_moved ON content_service.webhook_deliveries USING btree (webhook_id) WHERE (moved_to IS NOT NULL);
-CREATE INDEX webhook_deliveries_pending ON content_service.webhook_deliveries USING btree (webhook_id, id) WHERE (state = 'pending'::text);
+CREATE INDEX content_service_webhook_deliveries_dead ON content_service.webhook_deliveries USING btree (webhook_id, recorded_at) WHERE (state = 'dead'::text);
+CREATE INDEX content_service_webhook_deliveries_delayed ON content_service.webhook_deliveries USING btree (webhook_id) WHERE (due_at IS NOT NULL);
+CREATE INDEX content_service_webhook_deliveries_moved ON content_service.webhook_deliveries USING btree (webhook_id) WHERE (moved_to IS NOT NULL);
+CREATE INDEX content_service_webhook_deliveries_pending ON content_service.webhook_deliveries USING btree (webhook_id, id) WHERE (state = 'pending'::text);
 alter table content_service.webhook_deliveries enable row level security;
 comment on column content_service.webhook_deliveries.attempts is 'How often it was sent.';
 comment on column content_service.webhook_deliveries.delivery_id is 'The same in all attempts: webhook-id.';
@@ -1435,7 +1435,7 @@ create table content_service.webhook_leases (
   holder uuid,
   expires_at timestamp with time zone not null,
   delivered_at timestamp with time zone,
-  constraint webhook_leases_pkey PRIMARY KEY (webhook_id)
+  constraint content_service_webhook_leases_pkey PRIMARY KEY (webhook_id)
 );
 alter table content_service.webhook_leases enable row level security;
 comment on column content_service.webhook_leases.delivered_at is 'When a change was last delivered, to within five seconds.';
@@ -1687,8 +1687,8 @@ create table realtime.messages (
   private boolean default false not null,
   inserted_at timestamp with time zone default now() not null,
   updated_at timestamp with time zone default now() not null,
-  constraint messages_pkey PRIMARY KEY (id),
-  constraint messages_extension CHECK ((extension = ANY (ARRAY['broadcast'::text, 'presence'::text])))
+  constraint content_service_messages_pkey PRIMARY KEY (id),
+  constraint content_service_messages_extension CHECK ((extension = ANY (ARRAY['broadcast'::text, 'presence'::text])))
 );
 alter table realtime.messages enable row level security;
 create policy insert_nobody on realtime.messages for insert to public with check (false);
@@ -1704,8 +1704,8 @@ comment on column realtime.messages.payload is 'The contents.';
 comment on column realtime.messages.private is 'Whether the channel is private.';
 comment on column realtime.messages.topic is 'The name of the channel.';
 comment on column realtime.messages.updated_at is 'When it was last changed.';
-comment on constraint messages_extension on realtime.messages is 'The extension is broadcast or presence.';
-comment on constraint messages_pkey on realtime.messages is 'A message with this id exists.';
+comment on constraint content_service_messages_extension on realtime.messages is 'The extension is broadcast or presence.';
+comment on constraint content_service_messages_pkey on realtime.messages is 'A message with this id exists.';
 comment on table realtime.messages is '@sample none
 @anonymize empty
 Its policies decide who may receive and send in private channels. It holds no rows.';
@@ -1725,13 +1725,13 @@ create table storage.buckets (
   type text default 'STANDARD'::text not null,
   max_bytes bigint,
   max_bytes_of_owner bigint,
-  constraint buckets_pkey PRIMARY KEY (id),
-  constraint buckets_name_key UNIQUE (name),
-  constraint bucket_name_is_valid CHECK (((id ~ '^[\w!\-.*''() &$@=;:+,?]{1,100}$'::text) AND (name = id))) NOT VALID,
-  constraint buckets_max_bytes_check CHECK ((max_bytes >= 0)),
-  constraint buckets_max_bytes_of_owner_check CHECK ((max_bytes_of_owner >= 0))
+  constraint content_service_buckets_pkey PRIMARY KEY (id),
+  constraint content_service_buckets_name_key UNIQUE (name),
+  constraint content_service_bucket_name_is_valid CHECK (((id ~ '^[\w!\-.*''() &$@=;:+,?]{1,100}$'::text) AND (name = id))) NOT VALID,
+  constraint content_service_buckets_max_bytes_check CHECK ((max_bytes >= 0)),
+  constraint content_service_buckets_max_bytes_of_owner_check CHECK ((max_bytes_of_owner >= 0))
 );
-CREATE TRIGGER _900_count_usage AFTER UPDATE OF max_bytes, max_bytes_of_owner ON storage.buckets FOR EACH ROW WHEN (((old.max_bytes IS DISTINCT FROM new.max_bytes) OR (old.max_bytes_of_owner IS DISTINCT FROM new.max_bytes_of_owner))) EXECUTE FUNCTION content_service.tg_buckets__count_usage();
+CREATE TRIGGER _900_content_service_count_usage AFTER UPDATE OF max_bytes, max_bytes_of_owner ON storage.buckets FOR EACH ROW WHEN (((old.max_bytes IS DISTINCT FROM new.max_bytes) OR (old.max_bytes_of_owner IS DISTINCT FROM new.max_bytes_of_owner))) EXECUTE FUNCTION content_service.tg_buckets__count_usage();
 alter table storage.buckets enable row level security;
 alter table storage.buckets replica identity full;
 create policy admin_all on storage.buckets for all to admin using (true) with check (true);
@@ -1749,11 +1749,11 @@ comment on column storage.buckets.owner_id is 'The user who made it.';
 comment on column storage.buckets.public is 'Whether everybody may download its objects by their address.';
 comment on column storage.buckets.type is 'Always STANDARD.';
 comment on column storage.buckets.updated_at is 'When it was changed last.';
-comment on constraint bucket_name_is_valid on storage.buckets is 'A bucket is named by 1 to 100 letters, digits and !-_.*''() &$@=;:+,? and its id and name are equal.';
-comment on constraint buckets_max_bytes_check on storage.buckets is 'The bound is a number of bytes from 0.';
-comment on constraint buckets_max_bytes_of_owner_check on storage.buckets is 'The bound is a number of bytes from 0.';
-comment on constraint buckets_name_key on storage.buckets is 'A bucket has this name already: choose another.';
-comment on constraint buckets_pkey on storage.buckets is 'A bucket has this id already: choose another.';
+comment on constraint content_service_bucket_name_is_valid on storage.buckets is 'A bucket is named by 1 to 100 letters, digits and !-_.*''() &$@=;:+,? and its id and name are equal.';
+comment on constraint content_service_buckets_max_bytes_check on storage.buckets is 'The bound is a number of bytes from 0.';
+comment on constraint content_service_buckets_max_bytes_of_owner_check on storage.buckets is 'The bound is a number of bytes from 0.';
+comment on constraint content_service_buckets_name_key on storage.buckets is 'A bucket has this name already: choose another.';
+comment on constraint content_service_buckets_pkey on storage.buckets is 'A bucket has this id already: choose another.';
 comment on table storage.buckets is '@sample all
 Buckets: folders with a limit of size and of types, public or not.';
 
@@ -1772,21 +1772,21 @@ create table storage.objects (
   updated_at timestamp with time zone default now(),
   last_accessed_at timestamp with time zone default now(),
   content text,
-  constraint objects_pkey PRIMARY KEY (id),
-  constraint object_name_is_valid CHECK (((name <> ''::text) AND (octet_length(name) <= 1024) AND (name !~ '[\x01-\x1f\x7f]'::text) AND (name !~ '(^|/)\.{1,2}(/|$)'::text) AND (name !~ '^/'::text))) NOT VALID,
-  constraint objects_bucket_id_fkey FOREIGN KEY (bucket_id) REFERENCES storage.buckets(id),
-  constraint objects_content_fkey FOREIGN KEY (content) REFERENCES content_service.files(hash)
+  constraint content_service_objects_pkey PRIMARY KEY (id),
+  constraint content_service_object_name_is_valid CHECK (((name <> ''::text) AND (octet_length(name) <= 1024) AND (name !~ '[\x01-\x1f\x7f]'::text) AND (name !~ '(^|/)\.{1,2}(/|$)'::text) AND (name !~ '^/'::text))) NOT VALID,
+  constraint content_service_objects_bucket_id_fkey FOREIGN KEY (bucket_id) REFERENCES storage.buckets(id),
+  constraint content_service_objects_content_fkey FOREIGN KEY (content) REFERENCES content_service.files(hash)
 );
-CREATE INDEX objects_by_content ON storage.objects USING btree (content);
-CREATE INDEX objects_by_name ON storage.objects USING btree (bucket_id, name COLLATE "C");
-CREATE UNIQUE INDEX bucketid_objname ON storage.objects USING btree (bucket_id, name);
-CREATE TRIGGER _800_check_owner BEFORE UPDATE OF owner, owner_id ON storage.objects FOR EACH ROW WHEN (((old.owner_id IS DISTINCT FROM new.owner_id) OR (old.owner IS DISTINCT FROM new.owner))) EXECUTE FUNCTION content_service.tg_objects__check_owner();
-CREATE TRIGGER _900_count_added AFTER INSERT ON storage.objects REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION content_service.tg_objects__count_usage();
-CREATE TRIGGER _900_count_changed AFTER UPDATE ON storage.objects REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION content_service.tg_objects__count_usage();
-CREATE TRIGGER _900_count_removed AFTER DELETE ON storage.objects REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION content_service.tg_objects__count_usage();
-CREATE TRIGGER _900_keep_content BEFORE INSERT OR UPDATE ON storage.objects FOR EACH ROW EXECUTE FUNCTION content_service.tg_objects__keep_content();
-CREATE TRIGGER _900_release_deleted AFTER DELETE ON storage.objects FOR EACH ROW WHEN ((old.content IS NOT NULL)) EXECUTE FUNCTION content_service.tg_objects__release_content();
-CREATE TRIGGER _900_release_replaced AFTER UPDATE OF content ON storage.objects FOR EACH ROW WHEN (((old.content IS NOT NULL) AND (old.content IS DISTINCT FROM new.content))) EXECUTE FUNCTION content_service.tg_objects__release_content();
+CREATE INDEX content_service_objects_by_content ON storage.objects USING btree (content);
+CREATE INDEX content_service_objects_by_name ON storage.objects USING btree (bucket_id, name COLLATE "C");
+CREATE UNIQUE INDEX content_service_bucketid_objname ON storage.objects USING btree (bucket_id, name);
+CREATE TRIGGER _800_content_service_check_owner BEFORE UPDATE OF owner, owner_id ON storage.objects FOR EACH ROW WHEN (((old.owner_id IS DISTINCT FROM new.owner_id) OR (old.owner IS DISTINCT FROM new.owner))) EXECUTE FUNCTION content_service.tg_objects__check_owner();
+CREATE TRIGGER _900_content_service_count_added AFTER INSERT ON storage.objects REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION content_service.tg_objects__count_usage();
+CREATE TRIGGER _900_content_service_count_changed AFTER UPDATE ON storage.objects REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION content_service.tg_objects__count_usage();
+CREATE TRIGGER _900_content_service_count_removed AFTER DELETE ON storage.objects REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION content_service.tg_objects__count_usage();
+CREATE TRIGGER _900_content_service_keep_content BEFORE INSERT OR UPDATE ON storage.objects FOR EACH ROW EXECUTE FUNCTION content_service.tg_objects__keep_content();
+CREATE TRIGGER _900_content_service_release_deleted AFTER DELETE ON storage.objects FOR EACH ROW WHEN ((old.content IS NOT NULL)) EXECUTE FUNCTION content_service.tg_objects__release_content();
+CREATE TRIGGER _900_content_service_release_replaced AFTER UPDATE OF content ON storage.objects FOR EACH ROW WHEN (((old.content IS NOT NULL) AND (old.content IS DISTINCT FROM new.content))) EXECUTE FUNCTION content_service.tg_objects__release_content();
 alter table storage.objects enable row level security;
 alter table storage.objects replica identity full;
 create policy admin_all on storage.objects for all to admin using (true) with check (true);
@@ -1804,11 +1804,11 @@ comment on column storage.objects.path_tokens is 'The folders and the name.';
 comment on column storage.objects.updated_at is 'When it was changed last.';
 comment on column storage.objects.user_metadata is 'What the uploader says about it.';
 comment on column storage.objects.version is 'Changes with each upload.';
-comment on constraint object_name_is_valid on storage.objects is 'A name has 1 to 1024 bytes, no control characters, no segment . or .. and no slash at its beginning.';
-comment on constraint objects_bucket_id_fkey on storage.objects is 'The bucket does not exist, or has objects: create it, or empty it.';
-comment on constraint objects_content_fkey on storage.objects is 'The content is not stored: upload it.';
-comment on constraint objects_pkey on storage.objects is 'An object has this id already: let the database choose it.';
-comment on index storage.bucketid_objname is 'The bucket has an object of this name already: replace it, or choose another name.';
+comment on constraint content_service_object_name_is_valid on storage.objects is 'A name has 1 to 1024 bytes, no control characters, no segment . or .. and no slash at its beginning.';
+comment on constraint content_service_objects_bucket_id_fkey on storage.objects is 'The bucket does not exist, or has objects: create it, or empty it.';
+comment on constraint content_service_objects_content_fkey on storage.objects is 'The content is not stored: upload it.';
+comment on constraint content_service_objects_pkey on storage.objects is 'An object has this id already: let the database choose it.';
+comment on index storage.content_service_bucketid_objname is 'The bucket has an object of this name already: replace it, or choose another name.';
 comment on table storage.objects is '@anonymize empty
 Objects: who may do what with a file is decided by the policies of this table.';
 
@@ -2571,7 +2571,7 @@ begin
     values (
       v_account.user_id, v_request.client_id, v_request.scopes, v_request.resource, v_now, v_now + make_interval(days => grant_days)
     )
-    on conflict on constraint oauth_grants_user_id_client_id_key do update set
+    on conflict on constraint content_service_oauth_grants_user_id_client_id_key do update set
       scopes = excluded.scopes, resource = excluded.resource, granted_at = excluded.granted_at, expires_at = excluded.expires_at;
   if (select count(*) from auth.oauth_grants as granted where granted.user_id = v_account.user_id) > content_service.bound('grants of a user') then
     raise exception 'Too many applications have access to your account' using errcode = 'TOMNY',
@@ -2600,7 +2600,7 @@ begin
     delete from auth.user_roles where user_roles.user_id = assign_role.user_id;
   else
     insert into auth.user_roles (user_id, role) values (assign_role.user_id, assign_role.role)
-      on conflict on constraint user_roles_pkey do update set role = excluded.role, granted_at = now();
+      on conflict on constraint content_service_user_roles_pkey do update set role = excluded.role, granted_at = now();
   end if;
   perform auth.log_event('role.assigned', assign_role.user_id, client_info, jsonb_build_object('role', assign_role.role));
 end;
@@ -3162,7 +3162,7 @@ begin
   -- From here on each counter is locked, whether or not it existed.
   insert into auth.login_throttle as counter (scope, key, failures, window_started_at)
     select scope, key, 0, v_now from auth.login_counters(name, address)
-    on conflict on constraint login_throttle_pkey do update set
+    on conflict on constraint content_service_login_throttle_pkey do update set
       failures = case when counter.window_started_at > v_now - v_window then counter.failures else 0 end,
       pending = case when counter.window_started_at > v_now - v_window then counter.pending else 0 end,
       window_started_at =
@@ -3847,7 +3847,7 @@ begin
     end if;
     -- A user row without an account.
     insert into auth.users (user_id, username, verified_email) values (federated_user.user_id, v_current, v_current)
-      on conflict on constraint users_pkey do nothing;
+      on conflict on constraint content_service_users_pkey do nothing;
     outcome := 'linked';
   elsif not (provider.sign_ups and auth.accepts_sign_ups()) then
     outcome := 'closed';
@@ -4047,7 +4047,7 @@ begin
   end if;
   insert into auth.identities (issuer, subject, user_id, is_vouched)
     values (v_issuer, coalesce(identity ->> 'provider_id', identity -> 'identity_data' ->> 'sub'), v_user_id, true)
-    on conflict on constraint identities_pkey do nothing;
+    on conflict on constraint content_service_identities_pkey do nothing;
   return case when found then 'imported' else 'known' end;
 end;
 $function$;
@@ -4225,7 +4225,7 @@ begin
   end if;
   insert into auth.identities as known (issuer, subject, user_id, is_vouched)
     values (provider.issuer, link_identity.subject, v_account.user_id, true)
-    on conflict on constraint identities_pkey do update set is_vouched = true where known.user_id = EXCLUDED.user_id;
+    on conflict on constraint content_service_identities_pkey do update set is_vouched = true where known.user_id = EXCLUDED.user_id;
   if not found then
     return 'taken';
   end if;
@@ -5327,7 +5327,7 @@ begin
     coalesce(v_new.id, gen_random_uuid()::text), v_new.name, v_new.uri, v_new.logo_uri, v_new.redirect_uris, v_new.grant_types,
     v_new.scope, v_new.auth_method, save_oauth_client.secret_hash, v_new.registration, v_new.fresh_until
   )
-  on conflict on constraint oauth_clients_pkey do update set
+  on conflict on constraint content_service_oauth_clients_pkey do update set
     name = excluded.name, uri = excluded.uri, logo_uri = excluded.logo_uri, redirect_uris = excluded.redirect_uris,
     grant_types = excluded.grant_types, scope = excluded.scope, auth_method = excluded.auth_method, secret_hash = excluded.secret_hash,
     updated_at = now(), fresh_until = excluded.fresh_until
@@ -6158,7 +6158,7 @@ begin
   );
   insert into auth.federation_replays (issuer, message_id, expires_at)
     values (use_message.issuer, use_message.message_id, use_message.expires_at)
-    on conflict on constraint federation_replays_pkey do nothing;
+    on conflict on constraint content_service_federation_replays_pkey do nothing;
   return found;
 end;
 $function$;
@@ -6626,7 +6626,7 @@ begin
       begin_upload.id, begin_upload.caller, begin_upload.quota_key, bucket, begin_upload.name, coalesce(begin_upload.owner, ''),
       begin_upload.about, begin_upload.bytes
     )
-    on conflict on constraint unfinished_uploads_pkey do update set bytes = excluded.bytes, started_at = now();
+    on conflict on constraint content_service_unfinished_uploads_pkey do update set bytes = excluded.bytes, started_at = now();
   if content_service.is_upload_bounded(begin_upload.role) then
     perform content_service.check_unfinished_uploads(begin_upload.quota_key, begin_upload.max_bytes);
   end if;
@@ -7013,7 +7013,7 @@ begin
     select told.caller, told.count, v_now + seconds * 1000
     from unnest(callers, counts) as told (caller, count)
     order by told.caller
-    on conflict on constraint rate_limits_pkey do update set
+    on conflict on constraint content_service_rate_limits_pkey do update set
       points = case when counted.expire <= v_now then 0 else counted.points end + excluded.points,
       expire = case when counted.expire <= v_now then excluded.expire else counted.expire end
     returning counted.key, counted.points, (counted.expire - v_now)::double precision;
@@ -7726,7 +7726,7 @@ begin
       queue_task.caller_key, queue_task.lane,
       octet_length(body) + octet_length(request::text) + octet_length(caller::text)
     )
-    on conflict on constraint tasks_pkey do nothing;
+    on conflict on constraint content_service_tasks_pkey do nothing;
   if found then
     perform graphile_worker.add_job(
       'perform_' || lane, json_build_object('task', queue_task.id), job_key => queue_task.id::text, max_attempts => 5
@@ -7781,11 +7781,11 @@ begin
     from unnest(shapes, counts) as each (shape, count) group by each.shape
   ), stored as (
     insert into content_service.recorded_requests (id, shape) select reported.id, reported.shape from reported
-    on conflict on constraint recorded_requests_pkey do update set seen_at = now()
+    on conflict on constraint content_service_recorded_requests_pkey do update set seen_at = now()
   )
   insert into content_service.recorded_request_counts as counted (request_id, period, requests)
   select reported.id, date_bin('5 minutes', now(), 'epoch'), reported.requests from reported
-  on conflict on constraint recorded_request_counts_pkey do update set requests = counted.requests + excluded.requests;
+  on conflict on constraint content_service_recorded_request_counts_pkey do update set requests = counted.requests + excluded.requests;
 
   delete from content_service.recorded_request_counts where period <= now() - interval '65 minutes';
   delete from content_service.recorded_requests where seen_at <= now() - interval '1 hour';
@@ -7808,11 +7808,11 @@ begin
   ), stored as (
     insert into content_service.recorded_requests (id, shape)
     select distinct sha256(convert_to(rare.shape::text, 'UTF8')), rare.shape from rare
-    on conflict on constraint recorded_requests_pkey do update set seen_at = now()
+    on conflict on constraint content_service_recorded_requests_pkey do update set seen_at = now()
   )
   insert into content_service.recorded_request_counts as counted (request_id, period, requests)
   select sha256(convert_to(rare.shape::text, 'UTF8')), rare.period, rare.requests from rare
-  on conflict on constraint recorded_request_counts_pkey do update set requests = counted.requests + excluded.requests;
+  on conflict on constraint content_service_recorded_request_counts_pkey do update set requests = counted.requests + excluded.requests;
   delete from content_service.recorded_requests where id = any (v_rare);
 end;
 $function$;
@@ -7833,7 +7833,7 @@ begin
     ), missed_run as (
       insert into api.schedule_runs (schedule, planned_at, status)
         select outcome.name, missed.planned_at, 'missed' from outcome, unnest(outcome.missed) as missed (planned_at)
-        on conflict on constraint schedule_runs_pkey do nothing
+        on conflict on constraint content_service_schedule_runs_pkey do nothing
         returning schedule_runs.schedule, schedule_runs.status
     ), due_run as (
       select outcome.name as schedule, content_service.start_schedule_run(outcome.name, outcome.due) as status
@@ -7958,7 +7958,7 @@ begin
   if not pg_try_advisory_xact_lock(hashtextextended('start_schedule_run ' || schedule, 0)) then
     insert into api.schedule_runs (schedule, planned_at, status)
       values (start_schedule_run.schedule, start_schedule_run.planned_at, 'skipped')
-      on conflict on constraint schedule_runs_pkey do nothing;
+      on conflict on constraint content_service_schedule_runs_pkey do nothing;
     return case when found then 'skipped' end;
   end if;
   update api.schedule_runs as run
@@ -7970,7 +7970,7 @@ begin
       select from api.schedule_runs as run
       where run.schedule = start_schedule_run.schedule and run.status in ('queued', 'running')
     ) then 'skipped' else 'queued' end
-    on conflict on constraint schedule_runs_pkey do nothing;
+    on conflict on constraint content_service_schedule_runs_pkey do nothing;
   if not found then
     return null;
   end if;
@@ -9449,14 +9449,14 @@ $function$;
 grant execute on function storage.search(text,text,integer,integer,integer,text,text,text) to anon, authenticated, service_role;
 comment on function storage.search(text,text,integer,integer,integer,text,text,text) is 'One page of the folders and objects of a folder, as Supabase''s function of this name.';
 
--- event trigger log_whole_rows
-create event trigger log_whole_rows on ddl_command_end when tag in ('CREATE TABLE', 'CREATE TABLE AS', 'SELECT INTO') execute function content_service.tg__log_whole_rows();
+-- event trigger content_service_log_whole_rows
+create event trigger content_service_log_whole_rows on ddl_command_end when tag in ('CREATE TABLE', 'CREATE TABLE AS', 'SELECT INTO') execute function content_service.tg__log_whole_rows();
 
--- event trigger publish_rows
-create event trigger publish_rows on ddl_command_end when tag in ('CREATE TABLE', 'CREATE TABLE AS', 'SELECT INTO', 'ALTER TABLE') execute function content_service.tg__publish_rows();
+-- event trigger content_service_publish_rows
+create event trigger content_service_publish_rows on ddl_command_end when tag in ('CREATE TABLE', 'CREATE TABLE AS', 'SELECT INTO', 'ALTER TABLE') execute function content_service.tg__publish_rows();
 
--- event trigger schema_changed
-create event trigger schema_changed on ddl_command_end execute function content_service.tg__schema_changed();
+-- event trigger content_service_schema_changed
+create event trigger content_service_schema_changed on ddl_command_end execute function content_service.tg__schema_changed();
 
--- event trigger schema_dropped
-create event trigger schema_dropped on sql_drop execute function content_service.tg__schema_changed();
+-- event trigger content_service_schema_dropped
+create event trigger content_service_schema_dropped on sql_drop execute function content_service.tg__schema_changed();

@@ -278,13 +278,23 @@ async function runInChildProcess(job: RunnerJob): Promise<RunnerError | null> {
   return fault;
 }
 
-/** The schema of the service was called `private` before the first release. */
-function formerSchemaHint({ message, ...fields }: RunnerError["error"]): { readonly hint?: string } {
-  if ((fields as Partial<pg.DatabaseError>).code !== "3F000" || !message.includes('"private"')) return {};
-  const hint =
-    "The schema of the service is called content_service. If you mean that one, write its name, and add the line " +
-    "--! AllowInvalidHash to the head of the file; a schema of your own has to be created.";
-  return { hint };
+const ALLOW_CHANGE = "add the line --! AllowInvalidHash to the head of the file";
+const MISSING_CONSTRAINT = /^constraint "(\w+)" (?:of relation|for table) "\w+" does not exist$/;
+
+/** The schema of the service was called `private` before the first release, and its constraints had names that projects choose too. */
+function formerNameHint({ message, ...fields }: RunnerError["error"]): { readonly hint?: string } {
+  const { code } = fields as Partial<pg.DatabaseError>;
+  if (code === "3F000" && message.includes('"private"')) {
+    const hint =
+      `The schema of the service is called content_service. If you mean that one, write its name, and ${ALLOW_CHANGE}; ` +
+      "a schema of your own has to be created.";
+    return { hint };
+  }
+  const constraint = code === "42704" ? MISSING_CONSTRAINT.exec(message)?.[1] : undefined;
+  if (constraint === undefined) return {};
+  return {
+    hint: `That of a table of the service is called content_service_${constraint}. If you mean that one, write its name, and ${ALLOW_CHANGE}.`,
+  };
 }
 
 type FailedRun = { readonly fault: RunnerError; readonly seen: SeenLocks; readonly limits: LockLimits };
@@ -298,7 +308,7 @@ async function toMigrationError(
   const failed: Error & { code?: unknown } = Object.assign(
     new Error(error.message),
     error,
-    history === "project" ? formerSchemaHint(error) : {},
+    history === "project" ? formerNameHint(error) : {},
   );
   return withClient(url, async (client) => {
     const committed = await committedMigrations(histories.find(({ name }) => name === history)!);

@@ -11,7 +11,7 @@ const CREATE_TABLE = `
     filename  text not null,
     committed int not null,
     digest    text not null,
-    primary key (history, filename)
+    constraint content_service_committed_transactions_pkey primary key (history, filename)
   )`;
 
 /** A migration of several transactions. */

@@ -15,14 +15,14 @@ const CREATE_RECORD = `
     previous_hash text,
     filename      text not null,
     date          timestamptz not null default pg_catalog.now(),
-    primary key (history, filename),
-    unique (history, hash)
+    constraint content_service_histories_pkey primary key (history, filename),
+    constraint content_service_histories_history_hash_key unique (history, hash)
   );
   create view graphile_migrate.migrations as
     select hash, previous_hash, filename, date from graphile_migrate.histories
     where history = pg_catalog.current_setting('${HISTORY_SETTING}');
   create table if not exists graphile_migrate.current (
-    filename text primary key default 'current.sql',
+    filename text constraint content_service_current_pkey primary key default 'current.sql',
     content  text not null,
     date     timestamptz not null default pg_catalog.now()
   )`;

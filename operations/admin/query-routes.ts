@@ -13,7 +13,7 @@ const LIST = "select name, text, saved_by, saved_at from content_service.shared_
 const IS_FULL = `select pg_catalog.count(*) operator(pg_catalog.>=) ${MAX_QUERIES} as full
   from content_service.shared_queries where name operator(pg_catalog.<>) $1`;
 const SAVE = `insert into content_service.shared_queries (name, text, saved_by) values ($1, $2, $3)
-  on conflict on constraint shared_queries_pkey do update
+  on conflict (name) do update
   set text = excluded.text, saved_by = excluded.saved_by, saved_at = pg_catalog.now()
   returning name, text, saved_by, saved_at`;
 const DELETE = "delete from content_service.shared_queries where name operator(pg_catalog.=) $1";

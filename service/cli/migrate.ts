@@ -187,7 +187,7 @@ async function printStatus({ directUrl, migrate }: PostgresUrls): Promise<void> 
 async function findMissingPrivileges(client: pg.Client): Promise<string[]> {
   const { rows } = await client.query<{ bypasses: boolean; hasTrigger: boolean }>(
     `select (select rolbypassrls from pg_catalog.pg_roles where rolname operator(pg_catalog.=) 'service_role') as bypasses,
-      exists (select from pg_catalog.pg_event_trigger where evtname operator(pg_catalog.=) 'schema_changed') as "hasTrigger"`,
+      exists (select from pg_catalog.pg_event_trigger where evtname operator(pg_catalog.=) 'content_service_schema_changed') as "hasTrigger"`,
   );
   const { bypasses, hasTrigger } = rows[0]!;
   return [

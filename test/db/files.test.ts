@@ -91,7 +91,7 @@ describe("objects", () => {
 
   test.each(["", "/x", "a/../b", ".", "a\nb"])("the name %j is refused", async (name) => {
     const insert = content.owner.query("insert into storage.objects (bucket_id, name) values ('notes', $1)", [name]);
-    await expect(insert).rejects.toMatchObject({ constraint: "object_name_is_valid" });
+    await expect(insert).rejects.toMatchObject({ constraint: "content_service_object_name_is_valid" });
   });
 });
 

@@ -64,10 +64,10 @@ describe("event triggers", () => {
   test("notify of changes of the schema, and publish a new table that may be served", () =>
     undone(async ({ rows, value }) => {
       expect(await rows(functionOf)).toEqual([
-        { name: "log_whole_rows", function: "content_service.tg__log_whole_rows" },
-        { name: "publish_rows", function: "content_service.tg__publish_rows" },
-        { name: "schema_changed", function: "content_service.tg__schema_changed" },
-        { name: "schema_dropped", function: "content_service.tg__schema_changed" },
+        { name: "content_service_log_whole_rows", function: "content_service.tg__log_whole_rows" },
+        { name: "content_service_publish_rows", function: "content_service.tg__publish_rows" },
+        { name: "content_service_schema_changed", function: "content_service.tg__schema_changed" },
+        { name: "content_service_schema_dropped", function: "content_service.tg__schema_changed" },
       ]);
       await rows(
         "create table public.likes (id int primary key); create table content_service.kept (id int primary key)",

@@ -188,7 +188,8 @@ describe("a schedule", () => {
     undone(async ({ rows, value, refusal }) => {
       await rows(SCHEDULE);
       expect(
-        await rows(`select tgfoid::regproc::text as name from pg_trigger where tgname in ('_100_check_role', '_200_check', '_500_follow_run', '_500_end_run')
+        await rows(`select tgfoid::regproc::text as name from pg_trigger where tgname in (
+      '_100_content_service_check_role', '_200_content_service_check', '_500_content_service_follow_run', '_500_content_service_end_run')
           and tgrelid in ('api.schedules'::regclass, 'content_service.tasks'::regclass) order by tgname`),
       ).toEqual(
         [

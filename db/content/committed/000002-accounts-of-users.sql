@@ -1,9 +1,10 @@
 --! Previous: sha1:9d3bb0fd6d0055f60eb6eca6dcfbec46f5442d6c
 --! Hash: sha1:79715311d72fe809cb370781fb30cfa184805301
+--! AllowInvalidHash
 
 -- Connects the accounts of schema auth to public.users, the home of name and address. An application with a users table of its own copies
 -- this file and adapts it: sign-in needs the columns id (bigint), name, email and age, and an email that is unique whatever its case.
-alter table auth.users add constraint users_user_id_fkey foreign key (user_id) references public.users on delete cascade;
+alter table auth.users add constraint content_service_users_user_id_fkey foreign key (user_id) references public.users on delete cascade;
 
 -- What refers to an account refers to its user instead, who has some of these rows without an account, too.
 do $$
@@ -17,7 +18,7 @@ begin
     v_column := case v_table when 'api_keys' then 'owner_id' else 'user_id' end;
     execute format(
       'alter table auth.%1$I drop constraint %2$I, add constraint %2$I foreign key (%3$I) references public.users on delete cascade',
-      v_table, v_table || '_' || v_column || '_fkey', v_column
+      v_table, 'content_service_' || v_table || '_' || v_column || '_fkey', v_column
     );
   end loop;
 end $$;

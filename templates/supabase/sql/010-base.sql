@@ -113,15 +113,15 @@ begin
   return NEW;
 end;
 $$;
-create trigger _050_take_supabase_columns before insert or update on auth.users
+create trigger _050_content_service_take_supabase_columns before insert or update on auth.users
   for each row execute function auth.tg_users__take_supabase_columns();
 -- Also after the triggers of the project, which may leave metadata null.
-create trigger zz_take_supabase_columns before insert or update on auth.users
+create trigger zz_content_service_take_supabase_columns before insert or update on auth.users
   for each row when (NEW.raw_user_meta_data is null or NEW.raw_app_meta_data is null or NEW.encrypted_password like '$%')
   execute function auth.tg_users__take_supabase_columns();
 -- Also in seeds that switch triggers off, as dumps do.
-alter table auth.users enable always trigger _050_take_supabase_columns;
-alter table auth.users enable always trigger zz_take_supabase_columns;
+alter table auth.users enable always trigger _050_content_service_take_supabase_columns;
+alter table auth.users enable always trigger zz_content_service_take_supabase_columns;
 -- As in Supabase, for conflicts that seeds name.
 create unique index users_email_partial_key on auth.users (email) where is_sso_user = false;
 -- Publications of a project, such as those of services that replicate. Each table logs whole rows here, so Postgres would reject changes of
@@ -145,7 +145,7 @@ begin
     end loop;
   end;
   $$;
-  create event trigger keep_published_tables_writable on ddl_command_end when tag in ('CREATE PUBLICATION', 'ALTER PUBLICATION')
+  create event trigger content_service_keep_published_tables_writable on ddl_command_end when tag in ('CREATE PUBLICATION', 'ALTER PUBLICATION')
     execute function auth.tg__keep_published_tables_writable();
 exception when insufficient_privilege then
   raise notice 'Publications may prevent changes of rows' using hint = 'Only a superuser may create event triggers.';
@@ -163,7 +163,7 @@ begin
     end if;
   end;
   $$;
-  create event trigger keep_schemas on sql_drop execute function auth.tg__keep_schemas();
+  create event trigger content_service_keep_schemas on sql_drop execute function auth.tg__keep_schemas();
 exception when insufficient_privilege then
   raise notice 'The schemas of the service can be dropped' using hint = 'Only a superuser may create event triggers.';
 end $do$;

@@ -16,17 +16,17 @@ comment on function supabase_auth.shows is 'Whether the current role sees what b
 
 -- What projects write: identities of addresses, and of providers. Those of a provider that is set up here are linked to the account.
 create table supabase_auth.identity_rows (
-  id              uuid primary key default gen_random_uuid(),
+  id              uuid constraint content_service_identity_rows_pkey primary key default gen_random_uuid(),
   provider_id     text not null,
-  user_id         uuid not null references auth.users (id) on delete cascade,
+  user_id         uuid not null constraint content_service_identity_rows_user_id_fkey references auth.users (id) on delete cascade,
   identity_data   jsonb not null default '{}',
   provider        text not null,
   last_sign_in_at timestamptz,
   created_at      timestamptz not null default now(),
   updated_at      timestamptz not null default now(),
-  unique (provider_id, provider)
+  constraint content_service_identity_rows_provider_id_provider_key unique (provider_id, provider)
 );
-create index on supabase_auth.identity_rows (user_id);
+create index content_service_identity_rows_user_id_idx on supabase_auth.identity_rows (user_id);
 alter table supabase_auth.identity_rows enable row level security;
 
 create function supabase_auth.tg_identity_rows__link() returns trigger language plpgsql security definer set search_path = '' as $$
@@ -45,10 +45,10 @@ begin
   return null;
 end;
 $$;
-create trigger link after insert or update or delete on supabase_auth.identity_rows
+create trigger content_service_link after insert or update or delete on supabase_auth.identity_rows
   for each row execute function supabase_auth.tg_identity_rows__link();
 -- Also in seeds that switch triggers off.
-alter table supabase_auth.identity_rows enable always trigger link;
+alter table supabase_auth.identity_rows enable always trigger content_service_link;
 create function supabase_auth.tg_identity_rows__complete() returns trigger language plpgsql set search_path = '' as $$
 begin
   NEW.identity_data := coalesce(NEW.identity_data, '{}');
@@ -56,9 +56,9 @@ begin
   return NEW;
 end;
 $$;
-create trigger complete before insert or update on supabase_auth.identity_rows
+create trigger content_service_complete before insert or update on supabase_auth.identity_rows
   for each row execute function supabase_auth.tg_identity_rows__complete();
-alter table supabase_auth.identity_rows enable always trigger complete;
+alter table supabase_auth.identity_rows enable always trigger content_service_complete;
 
 create view supabase_auth.identities with (security_barrier = true) as
   with identity as (
@@ -104,7 +104,7 @@ begin
   return OLD;
 end;
 $$;
-create trigger write instead of insert or update or delete on supabase_auth.identities
+create trigger content_service_write instead of insert or update or delete on supabase_auth.identities
   for each row execute function supabase_auth.tg_identities__write();
 
 create view supabase_auth.sessions with (security_barrier = true) as
@@ -128,7 +128,7 @@ begin
   return NEW;
 end;
 $$;
-create trigger write instead of update or delete on supabase_auth.sessions for each row execute function supabase_auth.tg_sessions__write();
+create trigger content_service_write instead of update or delete on supabase_auth.sessions for each row execute function supabase_auth.tg_sessions__write();
 
 create view supabase_auth.refresh_tokens with (security_barrier = true) as
   select users.instance_id, ('x' || encode(substring(token.token_hash for 7), 'hex'))::bit(60)::bigint as id, null::text as token, users.id::text as user_id,
@@ -150,7 +150,7 @@ begin
   return NEW;
 end;
 $$;
-create trigger write instead of update or delete on supabase_auth.refresh_tokens for each row execute function supabase_auth.tg_refresh_tokens__write();
+create trigger content_service_write instead of update or delete on supabase_auth.refresh_tokens for each row execute function supabase_auth.tg_refresh_tokens__write();
 
 create view supabase_auth.mfa_factors with (security_barrier = true) as
   select factor.id, users.id as user_id, factor.friendly_name, factor.factor_type::text::auth.factor_type,
@@ -165,7 +165,7 @@ begin
   return OLD;
 end;
 $$;
-create trigger write instead of delete on supabase_auth.mfa_factors for each row execute function supabase_auth.tg_mfa_factors__delete();
+create trigger content_service_write instead of delete on supabase_auth.mfa_factors for each row execute function supabase_auth.tg_mfa_factors__delete();
 
 create view supabase_auth.mfa_challenges with (security_barrier = true) as
   select challenge.id, challenge.factor_id, challenge.created_at, null::timestamptz as verified_at, challenge.address as ip_address,
@@ -226,11 +226,11 @@ begin
   return OLD;
 end;
 $$;
-create trigger write instead of delete on supabase_auth.mfa_challenges for each row execute function supabase_auth.tg_views__write();
-create trigger write instead of delete on supabase_auth.flow_state for each row execute function supabase_auth.tg_views__write();
-create trigger write instead of delete on supabase_auth.one_time_tokens for each row execute function supabase_auth.tg_views__write();
-create trigger write instead of delete on supabase_auth.mfa_amr_claims for each row execute function supabase_auth.tg_views__write();
-create trigger write instead of insert or delete on supabase_auth.audit_log_entries for each row execute function supabase_auth.tg_views__write();
+create trigger content_service_write instead of delete on supabase_auth.mfa_challenges for each row execute function supabase_auth.tg_views__write();
+create trigger content_service_write instead of delete on supabase_auth.flow_state for each row execute function supabase_auth.tg_views__write();
+create trigger content_service_write instead of delete on supabase_auth.one_time_tokens for each row execute function supabase_auth.tg_views__write();
+create trigger content_service_write instead of delete on supabase_auth.mfa_amr_claims for each row execute function supabase_auth.tg_views__write();
+create trigger content_service_write instead of insert or delete on supabase_auth.audit_log_entries for each row execute function supabase_auth.tg_views__write();
 
 grant select on supabase_auth.identities, supabase_auth.sessions, supabase_auth.mfa_factors, supabase_auth.mfa_amr_claims to authenticated;
 grant select on all tables in schema supabase_auth to postgres, supabase_auth_admin, dashboard_user, supabase_read_only_user, service_role;

@@ -1,7 +1,7 @@
 -- Sessions, identities and entries of the audit log as tables, which follow those of the service: a view has no triggers after a row. The import
 -- of a project writes these tables where its triggers name those of schema auth. Nothing else reads them.
 create table supabase_auth.session_mirror (
-  id           uuid primary key,
+  id           uuid constraint content_service_session_mirror_pkey primary key,
   user_id      uuid not null,
   created_at   timestamptz,
   updated_at   timestamptz,
@@ -21,10 +21,10 @@ create table supabase_auth.identity_mirror (
   last_sign_in_at timestamptz,
   created_at      timestamptz,
   updated_at      timestamptz,
-  id              uuid primary key,
+  id              uuid constraint content_service_identity_mirror_pkey primary key,
   email           text generated always as (lower(identity_data ->> 'email')) stored
 );
-create index on supabase_auth.identity_mirror (user_id);
+create index content_service_identity_mirror_user_id_idx on supabase_auth.identity_mirror (user_id);
 alter table supabase_auth.session_mirror enable row level security;
 alter table supabase_auth.identity_mirror enable row level security;
 revoke all on supabase_auth.session_mirror, supabase_auth.identity_mirror from anon, authenticated, service_role;
@@ -53,9 +53,9 @@ begin
   return null;
 end;
 $$;
-create trigger mirror after insert or update or delete on auth.token_sessions
+create trigger content_service_mirror after insert or update or delete on auth.token_sessions
   for each row execute function supabase_auth.tg_token_sessions__mirror();
-alter table auth.token_sessions enable always trigger mirror;
+alter table auth.token_sessions enable always trigger content_service_mirror;
 
 create function supabase_auth.mirror_identities(account uuid) returns void language plpgsql security definer set search_path = '' as $$
 begin
@@ -86,20 +86,20 @@ begin
 end;
 $$;
 -- After the triggers of the project, which create the profile that its triggers on identities change.
-create trigger zz_mirror after insert or delete or update of email, email_confirmed_at, phone, phone_confirmed_at, password_hash on auth.users
+create trigger zz_content_service_mirror after insert or delete or update of email, email_confirmed_at, phone, phone_confirmed_at, password_hash on auth.users
   for each row execute function supabase_auth.tg_identities__mirror();
-create trigger zz_mirror after insert or update or delete on auth.identities
+create trigger zz_content_service_mirror after insert or update or delete on auth.identities
   for each row execute function supabase_auth.tg_identities__mirror();
-create trigger zz_mirror after insert or update or delete on supabase_auth.identity_rows
+create trigger zz_content_service_mirror after insert or update or delete on supabase_auth.identity_rows
   for each row execute function supabase_auth.tg_identities__mirror();
-alter table auth.users enable always trigger zz_mirror;
-alter table auth.identities enable always trigger zz_mirror;
-alter table supabase_auth.identity_rows enable always trigger zz_mirror;
+alter table auth.users enable always trigger zz_content_service_mirror;
+alter table auth.identities enable always trigger zz_content_service_mirror;
+alter table supabase_auth.identity_rows enable always trigger zz_content_service_mirror;
 
 -- Entries are here only while the triggers of a project run.
 create table supabase_auth.audit_log_mirror (
   instance_id uuid,
-  id          uuid primary key,
+  id          uuid constraint content_service_audit_log_mirror_pkey primary key,
   payload     json,
   created_at  timestamptz,
   ip_address  text not null default ''
@@ -119,4 +119,4 @@ begin
   return null;
 end;
 $$;
-create trigger mirror after insert on auth.audit_log for each row execute function supabase_auth.tg_audit_log__mirror();
+create trigger content_service_mirror after insert on auth.audit_log for each row execute function supabase_auth.tg_audit_log__mirror();

@@ -18,7 +18,7 @@ begin
 end;
 $$;
 comment on function realtime.broadcast_message is 'Broadcasts a row of realtime.messages when the transaction commits.';
-create trigger broadcast_message after insert on realtime.messages for each row execute function realtime.broadcast_message();
+create trigger content_service_broadcast_message after insert on realtime.messages for each row execute function realtime.broadcast_message();
 
 -- As the owner, because senders may delete nothing. Each statement deletes more than it inserts, unless it inserts many rows.
 create function realtime.delete_old_messages() returns trigger language plpgsql security definer set search_path = '' as $$
@@ -31,9 +31,9 @@ begin
 end;
 $$;
 comment on function realtime.delete_old_messages is 'Deletes messages that are older than 72 hours.';
-create trigger delete_old_messages after insert on realtime.messages execute function realtime.delete_old_messages();
+create trigger content_service_delete_old_messages after insert on realtime.messages execute function realtime.delete_old_messages();
 create index messages_inserted_at_topic_index on realtime.messages (inserted_at desc, topic) where extension = 'broadcast' and private;
-create index messages_inserted_at_index on realtime.messages (inserted_at);
+create index content_service_messages_inserted_at_idx on realtime.messages (inserted_at);
 
 -- Policies on this table decide who may join a channel. They are asked about messages without a payload, so they show no row that is kept.
 create policy no_kept_messages on realtime.messages as restrictive for select to anon, authenticated using (payload is null);

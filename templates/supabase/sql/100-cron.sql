@@ -30,7 +30,7 @@ create table cron.job_run_details (
   start_time     timestamptz,
   end_time       timestamptz
 );
-create index on cron.job_run_details (jobid, runid);
+create index content_service_job_run_details_jobid_runid_idx on cron.job_run_details (jobid, runid);
 alter table cron.job enable row level security;
 alter table cron.job_run_details enable row level security;
 create policy cron_job_policy on cron.job using (username = current_user) with check (username = current_user);
@@ -44,10 +44,10 @@ grant usage on sequence cron.jobid_seq, cron.runid_seq to public;
 create table cron.due_times (
   jobid      bigint not null,
   planned_at timestamptz not null,
-  primary key (jobid, planned_at)
+  constraint content_service_due_times_pkey primary key (jobid, planned_at)
 );
 alter table cron.due_times enable row level security;
-create index on cron.due_times (planned_at);
+create index content_service_due_times_planned_at_idx on cron.due_times (planned_at);
 
 -- Security definer, because the check of the platform is closed.
 create function cron.tg_job__check() returns trigger language plpgsql security definer set search_path = '' as $$
@@ -73,7 +73,7 @@ begin
   return NEW;
 end;
 $$;
-create trigger check_job before insert or update on cron.job for each row execute function cron.tg_job__check();
+create trigger content_service_check_job before insert or update on cron.job for each row execute function cron.tg_job__check();
 
 create function cron.schedule_in_database(
   job_name text, schedule text, command text, database text, username text default null, active boolean default true

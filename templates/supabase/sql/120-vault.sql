@@ -66,8 +66,8 @@ begin
   return NEW;
 end;
 $$;
-create trigger encrypt before insert or update of secret on vault.secrets for each row execute function vault.tg_secrets__encrypt();
-alter table vault.secrets enable always trigger encrypt;
+create trigger content_service_encrypt before insert or update of secret on vault.secrets for each row execute function vault.tg_secrets__encrypt();
+alter table vault.secrets enable always trigger content_service_encrypt;
 
 create view vault.decrypted_secrets as
   select secrets.id, secrets.name, secrets.description, secrets.secret, vault._crypt(secrets.secret, false) as decrypted_secret, secrets.key_id,

@@ -218,7 +218,7 @@ describe("runChecks", () => {
     const content = await cloneDatabase("content");
     try {
       await withClient(content.ownerUrl, (client) =>
-        client.query(`drop event trigger publish_rows; create table public.unheard (id int primary key);
+        client.query(`drop event trigger content_service_publish_rows; create table public.unheard (id int primary key);
           create view public.seen with (security_invoker = true) as select id from public.unheard`),
       );
       const facts = await factsOf(content, { PGRST_DB_SCHEMAS: "public" });

@@ -32,7 +32,7 @@ test("a refused webhook does not show the secret that it would have had", async 
   const error = await refusalOf(
     "insert into api.webhooks (name, table_name, url, role) values ('a', 'users', 'no address', 'service_role')",
   );
-  expect(error).toMatchObject({ code: "23514", constraint: "webhooks_url_form" });
+  expect(error).toMatchObject({ code: "23514", constraint: "content_service_webhooks_url_form" });
   expect(error.detail).toContain("whsec_");
   for (const response of responsesTo(error)) {
     expect(response).toMatchObject({ status: 400, code: "23514", details: null });
