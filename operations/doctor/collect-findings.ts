@@ -19,6 +19,7 @@ import {
 import { readFileFindings } from "./file-checks.ts";
 import { readRowFunctionFindings } from "./row-function-checks.ts";
 import { readScheduleFindings } from "./schedule-checks.ts";
+import { readSignUpFindings } from "./sign-up-checks.ts";
 import { readWebhookFindings } from "./webhook-checks.ts";
 
 export type { DoctorFinding } from "./facts.ts";
@@ -45,7 +46,7 @@ export async function collectFindings(subject: DoctorSubject): Promise<DoctorFin
   const { requestUrl, directUrl } = postgres;
   const login = await readLoginFacts(requestUrl, { catalog, config });
   const clients = [config.anonRole, SIGNED_IN].filter((role) => catalog.roles.has(role));
-  const [replication, server, schedules, webhooks, rowFunctions, files, hasTrigger] = await withServiceClient(
+  const [replication, server, schedules, webhooks, signUps, rowFunctions, files, hasTrigger] = await withServiceClient(
     directUrl,
     async (client) => [
       await readReplicationFacts(client, REALTIME_PUBLICATION),
@@ -58,6 +59,7 @@ export async function collectFindings(subject: DoctorSubject): Promise<DoctorFin
       }),
       await readScheduleFindings(client),
       await readWebhookFindings(client),
+      await readSignUpFindings(client),
       await readRowFunctionFindings(client),
       subject.fileStore ? await readFileFindings(client, subject.fileStore) : [],
       !config.channelEnabled || (await hasSchemaChangeTrigger(client, config.channel)),
@@ -88,6 +90,7 @@ export async function collectFindings(subject: DoctorSubject): Promise<DoctorFin
     ...checked,
     ...schedules,
     ...webhooks,
+    ...signUps,
     ...rowFunctions,
     ...files,
     ...addressFindings(catalog),

@@ -7,6 +7,7 @@ import { tableAddresses } from "#rest-gateway/resource/collections";
 import { commandLine } from "#runtime";
 import { runCommand, UsageError } from "./command.ts";
 import { withCatalog } from "./command-context.ts";
+import { readConfigFindings } from "./supabase/config-checks.ts";
 
 function printFindings(findings: readonly DoctorFinding[]): void {
   if (findings.length === 0) console.log("No problems found.");
@@ -30,8 +31,8 @@ ${commandLine("doctor", "--names")}
       for (const line of lines) console.log(line);
       return;
     }
-    const findings = await withCatalog(baseConfig, ({ catalog, config, postgres }) =>
-      collectFindings({
+    const findings = await withCatalog(baseConfig, async ({ catalog, config, postgres }) => [
+      ...(await collectFindings({
         catalog,
         config,
         postgres,
@@ -41,8 +42,9 @@ ${commandLine("doctor", "--names")}
         },
         comparesMigrations: true,
         fileStore: openFileStore(config),
-      }),
-    );
+      })),
+      ...(await readConfigFindings(process.cwd(), config, postgres.directUrl)),
+    ]);
     printFindings(findings);
     if (findings.some(({ kind }) => kind === "danger")) process.exitCode = 1;
   },

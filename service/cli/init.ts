@@ -164,14 +164,26 @@ async function makeProject(folder: string, name: string, template: Template, fro
   const files = [...(await readTemplate("every-template", name)), ...(await readTemplate(template, name))];
   const imported = template === "supabase" ? await importFrom(from) : { files: [], changes: [], settings: {} };
   const packageJson = makePackageJson({ name, template, settings: imported.settings }, dependency);
-  const completed = completePackageJson(await readJson(join(folder, "package.json")), packageJson);
+  const existing = await readJson(join(folder, "package.json"));
+  const completed = completePackageJson(existing, packageJson);
+  const kept = { ...(completed ? existing[PACKAGE_NAME] : {}), ...process.env };
   return {
     packageJson: completed ?? packageJson,
     completesPackageJson: completed !== null,
     files: [...files.filter(({ path }) => !IMPORT_SOURCES.test(path)), ...imported.files],
     tarball: completed ? null : dependency.tarball,
-    changes: imported.changes,
+    changes: [...imported.changes, ...findOverridden(imported.settings, kept)],
   };
+}
+
+/** What the imported project asks for, where package.json or the environment has said something else before. */
+function findOverridden(
+  imported: Readonly<Record<string, string>>,
+  kept: Readonly<Record<string, string | undefined>>,
+): string[] {
+  return Object.entries(imported)
+    .filter(([setting, value]) => kept[setting] !== undefined && kept[setting] !== value)
+    .map(([setting, value]) => `config.toml asks for ${setting}=${value}, but it is set to ${kept[setting]} already`);
 }
 
 /** Overwrites nothing, unless `force` is set; then it replaces files, and does not write through symbolic links. */

@@ -1,4 +1,4 @@
-import type { AdaptedStatement } from "./adapt-statement.ts";
+import { type AdaptedStatement, adaptServiceStatement } from "./adapt-statement.ts";
 
 const BLOCK_START = /^do\b[^$']*\$\w*\$/i;
 const COMMENT_OR_STRING =
@@ -51,5 +51,24 @@ export async function adaptRepeats(statement: string): Promise<AdaptedStatement 
         }
       : null,
   );
+  return adapted.changes.length === 0 ? null : adapted;
+}
+
+/** A statement of a block, also one in a string that is executed as it stands, where strings are masked. */
+const IN_BLOCK =
+  /(?<=(?:\b(?:begin|then|else|loop)|;)\s*)(?:execute\s+' *'(?=\s*;)|(?:create|alter|drop|grant|revoke|comment)\b[^;]*)/gi;
+const EXECUTED = /^execute\s+(?:'((?:[^']|'')*)'|(\$\w*\$)([\s\S]*)\2)$/i;
+
+/** A block with statements about what Supabase's services have, which are changed or removed as elsewhere. */
+export async function adaptInBlock(statement: string): Promise<AdaptedStatement | null> {
+  if (!/^do\b/i.test(statement)) return null;
+  const adapted = await replaceInBlock(statement, IN_BLOCK, async (text) => {
+    const [isExecuted, quoted, , dollarQuoted] = EXECUTED.exec(text) ?? [];
+    const inner = (dollarQuoted ?? quoted?.replaceAll("''", "'") ?? text).trim().replace(/\s*;$/, "");
+    const found = adaptServiceStatement(inner);
+    if (found === null) return null;
+    if (found.sql === "") return { sql: "null", changes: found.changes };
+    return { sql: isExecuted ? `execute $statement$${found.sql}$statement$` : found.sql, changes: found.changes };
+  });
   return adapted.changes.length === 0 ? null : adapted;
 }

@@ -23,6 +23,9 @@ const SERVICE_ROWS =
 export const AUTH_VIEWS =
   "identities|sessions|refresh_tokens|mfa_factors|mfa_challenges|mfa_amr_claims|one_time_tokens|audit_log_entries|flow_state";
 
+/** Those of which no table follows the service's, on which a trigger could be. */
+const UNFOLLOWED_VIEWS = "refresh_tokens|mfa_challenges|mfa_amr_claims|one_time_tokens|flow_state";
+
 /** Tables of those services that do not exist here, or that nothing fills. */
 const SERVICE_TABLES =
   'storage"?\\s*\\.\\s*"?(?:buckets_\\w+|iceberg_\\w+|migrations|prefixes|s3_multipart_uploads\\w*|vector_indexes)|' +
@@ -37,6 +40,7 @@ const STORAGE_COLUMNS =
   "allowed_mime_types|avif_autodetection|bucket_id|created_at|file_size_limit|id|last_accessed_at|level|metadata|name|owner|owner_id|path_tokens|public|type|updated_at|user_metadata|version";
 const STORAGE_CONSTRAINTS = "(?:buckets|objects)_(?:pkey|owner_fkey|bucket_?id_fkey)";
 
+const UNFOLLOWED_VIEW = `"?auth"?\\s*\\.\\s*"?(?:${UNFOLLOWED_VIEWS})"?(?!["\\w])`;
 const AUTH_VIEW = `"?auth"?\\s*\\.\\s*"?(?:${AUTH_VIEWS})"?(?!["\\w])`;
 const NAME = String.raw`(?:"[^"]+"|\w+)(?:\s*\.\s*(?:"[^"]+"|\w+))?`;
 const SERVICE_TABLE = `"?(?:${SERVICE_TABLES})"?(?!["\\w])`;
@@ -116,6 +120,17 @@ const SERVICE_RULES: readonly Rule[] = [
     ),
     replacement: null,
     change: "removed a statement about a table of Supabase Auth, which is a view here",
+  },
+  {
+    pattern: new RegExp(
+      `^(?:create\\s+(?:or\\s+replace\\s+)?(?:constraint\\s+)?trigger\\s(?:(?!\\son\\s)[\\s\\S])*\\son\\s+${UNFOLLOWED_VIEW}|` +
+        `(?:drop|alter)\\s+trigger\\s(?:(?!\\son\\s)[\\s\\S])*\\son\\s+${UNFOLLOWED_VIEW}|` +
+        `alter\\s+table\\s+(?:only\\s+)?${UNFOLLOWED_VIEW}\\s+(?:enable|disable)\\s+(?:\\w+\\s+)?trigger\\b)`,
+      "i",
+    ),
+    replacement: null,
+    change: ([statement]) =>
+      `removed a trigger on a table of Supabase Auth that is a view here: ${statement.replace(/\s+/g, " ")}`,
   },
   {
     pattern:
@@ -291,9 +306,18 @@ const RULES: readonly Rule[] = [
 
 /** Removes or changes a statement that cannot run here as it is; null if it stays. */
 export function adaptStatement(statement: string): AdaptedStatement | null {
+  return applyRules(RULES, statement);
+}
+
+/** The same for a statement of a block about what Supabase's services have, and this service has in another way. */
+export function adaptServiceStatement(statement: string): AdaptedStatement | null {
+  return applyRules(SERVICE_RULES, statement);
+}
+
+function applyRules(rules: readonly Rule[], statement: string): AdaptedStatement | null {
   let sql = statement;
   const changes: string[] = [];
-  for (const { pattern, replacement, change } of RULES) {
+  for (const { pattern, replacement, change } of rules) {
     const match = new RegExp(pattern.source, pattern.flags.replace("g", "")).exec(sql);
     if (!match) continue;
     changes.push(typeof change === "string" ? change : change(match));

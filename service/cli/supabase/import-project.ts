@@ -3,7 +3,7 @@ import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import pg from "pg";
 import { isOneTransaction, isTransactionBoundary, splitStatements, writeMigration } from "#migrate";
-import { adaptRepeats } from "./adapt-block.ts";
+import { adaptInBlock, adaptRepeats } from "./adapt-block.ts";
 import { type AdaptedStatement, AUTH_VIEWS, adaptStatement } from "./adapt-statement.ts";
 import { replaceCopies } from "./copy-rows.ts";
 import {
@@ -24,10 +24,11 @@ const IDENTITY_INSERT = /(\binsert\s+into\s+)("?)auth\2\s*\.\s*("?)identities\3(
 
 /** Views have no triggers after a row: those of a project are on tables that follow the service's. */
 const TRIGGER_TABLE =
-  /(\balter\s+table\s+(?:only\s+)?supabase_auth\.(?=\w+\s+(?:enable|disable)\s+(?:\w+\s+)?trigger\b)|\btrigger\s+(?:if\s+exists\s+)?(?:"[^"]+"|\w+)\s+(?:(?:before|after)\s[^;]*?\s)?on\s+supabase_auth\.)(sessions|identities|audit_log_entries)\b/gi;
+  /(\balter\s+table\s+(?:only\s+)?supabase_auth\.(?=\w+\s+(?:enable|disable)\s+(?:\w+\s+)?trigger\b)|\btrigger\s+(?:if\s+exists\s+)?(?:"[^"]+"|\w+|%I)\s+(?:(?:before|after)\s[^;]*?\s)?on\s+supabase_auth\.)(sessions|identities|mfa_factors|audit_log_entries)\b/gi;
 const MIRRORS: Readonly<Record<string, string>> = {
   sessions: "session_mirror",
   identities: "identity_mirror",
+  mfa_factors: "mfa_factor_mirror",
   audit_log_entries: "audit_log_mirror",
 };
 
@@ -259,7 +260,12 @@ async function adapt(statement: string, extensions: ExtensionSources): Promise<A
   if (extension !== null) return extension;
   let sql = statement;
   const changes: string[] = [];
-  for (const rule of [(text: string) => adaptExtensionUse(text, extensions), adaptRepeats, adaptStatement]) {
+  for (const rule of [
+    (text: string) => adaptExtensionUse(text, extensions),
+    adaptRepeats,
+    adaptInBlock,
+    adaptStatement,
+  ]) {
     const adapted = await rule(sql);
     if (adapted === null) continue;
     sql = adapted.sql;

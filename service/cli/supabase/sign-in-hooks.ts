@@ -10,9 +10,9 @@ export type ImportedHooks = {
   readonly changes: readonly string[];
 };
 
-type ImportHook = (hook: ConfiguredHook) => Partial<ImportedHooks>;
+type ImportHook = (hook: ConfiguredHook, migrations: readonly string[]) => Partial<ImportedHooks>;
 
-type SqlFunction = { readonly schema: string; readonly name: string };
+export type SqlFunction = { readonly schema: string; readonly name: string };
 
 /** The name that Supabase's documentation gives to the function of the hook. */
 const CLAIMS_FUNCTION =
@@ -20,15 +20,21 @@ const CLAIMS_FUNCTION =
 const SQL_ADDRESS = /^pg-functions:\/\/[^/]*\/([^/]+)\/([^/]+)$/;
 
 const HOOKS: Readonly<Record<string, ImportHook>> = {
-  custom_access_token({ address }) {
-    const hook = toFunction(address);
-    return hook === null
-      ? { changes: [`config.toml: the hook ${address} is not called; CLAIMS_HOOK names SQL functions only`] }
-      : useClaimsHook(hook);
+  custom_access_token({ address }, migrations) {
+    const hook = toHookFunction(address);
+    if (hook === null)
+      return { changes: [`config.toml: the hook ${address} is not called; CLAIMS_HOOK names SQL functions only`] };
+    return isCreated(hook, migrations)
+      ? useClaimsHook(hook)
+      : { changes: [`${describeMissing(hook)}: create the function, and set CLAIMS_HOOK=${nameOf(hook)}`] };
   },
-  before_user_created({ address }) {
-    const hook = toFunction(address);
+  before_user_created({ address }, migrations) {
+    const hook = toHookFunction(address);
     if (hook === null) return { changes: [`config.toml: the hook ${address} is not called; only SQL functions are`] };
+    if (!isCreated(hook, migrations))
+      return {
+        changes: [`${describeMissing(hook)}: create the function in a migration of supabase/, and import it again`],
+      };
     const names = [hook.schema, hook.name].map(pg.escapeLiteral).join(", ");
     const migration =
       "create trigger _060_before_user_created before insert on auth.users\n" +
@@ -51,7 +57,10 @@ export function importHooks(
 ): ImportedHooks {
   const imported = Object.entries(hooks)
     .filter(([, { isEnabled }]) => isEnabled)
-    .map(([name, hook]) => HOOKS[name]?.(hook) ?? { changes: [`config.toml: the hook ${name} is not called here`] });
+    .map(
+      ([name, hook]) =>
+        HOOKS[name]?.(hook, migrations) ?? { changes: [`config.toml: the hook ${name} is not called here`] },
+    );
   const created = hooks.custom_access_token?.isEnabled ? null : findCreatedHook(migrations);
   if (created !== null)
     imported.push(
@@ -73,7 +82,31 @@ function useClaimsHook({ schema, name }: SqlFunction): Partial<ImportedHooks> {
   };
 }
 
-function toFunction(address: string): SqlFunction | null {
+/** Each sign-up would fail. */
+function describeMissing(hook: SqlFunction): string {
+  return `config.toml: the hook ${nameOf(hook)} is not called, because no migration creates it`;
+}
+
+function nameOf({ schema, name }: SqlFunction): string {
+  return `${schema}.${name}`;
+}
+
+const CREATED_FUNCTION =
+  /\bcreate\s+(?:or\s+replace\s+)?function\s+(?:("(?:[^"]|"")+"|\w+)\s*\.\s*)?("(?:[^"]|"")+"|\w+)\s*\(/gi;
+
+/** Functions without a schema may be in any. */
+function isCreated(hook: SqlFunction, migrations: readonly string[]): boolean {
+  const toName = (text: string) =>
+    text.startsWith('"') ? text.slice(1, -1).replaceAll('""', '"') : text.toLowerCase();
+  return migrations.some((sql) =>
+    [...sql.matchAll(CREATED_FUNCTION)].some(
+      ([, schema, name]) => toName(name!) === hook.name && (schema === undefined || toName(schema) === hook.schema),
+    ),
+  );
+}
+
+/** The SQL function of a hook's address; null for another address. */
+export function toHookFunction(address: string): SqlFunction | null {
   const [, schema, name] = SQL_ADDRESS.exec(address) ?? [];
   return schema && name ? { schema, name } : null;
 }

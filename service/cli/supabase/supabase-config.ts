@@ -76,6 +76,8 @@ export function importConfig(source: string): ImportedConfig {
   const passwords = toPasswordPolicy(config);
   settings.PASSWORD_POLICY = passwords.policy;
   if (passwords.change !== null) changes.push(passwords.change);
+  if (settings.AUTH_SIGN_UPS === "false" && settings.AUTH_ANONYMOUS_SIGN_INS === "true")
+    changes.push("config.toml: anonymous sign-ins are refused while auth.enable_signup is false");
   for (const [path, value] of leavesOf(config))
     if (!known.has(path) && !SAME_HERE.test(path) && !LOCAL_SECTIONS.includes(path.split(".")[0]!))
       changes.push(...explainUnknown(path, value));

@@ -1,4 +1,4 @@
--- Sessions, identities and entries of the audit log as tables, which follow those of the service: a view has no triggers after a row. The import
+-- Sessions, identities, second factors and entries of the audit log as tables, which follow those of the service: a view has no triggers after a row. The import
 -- of a project writes these tables where its triggers name those of schema auth. Nothing else reads them.
 create table supabase_auth.session_mirror (
   id           uuid constraint content_service_session_mirror_pkey primary key,
@@ -56,6 +56,41 @@ $$;
 create trigger content_service_mirror after insert or update or delete on auth.token_sessions
   for each row execute function supabase_auth.tg_token_sessions__mirror();
 alter table auth.token_sessions enable always trigger content_service_mirror;
+
+create table supabase_auth.mfa_factor_mirror (
+  id                   uuid constraint content_service_mfa_factor_mirror_pkey primary key,
+  user_id              uuid not null,
+  friendly_name        text,
+  factor_type          auth.factor_type not null,
+  status               auth.factor_status not null,
+  created_at           timestamptz not null,
+  updated_at           timestamptz not null,
+  secret               text,
+  phone                text,
+  last_challenged_at   timestamptz,
+  web_authn_credential jsonb,
+  web_authn_aaguid     uuid
+);
+alter table supabase_auth.mfa_factor_mirror enable row level security;
+revoke all on supabase_auth.mfa_factor_mirror from anon, authenticated, service_role;
+create function supabase_auth.tg_mfa_factors__mirror() returns trigger language plpgsql security definer set search_path = '' as $$
+begin
+  if TG_OP = 'DELETE' then
+    delete from supabase_auth.mfa_factor_mirror as row where row.id = OLD.id;
+  elsif TG_OP = 'INSERT' then
+    insert into supabase_auth.mfa_factor_mirror select factor.* from supabase_auth.mfa_factors as factor where factor.id = NEW.id;
+  else
+    update supabase_auth.mfa_factor_mirror as row set
+      friendly_name = NEW.friendly_name, updated_at = NEW.updated_at, last_challenged_at = NEW.last_challenged_at,
+      status = (case NEW.state when 'enabled' then 'verified' else 'unverified' end)::auth.factor_status
+      where row.id = NEW.id;
+  end if;
+  return null;
+end;
+$$;
+create trigger content_service_mirror after insert or update or delete on auth.mfa_factors
+  for each row execute function supabase_auth.tg_mfa_factors__mirror();
+alter table auth.mfa_factors enable always trigger content_service_mirror;
 
 create function supabase_auth.mirror_identities(account uuid) returns void language plpgsql security definer set search_path = '' as $$
 begin

@@ -311,7 +311,7 @@ describe("content-service init --template supabase", () => {
       `[auth]\nenabled = true\n[auth.hook.custom_access_token]\n${lines}\n[auth.sms]\n`;
     const named = await initialize(
       section('enabled = true\nuri = "pg-functions://postgres/hooks/add_claims"'),
-      "select 1;",
+      'create schema hooks; create function "hooks"."add_claims"(event jsonb) returns jsonb language sql as \'select event\';',
     );
     const disabled = await initialize(section("enabled = false"));
     const remote = await initialize(section('enabled = true\nuri = "https://example.org/hook"'), "select 1;");
@@ -334,6 +334,25 @@ describe("content-service init --template supabase", () => {
       const [, claims] = data.session!.access_token.split(".");
       expect(JSON.parse(Buffer.from(claims!, "base64url").toString())).toMatchObject({ user_role: "editor" });
     });
+  });
+
+  test("names what config.toml asks for and does not get", async () => {
+    await using project = await makeProjectFolder();
+    const supabase = join(project.folder, "app/supabase");
+    await mkdir(join(supabase, "migrations"), { recursive: true });
+    await writeFile(
+      join(supabase, "config.toml"),
+      `[auth]\nenable_anonymous_sign_ins = true
+[auth.hook.before_user_created]\nenabled = true\nuri = "pg-functions://postgres/public/check_account"\n`,
+    );
+    const settings = { AUTH_ANONYMOUS_SIGN_INS: "false" };
+    await writeFile(
+      join(project.folder, "package.json"),
+      JSON.stringify({ dependencies: { "content-service": "*" }, "content-service": settings }),
+    );
+    const { stdout } = await project.run("init", "--template", "supabase", "--from", "app");
+    expect(stdout).toContain("asks for AUTH_ANONYMOUS_SIGN_INS=true, but it is set to false already");
+    expect(stdout).toContain("the hook public.check_account is not called, because no migration creates it");
   });
 
   test("names the folder that has no migrations", async () => {

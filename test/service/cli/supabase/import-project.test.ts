@@ -39,6 +39,34 @@ test.each([
     "create trigger t after insert on auth.sessions for each row execute function f()",
     "create trigger t after insert on supabase_auth.session_mirror for each row execute function f()",
   ],
+  [
+    "create trigger t after insert on auth.mfa_factors for each row execute function f()",
+    "create trigger t after insert on supabase_auth.mfa_factor_mirror for each row execute function f()",
+  ],
+  [
+    "do $$ begin execute 'create trigger t after update on auth.mfa_factors for each row execute function f()'; end $$",
+    "do $$ begin execute 'create trigger t after update on supabase_auth.mfa_factor_mirror for each row execute function f()'; end $$",
+  ],
+  [
+    "do $$ begin execute format('create trigger %I after update on auth.mfa_factors for each row execute function f()', 'a'); end $$",
+    "do $$ begin execute format('create trigger %I after update on supabase_auth.mfa_factor_mirror for each row execute function f()', 'a'); end $$",
+  ],
+  [
+    "do $$ begin if true then execute 'alter table auth.mfa_factors enable row level security;'; end if; create policy p on auth.sessions; end $$",
+    "do $$ begin if true then null; end if; null; end $$",
+  ],
+  [
+    "do $$ begin execute $q$ create trigger t after insert on auth.flow_state for each row execute function f() $q$; end $$",
+    "do $$ begin null; end $$",
+  ],
+  [
+    "do $do$ begin execute 'alter table storage.objects add column version text, add column caption text default ''a'''; end $do$",
+    "do $do$ begin execute $statement$alter table storage.objects add column caption text default 'a'$statement$; end $do$",
+  ],
+  [
+    "do $$ begin grant select on storage.migrations, public.mine to anon; raise notice 'drop table storage.prefixes'; end $$",
+    "do $$ begin grant select on public.mine to anon; raise notice 'drop table storage.prefixes'; end $$",
+  ],
   ["drop trigger t on auth.identities", "drop trigger t on supabase_auth.identity_mirror"],
   [
     "alter table auth.sessions enable always trigger t",
@@ -132,6 +160,9 @@ test.each([
   "vacuum (analyze) a",
   "alter publication supabase_realtime add tables in schema public",
   "drop policy if exists p on auth.identities",
+  "create constraint trigger t after insert on auth.refresh_tokens deferrable for each row execute function f()",
+  "drop trigger if exists t on auth.one_time_tokens",
+  "alter table auth.mfa_challenges disable trigger t",
   "alter table only auth.users add constraint users_pkey primary key (id)",
 ])("%s is removed", async (statement) => {
   expect((await importSql(`${statement};`)).sql).toBe("");
@@ -241,4 +272,9 @@ describe("a project without migrations", () => {
   test("is refused if it has nothing that is read", async () => {
     await expect(importFiles({ "README.md": "x" })).rejects.toThrow(/has none of migrations, config\.toml, seed\.sql/);
   });
+});
+
+test("anonymous sign-ins without sign-ups are told", () => {
+  const { changes } = importConfig("[auth]\nenable_signup = false\nenable_anonymous_sign_ins = true");
+  expect(changes).toEqual(["config.toml: anonymous sign-ins are refused while auth.enable_signup is false"]);
 });

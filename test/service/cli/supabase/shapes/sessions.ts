@@ -111,7 +111,26 @@ export const SESSION_SHAPES: readonly Shape[] = [
         do $$ begin
           execute 'create trigger unused after update on auth.sessions for each row execute function public.log_sign_in()';
         end $$;
-        alter table auth.sessions disable trigger unused;`,
+        alter table auth.sessions disable trigger unused;
+        create table factors (name text, what text);
+        create function public.log_factor() returns trigger language plpgsql security definer set search_path = '' as $$
+        begin
+          insert into public.factors values (coalesce(new.friendly_name, old.friendly_name), tg_op || ' ' || coalesce(new.status, old.status));
+          return coalesce(new, old);
+        end $$;
+        do $$ begin
+          if not exists (select from pg_trigger where tgname = 'on_factor') then
+            execute 'create trigger on_factor after insert or update or delete on auth.mfa_factors for each row execute function public.log_factor()';
+          end if;
+          alter table auth.mfa_factors enable row level security;
+        end $$;
+        create function public.enroll() returns text[] language plpgsql as $$
+        begin
+          execute format('insert into %I.mfa_factors (user_id, factor_type, secret, friendly_name) select user_id, ''totp'', ''A'', ''phone'' from auth.users where id = %L', 'auth', '${ALICE}');
+          execute format('update %I.mfa_factors set state = ''enabled'', enabled_at = now()', 'auth');
+          execute format('delete from %I.mfa_factors', 'auth');
+          return array(select name || ' ' || what from public.factors);
+        end $$;`,
       "seed.sql": `${USERS} ${SESSIONS} insert into auth.token_sessions (id, user_id) select gen_random_uuid(), user_id from auth.users where id = '${ALICE}';
         insert into auth.identities (id, user_id, provider_id, provider, identity_data) values (gen_random_uuid(), '${BOB}', '7', 'github', '{}');`,
     },
@@ -132,6 +151,12 @@ export const SESSION_SHAPES: readonly Shape[] = [
         sql: "select providers from members order by id",
         rows: [[["email"]], [["github", "email"]]],
       },
+      {
+        as: "owner",
+        sql: "select enroll()",
+        rows: [[["phone INSERT unverified", "phone UPDATE verified", "phone DELETE verified"]]],
+      },
+      { as: ALICE, sql: "select from supabase_auth.mfa_factor_mirror", error: "42501" },
       { as: ALICE, sql: "select from supabase_auth.session_mirror", error: "42501" },
     ],
   },
