@@ -55,7 +55,8 @@ export function explainStorageError(thrown: unknown): unknown {
         cause: thrown,
       });
     case "23514":
-      if (thrown.constraint === "content_service_object_name_is_valid") return storageError("InvalidKey", undefined, { cause: thrown });
+      if (thrown.constraint === "content_service_object_name_is_valid")
+        return storageError("InvalidKey", undefined, { cause: thrown });
       if (thrown.constraint === "content_service_bucket_name_is_valid")
         return storageError("InvalidBucketName", undefined, { cause: thrown });
       return thrown;
