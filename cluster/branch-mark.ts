@@ -7,6 +7,14 @@ export function branchMarkOf(database: string): string {
   return `${BRANCH_MARK}${database}.`;
 }
 
+/**
+ * A new database is not yet readable as a branch by its comment, which needs a statement of its own: until it has one, its name says what
+ * it is. At most 53 bytes, with the number of the database that it is a copy of.
+ */
+export function unmarkedBranchOf(databaseOid: number, branch: string): string {
+  return `${branch} (branch of ${databaseOid})`;
+}
+
 /** What is known of a branch besides its database: the second line of its comment, where there is one. */
 export type BranchNote = {
   readonly isIncomplete?: boolean;

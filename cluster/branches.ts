@@ -1,11 +1,11 @@
 import pg from "pg";
 import { branchDatabase, withDatabase } from "#config";
-import { type MigrateSettings, readMigrationState, recreateDatabase } from "#migrate";
+import { type MigrateSettings, readMigrationState } from "#migrate";
 import { withClient } from "#postgres/client";
 import { commandLine } from "#runtime";
 import { checkAnonymization } from "./archive/anonymized-rows.ts";
 import { copyDatabaseAttributes, copySchema } from "./archive/copy-schema.ts";
-import { type BranchNote, branchComment, branchMarkOf, readBranchNote } from "./branch-mark.ts";
+import { type BranchNote, branchComment, branchMarkOf, readBranchNote, unmarkedBranchOf } from "./branch-mark.ts";
 import type { BranchOptions } from "./branch-options.ts";
 import type { PostgresUrls } from "./served-postgres.ts";
 
@@ -31,36 +31,80 @@ const MAX_NAME_BYTES = 63;
 const OBJECT_IN_USE = "55006";
 const INSUFFICIENT_PRIVILEGE = "42501";
 
-/** What names the session that copies a branch, which every role sees in the whole server. */
-const CLAIM = "'branch ' || pg_catalog.hashtext";
+/**
+ * The name of the session that copies a branch, which every role sees in the whole server. It lists the branch while Postgres copies the
+ * files of its database, which nobody sees before that ends.
+ */
+function claimOf({ oid }: OriginalDatabase, branch: string): string {
+  return `branch ${branch} of ${oid}`;
+}
+
+type OriginalDatabase = { readonly name: string; readonly oid: number; readonly owner: string };
+
+const ORIGINAL = `
+  select datname as name, oid::pg_catalog.int8::pg_catalog.float8 as oid, pg_catalog.pg_get_userbyid(datdba) as owner
+  from pg_catalog.pg_database where datname = $1`;
+
+async function readOriginal(root: pg.ClientBase, database: string): Promise<OriginalDatabase> {
+  const { rows } = await root.query<OriginalDatabase>(ORIGINAL, [database]);
+  if (!rows[0]) throw new Error(`There is no database ${database}.`);
+  return rows[0];
+}
 
 export function listBranches({ migrate }: PostgresUrls, database: string): Promise<Branch[]> {
-  return withClient(migrate.rootUrl, async (client) => {
-    const { rows } = await client.query<ListedDatabase>(
-      `select datname as database, pg_catalog.pg_database_size(d.oid)::pg_catalog.float8 as bytes, (
-         select pg_catalog.count(*)::pg_catalog.int4 from pg_catalog.pg_stat_activity a where a.datid = d.oid) as sessions,
-         exists (select from pg_catalog.pg_stat_activity where application_name = ${CLAIM}(d.datname)) as "isClaimed", comment
-       from pg_catalog.pg_database d, pg_catalog.shobj_description(d.oid, 'pg_database') as comment
-       where pg_catalog.split_part(comment, E'\\n', 1) = $1 order by 1`,
-      [branchMarkOf(database)],
-    );
-    const prefix = branchDatabase(database, "").length;
-    return rows.map((row) => toBranch(row, prefix));
+  return withClient(migrate.rootUrl, async (root) => {
+    const found = await findBranches(root, await readOriginal(root, database));
+    return found.map(({ branch }) => branch);
   });
 }
 
-type ListedDatabase = Pick<Branch, "bytes" | "sessions"> & {
-  readonly database: string;
+/** `database` is null while there is none that others see. */
+type FoundBranch = { readonly branch: Branch; readonly database: string | null };
+
+type ListedDatabase = Pick<Branch, "name" | "bytes" | "sessions"> & {
+  readonly database: string | null;
   readonly isClaimed: boolean;
-  readonly comment: string;
+  readonly comment: string | null;
 };
 
-function toBranch({ database, bytes, sessions, isClaimed, comment }: ListedDatabase, prefix: number): Branch {
-  const { isIncomplete = false, error = null, warnings = [] } = readBranchNote(comment);
+const BRANCHES = `
+  with branch as (
+    select pg_catalog.substr(datname, pg_catalog.length($2) + 1) as name, d.oid, datname as database, comment
+    from pg_catalog.pg_database d, pg_catalog.shobj_description(d.oid, 'pg_database') as comment
+    where pg_catalog.split_part(comment, E'\\n', 1) = $1 and pg_catalog.starts_with(datname, $2)
+    union all
+    select pg_catalog.left(datname, -pg_catalog.length($3)), oid, datname, null
+    from pg_catalog.pg_database where pg_catalog.right(datname, pg_catalog.length($3)) = $3
+  ),
+  claim as (
+    select distinct pg_catalog.split_part(application_name, ' ', 2) as name
+    from pg_catalog.pg_stat_activity where application_name = $4 || pg_catalog.split_part(application_name, ' ', 2) || $5
+  )
+  select coalesce(branch.name, claim.name) as name, database, comment, claim.name is not null as "isClaimed",
+    coalesce(pg_catalog.pg_database_size(branch.oid), 0)::pg_catalog.float8 as bytes, (
+      select pg_catalog.count(*)::pg_catalog.int4 from pg_catalog.pg_stat_activity a where a.datid = branch.oid) as sessions
+  from branch full join claim on claim.name = branch.name order by coalesce(branch.name, claim.name) collate "C"`;
+
+async function findBranches(root: pg.ClientBase, original: OriginalDatabase): Promise<FoundBranch[]> {
+  const [beforeName, afterName] = claimOf(original, "\n").split("\n");
+  const { rows } = await root.query<ListedDatabase>(BRANCHES, [
+    branchMarkOf(original.name),
+    branchDatabase(original.name, ""),
+    unmarkedBranchOf(original.oid, ""),
+    beforeName,
+    afterName,
+  ]);
+  return rows.map(toFoundBranch);
+}
+
+function toFoundBranch({ name, database, bytes, sessions, isClaimed, comment }: ListedDatabase): FoundBranch {
+  const { isIncomplete = false, error = null, warnings = [] } = comment === null ? UNMARKED : readBranchNote(comment);
   const unfinished = error !== null ? "failed" : isClaimed ? "being copied" : "interrupted";
   const state = isIncomplete ? unfinished : "complete";
-  return { name: database.slice(prefix), bytes, sessions, state, error, warnings };
+  return { branch: { name, bytes, sessions, state, error, warnings }, database };
 }
+
+const UNMARKED: BranchNote = { isIncomplete: true };
 
 type CreatedBranch = {
   readonly copy: BranchCopy;
@@ -82,22 +126,24 @@ export async function createBranch(
 ): Promise<CreatedBranch> {
   const database = await databaseOf(directUrl);
   const target = branchDatabase(database, name);
-  const urls = { directUrl, targetUrl: withDatabase(directUrl, () => target), rootUrl: migrate.rootUrl };
-  return withClient(urls.rootUrl, async (root) => {
-    await refuseName(root, target);
+  const urls = { directUrl, targetUrl: withDatabase(directUrl, () => target) };
+  return withClient(migrate.rootUrl, async (root) => {
+    const original = await readOriginal(root, database);
+    await refuseName(root, original, { name, target });
     if (options.isAnonymized) await withClient(directUrl, (client) => requireAnonymization(client, migrate));
     await root.query(
-      `select pg_catalog.set_config('application_name', ${CLAIM}($1), false), pg_catalog.set_config('idle_session_timeout', '0', false)`,
-      [target],
+      "select pg_catalog.set_config('application_name', $1, false), pg_catalog.set_config('idle_session_timeout', '0', false)",
+      [claimOf(original, name)],
     );
     const note = (content: BranchNote) => commentOn(root, target, branchComment(database, content));
     const isPartial = options.schemaOnly || options.sample !== null || options.isAnonymized;
-    const copy = isPartial ? null : await copyFiles(root, database, target);
+    const unmarked = unmarkedBranchOf(original.oid, name);
+    const copy = isPartial ? null : await copyFiles(root, original, unmarked);
     let isListed = false;
     try {
-      if (copy === null) await createWithDefaultPrivileges(root, target, urls);
-      // At once, so that what an interrupted command leaves can be listed and dropped.
-      await note({ isIncomplete: true });
+      if (copy === null) await createWithDefaultPrivileges(root, original, unmarked);
+      await commentOn(root, unmarked, branchComment(database, UNMARKED));
+      await root.query(`alter database ${pg.escapeIdentifier(unmarked)} rename to ${pg.escapeIdentifier(target)}`);
       isListed = true;
       onListed?.();
       const warnings = await fill(urls, copy, options);
@@ -105,14 +151,18 @@ export async function createBranch(
       return { copy: copy ?? copyOf(options), warnings };
     } catch (error) {
       // Without rows: the transaction that copies them is rolled back.
-      if (isListed && onListed) await note({ isIncomplete: true, error: (error as Error).message });
-      else await root.query(`drop database if exists ${pg.escapeIdentifier(target)} with (force)`);
+      if (isListed && onListed) await note({ ...UNMARKED, error: (error as Error).message });
+      else await dropDatabase(root, isListed ? target : unmarked);
       throw error;
     }
   });
 }
 
-type BranchUrls = Readonly<Record<"directUrl" | "targetUrl" | "rootUrl", string>>;
+async function dropDatabase(root: pg.ClientBase, name: string): Promise<void> {
+  await root.query(`drop database if exists ${pg.escapeIdentifier(name)} with (force)`);
+}
+
+type BranchUrls = Readonly<Record<"directUrl" | "targetUrl", string>>;
 
 /** Returns what the owner was not permitted to create. */
 async function fill(
@@ -136,7 +186,13 @@ async function commentOn(root: pg.ClientBase, target: string, comment: string): 
   await root.query(`comment on database ${pg.escapeIdentifier(target)} is ${pg.escapeLiteral(comment)}`);
 }
 
-async function refuseName(root: pg.ClientBase, target: string): Promise<void> {
+async function refuseName(
+  root: pg.ClientBase,
+  original: OriginalDatabase,
+  { name, target }: { readonly name: string; readonly target: string },
+): Promise<void> {
+  const found = (await findBranches(root, original)).find(({ branch }) => branch.name === name);
+  if (found) throw new Error(`There is a branch "${name}" already. It is ${found.branch.state}.`);
   const { rowCount } = await root.query("select from pg_catalog.pg_database where datname = $1", [target]);
   if (rowCount) throw new Error(`There is a database ${target} already.`);
   if (Buffer.byteLength(target) > MAX_NAME_BYTES)
@@ -154,18 +210,22 @@ async function requireAnonymization(client: pg.ClientBase, { histories }: Migrat
 /** The copy repeats only what differs from the privileges that Postgres gives, in the transaction that creates all objects. */
 async function createWithDefaultPrivileges(
   root: pg.ClientBase,
-  target: string,
-  { targetUrl, rootUrl }: BranchUrls,
+  { owner }: OriginalDatabase,
+  created: string,
 ): Promise<void> {
-  await recreateDatabase(targetUrl, rootUrl);
-  await root.query(`grant connect, temporary on database ${pg.escapeIdentifier(target)} to public`);
+  const name = pg.escapeIdentifier(created);
+  await root.query(`create database ${name} owner ${pg.escapeIdentifier(owner)}`);
+  await root.query(`revoke all on database ${name} from public`);
+  await root.query(`grant connect, temporary on database ${name} to public`);
 }
 
 /** Null if other sessions use the database, which Postgres does not copy then. */
-async function copyFiles(root: pg.ClientBase, database: string, target: string): Promise<BranchCopy | null> {
-  const owner = "select pg_catalog.pg_get_userbyid(datdba) as name from pg_catalog.pg_database where datname = $1";
-  const { rows } = await root.query<{ name: string }>(owner, [database]);
-  const names = [target, database, rows[0]!.name].map((name) => pg.escapeIdentifier(name));
+async function copyFiles(
+  root: pg.ClientBase,
+  { name, owner }: OriginalDatabase,
+  created: string,
+): Promise<BranchCopy | null> {
+  const names = [created, name, owner].map((each) => pg.escapeIdentifier(each));
   const create = `create database ${names[0]} template ${names[1]} owner ${names[2]}`;
   try {
     if (await clones(root)) {
@@ -209,17 +269,22 @@ async function silence(client: pg.ClientBase): Promise<void> {
   }
 }
 
-export async function dropBranch(postgres: PostgresUrls, name: string): Promise<void> {
-  const database = await databaseOf(postgres.directUrl);
-  const branches = await listBranches(postgres, database);
-  const branch = branches.find((each) => each.name === name);
-  if (!branch) throw new Error(`There is no branch "${name}".`);
-  if (branch.state === "being copied")
-    throw new Error(`The branch "${name}" is being copied. Drop it when it is complete.`);
-  if (branch.sessions > 0)
-    throw new Error(`The branch "${name}" is used by ${branch.sessions} sessions. End them first.`);
-  const target = branchDatabase(database, name);
-  await withClient(postgres.migrate.rootUrl, (root) => root.query(`drop database ${pg.escapeIdentifier(target)}`));
+export async function dropBranch({ directUrl, migrate }: PostgresUrls, name: string): Promise<void> {
+  const database = await databaseOf(directUrl);
+  await withClient(migrate.rootUrl, async (root) => {
+    const found = await findBranches(root, await readOriginal(root, database));
+    const matching = found.filter(({ branch }) => branch.name === name);
+    if (matching.length === 0) throw new Error(`There is no branch "${name}".`);
+    for (const { branch, database: target } of matching) {
+      if (branch.state === "being copied" || target === null)
+        throw new Error(`The branch "${name}" is being copied. Drop it when it is complete.`);
+      // A session of what copied it may still run its last statement.
+      if (branch.state === "interrupted") await dropDatabase(root, target);
+      else if (branch.sessions > 0)
+        throw new Error(`The branch "${name}" is used by ${branch.sessions} sessions. End them first.`);
+      else await root.query(`drop database ${pg.escapeIdentifier(target)}`);
+    }
+  });
 }
 
 export function databaseOf(url: string): Promise<string> {

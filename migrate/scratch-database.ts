@@ -4,13 +4,15 @@ import { withInterruption } from "./interruption.ts";
 
 /** Drops the database if it exists, and creates it empty. */
 export async function recreateDatabase(url: string, rootUrl: string): Promise<void> {
-  await withClient(rootUrl, async (client) => {
-    const name = client.escapeIdentifier(databaseNameIn(url));
-    await client.query(`drop database if exists ${name}`);
-    const owner = userNameIn(url);
-    await client.query(`create database ${name}${owner ? ` owner ${client.escapeIdentifier(owner)}` : ""}`);
-    await client.query(`revoke all on database ${name} from public`);
-  });
+  await withClient(rootUrl, (client) => recreateBy(client, url));
+}
+
+async function recreateBy(client: pg.ClientBase, url: string): Promise<void> {
+  const name = client.escapeIdentifier(databaseNameIn(url));
+  await client.query(`drop database if exists ${name}`);
+  const owner = userNameIn(url);
+  await client.query(`create database ${name}${owner ? ` owner ${client.escapeIdentifier(owner)}` : ""}`);
+  await client.query(`revoke all on database ${name} from public`);
 }
 
 /** The comment by which the next command knows the database of one that was killed. */
@@ -32,10 +34,11 @@ export async function withScratchDatabase<T>(
   return withClient(rootUrl, async (client) => {
     await claimDatabase(client, name);
     const claim = watchClaim(client, name);
-    if (await isMarked(client, name)) await dropWithSessions(rootUrl, name);
+    // By the session with the claim: Postgres runs a statement to its end when the command is killed, and the claim stays until then.
+    if (await isMarked(client, name)) await dropWithSessions(client, name);
     else await requireScratchDatabase(url, rootUrl);
     return withInterruption(async (untilInterrupted) => {
-      await recreateDatabase(url, rootUrl);
+      await recreateBy(client, url);
       try {
         await client.query(
           `comment on database ${client.escapeIdentifier(name)} is ${client.escapeLiteral(SCRATCH_MARK)}`,
@@ -43,7 +46,7 @@ export async function withScratchDatabase<T>(
         signal?.throwIfAborted();
         return await untilInterrupted(() => Promise.race([claim.lost, rejectOnAbort(signal), work()]));
       } finally {
-        if (claim.isHeld()) await dropWithSessions(rootUrl, name);
+        if (claim.isHeld()) await dropWithSessions(client, name);
         else await dropUnlessClaimed(rootUrl, name);
       }
     });
@@ -91,7 +94,7 @@ function watchClaim(client: pg.ClientBase, name: string) {
 async function dropUnlessClaimed(rootUrl: string, name: string): Promise<void> {
   await withClient(rootUrl, async (client) => {
     await claimDatabase(client, name);
-    await dropWithSessions(rootUrl, name);
+    await dropWithSessions(client, name);
   });
 }
 
@@ -104,10 +107,8 @@ async function isMarked(client: pg.ClientBase, name: string): Promise<boolean> {
 }
 
 /** A session of a killed command may still run its statement. */
-async function dropWithSessions(rootUrl: string, name: string): Promise<void> {
-  await withClient(rootUrl, (client) =>
-    client.query(`drop database if exists ${client.escapeIdentifier(name)} with (force)`),
-  );
+async function dropWithSessions(client: pg.ClientBase, name: string): Promise<void> {
+  await client.query(`drop database if exists ${client.escapeIdentifier(name)} with (force)`);
 }
 
 /** A scratch database without a mark has a record of migrations. Another database with tables contains somebody's data. */

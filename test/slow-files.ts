@@ -184,6 +184,7 @@ export const SLOW_FILES: readonly string[] = [
   "test/runtime/postgres-tls.test.ts",
   "test/schemas/odd.test.ts",
   "test/service/cli/branch.test.ts",
+  "test/service/cli/killed-commands.test.ts",
   "test/service/cli/mcp.test.ts",
   "test/service/cli/migrate-diff.test.ts",
   "test/service/cli/migrate-rehearse.test.ts",

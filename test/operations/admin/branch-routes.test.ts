@@ -151,10 +151,9 @@ test("one that fails in the background stays in the list with the reason, withou
 test("one whose copying ended without a result is interrupted, and can be dropped", async () => {
   await holdRows(async () => {
     expect((await create({ name: "killed", sample: "1%" }, IN_BACKGROUND)).status).toBe(202);
-    const target = `${operated.database.name}_branch_killed`;
     const claim =
-      "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'branch ' || hashtext($1)";
-    expect((await operated.owner.query(claim, [target])).rowCount).toBe(1);
+      "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'branch killed of ' || (select oid from pg_database where datname = $1)";
+    expect((await operated.owner.query(claim, [operated.database.name])).rowCount).toBe(1);
     await until(async () => (await find("killed")).state === "interrupted");
   });
   await until(async () => (await drop("killed")).status === 204);

@@ -1,0 +1,112 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { allTables } from "../../../cluster/archive/content-tables.ts";
+import { writeArchive } from "../../../cluster/archive/write-archive.ts";
+import { createBranch, dropBranch, listBranches } from "../../../cluster/branches.ts";
+import { withScratchDatabase } from "../../../migrate/scratch-database.ts";
+import { withClient } from "../../../postgres/client/with-client.ts";
+import { cloneDatabase, type TestDatabase, urlOf } from "../../database.ts";
+import { killAtEachStep } from "../../killed-commands.ts";
+
+const settings = { BASE_SCHEMA: "platform" };
+const rootUrl = urlOf("postgres", "postgres");
+const query = async (url: string, sql: string) => (await withClient(url, (client) => client.query(sql))).rows;
+/** What creates, names, marks and drops databases, and completes what is done in them. */
+const isStep = /^(?:create|drop|alter|comment on|revoke all on) database|^commit\b/i;
+
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await cloneDatabase("platform");
+  await query(
+    database.ownerUrl,
+    `create table public.notes (id int primary key, text text); insert into public.notes values (1, 'first')`,
+  );
+});
+afterAll(() => database.drop());
+
+const databasesOf = ({ name }: Pick<TestDatabase, "name">) =>
+  query(
+    rootUrl,
+    `select datname as name from pg_database where starts_with(datname, '${name}_') or datname like '% (branch of ' || (
+       select oid from pg_database where datname = '${name}') || ')'`,
+  );
+
+describe("a command that is killed at any step leaves nothing that the next one does not know", () => {
+  const postgres = () => ({
+    ...{ requestUrl: database.url, ownerUrl: database.ownerUrl, directUrl: database.ownerUrl, clientUrl: "" },
+    migrate: {
+      url: database.ownerUrl,
+      shadowUrl: urlOf("postgres", `${database.name}_shadow`),
+      rootUrl,
+      histories: [],
+    },
+    close: async () => {},
+  });
+
+  test.each([[[]], [["--schema-only"]]])("branch create %j", async (options) => {
+    const words = ["create", "likes", ...options];
+    const steps = await killAtEachStep({ database, command: "branch", words, settings, isStep }, async (statement) => {
+      const left = await databasesOf(database);
+      const listed = await listBranches(postgres(), database.name);
+      expect([statement, listed.map(({ name }) => name)]).toEqual([statement, left.map(() => "likes")]);
+      if (left.length === 0) return;
+      const [branch] = listed;
+      // Only the last statement completes it.
+      expect(["interrupted", "complete"]).toContain(branch!.state);
+      const again = createBranch(postgres(), "likes", { schemaOnly: true, sample: null, isAnonymized: false });
+      await expect(again).rejects.toThrow('There is a branch "likes" already');
+      await dropBranch(postgres(), "likes");
+      expect(await databasesOf(database)).toEqual([]);
+    });
+    expect(steps).toBeGreaterThan(4);
+    expect(await listBranches(postgres(), database.name)).toMatchObject([{ name: "likes", state: "complete" }]);
+    await dropBranch(postgres(), "likes");
+  });
+
+  test("migrate rehearse", async () => {
+    const before = await query(database.ownerUrl, "select * from public.notes");
+    const words = ["rehearse", "--schema-only"];
+    const steps = await killAtEachStep({ database, command: "migrate", words, settings, isStep }, async () => {
+      expect((await databasesOf(database)).length).toBeLessThan(2);
+      await withScratchDatabase(urlOf("postgres", `${database.name}_shadow`), rootUrl, async () => {});
+      expect(await databasesOf(database)).toEqual([]);
+    });
+    expect(steps).toBeGreaterThan(4);
+    expect(await databasesOf(database)).toEqual([]);
+    expect(await query(database.ownerUrl, "select * from public.notes")).toEqual(before);
+  });
+
+  test("restore, and its check", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "killed-restore-"));
+    const file = join(folder, "backup.gz");
+    const target = await cloneDatabase("empty");
+    try {
+      await writeArchive(database.ownerUrl, file);
+      const notes = () => query(target.ownerUrl, "select * from public.notes");
+      const isEmpty = async () => (await withClient(target.ownerUrl, allTables)).length === 0;
+      const check = { database: target, command: "restore", words: ["--check", file], settings, isStep };
+      const checks = await killAtEachStep(check, async () => {
+        expect(await isEmpty()).toBe(true);
+        await withScratchDatabase(urlOf("postgres", `${target.name}_shadow`), rootUrl, async () => {});
+        expect(await databasesOf(target)).toEqual([]);
+      });
+      expect(checks).toBeGreaterThan(4);
+      // All or nothing. What is complete is served, and refuses another restore.
+      const restore = { database: target, command: "restore", words: [file], settings, isStep };
+      let isRestored = false;
+      await killAtEachStep(restore, async () => {
+        if (await isEmpty()) return;
+        isRestored = true;
+        expect(await notes()).toEqual([{ id: 1, text: "first" }]);
+        await query(rootUrl, `drop database ${target.name}`);
+        await query(rootUrl, `create database ${target.name} template empty strategy file_copy`);
+      });
+      expect([isRestored, await notes()]).toEqual([true, [{ id: 1, text: "first" }]]);
+    } finally {
+      await target.drop();
+      await rm(folder, { recursive: true });
+    }
+  });
+});
