@@ -6,6 +6,7 @@ export const SLOW_FILES: readonly string[] = [
   "test/accounts/token-lifecycle.test.ts",
   "test/catalog/fingerprint.test.ts",
   "test/cluster/archive/files.test.ts",
+  "test/cluster/archive/other-major.test.ts",
   "test/cluster/archive/row-sample.test.ts",
   "test/cluster/archive/search-path.test.ts",
   "test/cluster/archive/table-restore/restore-tables.test.ts",

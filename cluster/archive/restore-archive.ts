@@ -33,10 +33,28 @@ import { archiveLines } from "./write-archive.ts";
 const NOT_PERMITTED = "42501";
 /** Undefined object: a statement about an object that could not be created. */
 const UNDEFINED_OBJECT = "42704";
+/** For a parameter, such as a compression that the server was built without. */
+const INVALID_VALUE = "22023";
+/** A parameter that is set when the server starts. */
+const FIXED_PARAMETER = "55P02";
+const UNSUPPORTED = "0A000";
+const UNDEFINED_FUNCTION = "42883";
+const AMBIGUOUS_FUNCTION = "42725";
+/** An object that another version of its extension, or of Postgres, does not have: those of the backup exist by then. */
+const UNDEFINED = [UNDEFINED_OBJECT, UNDEFINED_FUNCTION, "42P01", "42703", "3F000"];
 /** Of the server's table of locks. */
 const OUT_OF_MEMORY = "53200";
 /** Only superusers may create some of these, and the service works without them. */
 const OPTIONAL_OBJECT = /^(event trigger|publication) /;
+const SETTINGS_OBJECT = "settings of the database";
+const PRIVILEGES_OBJECT = /^privileges of /;
+/** In the statement that creates a function. */
+const FUNCTION_SETTING = /^ SET \S+ TO [^\n]*\n/gm;
+const NAMED_PARAMETER = /parameter "([^"]+)"/;
+/** Without the arguments. */
+const NAME_OF_ROUTINE = /^routine (?:"(?:[^"]|"")*"|[^("])+(?=\()/;
+/** In the statement that creates a table, whose columns have a line each. */
+const LZ4_COLUMN = /^( {2}(?:"(?:[^"]|"")+"|[^\s"]+) [^\n]*?) compression lz4/gm;
 
 type RestoreOptions = {
   /** Where the contents of objects go. */
@@ -187,7 +205,7 @@ class DatabaseRestorer {
     for (const privilege of privileges) {
       await this.#tryRun({ object: `${privilege} of role ${role}`, statement: `alter role ${name} ${privilege}` });
     }
-    for (const statement of statements) await this.#tryRun({ object: `setting of role ${role}`, statement });
+    for (const statement of statements) await this.#trySetting({ object: `setting of role ${role}`, statement });
   }
 
   async grantMembership(membership: ArchivedMembership): Promise<void> {
@@ -225,6 +243,10 @@ class DatabaseRestorer {
   async run(created: ArchivedStatement): Promise<void> {
     const owner = newOwnerOf(created.statement);
     if (OPTIONAL_OBJECT.test(created.object)) await this.#tryRun(created);
+    else if (created.object === SETTINGS_OBJECT) await this.#trySetting(created);
+    else if (PRIVILEGES_OBJECT.test(created.object)) await this.#changePrivileges(created);
+    else if (created.statement.match(LZ4_COLUMN)) await this.#createCompressed(created);
+    else if (created.statement.match(FUNCTION_SETTING)) await this.#createWithSettings(created);
     else if (owner !== null) await this.#changeOwner(created, owner).catch((error: Error) => fail(created, error));
     else await this.#client.query(created.statement).catch((error: Error) => fail(created, error));
   }
@@ -233,27 +255,73 @@ class DatabaseRestorer {
     if (await this.#attempt(statement, [NOT_PERMITTED])) await withOwnerInSchemas(this.#client, owner, statement);
   }
 
-  /** Without the privilege, leaves a warning. */
-  async #tryRun(created: ArchivedStatement): Promise<void> {
-    const refused = await this.#attempt(created.statement, [NOT_PERMITTED, UNDEFINED_OBJECT]).catch((error: Error) =>
-      fail(created, error),
+  /** Parameters and their values differ between majors and builds of Postgres. */
+  #trySetting(created: ArchivedStatement): Promise<void> {
+    return this.#tryRun(created, [NOT_PERMITTED, UNDEFINED_OBJECT, INVALID_VALUE, FIXED_PARAMETER]);
+  }
+
+  /** A function of an extension may have other arguments in another version: the privileges are those of its name. */
+  async #changePrivileges(created: ArchivedStatement): Promise<void> {
+    const refused = await this.#attemptOrFail(created, UNDEFINED);
+    if (!refused) return;
+    const routine = created.object.replace(PRIVILEGES_OBJECT, "");
+    const name = NAME_OF_ROUTINE.exec(routine)?.[0];
+    if (refused.code === UNDEFINED_FUNCTION && name !== undefined) {
+      const statement = created.statement.replace(routine, () => name);
+      if (!(await this.#attempt(statement, [...UNDEFINED, AMBIGUOUS_FUNCTION]))) return;
+    }
+    this.#warn(created, refused);
+  }
+
+  /** Not each server is built with lz4; the values are the same. */
+  async #createCompressed(created: ArchivedStatement): Promise<void> {
+    const refused = await this.#attemptOrFail(created, [UNSUPPORTED]);
+    if (!refused) return;
+    const { object, statement } = created;
+    const plain = { object, statement: statement.replaceAll(LZ4_COLUMN, "$1") };
+    await this.#client.query(plain.statement).catch((error: Error) => fail(plain, error));
+    this.warnings.push(
+      `${object} has columns with the compression lz4, which this server does not have. They use pglz.`,
     );
-    if (refused) this.warnings.push(`${created.object} is not restored: ${refused.message}`);
+  }
+
+  /** Leaves out the settings that the server does not have. */
+  async #createWithSettings(created: ArchivedStatement): Promise<void> {
+    const refused = await this.#attemptOrFail(created, [UNDEFINED_OBJECT, INVALID_VALUE]);
+    if (!refused) return;
+    const { object, statement } = created;
+    const parameter = NAMED_PARAMETER.exec(refused.message)?.[1];
+    const setting = statement.match(FUNCTION_SETTING)?.find((line) => line.startsWith(` SET ${parameter} `));
+    if (setting === undefined) fail(created, refused);
+    this.#warn({ object: `setting of ${object}`, statement }, refused);
+    await this.#createWithSettings({ object, statement: statement.replace(setting, "") });
+  }
+
+  /** Without the privilege, leaves a warning. */
+  async #tryRun(created: ArchivedStatement, tolerated = [NOT_PERMITTED, UNDEFINED_OBJECT]): Promise<void> {
+    const refused = await this.#attemptOrFail(created, tolerated);
+    if (refused) this.#warn(created, refused);
+  }
+
+  #warn({ object }: ArchivedStatement, { message }: Error): void {
+    this.warnings.push(`${object} is not restored: ${message}`);
+  }
+
+  #attemptOrFail(created: ArchivedStatement, tolerated: readonly string[]): Promise<pg.DatabaseError | null> {
+    return this.#attempt(created.statement, tolerated).catch((error: Error) => fail(created, error));
   }
 
   /** Returns an error with one of these codes; the transaction then goes on without the statement. */
   async #attempt(statement: string, tolerated: readonly string[]): Promise<pg.DatabaseError | null> {
-    await this.#client.query("savepoint attempt");
-    let refused: pg.DatabaseError | null = null;
     try {
-      await this.#client.query(statement);
+      await this.#client.query(`savepoint attempt; ${statement};\nrelease savepoint attempt`);
+      return null;
     } catch (error) {
-      refused = error as pg.DatabaseError;
+      const refused = error as pg.DatabaseError;
       if (!tolerated.includes(refused.code ?? "")) throw error;
-      await this.#client.query("rollback to savepoint attempt");
+      await this.#client.query("rollback to savepoint attempt; release savepoint attempt");
+      return refused;
     }
-    await this.#client.query("release savepoint attempt");
-    return refused;
   }
 }
 
@@ -267,15 +335,15 @@ function fail({ object }: ArchivedStatement, error: Error): never {
 
 /**
  * Restores a backup into the empty database, makes a backup of the result, and compares both line by line. Throws if they differ. Only
- * rows are compared if the backup is from another major version, which formats definitions differently.
+ * rows are compared if the backup is from another major version, which formats definitions differently, or if something was left out.
  */
 export async function checkArchive(file: string, settings: MigrateSettings): Promise<RestoreResult> {
   const result = await restoreAsArchived(file, settings);
   await withClient(settings.url, async (client) => {
     const restored = archiveLines(client);
     const { value: header } = await restored.next();
-    const isSameMajor = majorOf(header) === majorOf(result.header);
-    const isCompared = (line: ArchiveLine) => isContent(line) || (isSameMajor && isDefinition(line));
+    const isSame = majorOf(header) === majorOf(result.header) && result.warnings.length === 0;
+    const isCompared = (line: ArchiveLine) => isContent(line) || (isSame && isDefinition(line));
     await compareLines(filterLines(readArchive(file), isCompared), filterLines(restored, isCompared));
   });
   return result;

@@ -14,8 +14,7 @@ import {
   stagingFolder,
 } from "../embedded/index.ts";
 import type { PostgresUrls } from "../index.ts";
-import type { ArchiveSummary } from "./archive-format.ts";
-import { restoreArchive } from "./restore-archive.ts";
+import { type RestoreResult, restoreArchive } from "./restore-archive.ts";
 import { writeArchive } from "./write-archive.ts";
 
 type ClusterUpgradeOptions = {
@@ -28,7 +27,7 @@ type ClusterUpgradeOptions = {
   readonly report: (step: string) => void;
 };
 
-type UpgradeResult = { readonly archive: ArchiveSummary; readonly original: string };
+type UpgradeResult = { readonly archive: RestoreResult; readonly original: string };
 
 /**
  * Copies the rows of an embedded cluster to a new one of the current major version. The original cluster is kept beside it.
@@ -70,7 +69,7 @@ async function restoreInto(
   file: string,
   folder: string,
   startCluster: ClusterUpgradeOptions["startCluster"],
-): Promise<ArchiveSummary> {
+): Promise<RestoreResult> {
   const postgres = await startCluster(folder);
   try {
     return await restoreArchive(file, postgres.migrate);

@@ -40,6 +40,7 @@ async function upgradeServer(config: Config, oldBinaries: string | null): Promis
   });
   if (!upgraded) return false;
   const { archive, original } = upgraded;
+  for (const warning of archive.warnings) console.error(`warning: ${warning}`);
   console.log(`${archive.rows} rows of ${archive.tables.length} tables are copied.`);
   console.log(`The original is in ${original}; remove it when you have checked the result.`);
   return true;
