@@ -1,4 +1,4 @@
-import { mkdir, writeFile } from "node:fs/promises";
+import { mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type pg from "pg";
 import { withClient } from "#postgres/client";
@@ -57,16 +57,17 @@ export async function writeColumnPlan(
 ): Promise<string[]> {
   const { name, files } = await withClient(url, (client) => planChange(client, table, change));
   const folder = join(histories.find((history) => history.name === "project")!.folder, "plans", slugOf(name));
-  await mkdir(folder, { recursive: true });
-  const written: string[] = [];
-  for (const file of files) {
-    const path = join(folder, file.name);
-    await writeFile(path, file.sql, { flag: "wx" }).catch((error: NodeJS.ErrnoException) => {
-      throw error.code === "EEXIST" ? new Error(`${displayPath(path)} exists. Remove it before you plan anew.`) : error;
-    });
-    written.push(displayPath(path));
-  }
-  return written;
+  // The folder has all files or is not there: a part of a plan would be taken for one.
+  const draft = `${folder}.part`;
+  await rm(draft, { recursive: true, force: true });
+  await mkdir(draft, { recursive: true });
+  for (const file of files) await writeFile(join(draft, file.name), file.sql);
+  await rename(draft, folder).catch(async (error: NodeJS.ErrnoException) => {
+    await rm(draft, { recursive: true });
+    if (!["ENOTEMPTY", "EEXIST", "ENOTDIR"].includes(error.code ?? "")) throw error;
+    throw new Error(`${displayPath(folder)} exists. Remove it before you plan anew.`);
+  });
+  return files.map(({ name }) => displayPath(join(folder, name)));
 }
 
 async function planChange(

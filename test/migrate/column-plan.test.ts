@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { readdir, readFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import pg from "pg";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -96,10 +96,14 @@ test("a column is renamed while old and new clients write", async () => {
   const films = await ask("/api/v1/films/17");
   expect(films).toMatchObject({ status: 200, body: { id: 17, title: "Film 17" } });
 
+  // Of a command that was killed.
+  await mkdir(`${pathOf("films-headline")}.part`, { recursive: true });
+  await writeFile(join(`${pathOf("films-headline")}.part`, "0010-expand.sql"), "alter table");
   const planned = await migrate("plan", "rename", "public.films.title", "headline");
   expect(planned).toMatchObject({ code: 0, stderr: "" });
   expect(await readdir(pathOf("films-headline"))).toEqual(["0010-expand.sql", "0020-switch.sql", "0030-contract.sql"]);
   expect((await migrate("plan", "rename", "public.films.title", "headline")).stderr).toContain("exists. Remove it");
+  expect(await readdir(join(pathOf("films-headline"), ".."))).toEqual(["films-headline"]);
 
   expect(await takeFile("films-headline", "0010-expand.sql")).toSatisfy((all: string[]) => all.every(isHarmless));
   await runMigrations({ name: "migrate" }, own.settings);
