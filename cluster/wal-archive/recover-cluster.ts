@@ -23,11 +23,11 @@ type RecoverOptions = {
 
 /**
  * Restores the cluster into a new data folder: unpacks the base backup, lets Postgres replay the WAL until the time and go on as a
- * primary, runs the work on it and stops it. The folder appears when all of this has succeeded.
+ * primary, runs the work on it and its folder, and stops it. The new folder appears when all of this has succeeded.
  */
 export async function recoverCluster<T>(
   { plan, into, report }: RecoverOptions,
-  work: (url: Cluster["url"]) => Promise<T>,
+  work: (url: Cluster["url"], folder: string) => Promise<T>,
 ): Promise<T> {
   const target = resolve(into);
   await refuseExisting(target);
@@ -41,7 +41,7 @@ export async function recoverCluster<T>(
     const cluster = await startRecovered(plan, draft);
     let result: T;
     try {
-      result = await work(cluster.url);
+      result = await work(cluster.url, draft);
     } finally {
       await cluster.stop();
     }

@@ -33,8 +33,11 @@ export async function restoreAt(
 ): Promise<void> {
   const plan = await planFor(config, { target: parseTarget(at), from });
   const folder = into ?? `${config.dataDir}-${folderSuffix(plan)}`;
-  const tables = await recoverCluster({ plan, into: folder, report }, countTables);
-  const hasSecrets = await copySecrets(config.dataDir, folder);
+  // The folder appears with them: without, a start would make new ones, and nobody would be signed in.
+  const { tables, hasSecrets } = await recoverCluster({ plan, into: folder, report }, async (urlOf, draft) => ({
+    tables: await countTables(urlOf),
+    hasSecrets: await copySecrets(config.dataDir, draft),
+  }));
   const shown = displayPath(resolve(folder));
   console.log(
     `The database ${describeTime(plan)} is restored in ${shown}, with ${tables} tables. ${config.dataDir} is unchanged.`,
