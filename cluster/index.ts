@@ -1,5 +1,6 @@
 export { type BranchOptions, BranchOptionsError, type BranchRequest, parseBranchOptions } from "./branch-options.ts";
 export { createBranch, databaseOf, dropBranch, listBranches } from "./branches.ts";
+export { withTemporaryFolder } from "./embedded/temporary-folder.ts";
 export { openWalArchive } from "./embedded-wal-archive.ts";
 export {
   describePlannedTime,

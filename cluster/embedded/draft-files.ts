@@ -19,13 +19,24 @@ export async function draftNameOf(file: string): Promise<string> {
 
 /** Deletes the unfinished files of writers that are gone, and returns their names. Others, and other files, stay. */
 export async function deleteStaleDrafts(folder: string): Promise<string[]> {
-  const deleted: string[] = [];
-  for (const name of await readdir(folder).catch(() => [])) {
-    if (!(await isStale(folder, name))) continue;
+  const stale = await listStaleDrafts(folder);
+  const files: string[] = [];
+  for (const name of stale) {
+    const about = await stat(join(folder, name)).catch(() => null);
+    if (!about?.isFile()) continue;
     await rm(join(folder, name), { force: true });
-    deleted.push(name);
+    files.push(name);
   }
-  return deleted;
+  return files;
+}
+
+/** The names of unfinished files and folders whose writers are gone. */
+export async function listStaleDrafts(folder: string): Promise<string[]> {
+  const names: string[] = [];
+  for (const name of await readdir(folder).catch(() => [])) {
+    if (await isStale(folder, name)) names.push(name);
+  }
+  return names;
 }
 
 async function isStale(folder: string, name: string): Promise<boolean> {

@@ -4,3 +4,4 @@ export { type Binaries, findBinaries, stagingFolder } from "./create-cluster.ts"
 export { deleteStaleDrafts, draftNameOf } from "./draft-files.ts";
 export { chooseAccount, chownTo, endWithParent, processesIn, signal, spawnAs } from "./processes.ts";
 export { syncFolder } from "./sync-folder.ts";
+export { withTemporaryFolder } from "./temporary-folder.ts";

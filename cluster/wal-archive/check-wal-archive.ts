@@ -1,6 +1,6 @@
-import { chmod, mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { rm } from "node:fs/promises";
 import { join } from "node:path";
+import { withTemporaryFolder } from "../embedded/index.ts";
 import { readArchiveFolder } from "./archive-folder.ts";
 import { planRecovery, type RecoveryPlan } from "./choose-archive.ts";
 import { recoverCluster } from "./recover-cluster.ts";
@@ -25,17 +25,12 @@ export function checkRecovery(plan: RecoveryPlan, report: (step: string) => void
 }
 
 /** Runs the work on a temporary cluster of that time. */
-export async function withRecovered<T>(
+export function withRecovered<T>(
   plan: RecoveryPlan,
   report: (step: string) => void,
   work: (urlOf: (role: string, database: string) => string) => Promise<T>,
 ): Promise<T> {
-  const folder = await mkdtemp(join(tmpdir(), "restore-at-"));
-  try {
-    // The embedded Postgres may run as another user.
-    await chmod(folder, 0o755);
-    return await recoverCluster({ plan, into: join(folder, "data"), report }, work);
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
+  return withTemporaryFolder("restore-at", (folder) =>
+    recoverCluster({ plan, into: join(folder, "data"), report }, work),
+  );
 }

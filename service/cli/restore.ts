@@ -1,7 +1,5 @@
-import { access, chmod, mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { reachPostgres } from "#cluster";
+import { access } from "node:fs/promises";
+import { reachPostgres, withTemporaryFolder } from "#cluster";
 import { checkArchive, checkInScratch, type RestoreResult, restoreArchive } from "#cluster/archive";
 import { type Config, isEmbedded } from "#config";
 import { openFileStore } from "#files";
@@ -125,17 +123,12 @@ async function checkFile(file: string, config: Config): Promise<RestoreResult> {
     const { migrate } = await reachPostgres(config, report);
     return checkInScratch(file, migrate);
   }
-  const dataDir = await mkdtemp(join(tmpdir(), "restore-check-"));
-  // The embedded Postgres may run as another user.
-  await chmod(dataDir, 0o755);
-  try {
+  return withTemporaryFolder("restore-check", async (dataDir) => {
     const postgres = await reachPostgres({ ...config, dataDir, embeddedPort: null }, report, { mayCreate: true });
     try {
       return await checkArchive(file, postgres.migrate);
     } finally {
       await postgres.close();
     }
-  } finally {
-    await rm(dataDir, { recursive: true, force: true });
-  }
+  });
 }

@@ -1,8 +1,7 @@
-import { mkdtemp, readdir, readFile, rm, stat } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { loadCatalog } from "#catalog";
-import { loginRoleOf, type PostgresUrls, reachPostgres } from "#cluster";
+import { loginRoleOf, type PostgresUrls, reachPostgres, withTemporaryFolder } from "#cluster";
 import { type Config, isEmbedded } from "#config";
 import { type MigrateSettings, runMigrations, withScratchDatabase } from "#migrate";
 import {
@@ -59,18 +58,15 @@ async function withNewDatabase<T>(config: Config, work: (database: TestedDatabas
 }
 
 /** A cluster of its own, so that roles of tests and of development do not meet. */
-async function withNewCluster<T>(config: Config, work: (postgres: PostgresUrls) => Promise<T>): Promise<T> {
-  const dataDir = await mkdtemp(join(tmpdir(), "content-service-policies-"));
-  try {
+function withNewCluster<T>(config: Config, work: (postgres: PostgresUrls) => Promise<T>): Promise<T> {
+  return withTemporaryFolder("content-service-policies", async (dataDir) => {
     const postgres = await reachPostgres({ ...config, dataDir, embeddedPort: null }, () => {}, { mayCreate: true });
     try {
       return await work(postgres);
     } finally {
       await postgres.close();
     }
-  } finally {
-    await rm(dataDir, { recursive: true, force: true });
-  }
+  });
 }
 
 async function migrateAndWork<T>(
