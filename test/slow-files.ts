@@ -186,6 +186,7 @@ export const SLOW_FILES: readonly string[] = [
   "test/schemas/odd.test.ts",
   "test/service/cli/branch.test.ts",
   "test/service/cli/killed-commands.test.ts",
+  "test/service/cli/killed-upgrade.test.ts",
   "test/service/cli/mcp.test.ts",
   "test/service/cli/migrate-diff.test.ts",
   "test/service/cli/migrate-rehearse.test.ts",

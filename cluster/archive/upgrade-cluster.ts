@@ -8,10 +8,13 @@ import {
   chooseAccount,
   chownTo,
   clusterFolders,
+  endWithParent,
   findBinaries,
   releaseFile,
+  removeDraft,
   spawnAs,
   stagingFolder,
+  stopOrphans,
 } from "../embedded/index.ts";
 import type { PostgresUrls } from "../index.ts";
 import { type RestoreResult, restoreArchive } from "./restore-archive.ts";
@@ -56,6 +59,7 @@ export async function upgradeCluster({
     report(`restoring them with Postgres ${current}`);
     // The original stays in its place until the new cluster is complete.
     const staging = stagingFolder(resolve(dataDir));
+    await removeDraft(clusterFolders(staging).data);
     await rm(staging, { recursive: true, force: true });
     const archive = await restoreInto(file, staging, startCluster);
     await rename(data, original);
@@ -136,7 +140,10 @@ export async function withOldCluster<T>(
     max_locks_per_transaction: "2048",
   };
   const flags = Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
+  // Of an upgrade that was killed.
+  await stopOrphans(dataFolder);
   const server = await spawnAs(join(programs, "postgres"), ["-D", dataFolder, ...flags], account, dataFolder);
+  endWithParent(server, "SIGINT");
   const ended = once(server, "exit");
   try {
     const outputLines: string[] = [];
