@@ -7,7 +7,7 @@ import { checkAnonymization } from "./archive/anonymized-rows.ts";
 import { copyDatabaseAttributes, copySchema } from "./archive/copy-schema.ts";
 import { type BranchNote, branchComment, branchMarkOf, readBranchNote, unmarkedBranchOf } from "./branch-mark.ts";
 import type { BranchOptions } from "./branch-options.ts";
-import type { PostgresUrls } from "./served-postgres.ts";
+import { loginRoleOf, type PostgresUrls } from "./served-postgres.ts";
 
 /** `interrupted`: what copied it has ended without a result. */
 type BranchState = "complete" | "being copied" | "failed" | "interrupted";
@@ -141,7 +141,7 @@ export async function createBranch(
     const copy = isPartial ? null : await copyFiles(root, original, unmarked);
     let isListed = false;
     try {
-      if (copy === null) await createWithDefaultPrivileges(root, original, unmarked);
+      if (copy === null) await createWithDefaultPrivileges(root, await loginRoleOf(directUrl), unmarked);
       await commentOn(root, unmarked, branchComment(database, UNMARKED));
       await root.query(`alter database ${pg.escapeIdentifier(unmarked)} rename to ${pg.escapeIdentifier(target)}`);
       isListed = true;
@@ -208,11 +208,7 @@ async function requireAnonymization(client: pg.ClientBase, { histories }: Migrat
 }
 
 /** The copy repeats only what differs from the privileges that Postgres gives, in the transaction that creates all objects. */
-async function createWithDefaultPrivileges(
-  root: pg.ClientBase,
-  { owner }: OriginalDatabase,
-  created: string,
-): Promise<void> {
+async function createWithDefaultPrivileges(root: pg.ClientBase, owner: string, created: string): Promise<void> {
   const name = pg.escapeIdentifier(created);
   await root.query(`create database ${name} owner ${pg.escapeIdentifier(owner)}`);
   await root.query(`revoke all on database ${name} from public`);
