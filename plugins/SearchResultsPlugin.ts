@@ -1,8 +1,10 @@
 import type { PgCodec, PgSelectSingleStep } from "@dataplan/pg";
 import type { SQL } from "@dataplan/pg/pg-sql2";
-import { type GrafastFieldConfig, lambda, type Step } from "grafast";
+import { connection, type GrafastFieldConfig, lambda, type Step } from "grafast";
 import type {} from "graphile-build-pg";
+import { memoizePerObject } from "#runtime";
 import { withSource } from "./field-sources.ts";
+import { freeTypeName } from "./name-claims.ts";
 import {
   bindWithCodec,
   type InputObject,
@@ -11,7 +13,7 @@ import {
   searchResultOf,
 } from "./row-conditions.ts";
 import { isTable, outputTypeOf, type PgTable } from "./table.ts";
-import { conditionFieldsOf, searchTypeOf } from "./WherePlugin.ts";
+import { conditionFieldsOf, isSearchedTable, searchTypeOf } from "./WherePlugin.ts";
 
 declare global {
   namespace GraphileConfig {
@@ -19,9 +21,19 @@ declare global {
       SearchResultsPlugin: true;
     }
   }
+  namespace GraphileBuild {
+    interface ScopeObject {
+      /** A connection, or its edge, whose rows have the results of a search beside them. */
+      isOfSearchResults?: boolean;
+    }
+  }
 }
 
 type Edge = Step & { node(): PgSelectSingleStep<PgTable> };
+
+type Hook = GraphileBuild.SchemaBuilderHooks["GraphQLObjectType_fields"][number];
+type Fields = Parameters<Hook>[0];
+type FieldsContext = Parameters<Hook>[2];
 
 const ARGUMENT = "search";
 
@@ -35,24 +47,78 @@ const SEARCH_RESULTS: Readonly<Record<SearchResult, { readonly name: string; rea
 
 export const SearchResultsPlugin: GraphileConfig.Plugin = {
   name: "SearchResultsPlugin",
-  description: "Edges have the rank of their row in a full-text search, and its texts with the words marked",
+  description: "Rows with their rank in a full-text search, and with its texts in which the words are marked",
   schema: {
     hooks: {
-      GraphQLObjectType_fields(fields, build, { scope, fieldWithHooks }) {
-        const { isConnectionEdgeType, pgCodec } = scope;
-        if (!isConnectionEdgeType || !pgCodec?.attributes) return fields;
-        const table = build.pgTableResource(pgCodec as PgTable["codec"]) as PgTable | null;
-        if (!table || !isTable(table) || !searchTypeOf(build, table)) return fields;
-        const results = Object.keys(SEARCH_RESULTS) as SearchResult[];
-        const own = results.map((result) => {
-          const { name } = SEARCH_RESULTS[result];
-          return [name, fieldWithHooks({ fieldName: name }, () => resultField(build, table, result))];
-        });
-        return build.extend(fields, Object.fromEntries(own), `searches of ${table.name}`);
+      init: {
+        // Types of the database keep their names.
+        after: ["PgCodecs", "IndexedTablesPlugin", "FiltersPlugin", "WherePlugin", "OrderByPlugin", "AggregatesPlugin"],
+        callback(_, build) {
+          for (const table of Object.values(build.pgResources).filter(isTable)) registerConnection(build, table);
+          return _;
+        },
+      },
+      GraphQLObjectType_fields: {
+        // Fields of the database keep their names.
+        after: ["PgAllRowsPlugin", "PgRowByUniquePlugin", "PgCustomTypeFieldPlugin", "FunctionPrecedencePlugin"],
+        callback(fields, build, context) {
+          if (context.scope.isRootQuery) return build.extend(fields, connectionsOf(fields, build, context), "searches");
+          const { isOfSearchResults, isConnectionEdgeType } = context.scope;
+          if (!isOfSearchResults || !isConnectionEdgeType) return fields;
+          return build.extend(fields, resultsOf(build, context), "results of searches");
+        },
       },
     },
   },
 };
+
+/** The connection types of tables with texts: types of their own, so that those of all rows keep the fields that they have. */
+const connectionTypesOf = memoizePerObject((_build: GraphileBuild.Build) => new Map<PgTable, string>());
+
+function registerConnection(build: GraphileBuild.Build, table: PgTable): void {
+  if (!isSearchedTable(table, build) || !build.behavior.pgResourceMatches(table, "query:resource:connection")) return;
+  const { inflection } = build;
+  const typeName = inflection.tableType(table.codec);
+  const connectionTypeName = freeTypeName(build, inflection.connectionType(`${typeName}SearchResult`));
+  const edgeTypeName = freeTypeName(build, inflection.edgeType(`${typeName}SearchResult`));
+  connectionTypesOf(build).set(table, connectionTypeName);
+  build.registerCursorConnection!({
+    typeName,
+    connectionTypeName,
+    edgeTypeName,
+    scope: { isPgConnectionRelated: true, pgCodec: table.codec, isOfSearchResults: true },
+    nonNullNode: true,
+  });
+}
+
+/** The fields of the query type. */
+function connectionsOf(fields: Fields, build: GraphileBuild.Build, { fieldWithHooks }: FieldsContext): Fields {
+  const { inflection } = build;
+  const added: Fields = {};
+  for (const [table, type] of connectionTypesOf(build)) {
+    let fieldName = inflection.camelCase(`${inflection.tableType(table.codec)}-search-results`);
+    while (fieldName in fields || fieldName in added) fieldName += "_";
+    const scope = { fieldName, isPgFieldConnection: true, pgFieldResource: table } as const;
+    added[fieldName] = fieldWithHooks(scope, () => ({
+      type: build.getOutputTypeByName(type),
+      description: `Reads the rows of \`${inflection.allRowsConnection(table)}\`, whose edges have the rank and the highlight of a search.`,
+      plan: () => connection(table.find()),
+    }));
+  }
+  return added;
+}
+
+/** The fields of an edge. */
+function resultsOf(build: GraphileBuild.Build, { scope, fieldWithHooks }: FieldsContext): Fields {
+  const table = build.pgTableResource(scope.pgCodec as PgTable["codec"]) as PgTable;
+  const results = Object.keys(SEARCH_RESULTS) as SearchResult[];
+  return Object.fromEntries(
+    results.map((result) => {
+      const { name } = SEARCH_RESULTS[result];
+      return [name, fieldWithHooks({ fieldName: name }, () => resultField(build, table, result))];
+    }),
+  );
+}
 
 function resultField(build: GraphileBuild.Build, table: PgTable, result: SearchResult): GrafastFieldConfig<Edge> {
   const { GraphQLNonNull } = build.graphql;

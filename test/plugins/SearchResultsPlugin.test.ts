@@ -1,4 +1,4 @@
-import { isInputObjectType, isObjectType } from "grafast/graphql";
+import { isEnumType, isInputObjectType, isObjectType } from "grafast/graphql";
 import { expect, test } from "vitest";
 import { anonymous } from "../db/callers.ts";
 import { useGeneratedSchema } from "./generated-schema.ts";
@@ -25,14 +25,14 @@ function fieldsOf(name: string): string[] {
 
 test("columns and functions keep their names beside the results of a search", async () => {
   const cats = 'search: { fields: [{ search: TEXT }], plfts: { query: "cats", language: "english" } }';
-  const { results, notes } = await generated.read(
+  const { resultSearchResults: results, noteSearchResults: notes } = await generated.read(
     anonymous,
     `{
-      results(
+      resultSearchResults(
         where: { rank: { gt: 1 }, highlight: { neq: "x" }, search: { like: "cats%" }, search_: { fields: [{ search: TEXT }], fts: { query: "cats" } } }
         orderBy: [{ searchRank_: { ${cats} } }, { searchRank: DESC }, { search: ASC }]
       ) { edges { node { id rank highlight search searchRank searchHighlight } searchHighlight(${cats}) } }
-      notes { edges { node { searchRank } searchRank(search: { fields: [{ text: TEXT }], fts: { query: "cat" } }) } }
+      noteSearchResults { edges { node { searchRank } searchRank(search: { fields: [{ text: TEXT }], fts: { query: "cat" } }) } }
     }`,
   );
   expect(results.edges).toEqual([
@@ -63,8 +63,35 @@ test("rows of relations are ordered by rank too", async () => {
   expect(result.notes).toEqual([{ text: "cat cat" }, { text: "a cat" }]);
 });
 
+test("the edges of all rows have no fields of searches", () => {
+  expect(fieldsOf("NoteEdge").sort()).toEqual(["cursor", "node"]);
+});
+
 test("a table without texts has no such fields", () => {
-  expect(fieldsOf("NumberEdge").sort()).toEqual(["cursor", "node"]);
-  expect(fieldsOf("NoteEdge").sort()).toEqual(["cursor", "node", "searchHighlight", "searchRank"]);
+  expect(fieldsOf("Query")).toContain("noteSearchResults");
+  expect(fieldsOf("Query")).not.toContain("numberSearchResults");
+  expect(fieldsOf("NoteSearchResultEdge").sort()).toEqual(["cursor", "node", "searchHighlight", "searchRank"]);
   expect(fieldsOf("NumberOrderByInput")).toEqual(["id"]);
+});
+
+test("tables and functions keep the names that searches would have", async () => {
+  await generated.owner.query(`
+    create table public.note_search_results (id int primary key);
+    create function public.result_search_results() returns text language sql stable as $$ select 'own' $$;
+    create type public.result_search_result_edge as enum ('own');
+    create table public.edges (id int primary key, of public.result_search_result_edge);
+    grant select on public.note_search_results, public.edges to anon`);
+  await generated.renew();
+  const { notes, own } = await generated.read(
+    anonymous,
+    `{
+      notes: noteSearchResults_(first: 1) {
+        edges { __typename searchHighlight(search: { fields: [{ text: TEXT }], fts: { query: "cat" } }) }
+      }
+      own: resultSearchResults
+    }`,
+  );
+  expect(notes.edges).toEqual([{ __typename: "NoteSearchResultEdge_", searchHighlight: "a <b>cat</b>" }]);
+  expect(own).toBe("own");
+  expect(isEnumType(generated.schema.getType("ResultSearchResultEdge"))).toBe(true);
 });

@@ -52,7 +52,7 @@ test("random searches find the rows of statements in the order of their ranks, c
     const search = `search: { fields: [${fields.join()}], ${words.operator}: $words }`;
     const operation = {
       query: `query ($words: FullTextSearchInput) {
-        places(first: 100, where: { ${not ? `not: { ${search} }` : search} }, orderBy: [{ searchRank: { ${search} } }]) {
+        placeSearchResults(first: 100, where: { ${not ? `not: { ${search} }` : search} }, orderBy: [{ searchRank: { ${search} } }]) {
           edges { node { id } searchRank(${search}) searchHighlight(${search}) }
         }
       }`,
@@ -64,7 +64,7 @@ test("random searches find the rows of statements in the order of their ranks, c
        from places p where ${not ? "not " : ""}(${document} @@ ${words.sql}) order by 2 desc, p.id desc`,
       as,
     )) as readonly object[];
-    const data = JSON.stringify({ places: { edges: rows } });
+    const data = JSON.stringify({ placeSearchResults: { edges: rows } });
     for (const service of [services.compiling, services.plain])
       expect({ operation, ...(await answerOf(service, operation, tokenOf(as))) }).toEqual({
         operation,
@@ -81,14 +81,14 @@ test("random searches find the rows of statements in the order of their ranks, c
 test("pages in the order of ranks have each row once", async () => {
   const search = { fields: [{ story: "TEXT" }, { owner: { name: "TEXT" } }], wfts: { query: "cats or green" } };
   const query = `query ($search: PlaceSearchInput!, $after: String, $first: Int) {
-    places(first: $first, after: $after, orderBy: [{ owner: { searchRank: { search: { fields: [{ name: TEXT }], wfts: { query: "ann" } }, direction: ASC } } }, { searchRank: { search: $search } }]) {
+    placeSearchResults(first: $first, after: $after, orderBy: [{ owner: { searchRank: { search: { fields: [{ name: TEXT }], wfts: { query: "ann" } }, direction: ASC } } }, { searchRank: { search: $search } }]) {
       edges { node { id } searchRank(search: $search) } pageInfo { endCursor hasNextPage } }
   }`;
   type Page = { readonly edges: readonly unknown[]; readonly pageInfo: { readonly endCursor: string | null } };
   const read = async (service: Service, variables: object): Promise<Page> => {
     const { data, errors } = await answerOf(service, { query, variables: { search, ...variables } }, null);
     expect(errors).toBeUndefined();
-    return JSON.parse(data!).places;
+    return JSON.parse(data!).placeSearchResults;
   };
   const { edges: all } = await read(services.plain, { first: 100 });
   const pages: unknown[] = [];
@@ -105,7 +105,7 @@ test("pages in the order of ranks have each row once", async () => {
 test("a search with several operators or none has no rank", async () => {
   for (const operators of [`wfts: { query: "a" }, plfts: { query: "b" }`, ""])
     for (const service of [services.compiling, services.plain]) {
-      const query = `{ places { edges { searchRank(search: { fields: [{ story: TEXT }], ${operators} }) } } }`;
+      const query = `{ placeSearchResults { edges { searchRank(search: { fields: [{ story: TEXT }], ${operators} }) } } }`;
       expect(await answerOf(service, { query, variables: {} }, null)).toMatchObject({
         errors: [{ extensions: { code: "VALIDATION_ERROR" } }],
       });
