@@ -13,7 +13,11 @@ const steps = await followTutorial(await readFile(page!, "utf8"), {
 });
 for (const { commands, output, expected } of steps) {
   const verdict =
-    expected === null ? "" : outputPattern(expected).test(output.trim()) ? "as published\n" : "NOT as published\n";
+    expected === null
+      ? ""
+      : outputPattern(expected, commands).test(output.trim())
+        ? "as published\n"
+        : "NOT as published\n";
   process.stdout.write(`$ ${commands}${output}\n${verdict}\n`);
 }
 process.stdout.write(`${((performance.now() - startedAt) / 1000).toFixed(0)} s\n`);

@@ -3,8 +3,8 @@ import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 
 export type Terminal = {
-  /** Types it in, and waits until it has been done. */
-  run(script: string): Promise<{ readonly output: string; readonly seconds: number }>;
+  /** Types it in, and waits until it has been done. Throws if a command, the last one that fails, has another exit code. */
+  run(script: string, exitCode?: number): Promise<{ readonly output: string; readonly seconds: number }>;
   close(): Promise<void>;
 };
 
@@ -23,14 +23,18 @@ export function openTerminal({ folder, environment }: Options): Terminal {
   shell.stdout.setEncoding("utf8");
 
   return {
-    run: async (script) => {
+    run: async (script, exitCode = 0) => {
       const [end, startedAt] = [randomUUID(), performance.now()];
+      const ended = new RegExp(`\\n${end} (\\d+)\\n$`);
       // A program that reads what is typed must not read the next command.
-      shell.stdin.write(`{\n${script}\n} < /dev/null 2>&1\necho; echo ${end}\n`);
+      const typed = `trap 'failed=$?' ERR\nfailed=0\n{\n${script}\n} < /dev/null 2>&1\n`;
+      shell.stdin.write(`${typed}last=$?\ntrap - ERR\necho; echo ${end} $((failed ? failed : last))\n`);
       let output = "";
-      while (!output.endsWith(`\n${end}\n`)) output += (await once(shell.stdout, "data"))[0];
-      const seconds = (performance.now() - startedAt) / 1000;
-      return { output: output.slice(0, -`\n${end}\n`.length), seconds };
+      while (!ended.test(output)) output += (await once(shell.stdout, "data"))[0];
+      const [line, code] = ended.exec(output)!;
+      output = output.slice(0, -line.length);
+      if (Number(code) !== exitCode) throw new Error(`Exit code ${code}, not ${exitCode}, of:\n${script}\n${output}`);
+      return { output, seconds: (performance.now() - startedAt) / 1000 };
     },
     close: async () => {
       const ended = once(shell, "exit");

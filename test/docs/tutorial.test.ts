@@ -47,6 +47,7 @@ describe.each(["todo", "todo-graphql"])("the tutorial %s", (name) => {
     const steps = await followTutorial(page, { folder: project, environment, install });
     const shown = steps.filter(({ expected }) => expected !== null);
     expect(shown.length).toBeGreaterThan(2);
-    for (const { output, expected } of shown) expect(output.trim()).toMatch(outputPattern(expected!));
+    for (const { commands, output, expected } of shown)
+      expect(output.trim()).toMatch(outputPattern(expected!, commands));
   });
 });

@@ -63,8 +63,13 @@ async function stop(service: ChildProcess | null): Promise<void> {
   await ended;
 }
 
-/** A published output as a pattern, in which … stands for any text. */
-export function outputPattern(published: string): RegExp {
+/**
+ * A published output as a pattern, in which … stands for any text. Throws for one that shows nothing but words of its commands: the
+ * error of a command that does not exist has them, too.
+ */
+export function outputPattern(published: string, commands: string): RegExp {
   const parts = published.trim().split("…");
+  if (parts.every((part) => commands.includes(part.trim())))
+    throw new Error(`An output that shows nothing:\n${commands}\n${published}`);
   return new RegExp(`^${parts.map((part) => RegExp.escape(part)).join("[^]*")}$`);
 }
