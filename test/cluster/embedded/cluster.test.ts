@@ -255,7 +255,7 @@ describe("startCluster", () => {
     await until(async () => (await processesNaming(`kill -INT ${postmaster}`)).length === 1);
     process.kill(postmaster, "SIGKILL");
     await cluster.ended;
-    await until(async () => (await processesNaming(`kill -INT ${postmaster}`)).length === 0);
+    await expect.poll(async () => (await processesNaming(`kill -INT ${postmaster}`)).length === 0).toBe(true);
   });
 
   test("a pid file whose process id was reused by another process is ignored", async () => {
@@ -339,7 +339,7 @@ describe("a crash loses no committed row", () => {
     await haveCluster();
     const { child } = await startHolder();
     child.kill("SIGKILL");
-    await until(async () => (await processesNaming(dataDir)).length === 0);
+    await expect.poll(async () => (await processesNaming(dataDir)).length === 0).toBe(true);
   });
 
   test("kill -9 of Postgres restarts it, with every row", async () => {
