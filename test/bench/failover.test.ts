@@ -65,5 +65,6 @@ describe.runIf(isInstalled)("on the cluster of deploy/ha", () => {
     await cluster.removeWal(leader === "a" ? "b" : "a");
     while ((await cluster.copies()) === before) await sleep(100);
     await cluster.healthy();
+    expect(await cluster.copies()).not.toBe(before);
   });
 });

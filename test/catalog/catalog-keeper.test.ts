@@ -84,7 +84,7 @@ describe("changes are detected", () => {
     for (const name of ["first", "second"]) {
       await fixture.owner.query(`create table api.${name} (id int)`);
       keeper.checkSoon();
-      await until(() => has(keeper, name));
+      await expect.poll(() => has(keeper, name)).toBe(true);
     }
   });
 
@@ -104,7 +104,7 @@ describe("changes are detected", () => {
     await until(() => listensTo("pgrst"));
     await fixture.owner.query("create table api.fresh (id int)");
     await fixture.owner.query("select pg_notify('pgrst', $1)", [payload]);
-    await until(() => has(keeper, "fresh"));
+    await expect.poll(() => has(keeper, "fresh")).toBe(true);
   });
 
   test("on a channel with another name, and not by other notifications", async () => {
@@ -125,7 +125,7 @@ describe("changes are detected", () => {
       "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and query ilike '%listen \"pgrst\"%' and pid <> pg_backend_pid()",
     );
     await fixture.owner.query("create table api.fresh (id int); notify pgrst");
-    await until(() => has(keeper, "fresh"));
+    await expect.poll(() => has(keeper, "fresh")).toBe(true);
   });
 });
 
@@ -252,7 +252,7 @@ describe("when the catalogue cannot be loaded", () => {
     await fixture.owner.query("create table api.fresh (id int)");
     kill = true;
     await keeper.reload().catch(() => {});
-    await until(() => has(keeper, "fresh"));
+    await expect.poll(() => has(keeper, "fresh")).toBe(true);
   });
 
   test("the first time, there is no keeper", async () => {

@@ -214,7 +214,7 @@ describe("on NOTIFY", () => {
     const keeper = await keep({}, listen());
     await say("pgrst.db_max_rows", "5");
     await follow(keeper);
-    await until(() => keeper.current().maxRows === 5);
+    await expect.poll(() => keeper.current().maxRows === 5).toBe(true);
   });
 
   test("invalid values leave the old ones in effect, and are logged", async () => {

@@ -20,7 +20,7 @@ const urlsOf = (ofRequests: TestDatabase, ofOwner: TestDatabase, direct = ofOwne
 describe("refuseTwoDatabases", () => {
   test("accepts the same database with two logins", async () => {
     const { url, ownerUrl } = databases[0]!;
-    await refuseTwoDatabases({ requestUrl: url, ownerUrl, directUrl: ownerUrl });
+    await expect(refuseTwoDatabases({ requestUrl: url, ownerUrl, directUrl: ownerUrl })).resolves.toBeUndefined();
   });
 
   test("names both databases if they differ", async () => {

@@ -187,6 +187,6 @@ describe("background work", () => {
   test.each(Object.keys(FAULTS))("goes on after %s, and /health says so", async (fault) => {
     await FAULTS[fault]!();
     await allWorks();
-    await until(async () => (await health()).status === "ok");
+    await expect.poll(async () => (await health()).status === "ok").toBe(true);
   });
 });

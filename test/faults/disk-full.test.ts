@@ -45,7 +45,7 @@ describe.runIf(MAY_MOUNT)("a full disk", () => {
       refusals.set(refusal, (refusals.get(refusal) ?? 0) + 1);
     }
     expect((await read()).status).toBe(200);
-    await repairAndCompare(name, refusals, async () => disk.resize("300m"));
+    await expectRepaired(name, refusals, async () => disk.resize("300m"));
   });
 
   test("stops Postgres if there is no space for the WAL, and it restarts by itself when there is", async () => {
@@ -61,11 +61,11 @@ describe.runIf(MAY_MOUNT)("a full disk", () => {
       return service.printed().includes("could not be started");
     });
     expect(service.printed()).toContain("No space left on device");
-    await repairAndCompare(name, refusals, () => rm(join(folder, "ballast")));
+    await expectRepaired(name, refusals, () => rm(join(folder, "ballast")));
   });
 });
 
-async function repairAndCompare(
+async function expectRepaired(
   name: string,
   refusals: ReadonlyMap<string, number>,
   repair: () => Promise<unknown>,

@@ -3,7 +3,7 @@ import { openWire, type Wire } from "../postgres-wire.ts";
 import { type OwnPostgres, startOwnPostgres } from "./own-postgres.ts";
 import { type ServiceProcess, startServiceProcess } from "./service-process.ts";
 import type { Send } from "./traffic.ts";
-import { type Fault, runFault, underFault } from "./under-fault.ts";
+import { expectRecovery, expectServedUnder, type Fault } from "./under-fault.ts";
 
 /** ReadyForQuery, idle: all that was sent is committed. */
 const COMMITTED = Buffer.from([0x5a, 0, 0, 0, 5, 0x49]);
@@ -38,7 +38,7 @@ const fault: Fault = {
 };
 
 test("responses that are lost after the commit", async () => {
-  await underFault(fault, { service: () => service, postgres });
+  await expectServedUnder(fault, { service: () => service, postgres });
 });
 
 test("a write of unknown outcome that a proxy sends again would be found", async () => {
@@ -49,6 +49,6 @@ test("a write of unknown outcome that a proxy sends again would be found", async
     if (init?.method !== "POST" || isKeyed || !isUnknown(await response.clone().text())) return response;
     return retryBlindly(url, init);
   };
-  const { found } = await runFault(fault, { service: () => service, postgres, send: retryBlindly });
+  const { found } = await expectRecovery(fault, { service: () => service, postgres, send: retryBlindly });
   expect(Object.keys(found)).toEqual(["written twice"]);
 });

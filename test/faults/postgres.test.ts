@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { anonKey } from "../realtime/service.ts";
 import { type OwnPostgres, startOwnPostgres } from "./own-postgres.ts";
 import { type ServiceProcess, startServiceProcess } from "./service-process.ts";
-import { type Fault, underFault } from "./under-fault.ts";
+import { expectServedUnder, type Fault } from "./under-fault.ts";
 
 let postgres: OwnPostgres;
 let service: ServiceProcess;
@@ -18,14 +18,14 @@ afterAll(async () => {
 
 const serve = (port: string) =>
   startServiceProcess({ DATABASE_URL: postgres.url, OWNER_DATABASE_URL: postgres.ownerUrl, PORT: port });
-const runFault = (fault: Fault) => underFault(fault, { service: () => service, postgres });
+const expectRecovery = (fault: Fault) => expectServedUnder(fault, { service: () => service, postgres });
 const endSessionsOf = (who: string) =>
   postgres.execute(`select pg_terminate_backend(pid) from pg_stat_activity where ${who} and pid <> pg_backend_pid()`);
 const LOGIN = "usename = 'authenticator'";
 
 describe("Postgres", () => {
   test("stopped", async () => {
-    await runFault({
+    await expectRecovery({
       name: "Postgres is stopped (`SIGINT`) and started",
       fail: () => postgres.signal("SIGINT"),
       repair: () => postgres.start(),
@@ -34,7 +34,7 @@ describe("Postgres", () => {
 
   test("in a smart shutdown without clients, which stays unnoticed, and then stopped", async () => {
     let ending = Promise.resolve();
-    await runFault({
+    await expectRecovery({
       name: "Postgres shuts down in smart mode (`SIGTERM`), is stopped and started",
       fail: async () => {
         // A new question opens the connection that slow ones go by: from now on none can be opened, and any may be slow for once.
@@ -51,7 +51,7 @@ describe("Postgres", () => {
   });
 
   test("killed", async () => {
-    await runFault({
+    await expectRecovery({
       name: "Postgres is killed (`kill -9`) and started",
       fail: () => postgres.signal("SIGKILL"),
       repair: () => postgres.start(),
@@ -61,7 +61,7 @@ describe("Postgres", () => {
 
 describe("sessions", () => {
   test("terminated, all of them, repeatedly", async () => {
-    await runFault({
+    await expectRecovery({
       name: "All sessions are ended (`pg_terminate_backend`), ten times",
       fail: async () => {
         for (let time = 0; time < 10; time++) {
@@ -74,7 +74,7 @@ describe("sessions", () => {
   });
 
   test("refused above the login's connection limit: with two of them all requests are served", async () => {
-    await runFault({
+    await expectRecovery({
       name: "The login is limited to two connections (`CONNECTION LIMIT 2`)",
       fail: async () => {
         await postgres.execute("alter role authenticator connection limit 2");
@@ -89,7 +89,7 @@ describe("sessions", () => {
   });
 
   test("refused altogether", async () => {
-    await runFault({
+    await expectRecovery({
       name: "The login is disabled (`NOLOGIN`)",
       fail: async () => {
         await postgres.execute("alter role authenticator nologin");
@@ -101,7 +101,7 @@ describe("sessions", () => {
 });
 
 test("the gateway, killed", async () => {
-  await runFault({
+  await expectRecovery({
     name: "The gateway is killed (`kill -9`) and started",
     fail: () => service.kill(),
     repair: async () => {

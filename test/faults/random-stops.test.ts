@@ -124,7 +124,7 @@ type Moments = ReturnType<typeof momentsWithin> extends fc.Arbitrary<infer Value
 const AT_ONCE = 8;
 
 /** Several at once, because those that stall take seconds. */
-async function stopAtMoments(runs: number, max: number, stop: (moments: Moments) => Promise<void>): Promise<void> {
+async function expectCleanStops(runs: number, max: number, stop: (moments: Moments) => Promise<void>): Promise<void> {
   const moments = fc.sample(momentsWithin(max), { numRuns: propertyRuns(runs), seed: 65 });
   for (let next = 0; next < moments.length; next += AT_ONCE) {
     const batch = moments.slice(next, next + AT_ONCE);
@@ -137,7 +137,7 @@ test.each(Object.keys(PARTS))(
   "%s: stops at any moment, while connections stall or die, without an uncaught error",
   async (name) => {
     const { runs, start } = PARTS[name]!;
-    await stopAtMoments(runs, 150, async ({ stallsAt, diesAt, stopsAt }) => {
+    await expectCleanStops(runs, 150, async ({ stallsAt, diesAt, stopsAt }) => {
       const wire = await openWire(database.ownerUrl);
       const opened = new AsyncDisposableStack();
       const started = start(wire.url, opened).catch(() => {});
@@ -150,7 +150,7 @@ test.each(Object.keys(PARTS))(
 );
 
 test.each([1, 2])("a service of %i processes: ends at any moment of its start and after it", async (workers) => {
-  await stopAtMoments(16, 6_000, async ({ stallsAt, diesAt, stopsAt }) => {
+  await expectCleanStops(16, 6_000, async ({ stallsAt, diesAt, stopsAt }) => {
     const wire = await openWire(database.ownerUrl);
     const { child, streams } = run("server.js", {
       ...settingsOf({ url: wire.url, ownerUrl: wire.url }),

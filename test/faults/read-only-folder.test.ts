@@ -96,7 +96,7 @@ function trySignal(pid: number, name: NodeJS.Signals): void {
   }
 }
 
-async function repairAndCompare(name: string, refusals: ReadonlyMap<string, number>): Promise<void> {
+async function expectRepaired(name: string, refusals: ReadonlyMap<string, number>): Promise<void> {
   setMode("u+w");
   const fixed = performance.now();
   await until(async () => (await write()) === null);
@@ -128,7 +128,7 @@ describe("a data folder that becomes read-only", () => {
     await queueWorks();
     await makeReadOnly();
     const refusals = await refusedUntil(async () => (await health()) !== "ok");
-    await repairAndCompare("The data folder is read-only", refusals);
+    await expectRepaired("The data folder is read-only", refusals);
   });
 
   test("and in which Postgres cannot start is tried again until it can", async () => {
@@ -137,6 +137,6 @@ describe("a data folder that becomes read-only", () => {
     const refusals = await refusedUntil(
       async () => service.printed().includes("could not be started") && (await health()) !== "ok",
     );
-    await repairAndCompare("Postgres is killed, and the data folder is read-only", refusals);
+    await expectRepaired("Postgres is killed, and the data folder is read-only", refusals);
   });
 });

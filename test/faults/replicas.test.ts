@@ -11,7 +11,7 @@ import { type Pair, startPair } from "../standby.ts";
 import { until } from "../until.ts";
 import { MARKS } from "./own-postgres.ts";
 import { type ServiceProcess, startServiceProcess } from "./service-process.ts";
-import { type Fault, underFault } from "./under-fault.ts";
+import { expectServedUnder, type Fault } from "./under-fault.ts";
 
 let root: string;
 let pair: Pair;
@@ -49,7 +49,7 @@ async function isReplicaServing(): Promise<boolean> {
   return replicas[0]!.status === "serving";
 }
 
-const runFault = (fault: Fault) => underFault(fault, { service: () => service, postgres: { execute } });
+const expectRecovery = (fault: Fault) => expectServedUnder(fault, { service: () => service, postgres: { execute } });
 
 /** Requests of the service have reached the replica. */
 async function answersReads(of = "marks"): Promise<boolean> {
@@ -60,7 +60,7 @@ async function answersReads(of = "marks"): Promise<boolean> {
 }
 
 test("a replica, stopped immediately and started: it is not noticed, and each caller reads its own writes", async () => {
-  await runFault({
+  await expectRecovery({
     name: "A replica is stopped (`SIGQUIT`) and started",
     fail: async () => {
       await until(() => answersReads());
@@ -70,13 +70,13 @@ test("a replica, stopped immediately and started: it is not noticed, and each ca
     repair: async () => {
       await pair.startStandby();
       await until(isReplicaServing);
-      await until(() => answersReads());
+      await expect.poll(() => answersReads()).toBe(true);
     },
   });
 });
 
 test("sessions of the primary, terminated while a replica serves", async () => {
-  await runFault({
+  await expectRecovery({
     name: "All sessions are ended (`pg_terminate_backend`), ten times",
     fail: async () => {
       for (let time = 0; time < 10; time++) {

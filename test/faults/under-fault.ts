@@ -30,15 +30,15 @@ type Broken = {
 };
 
 /** All interfaces under load, before, while and after it happens: nothing of what must not happen has. */
-export async function underFault(fault: Fault, broken: Broken): Promise<void> {
-  const { refusals, found, gaps } = await runFault(fault, broken);
+export async function expectServedUnder(fault: Fault, broken: Broken): Promise<void> {
+  const { refusals, found, gaps } = await expectRecovery(fault, broken);
   expect(await documentedAnswers(fault.name)).toEqual(expect.arrayContaining([...refusals.keys()]));
   expect(found).toEqual({});
   expect(gaps).toEqual([]);
 }
 
 /** The same, and what was found. */
-export async function runFault(
+export async function expectRecovery(
   { name, fail, repair }: Fault,
   { service, postgres, send = fetch }: Broken,
 ): Promise<Pick<Traffic, "refusals" | "gaps"> & { readonly found: ReturnType<typeof faultsFound> }> {

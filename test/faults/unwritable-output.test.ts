@@ -78,7 +78,7 @@ async function fillLog(url: string): Promise<void> {
 type Unheard = Awaited<ReturnType<typeof startUnheard>>;
 
 /** What it prints and logs goes nowhere: it serves all the same, says how much was lost, and ends when it is told to. */
-async function servesUnheard(service: Unheard): Promise<void> {
+async function expectServedUnheard(service: Unheard): Promise<void> {
   const { child, url, ready, droppedLines, stop } = service;
   await ready();
   await fillLog(url);
@@ -95,7 +95,7 @@ describe("standard output and standard error that are", () => {
     const output = openSync("/dev/full", "w");
     await using service = await startUnheard({ output });
     closeSync(output);
-    await servesUnheard(service);
+    await expectServedUnheard(service);
   });
 
   test("a pipe without a reader lose only their own output, in several processes too", async () => {
@@ -103,7 +103,7 @@ describe("standard output and standard error that are", () => {
     execFileSync("mkfifo", [pipe]);
     const output = openSync(pipe, "r+");
     await using service = await startUnheard({ output }, { WEB_CONCURRENCY: "2" });
-    await servesUnheard(service);
+    await expectServedUnheard(service);
     closeSync(output);
   });
 
@@ -111,7 +111,7 @@ describe("standard output and standard error that are", () => {
     await using service = await startUnheard({});
     service.child.stdout!.destroy();
     service.child.stderr!.destroy();
-    await servesUnheard(service);
+    await expectServedUnheard(service);
   });
 
   test.runIf(MAY_MOUNT)("a disk that was full write again when it has space", async () => {

@@ -63,10 +63,12 @@ describe("an overloaded service", () => {
   );
 
   test("serves strangers again when it has recovered", async () => {
-    await until(async () => {
-      const responses = await request(20, "/rest/v1/articles?limit=1", { apikey });
-      return responses.every(({ status }) => status === 200);
-    });
+    await expect
+      .poll(async () => {
+        const responses = await request(20, "/rest/v1/articles?limit=1", { apikey });
+        return responses.every(({ status }) => status === 200);
+      })
+      .toBe(true);
   });
 });
 

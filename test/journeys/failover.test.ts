@@ -162,7 +162,7 @@ test("broadcasts reach the clients of another gateway after a failover", async (
   await group.addStandby({ syncsSlots: true });
   await group.slotSynced();
   await group.failOver("crash");
-  await until(() => say("after"));
+  await expect.poll(() => say("after")).toBe(true);
 });
 
 type WrittenRow = { readonly sentAt: number; ackedAt: number };

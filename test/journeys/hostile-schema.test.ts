@@ -102,7 +102,7 @@ async function askOwner(text: string, values: unknown[] = []): Promise<pg.QueryR
 }
 
 /** What all callers send, in this order. */
-async function sendAll(requests: readonly (readonly [Caller | null, string, string, unknown?, object?])[]) {
+async function expectSuccess(requests: readonly (readonly [Caller | null, string, string, unknown?, object?])[]) {
   const failures: string[] = [];
   for (const [caller, method, path, body, headers] of requests) {
     const { status, text } = await send(caller, method, path, body, headers);
@@ -155,7 +155,7 @@ describe("on a database in which a user has replaced all functions, operators, t
       "remarks.mood=eq.good",
       "remarks=not.is.null",
     ];
-    await sendAll([
+    await expectSuccess([
       ["user", "POST", "/rest/v1/journal?select=*", ROW, { Prefer: "return=representation" }],
       ["user", "POST", "/rest/v1/journal", [ROW, { ...ROW, note: "second" }], { Prefer: "missing=default" }],
       [
@@ -215,7 +215,7 @@ describe("on a database in which a user has replaced all functions, operators, t
       "page=1&limit=2",
       "cursor=",
     ];
-    await sendAll([
+    await expectSuccess([
       ["user", "POST", "/api/v1/journal", { ...ROW, note: "third" }],
       ["user", "GET", "/api/v1/journal"],
       ["user", "GET", "/api/v1/journal/1"],
@@ -262,7 +262,7 @@ describe("on a database in which a user has replaced all functions, operators, t
     expect((await client.auth.signOut()).error).toBeNull();
     expect((await client.auth.resetPasswordForEmail(address)).error).toBeNull();
     await operated.signIn(USER_EMAIL);
-    await sendAll([
+    await expectSuccess([
       [null, "POST", "/auth/login", { username: USER_EMAIL, password: PASSWORD }],
       ["admin", "POST", "/auth/keys", { name: "key", role: "authenticated" }],
       ["admin", "GET", "/auth/keys"],
@@ -298,9 +298,9 @@ describe("on a database in which a user has replaced all functions, operators, t
     const channel = client.channel("changes", { config: { broadcast: { self: true }, presence: { key: "me" } } });
     await subscribed(channel.on("postgres_changes", filter, received.resolve));
     await channel.track({ at: 1 });
-    await sendAll([["user", "POST", "/rest/v1/journal", { ...ROW, note: "sent" }]]);
+    await expectSuccess([["user", "POST", "/rest/v1/journal", { ...ROW, note: "sent" }]]);
     await received.promise;
-    await until(() => receiver.requests.some(({ body }) => body.includes('"sent"')));
+    await expect.poll(() => receiver.requests.some(({ body }) => body.includes('"sent"'))).toBe(true);
     await client.realtime.disconnect();
   });
 
@@ -319,7 +319,7 @@ describe("on a database in which a user has replaced all functions, operators, t
   test("Studio's requests are answered", async () => {
     const { userId } = operated;
     const [{ uuid }] = (await askOwner("select id as uuid from auth.users where user_id = $1", [userId])).rows;
-    await sendAll([
+    await expectSuccess([
       ["admin", "GET", "/admin/v1/catalog"],
       ["admin", "GET", "/admin/v1/policies"],
       ["admin", "GET", "/admin/v1/doctor?migrations=false"],

@@ -95,7 +95,7 @@ describeInBrowser("/docs in a browser", () => {
   test("opens an operation by its link", async () => {
     const linked = await browser.newPage();
     await linked.goto(`${origin}/docs#auth.login`);
-    await operation(linked, "auth.login").getByLabel("Body").waitFor();
+    await expect.poll(() => operation(linked, "auth.login").getByLabel("Body").isVisible()).toBe(true);
     await linked.close();
   });
 

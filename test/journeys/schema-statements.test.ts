@@ -46,62 +46,61 @@ async function read({ table, column = "title", as }: Query): Promise<readonly (r
   ];
 }
 
-async function shows(query: Query, ids: readonly number[] | null): Promise<void> {
-  const expected = JSON.stringify([ids, ids, ids]);
-  await until(async () => JSON.stringify(await read(query)) === expected);
+async function expectShown(query: Query, ids: readonly number[] | null): Promise<void> {
+  await expect.poll(() => read(query)).toEqual([ids, ids, ids]);
 }
 
 const run = (sql: string) => resources.owner.query(sql);
 
-test("each kind of DDL statement shows on the table interface, the resource interface and GraphQL", async () => {
-  await shows({ table: "notes" }, []);
+test("each kind of DDL statement expectShown on the table interface, the resource interface and GraphQL", async () => {
+  await expectShown({ table: "notes" }, []);
   await run("create policy everybody on notes for select using (true)");
-  await shows({ table: "notes" }, [1, 2]);
+  await expectShown({ table: "notes" }, [1, 2]);
   await run("alter policy everybody on notes using (id > 1)");
-  await shows({ table: "notes" }, [2]);
+  await expectShown({ table: "notes" }, [2]);
   await run("alter policy everybody on notes to authenticated");
-  await shows({ table: "notes" }, []);
-  await shows({ table: "notes", as: 1 }, [2]);
+  await expectShown({ table: "notes" }, []);
+  await expectShown({ table: "notes", as: 1 }, [2]);
   await run("drop policy everybody on notes");
-  await shows({ table: "notes", as: 1 }, []);
+  await expectShown({ table: "notes", as: 1 }, []);
   await run("alter table notes disable row level security");
-  await shows({ table: "notes" }, [1, 2]);
+  await expectShown({ table: "notes" }, [1, 2]);
 
   await run("revoke select on notes from anon");
-  await shows({ table: "notes" }, null);
+  await expectShown({ table: "notes" }, null);
   await run("grant select (id) on notes to anon");
-  await shows({ table: "notes", column: "id" }, [1, 2]);
-  await shows({ table: "notes" }, null);
+  await expectShown({ table: "notes", column: "id" }, [1, 2]);
+  await expectShown({ table: "notes" }, null);
   await run("grant select on notes to anon");
-  await shows({ table: "notes" }, [1, 2]);
+  await expectShown({ table: "notes" }, [1, 2]);
 
   const as = { role: ROLE };
-  await shows({ table: "notes", as }, null);
+  await expectShown({ table: "notes", as }, null);
   await run(`create role ${ROLE}; grant ${ROLE} to authenticator`);
   await run(`grant authenticated to ${ROLE}`);
-  await shows({ table: "notes", as }, [1, 2]);
+  await expectShown({ table: "notes", as }, [1, 2]);
   await run(`revoke authenticated from ${ROLE}`);
-  await shows({ table: "notes", as }, null);
+  await expectShown({ table: "notes", as }, null);
 
   await run("alter table notes rename column title to heading");
-  await shows({ table: "notes", column: "heading" }, [1, 2]);
-  await shows({ table: "notes" }, null);
+  await expectShown({ table: "notes", column: "heading" }, [1, 2]);
+  await expectShown({ table: "notes" }, null);
   await run("alter table notes rename to papers");
-  await shows({ table: "papers", column: "heading" }, [1, 2]);
-  await shows({ table: "notes", column: "heading" }, null);
+  await expectShown({ table: "papers", column: "heading" }, [1, 2]);
+  await expectShown({ table: "notes", column: "heading" }, null);
   await run("alter table papers set schema elsewhere");
-  await shows({ table: "papers", column: "heading" }, null);
+  await expectShown({ table: "papers", column: "heading" }, null);
   await run("alter table elsewhere.papers set schema public");
-  await shows({ table: "papers", column: "heading" }, [1, 2]);
+  await expectShown({ table: "papers", column: "heading" }, [1, 2]);
 
-  await shows({ table: "events" }, [1, 11]);
+  await expectShown({ table: "events" }, [1, 11]);
   await run("alter table events detach partition evenings concurrently");
-  await shows({ table: "events" }, [1]);
-  await shows({ table: "evenings" }, [11]);
+  await expectShown({ table: "events" }, [1]);
+  await expectShown({ table: "evenings" }, [11]);
   await run("alter table events attach partition evenings for values from (10) to (20)");
-  await shows({ table: "events" }, [1, 11]);
+  await expectShown({ table: "events" }, [1, 11]);
   await run("drop table events");
-  await shows({ table: "events" }, null);
+  await expectShown({ table: "events" }, null);
 });
 
 test("a new value of an enum is accepted on all interfaces", async () => {
@@ -117,7 +116,7 @@ test("a new value of an enum is accepted on all interfaces", async () => {
     return [rest.status, resource.status, graphql.body.data?.createMood];
   };
   await run("create table moods (id int primary key, mood mood); grant select, insert on moods to anon");
-  await shows({ table: "moods", column: "mood" }, []);
+  await expectShown({ table: "moods", column: "mood" }, []);
   expect(await outcomes([1, 2, 3])).toEqual([400, 400, undefined]);
   await run("alter type mood add value 'WILD'");
   let next = 4;

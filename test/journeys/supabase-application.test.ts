@@ -158,7 +158,7 @@ describe.skipIf(!isInstalled)("ra-supabase, unmodified", () => {
       await page.getByText("Invalid login credentials").waitFor();
       await signIn(PASSWORD);
       await page.getByRole("menuitem", { name: "Todos" }).click();
-      await page.getByText("No Todos yet.").waitFor();
+      await expect.poll(() => page.getByText("No Todos yet.").isVisible()).toBe(true);
     });
 
     test("creates and edits a row in forms that it generates from the OpenAPI document", async () => {
@@ -184,7 +184,7 @@ describe.skipIf(!isInstalled)("ra-supabase, unmodified", () => {
       await page.getByRole("cell", { name: "Water the beans" }).waitFor();
       await signOut();
       await page.goto(`${origin}/todos`);
-      await page.getByRole("button", { name: "Sign in" }).waitFor();
+      await expect.poll(() => page.getByRole("button", { name: "Sign in" }).isVisible()).toBe(true);
     });
 
     test("resets a forgotten password by its own pages", async () => {
@@ -200,7 +200,7 @@ describe.skipIf(!isInstalled)("ra-supabase, unmodified", () => {
       await page.getByRole("button", { name: "Profile" }).waitFor();
       await signOut();
       await signIn(password);
-      await page.getByRole("menuitem", { name: "Todos" }).waitFor();
+      await expect.poll(() => page.getByRole("menuitem", { name: "Todos" }).isVisible()).toBe(true);
     });
   });
 });

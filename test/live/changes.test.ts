@@ -404,7 +404,7 @@ describe("the replication stream", () => {
     await followed.open().follow(record).from;
     await writer.query("commit");
     await writer.end();
-    await until(() => record.values().includes("77"));
+    await expect.poll(() => record.values().includes("77")).toBe(true);
   });
 
   test("closes though a subscriber hangs", async () => {
@@ -413,7 +413,7 @@ describe("the replication stream", () => {
     record.beforeEach = () => new Promise(() => {});
     await changes.follow(record).from;
     await followed.owner.query("truncate items");
-    await until(() => changes.state().status === "away");
+    await expect.poll(() => changes.state().status === "away").toBe(true);
     await changes.close();
   });
 

@@ -14,7 +14,9 @@ afterAll(async () => {
 /** After a change of a query of the catalogue, of the fixture or of planning.sql: `RECORD=catalog npx vitest run` this file. */
 if (process.env.RECORD === "catalog") {
   test("the rows of the catalogue are recorded", async () => {
-    await writeRecordedRows(await recordRows(fixture.owner));
+    const rows = await recordRows(fixture.owner);
+    await writeRecordedRows(rows);
+    expect((await readRecordedRows()).split("\n")).toEqual(rows.split("\n"));
   });
 } else {
   test("the recorded rows are those that the queries of the catalogue return", async () => {

@@ -60,7 +60,9 @@ describe("channels", () => {
 
   if (RECORD) {
     test("are recorded", async () => {
-      await writeRecording("channels", await runSessions());
+      const sessions = await runSessions();
+      await writeRecording("channels", sessions);
+      expect(await readRecording("channels")).toEqual(sessions);
     });
     return;
   }

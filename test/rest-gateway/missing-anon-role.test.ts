@@ -4,7 +4,6 @@ import { makeLogger } from "../../runtime/log/log.ts";
 import type { Service } from "../../service/service.ts";
 import { cloneDatabase, type TestDatabase } from "../database.ts";
 import { serve } from "../serve.ts";
-import { until } from "../until.ts";
 
 const ROLE = `strangers_${process.pid}`;
 const warnings: string[] = [];
@@ -60,7 +59,7 @@ describe("without a role for anonymous callers", () => {
   test("anonymous callers are served as soon as there is one", async () => {
     await withClient(database.ownerUrl, async (owner) => {
       await owner.query(`create role ${ROLE}; grant ${ROLE} to authenticator; grant anon to ${ROLE}; notify pgrst`);
-      await until(async () => (await ask("/rest/v1/articles")).status === 200);
+      await expect.poll(async () => (await ask("/rest/v1/articles")).status === 200).toBe(true);
     });
   });
 });

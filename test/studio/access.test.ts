@@ -47,7 +47,7 @@ describeInBrowser("the part Access of Studio", () => {
     });
     await page.getByRole("button", { name: "Try all commands" }).click();
     await page.getByRole("progressbar", { name: "Try all commands" }).waitFor();
-    await page.getByText("The first tables are tried.").waitFor();
+    await expect.poll(() => page.getByText("The first tables are tried.").isVisible()).toBe(true);
     answered.resolve();
     await page.getByRole("progressbar").waitFor({ state: "detached" });
     await page.close();
@@ -72,7 +72,7 @@ describeInBrowser("the part Access of Studio", () => {
     const problem = page.getByRole("listitem").filter({ hasText: 'Every row of "public"."open_notes" is accessible' });
     await problem.getByRole("button", { name: "Apply…" }).click();
     const dialog = page.getByRole("dialog");
-    await dialog.getByText("enable row level security").first().waitFor();
+    await expect.poll(() => dialog.getByText("enable row level security").first().isVisible()).toBe(true);
     await page.keyboard.press("Escape");
     await page.close();
   });

@@ -235,7 +235,7 @@ describeInBrowser("the page of changes", () => {
     await page.getByRole("button", { name: "Rehearse" }).click();
     await until(isRunning);
     await page.getByRole("navigation").getByRole("link", { name: "Running" }).click();
-    await until(isGone);
+    await expect.poll(isGone).toBe(true);
     await rm(join(folder, "current/0030-sleep.sql"));
   });
 

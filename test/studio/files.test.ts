@@ -31,7 +31,7 @@ describeInBrowser("the page of files", () => {
     await page.getByRole("link", { name: "pictures" }).waitFor();
     const policies = await studio.open("/studio/files");
     await policies.getByRole("link", { name: "Policies" }).click();
-    await policies.getByText("admin_all").first().waitFor();
+    await expect.poll(() => policies.getByText("admin_all").first().isVisible()).toBe(true);
     await policies.close();
   });
 

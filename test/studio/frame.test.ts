@@ -100,7 +100,7 @@ describeInBrowser("the frame of Studio", () => {
     await page.getByRole("heading", { name: "People", level: 1 }).waitFor();
     await page.unroute("**/admin/v1/catalog");
     await page.goto(`${studio.service.url}/studio/schema`);
-    await page.getByText("Choose an object.").waitFor();
+    await expect.poll(() => page.getByText("Choose an object.").isVisible()).toBe(true);
     await page.close();
   });
 
@@ -109,7 +109,7 @@ describeInBrowser("the frame of Studio", () => {
     async (path) => {
       const page = await studio.open("/studio");
       await page.goto(studio.service.url + path);
-      await page.getByText(/There is no (such page|table)/).waitFor();
+      await expect.poll(() => page.getByText(/There is no (such page|table)/).isVisible()).toBe(true);
       await page.close();
     },
   );

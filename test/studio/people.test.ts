@@ -172,7 +172,7 @@ describeInBrowser("the page of people", () => {
       "insert into auth.providers (name, kind, issuer, client_id) values ('acme', 'oidc', 'https://acme.example', 'a')",
     );
     await openTab("Providers");
-    await page.getByText("https://acme.example").waitFor();
+    await expect.poll(() => page.getByText("https://acme.example").isVisible()).toBe(true);
   });
 
   test("shows the settings of sign-in, and where to set them", async () => {

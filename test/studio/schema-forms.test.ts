@@ -175,7 +175,9 @@ describeInBrowser("the forms of the schema, under npm run dev", () => {
     await field(page, "Condition").fill("rating < 6");
     await press(page, "Review");
     await dialogOf(page).getByText("holds reads. Safe form:").waitFor();
-    await dialogOf(page).getByText("Put this one into a migration of its own").waitFor();
+    await expect
+      .poll(() => dialogOf(page).getByText("Put this one into a migration of its own").isVisible())
+      .toBe(true);
     await press(page, "Write to the current migration");
     await dialogOf(page).waitFor({ state: "detached" });
     await studio.sql("delete from public.notes where title = 'many'");

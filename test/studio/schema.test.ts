@@ -212,7 +212,7 @@ describeInBrowser("the schema page", () => {
     await touch("touchStart", 50);
     for (const distance of [60, 80, 100]) await touch("touchMove", distance);
     await touch("touchEnd", 0);
-    await until(async () => (await boxOf(page, "users")).width > before.width * 1.5);
+    await expect.poll(async () => (await boxOf(page, "users")).width > before.width * 1.5).toBe(true);
     await session.detach();
   });
 
@@ -290,7 +290,7 @@ describeInBrowser("the schema page", () => {
     await show("/studio/schema");
     await studio.sql("create table public.newcomers (id int primary key)");
     await page.getByRole("button", { name: "Read the schema again" }).click();
-    await page.getByRole("link", { name: "newcomers" }).waitFor();
+    await expect.poll(() => page.getByRole("link", { name: "newcomers" }).isVisible()).toBe(true);
     await studio.sql("drop table public.newcomers");
   });
 

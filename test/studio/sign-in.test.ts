@@ -53,7 +53,9 @@ describeInBrowser("signing in to Studio", () => {
     await page.goto(`${studio.service.url}/studio`);
     await page.getByLabel("Access token").fill("eyJhbGciOiJIUzI1NiJ9.e30.x");
     await page.getByRole("button", { name: "Use the token" }).click();
-    await page.getByText("The token is not valid, or is not an administrator's.").waitFor();
+    await expect
+      .poll(() => page.getByText("The token is not valid, or is not an administrator's.").isVisible())
+      .toBe(true);
     await page.close();
   });
 });

@@ -72,7 +72,7 @@ describeInBrowser("the SQL page", () => {
     await page.getByRole("option", { name: /^title ?text · films/ }).waitFor();
     await page.keyboard.press("ControlOrMeta+a");
     await page.keyboard.type("select * from films f where f.");
-    await page.getByRole("option", { name: /^year/ }).waitFor();
+    await expect.poll(() => page.getByRole("option", { name: /^year/ }).isVisible()).toBe(true);
     await page.keyboard.press("Escape");
   });
 
@@ -107,7 +107,7 @@ describeInBrowser("the SQL page", () => {
   test("limits the rows, and shows the limit", async () => {
     await page.getByLabel("Rows", { exact: true }).selectOption("100 rows");
     await run(page, "select id from films");
-    await page.getByText("Only the first 100 rows are shown.").waitFor();
+    await expect.poll(() => page.getByText("Only the first 100 rows are shown.").isVisible()).toBe(true);
     await page.getByLabel("Rows", { exact: true }).selectOption("1,000 rows");
   });
 
@@ -213,9 +213,12 @@ describeInBrowser("the SQL page", () => {
     await page.getByText(/^Running for/).waitFor();
     await page.getByRole("button", { name: "Stop" }).click();
     await page.getByText("The statement was cancelled.").waitFor();
-    await until(
-      async () => (await studio.sql("select from pg_stat_activity where query = 'select pg_sleep(600)'")).length === 0,
-    );
+    await expect
+      .poll(
+        async () =>
+          (await studio.sql("select from pg_stat_activity where query = 'select pg_sleep(600)'")).length === 0,
+      )
+      .toBe(true);
   });
 
   test("keeps queries and the history in the browser", async () => {
@@ -260,7 +263,7 @@ describeInBrowser("the SQL page", () => {
     await waitForCells(other, ["shared"]);
     await openSaved(other);
     await other.getByRole("button", { name: "Remove" }).click();
-    await other.getByText("No query is shared yet.").waitFor();
+    await expect.poll(() => other.getByText("No query is shared yet.").isVisible()).toBe(true);
     await other.close();
     await page.keyboard.press("Escape");
   });

@@ -183,7 +183,7 @@ test("a scheduled backup does not wait for one whose process was killed", async 
   const service = await serve(source, settings(folder));
   stack.defer(() => service.stop());
   await queueBackup();
-  await until(async () => (await listBackups(folder)).length === 1);
+  await expect.poll(async () => (await listBackups(folder)).length === 1).toBe(true);
 });
 
 test("a scheduled backup is postponed while another one is in progress, and deletes nothing of it", async () => {

@@ -1,7 +1,7 @@
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { test } from "vitest";
+import { expect, test } from "vitest";
 import { cloneDatabase } from "../../database.ts";
 import { serve } from "../../serve.ts";
 import { until } from "../../until.ts";
@@ -21,5 +21,5 @@ test("unused files are collected in the background: /health names it while the f
   await until(async () => (await health()).reason?.includes("collection of files") ?? false);
   await rm(folder);
   await mkdir(folder);
-  await until(async () => (await health()).status === "ok");
+  await expect.poll(async () => (await health()).status === "ok").toBe(true);
 });

@@ -123,7 +123,7 @@ test.each(Object.entries(REFUSALS))(
       await until(() => supervisor.restarts().callers! > 0);
       await query("drop function public.refuse cascade");
       await query("select graphile_worker.add_job('second')");
-      await until(() => done.includes("second"));
+      await expect.poll(() => done.includes("second")).toBe(true);
     } finally {
       await runner.close(0);
       await database.drop();
@@ -150,7 +150,7 @@ test("a runner that gets errors instead of tasks is named, and goes on when it g
     await until(() => supervisor.stopped().includes("first"));
     await query("alter table graphile_worker._private_jobs rename column due_at to run_at");
     await query("select graphile_worker.add_job('first', '{\"number\": 1}')");
-    await until(() => done.length === 1 && supervisor.stopped().length === 0);
+    await expect.poll(() => done.length === 1 && supervisor.stopped().length === 0).toBe(true);
   } finally {
     await jobs.close(0);
     await database.drop();

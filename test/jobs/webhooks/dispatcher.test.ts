@@ -243,7 +243,7 @@ describe("webhooks", () => {
     await until(async () => (await waiting())[0]?.attempts > 0);
     const secret = `whsec_${Buffer.alloc(32, 7).toString("base64")}`;
     await owner.query("update api.webhooks set url = $1, secret = $2", [receiver.url, secret]);
-    await until(() => receiver.requests.length === 1);
+    await expect.poll(() => receiver.requests.length === 1).toBe(true);
     verify(receiver.requests[0]!, secret);
   });
 

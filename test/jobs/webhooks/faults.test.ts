@@ -126,12 +126,14 @@ describe("webhooks whose receiver", () => {
     await locker.query("lock table content_service.webhook_deliveries in access exclusive mode");
     await update(locker, "id = 1");
     // The page with the second change is being read.
-    await until(async () => {
-      const { rows } = await client.query(
-        "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like '%webhook_deliveries%'",
-      );
-      return rows.length > 0;
-    });
+    await expect
+      .poll(async () => {
+        const { rows } = await client.query(
+          "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like '%webhook_deliveries%'",
+        );
+        return rows.length > 0;
+      })
+      .toBe(true);
     refuse();
     // The response is read by this process, too.
     for (let rounds = 0; rounds < 1_000; rounds++) await new Promise(setImmediate);

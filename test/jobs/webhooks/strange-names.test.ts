@@ -65,9 +65,11 @@ test("schedules run functions of such a schema", async () => {
   );
   await owner.query(`select api.run_schedule('odd "name"')`);
   const marked = `select from ${table} where "a b.c" = 'marked'`;
-  await until(async () => {
-    const { rows } = await owner.query("select status, error from api.schedule_runs");
-    if (rows[0]?.error) throw new Error(JSON.stringify(rows));
-    return (await owner.query(marked)).rowCount === 1;
-  });
+  await expect
+    .poll(async () => {
+      const { rows } = await owner.query("select status, error from api.schedule_runs");
+      if (rows[0]?.error) throw new Error(JSON.stringify(rows));
+      return (await owner.query(marked)).rowCount === 1;
+    })
+    .toBe(true);
 });

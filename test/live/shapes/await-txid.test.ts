@@ -106,6 +106,8 @@ if (!isInstalled) console.warn("awaitTxId is not tested; `npm ci --prefix exampl
     // Its rows are of the log that is open already.
     const second = await openCollection(false, { sub: "eve" });
     await awaitAll(second, [before, since]);
+    for (const each of [first, second])
+      expect(each.toArray.find(({ id }) => id === 3)).toMatchObject({ title: "since" });
     for (const each of [first, second]) await each.cleanup();
   });
 

@@ -163,6 +163,6 @@ test("rows that come, go and move between owners are those of the caller", async
     "delete from public.plain where owner = 'ann'",
   ]) {
     await owner.query(`begin; ${statement}; commit`);
-    await until(async () => JSON.stringify(found()) === JSON.stringify(await expected()));
+    await expect.poll(async () => JSON.stringify(found()) === JSON.stringify(await expected())).toBe(true);
   }
 });

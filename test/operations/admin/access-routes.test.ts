@@ -211,7 +211,7 @@ describe("GET /admin/v1/policies", () => {
     await until(async () => (await sleeping()) > 0);
     controller.abort();
     await request;
-    await until(async () => (await sleeping()) === 0);
+    await expect.poll(async () => (await sleeping()) === 0).toBe(true);
     await operated.owner.query("drop view endless");
   });
 

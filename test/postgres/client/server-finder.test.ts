@@ -92,7 +92,7 @@ describe("the server of a new session", () => {
   test("is chosen at random with load_balance_hosts=random", async () => {
     const finder = new ServerFinder(urlOf([standby, primary], "load_balance_hosts=random"));
     const found = new Set<string>();
-    await until(async () => found.add(await serverOf(finder)).size === 2);
+    await expect.poll(async () => found.add(await serverOf(finder)).size === 2).toBe(true);
   });
 
   test("is asked if its parameters are not to be trusted", async () => {

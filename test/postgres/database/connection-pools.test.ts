@@ -105,7 +105,7 @@ describe("while the database is unavailable", () => {
     await becomes("down");
     const waiting = [read(), database.run(anon, PID), database.asOwner((client) => client.query("select 1"))];
     await start();
-    await Promise.all(waiting);
+    expect(await Promise.all(waiting)).toHaveLength(3);
   });
 
   test("the database may also be unavailable at the start", async () => {

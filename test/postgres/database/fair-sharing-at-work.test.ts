@@ -71,14 +71,14 @@ describe("slow statements", () => {
     for (let index = 0; index < 12; index++) occupy(by(anon, `address 192.0.2.${index}`), `${NAP}, ${index}`);
     await newReads(alice);
     occupy(alice, `${NAP} as users`);
-    await until(async () => (await running(`${NAP} as users`)) === 1);
+    await expect.poll(async () => (await running(`${NAP} as users`)) === 1).toBe(true);
   });
 
   test("of one user leave a connection to new statements of others, which run in turn", async () => {
     for (let index = 0; index < 12; index++) occupy(by(alice, "ada"), NAP);
     await newReads(by(alice, "bob"));
     occupy(by(alice, "bob"), `${NAP} as bobs`);
-    await until(async () => (await running(`${NAP} as bobs`)) === 1);
+    await expect.poll(async () => (await running(`${NAP} as bobs`)) === 1).toBe(true);
   });
 
   test("finish however often others preceded them", async () => {
@@ -112,7 +112,7 @@ describe("slow statements", () => {
       beside.database.run(context, sql(`${NAP}, ${index}`), { readOnly: true, signal }).catch(() => {});
     }
     const stateOf = () => beside.database.state().pools.slow;
-    await until(() => stateOf().inFlight === 2 && stateOf().waiting === 10);
+    await expect.poll(() => stateOf().inFlight === 2 && stateOf().waiting === 10).toBe(true);
     ended.abort();
   });
 
@@ -127,10 +127,12 @@ describe("slow statements", () => {
     for (let index = 0; index < 5; index++) await nap(0);
     for (let index = 0; index <= share; index++) nap(600).catch(() => {});
     const slow = () => opened.database.state().pools.slow;
-    await until(async () => {
-      await Promise.all([nap(0), nap(0), nap(0)]);
-      return slow().inFlight === share && slow().waiting === 1;
-    });
+    await expect
+      .poll(async () => {
+        await Promise.all([nap(0), nap(0), nap(0)]);
+        return slow().inFlight === share && slow().waiting === 1;
+      })
+      .toBe(true);
     for (let index = 0; index < 20; index++) await nap(0);
   });
 
@@ -200,6 +202,8 @@ describe("a statement that was fast and is slow this time", () => {
     const long = Array.from({ length: 4 * most }, () => read(600).catch(() => {}));
     await Promise.all(Array.from({ length: 50 }, () => read(0, by(alice, "bob"))));
     await newReads(alice);
+    // None of the long ones has ended meanwhile.
+    expect(await running(nap(600).text)).toBeGreaterThan(0);
     ended.abort();
     await Promise.all(long);
   });
@@ -270,10 +274,12 @@ test("gets all write connections again when a write to it was fast", async () =>
   };
   await atOnce();
   // On a busy machine it may not be fast.
-  await until(async () => {
-    await write();
-    return (await atOnce()) === pool().max;
-  });
+  await expect
+    .poll(async () => {
+      await write();
+      return (await atOnce()) === pool().max;
+    })
+    .toBe(true);
 });
 
 describe("the lock timeout", () => {

@@ -125,7 +125,7 @@ describe("a server that", () => {
     const before = await pid();
     plan = { type: "Z", damage: (message) => Buffer.concat([message, message]), ends: false };
     await database.run(anon, PID);
-    await until(async () => (await pid()) !== before);
+    await expect.poll(async () => (await pid()) !== before).toBe(true);
   });
 
   test("damages anything in any way never ends the process, and the next session serves", async () => {

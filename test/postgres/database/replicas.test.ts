@@ -206,7 +206,7 @@ describe("the engine", () => {
       await owner.query("insert into notes values (-1, 'not replayed')");
       await until(() => impatient.replicas()[0]!.status === "behind");
       await onStandby("select pg_wal_replay_resume()");
-      await until(() => impatient.replicas()[0]!.status === "serving");
+      await expect.poll(() => impatient.replicas()[0]!.status === "serving").toBe(true);
     } finally {
       await impatient.close();
     }

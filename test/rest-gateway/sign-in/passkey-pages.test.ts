@@ -112,7 +112,7 @@ describeInBrowser("passkeys on the pages", () => {
     await signIn(person);
     await page.getByRole("heading", { name: "One more step" }).waitFor();
     await click("Sign in with a passkey");
-    await page.getByRole("heading", { name: "Your account" }).waitFor();
+    await expect.poll(() => page.getByRole("heading", { name: "Your account" }).isVisible()).toBe(true);
   });
 
   test("lead to the page that required the sign-in", async () => {
@@ -122,7 +122,7 @@ describeInBrowser("passkeys on the pages", () => {
     await signOut();
     await page.goto(at("/auth/account/keys"));
     await click("Sign in with a passkey");
-    await page.waitForURL(at("/auth/account/keys"));
+    await expect.poll(() => page.url()).toBe(at("/auth/account/keys"));
   });
 
   test("cannot be added twice by one device, nor without a password", async () => {
@@ -149,7 +149,7 @@ describeInBrowser("passkeys on the pages", () => {
     await page.getByText("The passkey was not used. Try again, or cancel.").waitFor();
     await devices.send("WebAuthn.setUserVerified", { authenticatorId, isUserVerified: true });
     await click("Ask again");
-    await page.getByRole("heading", { name: "Your account" }).waitFor();
+    await expect.poll(() => page.getByRole("heading", { name: "Your account" }).isVisible()).toBe(true);
   });
 
   test("need JavaScript, which the page says; everything else works without", async () => {

@@ -197,7 +197,7 @@ function expectSound({ method, path, headers, body }: Case, result: TestResponse
 }
 
 /** Several at a time, as clients come. */
-function fuzz(
+function expectSoundAnswers(
   cases: fc.Arbitrary<Case>,
   runs: number,
   check: (request: Case, result: TestResponse) => void = expectSound,
@@ -216,17 +216,17 @@ function fuzz(
 
 describe("every request gets a response or an error", () => {
   test("if it is valid", () =>
-    fuzz(valid, 1_200, (request, result) => {
+    expectSoundAnswers(valid, 1_200, (request, result) => {
       expectSound(request, result);
       // A page may begin behind the last row.
       const isRead = request.method === "GET" && !request.path.startsWith("/rpc/");
       if (isRead) expect([200, 206, 416], result.text).toContain(result.status);
     }));
-  test("if a character of its URL is wrong", () => fuzz(mutilated, 800));
-  test("if its URL, its body, its headers or its method are invalid", () => fuzz(broken, 3_200));
-  test("if it inserts nested rows", () => fuzz(nested, 3_200));
+  test("if a character of its URL is wrong", () => expectSoundAnswers(mutilated, 800));
+  test("if its URL, its body, its headers or its method are invalid", () => expectSoundAnswers(broken, 3_200));
+  test("if it inserts nested rows", () => expectSoundAnswers(nested, 3_200));
   test("if it is random words instead of a request", () =>
-    fuzz(
+    expectSoundAnswers(
       fc
         .tuple(
           fc.constantFrom("works", "artists", "rpc/add", "rpc/all_works", "numbers", ""),

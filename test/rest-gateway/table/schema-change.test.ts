@@ -563,5 +563,6 @@ describe("a database without our event trigger", () => {
   test("a change without a notification is detected", async () => {
     await foreignOwner.query("create table public.untold (id int); grant select on public.untold to anon");
     await served("/untold");
+    expect(await client.ask("/untold")).toMatchObject({ status: 200 });
   });
 });

@@ -55,4 +55,5 @@ test("a long computation goes on while connections never stop coming", async () 
     await nextTurn();
   }
   await done;
+  expect(isDone).toBe(true);
 });

@@ -2,7 +2,6 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { FifoQueue } from "../../../runtime/concurrency/fifo-queue.ts";
 import { collectGarbage } from "../../collect-garbage.ts";
-import { until } from "../../until.ts";
 
 test("a queue behaves as an array from which the first element is taken", () => {
   const step = fc.oneof(fc.constant("shift" as const), fc.nat({ max: 20 }), fc.record({ remove: fc.nat({ max: 20 }) }));
@@ -50,8 +49,10 @@ test("a queue that is never empty does not keep what it has returned in memory",
     if (queue.length > 1) returned.push(new WeakRef(queue.shift()!));
   };
   for (let item = 0; item < 500; item++) pass();
-  return until(() => {
-    collectGarbage();
-    return returned.every((reference) => reference.deref() === undefined);
-  });
+  return expect
+    .poll(() => {
+      collectGarbage();
+      return returned.every((reference) => reference.deref() === undefined);
+    })
+    .toBe(true);
 });

@@ -100,7 +100,7 @@ test("repeated work that is requested during a run runs again at once", async ()
   first.resolve(undefined);
   await until(() => runs === 2);
   work.soon();
-  await until(() => runs === 3);
+  await expect.poll(() => runs === 3).toBe(true);
   await work.close();
 });
 

@@ -74,6 +74,7 @@ describe("HTTPS_CERT_FILE and HTTPS_KEY_FILE", () => {
   ])("allow WebSockets %s", async (_whose, path) => {
     const socket = new WebSocket(`${program.url.replace("https", "wss")}${path}`, "graphql-transport-ws", { ca });
     await once(socket, "open");
+    expect(socket.readyState).toBe(WebSocket.OPEN);
     socket.close();
   });
 

@@ -184,7 +184,9 @@ describe("two workers of a database without logical replication", () => {
       }
       await until(() => received.every(({ size }) => size === 4));
       await channels[0]!.untrack();
-      await until(() => channels.every((channel) => Object.keys(channel.presenceState()).length === 2));
+      await expect
+        .poll(() => channels.every((channel) => Object.keys(channel.presenceState()).length === 2))
+        .toBe(true);
     } finally {
       await Promise.all(clients.map((client) => client.removeAllChannels()));
       await service.kill();

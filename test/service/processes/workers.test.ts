@@ -124,7 +124,7 @@ describe("two workers at one address", () => {
   test("both serve a new table", async () => {
     await owner.query("create table public.boats (id int primary key); grant select on public.boats to anon");
     const answers = async () => Promise.all(Array.from({ length: 6 }, () => ask(at("/api/v1/boats"))));
-    await until(async () => (await answers()).every(({ status }) => status === 200));
+    await expect.poll(async () => (await answers()).every(({ status }) => status === 200)).toBe(true);
   });
 
   test("both apply a changed setting", async () => {
@@ -175,12 +175,14 @@ describe("two workers at one address", () => {
       );
     }
     let written = 0;
-    await until(async () => {
-      await owner.query("insert into public.articles (title, content, author_id) values ($1, 'By hand.', 1)", [
-        `Article ${++written}`,
-      ]);
-      return Array.from({ length: 4 }, (_, n) => n).every((n) => result.some((line) => line.startsWith(`${n} `)));
-    });
+    await expect
+      .poll(async () => {
+        await owner.query("insert into public.articles (title, content, author_id) values ($1, 'By hand.', 1)", [
+          `Article ${++written}`,
+        ]);
+        return Array.from({ length: 4 }, (_, n) => n).every((n) => result.some((line) => line.startsWith(`${n} `)));
+      })
+      .toBe(true);
     for (const listener of listeners) await listener.dispose();
   });
 
@@ -359,7 +361,7 @@ describe("two workers at one address", () => {
     const gateway = await startGateway(database, { WEB_CONCURRENCY: "2" });
     const workers = await childrenOf(gateway.child.pid!);
     await gateway.kill();
-    for (const pid of workers) await until(async () => (await startTimeOf(pid)) === null);
+    for (const pid of workers) await expect.poll(async () => (await startTimeOf(pid)) === null).toBe(true);
   });
 
   test("a port in use is reported once", async () => {

@@ -151,7 +151,7 @@ describeInBrowser("a table of a million rows", () => {
     await settledAt(page, (index) => ROWS - index);
     await page.locator(".row-count", { hasText: /^1,000,000 rows$/ }).waitFor();
     await scrollTo(page, 1);
-    await until(async () => (await seenRows(page)).at(-1)![0] === ROWS - 1);
+    await expect.poll(async () => (await seenRows(page)).at(-1)![0] === ROWS - 1).toBe(true);
     await settledAt(page, (index) => ROWS - index);
   });
 

@@ -307,11 +307,13 @@ describeInBrowser("the tables of Studio", () => {
       setViewAs({ ...(await requestJson("/admin/v1/view-as", { method: "POST", body: { role: "anon" } })), label: "anon" });
     })()`);
     await page.getByRole("link", { name: /people.*The role anon may not read this table/s }).waitFor();
-    await until(async () =>
-      studio.requests.some(
-        ({ url, headers }) => url.includes("/rest/v1/glad_people") && isOf("anon", headers.authorization),
-      ),
-    );
+    await expect
+      .poll(async () =>
+        studio.requests.some(
+          ({ url, headers }) => url.includes("/rest/v1/glad_people") && isOf("anon", headers.authorization),
+        ),
+      )
+      .toBe(true);
     await showsIds(page, ["9007199254740993"]);
   });
 

@@ -294,6 +294,6 @@ describe("uploads by raw requests", () => {
     );
     socket.destroy();
     await once(socket, "close");
-    await until(async () => (await leftovers()).length === 0);
+    await expect.poll(async () => (await leftovers()).length === 0).toBe(true);
   });
 });

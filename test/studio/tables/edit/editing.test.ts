@@ -50,7 +50,9 @@ describeFilms("editing rows", (films) => {
       .getByLabel(/^title/)
       .fill("The last one");
     await films.page.getByRole("dialog").getByRole("button", { name: "Insert", exact: true }).click();
-    await films.page.locator(".grid-row").getByText("The last one", { exact: true }).waitFor();
+    await expect
+      .poll(() => films.page.locator(".grid-row").getByText("The last one", { exact: true }).isVisible())
+      .toBe(true);
     await films.shows(703, "title", "The last one");
   });
 
@@ -169,7 +171,7 @@ describeFilms("editing rows", (films) => {
     await view.keyboard.press("F2");
     await view.getByLabel("Value of price").fill("7");
     await view.keyboard.press("Enter");
-    await until(async () => (await films.stored("price")) === "7");
+    await expect.poll(async () => (await films.stored("price")) === "7").toBe(true);
     await view.close();
   });
 
@@ -210,7 +212,7 @@ describeFilms("editing rows", (films) => {
       });
       await editor.fill("Granted");
       await view.keyboard.press("Enter");
-      await until(async () => (await films.stored("title")) === "Granted");
+      await expect.poll(async () => (await films.stored("title")) === "Granted").toBe(true);
     } finally {
       await films.studio.sql("revoke update (title) on public.films from anon");
       await view.close();
@@ -381,7 +383,7 @@ describeFilms("editing rows", (films) => {
     await films.page.locator('[data-row="1"].editing-changed').waitFor();
     await films.shows(1, "title", "<b>theirs</b>");
     await films.studio.sql("delete from films where id = 3");
-    await films.page.locator('[data-row="2"].editing-deleted').waitFor();
+    await expect.poll(() => films.page.locator('[data-row="2"].editing-deleted').isVisible()).toBe(true);
     await films.studio.sql("insert into films (title) values ('Moolaadé')");
     await films.page.getByRole("button", { name: "Show them" }).click();
     await films.shows(2, "title", "Moolaadé");
@@ -389,9 +391,8 @@ describeFilms("editing rows", (films) => {
 
   test("a table that is not published says why its rows are not live, and how they become so", async () => {
     await films.open("secrets");
-    await films.page
-      .getByText("alter publication supabase_realtime add table public.secrets;")
-      .waitFor({ state: "attached" });
+    const statement = films.page.getByText("alter publication supabase_realtime add table public.secrets;");
+    await expect.poll(() => statement.count()).toBe(1);
   });
 
   test("is accessible on a phone and on a large screen, light and dark", async () => {
