@@ -2,10 +2,10 @@ import { randomUUID } from "node:crypto";
 import type { Client } from "@modelcontextprotocol/client";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Service } from "../../../service/service.ts";
-import { cloneDatabase, type TestDatabase } from "../../database.ts";
-import { serve } from "../../serve.ts";
-import { connect, tokenOf } from "../mcp/agents.ts";
+import type { Service } from "../../service/service.ts";
+import { cloneDatabase, type TestDatabase } from "../database.ts";
+import { connect, tokenOf } from "../rest-gateway/mcp/agents.ts";
+import { serve } from "../serve.ts";
 import {
   createTables,
   KEY_KINDS,
