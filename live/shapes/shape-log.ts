@@ -64,6 +64,9 @@ type ChangeBatch = {
   readonly bytes: number;
 };
 
+/** One of changes alone may also have read subsets, of later states than its own. */
+export type ContinuingClient = "of all rows" | "of changes";
+
 /** What leads from a state of another log, which has the position `from` here, to a state of this one. */
 type Continuation = ChangeBatch & { readonly from: ShapePosition };
 
@@ -95,8 +98,8 @@ export class ShapeLog {
   #snapshot: IncludedSnapshot | null = null;
   /** The first position that changes are known since; null before the first state. */
   #since: ShapePosition | null = null;
-  /** By the position in the other log, the oldest first. */
-  readonly #continuations = new Map<ShapePosition, Continuation>();
+  /** By the position in the other log and the kind of client, the oldest first. */
+  readonly #continuations = new Map<string, Continuation>();
   position: ShapePosition = 0n;
 
   constructor(keyPlaces: readonly number[], number: number, writer: StateWriter | null) {
@@ -195,18 +198,19 @@ export class ShapeLog {
   }
 
   /** The position of a state of another log that clients continue from; null if there was none, or it is left out by now. */
-  positionOf(foreign: ShapePosition): ShapePosition | null {
-    const continued = this.#continuations.get(foreign);
+  positionOf(foreign: ShapePosition, client: ContinuingClient): ShapePosition | null {
+    const continued = this.#continuations.get(`${foreign} ${client}`);
     return continued && this.has(continued.from) ? continued.from : null;
   }
 
   /** Returns the position from which a client continues that has a state of another log. */
-  continueFrom(saved: SavedState): ShapePosition {
+  continueFrom(saved: SavedState, client: ContinuingClient): ShapePosition {
     const from = this.#nextPosition(lsnOf(saved.position));
     this.position = from;
     const position = this.#nextPosition();
-    const changes = compareSaved(saved, this.#rows, { position, keyPlaces: this.#keyPlaces });
-    this.#continuations.set(saved.position, { from, position, changes, bytes: sizeOfChanges(changes) });
+    const touched = client === "of changes" ? saved.touched : new Map();
+    const changes = compareSaved({ ...saved, touched }, this.#rows, { position, keyPlaces: this.#keyPlaces });
+    this.#continuations.set(`${saved.position} ${client}`, { from, position, changes, bytes: sizeOfChanges(changes) });
     this.#append([], position);
     this.#keepOthers([...saved.xids, ...this.recentXids], position);
     if (this.#snapshot) this.#snapshot = { ...this.#snapshot, position };

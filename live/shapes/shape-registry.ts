@@ -3,7 +3,7 @@ import { OpenOfCallers, tooManyOpen } from "../open-of-callers.ts";
 import type { LiveQueries, LiveSource } from "../queries/live-queries.ts";
 import { LiveShape } from "./live-shape.ts";
 import type { ShapeDefinition } from "./shape-definition.ts";
-import { logNumberOf, type ShapePosition } from "./shape-log.ts";
+import { type ContinuingClient, logNumberOf, type ShapePosition } from "./shape-log.ts";
 import { ownerOf, readSavedState } from "./shape-log-file.ts";
 import { openShapeLogs, type ShapeLogFolder } from "./shape-log-folder.ts";
 
@@ -77,11 +77,14 @@ export class ShapeRegistry {
   }
 
   /** The shape that the client continues from this offset; null if it has to begin anew. */
-  async find(offset: ShapePosition, definition: ShapeDefinition, source: LiveSource): Promise<ContinuedShape | null> {
+  async find(
+    offset: ShapePosition,
+    { definition, source, client }: Pick<LiveShape, "definition" | "source"> & { readonly client: ContinuingClient },
+  ): Promise<ContinuedShape | null> {
     const number = logNumberOf(offset);
     const shape = this.#byNumber.get(number);
     if (!shape?.log.has(offset) || !(shape.isOf(source) || this.#mayHandOver(shape, offset, source))) {
-      const continued = await this.#continueSaved(number, offset, { definition, source });
+      const continued = await this.#continueSaved(number, offset, { definition, source, client });
       if (continued) return continued;
     }
     if (!shape || !this.#has(shape) || shape.definition.identity !== definition.identity) return null;
@@ -102,16 +105,16 @@ export class ShapeRegistry {
   async #continueSaved(
     number: number,
     offset: ShapePosition,
-    { definition, source }: Pick<LiveShape, "definition" | "source">,
+    { definition, source, client }: Pick<LiveShape, "definition" | "source"> & { readonly client: ContinuingClient },
   ): Promise<ContinuedShape | null> {
     if (!this.#folder) return null;
     const shape = await this.open(definition, source);
     const { log } = shape;
     const owner = ownerOf(definition, source);
     // The file is read last, so that it is in memory for a moment only.
-    const continued = log.positionOf(offset);
+    const continued = log.positionOf(offset, client);
     const saved = continued === null && (await readSavedState(this.#folder, number, offset, { definition, owner }));
-    const position = continued ?? log.positionOf(offset) ?? (saved ? log.continueFrom(saved) : null);
+    const position = continued ?? log.positionOf(offset, client) ?? (saved ? log.continueFrom(saved, client) : null);
     if (position !== null && shape.isOf(source)) return { shape, offset: position };
     shape.leave();
     return null;

@@ -130,7 +130,8 @@ class ShapesHandler {
         parsed.subset ? this.#sendSubset(call, parsed.subset, shape, null) : this.#sendRows(call, shape),
       );
     }
-    const found = await shapes.find(parsed.offset, definition, source);
+    const client = parsed.hasChangesOnly ? "of changes" : "of all rows";
+    const found = await shapes.find(parsed.offset, { definition, source, client });
     if (!found) return this.#refetch(call);
     const { shape, offset } = found;
     if (!parsed.subset && parsed.mode === "events") return this.#sendEvents(call, shape, offset);

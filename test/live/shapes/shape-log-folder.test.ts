@@ -94,7 +94,7 @@ test.each(Array.from({ length: propertyRuns(30) }, (_, seed) => seed + 1))(
     next.accept(toText(rows), 100n, []);
     for (const client of clients) {
       const saved = await read(client.position);
-      const from = next.positionOf(client.position) ?? next.continueFrom(saved!);
+      const from = next.positionOf(client.position, "of changes") ?? next.continueFrom(saved!, "of changes");
       expect(from).not.toBe(client.position);
       change();
       next.accept(toText(rows), 101n, []);

@@ -42,8 +42,30 @@ test("a client that continues from a file is sent the snapshot, and the transact
   log.accept(rowsOf("b"), 16n, [101]);
   log.acceptUnchanged([102]);
   const saved = { position: 12n << 32n, rows: new Map(), touched: new Map(), xids: [99], isOwn: true };
-  const from = log.continueFrom(saved);
+  const from = log.continueFrom(saved, "of all rows");
   expect(log.snapshotSince(from)).toBe("100:100:");
   expect(log.otherXidsSince(from)).toEqual([99, 101, 102]);
   expect(log.changesSince(from)).toMatchObject([{ before: null, after: ["0", "b"] }]);
+});
+
+test("a client that has all rows of a state is sent only what differs, whatever changed in between", () => {
+  const log = openLog();
+  const row = (id: string, title: string) => [id, [id, title]] as const;
+  const saved = {
+    position: 12n << 32n,
+    rows: new Map([row("0", "b"), row("1", "gone")]),
+    // Row 2 was added and deleted in between, row 0 was changed.
+    touched: new Map([row("0", "b"), row("1", "gone"), row("2", "x")]),
+    xids: [99],
+    isOwn: true,
+  };
+  const from = log.continueFrom(saved, "of all rows");
+  expect(log.changesSince(from)).toMatchObject([
+    { before: ["1", "gone"], after: null },
+    { before: ["0", "b"], after: ["0", "a"] },
+  ]);
+  // One that may have read any of these rows with a subset.
+  const changes = log.changesSince(log.continueFrom(saved, "of changes"))!;
+  expect(changes.filter(({ after }) => after === null).map(({ before }) => before![0])).toEqual(["2", "1", "0"]);
+  expect(log.positionOf(saved.position, "of all rows")).toBe(from);
 });
