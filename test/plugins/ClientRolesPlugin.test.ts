@@ -60,7 +60,7 @@ describe("a table that is granted only to a server's role", () => {
       );
     };
     const [fields, types] = await fieldsOf({});
-    expect(fields).toEqual(["account", "accounts"]);
+    expect(fields).toEqual(["account", "accounts", "accountSearchResults"]);
     expect(types).not.toContain("Ledger");
     expect((await graphql.ask("{ ledgers { totalCount } }")).errors[0].extensions.code).toBe(
       "GRAPHQL_VALIDATION_FAILED",
