@@ -32,7 +32,7 @@ import { restoreLostObjects } from "./lost-objects.ts";
 import { findErrorOffset, MigrationError, type MigrationSource } from "./migration-error.ts";
 import { readProgress, recordProgress } from "./migration-progress.ts";
 import { createRecord, explainDivergence, readMigrationState } from "./migration-state.ts";
-import { describeCommitted, runTransactions, TransactionError } from "./run-transactions.ts";
+import { describeCommitted, explainTransactionError, runTransactions, TransactionError } from "./run-transactions.ts";
 import { upgradeSingleHistory } from "./single-history.ts";
 import { runsWithoutTransaction, splitStatements } from "./split-statements.ts";
 import { endsTransactions, splitTransactions } from "./split-transactions.ts";
@@ -75,7 +75,7 @@ export async function applyCommitted(
       return { applied: await countApplied(client), searchPath: ofDatabase };
     }),
   );
-  const steps = orderSteps(await Promise.all(histories.map(readHistory)));
+  const steps = orderSteps(await Promise.all(histories.map(readHistory)), applied);
   requireOrder(steps, applied);
   const partial = await mkdtemp(join(tmpdir(), "migrations-"));
   try {
@@ -187,13 +187,14 @@ function groupFolders<T extends { readonly form: MigrationForm }>(
   return groups;
 }
 
-function orderSteps(histories: readonly CommittedHistory[]): MigrationStep[] {
+/** The form of what is applied does not matter any more, and need not be read. */
+function orderSteps(histories: readonly CommittedHistory[], applied: ReadonlyMap<string, number>): MigrationStep[] {
   return histories.flatMap((committed) => {
     const part = { ...committed, isLast: false, form: "one" as const, waitsFreely: false, previous: null };
     const steps = committed.migrations.flatMap((migration, index): MigrationStep[] => {
       const { body } = migration;
       const before = { ...part, count: index };
-      const form = formOf(migration);
+      const form = index < (applied.get(committed.history.name) ?? 0) ? "one" : formOf(migration);
       const waitsFreely = form === "none" && runsFreely(body);
       const alone = form === "one" ? [] : [before, { ...part, count: index + 1, form, waitsFreely }];
       const [, name, number] = AFTER.exec(body) ?? [];
@@ -212,12 +213,14 @@ export async function pendingMigrations(
   histories: readonly MigrationHistory[],
 ): Promise<CommittedMigration[]> {
   const applied = new Map(await countApplied(client));
-  return orderSteps(await Promise.all(histories.map(readHistory))).flatMap(({ history, migrations, count }) => {
-    const from = applied.get(history.name) ?? 0;
-    if (count <= from) return [];
-    applied.set(history.name, count);
-    return migrations.slice(from, count);
-  });
+  return orderSteps(await Promise.all(histories.map(readHistory)), applied).flatMap(
+    ({ history, migrations, count }) => {
+      const from = applied.get(history.name) ?? 0;
+      if (count <= from) return [];
+      applied.set(history.name, count);
+      return migrations.slice(from, count);
+    },
+  );
 }
 
 /** A history that is added later would meet what has been changed for it already. */
@@ -461,14 +464,7 @@ async function applyFileInTransactions(
       },
     });
   } catch (error) {
-    if (!(error instanceof TransactionError)) throw error;
-    const source = { ...file, sql };
-    throw new MigrationError(
-      error.cause,
-      source,
-      error.offset,
-      describeCommitted(source, transactions, error.committed),
-    );
+    throw explainTransactionError(error, { ...file, sql }, transactions);
   }
 }
 

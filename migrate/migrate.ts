@@ -22,7 +22,7 @@ import type { ReportLine } from "./kept-rows.ts";
 import { explainLostObjects, findLostObjects } from "./lost-objects.ts";
 import { findErrorOffset, MigrationError } from "./migration-error.ts";
 import { explainDivergence, type MigrationState, readMigrationState } from "./migration-state.ts";
-import { describeCommitted, runTransactions, TransactionError } from "./run-transactions.ts";
+import { explainTransactionError, runTransactions } from "./run-transactions.ts";
 import { recreateDatabase } from "./scratch-database.ts";
 import { explainSingleHistory, requireUpgradableProject } from "./single-history.ts";
 import { endsTransactions, splitTransactions } from "./split-transactions.ts";
@@ -107,14 +107,15 @@ async function runSeed(
   const sql = await readFile(file, "utf8");
   const origins = sql.split("\n").map((_, index) => ({ file: displayPath(file), line: index + 1 }));
   await withClient(url, async (client) => {
-    const transactions = endsTransactions(sql) ? splitTransactions(sql) : null;
+    if (endsTransactions(sql)) {
+      const transactions = splitTransactions(sql);
+      return runTransactions(client, transactions).catch((error) => {
+        throw explainTransactionError(error, { sql, origins }, transactions);
+      });
+    }
     try {
-      await (transactions ? runTransactions(client, transactions) : client.query(sql));
+      await client.query(sql);
     } catch (error) {
-      if (error instanceof TransactionError) {
-        const remark = describeCommitted({ sql, origins }, transactions!, error.committed);
-        throw new MigrationError(error.cause, { sql, origins }, error.offset, remark);
-      }
       throw new MigrationError(error as Error, { sql, origins }, await findErrorOffset(client, sql, error as Error));
     }
   });

@@ -1,4 +1,5 @@
 import type pg from "pg";
+import { MigrationError, type MigrationSource } from "./migration-error.ts";
 import { toUtf16Offset } from "./split-statements.ts";
 import type { ScriptTransaction } from "./split-transactions.ts";
 
@@ -66,6 +67,17 @@ export async function runTransactions(
       throw new TransactionError(error, offset + (position > 0 ? toUtf16Offset(statement, position) : 0), index);
     }
   }
+}
+
+/** For what `runTransactions` throws: where the error is, and what is committed. */
+export function explainTransactionError(
+  thrown: unknown,
+  source: MigrationSource,
+  transactions: readonly ScriptTransaction[],
+): unknown {
+  if (!(thrown instanceof TransactionError)) return thrown;
+  const { cause, offset, committed } = thrown;
+  return new MigrationError(cause, source, offset, describeCommitted(source, transactions, committed));
 }
 
 /** Says what is done of a script that has failed; null if nothing is. */
