@@ -34,17 +34,26 @@ export async function readConfigFindings(folder: string, config: Config, url: st
     const hook = isEnabled ? toHookFunction(address) : null;
     return hook === null ? [] : [hook];
   });
-  for (const hook of functions) {
-    if (await exists(url, hook)) continue;
-    findings.push({
-      kind: "advice",
-      problem: `supabase/config.toml names the hook ${hook.schema}.${hook.name}, which does not exist.`,
-      fix: "Create the function in a migration, or disable the hook.",
-    });
-  }
-  return findings;
+  const missing = functions.length === 0 ? [] : await findMissing(url, functions);
+  return [
+    ...findings,
+    ...missing.map(
+      ({ schema, name }): DoctorFinding => ({
+        kind: "advice",
+        problem: `supabase/config.toml names the hook ${schema}.${name}, which does not exist.`,
+        fix: "Create the function in a migration, or disable the hook.",
+      }),
+    ),
+  ];
 }
 
-function exists(url: string, { schema, name }: SqlFunction): Promise<boolean> {
-  return withServiceClient(url, async (client) => (await client.query(FUNCTION_EXISTS, [schema, name])).rowCount === 1);
+function findMissing(url: string, functions: readonly SqlFunction[]): Promise<SqlFunction[]> {
+  const missing: SqlFunction[] = [];
+  return withServiceClient(url, async (client) => {
+    for (const hook of functions) {
+      const { rowCount } = await client.query(FUNCTION_EXISTS, [hook.schema, hook.name]);
+      if (rowCount === 0) missing.push(hook);
+    }
+    return missing;
+  });
 }
