@@ -33,6 +33,9 @@ export function openShapes(live: LiveQueries, ...options: Parameters<typeof open
 /** A shape, and the offset of its log from which the client continues. */
 type ContinuedShape = { readonly shape: LiveShape; readonly offset: ShapePosition };
 
+/** What a client that continues asks for. */
+type ContinuedRequest = Pick<LiveShape, "definition" | "source"> & { readonly client: ContinuingClient };
+
 /** The shapes of this process, by their callers and by the numbers of their logs. */
 export class ShapeRegistry {
   readonly #live: LiveQueries;
@@ -77,10 +80,7 @@ export class ShapeRegistry {
   }
 
   /** The shape that the client continues from this offset; null if it has to begin anew. */
-  async find(
-    offset: ShapePosition,
-    { definition, source, client }: Pick<LiveShape, "definition" | "source"> & { readonly client: ContinuingClient },
-  ): Promise<ContinuedShape | null> {
+  async find(offset: ShapePosition, { definition, source, client }: ContinuedRequest): Promise<ContinuedShape | null> {
     const number = logNumberOf(offset);
     const shape = this.#byNumber.get(number);
     if (!shape?.log.has(offset) || !(shape.isOf(source) || this.#mayHandOver(shape, offset, source))) {
@@ -105,7 +105,7 @@ export class ShapeRegistry {
   async #continueSaved(
     number: number,
     offset: ShapePosition,
-    { definition, source, client }: Pick<LiveShape, "definition" | "source"> & { readonly client: ContinuingClient },
+    { definition, source, client }: ContinuedRequest,
   ): Promise<ContinuedShape | null> {
     if (!this.#folder) return null;
     const shape = await this.open(definition, source);
