@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { readlinkSync } from "node:fs";
-import { setPriority } from "node:os";
+import { getPriority, setPriority } from "node:os";
 import { inspect } from "node:util";
 import { parentPort, workerData } from "node:worker_threads";
 import { captureConsole, installFetch } from "./changed-globals.ts";
@@ -24,7 +24,7 @@ const calls = new Map<number, ServedCall>();
 const events = new EventTarget();
 let backgroundCount = 0;
 
-if (process.platform === "linux") setPriority(YIELDING_PRIORITY);
+yieldProcessor();
 process.emitWarning = () => {};
 process.setSourceMapsEnabled(true);
 captureConsole((level, text) => report({ type: "log", level, text, requestId: requestIds.getStore() ?? null }));
@@ -48,6 +48,16 @@ try {
   report({ type: "ready", systemId: readSystemId() });
 } catch (error) {
   report({ type: "bootFailed", reason: inspect(error) });
+}
+
+/** Of a service that has a lower priority itself, no thread may have a higher one. */
+function yieldProcessor(): void {
+  if (process.platform !== "linux") return;
+  try {
+    setPriority(Math.max(getPriority(), YIELDING_PRIORITY));
+  } catch {
+    // A sandbox forbids it, and functions run without.
+  }
 }
 
 /** Linux gives each thread an id of its own, and a priority. */
