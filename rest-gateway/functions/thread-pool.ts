@@ -18,8 +18,6 @@ const MAX_WAITING_OF_CALLER = 100;
 const MAX_ATTEMPTS = 3;
 /** A file that fails to load is not loaded for each request. */
 const FAILED_MS = 1_000;
-/** Threads that were used since then are not ended for others while a large one can be. */
-const UNUSED_MS = 5_000;
 const MEGABYTE = 2 ** 20;
 /** An unused thread that takes more is ended, since V8 keeps what a heap has grown by. */
 const LARGE_BYTES = 64 * MEGABYTE;
@@ -185,28 +183,20 @@ export class ThreadPool {
     else this.#keepWithinMemory(NEW_THREAD_BYTES);
   }
 
-  /**
-   * Ends threads that were not used for a while, then the largest one, and only then small ones that were just used: else a
-   * caller with large requests would make all others wait for new threads. `added` is what another thread needs.
-   */
+  /** Ends unused threads first. `added` is what another thread needs. */
   #keepWithinMemory(added = 0): void {
     const staying = [...this.#all].filter(({ isEnding }) => !isEnding);
     let excess = memoryOf(staying) + added - this.#totalBytes;
-    const retire = (threads: readonly FunctionThread[]) => {
-      for (const thread of threads) {
-        if (excess <= 0) return;
-        excess -= thread.memory;
-        thread.retire();
-      }
-    };
-    const idle = this.#idle();
-    const since = performance.now() - UNUSED_MS;
-    retire(idle.filter(({ lastUsed }) => lastUsed <= since));
+    for (const thread of this.#idle()) {
+      if (excess <= 0) return;
+      excess -= thread.memory;
+      thread.retire();
+    }
     if (excess <= 0) return;
     const [largest] = staying.sort((one, other) => other.memory - one.memory);
-    if (largest && largest.memory >= 2 * NEW_THREAD_BYTES)
-      largest.endOverLimit(`takes most of the ${this.#totalBytes / MEGABYTE} MB that functions share, and is ended`);
-    else retire(idle.filter(({ lastUsed }) => lastUsed > since));
+    // Small threads are ended for no other.
+    if (added > 0 && largest!.memory < 2 * added) return;
+    largest?.endOverLimit(`takes most of the ${this.#totalBytes / MEGABYTE} MB that functions share, and is ended`);
   }
 
   /** Oldest first. */

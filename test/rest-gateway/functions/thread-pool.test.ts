@@ -56,9 +56,9 @@ afterAll(async () => {
 
 type Sender = { readonly sub?: string; readonly address?: string };
 
-async function call(path: string, { sub, address = "203.0.113.1" }: Sender = {}) {
+async function call(path: string, { sub, address = "203.0.113.1" }: Sender = {}, { url } = service) {
   const token = jwt.sign(sub ? { role: "authenticated", sub } : { role: "anon" }, SECRET);
-  const response = await fetch(`${service.url}/functions/v1/${path}`, {
+  const response = await fetch(`${url}/functions/v1/${path}`, {
     headers: { Authorization: `Bearer ${token}`, "X-Forwarded-For": address },
     signal: leaving.signal,
   });
@@ -96,6 +96,28 @@ describe("the threads of all functions", () => {
     expect(ended).toEqual({ status: 546, body: expect.objectContaining({ code: "WORKER_LIMIT" }) });
     for (const each of held) each.catch(() => {});
     expect((await call("pattern")).status).toBe(200);
+  });
+
+  test("small ones that are in use keep within it, too", async () => {
+    const small = await serve(database, {
+      FUNCTIONS_DIR: project.folder,
+      FUNCTIONS_MEMORY: "128",
+      FUNCTIONS_TOTAL_MEMORY: "136",
+    });
+    try {
+      const users = MANY.slice(0, 4).map((name, index) => ({ name, sender: { sub: index < 2 ? "7" : "8" } }));
+      const held = users.map(({ name, sender }) => call(`${name}?wait`, sender, small).catch(() => null));
+      for (const { name, sender } of users) expect((await call(name, sender, small)).status).toBe(200);
+      for (const { name, sender } of users) await call(`${name}?keep=12`, sender, small);
+      expect(await Promise.race(held)).toEqual({
+        status: 546,
+        body: expect.objectContaining({ code: "WORKER_LIMIT" }),
+      });
+      leaving.abort();
+      await Promise.all(held);
+    } finally {
+      await small.stop();
+    }
   });
 });
 
