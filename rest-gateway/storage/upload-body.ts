@@ -27,9 +27,11 @@ const MAX_USER_METADATA_BYTES = 1024 * 1024;
 
 /** Writes the body to the file store: a form with one file, or the content itself. */
 export function receiveFile(request: MatchedRequest, terms: UploadTerms, store: FileStore): Promise<ReceivedFile> {
-  return FORM_TYPE.test(request.headers["content-type"] ?? "")
-    ? receiveForm(request, terms, store)
-    : receiveContent(request, terms, store);
+  return isForm(request) ? receiveForm(request, terms, store) : receiveContent(request, terms, store);
+}
+
+export function isForm({ headers }: Pick<MatchedRequest, "headers">): boolean {
+  return FORM_TYPE.test(headers["content-type"] ?? "");
 }
 
 async function receiveContent(request: MatchedRequest, terms: UploadTerms, store: FileStore): Promise<ReceivedFile> {

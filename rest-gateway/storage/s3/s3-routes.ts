@@ -1,10 +1,10 @@
 import type { GatewayHandler, MatchedRequest } from "#http";
 import { openRequest, type StorageServices } from "../storage-request.ts";
+import { isForm } from "../upload-body.ts";
 import * as buckets from "./bucket-operations.ts";
 import * as lists from "./list-operations.ts";
 import * as parts from "./multipart-operations.ts";
 import * as objects from "./object-operations.ts";
-import { isForm } from "./post-form.ts";
 import { postObject } from "./post-object.ts";
 import { makeS3Authentication } from "./s3-authentication.ts";
 import { s3Error } from "./s3-error.ts";

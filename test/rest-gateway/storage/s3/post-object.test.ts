@@ -192,6 +192,14 @@ describe("refusals", () => {
       [400, "InvalidPolicyDocument"],
       () => presign("a", { conditions: [["like", "$key", "a"]] }),
     ],
+    [
+      "fields that are too long together",
+      [400, "InvalidArgument"],
+      () => ({
+        ...Object.fromEntries(["a", "b", "c"].map((name) => [`x-ignore-${name}`, "x".repeat(8000)])),
+        ...signed(),
+      }),
+    ],
     ["a field twice", [400, "InvalidArgument"], () => ({ ...signed(), KEY: "a" })],
     ["a name that no object has", [400, "KeyTooLongError"], () => presign("a/../b")],
     ["a scheme of version 2", [400, "InvalidRequest"], () => without(signed(), "X-Amz-Algorithm")],
