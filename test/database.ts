@@ -1,6 +1,8 @@
 import { randomUUID } from "node:crypto";
 import pg from "pg";
-import { inject } from "vitest";
+import { beforeAll, inject } from "vitest";
+import { withClient } from "../postgres/client/with-client.ts";
+import { aroundTests } from "./fixture.ts";
 
 export type TestDatabase = {
   readonly name: string;
@@ -14,10 +16,43 @@ export type TestDatabase = {
 /** "content" has all migrations, "platform" those of the platform, "empty" none (the API roles exist in the whole cluster). */
 export type DatabaseTemplate = "content" | "platform" | "empty";
 
-/** A database of one's own. */
-export async function cloneDatabase(template: DatabaseTemplate = "content"): Promise<TestDatabase> {
+export type DatabaseOptions = {
+  readonly template?: DatabaseTemplate;
+  /** What the owner runs in it first. */
+  readonly sql?: string;
+};
+
+/** A database for the tests of a file or of a `describe`. Its addresses are known at once. */
+export function useDatabase({ template, sql }: DatabaseOptions = {}): TestDatabase {
+  const database = nameDatabase();
+  aroundTests(() => createDatabase(database.name, template), database.drop);
+  if (sql !== undefined) beforeAll(() => withClient(database.ownerUrl, (owner) => owner.query(sql)));
+  return database;
+}
+
+/** A client for the tests of a file or of a `describe`. */
+export function useClient(connectionString: string): pg.Client {
+  const client = new pg.Client({ connectionString });
+  // A test that ends a backend is no reason to end the run.
+  client.on("error", () => {});
+  aroundTests(
+    async () => {
+      await client.connect();
+    },
+    () => client.end(),
+  );
+  return client;
+}
+
+/** A database that its caller drops. */
+export async function cloneDatabase(template?: DatabaseTemplate): Promise<TestDatabase> {
+  const database = nameDatabase();
+  await createDatabase(database.name, template);
+  return database;
+}
+
+function nameDatabase(): TestDatabase {
   const name = `test_${randomUUID().replaceAll("-", "")}`;
-  await inMaintenance(`create database ${name} template ${template} strategy file_copy`);
   return {
     name,
     ownerUrl: urlOf("postgres", name),
@@ -27,6 +62,10 @@ export async function cloneDatabase(template: DatabaseTemplate = "content"): Pro
       await inMaintenance(`drop database ${name} with (force)`);
     },
   };
+}
+
+async function createDatabase(name: string, template: DatabaseTemplate = "content"): Promise<void> {
+  await inMaintenance(`create database ${name} template ${template} strategy file_copy`);
 }
 
 export function urlOf(role: string, database: string): string {

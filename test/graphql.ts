@@ -53,7 +53,7 @@ export async function serveGraphQL(options: Options = {}): Promise<GraphQLServic
   owner.on("error", () => {});
   await owner.connect();
   if (before) await owner.query(before);
-  const service = await serve(own, settings, log && { log });
+  const service = await serve(own, { GRAPHQL_PRELOAD: "on", ...settings }, log && { log });
   const url = `${service.url}/graphql`;
 
   return {

@@ -1,14 +1,31 @@
 import { readConfig } from "../config/config.ts";
 import { makeLogger } from "../runtime/log/log.ts";
 import { type Service, type ServiceOptions, startService } from "../service/service.ts";
-import type { TestDatabase } from "./database.ts";
+import { type DatabaseOptions, type TestDatabase, useDatabase } from "./database.ts";
+import { useFixture } from "./fixture.ts";
 import { NO_PROJECT } from "./repository.ts";
 import { settingsOf } from "./routers/through-router.ts";
 import { SECRET } from "./secret.ts";
 
-/** The whole service in this process, on a port of its own. */
+type DatabaseUrls = Pick<TestDatabase, "url" | "ownerUrl">;
+
+type UsedService = DatabaseOptions & {
+  /** One that another fixture creates, instead of its own. */
+  readonly database?: DatabaseUrls;
+  /** A function where they are known only once other fixtures are open. */
+  readonly settings?: NodeJS.ProcessEnv | (() => NodeJS.ProcessEnv);
+  readonly options?: Partial<ServiceOptions>;
+};
+
+/** The whole service in this process for the tests of a file or of a `describe`, on a database of its own. */
+export function useService({ database, settings, options, ...own }: UsedService = {}): Service {
+  const used = database ?? useDatabase(own);
+  return useFixture(() => serve(used, typeof settings === "function" ? settings() : settings, options));
+}
+
+/** The whole service in this process, on a port of its own. Its caller stops it. */
 export function serve(
-  database: Pick<TestDatabase, "url" | "ownerUrl">,
+  database: DatabaseUrls,
   settings: NodeJS.ProcessEnv = {},
   options: Partial<ServiceOptions> = {},
 ): Promise<Service> {
@@ -22,8 +39,6 @@ export function serve(
     // The tests share the processors.
     LOAD_SHEDDING: "false",
     USERS_ACCESS: "open",
-    // What a test measures or awaits begins with a schema.
-    GRAPHQL_PRELOAD: "on",
     // The connections that the tests hold open are closed at once.
     DRAIN_TIMEOUT_SECONDS: "0",
     ...settings,
