@@ -1,23 +1,13 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { Administration, createFirstAdministrator } from "../../accounts/administration.ts";
-import {
-  claimsOf,
-  eventsOf,
-  from,
-  newEmail,
-  newPerson,
-  type OpenAccounts,
-  openAccounts,
-  PASSWORD,
-} from "./open-accounts.ts";
+import { useFixture } from "../fixture.ts";
+import { claimsOf, eventsOf, from, newEmail, newPerson, openAccounts, PASSWORD } from "./open-accounts.ts";
 
-let opened: OpenAccounts;
 let administration: Administration;
+const opened = useFixture(openAccounts);
 beforeAll(async () => {
-  opened = await openAccounts();
   administration = new Administration({ asOwner: opened.asOwner, policy: "standard" });
 });
-afterAll(() => opened.close());
 
 async function roleOf(username: string, password = PASSWORD): Promise<unknown> {
   const { accounts } = opened;

@@ -1,13 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { makeFindApiKey } from "../../accounts/identity/api-key-lookup.ts";
+import { useFixture } from "../fixture.ts";
 import { until } from "../until.ts";
-import { eventsOf, from, newPerson, type OpenAccounts, openAccounts } from "./open-accounts.ts";
+import { eventsOf, from, newPerson, openAccounts } from "./open-accounts.ts";
 
-let opened: OpenAccounts;
-beforeAll(async () => {
-  opened = await openAccounts();
-});
-afterAll(() => opened.close());
+const opened = useFixture(openAccounts);
 
 /** As a gateway that has not seen the key yet. */
 const callerOf = (key: string) => makeFindApiKey({ asOwner: opened.asOwner, log: { warn: () => {} } })(key);

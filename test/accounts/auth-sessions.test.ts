@@ -1,12 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { inOwnerTransaction } from "../../postgres/database/owner-pool.ts";
-import { claimsOf, from, newPerson, type OpenAccounts, openAccounts, PASSWORD } from "./open-accounts.ts";
+import { useFixture } from "../fixture.ts";
+import { claimsOf, from, newPerson, openAccounts, PASSWORD } from "./open-accounts.ts";
 
-let opened: OpenAccounts;
-beforeAll(async () => {
-  opened = await openAccounts();
-});
-afterAll(() => opened.close());
+const opened = useFixture(openAccounts);
 
 describe("a sign-in of a client of Supabase Auth", () => {
   test("goes on with the session that its access token names, and has the user", async () => {

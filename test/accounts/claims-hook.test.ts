@@ -1,17 +1,16 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { makeAccounts } from "../../accounts/accounts.ts";
 import { inOwnerTransaction } from "../../postgres/database/owner-pool.ts";
-import { CONFIG, claimsOf, eventsOf, from, KEYS, newPerson, type OpenAccounts, openAccounts } from "./open-accounts.ts";
+import { useFixture } from "../fixture.ts";
+import { CONFIG, claimsOf, eventsOf, from, KEYS, newPerson, openAccounts } from "./open-accounts.ts";
 
-let opened: OpenAccounts;
 let userId: string;
 
+const opened = useFixture(() => openAccounts({ claimsHook: "public.access_claims" }));
 beforeAll(async () => {
-  opened = await openAccounts({ claimsHook: "public.access_claims" });
   await opened.owner.query("grant usage on schema public to supabase_auth_admin");
   ({ userId } = await newPerson(opened));
 });
-afterAll(() => opened.close());
 beforeEach(() => define("select event"));
 
 /** The hook: an expression or statement of SQL. */

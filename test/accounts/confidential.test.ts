@@ -1,15 +1,12 @@
 import { inspect } from "node:util";
 import { generate } from "otplib";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { Administration } from "../../accounts/administration.ts";
 import { toHttpError } from "../../http/http-error.ts";
-import { from, newPerson, type OpenAccounts, openAccounts, PASSWORD } from "./open-accounts.ts";
+import { useFixture } from "../fixture.ts";
+import { from, newPerson, openAccounts, PASSWORD } from "./open-accounts.ts";
 
-let opened: OpenAccounts;
-beforeAll(async () => {
-  opened = await openAccounts();
-});
-afterAll(() => opened.close());
+const opened = useFixture(openAccounts);
 
 const WRONG = "Wrong-Password-1";
 

@@ -1,11 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { eventsOf, from, newEmail, newPerson, type OpenAccounts, openAccounts, PASSWORD } from "./open-accounts.ts";
+import { describe, expect, test } from "vitest";
+import { useFixture } from "../fixture.ts";
+import { eventsOf, from, newEmail, newPerson, openAccounts, PASSWORD } from "./open-accounts.ts";
 
-let opened: OpenAccounts;
-beforeAll(async () => {
-  opened = await openAccounts();
-});
-afterAll(() => opened.close());
+const opened = useFixture(openAccounts);
 
 const NEW = "Quartz-Bird-8";
 const ENDED = { kind: "invalid", code: "INVALID_TOKEN" };

@@ -1,12 +1,9 @@
 import { generate } from "otplib";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
-import { eventsOf, from, newPerson, type OpenAccounts, openAccounts, PASSWORD } from "./open-accounts.ts";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { useFixture } from "../fixture.ts";
+import { eventsOf, from, newPerson, openAccounts, PASSWORD } from "./open-accounts.ts";
 
-let opened: OpenAccounts;
-beforeAll(async () => {
-  opened = await openAccounts();
-});
-afterAll(() => opened.close());
+const opened = useFixture(openAccounts);
 /** The middle of a step, so that no code ends while a test looks at it. */
 beforeEach(() => vi.useFakeTimers({ toFake: ["Date"], now: 1_800_000_015_000 }));
 afterEach(() => vi.useRealTimers());

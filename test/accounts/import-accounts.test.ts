@@ -1,12 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { importAccounts, readAccountRows } from "../../accounts/import-accounts.ts";
-import { from, type OpenAccounts, openAccounts } from "./open-accounts.ts";
+import { useFixture } from "../fixture.ts";
+import { from, openAccounts } from "./open-accounts.ts";
 
-let opened: OpenAccounts;
-beforeAll(async () => {
-  opened = await openAccounts();
-});
-afterAll(() => opened.close());
+const opened = useFixture(openAccounts);
 
 const ADA = "8a2f5a54-6a8e-4b8f-9f6e-3f1f6f0c1a01";
 const BOB = "8a2f5a54-6a8e-4b8f-9f6e-3f1f6f0c1a02";

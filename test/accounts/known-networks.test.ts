@@ -1,15 +1,12 @@
 import { randomUUID } from "node:crypto";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { makeIsKnownNetwork } from "../../accounts/known-networks.ts";
 import type { AsOwner } from "../../postgres/database/owner-pool.ts";
+import { useFixture } from "../fixture.ts";
 import { newAddress } from "../new-address.ts";
-import { from, newEmail, newPerson, type OpenAccounts, openAccounts, PASSWORD } from "./open-accounts.ts";
+import { from, newEmail, newPerson, openAccounts, PASSWORD } from "./open-accounts.ts";
 
-let opened: OpenAccounts;
-beforeAll(async () => {
-  opened = await openAccounts();
-});
-afterAll(() => opened.close());
+const opened = useFixture(openAccounts);
 
 async function personAt(address: string) {
   const person = await newPerson(opened, { username: `person-${randomUUID()}` });

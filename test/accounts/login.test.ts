@@ -1,9 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { makeAccounts } from "../../accounts/accounts.ts";
 import { verifyToken } from "../../accounts/identity/tokens.ts";
 import { makePasswords } from "../../accounts/passwords.ts";
 import { errorCodeOf } from "../../http/http-error.ts";
 import type { ApiError } from "../../runtime/errors.ts";
+import { useFixture } from "../fixture.ts";
 import { newAddress } from "../new-address.ts";
 import { until } from "../until.ts";
 import { argon2Runs } from "./argon2-runs.ts";
@@ -15,16 +16,11 @@ import {
   KEYS,
   newEmail,
   newPerson,
-  type OpenAccounts,
   openAccounts,
   PASSWORD,
 } from "./open-accounts.ts";
 
-let opened: OpenAccounts;
-beforeAll(async () => {
-  opened = await openAccounts();
-});
-afterAll(() => opened.close());
+const opened = useFixture(openAccounts);
 
 const parseErrorOf = (attempt: Promise<unknown>) =>
   attempt.then(

@@ -1,16 +1,13 @@
 import { hash } from "node:crypto";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { CodePurpose, CodeResult, MailSecrets } from "../../accounts/one-time-codes.ts";
 import { digestOf } from "../../accounts/random-secrets.ts";
 import { inOwnerTransaction } from "../../postgres/database/owner-pool.ts";
+import { useFixture } from "../fixture.ts";
 import { propertyRuns } from "../property-runs.ts";
 import { from, newEmail, newPerson, type OpenAccounts, openAccounts, type Person } from "./open-accounts.ts";
 
-let opened: OpenAccounts;
-beforeAll(async () => {
-  opened = await openAccounts();
-});
-afterAll(() => opened.close());
+const opened = useFixture(openAccounts);
 
 type Mail = Partial<Parameters<OpenAccounts["accounts"]["codes"]["add"]>[1]>;
 

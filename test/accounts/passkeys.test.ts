@@ -1,13 +1,10 @@
 import { randomUUID } from "node:crypto";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import { useFixture } from "../fixture.ts";
 import { SoftwareAuthenticator } from "../software-authenticator.ts";
-import { eventsOf, from, newPerson, type OpenAccounts, openAccounts } from "./open-accounts.ts";
+import { eventsOf, from, newPerson, openAccounts } from "./open-accounts.ts";
 
-let opened: OpenAccounts;
-beforeAll(async () => {
-  opened = await openAccounts();
-});
-afterAll(() => opened.close());
+const opened = useFixture(openAccounts);
 
 const passkeys = () => opened.accounts.passkeys;
 const sql = (statement: string, ...values: unknown[]) => opened.owner.query(statement, values);

@@ -1,15 +1,12 @@
 import { randomUUID } from "node:crypto";
 import { generate } from "otplib";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { FactorType } from "../../accounts/second-factors.ts";
+import { useFixture } from "../fixture.ts";
 import { SoftwareAuthenticator } from "../software-authenticator.ts";
-import { eventsOf, from, newPerson, type OpenAccounts, openAccounts, PASSWORD, type Person } from "./open-accounts.ts";
+import { eventsOf, from, newPerson, openAccounts, PASSWORD, type Person } from "./open-accounts.ts";
 
-let opened: OpenAccounts;
-beforeAll(async () => {
-  opened = await openAccounts();
-});
-afterAll(() => opened.close());
+const opened = useFixture(openAccounts);
 /** The middle of a step, so that no code ends while a test looks at it. */
 beforeEach(() => vi.useFakeTimers({ toFake: ["Date"], now: 1_800_000_015_000 }));
 afterEach(() => vi.useRealTimers());

@@ -1,16 +1,15 @@
 import fc from "fast-check";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import { inOwnerTransaction } from "../../postgres/database/owner-pool.ts";
+import { useFixture } from "../fixture.ts";
 import { propertyRuns } from "../property-runs.ts";
-import { from, newPerson, type OpenAccounts, openAccounts } from "./open-accounts.ts";
+import { from, newPerson, openAccounts } from "./open-accounts.ts";
 
-let opened: OpenAccounts;
 let userId: string;
+const opened = useFixture(openAccounts);
 beforeAll(async () => {
-  opened = await openAccounts();
   userId = (await newPerson(opened)).userId;
 });
-afterAll(() => opened.close());
 
 const sql = (statement: string, ...values: unknown[]) => opened.owner.query(statement, values);
 

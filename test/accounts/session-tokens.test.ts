@@ -1,14 +1,11 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import type { SessionTokens } from "../../accounts/token-pairs.ts";
 import { makeValidateClaims } from "../../accounts/validate-claims.ts";
 import { inOwnerTransaction } from "../../postgres/database/owner-pool.ts";
-import { claimsOf, from, newPerson, type OpenAccounts, openAccounts, PASSWORD } from "./open-accounts.ts";
+import { useFixture } from "../fixture.ts";
+import { claimsOf, from, newPerson, openAccounts, PASSWORD } from "./open-accounts.ts";
 
-let opened: OpenAccounts;
-beforeAll(async () => {
-  opened = await openAccounts();
-});
-afterAll(() => opened.close());
+const opened = useFixture(openAccounts);
 afterEach(() => vi.useRealTimers());
 
 const ENDED = { kind: "unauthenticated", code: "INVALID_TOKEN" };

@@ -1,17 +1,14 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { type Caller, callerFromClaims } from "../../accounts/identity/caller.ts";
 import { makeTokenKeys, type TokenKey } from "../../accounts/identity/token-keys.ts";
 import { makeSigners } from "../../accounts/signers.ts";
-import { CONFIG, claimsOf, from, KEYS, newPerson, type OpenAccounts, openAccounts, PASSWORD } from "./open-accounts.ts";
+import { useFixture } from "../fixture.ts";
+import { CONFIG, claimsOf, from, KEYS, newPerson, openAccounts, PASSWORD } from "./open-accounts.ts";
 
-let opened: OpenAccounts;
 let remote: TokenKey[] = [];
 
-beforeAll(async () => {
-  opened = await openAccounts({ claimsHook: "public.access_claims" });
-  await opened.owner.query("grant usage on schema public to supabase_auth_admin");
-});
-afterAll(() => opened.close());
+const opened = useFixture(() => openAccounts({ claimsHook: "public.access_claims" }));
+beforeAll(() => opened.owner.query("grant usage on schema public to supabase_auth_admin"));
 beforeEach(() => define("select event"));
 
 /** The function of CLAIMS_HOOK. */

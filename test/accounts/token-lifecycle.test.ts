@@ -7,25 +7,22 @@ import { digestOf } from "../../accounts/random-secrets.ts";
 import { makeTokenIssuer, makeTokenPairs, type TokenPair, type TokenPairs } from "../../accounts/token-pairs.ts";
 import { inOwnerTransaction } from "../../postgres/database/owner-pool.ts";
 import { ApiError } from "../../runtime/errors.ts";
+import { useFixture } from "../fixture.ts";
 import { propertyRuns } from "../property-runs.ts";
-import { CONFIG, from, KEYS, lender, newPerson, type OpenAccounts, openAccounts } from "./open-accounts.ts";
+import { CONFIG, from, KEYS, lender, newPerson, openAccounts } from "./open-accounts.ts";
 
-let opened: OpenAccounts;
 let pools: readonly pg.Pool[];
 let gateways: readonly TokenPairs[];
 
+const opened = useFixture(openAccounts);
 beforeAll(async () => {
-  opened = await openAccounts();
   pools = [newPool(), newPool()];
   const issuer = makeTokenIssuer({ ...CONFIG, keys: KEYS });
   gateways = pools.map((pool) =>
     makeTokenPairs({ asOwner: lender(pool), issuer, kind: issuer.pairs, hasReuseWindow: false }),
   );
 });
-afterAll(async () => {
-  await Promise.all(pools.map((pool) => pool.end()));
-  await opened.close();
-});
+afterAll(() => Promise.all(pools.map((pool) => pool.end())));
 
 function newPool(): pg.Pool {
   const pool = new pg.Pool({ connectionString: opened.database.ownerUrl, application_name: "gateway", max: 4 });

@@ -1,11 +1,8 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
-import { claimsOf, eventsOf, from, newPerson, type OpenAccounts, openAccounts, PASSWORD } from "./open-accounts.ts";
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { useFixture } from "../fixture.ts";
+import { claimsOf, eventsOf, from, newPerson, openAccounts, PASSWORD } from "./open-accounts.ts";
 
-let opened: OpenAccounts;
-beforeAll(async () => {
-  opened = await openAccounts();
-});
-afterAll(() => opened.close());
+const opened = useFixture(openAccounts);
 afterEach(() => vi.useRealTimers());
 
 const ENDED = {

@@ -1,21 +1,18 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import type { ValidateClaims } from "../../accounts/identity/authenticator.ts";
 import type { Claims } from "../../accounts/identity/claims.ts";
 import { makeValidateClaims } from "../../accounts/validate-claims.ts";
 import type { AsOwner } from "../../postgres/database/owner-pool.ts";
 import { cloneDatabase } from "../database.ts";
 import { connect } from "../db/callers.ts";
-import { claimsOf, from, newPerson, type OpenAccounts, openAccounts, PASSWORD } from "./open-accounts.ts";
+import { useFixture } from "../fixture.ts";
+import { claimsOf, from, newPerson, openAccounts, PASSWORD } from "./open-accounts.ts";
 
-let opened: OpenAccounts;
 let questions = 0;
 const warnings: string[] = [];
 const log = { warn: (message: unknown) => void warnings.push(String(message)) };
 
-beforeAll(async () => {
-  opened = await openAccounts();
-});
-afterAll(() => opened.close());
+const opened = useFixture(openAccounts);
 afterEach(() => vi.useRealTimers());
 
 function newStates(asOwner: AsOwner = opened.asOwner): ValidateClaims {

@@ -1,26 +1,16 @@
 import { createHash, randomBytes } from "node:crypto";
 import pg from "pg";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { type FindApiKey, makeFindApiKey } from "../../../accounts/identity/api-key-lookup.ts";
-import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { cloneDatabase, useClient, useDatabase } from "../../database.ts";
 
-let database: TestDatabase;
-let owner: pg.Client;
 let questions = 0;
 let warnings: string[] = [];
 const log = { warn: (message: unknown) => void warnings.push(String(message)) };
 let findKey: FindApiKey;
 
-beforeAll(async () => {
-  database = await cloneDatabase();
-  owner = new pg.Client({ connectionString: database.ownerUrl });
-  await owner.connect();
-  await owner.query("insert into users (name, email) values ('Ada', 'ada@example.com')");
-});
-afterAll(async () => {
-  await owner.end();
-  await database.drop();
-});
+const database = useDatabase({ sql: "insert into users (name, email) values ('Ada', 'ada@example.com')" });
+const owner = useClient(database.ownerUrl);
 beforeEach(() => {
   questions = 0;
   warnings = [];

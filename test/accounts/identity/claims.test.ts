@@ -1,22 +1,22 @@
 import { createHash, randomBytes } from "node:crypto";
 import fc from "fast-check";
 import jwt from "jsonwebtoken";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { makePasswordReader, makeSessionReader } from "../../../accounts/accounts.ts";
 import { makeFindApiKey } from "../../../accounts/identity/api-key-lookup.ts";
 import { makeAuthenticator } from "../../../accounts/identity/authenticator.ts";
 import type { Caller } from "../../../accounts/identity/caller.ts";
 import { parseClaims, serializeClaims } from "../../../accounts/identity/claims.ts";
 import { makeTokenKeys } from "../../../accounts/identity/token-keys.ts";
+import { useFixture } from "../../fixture.ts";
 import { SECRET } from "../../secret.ts";
-import { from, newPerson, type OpenAccounts, openAccounts, PASSWORD } from "../open-accounts.ts";
+import { from, newPerson, openAccounts, PASSWORD } from "../open-accounts.ts";
 
 /** JavaScript would round it to the one below. */
 const ORGANIZATION = "9007199254740993";
 
-let opened: OpenAccounts;
+const opened = useFixture(openAccounts);
 beforeAll(async () => {
-  opened = await openAccounts();
   // As a DBA writes them who keeps organizations.
   await opened.owner.query(`
     create or replace function auth.claims_of(user_id bigint) returns jsonb language sql stable
@@ -30,7 +30,6 @@ beforeAll(async () => {
       from auth.api_keys where api_keys.key_hash = any (use_api_keys.key_hashes);
     end`);
 });
-afterAll(() => opened.close());
 
 async function byToken(): Promise<Caller> {
   const keys = makeTokenKeys({ jwtSecret: SECRET, jwtSecretIsBase64: false, jwtPrivateKey: null });
