@@ -1,16 +1,15 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import type { Catalog } from "../../catalog/catalog.ts";
 import { loadCatalog } from "../../catalog/load-catalog.ts";
 import type { TablePrivilege } from "../../catalog/roles.ts";
-import { type Fixture, makeFixture, tableOf } from "./fixture.ts";
+import { useFixture } from "../fixture.ts";
+import { makeFixture, tableOf } from "./fixture.ts";
 
-let fixture: Fixture;
 let catalog: Catalog;
+const fixture = useFixture(makeFixture);
 beforeAll(async () => {
-  fixture = await makeFixture();
   catalog = await fixture.load();
 });
-afterAll(() => fixture.drop());
 
 async function askPostgres(question: string, values: readonly unknown[]): Promise<boolean> {
   const { rows } = await fixture.owner.query<{ answer: boolean }>(`select ${question} as answer`, [...values]);

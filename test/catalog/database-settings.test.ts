@@ -1,21 +1,16 @@
 import { randomUUID } from "node:crypto";
-import pg from "pg";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { readDatabaseSettings } from "../../catalog/config-keeper.ts";
 import { ConfigError } from "../../config/config.ts";
-import { cloneDatabase, type TestDatabase, urlOf } from "../database.ts";
+import { urlOf, useClient, useDatabase } from "../database.ts";
 
 /** Settings of a role hold in the whole cluster: a login of one's own disturbs nobody. */
 const login = `Login ${randomUUID().slice(0, 8)}`;
-let database: TestDatabase;
-let owner: pg.Client;
 let url: string;
 
+const database = useDatabase({ template: "empty", sql: `create role "${login}" login noinherit` });
+const owner = useClient(database.ownerUrl);
 beforeAll(async () => {
-  database = await cloneDatabase("empty");
-  owner = new pg.Client({ connectionString: database.ownerUrl });
-  await owner.connect();
-  await owner.query(`create role "${login}" login noinherit`);
   url = urlOf(encodeURIComponent(login), database.name);
 });
 afterEach(() =>
@@ -23,8 +18,6 @@ afterEach(() =>
 );
 afterAll(async () => {
   await owner.query(`drop owned by "${login}"; drop role "${login}"`);
-  await owner.end();
-  await database.drop();
 });
 
 const read = async (preConfig: string | null = null) => Object.fromEntries(await readDatabaseSettings(url, preConfig));

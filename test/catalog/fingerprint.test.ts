@@ -1,12 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { readFingerprint } from "../../catalog/catalog-watch.ts";
-import { connect, type Fixture, makeFixture } from "./fixture.ts";
+import { useFixture } from "../fixture.ts";
+import { connect, makeFixture } from "./fixture.ts";
 
-let fixture: Fixture;
-beforeAll(async () => {
-  fixture = await makeFixture();
-});
-afterAll(() => fixture.drop());
+const fixture = useFixture(makeFixture);
 
 const digest = async () => (await readFingerprint(fixture.owner)).digest;
 /** Roles of other tests come and go in this cluster, and count: another try tells them from the change at hand. */

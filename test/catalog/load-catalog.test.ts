@@ -1,15 +1,12 @@
 import type pg from "pg";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { Catalog } from "../../catalog/catalog.ts";
 import { loadCatalog } from "../../catalog/load-catalog.ts";
 import { urlOf } from "../database.ts";
-import { connect, type Fixture, makeFixture, tableOf } from "./fixture.ts";
+import { useFixture } from "../fixture.ts";
+import { connect, makeFixture, tableOf } from "./fixture.ts";
 
-let fixture: Fixture;
-beforeAll(async () => {
-  fixture = await makeFixture();
-});
-afterAll(() => fixture.drop());
+const fixture = useFixture(makeFixture);
 
 async function asLogin<Result>(work: (client: pg.Client) => Promise<Result>): Promise<Result> {
   const client = await connect(urlOf(fixture.role("login"), fixture.name));

@@ -1,18 +1,11 @@
 import type pg from "pg";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { loadCatalog } from "../../catalog/load-catalog.ts";
-import { connect, type Fixture, makeFixture, tableOf } from "./fixture.ts";
+import { useFixture } from "../fixture.ts";
+import { connect, makeFixture, tableOf } from "./fixture.ts";
 
-let fixture: Fixture;
-let migration: pg.Client;
-beforeAll(async () => {
-  fixture = await makeFixture();
-  migration = await connect(fixture.ownerUrl);
-});
-afterAll(async () => {
-  await migration.end();
-  await fixture.drop();
-});
+const fixture = useFixture(makeFixture);
+const migration = useFixture(() => connect(fixture.ownerUrl));
 beforeEach(async () => {
   await fixture.owner.query(`
     drop table if exists api.parcels, api.couriers, api.created_meanwhile cascade;

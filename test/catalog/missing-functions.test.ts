@@ -1,21 +1,19 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import { checkNamedFunctions } from "../../catalog/config-keeper.ts";
 import { withClient } from "../../postgres/client/with-client.ts";
 import type { AsOwner } from "../../postgres/database/owner-pool.ts";
-import { cloneDatabase, type TestDatabase } from "../database.ts";
+import { useDatabase } from "../database.ts";
 
-let database: TestDatabase;
 const asOwner: AsOwner = (work) => withClient(database.ownerUrl, work);
-beforeAll(async () => {
-  database = await cloneDatabase("empty");
-  await asOwner((owner) =>
+const database = useDatabase({ template: "empty" });
+beforeAll(() =>
+  asOwner((owner) =>
     owner.query(`
       create schema settings;
       create function settings.check_caller() returns void language sql return null;
       create function public.root() returns json language sql return '{}'::json`),
-  );
-});
-afterAll(() => database.drop());
+  ),
+);
 
 const missing = (preRequest: string | null, rootSpec: string | null = null) =>
   checkNamedFunctions(asOwner, {

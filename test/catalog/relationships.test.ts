@@ -1,15 +1,14 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import type { Catalog } from "../../catalog/catalog.ts";
 import type { Relationship } from "../../catalog/relationships.ts";
-import { type Fixture, makeFixture, tableOf } from "./fixture.ts";
+import { useFixture } from "../fixture.ts";
+import { makeFixture, tableOf } from "./fixture.ts";
 
-let fixture: Fixture;
 let catalog: Catalog;
+const fixture = useFixture(makeFixture);
 beforeAll(async () => {
-  fixture = await makeFixture();
   catalog = await fixture.load();
 });
-afterAll(() => fixture.drop());
 
 /** `many-to-one directors by films_director (director_id=id)` */
 function spell(relationship: Relationship): string {

@@ -1,14 +1,13 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import type { Catalog } from "../../catalog/catalog.ts";
-import { type Fixture, makeFixture, tableOf } from "./fixture.ts";
+import { useFixture } from "../fixture.ts";
+import { makeFixture, tableOf } from "./fixture.ts";
 
-let fixture: Fixture;
 let catalog: Catalog;
+const fixture = useFixture(makeFixture);
 beforeAll(async () => {
-  fixture = await makeFixture();
   catalog = await fixture.load();
 });
-afterAll(() => fixture.drop());
 
 const overloads = (name: string, schema = "api") => catalog.schemas.get(schema)!.routines.get(name) ?? [];
 const routine = (name: string) => overloads(name)[0]!;

@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import type { Catalog } from "../../catalog/catalog.ts";
-import { type Fixture, makeFixture } from "./fixture.ts";
+import { useFixture } from "../fixture.ts";
+import { makeFixture } from "./fixture.ts";
 
 const TABLES = `
   create schema vault;
@@ -61,10 +62,9 @@ const CLOSED_FUNCTIONS: Readonly<Record<string, string>> = {
   is_quoted: "stable as 'select * from vault.open'",
 };
 
-let fixture: Fixture;
 let catalog: Catalog;
+const fixture = useFixture(makeFixture);
 beforeAll(async () => {
-  fixture = await makeFixture();
   await fixture.owner.query(TABLES);
   for (const [name, query] of Object.entries({ ...WHOLE, ...PARTIAL }))
     await fixture.owner.query(
@@ -75,7 +75,6 @@ beforeAll(async () => {
     await fixture.owner.query(`create function api.${name}() returns setof vault.open language sql ${rest}`);
   catalog = await fixture.load();
 });
-afterAll(() => fixture.drop());
 
 test.each(Object.keys(WHOLE))("the view %s shows all rows of its table", (name) => {
   expect(catalog.findTable({ schema: "api", name })!.showsAllRows).toBe(true);

@@ -1,14 +1,13 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import type { Catalog } from "../../catalog/catalog.ts";
-import { type Fixture, makeFixture, tableOf } from "./fixture.ts";
+import { useFixture } from "../fixture.ts";
+import { makeFixture, tableOf } from "./fixture.ts";
 
-let fixture: Fixture;
 let catalog: Catalog;
+const fixture = useFixture(makeFixture);
 beforeAll(async () => {
-  fixture = await makeFixture();
   catalog = await fixture.load();
 });
-afterAll(() => fixture.drop());
 
 describe("schemas", () => {
   test("exposed schemas are first and in their order, then the extra search path; hidden ones are absent", () => {

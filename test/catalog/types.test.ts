@@ -1,15 +1,14 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import type { Catalog } from "../../catalog/catalog.ts";
 import { baseTypeOf, type DataType } from "../../catalog/types.ts";
-import { type Fixture, makeFixture, tableOf } from "./fixture.ts";
+import { useFixture } from "../fixture.ts";
+import { makeFixture, tableOf } from "./fixture.ts";
 
-let fixture: Fixture;
 let catalog: Catalog;
+const fixture = useFixture(makeFixture);
 beforeAll(async () => {
-  fixture = await makeFixture();
   catalog = await fixture.load();
 });
-afterAll(() => fixture.drop());
 
 const type = <Kind extends DataType["kind"]>(name: string, _kind: Kind, schema = "api") =>
   catalog.schemas.get(schema)!.types.get(name) as Extract<DataType, { kind: Kind }>;

@@ -1,7 +1,6 @@
 import type pg from "pg";
-import { afterAll, beforeAll } from "vitest";
-import { cloneDatabase, type TestDatabase } from "../database.ts";
-import { asCaller, type Caller, connect, SEED } from "./callers.ts";
+import { type TestDatabase, useClient, useDatabase } from "../database.ts";
+import { asCaller, type Caller, SEED } from "./callers.ts";
 
 type Row = Record<string, unknown>;
 
@@ -15,20 +14,14 @@ export type Content = {
 
 /** The book with a few rows, for the tests of one file. */
 export function useContent(): Content {
-  const content = {
-    as: (caller: Caller, statement: string, values: unknown[] = []) =>
-      asCaller(content.requests, caller, async () => (await content.requests.query<Row>(statement, values)).rows),
-  } as { -readonly [Key in keyof Content]: Content[Key] };
-
-  beforeAll(async () => {
-    content.database = await cloneDatabase("content");
-    content.owner = await connect(content.database.ownerUrl);
-    content.requests = await connect(content.database.url);
-    await content.owner.query(SEED);
-  });
-  afterAll(async () => {
-    await Promise.all([content.owner.end(), content.requests.end()]);
-    await content.database.drop();
-  });
-  return content;
+  const database = useDatabase({ sql: SEED });
+  const owner = useClient(database.ownerUrl);
+  const requests = useClient(database.url);
+  return {
+    database,
+    owner,
+    requests,
+    as: (caller, statement, values = []) =>
+      asCaller(requests, caller, async () => (await requests.query<Row>(statement, values)).rows),
+  };
 }

@@ -1,7 +1,7 @@
-import type pg from "pg";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { readUsersAccess, runMigrations, setUsersAccess } from "../../migrate/migrate.ts";
 import { cloneDatabase, urlOf } from "../database.ts";
+import { useFixture } from "../fixture.ts";
 import { until } from "../until.ts";
 import { admin, alice, anonymous, attempt, connect, SEED, service } from "./callers.ts";
 import { OPEN_ATTEMPTS, OWNER_ATTEMPTS, OWNER_SEED, untried } from "./policies.ts";
@@ -42,21 +42,12 @@ const ACCESSES = [
 const CASES = Object.entries(DATABASES).flatMap(([of, create]) => ACCESSES.map((each) => ({ of, create, ...each })));
 
 describe.each(CASES)("in a database of $of, with USERS_ACCESS=$access", ({ create, access, seed, attempts }) => {
-  let database: Owned;
-  let owner: pg.Client;
-  let requests: pg.Client;
-
+  const database = useFixture(create);
+  const owner = useFixture(() => connect(database.owner));
+  const requests = useFixture(() => connect(database.requests));
   beforeAll(async () => {
-    database = await create();
-    owner = await connect(database.owner);
-    requests = await connect(database.requests);
     await setUsersAccess(owner, access);
     await owner.query(seed);
-  });
-
-  afterAll(async () => {
-    await Promise.all([owner.end(), requests.end()]);
-    await database.drop();
   });
 
   describe.each([...new Set(attempts.map(({ table }) => table))])("%s", (name) => {

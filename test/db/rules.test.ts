@@ -1,22 +1,10 @@
 import { readFile } from "node:fs/promises";
-import type pg from "pg";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { cloneDatabase, type TestDatabase } from "../database.ts";
-import { connect } from "./callers.ts";
+import { describe, expect, test } from "vitest";
+import { useClient, useDatabase } from "../database.ts";
 import { RULES, violationsOf } from "./rules.ts";
 
-let database: TestDatabase;
-let owner: pg.Client;
-
-beforeAll(async () => {
-  database = await cloneDatabase("content");
-  owner = await connect(database.ownerUrl);
-});
-
-afterAll(async () => {
-  await owner.end();
-  await database.drop();
-});
+const database = useDatabase();
+const owner = useClient(database.ownerUrl);
 
 describe.each(RULES)("$rule", (rule) => {
   test("holds for all migrations", async () => {

@@ -1,16 +1,15 @@
 import { randomBytes } from "node:crypto";
 import type pg from "pg";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { cloneDatabase, type TestDatabase } from "../database.ts";
+import { useDatabase } from "../database.ts";
 import { connect } from "./callers.ts";
 
-let database: TestDatabase;
 let owner: pg.Client;
 let first: pg.Client;
 let second: pg.Client;
 
+const database = useDatabase();
 beforeAll(async () => {
-  database = await cloneDatabase("content");
   owner = await connect(database.ownerUrl);
   first = await connect(database.url);
   second = await connect(database.url);
@@ -20,7 +19,6 @@ beforeEach(() =>
 );
 afterAll(async () => {
   for (const client of [owner, first, second]) await client.end();
-  await database.drop();
 });
 
 const newPlace = () => randomBytes(32).toString("hex");

@@ -1,27 +1,19 @@
 import { readFile } from "node:fs/promises";
 import { runMigrations } from "graphile-worker";
-import pg from "pg";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { cloneDatabase, type TestDatabase } from "../database.ts";
+import type pg from "pg";
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { useClient, useDatabase } from "../database.ts";
 import { GROWING, NOT_GROWING } from "./table-growth.ts";
 
-let database: TestDatabase;
-let owner: pg.Client;
-
-beforeAll(async () => {
-  database = await cloneDatabase("content");
-  await runMigrations({ connectionString: database.ownerUrl });
-  owner = new pg.Client({ connectionString: database.ownerUrl });
-  await owner.connect();
-  await owner.query(`
+const database = useDatabase();
+beforeAll(() => runMigrations({ connectionString: database.ownerUrl }));
+const owner = useClient(database.ownerUrl);
+beforeAll(() =>
+  owner.query(`
     insert into public.users (name, email) values ('Ada', 'ada@example.org');
     insert into auth.users (user_id, username) values (1, 'ada') on conflict do nothing;
-    select auth.add_provider('{"name": "corp", "kind": "oidc", "issuer": "https://corp.example", "client_id": "c"}', null)`);
-});
-afterAll(async () => {
-  await owner.end();
-  await database.drop();
-});
+    select auth.add_provider('{"name": "corp", "kind": "oidc", "issuer": "https://corp.example", "client_id": "c"}', null)`),
+);
 beforeEach(() => owner.query("begin"));
 afterEach(() => owner.query("rollback"));
 

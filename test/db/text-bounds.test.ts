@@ -1,17 +1,16 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { openResources, type Resources, type Sent } from "../rest-gateway/resource/open-resources.ts";
+import { beforeAll, describe, expect, test } from "vitest";
+import { useFixture } from "../fixture.ts";
+import { openResources, type Sent } from "../rest-gateway/resource/open-resources.ts";
 
 /** Shorter than a body may be, so that the constraint refuses it. */
 const LONG = "x".repeat(900_000);
 const ADMINISTRATOR = { role: "service_role" };
 
-let resources: Resources;
 let author: number;
+const resources = useFixture(() => openResources({ settings: { REST_REQUIRE_APIKEY: "false" } }));
 beforeAll(async () => {
-  resources = await openResources({ settings: { REST_REQUIRE_APIKEY: "false" } });
   author = await resources.addUser();
 });
-afterAll(() => resources.close());
 
 const post = (path: string, body: object, sent: Sent = {}) => resources.ask(path, { method: "POST", body, ...sent });
 const graphql = async (query: string, variables: object, sent: Sent = {}) =>

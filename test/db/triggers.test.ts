@@ -1,6 +1,5 @@
-import type pg from "pg";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { connect } from "./callers.ts";
+import { beforeAll, describe, expect, test } from "vitest";
+import { useClient } from "../database.ts";
 import { useContent } from "./content.ts";
 
 const content = useContent();
@@ -42,18 +41,16 @@ describe("timestamps", () => {
 });
 
 describe("notifications", () => {
-  let listener: pg.Client;
   let heard: { channel: string; payload: unknown }[];
 
+  const listener = useClient(content.database.ownerUrl);
   beforeAll(async () => {
-    listener = await connect(content.database.ownerUrl);
     listener.on("notification", ({ channel, payload }) =>
       heard.push({ channel, payload: channel === "graphql" ? JSON.parse(payload!) : payload }),
     );
     await listener.query("listen graphql; listen pgrst");
     await content.owner.query("select content_service.await_events(3600)");
   });
-  afterAll(() => listener.end());
 
   /** What is heard of a statement: Postgres delivers what was committed before it answers the listener's next query. */
   async function heardOf(statement: string): Promise<unknown[]> {

@@ -1,19 +1,9 @@
 import pg from "pg";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { cloneDatabase, type TestDatabase, urlOf } from "../database.ts";
+import { describe, expect, test } from "vitest";
+import { urlOf, useClient, useDatabase } from "../database.ts";
 
-let database: TestDatabase;
-let owner: pg.Client;
-
-beforeAll(async () => {
-  database = await cloneDatabase();
-  owner = new pg.Client({ connectionString: database.ownerUrl });
-  await owner.connect();
-});
-afterAll(async () => {
-  await owner.end();
-  await database.drop();
-});
+const database = useDatabase();
+const owner = useClient(database.ownerUrl);
 
 let numbers = 0;
 /** A table with this definition and a webhook for it, and what was recorded for the webhook since the last call. */

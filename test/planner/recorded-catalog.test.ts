@@ -1,14 +1,10 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
-import type { FixtureDatabase } from "./fixture-database.ts";
+import { afterAll, expect, test } from "vitest";
+import { useFixture } from "../fixture.ts";
 import { openPlanningDatabase, readRecordedRows, recordRows, writeRecordedRows } from "./recorded-catalog.ts";
 
-let fixture: FixtureDatabase;
-beforeAll(async () => {
-  fixture = await openPlanningDatabase();
-});
+const fixture = useFixture(openPlanningDatabase);
 afterAll(async () => {
   await fixture.owner.query("drop owned by page_clerk; drop role page_clerk; drop role planning_login");
-  await fixture.drop();
 });
 
 /** After a change of a query of the catalogue, of the fixture or of planning.sql: `RECORD=catalog npx vitest run` this file. */

@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type GraphQLService, serveGraphQL } from "../graphql.ts";
+import { beforeAll, describe, expect, test } from "vitest";
+import { useFixture } from "../fixture.ts";
+import { serveGraphQL } from "../graphql.ts";
 
 const TABLES = `
   create domain public.tags as text[];
@@ -69,18 +70,12 @@ const NAMES = Object.keys(VALUES);
 const SELECTION = NAMES.map((name) => `${name} ${VALUES[name]![2] ?? ""}`).join(" ");
 const INPUT = Object.fromEntries(NAMES.map((name) => [name, VALUES[name]![1]]));
 
-let compiled: GraphQLService;
-let planned: GraphQLService;
+const compiled = useFixture(() => serveGraphQL({ before: TABLES }));
+const planned = useFixture(() => serveGraphQL({ database: compiled.database, settings: { GRAPHQL_COMPILE: "off" } }));
 beforeAll(async () => {
-  compiled = await serveGraphQL({ before: TABLES });
-  planned = await serveGraphQL({ database: compiled.database, settings: { GRAPHQL_COMPILE: "off" } });
   await compiled.ask("mutation ($input: CreateBoardInput!) { createBoard(input: $input) { id } }", {
     variables: { input: INPUT },
   });
-});
-afterAll(async () => {
-  await planned?.stop();
-  await compiled?.stop();
 });
 
 type IntrospectedType = { readonly name: string | null; readonly kind: string; readonly ofType: IntrospectedType };

@@ -1,9 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type GraphQLService, serveGraphQL, tokenFor } from "../graphql.ts";
+import { describe, expect, test } from "vitest";
+import { useFixture } from "../fixture.ts";
+import { serveGraphQL, tokenFor } from "../graphql.ts";
 
-let graphql: GraphQLService;
-beforeAll(async () => {
-  graphql = await serveGraphQL({
+const graphql = useFixture(() =>
+  serveGraphQL({
     template: "empty",
     before: `
       create table public.ledgers (id int primary key, total numeric);
@@ -21,9 +21,8 @@ beforeAll(async () => {
       grant all on public.ledgers, public.accounts to service_role;
       grant select (id, account_id, ledger_id), insert on public.entries to service_role;
       grant select on public.account to service_role`,
-  });
-});
-afterAll(() => graphql.stop());
+  }),
+);
 
 const token = tokenFor(1, { role: "service_role" });
 

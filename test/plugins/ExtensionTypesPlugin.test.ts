@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type GraphQLService, serveGraphQL } from "../graphql.ts";
+import { describe, expect, test } from "vitest";
+import { useFixture } from "../fixture.ts";
+import { serveGraphQL } from "../graphql.ts";
 
 /** As PostGIS has it: a text of its own, which is hexadecimal there, a cast to json, and an input that reads both. */
 const GEOMETRY = `
@@ -18,9 +19,8 @@ const GEOMETRY = `
   create cast (gis.geometry as json) with function gis.json(gis.geometry);
   create domain gis.place as gis.geometry;`;
 
-let graphql: GraphQLService;
-beforeAll(async () => {
-  graphql = await serveGraphQL({
+const graphql = useFixture(() =>
+  serveGraphQL({
     template: "empty",
     settings: { REST_REQUIRE_APIKEY: "false" },
     before: `
@@ -32,9 +32,8 @@ beforeAll(async () => {
       grant execute on function public.centre to anon;
       insert into public.sites values (1, 'POINT 1.50 2', array['POINT 1 2', null]::gis.geometry[], 'POINT 3 4');
       insert into public.sites values (2)`,
-  });
-});
-afterAll(() => graphql.stop());
+  }),
+);
 
 const point = (...coordinates: number[]) => ({ type: "Point", coordinates });
 

@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { type GraphQLService, serveGraphQL, tokenFor } from "../graphql.ts";
+import { expect, test } from "vitest";
+import { useFixture } from "../fixture.ts";
+import { serveGraphQL, tokenFor } from "../graphql.ts";
 
 const TABLES = `
   create table public.books (id int primary key, title text);
@@ -22,16 +23,10 @@ const TABLES = `
   grant select on public.halves, public.secrets to anon;
   grant insert on public.books to anon`;
 
-let graphql: GraphQLService;
-let without: GraphQLService;
-beforeAll(async () => {
-  graphql = await serveGraphQL({ template: "empty", before: TABLES, settings: { GRAPHQL_NODE: "true" } });
-  without = await serveGraphQL({ database: graphql.database });
-});
-afterAll(async () => {
-  await without?.stop();
-  await graphql?.stop();
-});
+const graphql = useFixture(() =>
+  serveGraphQL({ template: "empty", before: TABLES, settings: { GRAPHQL_NODE: "true" } }),
+);
+const without = useFixture(() => serveGraphQL({ database: graphql.database }));
 
 const idOf = (...parts: unknown[]) => Buffer.from(JSON.stringify(parts)).toString("base64");
 const read = async (nodeId: string, token?: string) => {

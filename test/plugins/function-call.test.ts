@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type GraphQLService, serveGraphQL, tokenFor } from "../graphql.ts";
+import { describe, expect, test } from "vitest";
+import { useFixture } from "../fixture.ts";
+import { serveGraphQL, tokenFor } from "../graphql.ts";
 
 const TABLE = `
   create table public.notes (
@@ -24,11 +25,7 @@ const TABLE = `
   comment on function public.echo_texts is '@nullable';
   insert into public.users (name, email) values ('Ann', 'ann@example.org');`;
 
-let graphql: GraphQLService;
-beforeAll(async () => {
-  graphql = await serveGraphQL({ before: TABLE });
-});
-afterAll(() => graphql.stop());
+const graphql = useFixture(() => serveGraphQL({ before: TABLE }));
 
 const ask = async (query: string) => {
   const { data, errors } = await graphql.ask(query, { token: tokenFor(1) });

@@ -1,12 +1,12 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { Intent, ResponseFormat } from "../../../planner/intent.ts";
+import { useFixture } from "../../fixture.ts";
 import { answering } from "../expected.ts";
-import { type FixtureDatabase, openFixture } from "../fixture-database.ts";
+import { openFixture } from "../fixture-database.ts";
 import { call, column, columns, compare, eq, read, relation, update } from "../intents.ts";
 
-let fixture: FixtureDatabase;
-beforeAll(async () => {
-  fixture = await openFixture(`
+const fixture = useFixture(() =>
+  openFixture(`
     create domain api."application/x-bytes" as bytea;
     create function private.bytes_step(state api."application/x-bytes", anyelement) returns api."application/x-bytes"
       language sql immutable as $$ select (state || '\\x01')::api."application/x-bytes" $$;
@@ -14,9 +14,8 @@ beforeAll(async () => {
     do $$ begin
       execute pg_catalog.format('alter role anon in database %I set bytea_output = escape', pg_catalog.current_database());
     end $$;
-  `);
-});
-afterAll(() => fixture.drop());
+  `),
+);
 
 const media = (type: string): { formats: ResponseFormat[] } => ({ formats: [{ kind: "media", type }] });
 const object = (nulls: "kept" | "stripped") => ({ formats: [{ kind: "object", type: "x/object", nulls } as const] });

@@ -1,13 +1,13 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { CallIntent } from "../../../planner/intent.ts";
 import { guardError } from "../../../planner/query/build-query.ts";
+import { useFixture } from "../../fixture.ts";
 import { answering, JSON_ROWS } from "../expected.ts";
-import { type FixtureDatabase, openFixture } from "../fixture-database.ts";
+import { openFixture } from "../fixture-database.ts";
 import { call, column, columns, compare, eq, post, relation, term } from "../intents.ts";
 
-let fixture: FixtureDatabase;
-beforeAll(async () => {
-  fixture = await openFixture(`
+const fixture = useFixture(() =>
+  openFixture(`
     create sequence api.calls;
     grant usage on sequence api.calls to anon;
     create function api.counted_calls() returns table (n bigint) language sql volatile
@@ -21,9 +21,8 @@ beforeAll(async () => {
     create function api.retitle(api.works, title text) returns api.works language sql volatile
       as $$ update api.works set title = retitle.title where id = $1.id returning * $$;
     create function api.bits(flags bit(4)) returns text language sql immutable return flags::pg_catalog.text;
-  `);
-});
-afterAll(() => fixture.drop());
+  `),
+);
 
 const VALUE = `coalesce(pg_catalog.json_agg("_"."pgrst_scalar")->0, 'null')`;
 const VALUES = `coalesce(pg_catalog.json_agg("_"."pgrst_scalar"), '[]')`;

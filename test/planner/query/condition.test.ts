@@ -1,22 +1,21 @@
 import { createHash } from "node:crypto";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { RowCondition } from "../../../planner/intent.ts";
+import { useFixture } from "../../fixture.ts";
 import { answering } from "../expected.ts";
-import { type FixtureDatabase, openFixture } from "../fixture-database.ts";
+import { openFixture } from "../fixture-database.ts";
 import { column, columns, compare, eq, field, filter, isNull, read } from "../intents.ts";
 
-let fixture: FixtureDatabase;
-beforeAll(async () => {
-  fixture = await openFixture(`
+const fixture = useFixture(() =>
+  openFixture(`
     create extension citext schema tools;
     create table api.loose (id int primary key, name tools.citext, flags bit(4));
     insert into api.loose values (1, 'Claude', b'0001'), (2, 'VINCENT', b'0010');
     grant select on api.loose to anon;
     create function api.works_about(topic text) returns setof api.works language sql stable
       as $$ select * from api.works where title ilike '%' || topic || '%' $$;
-  `);
-});
-afterAll(() => fixture.drop());
+  `),
+);
 
 const chosen = (where: RowCondition) => read("works", { select: columns("id"), where: [where] });
 async function ids(table: string, where: RowCondition): Promise<number[]> {

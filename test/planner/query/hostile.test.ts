@@ -1,18 +1,15 @@
 import fc from "fast-check";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { Intent, ResponseOptions } from "../../../planner/intent.ts";
 import { bindValues } from "../../../planner/plan/bind-parameters.ts";
 import { buildQuery } from "../../../planner/query/build-query.ts";
 import { ApiError } from "../../../runtime/errors.ts";
+import { useFixture } from "../../fixture.ts";
 import { propertyRuns } from "../../property-runs.ts";
 import { intents, manners } from "../arbitrary.ts";
-import { type FixtureDatabase, openFixture } from "../fixture-database.ts";
+import { openFixture } from "../fixture-database.ts";
 
-let fixture: FixtureDatabase;
-beforeAll(async () => {
-  fixture = await openFixture();
-});
-afterAll(() => fixture.drop());
+const fixture = useFixture(openFixture);
 
 const HOSTILE = [
   `"; drop table api.works; --`,

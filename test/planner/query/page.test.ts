@@ -1,12 +1,12 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { CallIntent, CursorPosition, FieldReference, OrderTerm, ReadIntent } from "../../../planner/intent.ts";
+import { useFixture } from "../../fixture.ts";
 import { answering } from "../expected.ts";
-import { type FixtureDatabase, type FixtureOptions, openFixture } from "../fixture-database.ts";
+import { type FixtureOptions, openFixture } from "../fixture-database.ts";
 import { call, column, columns, compare, everyColumn, field, read, relation, term } from "../intents.ts";
 
-let fixture: FixtureDatabase;
-beforeAll(async () => {
-  fixture = await openFixture(`
+const fixture = useFixture(() =>
+  openFixture(`
     create table api.paints (id int primary key, hue text not null, price numeric, year int not null);
     insert into api.paints
       select i, pg_catalog.chr(97 + i % 5), case when i % 4 > 0 then i % 3 + 0.5 end, 2000 + i % 7 from pg_catalog.generate_series(1, 40) i;
@@ -16,9 +16,8 @@ beforeAll(async () => {
     create function api.paints_since(since int) returns setof api.paints stable language sql
       begin atomic select * from api.paints where year >= since; end;
     grant select on all tables in schema api to anon;
-  `);
-});
-afterAll(() => fixture.drop());
+  `),
+);
 
 type Paged = ReadIntent | CallIntent;
 

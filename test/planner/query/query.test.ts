@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { Intent, ReadIntent } from "../../../planner/intent.ts";
 import { type ReadPlan, toStreamedPlan } from "../../../planner/plan/plan.ts";
 import {
@@ -9,6 +9,7 @@ import {
   guardError,
   readResponseRow,
 } from "../../../planner/query/build-query.ts";
+import { useFixture } from "../../fixture.ts";
 import { answering } from "../expected.ts";
 import { type FixtureDatabase, type FixtureOptions, openFixture } from "../fixture-database.ts";
 import {
@@ -25,11 +26,7 @@ import {
   term,
 } from "../intents.ts";
 
-let fixture: FixtureDatabase;
-beforeAll(async () => {
-  fixture = await openFixture();
-});
-afterAll(() => fixture.drop());
+const fixture = useFixture(openFixture);
 
 const planOf = (intent: ReadIntent, options?: Parameters<FixtureDatabase["plan"]>[1]) =>
   fixture.plan(intent, options) as ReadPlan;

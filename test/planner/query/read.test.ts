@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import { useFixture } from "../../fixture.ts";
 import { answering } from "../expected.ts";
-import { type FixtureDatabase, openFixture } from "../fixture-database.ts";
+import { openFixture } from "../fixture-database.ts";
 import {
   aggregate,
   at,
@@ -17,18 +18,16 @@ import {
   term,
 } from "../intents.ts";
 
-let fixture: FixtureDatabase;
-beforeAll(async () => {
-  fixture = await openFixture(`
+const fixture = useFixture(() =>
+  openFixture(`
     create table api."_" ("_" int primary key, "result" text, "page" text);
     insert into api."_" values (1, 'r', 'p');
     create view api.doubled_artists as select a.id, a.name from api.artists a, pg_catalog.generate_series(1, 2);
     create table api.deep_works (id int primary key, works int references api.works, works_1 int references api.works);
     insert into api.deep_works values (1, 1, 2);
     grant select on all tables in schema api to anon;
-  `);
-});
-afterAll(() => fixture.drop());
+  `),
+);
 
 describe("a SELECT statement", () => {
   test("of all columns leaves them to Postgres, so that new columns appear", async () => {

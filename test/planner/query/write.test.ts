@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { guardError } from "../../../planner/query/build-query.ts";
+import { useFixture } from "../../fixture.ts";
 import { answering } from "../expected.ts";
-import { type FixtureDatabase, openFixture } from "../fixture-database.ts";
+import { openFixture } from "../fixture-database.ts";
 import {
   at,
   column,
@@ -18,9 +19,8 @@ import {
 } from "../intents.ts";
 import { payloadOf } from "../payload.ts";
 
-let fixture: FixtureDatabase;
-beforeAll(async () => {
-  fixture = await openFixture(`
+const fixture = useFixture(() =>
+  openFixture(`
     create table api.payload (id int primary key, note text);
     create table api.result (id int primary key, note text);
     insert into api.payload values (1, 'a');
@@ -28,9 +28,8 @@ beforeAll(async () => {
     create table api.sheets ("each" int, said jsonb);
     grant all on api.payload, api.result, api.sheets to anon;
     select private.rewind();
-  `);
-});
-afterAll(() => fixture.drop());
+  `),
+);
 
 const UP = `pg_catalog.set_config('pgrst.inserted', (coalesce(nullif(pg_catalog.current_setting('pgrst.inserted', true), '')::int, 0) operator(pg_catalog.+) 1)::pg_catalog.text, true) operator(pg_catalog.<>) '0'`;
 const DOWN = `pg_catalog.set_config('pgrst.inserted', (coalesce(nullif(pg_catalog.current_setting('pgrst.inserted', true), '')::int, 0) operator(pg_catalog.-) 1)::pg_catalog.text, true) operator(pg_catalog.<>) '-1'`;
