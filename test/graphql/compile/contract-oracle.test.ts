@@ -1,17 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { cloneDatabase, type TestDatabase } from "../../database.ts";
-import { connect, SEED } from "../../db/callers.ts";
+import { describe, expect, test } from "vitest";
+import { useDatabase } from "../../database.ts";
+import { SEED } from "../../db/callers.ts";
+import { useFixture } from "../../fixture.ts";
 import { tokenFor } from "../../graphql.ts";
 import { propertyRuns } from "../../property-runs.ts";
-import {
-  answerOf,
-  type Comparison,
-  compareAnswers,
-  compiledShare,
-  operationOutcomes,
-  type ServicePair,
-  servePair,
-} from "./oracle.ts";
+import { answerOf, type Comparison, compareAnswers, compiledShare, operationOutcomes, servePair } from "./oracle.ts";
 
 const ROWS = `
   insert into public.articles (title, content, author_id, tags, status, created_at, updated_at)
@@ -23,19 +16,8 @@ const ROWS = `
   insert into public.comments (article_id, author_id, content)
     select 3 + n % 10, 1 + n % 3, 'Yes ' || n from generate_series(1, 60) as n;`;
 
-let database: TestDatabase;
-let services: ServicePair;
-beforeAll(async () => {
-  database = await cloneDatabase("content");
-  const owner = await connect(database.ownerUrl);
-  await owner.query(SEED + ROWS);
-  await owner.end();
-  services = await servePair(database);
-});
-afterAll(async () => {
-  await services?.[Symbol.asyncDispose]();
-  await database?.drop();
-});
+const database = useDatabase({ sql: SEED + ROWS });
+const services = useFixture(() => servePair(database));
 
 const CALLERS: readonly (readonly [role: string, token: string | null])[] = [
   ["anon", null],

@@ -1,33 +1,17 @@
 import fc from "fast-check";
-import pg from "pg";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import type { Service } from "../../../service/service.ts";
-import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { useClient, useDatabase } from "../../database.ts";
+import { useFixture } from "../../fixture.ts";
 import { propertyRuns } from "../../property-runs.ts";
 import { CALLERS } from "../../rest-gateway/callers.ts";
 import { tokenOf } from "../../rest-gateway/table/client.ts";
 import { searchedTexts, TOWN, townRows, wordings } from "../../rest-gateway/town.ts";
-import { answerOf, operationOutcomes, type ServicePair, servePair } from "./oracle.ts";
+import { answerOf, operationOutcomes, servePair } from "./oracle.ts";
 
-let database: TestDatabase;
-let caller: pg.Client;
-let services: ServicePair;
-
-beforeAll(async () => {
-  database = await cloneDatabase();
-  const owner = new pg.Client({ connectionString: database.ownerUrl });
-  await owner.connect();
-  await owner.query(TOWN);
-  await owner.end();
-  caller = new pg.Client({ connectionString: database.url });
-  await caller.connect();
-  services = await servePair(database, { PGRST_DB_SCHEMAS: "town" });
-});
-afterAll(async () => {
-  await services?.[Symbol.asyncDispose]();
-  await caller?.end();
-  await database?.drop();
-});
+const database = useDatabase({ sql: TOWN });
+const caller = useClient(database.url);
+const services = useFixture(() => servePair(database, { PGRST_DB_SCHEMAS: "town" }));
 
 /** The fields of a search, and their names in the table interface. */
 const FIELDS = {

@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { parseJsonExactly } from "../../../runtime/json/json-values.ts";
-import { type GraphQLService, serveGraphQL } from "../../graphql.ts";
+import { useFixture } from "../../fixture.ts";
+import { serveGraphQL } from "../../graphql.ts";
 
 /** Of each type that a column can have, values that lose something where they are not passed on as they are. */
 const VALUES: Readonly<Record<string, readonly string[]>> = {
@@ -108,10 +109,8 @@ const UNWRITTEN: ReadonlySet<string> = new Set([
 ]);
 
 const ALL = { ...VALUES, ...OF_EXTENSIONS };
-let graphql: GraphQLService;
-beforeAll(async () => {
-  const tables = Object.entries(ALL).map(
-    ([type, values]) => `
+const tables = Object.entries(ALL).map(
+  ([type, values]) => `
       create domain public.own_${type} as "${type}";
       create table public.${tableOf(type)} (
         id int generated always as identity primary key, value "${type}", list "${type}"[], own public.own_${type}
@@ -119,8 +118,9 @@ beforeAll(async () => {
       insert into public.${tableOf(type)} (value, list, own)
         select value, array[value, null, value], value from unnest(array[${values.map(literal)}]) with ordinality as text (text, at),
           cast(text as "${type}") as value order by at;`,
-  );
-  graphql = await serveGraphQL({
+);
+const graphql = useFixture(() =>
+  serveGraphQL({
     template: "empty",
     settings: { REST_REQUIRE_APIKEY: "false" },
     before: `
@@ -130,9 +130,8 @@ beforeAll(async () => {
         .join("")}
       ${tables.join("")}
       grant select, insert on all tables in schema public to anon`,
-  });
-});
-afterAll(() => graphql?.stop());
+  }),
+);
 
 /** Without digits, which names of GraphQL treat as ends of words. */
 function tableOf(type: string): string {

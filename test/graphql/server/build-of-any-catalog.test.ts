@@ -1,17 +1,14 @@
 import fc from "fast-check";
 import { introspectionFromSchema, isObjectType, validateSchema } from "grafast/graphql";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import { buildServableSchema } from "../../../graphql/server/resilient-build.ts";
-import { type OpenedPreset, openPreset } from "../../plugins/open-preset.ts";
+import { useFixture } from "../../fixture.ts";
+import { openPreset } from "../../plugins/open-preset.ts";
 import { propertyRuns } from "../../property-runs.ts";
 import { randomCatalogue } from "./random-catalogue.ts";
 
-let opened: OpenedPreset;
-beforeAll(async () => {
-  opened = await openPreset({ template: "empty", sql: "create schema extensions" });
-  await opened.owner.query("set client_min_messages = error");
-});
-afterAll(() => opened[Symbol.asyncDispose]());
+const opened = useFixture(() => openPreset({ template: "empty", sql: "create schema extensions" }));
+beforeAll(() => opened.owner.query("set client_min_messages = error"));
 
 test("a schema can be built for every catalog, without its invalid objects", async () => {
   await fc.assert(

@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { type GraphQLService, serveGraphQL, tokenFor } from "../../graphql.ts";
+import { beforeEach, describe, expect, test } from "vitest";
+import { useFixture } from "../../fixture.ts";
+import { serveGraphQL, tokenFor } from "../../graphql.ts";
 import { operationOutcomes } from "../compile/oracle.ts";
 
 const TABLES = `
@@ -35,14 +36,12 @@ const UPSERT = `mutation ($input: [UpsertItemsInput!]!, $key: ItemUniqueKey!, $r
   upsertItems(input: $input, onConflict: $key, resolution: $resolution) { id code unitPrice owner } }`;
 
 describe.each(["on", "off"])("mutations of many rows, with GRAPHQL_COMPILE=%s", (compile) => {
-  let served: GraphQLService;
-  beforeAll(async () => {
-    served = await serveGraphQL({
+  const served = useFixture(() =>
+    serveGraphQL({
       before: TABLES,
       settings: { GRAPHQL_COMPILE: compile, ADMIN_PORT: "0", MAX_PAGE_SIZE: "50" },
-    });
-  });
-  afterAll(() => served.stop());
+    }),
+  );
   beforeEach(() =>
     served.sql(`truncate public.items, public.pairs restart identity; insert into public.items (id, code, owner) values
       (101, 'a', '1'), (102, 'b', '1'), (103, 'c', '2')`),

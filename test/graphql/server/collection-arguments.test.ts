@@ -1,9 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type GraphQLService, serveGraphQL, tokenFor } from "../../graphql.ts";
+import { describe, expect, test } from "vitest";
+import { useFixture } from "../../fixture.ts";
+import { serveGraphQL, tokenFor } from "../../graphql.ts";
 
-let graphql: GraphQLService;
-beforeAll(async () => {
-  graphql = await serveGraphQL({
+const graphql = useFixture(() =>
+  serveGraphQL({
     settings: { PGRST_DB_AGGREGATES_ENABLED: "true", GRAPHQL_MAX_COMPLEXITY: "50", GRAPHQL_MAX_DEPTH: "6" },
     before: `
       create table public.letters (id int primary key, text text, secret text, sender_id bigint references public.users);
@@ -15,9 +15,8 @@ beforeAll(async () => {
       insert into public.stamps values (1, 80), (2, 95);
       insert into public.users (name, email) values ('Ann', 'ann@example.org');
       insert into public.letters values (1, 'hello', 'x', 1), (2, 'bye', 'y', 1), (3, null, 'z', null)`,
-  });
-});
-afterAll(() => graphql.stop());
+  }),
+);
 
 describe("where, orderBy and aggregates", () => {
   test("select, order and count the rows of a request", async () => {

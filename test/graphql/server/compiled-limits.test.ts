@@ -1,14 +1,12 @@
-import { chmod, mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { pino } from "pino";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { withClient } from "../../../postgres/client/with-client.ts";
 import type { Service } from "../../../service/service.ts";
+import { useFixture, useFolder } from "../../fixture.ts";
 import { tokenFor } from "../../graphql.ts";
 import { startCollector } from "../../http/observability/collector.ts";
 import { serve } from "../../serve.ts";
-import { type Pair, startPair } from "../../standby.ts";
+import { startPair } from "../../standby.ts";
 import { until } from "../../until.ts";
 import { operationOutcomes } from "../compile/oracle.ts";
 
@@ -29,20 +27,12 @@ const SCHEMA = `
 const CLIENT = 3;
 const REQUEST = "limits-of-both-ways";
 
-let root: string;
-let pair: Pair;
-let collector: Awaited<ReturnType<typeof startCollector>>;
+const root = useFolder("compiled-limits-", 0o755);
+const pair = useFixture(() => startPair(root));
+const collector = useFixture(startCollector);
 beforeAll(async () => {
-  root = await mkdtemp(join(tmpdir(), "compiled-limits-"));
-  await chmod(root, 0o755);
-  [pair, collector] = await Promise.all([startPair(root), startCollector()]);
   await onPrimary(SCHEMA);
   await pair.caughtUp();
-});
-afterAll(async () => {
-  await collector?.close();
-  await pair?.stop();
-  await rm(root, { recursive: true, force: true });
 });
 
 const onPrimary = (text: string) => withClient(pair.primary("postgres", "postgres"), (client) => client.query(text));

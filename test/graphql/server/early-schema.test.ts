@@ -13,13 +13,14 @@ import {
   printSchema,
 } from "grafast/graphql";
 import { makeSchema } from "graphile-build";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { loadCatalog } from "../../../catalog/load-catalog.ts";
 import { EarlySchema } from "../../../graphql/server/early-schema.ts";
 import { RoleSchemas } from "../../../graphql/server/role-schemas.ts";
 import { buildSchemaInSteps, type ExecutableSchema } from "../../../graphql/server/stepwise-build.ts";
 import { runToCompletion } from "../../../runtime/concurrency/stepwise.ts";
-import { type OpenedPreset, openPreset } from "../../plugins/open-preset.ts";
+import { useFixture } from "../../fixture.ts";
+import { openPreset } from "../../plugins/open-preset.ts";
 import { propertyRuns } from "../../property-runs.ts";
 
 const BASE = `
@@ -61,11 +62,7 @@ const LIMITS = {
   rootFields: 1e3,
 };
 
-let opened: OpenedPreset;
-beforeAll(async () => {
-  opened = await openPreset({ template: "empty" });
-});
-afterAll(() => opened[Symbol.asyncDispose]());
+const opened = useFixture(() => openPreset({ template: "empty" }));
 
 test("operations on a schema that is being built are accepted as on the schema of the role, and change nothing in it", async () => {
   const counts = { early: 0, whole: 0 };

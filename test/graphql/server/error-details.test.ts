@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import { useFixture } from "../../fixture.ts";
 import { type GraphQLService, serveGraphQL, tokenFor } from "../../graphql.ts";
 
 const TABLES = `
@@ -46,21 +47,14 @@ const TABLES = `
   insert into public.bookings (id, room_id, days, code, title, seats)
     values (1, 1, '[1,5)', 'abc', 'Taken', 1), (2, 2, '[1,5)', 'xyz', 'Other', 2);`;
 
-let graphql: GraphQLService;
-let grafast: GraphQLService;
-let minimal: GraphQLService;
-
-beforeAll(async () => {
-  const settings = { REST_REQUIRE_APIKEY: "false" };
-  graphql = await serveGraphQL({ before: TABLES, settings });
-  const { database } = graphql;
-  grafast = await serveGraphQL({ database, settings: { ...settings, GRAPHQL_COMPILE: "off" } });
-  minimal = await serveGraphQL({ database, settings: { ...settings, PGRST_CLIENT_ERROR_VERBOSITY: "minimal" } });
-});
-afterAll(async () => {
-  await Promise.all([grafast?.stop(), minimal?.stop()]);
-  await graphql?.stop();
-});
+const settings = { REST_REQUIRE_APIKEY: "false" };
+const graphql = useFixture(() => serveGraphQL({ before: TABLES, settings }));
+const grafast = useFixture(() =>
+  serveGraphQL({ database: graphql.database, settings: { ...settings, GRAPHQL_COMPILE: "off" } }),
+);
+const minimal = useFixture(() =>
+  serveGraphQL({ database: graphql.database, settings: { ...settings, PGRST_CLIENT_ERROR_VERBOSITY: "minimal" } }),
+);
 
 type Row = Readonly<Record<string, unknown>>;
 

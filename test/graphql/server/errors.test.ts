@@ -1,10 +1,10 @@
 import { randomBytes } from "node:crypto";
 import { Writable } from "node:stream";
 import { pino } from "pino";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type GraphQLService, serveGraphQL, tokenFor } from "../../graphql.ts";
+import { describe, expect, test } from "vitest";
+import { useFixture } from "../../fixture.ts";
+import { serveGraphQL, tokenFor } from "../../graphql.ts";
 
-let graphql: GraphQLService;
 const lines: Record<string, unknown>[] = [];
 const sink = new Writable({
   write(chunk, _encoding, done) {
@@ -65,14 +65,13 @@ const TABLE = `
   grant execute on function public.echo to anon;
   insert into public.users (name, email) values ('Ann', 'ann@example.org');`;
 
-beforeAll(async () => {
-  graphql = await serveGraphQL({
+const graphql = useFixture(() =>
+  serveGraphQL({
     log: pino({ level: "error" }, sink),
     settings: { DB_STATEMENT_TIMEOUT_SECONDS: "1" },
     before: TABLE + functions.join(""),
-  });
-});
-afterAll(() => graphql.stop());
+  }),
+);
 
 const fault = async (name: string, token?: string) => {
   const field = `fault${name.replace(/(^|_)(\w)/g, (_all, _gap, letter: string) => letter.toUpperCase())}`;

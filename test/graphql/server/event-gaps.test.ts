@@ -1,7 +1,7 @@
 import pg from "pg";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { EventGapDetector, type IssuedNumbers, makeReadIssuedNumbers } from "../../../graphql/server/events.ts";
-import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { cloneDatabase, useClient, useDatabase } from "../../database.ts";
 
 /** A count for which Postgres says what it is told to say. */
 function counted(...answers: (IssuedNumbers | null | Error | Promise<IssuedNumbers>)[]) {
@@ -82,19 +82,9 @@ describe("the count of events", () => {
 });
 
 describe("Postgres", () => {
-  let database: TestDatabase;
-  let client: pg.Client;
-  beforeAll(async () => {
-    database = await cloneDatabase();
-    client = new pg.Client({ connectionString: database.ownerUrl });
-    await client.connect();
-    await client.query("insert into public.users (name, email) values ('Ann', 'ann@example.org')");
-    await client.query("select content_service.await_events(3600)");
-  });
-  afterAll(async () => {
-    await client.end();
-    await database.drop();
-  });
+  const database = useDatabase({ sql: "insert into public.users (name, email) values ('Ann', 'ann@example.org')" });
+  const client = useClient(database.ownerUrl);
+  beforeAll(() => client.query("select content_service.await_events(3600)"));
   const ask = () => makeReadIssuedNumbers((work) => work(client))();
   const write = (by: pg.Client) =>
     by.query("insert into public.articles (author_id, title, content) values (1, 'First one', '')");

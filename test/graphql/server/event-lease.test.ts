@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { afterEach, beforeAll, describe, expect, test } from "vitest";
 import {
   EventLease,
   type LeaseQueries,
@@ -9,7 +9,7 @@ import {
 } from "../../../graphql/server/event-lease.ts";
 import type { AsOwner } from "../../../postgres/database/owner-pool.ts";
 import { Supervisor } from "../../../runtime/concurrency/supervisor.ts";
-import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { cloneDatabase, useClient, useDatabase } from "../../database.ts";
 
 const NO_LOG = { warn: () => {} };
 
@@ -99,19 +99,11 @@ describe("the lease of events", () => {
 });
 
 describe("Postgres", () => {
-  let database: TestDatabase;
-  let owner: pg.Client;
   const others: pg.Client[] = [];
-  beforeAll(async () => {
-    database = await cloneDatabase();
-    owner = await connect(database.ownerUrl);
-    await owner.query("insert into public.users (name, email) values ('Ann', 'ann@example.org')");
-  });
+  const database = useDatabase();
+  const owner = useClient(database.ownerUrl);
+  beforeAll(() => owner.query("insert into public.users (name, email) values ('Ann', 'ann@example.org')"));
   afterEach(() => Promise.all(others.splice(0).map((client) => client.end())));
-  afterAll(async () => {
-    await owner.end();
-    await database.drop();
-  });
 
   async function connect(connectionString: string): Promise<pg.Client> {
     const client = new pg.Client({ connectionString });

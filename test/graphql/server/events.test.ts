@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { createClient, type ExecutionResult } from "graphql-ws";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test } from "vitest";
 import { WebSocket } from "ws";
-import { type GraphQLService, serveGraphQL, tokenFor } from "../../graphql.ts";
+import { useFixture } from "../../fixture.ts";
+import { serveGraphQL, tokenFor } from "../../graphql.ts";
 import { Wire } from "./socket/wire.ts";
 
 const NOTES = `
@@ -20,16 +21,12 @@ const NOTES = `
   insert into public.users (name, email) values ('Ann', 'ann@example.org'), ('Bob', 'bob@example.org');
   insert into public.articles (author_id, title, content) values (1, 'First one', '');`;
 
-let graphql: GraphQLService;
 const ends: (() => unknown)[] = [];
-beforeAll(async () => {
-  graphql = await serveGraphQL({ before: NOTES });
-});
+const graphql = useFixture(() => serveGraphQL({ before: NOTES }));
 afterEach(async () => {
   for (const end of ends.splice(0)) await end();
   await expect.poll(() => graphql.service.graphql.state()).toMatchObject({ sockets: 0, subscriptions: 0, topics: 0 });
 });
-afterAll(() => graphql.stop());
 
 /** A subscription that has begun. */
 async function subscribe(query: string, token?: string) {

@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type GraphQLService, serveGraphQL } from "../../graphql.ts";
+import { describe, expect, test } from "vitest";
+import { useFixture } from "../../fixture.ts";
+import { serveGraphQL } from "../../graphql.ts";
 import { until } from "../../until.ts";
 import { Wire } from "./socket/wire.ts";
 
@@ -10,9 +11,8 @@ const STORED = `('${NUMBERS}'::jsonb)`;
 
 const CREATE = "mutation ($input: CreateBigInput!) { createBig(input: $input) { id } }";
 
-let graphql: GraphQLService;
-beforeAll(async () => {
-  graphql = await serveGraphQL({
+const graphql = useFixture(() =>
+  serveGraphQL({
     template: "empty",
     before: `
       create domain public.document as jsonb;
@@ -24,9 +24,8 @@ beforeAll(async () => {
       grant usage on schema public to anon;
       grant select, insert, update on public.bigs to anon;
       grant execute on function public.same to anon`,
-  });
-});
-afterAll(() => graphql.stop());
+  }),
+);
 
 /** The text of the answer to a body. */
 async function ask(body: string): Promise<string> {

@@ -1,13 +1,10 @@
 import { get } from "node:http";
 import { brotliDecompressSync } from "node:zlib";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type GraphQLService, serveGraphQL, tokenFor } from "../../graphql.ts";
+import { describe, expect, test } from "vitest";
+import { useFixture } from "../../fixture.ts";
+import { serveGraphQL, tokenFor } from "../../graphql.ts";
 
-let graphql: GraphQLService;
-beforeAll(async () => {
-  graphql = await serveGraphQL({ template: "empty" });
-});
-afterAll(() => graphql.stop());
+const graphql = useFixture(() => serveGraphQL({ template: "empty" }));
 
 const ask = (path: string, options: RequestInit = {}) => fetch(`${graphql.service.url}${path}`, options);
 

@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { type GraphQLService, serveGraphQL, tokenFor } from "../../graphql.ts";
+import { beforeEach, describe, expect, test } from "vitest";
+import { useFixture } from "../../fixture.ts";
+import { serveGraphQL, tokenFor } from "../../graphql.ts";
 import { operationOutcomes } from "../compile/oracle.ts";
 
 const TABLES = `
@@ -61,15 +62,13 @@ const user = { token: tokenFor("ann") };
 const clerk = { token: tokenFor("ann", { role: "clerk" }) };
 
 describe.each(["on", "off"])("a creation with related rows, with GRAPHQL_COMPILE=%s", (compile) => {
-  let served: GraphQLService;
-  beforeAll(async () => {
-    served = await serveGraphQL({
+  const served = useFixture(() =>
+    serveGraphQL({
       template: "empty",
       before: ROLE + TABLES,
       settings: { GRAPHQL_COMPILE: compile, ADMIN_PORT: "0" },
-    });
-  });
-  afterAll(() => served.stop());
+    }),
+  );
   beforeEach(() =>
     served.sql(
       "truncate public.customers, public.orders, public.lines, public.tags, public.order_tags, public.people, public.slots, public.badges",

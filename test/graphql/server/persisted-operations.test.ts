@@ -1,31 +1,25 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
+import { useFixture, useFolder } from "../../fixture.ts";
 import { type GraphQLService, serveGraphQL } from "../../graphql.ts";
 
-let folder: string;
-let graphql: GraphQLService;
-let strict: GraphQLService;
 const HASH = "ecf4edb46db40b5132295c0291d62fb65d6759a9eedfa4d5d612dd5ec54a6b38";
 
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "operations-"));
-  await writeFile(join(folder, `${HASH}.graphql`), "query Known($id: ID!) { user(id: $id) { name } }");
-  graphql = await serveGraphQL({
+const folder = useFolder("operations-");
+beforeAll(() => writeFile(join(folder, `${HASH}.graphql`), "query Known($id: ID!) { user(id: $id) { name } }"));
+const graphql = useFixture(() =>
+  serveGraphQL({
     settings: { GRAPHQL_PERSISTED_OPERATIONS: folder },
     before: "insert into public.users (name, email) values ('Ann', 'ann@example.org')",
-  });
-  strict = await serveGraphQL({
+  }),
+);
+const strict = useFixture(() =>
+  serveGraphQL({
     database: graphql.database,
     settings: { GRAPHQL_PERSISTED_OPERATIONS: folder, GRAPHQL_PERSISTED_ONLY: "true" },
-  });
-});
-afterAll(async () => {
-  await strict.stop();
-  await graphql.stop();
-  await rm(folder, { recursive: true });
-});
+  }),
+);
 
 async function post(service: GraphQLService, body: object) {
   const response = await fetch(service.url, {

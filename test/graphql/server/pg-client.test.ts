@@ -1,28 +1,23 @@
 import type { PgClient } from "@dataplan/pg";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { makeWithPgClient } from "../../../graphql/server/pg-client.ts";
-import { type Database, openDatabase } from "../../../postgres/database/database.ts";
+import { openDatabase } from "../../../postgres/database/database.ts";
 import type { StatementContext } from "../../../postgres/database/statement.ts";
-import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { useDatabase } from "../../database.ts";
+import { useFixture } from "../../fixture.ts";
 import { until } from "../../until.ts";
 
-let own: TestDatabase;
-let database: Database;
 const silent = { info: () => {}, warn: () => {}, error: () => {} };
 const anon: StatementContext = { role: "anon", settings: [["request.jwt.claims", '{"role":"anon"}']] };
 
-beforeAll(async () => {
-  own = await cloneDatabase("empty");
-  database = openDatabase({ url: own.url, ownerUrl: own.ownerUrl, log: silent });
-  await database.asOwner((client) =>
+const own = useDatabase({ template: "empty" });
+const database = useFixture(() => openDatabase({ url: own.url, ownerUrl: own.ownerUrl, log: silent }));
+beforeAll(() =>
+  database.asOwner((client) =>
     client.query("create table public.things (id integer primary key); grant all on public.things to anon"),
-  );
-});
+  ),
+);
 beforeEach(() => database.asOwner(async (client) => void (await client.query("truncate public.things"))));
-afterAll(async () => {
-  await database.close();
-  await own.drop();
-});
 
 const withClient = <T>(work: (client: PgClient) => Promise<T>, { readOnly = false } = {}) =>
   makeWithPgClient(database, anon, { readOnly })(null, work);

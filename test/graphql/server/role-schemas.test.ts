@@ -7,11 +7,12 @@ import {
   printType,
 } from "grafast/graphql";
 import { makeSchema } from "graphile-build";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { loadCatalog } from "../../../catalog/load-catalog.ts";
 import { RoleSchemas, type RoleSchemasOptions } from "../../../graphql/server/role-schemas.ts";
 import { runToCompletion } from "../../../runtime/concurrency/stepwise.ts";
-import { type GraphQLService, serveGraphQL, tokenFor } from "../../graphql.ts";
+import { useFixture } from "../../fixture.ts";
+import { serveGraphQL, tokenFor } from "../../graphql.ts";
 import { openPreset, type PresetOptions } from "../../plugins/open-preset.ts";
 import { Wire } from "./socket/wire.ts";
 
@@ -58,11 +59,7 @@ const SHOPS = `
   grant execute on function public.my_secret to authenticated;
 `;
 
-let graphql: GraphQLService;
-beforeAll(async () => {
-  graphql = await serveGraphQL({ template: "empty", before: SHOPS });
-});
-afterAll(() => graphql.stop());
+const graphql = useFixture(() => serveGraphQL({ template: "empty", before: SHOPS }));
 
 const user = tokenFor(1);
 const admin = tokenFor(2, { role: "admin" });

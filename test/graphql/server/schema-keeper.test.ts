@@ -2,17 +2,17 @@ import { Writable } from "node:stream";
 import type { GraphQLObjectType } from "grafast/graphql";
 import pg from "pg";
 import { pino } from "pino";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { loadCatalog } from "../../../catalog/load-catalog.ts";
 import { SchemaKeeper } from "../../../graphql/server/schema-keeper.ts";
 import { cloneDatabase } from "../../database.ts";
-import { type GraphQLService, serveGraphQL } from "../../graphql.ts";
+import { useFixture } from "../../fixture.ts";
+import { serveGraphQL } from "../../graphql.ts";
 import { openPreset } from "../../plugins/open-preset.ts";
 import { serve } from "../../serve.ts";
 import { until } from "../../until.ts";
 import { Wire } from "./socket/wire.ts";
 
-let graphql: GraphQLService;
 const lines: Record<string, unknown>[] = [];
 const listTo = (heard: Record<string, unknown>[]) =>
   new Writable({
@@ -22,16 +22,15 @@ const listTo = (heard: Record<string, unknown>[]) =>
     },
   });
 
-beforeAll(async () => {
-  graphql = await serveGraphQL({
+const graphql = useFixture(() =>
+  serveGraphQL({
     settings: { REST_REQUIRE_APIKEY: "false" },
     log: pino({ level: "info" }, listTo(lines)),
     before: `
       insert into public.users (name, email) values ('Ann', 'ann@example.org');
       insert into public.articles (author_id, title, content) values (1, 'First one', '');`,
-  });
-});
-afterAll(() => graphql.stop());
+  }),
+);
 
 const health = async (service = graphql) => (await fetch(`${service.service.url}/health`)).json();
 

@@ -1,7 +1,6 @@
-import pg from "pg";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { toPgText } from "../../../graphql/server/pg-client.ts";
-import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { useClient, useDatabase } from "../../database.ts";
 
 describe("a value as text", () => {
   test.each([
@@ -28,17 +27,8 @@ describe("a value as text", () => {
 });
 
 describe("Postgres", () => {
-  let database: TestDatabase;
-  let client: pg.Client;
-  beforeAll(async () => {
-    database = await cloneDatabase("empty");
-    client = new pg.Client({ connectionString: database.ownerUrl });
-    await client.connect();
-  });
-  afterAll(async () => {
-    await client.end();
-    await database.drop();
-  });
+  const database = useDatabase({ template: "empty" });
+  const client = useClient(database.ownerUrl);
 
   test.each([
     ["text[]", ["a,b", 'c"d', "e\\f", null, "", "NULL", "{}"]],

@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { type GraphQLService, serveGraphQL } from "../../graphql.ts";
+import { expect, test } from "vitest";
+import { useFixture } from "../../fixture.ts";
+import { serveGraphQL } from "../../graphql.ts";
 
 /** Column: its type in SQL, what a client sends, and what it gets back where that is something else. */
 const COLUMNS: Readonly<Record<string, readonly [type: string, sent: unknown, told?: unknown]>> = {
@@ -22,16 +23,14 @@ const COLUMNS: Readonly<Record<string, readonly [type: string, sent: unknown, to
 };
 
 const names = Object.keys(COLUMNS);
-let graphql: GraphQLService;
-beforeAll(async () => {
-  const columns = Object.entries(COLUMNS).map(([name, [type]]) => `${name} ${type}`);
-  graphql = await serveGraphQL({
+const columns = Object.entries(COLUMNS).map(([name, [type]]) => `${name} ${type}`);
+const graphql = useFixture(() =>
+  serveGraphQL({
     before: `
       create table public.samples (id bigint generated always as identity primary key, ${columns});
       grant select, insert (${names}) on public.samples to anon`,
-  });
-});
-afterAll(() => graphql.stop());
+  }),
+);
 
 const result = Object.fromEntries(Object.entries(COLUMNS).map(([name, [, sent, other]]) => [name, other ?? sent]));
 

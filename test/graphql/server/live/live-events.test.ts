@@ -1,6 +1,7 @@
 import { createClient, fetchExchange } from "@urql/core";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { type GraphQLService, serveGraphQL, tokenFor } from "../../../graphql.ts";
+import { expect, test } from "vitest";
+import { useFixture } from "../../../fixture.ts";
+import { serveGraphQL, tokenFor } from "../../../graphql.ts";
 import { until } from "../../../until.ts";
 
 const QUERY = "subscription { live { items(orderBy: [{id: ASC}]) { edges { node { id owner } } } } }";
@@ -11,11 +12,7 @@ const SCHEMA = `
   grant select on public.items to authenticated;
   insert into public.items values (1, '1'), (2, '2')`;
 
-let graphql: GraphQLService;
-beforeAll(async () => {
-  graphql = await serveGraphQL({ before: SCHEMA });
-});
-afterAll(() => graphql.stop());
+const graphql = useFixture(() => serveGraphQL({ before: SCHEMA }));
 
 const HEADERS = { authorization: `Bearer ${tokenFor(1)}` };
 const dataOf = (...ids: string[]) => ({ live: { items: { edges: ids.map((id) => ({ node: { id, owner: "1" } })) } } });

@@ -1,8 +1,9 @@
 import { type Client, createClient as createSocket, type FormattedExecutionResult } from "graphql-ws";
 import pg from "pg";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { WebSocket } from "ws";
-import { type GraphQLService, serveGraphQL, tokenFor } from "../../../graphql.ts";
+import { useFixture } from "../../../fixture.ts";
+import { serveGraphQL, tokenFor } from "../../../graphql.ts";
 import { applyJsonPatch } from "../../../live/queries/apply-json-patch.ts";
 import { makeRandom } from "../../../live/queries/random.ts";
 import { propertyRuns } from "../../../property-runs.ts";
@@ -36,11 +37,7 @@ const QUERIES = [
 ];
 const PEOPLE = [1, 2, 3];
 
-let graphql: GraphQLService;
-beforeAll(async () => {
-  graphql = await serveGraphQL({ before: SCHEMA });
-});
-afterAll(() => graphql.stop());
+const graphql = useFixture(() => serveGraphQL({ before: SCHEMA }));
 
 type Result = FormattedExecutionResult<Record<string, unknown>>;
 

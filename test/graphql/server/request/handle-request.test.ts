@@ -1,15 +1,12 @@
 import { serverAudits } from "graphql-http";
 import jwt from "jsonwebtoken";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type GraphQLService, serveGraphQL, tokenFor } from "../../../graphql.ts";
+import { beforeAll, describe, expect, test } from "vitest";
+import { useFixture } from "../../../fixture.ts";
+import { serveGraphQL, tokenFor } from "../../../graphql.ts";
 import { SECRET } from "../../../secret.ts";
 
-let graphql: GraphQLService;
-beforeAll(async () => {
-  graphql = await serveGraphQL();
-  await graphql.sql("insert into public.users (name, email) values ('Ann', 'ann@example.org')");
-});
-afterAll(() => graphql.stop());
+const graphql = useFixture(serveGraphQL);
+beforeAll(() => graphql.sql("insert into public.users (name, email) values ('Ann', 'ann@example.org')"));
 
 const JSON_TYPE = { "Content-Type": "application/json" };
 const OWN_TYPE = "application/graphql-response+json";

@@ -1,6 +1,7 @@
 import jwt from "jsonwebtoken";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type GraphQLService, serveGraphQL } from "../../../graphql.ts";
+import { beforeAll, describe, expect, test } from "vitest";
+import { useFixture } from "../../../fixture.ts";
+import { serveGraphQL } from "../../../graphql.ts";
 import { SECRET } from "../../../secret.ts";
 import { Wire } from "../socket/wire.ts";
 
@@ -14,19 +15,19 @@ const FAILING = `
     as $$ begin raise exception 'no value' using errcode = '22023'; end $$;
   grant execute on function public.failing to anon`;
 
-let graphql: GraphQLService;
-beforeAll(async () => {
-  graphql = await serveGraphQL({
+const graphql = useFixture(() =>
+  serveGraphQL({
     settings: { MAX_ANSWER_BYTES: String(MOST_ANSWER_BYTES) },
     before: FAILING,
-  });
+  }),
+);
+beforeAll(async () => {
   await graphql.sql("insert into public.users (name, email) values ('Ann', 'ann@example.org')");
   await graphql.sql(
     `insert into public.articles (author_id, title, content, status)
      select 1, 'A long one', '${CONTENT}', 'PUBLISHED' from generate_series(1, 100)`,
   );
 });
-afterAll(() => graphql.stop());
 
 const token = () => jwt.sign({ role: "authenticated", sub: "1" }, SECRET);
 

@@ -1,10 +1,10 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createClient } from "graphql-ws";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeAll, beforeEach, describe, expect, test } from "vitest";
 import WebSocket from "ws";
-import { type GraphQLService, serveGraphQL, tokenFor } from "../../../graphql.ts";
+import { useFixture, useFolder } from "../../../fixture.ts";
+import { serveGraphQL, tokenFor } from "../../../graphql.ts";
 import { operationOutcomes } from "../../compile/oracle.ts";
 
 const TABLES = `
@@ -42,26 +42,18 @@ const TABLES = `
 const PERSISTED =
   'mutation Both($name: String!) @transaction { a: createRun(input: { id: 1, success: true }) { id } b: createUser(input: { name: $name, email: "ann@example.org" }) { id } }';
 
-let compiling: GraphQLService;
-let plain: GraphQLService;
-let folder: string;
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "operations-"));
-  await writeFile(join(folder, "both.graphql"), PERSISTED);
-  const settings = {
-    ADMIN_PORT: "0",
-    GRAPHQL_PERSISTED_OPERATIONS: folder,
-    GRAPHQL_STATEMENT_TIMEOUT_SECONDS: "2",
-    MAX_ANSWER_BYTES: "262144",
-  };
-  compiling = await serveGraphQL({ settings, before: TABLES });
-  plain = await serveGraphQL({ database: compiling.database, settings: { ...settings, GRAPHQL_COMPILE: "off" } });
-});
-afterAll(async () => {
-  await plain?.stop();
-  await compiling?.stop();
-  await rm(folder, { recursive: true });
-});
+const folder = useFolder("operations-");
+beforeAll(() => writeFile(join(folder, "both.graphql"), PERSISTED));
+const settings = {
+  ADMIN_PORT: "0",
+  GRAPHQL_PERSISTED_OPERATIONS: folder,
+  GRAPHQL_STATEMENT_TIMEOUT_SECONDS: "2",
+  MAX_ANSWER_BYTES: "262144",
+};
+const compiling = useFixture(() => serveGraphQL({ settings, before: TABLES }));
+const plain = useFixture(() =>
+  serveGraphQL({ database: compiling.database, settings: { ...settings, GRAPHQL_COMPILE: "off" } }),
+);
 beforeEach(() => compiling.sql("truncate public.accounts, public.runs"));
 
 const token = tokenFor(1);

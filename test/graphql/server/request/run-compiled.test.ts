@@ -1,10 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { createClient } from "graphql-ws";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import WebSocket from "ws";
 import { REQUESTS_AFTER_LIMIT } from "../../../../graphql/compile/operation-plans.ts";
 import { collectGarbage } from "../../../collect-garbage.ts";
-import { cloneDatabase, type TestDatabase } from "../../../database.ts";
+import { useDatabase } from "../../../database.ts";
+import { useFixture } from "../../../fixture.ts";
 import { type GraphQLService, serveGraphQL } from "../../../graphql.ts";
 import { propertyRuns } from "../../../property-runs.ts";
 import { until } from "../../../until.ts";
@@ -52,19 +53,9 @@ const SETTINGS = {
   PGRST_DB_AGGREGATES_ENABLED: "true",
 };
 
-let database: TestDatabase;
-let compiling: GraphQLService;
-let plain: GraphQLService;
-beforeAll(async () => {
-  database = await cloneDatabase("empty");
-  compiling = await serveGraphQL({ database, settings: SETTINGS, before: ROWS });
-  plain = await serveGraphQL({ database, settings: { ...SETTINGS, GRAPHQL_COMPILE: "off" } });
-});
-afterAll(async () => {
-  await compiling?.stop();
-  await plain?.stop();
-  await database?.drop();
-});
+const database = useDatabase({ template: "empty" });
+const compiling = useFixture(() => serveGraphQL({ database, settings: SETTINGS, before: ROWS }));
+const plain = useFixture(() => serveGraphQL({ database, settings: { ...SETTINGS, GRAPHQL_COMPILE: "off" } }));
 
 /** By which ways the operations ran since. */
 async function waysOf(work: () => Promise<unknown>): Promise<Readonly<Record<string, number>>> {

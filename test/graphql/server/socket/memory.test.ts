@@ -1,6 +1,7 @@
 import type { Socket } from "node:net";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { type GraphQLService, serveGraphQL } from "../../../graphql.ts";
+import { afterEach, describe, expect, test } from "vitest";
+import { useFixture } from "../../../fixture.ts";
+import { serveGraphQL } from "../../../graphql.ts";
 import { until } from "../../../until.ts";
 import { Wire } from "./wire.ts";
 
@@ -9,16 +10,12 @@ const KIB = 1024;
 const SETTINGS = { WEBSOCKET_MAX_BYTES: String(128 * KIB), WEBSOCKET_MAX_TOTAL_BYTES: String(1024 * KIB) };
 const CREATED = "subscription { onArticleCreated { id } }";
 
-let graphql: GraphQLService;
 const wires: Wire[] = [];
-beforeAll(async () => {
-  graphql = await serveGraphQL({ settings: SETTINGS });
-});
+const graphql = useFixture(() => serveGraphQL({ settings: SETTINGS }));
 afterEach(async () => {
   for (const wire of wires.splice(0)) wire.socket.terminate();
   await until(() => graphql.service.graphql.state().sockets === 0);
 });
-afterAll(() => graphql.stop());
 
 const DIALECTS = { "graphql-transport-ws": "subscribe", "graphql-ws": "start" } as const;
 type Protocol = keyof typeof DIALECTS;
