@@ -1,17 +1,12 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { freePort } from "../../bench/free-port.ts";
 import { reachPostgres, startPostgres } from "../../cluster/served-postgres.ts";
 import { readConfig } from "../../config/config.ts";
 import { withClient } from "../../postgres/client/with-client.ts";
+import { useFolder } from "../fixture.ts";
 
-let folder: string;
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "first-start-"));
-});
-afterAll(() => rm(folder, { recursive: true, force: true }));
+const folder = useFolder("first-start-");
 
 test("commands that are run during the first start wait for the database, and do not disturb the service", async () => {
   const settings = { DATA_DIR: join(folder, "data"), EMBEDDED_PORT: String(await freePort()) };

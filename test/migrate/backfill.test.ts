@@ -1,24 +1,18 @@
 import { once } from "node:events";
 import pg from "pg";
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { beforeAll, beforeEach, expect, test } from "vitest";
 import { listBackfills, pauseBackfill } from "../../migrate/backfill-progress.ts";
-import { cloneDatabase, type TestDatabase } from "../database.ts";
+import { useDatabase } from "../database.ts";
+import { useFixture } from "../fixture.ts";
 import { run } from "../program.ts";
 import { SECRET } from "../secret.ts";
 import { runCommand } from "../service/cli/run-command.ts";
 import { until } from "../until.ts";
 
-let database: TestDatabase;
-let owner: pg.Pool;
-
+const database = useDatabase({ template: "empty" });
+const owner = useFixture(() => new pg.Pool({ connectionString: database.ownerUrl, max: 4 }));
 beforeAll(async () => {
-  database = await cloneDatabase("empty");
-  owner = new pg.Pool({ connectionString: database.ownerUrl, max: 4 });
   owner.on("error", () => {});
-});
-afterAll(async () => {
-  await owner.end();
-  await database.drop();
 });
 
 /** Declared by hand, with keys of two columns, and a trigger of the user beside it. */

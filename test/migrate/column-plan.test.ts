@@ -2,24 +2,20 @@ import { once } from "node:events";
 import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import pg from "pg";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import { runMigrations } from "../../migrate/migrate.ts";
-import type { Service } from "../../service/service.ts";
+import { useFixture } from "../fixture.ts";
 import { run } from "../program.ts";
 import { SECRET } from "../secret.ts";
 import { serve } from "../serve.ts";
 import { runCommand } from "../service/cli/run-command.ts";
 import { until } from "../until.ts";
-import { type OwnHistories, ownHistories } from "./own-histories.ts";
+import { ownHistories } from "./own-histories.ts";
 
 const ROWS = 50_000;
 
-let own: OwnHistories;
-let owner: pg.Pool;
-let service: Service;
-
+const own = useFixture(() => ownHistories(["platform"]));
 beforeAll(async () => {
-  own = await ownHistories(["platform"]);
   await own.add(
     "project",
     "films",
@@ -34,20 +30,17 @@ beforeAll(async () => {
      insert into public.films (title) values ('By a migration')`,
   );
   await runMigrations({ name: "migrate" }, own.settings);
-  owner = new pg.Pool({ connectionString: own.settings.url, max: 4 });
+});
+const owner = useFixture(() => new pg.Pool({ connectionString: own.settings.url, max: 4 }));
+beforeAll(async () => {
   owner.on("error", () => {});
   await owner.query(
     `truncate public.films restart identity;
      insert into public.films (title, views, name) select 'Film ' || i, i, 'Ada  Lovelace ' || i from generate_series(1, ${ROWS}) as i;
      analyze public.films`,
   );
-  service = await serve({ url: own.requestUrl, ownerUrl: own.settings.url }, settings());
 });
-afterAll(async () => {
-  await service.stop();
-  await owner.end();
-  await own[Symbol.asyncDispose]();
-});
+const service = useFixture(() => serve({ url: own.requestUrl, ownerUrl: own.settings.url }, settings()));
 
 function settings(): NodeJS.ProcessEnv {
   const { shadowUrl, rootUrl } = own.settings;

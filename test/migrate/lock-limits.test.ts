@@ -3,14 +3,14 @@ import { join } from "node:path";
 import pg from "pg";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { runMigrations } from "../../migrate/migrate.ts";
+import { useFixture } from "../fixture.ts";
 import { until } from "../until.ts";
-import { type OwnHistories, ownHistories } from "./own-histories.ts";
+import { ownHistories } from "./own-histories.ts";
 
-let own: OwnHistories;
 let holder: pg.Client;
 let reader: pg.Client;
+const own = useFixture(() => ownHistories(["platform"]));
 beforeAll(async () => {
-  own = await ownHistories(["platform"]);
   await own.add("project", "notes", "create table public.notes (id int primary key, text text)");
   await runMigrations({ name: "migrate" }, own.settings);
   holder = new pg.Client({ connectionString: `${own.settings.url}&application_name=nightly-report` });
@@ -19,7 +19,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await Promise.all([holder.end(), reader.end()]);
-  await own[Symbol.asyncDispose]();
 });
 
 const LIMITS = { lockTimeoutMs: 300, lockRetries: 2, maxHoldMs: 0 };

@@ -1,8 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { rehearseMigrations } from "../../migrate/rehearse.ts";
 import { withClient } from "../../postgres/client/with-client.ts";
 import { cloneDatabase } from "../database.ts";
-import { type OwnHistories, ownHistories } from "./own-histories.ts";
+import { useFixture } from "../fixture.ts";
+import { ownHistories } from "./own-histories.ts";
 
 const SCHEMA = `
   create table foo (id int primary key, v int, t text);
@@ -21,11 +22,7 @@ const ROWS = `
   analyze;
 `;
 
-let own: OwnHistories;
-beforeAll(async () => {
-  own = await ownHistories([]);
-});
-afterAll(() => own[Symbol.asyncDispose]());
+const own = useFixture(() => ownHistories([]));
 
 /** Applies the migrations to a database as if that were a copy. */
 async function rehearse(migrations: readonly string[], withRows = true) {

@@ -1,10 +1,6 @@
-import pg from "pg";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { dumpSchema } from "../../migrate/dump-schema.ts";
-import { cloneDatabase, type TestDatabase } from "../database.ts";
-
-let database: TestDatabase;
-let client: pg.Client;
+import { useClient, useDatabase } from "../database.ts";
 
 const SCHEMA = `
   create schema shop;
@@ -48,17 +44,8 @@ const SCHEMA = `
   create extension citext with schema shop;
 `;
 
-beforeAll(async () => {
-  database = await cloneDatabase("empty");
-  client = new pg.Client({ connectionString: database.ownerUrl });
-  await client.connect();
-  await client.query(SCHEMA);
-});
-
-afterAll(async () => {
-  await client.end();
-  await database.drop();
-});
+const database = useDatabase({ template: "empty", sql: SCHEMA });
+const client = useClient(database.ownerUrl);
 
 test("a table is shown with all that belongs to it", async () => {
   const block = (await dumpSchema(client)).split("\n\n").find((text) => text.startsWith('-- table shop."Odd Table"'));

@@ -1,14 +1,11 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { withScratchDatabase } from "../../migrate/scratch-database.ts";
 import { withClient } from "../../postgres/client/with-client.ts";
 import { urlOf } from "../database.ts";
-import { type OwnHistories, ownHistories } from "./own-histories.ts";
+import { useFixture } from "../fixture.ts";
+import { ownHistories } from "./own-histories.ts";
 
-let own: OwnHistories;
-beforeAll(async () => {
-  own = await ownHistories(["platform"]);
-});
-afterAll(() => own[Symbol.asyncDispose]());
+const own = useFixture(() => ownHistories(["platform"]));
 
 test("a command with another root database does not drop the copy of one that works", async () => {
   const { shadowUrl, rootUrl } = own.settings;

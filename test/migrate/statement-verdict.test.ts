@@ -18,7 +18,7 @@ import {
   type StatementVerdict,
 } from "../../migrate/statement-verdict.ts";
 import { withTriedRowLocks } from "../../migrate/tried-row-locks.ts";
-import { cloneDatabase, type TestDatabase } from "../database.ts";
+import { useDatabase } from "../database.ts";
 import { shareOf } from "../property-runs.ts";
 import { CORPUS_SCHEMA, CORPUS as FIRST_STATEMENTS, SAFE_FORMS } from "./lock-corpus.ts";
 import { MORE_STATEMENTS } from "./more-lock-statements.ts";
@@ -29,14 +29,13 @@ const REHEARSED = [
   ...MORE_STATEMENTS.map(([lock, verdict, statements]) => [lock, verdict, shareOf(statements)] as const),
 ];
 
-let database: TestDatabase;
 let client: pg.Client;
 let observer: pg.Client;
 let estimates: RowEstimates;
 let begun: RelationStates;
 let pid: number;
+const database = useDatabase({ template: "empty" });
 beforeAll(async () => {
-  database = await cloneDatabase("empty");
   client = new pg.Client({ connectionString: database.ownerUrl });
   observer = new pg.Client({ connectionString: database.ownerUrl });
   await Promise.all([client.connect(), observer.connect()]);
@@ -47,7 +46,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await Promise.all([client.end(), observer.end()]);
-  await database.drop();
 });
 
 /** In the open transaction. */

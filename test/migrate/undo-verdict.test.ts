@@ -1,18 +1,15 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { readDumpedSchema } from "../../migrate/drift.ts";
 import { rehearseMigrations } from "../../migrate/rehearse.ts";
 import { withClient } from "../../postgres/client/with-client.ts";
 import { cloneDatabase } from "../database.ts";
+import { useFixture } from "../fixture.ts";
 import { shareOf } from "../property-runs.ts";
-import { type OwnHistories, ownHistories } from "./own-histories.ts";
+import { ownHistories } from "./own-histories.ts";
 import { FINAL, FIXTURE, UNDOABLE } from "./undo-corpus.ts";
 
-let own: OwnHistories;
-beforeAll(async () => {
-  own = await ownHistories([]);
-  await own.rows(FIXTURE);
-});
-afterAll(() => own[Symbol.asyncDispose]());
+const own = useFixture(() => ownHistories([]));
+beforeAll(() => own.rows(FIXTURE));
 
 /** Applies the migration to the database as if that were a copy, and returns the verdict. */
 async function judge(sql: string, { withRows = true, url = own.settings.url } = {}) {

@@ -12,14 +12,14 @@ import { makeDiscovery } from "../../accounts/federation/oauth-protocol.ts";
 import { RemoteKeySet } from "../../accounts/identity/remote-key-set.ts";
 import { makeWebhookSender } from "../../jobs/webhooks/send-delivery.ts";
 import { makeAuthority } from "../certificates.ts";
-import { openRebindingResolver, type RebindingResolver } from "./rebinding-resolver.ts";
+import { useFixture } from "../fixture.ts";
+import { openRebindingResolver } from "./rebinding-resolver.ts";
 
 const HOST = "rebind.example";
 const PUBLIC = "1.1.1.1";
 /** What an attacker's name points to after the check. */
 const LOOPBACK = "127.0.0.1";
 
-let resolver: RebindingResolver;
 let server: Server;
 let origin: string;
 const requests: (string | undefined)[] = [];
@@ -42,10 +42,9 @@ beforeAll(async () => {
   }).listen(0, "127.0.0.1");
   await once(server, "listening");
   origin = `https://${HOST}:${(server.address() as AddressInfo).port}`;
-  resolver = await openRebindingResolver(PUBLIC, LOOPBACK);
 });
+const resolver = useFixture(() => openRebindingResolver(PUBLIC, LOOPBACK));
 afterAll(async () => {
-  await resolver[Symbol.asyncDispose]();
   setDefaultCACertificates(trusted);
   server.closeAllConnections();
   server.close();

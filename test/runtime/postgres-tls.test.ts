@@ -1,5 +1,4 @@
-import { chmod, cp, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { cp, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import pg from "pg";
 import { pino } from "pino";
@@ -13,6 +12,7 @@ import { openReplication } from "../../live/change-stream.ts";
 import { openListener } from "../../postgres/client/listen.ts";
 import { openDatabase } from "../../postgres/database/database.ts";
 import { type Authority, makeAuthority, type Signed } from "../certificates.ts";
+import { useFolder } from "../fixture.ts";
 import { Followed } from "../live/followed.ts";
 import { anon, sql } from "../postgres/database/open.ts";
 import { startServer } from "../server-binaries.ts";
@@ -20,16 +20,14 @@ import { until } from "../until.ts";
 
 const log = pino({ level: "silent" });
 
-let folder: string;
 let port: number;
 let cluster: Cluster;
 let authority: Authority;
 let anonymous: Authority;
 let login: Signed;
 
+const folder = useFolder("tls-", 0o755);
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "tls-"));
-  await chmod(folder, 0o755);
   authority = await makeAuthority(folder, "authority");
   anonymous = await makeAuthority(folder, "stranger");
   login = await authority.sign("certified");
@@ -58,10 +56,7 @@ beforeAll(async () => {
   await client.query("create publication supabase_realtime for all tables");
   await client.end();
 });
-afterAll(async () => {
-  await cluster.stop();
-  await rm(folder, { recursive: true, force: true });
-});
+afterAll(() => cluster.stop());
 
 const urlOf = (parameters: Record<string, string>, { host = "localhost", user = "postgres:secret" } = {}) =>
   `postgresql://${user}@${host}:${port}/postgres?${new URLSearchParams(parameters)}`;

@@ -1,26 +1,25 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import pg from "pg";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import { restoreArchive, writeArchive } from "../../../cluster/archive/index.ts";
 import { type FileStore, makeFolderStore } from "../../../cluster/files/index.ts";
-import { cloneDatabase, type TestDatabase, urlOf } from "../../database.ts";
+import { cloneDatabase, type TestDatabase, urlOf, useDatabase } from "../../database.ts";
+import { useFolder } from "../../fixture.ts";
 
 const CONTENTS = [Buffer.from("small"), Buffer.alloc(0), Buffer.alloc(1_000_003, "large ")];
 
-let folder: string;
-let source: TestDatabase;
 let store: FileStore;
 const hashes: string[] = [];
 
+const folder = useFolder("archived-files-");
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "archived-files-"));
   store = makeFolderStore(join(folder, "files"));
-  source = await cloneDatabase("platform");
-  await inDatabase(source, async (client) => {
+});
+const source = useDatabase({ template: "platform" });
+beforeAll(() =>
+  inDatabase(source, async (client) => {
     await client.query("insert into storage.buckets (id, name) values ('notes', 'notes')");
     for (const [number, content] of CONTENTS.entries()) {
       const draft = await store.draft(Readable.from([content]), content.length);
@@ -30,12 +29,8 @@ beforeAll(async () => {
       await client.query("select storage.put_object('notes', $1, null, '{}', null, 'v1', false)", [`n${number}`]);
       await client.query("select content_service.name_content('notes', $1, $2)", [`n${number}`, draft.hash]);
     }
-  });
-});
-afterAll(async () => {
-  await source.drop();
-  await rm(folder, { recursive: true });
-});
+  }),
+);
 
 const settingsFor = (url: string) => ({ url, shadowUrl: "", rootUrl: urlOf("postgres", "postgres") });
 

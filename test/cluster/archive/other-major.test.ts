@@ -1,13 +1,12 @@
-import { chmod, mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { pgDumpLines } from "../../../bench/archives/compare-restored.ts";
 import { restoreArchive } from "../../../cluster/archive/restore-archive.ts";
 import { withOldCluster } from "../../../cluster/archive/upgrade-cluster.ts";
 import { writeArchive } from "../../../cluster/archive/write-archive.ts";
 import { withClient } from "../../../postgres/client/with-client.ts";
 import { cloneDatabase, urlOf } from "../../database.ts";
+import { useFolder } from "../../fixture.ts";
 import { hasOldPostgres, makeOldCluster, OLD_BINARIES } from "../../old-cluster.ts";
 
 /** Default privileges concern functions of extensions too, of which some have other arguments in other majors. */
@@ -46,13 +45,8 @@ const run = (url: string, statement: string) => withClient(url, (client) => clie
 const dropRole = () => run(urlOf("postgres", "postgres"), "drop role if exists backup_reader");
 const settingsFor = (url: string, rootUrl: string) => ({ url, shadowUrl: "", rootUrl, histories: [] });
 
-let folder: string;
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "other-major-"));
-  // The old Postgres runs as another user.
-  await chmod(folder, 0o755);
-});
-afterAll(() => rm(folder, { recursive: true, force: true }));
+// The old Postgres runs as another user.
+const folder = useFolder("other-major-", 0o755);
 
 test.runIf(hasOldPostgres)(
   "a database with extensions in several schemas goes to another major and back, and pg_dump writes the same of both",

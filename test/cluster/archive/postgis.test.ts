@@ -1,13 +1,12 @@
 import { existsSync } from "node:fs";
-import { chmod, mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { pgDumpLines } from "../../../bench/archives/compare-restored.ts";
 import { checkArchive } from "../../../cluster/archive/restore-archive.ts";
 import { withOldCluster } from "../../../cluster/archive/upgrade-cluster.ts";
 import { writeArchive } from "../../../cluster/archive/write-archive.ts";
 import { withClient } from "../../../postgres/client/with-client.ts";
+import { useFolder } from "../../fixture.ts";
 import { hasOldPostgres, makeOldCluster, OLD_BINARIES, OLD_MAJOR } from "../../old-cluster.ts";
 
 const hasPostgis = hasOldPostgres && existsSync(`/usr/share/postgresql/${OLD_MAJOR}/extension/postgis.control`);
@@ -50,13 +49,8 @@ const OBJECTS = `
   insert into public.streets values (1, topology.totopogeom('srid=4326;linestring(0 0, 1 1)', 'town', 1, 0));
 `;
 
-let folder: string;
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "postgis-"));
-  // The old Postgres runs as another user.
-  await chmod(folder, 0o755);
-});
-afterAll(() => rm(folder, { recursive: true, force: true }));
+// The old Postgres runs as another user.
+const folder = useFolder("postgis-", 0o755);
 
 const run = (url: string, statement: string) => withClient(url, (client) => client.query(statement));
 

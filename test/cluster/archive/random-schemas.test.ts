@@ -1,12 +1,11 @@
 import { existsSync } from "node:fs";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { compareRestored } from "../../../bench/archives/compare-restored.ts";
 import { randomSchema } from "../../../bench/archives/random-schema.ts";
 import { cloneDatabase, urlOf } from "../../database.ts";
+import { useFolder } from "../../fixture.ts";
 import { propertyRuns } from "../../property-runs.ts";
 import { wordsOfSql } from "../../sql-texts.ts";
 
@@ -14,11 +13,7 @@ import { wordsOfSql } from "../../sql-texts.ts";
 const RUNS = 500;
 const { TEST_POSTGRES = "" } = process.env;
 
-let folder: string;
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "random-schemas-"));
-});
-afterAll(() => rm(folder, { recursive: true, force: true }));
+const folder = useFolder("random-schemas-");
 
 test("tables, columns, types and functions of any kind, named as the words of our SQL, are restored with all rows", async () => {
   const names = wordsOfSql();

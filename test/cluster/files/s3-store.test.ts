@@ -7,10 +7,11 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import S3rver from "s3rver";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { ContentTooLarge, type FileStore, makeS3Store, TooManyUploads } from "../../../cluster/files/index.ts";
 import type { Service } from "../../../service/service.ts";
 import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { useFixture, useFolder } from "../../fixture.ts";
 import { serve } from "../../serve.ts";
 
 // The same store on an S3 server that is not ours, and on /storage/v1/s3.
@@ -67,22 +68,16 @@ describe.each([
   ["s3rver", startForeign],
   ["/storage/v1/s3", startOwn],
 ])("%s", (_, start) => {
-  let backend: Backend;
-  let folder: string;
   /** Of two gateways. */
   let store: FileStore;
   let other: FileStore;
 
+  const backend = useFixture(start);
+  const folder = useFolder("spool-");
   beforeAll(async () => {
-    backend = await start();
-    folder = await mkdtemp(join(tmpdir(), "spool-"));
     const location = { endpoint: backend.endpoint, bucket: BUCKET, region: "us-east-1", ...KEY };
     store = makeS3Store(location, join(folder, "one"));
     other = makeS3Store(location, join(folder, "other"));
-  });
-  afterAll(async () => {
-    await backend.stop();
-    await rm(folder, { recursive: true });
   });
   beforeEach(async () => {
     for await (const hashes of store.list()) await store.remove(hashes);

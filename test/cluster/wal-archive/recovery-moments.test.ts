@@ -1,15 +1,14 @@
-import { chmod, mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { type Cluster, startCluster } from "../../../cluster/embedded/cluster.ts";
+import { beforeAll, expect, test } from "vitest";
+import { startCluster } from "../../../cluster/embedded/cluster.ts";
 import { listArchives } from "../../../cluster/wal-archive/archive-folder.ts";
 import { withRecovered } from "../../../cluster/wal-archive/check-wal-archive.ts";
 import { planRecovery } from "../../../cluster/wal-archive/choose-archive.ts";
 import { WalArchiver } from "../../../cluster/wal-archive/wal-archiver.ts";
 import { withClient } from "../../../postgres/client/with-client.ts";
+import { useFixture, useFolder } from "../../fixture.ts";
 import { propertyRuns } from "../../property-runs.ts";
 import { until } from "../../until.ts";
 
@@ -34,14 +33,11 @@ const STATE = `
 
 type Moment = { readonly at: Date; readonly state: unknown };
 
-let root: string;
-let cluster: Cluster;
 const moments: Moment[] = [];
 
+const root = useFolder("recovery-moments-", 0o755);
+const cluster = useFixture(() => startCluster({ dataDir: join(root, "data"), port: null, tell: () => {} }));
 beforeAll(async () => {
-  root = await mkdtemp(join(tmpdir(), "recovery-moments-"));
-  await chmod(root, 0o755);
-  cluster = await startCluster({ dataDir: join(root, "data"), port: null, tell: () => {} });
   await query(SCHEMA);
   for (let period = 0; period < PERIODS; period++) {
     await archiving(async (archiver) => {
@@ -50,10 +46,6 @@ beforeAll(async () => {
       await until(() => (archiver.state.range?.to.getTime() ?? 0) > (moments.at(-1)?.at.getTime() ?? 0));
     });
   }
-});
-afterAll(async () => {
-  await cluster?.stop();
-  await rm(root, { recursive: true, force: true });
 });
 
 const query = async (text: string) => {

@@ -1,28 +1,21 @@
-import { chmod, mkdtemp, readdir, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { type Cluster, startCluster } from "../../../cluster/embedded/cluster.ts";
+import { beforeAll, expect, test } from "vitest";
+import { startCluster } from "../../../cluster/embedded/cluster.ts";
 import { listArchives } from "../../../cluster/wal-archive/archive-folder.ts";
 import { checkWalArchive } from "../../../cluster/wal-archive/check-wal-archive.ts";
 import { WAL_SLOT } from "../../../cluster/wal-archive/open-archive.ts";
 import { WalArchiver, type WalArchiverOptions } from "../../../cluster/wal-archive/wal-archiver.ts";
 import { withClient } from "../../../postgres/client/with-client.ts";
+import { useFixture, useFolder } from "../../fixture.ts";
 import { until } from "../../until.ts";
 
-let root: string;
 let folder: string;
-let cluster: Cluster;
+const root = useFolder("wal-archiver-", 0o755);
 beforeAll(async () => {
-  root = await mkdtemp(join(tmpdir(), "wal-archiver-"));
-  await chmod(root, 0o755);
   folder = join(root, "wal");
-  cluster = await startCluster({ dataDir: join(root, "data"), port: null, tell: () => {} });
 });
-afterAll(async () => {
-  await cluster.stop();
-  await rm(root, { recursive: true, force: true });
-});
+const cluster = useFixture(() => startCluster({ dataDir: join(root, "data"), port: null, tell: () => {} }));
 
 const query = async (statement: string) =>
   (await withClient(cluster.url("postgres", "postgres"), (client) => client.query(statement))).rows;

@@ -1,8 +1,9 @@
 import { once } from "node:events";
-import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
+import { type AddressInfo, createServer, type Socket } from "node:net";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { withClient } from "../../../postgres/client/with-client.ts";
+import { useFixture } from "../../fixture.ts";
 import { propertyRuns } from "../../property-runs.ts";
 
 function message(type: string, body: string | Buffer, length = 4 + body.length): Buffer {
@@ -28,10 +29,9 @@ const WELL_FORMED: Script = {
 };
 
 let script = WELL_FORMED;
-let server: Server;
 const sockets = new Set<Socket>();
-beforeAll(async () => {
-  server = createServer((socket) => {
+const server = useFixture(() =>
+  createServer((socket) => {
     const { start, answer, ends } = script;
     sockets.add(socket.on("error", () => {}).on("close", () => sockets.delete(socket)));
     socket.once("data", () => {
@@ -39,12 +39,11 @@ beforeAll(async () => {
       socket.once("data", () => (ends ? socket.end(answer) : socket.write(answer)));
       if (ends && start !== WELL_FORMED.start) socket.end();
     });
-  });
-  await once(server.listen(0, "127.0.0.1"), "listening");
-});
+  }),
+);
+beforeAll(() => once(server.listen(0, "127.0.0.1"), "listening"));
 afterAll(() => {
   for (const socket of sockets) socket.destroy();
-  server.close();
 });
 
 /** The value that a query returns. */

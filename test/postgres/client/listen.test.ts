@@ -1,29 +1,19 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import pg from "pg";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test } from "vitest";
 import { type Listener, type ListenerOptions, openListener } from "../../../postgres/client/listen.ts";
-import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { useClient, useDatabase } from "../../database.ts";
 import { openWire } from "../../postgres-wire.ts";
 import { until } from "../../until.ts";
 
-let database: TestDatabase;
-let owner: pg.Client;
 const opened: { close(): Promise<unknown> }[] = [];
 const log = { info: () => {}, warn: () => {}, error: () => {} };
 
-beforeAll(async () => {
-  database = await cloneDatabase("empty");
-  owner = new pg.Client({ connectionString: database.ownerUrl });
-  await owner.connect();
-});
+const database = useDatabase({ template: "empty" });
+const owner = useClient(database.ownerUrl);
 afterEach(async () => {
   for (const each of opened.splice(0)) await each.close();
   // One that was still connecting has a backend for a moment more, which is not the next test's.
   await until(async () => (await backends()).length === 0);
-});
-afterAll(async () => {
-  await owner.end();
-  await database.drop();
 });
 
 function open(options: Partial<ListenerOptions> = {}): Listener {

@@ -1,27 +1,20 @@
 import { once } from "node:events";
-import { chmod, mkdtemp, rm } from "node:fs/promises";
-import { type AddressInfo, createServer, type Server } from "node:net";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { type AddressInfo, createServer } from "node:net";
 import pg from "pg";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { awaitDatabase } from "../../../cluster/served-postgres.ts";
 import { openListener } from "../../../postgres/client/listen.ts";
 import { NoServerError, ServerFinder } from "../../../postgres/client/server-finder.ts";
 import { withClient } from "../../../postgres/client/with-client.ts";
 import { OwnerPool } from "../../../postgres/database/owner-pool.ts";
-import { openWire, type Wire } from "../../postgres-wire.ts";
-import { type Pair, startPair } from "../../standby.ts";
+import { useFixture, useFolder } from "../../fixture.ts";
+import { openWire } from "../../postgres-wire.ts";
+import { startPair } from "../../standby.ts";
 import { until } from "../../until.ts";
 
 const log = { info() {}, warn() {}, error() {} };
 
-let root: string;
-let pair: Pair;
-let toPrimary: Wire;
-let toStandby: Wire;
 /** Accepts connections and answers nothing. */
-let mute: Server;
 let urlOf: (hosts: readonly string[], parameters?: string) => string;
 let primary: string;
 let standby: string;
@@ -29,26 +22,18 @@ let silent: string;
 /** A port that nothing listens on. */
 const closed = "127.0.0.1:1";
 
+const root = useFolder("servers-", 0o755);
+const pair = useFixture(() => startPair(root));
+const toPrimary = useFixture(() => openWire(pair.primary("postgres", "postgres")));
+const toStandby = useFixture(() => openWire(pair.standby("postgres", "postgres")));
+const mute = useFixture(() => createServer((socket) => socket.on("error", () => {}).resume()).listen(0, "127.0.0.1"));
 beforeAll(async () => {
-  root = await mkdtemp(join(tmpdir(), "servers-"));
-  await chmod(root, 0o755);
-  pair = await startPair(root);
-  toPrimary = await openWire(pair.primary("postgres", "postgres"));
-  toStandby = await openWire(pair.standby("postgres", "postgres"));
-  mute = createServer((socket) => socket.on("error", () => {}).resume()).listen(0, "127.0.0.1");
   await once(mute, "listening");
   primary = new URL(toPrimary.url).host;
   standby = new URL(toStandby.url).host;
   silent = `127.0.0.1:${(mute.address() as AddressInfo).port}`;
   urlOf = (hosts, parameters = "target_session_attrs=primary") =>
     `postgresql://postgres@${hosts.join(",")}/postgres?${parameters}`;
-});
-afterAll(async () => {
-  await toPrimary.close();
-  await toStandby.close();
-  mute.close();
-  await pair.stop();
-  await rm(root, { recursive: true, force: true });
 });
 
 async function serverOf(finder: ServerFinder, timeoutMs = 0): Promise<string> {

@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { startPostgres } from "../../../cluster/served-postgres.ts";
 import { readConfig } from "../../../config/config.ts";
 import {
@@ -8,7 +8,7 @@ import {
   requireTransactions,
 } from "../../../postgres/client/supported-server.ts";
 import { withClient } from "../../../postgres/client/with-client.ts";
-import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { useDatabase } from "../../database.ts";
 import { PGBOUNCER, startPgBouncer } from "../../routers/pgbouncer.ts";
 import { socketAddressOf } from "../../routers/router.ts";
 import { SECRET } from "../../secret.ts";
@@ -45,11 +45,7 @@ describe("a server", () => {
 });
 
 describe("a database", () => {
-  let database: TestDatabase;
-  beforeAll(async () => {
-    database = await cloneDatabase("empty");
-  });
-  afterAll(() => database.drop());
+  const database = useDatabase({ template: "empty" });
 
   test("of a supported server is neither refused nor left in a transaction", async () => {
     await withClient(database.ownerUrl, async (client) => {

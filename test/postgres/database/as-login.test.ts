@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { asLogin } from "../../../postgres/database/transaction.ts";
-import { alice, type OpenDatabase, open, sql } from "./open.ts";
+import { useFixture } from "../../fixture.ts";
+import { alice, open, sql } from "./open.ts";
 
 const SCHEMA = `
   create schema closed;
@@ -21,11 +22,7 @@ const SCHEMA = `
     for each row execute function note_checker();
 `;
 
-let opened: OpenDatabase;
-beforeAll(async () => {
-  opened = await open(SCHEMA);
-});
-afterAll(() => opened[Symbol.asyncDispose]());
+const opened = useFixture(() => open(SCHEMA));
 
 const NOTE = sql("select closed.note('x')");
 const WHO = sql("select current_user, current_setting('request.jwt.claims')");

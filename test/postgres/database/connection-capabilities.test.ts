@@ -1,7 +1,8 @@
 import { existsSync } from "node:fs";
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { probeSessions, type SessionSettings } from "../../../postgres/database/connection-capabilities.ts";
-import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { useDatabase } from "../../database.ts";
+import { useFixture } from "../../fixture.ts";
 import { openWire } from "../../postgres-wire.ts";
 import { keepsStatements, PGBOUNCER, startPgBouncer } from "../../routers/pgbouncer.ts";
 import { PGPOOL } from "../../routers/pgpool.ts";
@@ -10,11 +11,7 @@ import { type Router, socketAddressOf, startRouter } from "../../routers/router.
 const UNSET: SessionSettings = { transactionMode: null, preparedStatements: null };
 const OF_POSTGRES = { isExplicit: false, keepsSettings: true, isRouted: false, preparesStatements: true };
 
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await cloneDatabase("empty");
-});
-afterAll(() => database.drop());
+const database = useDatabase({ template: "empty" });
 
 /** As a URL; closed after the test. */
 async function startUrl(start: Promise<Router>): Promise<string> {
@@ -55,13 +52,11 @@ test("a session that is lost while a router is tried out does not count as what 
 });
 
 describe("connections through the hostile router", () => {
-  let router: Router;
   let url: string;
+  const router = useFixture(() => startRouter("hostile", socketAddressOf(database.ownerUrl)));
   beforeAll(async () => {
-    router = await startRouter("hostile", socketAddressOf(database.ownerUrl));
     url = `postgresql://authenticator@127.0.0.1:${router.port}/${database.name}`;
   });
-  afterAll(() => router.close());
 
   test("require explicit transactions, prepare no statements, and have nothing to reset", async () => {
     expect(await find(url)).toEqual({

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { makeRequestSteps } from "../../../postgres/database/batch-steps.ts";
 import { PostgresConnection } from "../../../postgres/database/connection.ts";
 import { ConnectionPool } from "../../../postgres/database/connection-pool.ts";
@@ -9,14 +9,11 @@ import { UNLIMITED } from "../../../postgres/database/response-budget.ts";
 import { CollectedRows } from "../../../postgres/database/result-collectors.ts";
 import { StatementExecution } from "../../../postgres/database/statement-execution.ts";
 import { StatementShape } from "../../../postgres/database/statement-shape.ts";
+import { useFixture } from "../../fixture.ts";
 import { until } from "../../until.ts";
-import { anon, type OpenDatabase, open, sql } from "./open.ts";
+import { anon, open, sql } from "./open.ts";
 
-let opened: OpenDatabase;
-beforeAll(async () => {
-  opened = await open();
-});
-afterAll(() => opened[Symbol.asyncDispose]());
+const opened = useFixture(open);
 
 const HOUR = 3_600_000;
 

@@ -1,11 +1,9 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { Cluster } from "../../../cluster/embedded/cluster.ts";
 import { type Database, openDatabase } from "../../../postgres/database/database.ts";
+import { useFolder } from "../../fixture.ts";
 import { postmasterOf } from "../../postmaster.ts";
 import { startServer } from "../../server-binaries.ts";
 import { until } from "../../until.ts";
@@ -13,7 +11,6 @@ import { anon, PID, sql } from "./open.ts";
 
 const MOST_CONNECTIONS = 24;
 
-let dataDir: string;
 let cluster: Cluster;
 let database: Database;
 let logged: string[];
@@ -44,8 +41,8 @@ async function becomes(wanted: string): Promise<void> {
   await until(() => status() === wanted);
 }
 
+const dataDir = useFolder("content-service-outage-");
 beforeAll(async () => {
-  dataDir = await mkdtemp(join(tmpdir(), "content-service-outage-"));
   await start();
   await asSuperuser((client) =>
     client.query(`
@@ -65,10 +62,7 @@ beforeEach(() => {
   return () => database.close();
 });
 
-afterAll(async () => {
-  await cluster.stop();
-  await rm(dataDir, { recursive: true, force: true });
-});
+afterAll(() => cluster.stop());
 
 const read = () => database.run(anon, sql("select 'read'"), { readOnly: true });
 

@@ -1,10 +1,11 @@
 import { existsSync } from "node:fs";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import type { Database } from "../../../postgres/database/database.ts";
+import { useFixture } from "../../fixture.ts";
 import { PGBOUNCER, startPgBouncer } from "../../routers/pgbouncer.ts";
 import { socketAddressOf } from "../../routers/router.ts";
 import { serverBinaries } from "../../server-binaries.ts";
-import { alice, anon, caller, commonOptions, type OpenDatabase, open, PID, sql } from "./open.ts";
+import { alice, anon, caller, commonOptions, open, PID, sql } from "./open.ts";
 
 const { major } = await serverBinaries();
 
@@ -17,14 +18,12 @@ const SCHEMA = `
   grant all on things to anon, authenticated;
 `;
 
-let opened: OpenDatabase;
 let database: Database;
+// One link in each lane, so that every test meets the sessions that the others have used.
+const opened = useFixture(() => open(SCHEMA, { poolSize: 1 }));
 beforeAll(async () => {
-  // One link in each lane, so that every test meets the sessions that the others have used.
-  opened = await open(SCHEMA, { poolSize: 1 });
   database = opened.database;
 });
-afterAll(() => opened[Symbol.asyncDispose]());
 
 const isExplicit = commonOptions.current.transactionMode === "explicit";
 const answer = async (...question: Parameters<Database["run"]>) => (await database.run(...question)).rows[0]?.[0];

@@ -1,18 +1,17 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { isSchemaOutdated } from "../../../postgres/database/database-errors.ts";
-import { anon, type OpenDatabase, open, sql } from "./open.ts";
+import { useFixture } from "../../fixture.ts";
+import { anon, open, sql } from "./open.ts";
 
-let opened: OpenDatabase;
-beforeAll(async () => {
-  opened = await open(`
+const opened = useFixture(() =>
+  open(`
     create table words (word text);
     insert into words values ('no_such');
     create function inlined(word text) returns text stable language sql as 'select word::regclass::text';
     create function looked_up() returns text stable language plpgsql as 'begin return (select lost from words); end';
     create view counted as select nextval(word::regclass) from words;
-    grant select on words, counted to anon`);
-});
-afterAll(() => opened[Symbol.asyncDispose]());
+    grant select on words, counted to anon`),
+);
 
 const faultOf = (text: string, ...values: string[]) =>
   opened.database.run(anon, sql(text, ...values), { readOnly: true }).then(

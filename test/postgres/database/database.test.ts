@@ -1,11 +1,12 @@
 import pg from "pg";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import type { Database } from "../../../postgres/database/database.ts";
 import { ContextError } from "../../../postgres/database/database-errors.ts";
 import { ResponseBudget } from "../../../postgres/database/response-budget.ts";
 import type { Statement, StatementContext } from "../../../postgres/database/statement.ts";
+import { useFixture } from "../../fixture.ts";
 import { until } from "../../until.ts";
-import { alice, anon, bob, caller, type OpenDatabase, open, PID, sql } from "./open.ts";
+import { alice, anon, bob, caller, open, PID, sql } from "./open.ts";
 
 const SCHEMA = `
   create function caller() returns text stable language sql
@@ -26,13 +27,11 @@ const SCHEMA = `
   grant usage on schema hidden to authenticated;
 `;
 
-let opened: OpenDatabase;
 let database: Database;
+const opened = useFixture(() => open(SCHEMA));
 beforeAll(async () => {
-  opened = await open(SCHEMA);
   database = opened.database;
 });
-afterAll(() => opened[Symbol.asyncDispose]());
 
 const rowsOf = async (...question: Parameters<Database["run"]>) => (await database.run(...question)).rows;
 const pidOf = async () => (await rowsOf(anon, PID))[0]![0];

@@ -1,9 +1,10 @@
 import fc from "fast-check";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { MessageReader } from "../../../postgres/client/server-messages.ts";
-import { type Database, openDatabase } from "../../../postgres/database/database.ts";
-import { cloneDatabase, type TestDatabase } from "../../database.ts";
-import { openWire, type Wire } from "../../postgres-wire.ts";
+import { openDatabase } from "../../../postgres/database/database.ts";
+import { useDatabase } from "../../database.ts";
+import { useFixture } from "../../fixture.ts";
+import { openWire } from "../../postgres-wire.ts";
 import { propertyRuns } from "../../property-runs.ts";
 import { until } from "../../until.ts";
 import { anon, PID, sql } from "./open.ts";
@@ -21,9 +22,6 @@ type Plan = {
 };
 
 let plan: Plan | null = null;
-let testDatabase: TestDatabase;
-let wire: Wire;
-let database: Database;
 
 /** Splits what Postgres sends into messages and lets the plan change one. */
 function damageMessages() {
@@ -54,17 +52,10 @@ function damageMessages() {
   };
 }
 
-beforeAll(async () => {
-  testDatabase = await cloneDatabase("empty");
-  wire = await openWire(testDatabase.url, { alter: damageMessages });
-  const log = { info: () => {}, warn: () => {} };
-  database = openDatabase({ url: wire.url, ownerUrl: testDatabase.ownerUrl, log, poolSize: 1 });
-});
-afterAll(async () => {
-  await database.close();
-  await wire.close();
-  await testDatabase.drop();
-});
+const testDatabase = useDatabase({ template: "empty" });
+const wire = useFixture(() => openWire(testDatabase.url, { alter: damageMessages }));
+const log = { info: () => {}, warn: () => {} };
+const database = useFixture(() => openDatabase({ url: wire.url, ownerUrl: testDatabase.ownerUrl, log, poolSize: 1 }));
 
 function withLength(message: Buffer, length: number): Buffer {
   message.writeInt32BE(length, 1);

@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { logSlowStatements } from "../../../postgres/database/observe-statements.ts";
-import { caller, type OpenDatabase, open, PID, sql } from "./open.ts";
+import { useFixture } from "../../fixture.ts";
+import { caller, open, PID, sql } from "./open.ts";
 
-let opened: OpenDatabase;
 const lines: Record<string, unknown>[] = [];
 const log = { warn: (line: object) => void lines.push(line as Record<string, unknown>) };
 const said = () => lines.splice(0);
@@ -18,10 +18,7 @@ const client = {
 };
 const slow = sql("select n::text, pg_sleep(0.3)::text from generate_series(1, 2) n where $1 <> ''", "a value");
 
-beforeAll(async () => {
-  opened = await open("", { observe: logSlowStatements({ log, milliseconds: 500 }) });
-});
-afterAll(() => opened[Symbol.asyncDispose]());
+const opened = useFixture(() => open("", { observe: logSlowStatements({ log, milliseconds: 500 }) }));
 
 describe("the log of slow statements", () => {
   test("has a line for a slow statement, with its request and its session, and without values", async () => {

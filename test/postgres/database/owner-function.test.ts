@@ -1,20 +1,16 @@
 import type pg from "pg";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { withClient } from "../../../postgres/client/with-client.ts";
 import { makeOwnerFunction } from "../../../postgres/database/owner-pool.ts";
-import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { useDatabase } from "../../database.ts";
 
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await cloneDatabase("empty");
-  await withClient(database.ownerUrl, (client) =>
-    client.query(`
+const database = useDatabase({
+  template: "empty",
+  sql: `
       create function public.closed(int) returns int language sql return $1;
       revoke execute on function public.closed from public;
-    `),
-  );
+    `,
 });
-afterAll(() => database.drop());
 
 function question(url: string, text: string) {
   const warnings: unknown[] = [];

@@ -1,20 +1,13 @@
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { OwnerPool } from "../../../postgres/database/owner-pool.ts";
-import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { useDatabase } from "../../database.ts";
+import { useFixture } from "../../fixture.ts";
 
-let database: TestDatabase;
-let pool: OwnerPool;
-beforeAll(async () => {
-  database = await cloneDatabase("empty");
-  pool = new OwnerPool({ url: database.ownerUrl, applicationName: "owner", acquireTimeout: 300 });
-});
-afterAll(async () => {
-  await pool.close();
-  await database.drop();
-});
+const database = useDatabase({ template: "empty" });
+const pool = useFixture(() => new OwnerPool({ url: database.ownerUrl, applicationName: "owner", acquireTimeout: 300 }));
 
 const pidOf = () => pool.lend(async (client) => (await client.query("select pg_backend_pid() as pid")).rows[0].pid);
 

@@ -2,18 +2,14 @@ import { once } from "node:events";
 import { connect as connectTo, createServer, type Server, Socket } from "node:net";
 import { TLSSocket } from "node:tls";
 import pg from "pg";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { openDatabase } from "../../../postgres/database/database.ts";
 import { openPostgresSocket } from "../../../postgres/database/postgres-socket.ts";
-import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { useDatabase } from "../../database.ts";
 import { CERTIFICATE, KEY } from "./certificate.ts";
 import { anon, sql } from "./open.ts";
 
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await cloneDatabase("empty");
-});
-afterAll(() => database.drop());
+const database = useDatabase({ template: "empty" });
 
 const options = () => ({ url: database.url, applicationName: "socket test", connectTimeout: 5_000 });
 

@@ -1,8 +1,4 @@
-import { chmod, mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import pg from "pg";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { makeTokenKeys } from "../../../accounts/identity/token-keys.ts";
 import { signToken } from "../../../accounts/identity/tokens.ts";
 import { readConfig } from "../../../config/config.ts";
@@ -12,8 +8,10 @@ import { formatLsn } from "../../../postgres/database/lsn.ts";
 import type { StatementContext } from "../../../postgres/database/statement.ts";
 import { makeLogger } from "../../../runtime/log/log.ts";
 import { startService } from "../../../service/service.ts";
+import { connect } from "../../db/callers.ts";
+import { useFixture, useFolder } from "../../fixture.ts";
 import { SECRET } from "../../secret.ts";
-import { type Pair, startPair } from "../../standby.ts";
+import { startPair } from "../../standby.ts";
 import { until } from "../../until.ts";
 import { sql } from "./open.ts";
 
@@ -28,23 +26,12 @@ const SCHEMA = `
     begin atomic select case when pg_is_in_recovery() then 'replica' else 'primary' end; end`;
 const WHO = sql("select public.served_by()");
 
-let root: string;
-let pair: Pair;
-let owner: pg.Client;
-
+const root = useFolder("replicas-", 0o755);
+const pair = useFixture(() => startPair(root));
+const owner = useFixture(() => connect(pair.primary("postgres", "postgres")));
 beforeAll(async () => {
-  root = await mkdtemp(join(tmpdir(), "replicas-"));
-  await chmod(root, 0o755);
-  pair = await startPair(root);
-  owner = new pg.Client({ connectionString: pair.primary("postgres", "postgres") });
-  await owner.connect();
   await owner.query(SCHEMA);
   await pair.caughtUp();
-});
-afterAll(async () => {
-  await owner.end();
-  await pair.stop();
-  await rm(root, { recursive: true, force: true });
 });
 
 const onStandby = (statement: string) =>

@@ -1,8 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import type { Database } from "../../../postgres/database/database.ts";
 import { ResponseBudget } from "../../../postgres/database/response-budget.ts";
+import { useFixture } from "../../fixture.ts";
 import { until } from "../../until.ts";
-import { anon, type OpenDatabase, open, PID, sql } from "./open.ts";
+import { anon, open, PID, sql } from "./open.ts";
 
 const MOST = 1_000_000;
 const SCHEMA = `
@@ -12,14 +13,12 @@ const SCHEMA = `
     as $$ insert into log values ('written'); select repeat('x', size) $$;
 `;
 
-let opened: OpenDatabase;
 let database: Database;
+// One link in each lane, so that every question meets what the others have left.
+const opened = useFixture(() => open(SCHEMA, { poolSize: 1, maxAnswerBytes: MOST }));
 beforeAll(async () => {
-  // One link in each lane, so that every question meets what the others have left.
-  opened = await open(SCHEMA, { poolSize: 1, maxAnswerBytes: MOST });
   database = opened.database;
 });
-afterAll(() => opened[Symbol.asyncDispose]());
 
 const TOO_LARGE = { kind: "invalid", code: "ANSWER_TOO_LARGE" };
 const cell = (size: number) => sql("select repeat('x', $1::int)", String(size));

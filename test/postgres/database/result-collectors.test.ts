@@ -1,22 +1,23 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import type { Database } from "../../../postgres/database/database.ts";
 import type { StreamRowsOptions } from "../../../postgres/database/database-options.ts";
 import type { RowChunk } from "../../../postgres/database/result-collectors.ts";
 import type { Statement } from "../../../postgres/database/statement.ts";
+import { useFixture } from "../../fixture.ts";
 import { until } from "../../until.ts";
-import { alice, anon, type OpenDatabase, open, PID, sql } from "./open.ts";
+import { alice, anon, open, PID, sql } from "./open.ts";
 
-let opened: OpenDatabase;
 let database: Database;
-beforeAll(async () => {
-  opened = await open("create table seats (id int unique deferrable initially deferred); grant all on seats to anon", {
+const opened = useFixture(() =>
+  open("create table seats (id int unique deferrable initially deferred); grant all on seats to anon", {
     // One link for streams, so that each test meets the session that the one before has used.
     poolSize: 1,
-  });
+  }),
+);
+beforeAll(async () => {
   database = opened.database;
 });
-afterAll(() => opened[Symbol.asyncDispose]());
 
 const numbers = (count: number) =>
   sql("select json_build_object('n', n)::text from generate_series(1, $1::int) n", String(count));

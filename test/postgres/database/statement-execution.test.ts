@@ -1,17 +1,18 @@
 import { getEventListeners, once } from "node:events";
 import { type AddressInfo, connect, createServer } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { type Database, openDatabase } from "../../../postgres/database/database.ts";
-import { anon, type OpenDatabase, open, sql } from "./open.ts";
+import { useFixture } from "../../fixture.ts";
+import { anon, open, sql } from "./open.ts";
 
-let opened: OpenDatabase;
 let database: Database;
+const opened = useFixture(() =>
+  open("create table entries (id int primary key); grant all on entries to anon", { poolSize: 1 }),
+);
 beforeAll(async () => {
-  opened = await open("create table entries (id int primary key); grant all on entries to anon", { poolSize: 1 });
   database = opened.database;
 });
-afterAll(() => opened[Symbol.asyncDispose]());
 
 const nap = (mark: string, seconds = 10) => sql(`select pg_sleep(${seconds}), '${mark}' as mark`);
 

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeAll, beforeEach, describe, expect, test } from "vitest";
 import {
   adaptSteps,
   type GroupedStatement,
@@ -12,9 +12,10 @@ import { failedStatementOf } from "../../../postgres/database/database-errors.ts
 import { ResponseBudget } from "../../../postgres/database/response-budget.ts";
 import type { Statement, StatementContext } from "../../../postgres/database/statement.ts";
 import { StatementShape } from "../../../postgres/database/statement-shape.ts";
+import { useFixture } from "../../fixture.ts";
 import { openWire } from "../../postgres-wire.ts";
 import { until } from "../../until.ts";
-import { alice, commonOptions, type OpenDatabase, open, PID, sql } from "./open.ts";
+import { alice, commonOptions, open, PID, sql } from "./open.ts";
 
 const SCHEMA = `
   create table entries (id int primary key, note text check (note <> 'refused'));
@@ -29,13 +30,11 @@ const SCHEMA = `
 /** The message of the protocol that ends a transaction, or its part. */
 const SYNC = "S\0\0\0\x04";
 
-let opened: OpenDatabase;
 let database: Database;
+const opened = useFixture(() => open(SCHEMA, { poolSize: 4 }));
 beforeAll(async () => {
-  opened = await open(SCHEMA, { poolSize: 4 });
   database = opened.database;
 });
-afterAll(() => opened[Symbol.asyncDispose]());
 beforeEach(() => opened.owner.query("truncate entries, labels"));
 
 const insert = (id: number, note: string | null = null) =>

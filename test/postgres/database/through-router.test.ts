@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Database, openDatabase } from "../../../postgres/database/database.ts";
 import { ContextError } from "../../../postgres/database/database-errors.ts";
-import { type Router, socketAddressOf, startRouter } from "../../routers/router.ts";
+import { useFixture } from "../../fixture.ts";
+import { socketAddressOf, startRouter } from "../../routers/router.ts";
 import { until } from "../../until.ts";
-import { alice, anon, bob, caller, type OpenDatabase, open, sql } from "./open.ts";
+import { alice, anon, bob, caller, open, sql } from "./open.ts";
 
 const SCHEMA = `
   create table notes (id int primary key, author text not null default current_setting('request.jwt.claims')::json ->> 'sub');
@@ -16,23 +17,17 @@ const IDENTITY = sql(
   "select current_user || ' ' || coalesce(current_setting('request.jwt.claims')::json ->> 'sub', '')",
 );
 
-let opened: OpenDatabase;
-let router: Router;
 let database: Database;
 const logged: object[] = [];
+const opened = useFixture(() => open(SCHEMA));
+const router = useFixture(() => startRouter("hostile", socketAddressOf(opened.url)));
 beforeAll(async () => {
-  opened = await open(SCHEMA);
-  router = await startRouter("hostile", socketAddressOf(opened.url));
   const { pathname } = new URL(opened.url.replace("@/", "@localhost/"));
   const url = `postgresql://authenticator@127.0.0.1:${router.port}${pathname}`;
   const log = { info: (fields: object, message: string) => logged.push({ ...fields, message }), warn() {} };
   database = openDatabase({ url, ownerUrl: opened.url, log, poolSize: 8 });
 });
-afterAll(async () => {
-  await database.close();
-  await router.close();
-  await opened[Symbol.asyncDispose]();
-});
+afterAll(() => database.close());
 
 const answer = async (...question: Parameters<Database["run"]>) => (await database.run(...question)).rows[0]?.[0];
 

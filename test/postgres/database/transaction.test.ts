@@ -1,8 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import type { Database } from "../../../postgres/database/database.ts";
 import { ContextError } from "../../../postgres/database/database-errors.ts";
 import type { QueryInTransaction } from "../../../postgres/database/transaction.ts";
-import { alice, anon, caller, type OpenDatabase, open, PID, sql } from "./open.ts";
+import { useFixture } from "../../fixture.ts";
+import { alice, anon, caller, open, PID, sql } from "./open.ts";
 
 const SCHEMA = `
   create table accounts (id int primary key, balance int not null check (balance >= 0));
@@ -13,13 +14,11 @@ const SCHEMA = `
   grant all on accounts, labels, slow_labels to authenticated;
 `;
 
-let opened: OpenDatabase;
 let database: Database;
+const opened = useFixture(() => open(SCHEMA));
 beforeAll(async () => {
-  opened = await open(SCHEMA);
   database = opened.database;
 });
-afterAll(() => opened[Symbol.asyncDispose]());
 
 const insert = (id: number, balance = 0) =>
   sql("insert into accounts values ($1, $2) returning id", String(id), String(balance));

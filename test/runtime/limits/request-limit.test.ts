@@ -1,17 +1,16 @@
 import pg from "pg";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, describe, expect, test, vi } from "vitest";
 import type { AsOwner } from "../../../postgres/database/owner-pool.ts";
 import { RequestLimit } from "../../../postgres/database/rate-limits.ts";
 import type { PeerWorkers } from "../../../runtime/concurrency/peer-workers.ts";
-import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { useDatabase } from "../../database.ts";
+import { useFixture } from "../../fixture.ts";
 import { connectWorkers } from "../../peer-workers.ts";
 import { until } from "../../until.ts";
 
 const LIMIT = 100;
 const log = { warn: () => {} };
 
-let database: TestDatabase;
-let pool: pg.Pool;
 let statements = 0;
 const asOwner: AsOwner = async (work) => {
   statements++;
@@ -23,14 +22,8 @@ const asOwner: AsOwner = async (work) => {
   }
 };
 
-beforeAll(async () => {
-  database = await cloneDatabase();
-  pool = new pg.Pool({ connectionString: database.ownerUrl, max: 4 });
-});
-afterAll(async () => {
-  await pool.end();
-  await database.drop();
-});
+const database = useDatabase();
+const pool = useFixture(() => new pg.Pool({ connectionString: database.ownerUrl, max: 4 }));
 
 const limits: RequestLimit[] = [];
 type LimitOptions = { windowSeconds?: number; limit?: number; asOwner?: AsOwner; peers?: PeerWorkers };

@@ -1,18 +1,14 @@
 import type pg from "pg";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { withClient } from "../../../postgres/client/with-client.ts";
 import type { AsOwner } from "../../../postgres/database/owner-pool.ts";
 import { makeSharedRateLimit } from "../../../postgres/database/rate-limits.ts";
-import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { useDatabase } from "../../database.ts";
 import { socketAddressOf, startRouter } from "../../routers/router.ts";
 
-let database: TestDatabase;
 const asOwner: AsOwner = (work) => withClient(database.ownerUrl, (client: pg.Client) => work(client));
 
-beforeAll(async () => {
-  database = await cloneDatabase();
-});
-afterAll(() => database.drop());
+const database = useDatabase();
 
 const terms = { name: "mails", points: 4, seconds: 60 };
 

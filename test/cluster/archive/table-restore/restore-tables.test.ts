@@ -1,7 +1,5 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { afterEach, beforeAll, expect, test } from "vitest";
 import {
   type DifferingRow,
   type RestoredTable,
@@ -11,22 +9,17 @@ import {
 import { openArchiveSource, openDatabaseSource } from "../../../../cluster/archive/table-restore/table-source.ts";
 import { writeArchive } from "../../../../cluster/archive/write-archive.ts";
 import { withClient } from "../../../../postgres/client/with-client.ts";
-import { cloneDatabase, type TestDatabase } from "../../../database.ts";
+import { cloneDatabase, useDatabase } from "../../../database.ts";
+import { useFolder } from "../../../fixture.ts";
 import { runCommand } from "../../../service/cli/run-command.ts";
 
-let database: TestDatabase;
-let folder: string;
 let file: string;
+const database = useDatabase({ template: "empty" });
+const folder = useFolder("restore-table-");
 beforeAll(async () => {
-  database = await cloneDatabase("empty");
-  folder = await mkdtemp(join(tmpdir(), "restore-table-"));
   file = join(folder, "backup.gz");
 });
 afterEach(() => run("drop schema public cascade; create schema public"));
-afterAll(async () => {
-  await database.drop();
-  await rm(folder, { recursive: true, force: true });
-});
 
 const run = async (statement: string) =>
   (await withClient(database.ownerUrl, (client) => client.query(statement))).rows as Record<string, unknown>[];
