@@ -1,30 +1,27 @@
 import { readFile } from "node:fs/promises";
-import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { readConfig } from "../../config/config.ts";
 import { type AdminServer, openAdminServer } from "../../http/admin.ts";
 import { makeLogger } from "../../runtime/log/log.ts";
 import { type Service, startService } from "../../service/service.ts";
-import { cloneDatabase, type TestDatabase } from "../database.ts";
+import { useClient, useDatabase } from "../database.ts";
 import { SECRET } from "../secret.ts";
 import { until } from "../until.ts";
 
-let database: TestDatabase;
-let owner: pg.Client;
 let service: Service | null = null;
 let admin: AdminServer;
 
-beforeAll(async () => {
-  database = await cloneDatabase("content");
-  owner = new pg.Client({ connectionString: database.ownerUrl });
-  await owner.connect();
-  await owner.query(`
+const database = useDatabase({
+  sql: `
     create table public.secrets (id int primary key, word text);
     insert into public.secrets values (1, 'xyzzy');
     grant select on public.secrets to anon;
     create function public.wait_for_lock() returns void language sql as 'select pg_advisory_xact_lock(4711)';
     grant execute on function public.wait_for_lock to anon;
-  `);
+  `,
+});
+const owner = useClient(database.ownerUrl);
+beforeAll(async () => {
   const { config } = readConfig({
     PORT: "0",
     ADMIN_PORT: "0",
@@ -47,8 +44,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await service?.stop();
   await admin.close();
-  await owner.end();
-  await database.drop();
 });
 
 const statusOf = async (path: string) => (await fetch(`${admin.url}${path}`)).status;

@@ -1,18 +1,15 @@
 import { once } from "node:events";
 import jwt from "jsonwebtoken";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import WebSocket from "ws";
+import { useFixture } from "../fixture.ts";
 import { newAddress } from "../new-address.ts";
-import { type Gateways, newPerson, openGateways, type Sent } from "../rest-gateway/sign-in/gateways.ts";
+import { newPerson, openGateways, type Sent } from "../rest-gateway/sign-in/gateways.ts";
 import { SECRET } from "../secret.ts";
 
 const LIMIT = 40;
 
-let gateways: Gateways;
-beforeAll(async () => {
-  gateways = await openGateways({ settings: { RATE_LIMIT: String(LIMIT), SIGN_UP_LIMIT: "3" } });
-});
-afterAll(() => gateways.close());
+const gateways = useFixture(() => openGateways({ settings: { RATE_LIMIT: String(LIMIT), SIGN_UP_LIMIT: "3" } }));
 
 /** Asks until it is too much; the answers before, and the one that said so. */
 async function exhaust(path: string, sent: Sent, service = gateways.one) {

@@ -2,24 +2,15 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { availableParallelism } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 import jwt from "jsonwebtoken";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Service } from "../../service/service.ts";
-import { cloneDatabase, type TestDatabase } from "../database.ts";
+import { describe, expect, test } from "vitest";
+import { useDatabase } from "../database.ts";
 import { startGateway } from "../program.ts";
 import { SECRET } from "../secret.ts";
-import { serve } from "../serve.ts";
+import { useService } from "../serve.ts";
 import { until } from "../until.ts";
 
-let database: TestDatabase;
-let service: Service;
-beforeAll(async () => {
-  database = await cloneDatabase();
-  service = await serve(database, { RATE_LIMIT: "1000000", LOAD_SHEDDING: "true" });
-});
-afterAll(async () => {
-  await service.stop();
-  await database.drop();
-});
+const database = useDatabase();
+const service = useService({ database, settings: { RATE_LIMIT: "1000000", LOAD_SHEDDING: "true" } });
 
 const apikey = jwt.sign({ role: "anon" }, SECRET);
 const userToken = jwt.sign({ role: "authenticated", sub: "1" }, SECRET);

@@ -1,6 +1,7 @@
-import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { afterEach, beforeAll, expect, test } from "vitest";
 import type { ReplicationStream } from "../../live/changes.ts";
 import { FailoverGroup } from "../failover.ts";
+import { useFixture } from "../fixture.ts";
 import { serverBinaries } from "../server-binaries.ts";
 import { until } from "../until.ts";
 import { changesOf, Followed, since } from "./followed.ts";
@@ -8,21 +9,19 @@ import { changesOf, Followed, since } from "./followed.ts";
 const { major } = await serverBinaries();
 const NO_FAILOVER_SLOTS = "Postgres before 17 has no failover slots.";
 
-let group: FailoverGroup;
 let last = 0;
 const opened: ReplicationStream[] = [];
 
-beforeAll(async () => {
-  group = await FailoverGroup.start();
-  await group.query(`
+const group = useFixture(() => FailoverGroup.start());
+beforeAll(() =>
+  group.query(`
     create table items (id int primary key, name text);
     alter table items replica identity full;
-    create publication followed for table items`);
-});
+    create publication followed for table items`),
+);
 afterEach(async () => {
   for (const changes of opened.splice(0)) await changes.close();
 });
-afterAll(() => group.stop());
 
 function open(): ReplicationStream {
   const changes = changesOf(group.url("postgres", "postgres"));

@@ -1,5 +1,5 @@
 import pg from "pg";
-import { afterAll, afterEach, beforeAll } from "vitest";
+import { afterEach, beforeAll } from "vitest";
 import { openReplication } from "../../live/change-stream.ts";
 import type {
   ChangeFollower,
@@ -12,7 +12,7 @@ import type {
 } from "../../live/changes.ts";
 import type { HistoryPosition } from "../../live/stream-history.ts";
 import type { Lsn } from "../../postgres/database/lsn.ts";
-import { cloneDatabase, type TestDatabase } from "../database.ts";
+import { useClient, useDatabase } from "../database.ts";
 
 /** All that a follower was told, in order. */
 export class Followed implements ChangeFollower {
@@ -88,38 +88,16 @@ export function since(changes: ReplicationStream, lsn: Lsn): HistoryPosition {
 
 /** A database of one's own with table `items` in publication `followed`. */
 export function useFollowed() {
+  const database = useDatabase({ template: "empty" });
+  const owner = useClient(database.ownerUrl);
   const opened: ReplicationStream[] = [];
-  const context = {
-    database: null as unknown as TestDatabase,
-    owner: null as unknown as pg.Client,
-    open: (options: Partial<ReplicationOptions> = {}) => {
-      const changes = changesOf(context.database.ownerUrl, options);
-      opened.push(changes);
-      return changes;
-    },
-    killReaders: () =>
-      context.owner.query("select pg_terminate_backend(active_pid) from pg_replication_slots where database = $1", [
-        context.database.name,
-      ]),
-    slots: async () => {
-      const { rows } = await context.owner.query<{
-        slot_name: string;
-        temporary: boolean;
-        confirmed_flush_lsn: string;
-      }>("select * from pg_replication_slots where database = $1 order by temporary", [context.database.name]);
-      return rows;
-    },
-  };
 
   beforeAll(async () => {
-    context.database = await cloneDatabase("empty");
-    context.owner = new pg.Client({ connectionString: context.database.ownerUrl });
-    await context.owner.connect();
     // What is committed is then in the part of the log that is read, and no follower that comes next gets it.
-    await context.owner.query(`
-      alter database ${pg.escapeIdentifier(context.database.name)} set synchronous_commit = on;
+    await owner.query(`
+      alter database ${pg.escapeIdentifier(database.name)} set synchronous_commit = on;
       set synchronous_commit = on`);
-    await context.owner.query(`
+    await owner.query(`
       create table items (id int primary key, name text);
       alter table items replica identity full;
       create publication followed for table items with (publish_via_partition_root = true)`);
@@ -127,9 +105,25 @@ export function useFollowed() {
   afterEach(async () => {
     for (const changes of opened.splice(0)) await changes.close();
   });
-  afterAll(async () => {
-    await context.owner.end();
-    await context.database.drop();
-  });
-  return context;
+  return {
+    database,
+    owner,
+    open: (options: Partial<ReplicationOptions> = {}) => {
+      const changes = changesOf(database.ownerUrl, options);
+      opened.push(changes);
+      return changes;
+    },
+    killReaders: () =>
+      owner.query("select pg_terminate_backend(active_pid) from pg_replication_slots where database = $1", [
+        database.name,
+      ]),
+    slots: async () => {
+      const { rows } = await owner.query<{
+        slot_name: string;
+        temporary: boolean;
+        confirmed_flush_lsn: string;
+      }>("select * from pg_replication_slots where database = $1 order by temporary", [database.name]);
+      return rows;
+    },
+  };
 }

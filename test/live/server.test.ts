@@ -8,6 +8,7 @@ import pg from "pg";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Cluster } from "../../cluster/embedded/cluster.ts";
 import { Supervisor } from "../../runtime/concurrency/supervisor.ts";
+import { useFolder } from "../fixture.ts";
 import { postmasterOf } from "../postmaster.ts";
 import { startServer } from "../server-binaries.ts";
 import { until } from "../until.ts";
@@ -15,23 +16,18 @@ import { changesOf, Followed, QUIET, since } from "./followed.ts";
 
 const ROWS = 50_000;
 
-let dataDir: string;
 let cluster: Cluster;
 let url: string;
 
+const dataDir = useFolder("changes-server-", 0o755);
 beforeAll(async () => {
-  dataDir = await mkdtemp(join(tmpdir(), "changes-server-"));
-  await chmod(dataDir, 0o755);
   await start();
   await query(`
     create table items (id int primary key, name text);
     alter table items replica identity full;
     create publication followed for table items`);
 });
-afterAll(async () => {
-  await cluster.stop();
-  await rm(dataDir, { recursive: true, force: true });
-});
+afterAll(() => cluster.stop());
 
 async function start(settings: Record<string, string> = {}): Promise<void> {
   cluster = await startServer({ dataDir, port: null, settings });

@@ -3,19 +3,18 @@ import pg from "pg";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { WebSocket } from "ws";
 import { cloneDatabase } from "../database.ts";
+import { useFixture } from "../fixture.ts";
 import { serve } from "../serve.ts";
 import { until } from "../until.ts";
 import { type Payload, RawClient } from "./raw-client.ts";
-import { anonKey, openRealtimeFixture, type RealtimeFixture, token } from "./service.ts";
+import { anonKey, openRealtimeFixture, token } from "./service.ts";
 
-let fixture: RealtimeFixture;
 const clients: RawClient[] = [];
 
-beforeAll(async () => {
-  fixture = await openRealtimeFixture(undefined, { REALTIME_MAX_CHANNELS: "3", REALTIME_CHECK_TIMEOUT_SECONDS: "2" });
-});
+const fixture = useFixture(() =>
+  openRealtimeFixture(undefined, { REALTIME_MAX_CHANNELS: "3", REALTIME_CHECK_TIMEOUT_SECONDS: "2" }),
+);
 afterEach(() => Promise.all(clients.splice(0).map((client) => client.close())));
-afterAll(() => fixture.close());
 
 async function open(
   options: ConstructorParameters<typeof RawClient>[1] = {},

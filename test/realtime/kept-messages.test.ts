@@ -1,8 +1,8 @@
-import pg from "pg";
-import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import type { Service } from "../../service/service.ts";
+import { afterEach, expect, test } from "vitest";
+import { connect } from "../db/callers.ts";
+import { useFixture } from "../fixture.ts";
 import { serve } from "../serve.ts";
-import { makeSupabaseProject, type SupabaseProject } from "../supabase-template.ts";
+import { makeSupabaseProject } from "../supabase-template.ts";
 import { type Client, clientOf, Inbox, subscribed } from "./service.ts";
 
 const [ALICE, BOB] = [1, 2].map((n) => `5f0c3b1e-95a8-4b53-8a5c-0f5d0e2a9b0${n}`) as [string, string];
@@ -25,25 +25,17 @@ const MIGRATION = `
 
 type Message = { event: string; payload: Record<string, unknown>; meta?: { replayed?: boolean; id: string } };
 
-let project: SupabaseProject;
-let service: Service;
-let owner: pg.Client;
 const clients: Client[] = [];
 
-beforeAll(async () => {
-  project = await makeSupabaseProject({ "migrations/20240101000000_rooms.sql": MIGRATION });
-  service = await serve(project.database, { BASE_SCHEMA: "platform", ...project.settings });
-  owner = new pg.Client({ connectionString: project.database.ownerUrl });
-  await owner.connect();
-});
+const project = useFixture(
+  () => makeSupabaseProject({ "migrations/20240101000000_rooms.sql": MIGRATION }),
+  ({ database }) => database.drop(),
+);
+const service = useFixture(() => serve(project.database, { BASE_SCHEMA: "platform", ...project.settings }));
+const owner = useFixture(() => connect(project.database.ownerUrl));
 afterEach(async () => {
   for (const client of clients.splice(0)) await client.realtime.disconnect();
   await owner.query("delete from realtime.messages");
-});
-afterAll(async () => {
-  await service?.stop();
-  await owner?.end();
-  await project?.database.drop();
 });
 
 async function signedIn(sub: string): Promise<Client> {

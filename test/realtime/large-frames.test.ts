@@ -1,18 +1,15 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test } from "vitest";
+import { useFixture } from "../fixture.ts";
 import { RawClient } from "./raw-client.ts";
-import { openRealtimeFixture, type RealtimeFixture } from "./service.ts";
+import { openRealtimeFixture } from "./service.ts";
 
 const LONG_KEY = "k".repeat(70 * 1024);
 const LONG_TEXT = "t".repeat(200_000);
 
-let fixture: RealtimeFixture;
 const clients: RawClient[] = [];
 
-beforeAll(async () => {
-  fixture = await openRealtimeFixture();
-});
+const fixture = useFixture(openRealtimeFixture);
 afterEach(() => Promise.all(clients.splice(0).map((client) => client.close())));
-afterAll(() => fixture.close());
 
 async function open(version: "1.0.0" | "2.0.0" = "2.0.0"): Promise<RawClient> {
   const client = new RawClient(fixture.service.url, { version });

@@ -1,11 +1,12 @@
 import { once } from "node:events";
 import type { Socket } from "node:net";
 import { Duplex } from "node:stream";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test } from "vitest";
+import { useFixture } from "../fixture.ts";
 import { until } from "../until.ts";
 import { outboxTo } from "./outbox-to.ts";
 import { RawClient } from "./raw-client.ts";
-import { openRealtimeFixture, type RealtimeFixture, token } from "./service.ts";
+import { openRealtimeFixture, token } from "./service.ts";
 
 const KIB = 1024;
 /** One socket may keep 64 KiB, 8 KiB of them presences; all together 1 MiB. */
@@ -13,17 +14,13 @@ const SETTINGS = { WEBSOCKET_MAX_BYTES: String(64 * KIB), WEBSOCKET_MAX_TOTAL_BY
 const OWN = /^MemoryLimitReached: A connection can use about \d+ bytes/;
 const SHARED = /^MemoryLimitReached: The server is short of memory/;
 
-let fixture: RealtimeFixture;
 const clients: RawClient[] = [];
 
-beforeAll(async () => {
-  fixture = await openRealtimeFixture(undefined, SETTINGS);
-});
+const fixture = useFixture(() => openRealtimeFixture(undefined, SETTINGS));
 afterEach(async () => {
   await Promise.all(clients.splice(0).map((client) => client.close()));
   await until(() => fixture.service.realtime.statistics().sockets === 0);
 });
-afterAll(() => fixture.close());
 
 async function open(): Promise<RawClient> {
   const client = new RawClient(fixture.service.url);

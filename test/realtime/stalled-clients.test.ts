@@ -1,14 +1,11 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
+import { useFixture } from "../fixture.ts";
 import { until } from "../until.ts";
 import { RawClient } from "./raw-client.ts";
-import { openRealtimeFixture, type RealtimeFixture } from "./service.ts";
+import { openRealtimeFixture } from "./service.ts";
 
-let fixture: RealtimeFixture;
-beforeAll(async () => {
-  // Without the slot that keeps the last two minutes for subscribers who come back.
-  fixture = await openRealtimeFixture(undefined, { REALTIME_SLOT: "never" });
-});
-afterAll(() => fixture.close());
+// Without the slot that keeps the last two minutes for subscribers who come back.
+const fixture = useFixture(() => openRealtimeFixture(undefined, { REALTIME_SLOT: "never" }));
 
 const CHANGES = [{ event: "*", schema: "public", table: "news" }];
 

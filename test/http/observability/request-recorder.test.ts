@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import WebSocket from "ws";
 import { readConfig } from "../../../config/config.ts";
 import { RequestRecorder } from "../../../http/observability/request-recorder.ts";
@@ -8,7 +8,7 @@ import type { AsOwner } from "../../../postgres/database/owner-pool.ts";
 import { Supervisor } from "../../../runtime/concurrency/supervisor.ts";
 import { checkContractOf } from "../../../service/database-contract.ts";
 import type { Service } from "../../../service/service.ts";
-import { cloneDatabase, type TestDatabase, urlOf } from "../../database.ts";
+import { urlOf, useDatabase } from "../../database.ts";
 import { tokenFor } from "../../graphql.ts";
 import { SHOP } from "../../operations/contract/changed-contracts.ts";
 import { ROWS } from "../../operations/contract/recorded-clients.ts";
@@ -27,12 +27,7 @@ const MORE = `
   grant all on shop.notes to service_role;
   grant execute on function shop.save to service_role`;
 
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await cloneDatabase("platform");
-  await withClient(database.ownerUrl, (client) => client.query(`${SHOP}; ${ROWS}; ${MORE}`));
-});
-afterAll(() => database.drop());
+const database = useDatabase({ template: "platform", sql: `${SHOP}; ${ROWS}; ${MORE}` });
 
 const clear = () =>
   withClient(database.ownerUrl, (client) => client.query("delete from content_service.recorded_requests"));

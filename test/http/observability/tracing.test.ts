@@ -1,9 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { readConfig } from "../../../config/config.ts";
 import { openTracing } from "../../../http/observability/tracing.ts";
-import { withClient } from "../../../postgres/client/with-client.ts";
 import { makeLogger } from "../../../runtime/log/log.ts";
-import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { useDatabase } from "../../database.ts";
+import { useFixture } from "../../fixture.ts";
 import { serve } from "../../serve.ts";
 import { type CollectedSpan, startCollector } from "./collector.ts";
 
@@ -13,24 +13,16 @@ const SERVER = 2;
 const INTERNAL = 1;
 const CLIENT = 3;
 
-let database: TestDatabase;
-let collector: Awaited<ReturnType<typeof startCollector>>;
-beforeAll(async () => {
-  [database, collector] = await Promise.all([cloneDatabase("content"), startCollector()]);
-  await withClient(database.ownerUrl, (client) =>
-    client.query(`
+const database = useDatabase({
+  sql: `
       create table public.things (id int primary key, word text);
       insert into public.things values (1, 'xyzzy');
       grant select on public.things to anon;
       alter table public.things enable row level security;
       create policy select_all on public.things for select using (1 / id > 0);
-      insert into public.things values (0, 'divides by zero')`),
-  );
+      insert into public.things values (0, 'divides by zero')`,
 });
-afterAll(async () => {
-  await collector.close();
-  await database.drop();
-});
+const collector = useFixture(startCollector);
 
 /** Asked of a service of its own, whose spans have all arrived when it has stopped. */
 async function spansOf(ask: (url: string) => Promise<unknown>, settings: NodeJS.ProcessEnv = {}) {

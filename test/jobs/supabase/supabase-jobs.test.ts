@@ -1,10 +1,11 @@
-import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Service } from "../../../service/service.ts";
+import { connect } from "../../db/callers.ts";
+import { useFixture } from "../../fixture.ts";
 import { serve } from "../../serve.ts";
-import { makeSupabaseProject, type SupabaseProject } from "../../supabase-template.ts";
+import { makeSupabaseProject } from "../../supabase-template.ts";
 import { until } from "../../until.ts";
-import { type Receiver, startReceiver } from "../webhooks/receiver.ts";
+import { startReceiver } from "../webhooks/receiver.ts";
 
 const MIGRATION = `
   create table public.log (id bigint generated always as identity primary key, who text default current_user, at timestamptz default clock_timestamp());
@@ -22,24 +23,17 @@ const MIGRATION = `
   select cron.alter_job((select jobid from cron.job where jobname = 'off'), active => false);
   insert into cron.job (jobname, schedule, command, username) values ('of a role', '1 second', 'insert into public.log default values', 'service_role');`;
 
-let project: SupabaseProject;
-let owner: pg.Client;
+const receiver = useFixture(startReceiver);
+const project = useFixture(
+  () => makeSupabaseProject({ "migrations/20240101000000_jobs.sql": MIGRATION }),
+  ({ database }) => database.drop(),
+);
+const owner = useFixture(() => connect(project.database.ownerUrl));
 let service: Service;
-let receiver: Receiver;
-
 beforeAll(async () => {
-  receiver = await startReceiver();
-  project = await makeSupabaseProject({ "migrations/20240101000000_jobs.sql": MIGRATION });
-  owner = new pg.Client({ connectionString: project.database.ownerUrl });
-  await owner.connect();
   service = await serve(project.database, { BASE_SCHEMA: "platform", WEBHOOK_NETWORK: "loopback" });
 });
-afterAll(async () => {
-  await service?.stop();
-  await owner?.end();
-  await receiver?.close();
-  await project?.database.drop();
-});
+afterAll(() => service?.stop());
 
 async function lastRun(job: string) {
   const { rows } = await owner.query(

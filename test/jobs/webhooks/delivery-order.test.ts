@@ -1,26 +1,20 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import fc from "fast-check";
 import pg from "pg";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import type { Service } from "../../../service/service.ts";
-import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { useClient, useDatabase } from "../../database.ts";
+import { useFixture } from "../../fixture.ts";
 import { serve } from "../../serve.ts";
 import { until } from "../../until.ts";
-import { type Receiver, startReceiver } from "./receiver.ts";
+import { startReceiver } from "./receiver.ts";
 
 type Row = { readonly id: number; readonly version: string };
 type Change = { readonly type: string; readonly record: Row | null; readonly old_record: Row | null };
 
-let database: TestDatabase;
-let owner: pg.Client;
-let receiver: Receiver;
-
-beforeAll(async () => {
-  database = await cloneDatabase();
-  owner = new pg.Client({ connectionString: database.ownerUrl });
-  await owner.connect();
-  // The log of the test is written by another trigger, row by row.
-  await owner.query(`
+// The log of the test is written by another trigger, row by row.
+const database = useDatabase({
+  sql: `
     create table public.counters (id integer primary key, version text not null);
     create table public.history (number bigint generated always as identity, type text, record json, old_record json);
     alter table public.counters enable row level security;
@@ -32,18 +26,16 @@ beforeAll(async () => {
       );
       return null;
     end $$;
-    create trigger log_change after insert or update or delete on public.counters for each row execute function public.log_change();`);
-  receiver = await startReceiver();
-  await owner.query(
+    create trigger log_change after insert or update or delete on public.counters for each row execute function public.log_change();`,
+});
+const owner = useClient(database.ownerUrl);
+const receiver = useFixture(startReceiver);
+beforeAll(() =>
+  owner.query(
     `insert into api.webhooks (name, table_name, url, role, max_attempts) values ('all', 'counters', $1, 'service_role', 100)`,
     [receiver.url],
-  );
-});
-afterAll(async () => {
-  await owner.end();
-  await receiver.close();
-  await database.drop();
-});
+  ),
+);
 
 const idArbitrary = fc.integer({ min: 1, max: 6 });
 const writeArbitrary = fc.oneof(

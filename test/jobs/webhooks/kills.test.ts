@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { useDatabase } from "../../database.ts";
+import { useFixture } from "../../fixture.ts";
 import { type Program, startGateway } from "../../program.ts";
 import { propertyRuns } from "../../property-runs.ts";
 import { until } from "../../until.ts";
@@ -17,23 +18,22 @@ const EVERY_REAL_LEASE = 25;
 type GatewayName = "first" | "second";
 type Row = { readonly id: number; readonly number: number };
 
-let database: TestDatabase;
-let receiver: Receiver;
-let client: pg.Client;
-let locker: pg.Client;
 const gateways = new Map<GatewayName, Promise<Program>>();
 const history = makeHistory();
 const figures = { requests: 0, repeated: 0 };
 
+const database = useDatabase({ template: "platform" });
+const receiver = useFixture(startReceiver);
 beforeAll(async () => {
-  database = await cloneDatabase("platform");
-  receiver = await startReceiver();
   receiver.respond = (response, request) => {
     history.receive(request);
     history.acknowledge(request);
     response.end();
   };
-  [client, locker] = await Promise.all([connect(), connect()]);
+});
+const client = useFixture(() => connect());
+const locker = useFixture(() => connect());
+beforeAll(async () => {
   await client.query("create table public.orders (id int primary key, number int not null)");
   await client.query(`insert into public.orders select id, 0 from generate_series(1, ${KEYS}) id`);
   await client.query("grant select on public.orders to service_role");
@@ -45,9 +45,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   for (const gateway of gateways.values()) await (await gateway).kill();
-  await Promise.all([client.end(), locker.end()]);
-  await receiver.close();
-  await database.drop();
 });
 
 async function connect(): Promise<pg.Client> {

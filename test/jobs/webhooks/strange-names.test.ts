@@ -1,26 +1,18 @@
 import pg from "pg";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import type { Service } from "../../../service/service.ts";
-import { cloneDatabase, type TestDatabase } from "../../database.ts";
-import { serve } from "../../serve.ts";
+import { expect, test } from "vitest";
+import { useClient, useDatabase } from "../../database.ts";
+import { useFixture } from "../../fixture.ts";
+import { useService } from "../../serve.ts";
 import { until } from "../../until.ts";
-import { type Receiver, startReceiver } from "./receiver.ts";
+import { startReceiver } from "./receiver.ts";
 
 const SCHEMA = 'Ünit "A".b';
 const TABLE = 'order; lines--."x';
 const quoted = (name: string) => pg.escapeIdentifier(name);
 const table = `${quoted(SCHEMA)}.${quoted(TABLE)}`;
 
-let database: TestDatabase;
-let owner: pg.Client;
-let receiver: Receiver;
-let service: Service;
-
-beforeAll(async () => {
-  database = await cloneDatabase();
-  owner = new pg.Client({ connectionString: database.ownerUrl });
-  await owner.connect();
-  await owner.query(`create schema ${quoted(SCHEMA)};
+const database = useDatabase({
+  sql: `create schema ${quoted(SCHEMA)};
     grant usage on schema ${quoted(SCHEMA)} to service_role, authenticated;
     create table ${table} ("Id""s" int primary key, "record" text, "a b.c" text, "ключ$$" text);
     alter table ${table} enable row level security;
@@ -29,15 +21,13 @@ beforeAll(async () => {
     grant select ("Id""s", "record", "ключ$$") on ${table} to authenticated;
     create function ${quoted(SCHEMA)}."mark; all"("the row" int) returns void language sql
       as $f$ update ${table} set "a b.c" = 'marked' where "Id""s" = "the row" $f$;
-    grant execute on function ${quoted(SCHEMA)}."mark; all" to service_role`);
-  receiver = await startReceiver();
-  service = await serve(database, { WEBHOOK_NETWORK: "loopback", PGRST_DB_SCHEMAS: `public, ${SCHEMA}` });
+    grant execute on function ${quoted(SCHEMA)}."mark; all" to service_role`,
 });
-afterAll(async () => {
-  await service.stop();
-  await owner.end();
-  await receiver.close();
-  await database.drop();
+const owner = useClient(database.ownerUrl);
+const receiver = useFixture(startReceiver);
+useService({
+  database,
+  settings: { WEBHOOK_NETWORK: "loopback", PGRST_DB_SCHEMAS: `public, ${SCHEMA}` },
 });
 
 test("webhooks send changes of a table whose schema, name and columns need quotes", async () => {

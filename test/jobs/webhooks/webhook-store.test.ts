@@ -1,20 +1,9 @@
-import pg from "pg";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { LEASE_MS, WebhookStore } from "../../../jobs/webhooks/webhook-store.ts";
-import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { useClient, useDatabase } from "../../database.ts";
 
-let database: TestDatabase;
-let owner: pg.Client;
-
-beforeAll(async () => {
-  database = await cloneDatabase();
-  owner = new pg.Client({ connectionString: database.ownerUrl });
-  await owner.connect();
-});
-afterAll(async () => {
-  await owner.end();
-  await database.drop();
-});
+const database = useDatabase();
+const owner = useClient(database.ownerUrl);
 
 test("a page of changes is bounded by their text, however well that is compressed in storage", async () => {
   await owner.query("create table public.notes (id integer primary key, note text)");

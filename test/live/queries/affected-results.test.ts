@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
+import { useFixture } from "../../fixture.ts";
 import { propertyRuns } from "../../property-runs.ts";
-import { anonKey, openRealtimeFixture, type RealtimeFixture, token } from "../../realtime/service.ts";
+import { anonKey, openRealtimeFixture, token } from "../../realtime/service.ts";
 import { until } from "../../until.ts";
 import { countRuns } from "./count-runs.ts";
 import { EventClient } from "./event-client.ts";
@@ -22,12 +23,7 @@ const SCHEMA = `
 const PEOPLE = ["ann", "bob", "O'Neil"];
 const PATHS = ["diaries?select=*&order=day", "letters?select=id,room&order=id", "memberships?select=room&order=room"];
 
-let fixture: RealtimeFixture;
-
-beforeAll(async () => {
-  fixture = await openRealtimeFixture(SCHEMA, { ADMIN_PORT: "0" });
-});
-afterAll(() => fixture.close());
+const fixture = useFixture(() => openRealtimeFixture(SCHEMA, { ADMIN_PORT: "0" }));
 
 const headersOf = (person: string) => ({
   apikey: anonKey,

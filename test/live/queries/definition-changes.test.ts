@@ -1,7 +1,8 @@
 import pg from "pg";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { type Database, openDatabase } from "#postgres/database";
+import { beforeAll, expect, test } from "vitest";
+import { openDatabase } from "#postgres/database";
 import { LiveQueries, type LiveSource } from "../../../live/queries/live-queries.ts";
+import { useFixture } from "../../fixture.ts";
 import { until } from "../../until.ts";
 import { Followed, QUIET, useFollowed } from "../followed.ts";
 
@@ -11,23 +12,18 @@ const STATEMENT = {
   values: [],
 };
 
-let pool: pg.Pool;
-let database: Database;
-
-beforeAll(async () => {
-  pool = new pg.Pool({ connectionString: followed.database.ownerUrl, max: 4 });
-  database = openDatabase({ url: followed.database.ownerUrl, ownerUrl: followed.database.ownerUrl, log: QUIET });
-  await followed.owner.query(`
+const pool = useFixture(() => new pg.Pool({ connectionString: followed.database.ownerUrl, max: 4 }));
+const database = useFixture(() =>
+  openDatabase({ url: followed.database.ownerUrl, ownerUrl: followed.database.ownerUrl, log: QUIET }),
+);
+beforeAll(() =>
+  followed.owner.query(`
     create table public.old_notes (id int primary key, name text);
     create table public.new_notes (id int primary key, name text);
     alter publication followed add table public.old_notes, public.new_notes;
     insert into public.old_notes values (1, 'old');
-    insert into public.new_notes values (1, 'new')`);
-});
-afterAll(async () => {
-  await database.close();
-  await pool.end();
-});
+    insert into public.new_notes values (1, 'new')`),
+);
 
 const showNotes = (table: string) =>
   followed.owner.query(`begin;

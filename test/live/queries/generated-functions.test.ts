@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
+import { useFixture } from "../../fixture.ts";
 import { propertyRuns } from "../../property-runs.ts";
-import { anonKey, openRealtimeFixture, type RealtimeFixture, token } from "../../realtime/service.ts";
+import { anonKey, openRealtimeFixture, token } from "../../realtime/service.ts";
 import { until } from "../../until.ts";
 import { EventClient } from "./event-client.ts";
 import { CHANGES, GROUND, generateFunctions } from "./generated-functions.ts";
@@ -28,12 +29,7 @@ const CLAIMS = { sub: "ann", role: "authenticated" };
 const headers = { apikey: anonKey, authorization: `Bearer ${token(CLAIMS)}` };
 const random = makeRandom(65);
 
-let fixture: RealtimeFixture;
-
-beforeAll(async () => {
-  fixture = await openRealtimeFixture(GROUND);
-});
-afterAll(() => fixture.close());
+const fixture = useFixture(() => openRealtimeFixture(GROUND));
 
 type GeneratedRead = {
   readonly path: string;

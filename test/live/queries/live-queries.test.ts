@@ -1,7 +1,8 @@
 import pg from "pg";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
+import { useFixture } from "../../fixture.ts";
 import { propertyRuns } from "../../property-runs.ts";
-import { anonKey, openRealtimeFixture, type RealtimeFixture, token } from "../../realtime/service.ts";
+import { anonKey, openRealtimeFixture, token } from "../../realtime/service.ts";
 import { EventClient } from "./event-client.ts";
 import { makeRandom } from "./random.ts";
 
@@ -34,12 +35,7 @@ const PATHS = [
 const PEOPLE = ["ann", "bob", "cem"];
 const RELATIONSHIP = "alter table public.letters add foreign key (room) references public.rooms on delete set null";
 
-let fixture: RealtimeFixture;
-
-beforeAll(async () => {
-  fixture = await openRealtimeFixture(`${SCHEMA}; ${RELATIONSHIP}`);
-});
-afterAll(() => fixture.close());
+const fixture = useFixture(() => openRealtimeFixture(`${SCHEMA}; ${RELATIONSHIP}`));
 
 function randomStatement(random: (below: number) => number): string {
   const [room, id, person] = [1 + random(4), 1 + random(12), PEOPLE[random(3)]];

@@ -1,20 +1,13 @@
-import pg from "pg";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import type { Caller } from "../../../accounts/identity/caller.ts";
 import type { Claims } from "../../../accounts/identity/claims.ts";
 import { selectPolicies } from "../../../catalog/access.ts";
 import { loadCatalog } from "../../../catalog/load-catalog.ts";
 import { claimsKey, makePolicyClaimsReader, type PolicyClaims } from "../../../live/queries/policy-dependencies.ts";
-import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { useClient, useDatabase } from "../../database.ts";
 
-let database: TestDatabase;
-let client: pg.Client;
-
-beforeAll(async () => {
-  database = await cloneDatabase("content");
-  client = new pg.Client({ connectionString: database.ownerUrl });
-  await client.connect();
-  await client.query(`
+const database = useDatabase({
+  sql: `
     create table public.plain (team int);
     create table public.bound (team int);
     alter table public.bound enable row level security;
@@ -34,12 +27,9 @@ beforeAll(async () => {
     create view public.seen as select * from public.bound;
     create function public.own_eq(int, int) returns bool language sql return $1 = $2 and auth.jwt() ->> 'by' = 'x';
     create operator public.=== (leftarg = int, rightarg = int, function = public.own_eq);
-    create aggregate public.total(int) (sfunc = int4pl, stype = int, initcond = '0')`);
+    create aggregate public.total(int) (sfunc = int4pl, stype = int, initcond = '0')`,
 });
-afterAll(async () => {
-  await client.end();
-  await database.drop();
-});
+const client = useClient(database.ownerUrl);
 
 async function claimsReadBy(using: string): Promise<PolicyClaims> {
   await client.query(`drop table if exists public.t; create table public.t (id int, owner text, level int);

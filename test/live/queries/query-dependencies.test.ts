@@ -1,24 +1,14 @@
-import pg from "pg";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { readQueryDependencies } from "../../../live/queries/query-dependencies.ts";
-import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { useClient, useDatabase } from "../../database.ts";
 
-let database: TestDatabase;
-let client: pg.Client;
-
-beforeAll(async () => {
-  database = await cloneDatabase("content");
-  client = new pg.Client({ connectionString: database.ownerUrl });
-  await client.connect();
-  await client.query(`
+const database = useDatabase({
+  sql: `
     create table public.films (id int primary key, title text);
     create extension fuzzystrmatch schema public;
-    create function public.own(text, text) returns int language c immutable strict as '$libdir/fuzzystrmatch', 'levenshtein'`);
+    create function public.own(text, text) returns int language c immutable strict as '$libdir/fuzzystrmatch', 'levenshtein'`,
 });
-afterAll(async () => {
-  await client.end();
-  await database.drop();
-});
+const client = useClient(database.ownerUrl);
 
 test.each(["current_setting ('request.headers', true)", `"current_setting"('request.headers', true)`])(
   "the headers that %s reads in a text that Postgres has not parsed are noticed",

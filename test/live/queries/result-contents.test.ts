@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
-import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { afterEach, expect, test } from "vitest";
+import { useFixture } from "../../fixture.ts";
 import { propertyRuns } from "../../property-runs.ts";
-import { anonKey, openRealtimeFixture, type RealtimeFixture, token } from "../../realtime/service.ts";
+import { anonKey, openRealtimeFixture, token } from "../../realtime/service.ts";
 import { countRuns } from "./count-runs.ts";
 import { EventClient } from "./event-client.ts";
 import { makeRandom } from "./random.ts";
@@ -37,16 +38,12 @@ const IDENTITIES = ["books", "notes", "shelves", "owned", "book_tags", "readers"
   .map((table) => `alter table public.${table} replica identity default`)
   .join("; ");
 
-let fixture: RealtimeFixture;
 const clients: EventClient[] = [];
 
-beforeAll(async () => {
-  fixture = await openRealtimeFixture(`${SCHEMA}; ${IDENTITIES}`, { ADMIN_PORT: "0" });
-});
+const fixture = useFixture(() => openRealtimeFixture(`${SCHEMA}; ${IDENTITIES}`, { ADMIN_PORT: "0" }));
 afterEach(() => {
   for (const client of clients.splice(0)) client.close();
 });
-afterAll(() => fixture.close());
 
 async function open(path: Query, person = "ann"): Promise<EventClient> {
   const client = await EventClient.open(liveUrlOf(path), headersOf(person));

@@ -1,16 +1,9 @@
-import pg from "pg";
-import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { afterAll, afterEach, expect, test } from "vitest";
 import { readQueryDependencies } from "../../../live/queries/query-dependencies.ts";
-import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { useClient, useDatabase } from "../../database.ts";
 
-let database: TestDatabase;
-let client: pg.Client;
-
-beforeAll(async () => {
-  database = await cloneDatabase("content");
-  client = new pg.Client({ connectionString: database.ownerUrl });
-  await client.connect();
-  await client.query(`
+const database = useDatabase({
+  sql: `
     create role filter_reader; create role filter_writer; create role filter_owner bypassrls;
     create table public.members (person text, room int, account bigint, tag text collate "und-x-icu", primary key (person, room));
     create table public.notes (id int primary key, room int, owner text, team uuid, "Account" bigint);
@@ -22,19 +15,16 @@ beforeAll(async () => {
     create function public.newest_team() returns uuid language sql stable return (select team from public.notes order by id desc limit 1);
     create function public.is_member(wanted int) returns boolean language sql stable security definer
       begin atomic select exists (select from public.members m where m.room = wanted and m.person = auth.jwt() ->> 'sub'); end;
-    create view public.rooms as select distinct room from public.members where account = auth.uid()`);
+    create view public.rooms as select distinct room from public.members where account = auth.uid()`,
 });
+const client = useClient(database.ownerUrl);
 afterEach(async () => {
   const { rows } = await client.query<{ policy: string }>(
     "select pg_catalog.format('drop policy %I on %s', polname, polrelid::regclass) as policy from pg_policy where polrelid = 'public.notes'::regclass",
   );
   for (const { policy } of rows) await client.query(policy);
 });
-afterAll(async () => {
-  await client.query("drop role filter_reader, filter_writer, filter_owner");
-  await client.end();
-  await database.drop();
-});
+afterAll(() => client.query("drop role filter_reader, filter_writer, filter_owner"));
 
 async function filtersOf(policies: readonly string[], text = "select id from public.notes", role = "filter_reader") {
   for (const [index, policy] of policies.entries()) {

@@ -1,10 +1,11 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { ShapeStreamOptions } from "@electric-sql/client";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
+import { useFixture } from "../../fixture.ts";
 import { REPOSITORY } from "../../repository.ts";
 import { until } from "../../until.ts";
-import { openRestartedFixture, type RestartedFixture } from "./restarted-service.ts";
+import { openRestartedFixture } from "./restarted-service.ts";
 
 const PACKAGES = join(REPOSITORY, "examples/local-first/node_modules/@tanstack");
 
@@ -31,17 +32,15 @@ const isInstalled = existsSync(PACKAGES);
 if (!isInstalled) console.warn("awaitTxId is not tested; `npm ci --prefix examples/local-first` brings TanStack DB.");
 
 (isInstalled ? describe : describe.skip)("awaitTxId of TanStack DB", () => {
-  let service: RestartedFixture;
   let packages: Packages;
 
+  const service = useFixture(() => openRestartedFixture(SCHEMA));
   beforeAll(async () => {
-    service = await openRestartedFixture(SCHEMA);
     const [db, electric] = await Promise.all(
       ["db", "electric-db-collection"].map((name) => import(join(PACKAGES, name, "dist/esm/index.js"))),
     );
     packages = { ...db, ...electric };
   });
-  afterAll(() => service.close());
 
   /** Returns the number of the transaction. */
   async function write(statement: string): Promise<number> {

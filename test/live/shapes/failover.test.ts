@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { FailoverGroup } from "../../failover.ts";
+import { useFixture } from "../../fixture.ts";
 import { serverBinaries } from "../../server-binaries.ts";
 import { until } from "../../until.ts";
 import { followShape, openRestartedService, type RestartedService, type ShapeFollower } from "./restarted-service.ts";
@@ -29,19 +30,19 @@ const ROWS = `
 
 type Client = { readonly person: string; readonly follower: ShapeFollower };
 
-let group: FailoverGroup;
 /** One that keeps running, and one that is killed with the primary. */
 let running: RestartedService;
 let killed: RestartedService;
 const abort = new AbortController();
 
+const group = useFixture(() => FailoverGroup.start());
 beforeAll(async () => {
-  group = await FailoverGroup.start();
   await group.query(SCHEMA);
   const database = {
     url: group.allServers("authenticator", "postgres"),
     ownerUrl: group.allServers("postgres", "postgres"),
   };
+  [running, killed] = await Promise.all([openRestartedService(database), openRestartedService(database)]);
   [running, killed] = await Promise.all([openRestartedService(database), openRestartedService(database)]);
 });
 beforeEach(() => group.query(ROWS));
@@ -49,7 +50,6 @@ afterAll(async () => {
   abort.abort();
   await running.close();
   await killed.close();
-  await group.stop();
 });
 
 let sessions = 0;

@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
+import { useFixture } from "../../fixture.ts";
 import { propertyRuns } from "../../property-runs.ts";
 import { until } from "../../until.ts";
 import { makeRandom } from "../queries/random.ts";
-import { openRestartedFixture, type RestartedFixture, readShapeAs } from "./restarted-service.ts";
+import { openRestartedFixture, readShapeAs } from "./restarted-service.ts";
 
 const SCHEMA = `
   create table public.rooms (id int primary key, is_open bool not null);
@@ -20,12 +21,7 @@ const WHERES = ["true", "room in (1, 2)", "body like 'b1%'", "id < 20"];
 const READERS = 12;
 const KILLS_PER_RUN = 4;
 
-let service: RestartedFixture;
-
-beforeAll(async () => {
-  service = await openRestartedFixture(SCHEMA);
-});
-afterAll(() => service.close());
+const service = useFixture(() => openRestartedFixture(SCHEMA));
 
 function randomStatement(random: (below: number) => number): string {
   const [room, id, person] = [1 + random(4), 1 + random(40), PEOPLE[random(3)]!];

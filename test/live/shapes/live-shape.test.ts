@@ -1,24 +1,19 @@
 import pg from "pg";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { type Database, openDatabase } from "#postgres/database";
+import { expect, test } from "vitest";
+import { openDatabase } from "#postgres/database";
 import { LiveQueries, type LiveSource } from "../../../live/queries/live-queries.ts";
 import { LiveShape } from "../../../live/shapes/live-shape.ts";
 import { isTransactionVisible } from "../../../live/transaction-visibility.ts";
+import { useFixture } from "../../fixture.ts";
 import { until } from "../../until.ts";
 import { QUIET, useFollowed } from "../followed.ts";
 
 const followed = useFollowed();
-let pool: pg.Pool;
-let database: Database;
 
-beforeAll(() => {
-  pool = new pg.Pool({ connectionString: followed.database.ownerUrl, max: 4 });
-  database = openDatabase({ url: followed.database.ownerUrl, ownerUrl: followed.database.ownerUrl, log: QUIET });
-});
-afterAll(async () => {
-  await database.close();
-  await pool.end();
-});
+const pool = useFixture(() => new pg.Pool({ connectionString: followed.database.ownerUrl, max: 4 }));
+const database = useFixture(() =>
+  openDatabase({ url: followed.database.ownerUrl, ownerUrl: followed.database.ownerUrl, log: QUIET }),
+);
 
 const caller = { kind: "known", role: "postgres", claims: {}, claimsText: "{}", expiresAt: null } as const;
 const table = { schema: "public", name: "items" };

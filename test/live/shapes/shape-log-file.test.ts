@@ -1,8 +1,9 @@
 import { readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
+import { useFixture } from "../../fixture.ts";
 import { until } from "../../until.ts";
-import { openRestartedFixture, type RestartedFixture, type ShapeFollower } from "./restarted-service.ts";
+import { openRestartedFixture, type ShapeFollower } from "./restarted-service.ts";
 
 type Message = { key?: string; value?: { title?: string }; headers: { operation?: string } };
 
@@ -16,12 +17,7 @@ const SCHEMA = `
   insert into public.members values (1, 'ann'), (2, 'bob');
   insert into public.tasks select n, 1 + n % 2, 'task ' || n from generate_series(1, 100) n`;
 
-let service: RestartedFixture;
-
-beforeAll(async () => {
-  service = await openRestartedFixture(SCHEMA);
-});
-afterAll(() => service.close());
+const service = useFixture(() => openRestartedFixture(SCHEMA));
 
 const sql = (text: string) => service.owner.query(text);
 const logs = () => join(service.folder, "shapes");

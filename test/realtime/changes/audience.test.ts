@@ -1,15 +1,12 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
+import { useFixture } from "../../fixture.ts";
 import { type Message, RawClient } from "../raw-client.ts";
-import { openRealtimeFixture, type RealtimeFixture } from "../service.ts";
+import { openRealtimeFixture } from "../service.ts";
 
 const NEWS = { event: "*", schema: "public", table: "news" };
 
-let fixture: RealtimeFixture;
 let client: RawClient;
-beforeAll(async () => {
-  fixture = await openRealtimeFixture();
-});
-afterAll(() => fixture.close());
+const fixture = useFixture(openRealtimeFixture);
 beforeEach(async () => {
   client = await new RawClient(fixture.service.url).opened();
   return () => client.close();

@@ -1,14 +1,11 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { makeBindingReader } from "../../../realtime/changes/binding.ts";
+import { useFixture } from "../../fixture.ts";
 import { RawClient } from "../raw-client.ts";
-import { openRealtimeFixture, type RealtimeFixture } from "../service.ts";
+import { openRealtimeFixture } from "../service.ts";
 import { StreamByHand, servicesWith } from "./stream-by-hand.ts";
 
-let fixture: RealtimeFixture;
-beforeAll(async () => {
-  fixture = await openRealtimeFixture();
-});
-afterAll(() => fixture.close());
+const fixture = useFixture(openRealtimeFixture);
 
 test.each([
   { what: "a table", grant: "grant select on public.news to anon", select: undefined },

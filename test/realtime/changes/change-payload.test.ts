@@ -1,19 +1,16 @@
-import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { afterEach, expect, test } from "vitest";
+import { useFixture } from "../../fixture.ts";
 import { RawClient } from "../raw-client.ts";
-import { openRealtimeFixture, type RealtimeFixture } from "../service.ts";
+import { openRealtimeFixture } from "../service.ts";
 
 const SHEETS = { event: "*", schema: "public", table: "sheets" };
 
-let fixture: RealtimeFixture;
 let client: RawClient;
-beforeAll(async () => {
-  fixture = await openRealtimeFixture();
-});
+const fixture = useFixture(openRealtimeFixture);
 afterEach(async () => {
   await client.close();
   await fixture.owner.query("drop table public.sheets");
 });
-afterAll(() => fixture.close());
 
 async function join(more: object = {}): Promise<void> {
   await fixture.owner.query(`create table public.sheets (id int primary key, title text, body text);

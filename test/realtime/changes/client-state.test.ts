@@ -2,9 +2,10 @@ import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { parseLsn } from "../../../postgres/database/lsn.ts";
 import { parseResumeToken } from "../../../realtime/changes/subscriber.ts";
+import { useFixture } from "../../fixture.ts";
 import { propertyRuns } from "../../property-runs.ts";
 import { RawClient } from "../raw-client.ts";
-import { openRealtimeFixture, type RealtimeFixture, token } from "../service.ts";
+import { openRealtimeFixture, token } from "../service.ts";
 
 const SCHEMA = `
   create table public.things (id int primary key, owner text, rank int, open boolean, word text);
@@ -69,18 +70,14 @@ const policies = fc.record({
   roles: fc.constantFrom("public", "authenticated"),
 });
 
-let fixture: RealtimeFixture;
 const clients: RawClient[] = [];
 
+const fixture = useFixture(() => openRealtimeFixture(SCHEMA));
 beforeAll(async () => {
-  fixture = await openRealtimeFixture(SCHEMA);
   for (const claims of SUBSCRIBERS)
     clients.push(await new RawClient(fixture.service.url, { key: token(claims) }).opened());
 });
-afterAll(async () => {
-  await Promise.all(clients.map((client) => client.close()));
-  await fixture.close();
-});
+afterAll(() => Promise.all(clients.map((client) => client.close())));
 
 const run = (text: string, values?: unknown[]) => fixture.owner.query(text, values);
 

@@ -1,18 +1,15 @@
 import { once } from "node:events";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { ChangeFeed } from "../../../realtime/changes/feed.ts";
+import { useFixture } from "../../fixture.ts";
 import { until } from "../../until.ts";
 import { type Message, RawClient } from "../raw-client.ts";
-import { openRealtimeFixture, type RealtimeFixture, token } from "../service.ts";
+import { openRealtimeFixture, token } from "../service.ts";
 import { Listener, StreamByHand, servicesWith } from "./stream-by-hand.ts";
 
 const ROWS = 20;
 
-let fixture: RealtimeFixture;
-beforeAll(async () => {
-  fixture = await openRealtimeFixture();
-});
-afterAll(() => fixture.close());
+const fixture = useFixture(openRealtimeFixture);
 
 test("a transaction of few rows that exceed the queue's bytes is delivered completely", async () => {
   const client = new RawClient(fixture.service.url, { key: token({ role: "authenticated", sub: "ada" }) });

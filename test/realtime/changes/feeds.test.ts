@@ -1,14 +1,11 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { ChangeFeeds } from "../../../realtime/changes/feeds.ts";
+import { useFixture } from "../../fixture.ts";
 import { until } from "../../until.ts";
-import { openRealtimeFixture, type RealtimeFixture } from "../service.ts";
+import { openRealtimeFixture } from "../service.ts";
 import { Listener, StreamByHand, servicesWith } from "./stream-by-hand.ts";
 
-let fixture: RealtimeFixture;
-beforeAll(async () => {
-  fixture = await openRealtimeFixture();
-});
-afterAll(() => fixture.close());
+const fixture = useFixture(openRealtimeFixture);
 
 test("a client that resumes is notified when the stream is refused during the replay", async () => {
   const stream = new StreamByHand();

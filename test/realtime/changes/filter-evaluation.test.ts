@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { afterEach, expect, test } from "vitest";
 import { isAfter, parseResumeToken, type StreamPosition } from "../../../realtime/changes/subscriber.ts";
+import { useFixture } from "../../fixture.ts";
 import { type Message, RawClient } from "../raw-client.ts";
-import { openRealtimeFixture, type RealtimeFixture, token } from "../service.ts";
+import { openRealtimeFixture, token } from "../service.ts";
 
 /** An expression that backtracks practically forever on texts that begin with s. */
 const ENDLESS = String.raw`^s(.+)(.+)(.+)\1\2\3$|none`;
@@ -16,15 +17,11 @@ const SCHEMA = `
 const ESSAYS = { event: "*", schema: "public", table: "essays" };
 const FLASHES = { event: "*", schema: "public", table: "flashes" };
 
-let fixture: RealtimeFixture;
 const clients: RawClient[] = [];
 let last = 0;
 
-beforeAll(async () => {
-  fixture = await openRealtimeFixture(SCHEMA, { REALTIME_CHECK_TIMEOUT_SECONDS: "1" });
-});
+const fixture = useFixture(() => openRealtimeFixture(SCHEMA, { REALTIME_CHECK_TIMEOUT_SECONDS: "1" }));
 afterEach(() => Promise.all(clients.splice(0).map((client) => client.close())));
-afterAll(() => fixture.close());
 
 async function open(claims: object): Promise<RawClient> {
   const client = await new RawClient(fixture.service.url, { key: token(claims) }).opened();

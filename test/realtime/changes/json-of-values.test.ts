@@ -1,9 +1,8 @@
-import pg from "pg";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import { loadCatalog } from "../../../catalog/load-catalog.ts";
 import type { DataType } from "../../../catalog/types.ts";
 import { toJsonText } from "../../../realtime/changes/change-payload.ts";
-import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { useClient, useDatabase } from "../../database.ts";
 
 const VALUES = [
   ["int8", "9007199254740993"],
@@ -42,28 +41,23 @@ const VALUES = [
   ["public.place[]", '{"(1,x,t,{})",NULL}'],
 ] as const;
 
-let database: TestDatabase;
-let client: pg.Client;
 let typeOf: (name: string) => DataType;
 
-beforeAll(async () => {
-  database = await cloneDatabase("empty");
-  client = new pg.Client({ connectionString: database.ownerUrl });
-  await client.connect();
-  await client.query(`
+const database = useDatabase({
+  template: "empty",
+  sql: `
     set timezone = 'UTC';
     create type public.mood as enum ('happy');
     create domain public.positive as int check (value > 0);
-    create type public.place as (id int, name text, seen bool, tags text[])`);
+    create type public.place as (id int, name text, seen bool, tags text[])`,
+});
+const client = useClient(database.ownerUrl);
+beforeAll(async () => {
   const columns = VALUES.map(([type], at) => `c${at} ${type}`);
   await client.query(`create table public.everything (${columns})`);
   const { catalog } = await loadCatalog(client, { schemas: ["public"], extraSearchPath: [], loginRole: "postgres" });
   const table = catalog.findTable({ schema: "public", name: "everything" })!;
   typeOf = (name) => table.columns.get(name)!.type;
-});
-afterAll(async () => {
-  await client.end();
-  await database.drop();
 });
 
 test.each(VALUES.map(([type, value], at) => ({ type, value, column: `c${at}` })))(

@@ -1,23 +1,13 @@
 import fc from "fast-check";
-import pg from "pg";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import type { DataType } from "../../../catalog/types.ts";
 import { numberComparator } from "../../../realtime/changes/row-filter.ts";
-import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { useClient, useDatabase } from "../../database.ts";
 
 const typeOf = (name: string, schema = "pg_catalog") => ({ schema, name }) as DataType;
 
-let database: TestDatabase;
-let client: pg.Client;
-beforeAll(async () => {
-  database = await cloneDatabase("empty");
-  client = new pg.Client({ connectionString: database.ownerUrl });
-  await client.connect();
-});
-afterAll(async () => {
-  await client.end();
-  await database.drop();
-});
+const database = useDatabase({ template: "empty" });
+const client = useClient(database.ownerUrl);
 
 const digits = (most: number) => fc.string({ unit: fc.constantFrom(..."0123456789"), minLength: 1, maxLength: most });
 const decimal = fc

@@ -3,10 +3,11 @@ import jwt from "jsonwebtoken";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { loadCatalog } from "../../../catalog/load-catalog.ts";
 import { makeVisibilityCheck } from "../../../realtime/changes/row-visibility.ts";
+import { useFixture } from "../../fixture.ts";
 import { propertyRuns } from "../../property-runs.ts";
 import { SECRET } from "../../secret.ts";
 import { RawClient } from "../raw-client.ts";
-import { openRealtimeFixture, type RealtimeFixture } from "../service.ts";
+import { openRealtimeFixture } from "../service.ts";
 
 const SCHEMA = `
   create table public.things (id int primary key, org numeric, owner text, level int);
@@ -116,18 +117,14 @@ const filter = fc.constantFrom<string[]>(
   [`org=in.(1,${big})`, `org in (1, ${big})`],
 );
 
-let fixture: RealtimeFixture;
 const clients: RawClient[] = [];
 
+const fixture = useFixture(() => openRealtimeFixture(SCHEMA));
 beforeAll(async () => {
-  fixture = await openRealtimeFixture(SCHEMA);
   for (const text of CALLERS)
     clients.push(await new RawClient(fixture.service.url, { key: jwt.sign(text, SECRET) }).opened());
 });
-afterAll(async () => {
-  await Promise.all(clients.map((client) => client.close()));
-  await fixture.close();
-});
+afterAll(() => Promise.all(clients.map((client) => client.close())));
 
 const run = (text: string, values?: unknown[]) => fixture.owner.query(text, values);
 

@@ -1,14 +1,10 @@
 import { once } from "node:events";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { WebSocket } from "ws";
-import { anonKey, openRealtimeFixture, type RealtimeFixture } from "../service.ts";
+import { useFixture } from "../../fixture.ts";
+import { anonKey, openRealtimeFixture } from "../service.ts";
 
-let fixture: RealtimeFixture;
-
-beforeAll(async () => {
-  fixture = await openRealtimeFixture();
-});
-afterAll(() => fixture.close());
+const fixture = useFixture(openRealtimeFixture);
 
 type PageView = { readonly query?: string; readonly headers?: Readonly<Record<string, string>> };
 

@@ -1,7 +1,8 @@
 import { once } from "node:events";
-import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { afterEach, expect, test } from "vitest";
+import { useFixture } from "../../fixture.ts";
 import { RawClient } from "../raw-client.ts";
-import { openRealtimeFixture, type RealtimeFixture, token } from "../service.ts";
+import { openRealtimeFixture, token } from "../service.ts";
 
 const SETTINGS = {
   REALTIME_MAX_BINDINGS: "2",
@@ -14,14 +15,10 @@ const SETTINGS = {
 const MANY = 100;
 const NEWS = { event: "*", schema: "public", table: "news" };
 
-let fixture: RealtimeFixture;
 const clients: RawClient[] = [];
 
-beforeAll(async () => {
-  fixture = await openRealtimeFixture(undefined, SETTINGS);
-});
+const fixture = useFixture(() => openRealtimeFixture(undefined, SETTINGS));
 afterEach(() => Promise.all(clients.splice(0).map((client) => client.close())));
-afterAll(() => fixture.close());
 
 async function open(): Promise<RawClient> {
   const client = new RawClient(fixture.service.url);
