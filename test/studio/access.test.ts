@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
+import { useFixture } from "../fixture.ts";
 import { expectAccessible, LAYOUTS } from "../page-layouts.ts";
-import { describeInBrowser, type OpenStudio, openStudio } from "./studio.ts";
+import { describeInBrowser, openStudio } from "./studio.ts";
 
 const SCHEMA = `
   create table notes (id bigint primary key, owner_id bigint, note text not null);
@@ -12,9 +13,8 @@ const SCHEMA = `
   grant select on open_notes to anon`;
 
 describeInBrowser("the part Access of Studio", () => {
-  let studio: OpenStudio;
+  const studio = useFixture(() => openStudio({ schema: SCHEMA }));
   beforeAll(async () => {
-    studio = await openStudio({ schema: SCHEMA });
     const user = { name: "Ada", email: "ada@example.org", password: "Tangerine-Boat-7" };
     await fetch(`${studio.service.url}/auth/register`, {
       method: "POST",
@@ -23,7 +23,6 @@ describeInBrowser("the part Access of Studio", () => {
     });
     await studio.sql("update notes set owner_id = (select id from users where email = $1) where id = 1", [user.email]);
   });
-  afterAll(() => studio?.close());
 
   test("tries all commands, and explains a cell by policies in words and by missing grants", async () => {
     const page = await studio.open("/studio/access");

@@ -1,8 +1,9 @@
 import { join } from "node:path";
 import type { Page } from "playwright-core";
-import { afterAll, beforeAll, test } from "vitest";
+import { test } from "vitest";
+import { useFixture } from "../fixture.ts";
 import { expectAccessible, LAYOUTS } from "../page-layouts.ts";
-import { describeInBrowser, type OpenStudio, openStudio } from "./studio.ts";
+import { describeInBrowser, openStudio } from "./studio.ts";
 
 const ROWS = `
   insert into public.users (name, email) select 'User ' || i, 'user' || i || '@example.org' from generate_series(1, 5) i;
@@ -53,11 +54,7 @@ const VISITS: Readonly<Record<string, Visit>> = {
 };
 
 describeInBrowser("Studio", () => {
-  let studio: OpenStudio;
-  beforeAll(async () => {
-    studio = await openStudio({ schema: ROWS, path: "/studio/nowhere" });
-  });
-  afterAll(() => studio?.close());
+  const studio = useFixture(() => openStudio({ schema: ROWS, path: "/studio/nowhere" }));
 
   test.each(Object.entries(VISITS))(
     "shows %s accessibly on a phone and on a large screen, light and dark",

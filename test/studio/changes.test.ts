@@ -1,15 +1,15 @@
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import { writeMigration } from "../../migrate/committed-migrations.ts";
 import { runMigrations } from "../../migrate/migrate.ts";
 import { withClient } from "../../postgres/client/with-client.ts";
+import { useFixture, useFolder } from "../fixture.ts";
 import { BACKFILL_SQL, END_BACKFILL, runSlowBackfill } from "../migrate/declared-backfill.ts";
 import { expectAccessible, LAYOUTS } from "../page-layouts.ts";
 import { until } from "../until.ts";
-import { describeInBrowser, type OpenStudio, openStudio } from "./studio.ts";
+import { describeInBrowser, openStudio } from "./studio.ts";
 
 const SCHEMA = `create table public.notes (id bigint primary key, note text);
   insert into public.notes select n, n::text from generate_series(1, 20000) as n;
@@ -32,24 +32,22 @@ const UNTIL_COPIED = { timeout: 0 };
 const openTab = (page: Page, name: string) => page.getByRole("tab", { name, exact: true }).click();
 
 describeInBrowser("the page of changes", () => {
-  let folder: string;
-  let studio: OpenStudio;
   let page: Page;
   const write = (name: string, sql: string) => writeFile(join(folder, "current", name), sql);
+  const folder = useFolder("project-");
   beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), "project-"));
     await mkdir(join(folder, "current"));
     await write(
       "0010-notes.sql",
       "alter table public.notes add column likes int;\ncreate index on public.notes (note);\n",
     );
     await write("0020-drop.sql", "alter table public.notes drop column note;\n");
-    studio = await openStudio({ path: "/studio/changes", schema: SCHEMA, settings: { MIGRATIONS_DIR: folder } });
-    page = studio.page;
   });
-  afterAll(async () => {
-    await studio?.close();
-    await rm(folder, { recursive: true });
+  const studio = useFixture(() =>
+    openStudio({ path: "/studio/changes", schema: SCHEMA, settings: { MIGRATIONS_DIR: folder } }),
+  );
+  beforeAll(async () => {
+    page = studio.page;
   });
 
   test("is found by the navigation and the command palette", async () => {
@@ -251,22 +249,16 @@ describeInBrowser("the page of changes", () => {
 });
 
 describeInBrowser("the last migration on the page of changes", () => {
-  let folder: string;
-  let studio: OpenStudio;
+  const folder = useFolder("project-");
+  const studio = useFixture(() => openStudio({ settings: { MIGRATIONS_DIR: folder } }));
   beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), "project-"));
     await mkdir(join(folder, "committed"));
     const body =
       "create table public.tags (id int); create function public.one() returns int language sql as 'select 1';";
     const { text } = writeMigration({ previous: null, message: "tags", body });
-    studio = await openStudio({ settings: { MIGRATIONS_DIR: folder } });
     await writeFile(join(folder, "committed/000001-tags.sql"), text);
     await runMigrations({ name: "migrate" }, studio.service.postgres.migrate);
     await studio.page.goto(`${studio.service.url}/studio/changes`);
-  });
-  afterAll(async () => {
-    await studio?.close();
-    await rm(folder, { recursive: true });
   });
 
   test("shows the SQL that undoes it, what was changed since, and undoes it after a question", async () => {
@@ -303,16 +295,14 @@ describeInBrowser("the last migration on the page of changes", () => {
 });
 
 describeInBrowser("the page of changes in development, and where SQL is off", () => {
-  let folder: string;
+  const folder = useFolder("project-");
   beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), "project-"));
     await mkdir(join(folder, "current"));
     await writeFile(
       join(folder, "current/0010-likes.sql"),
       "create table if not exists public.likes (id int primary key);\n",
     );
   });
-  afterAll(() => rm(folder, { recursive: true }));
 
   test("rehearses files of current/ that are applied, without rows", async () => {
     const studio = await openStudio({

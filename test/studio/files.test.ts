@@ -1,18 +1,17 @@
 import type { Page } from "playwright-core";
 import sharp from "sharp";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
+import { useFixture } from "../fixture.ts";
 import { expectAccessible } from "../page-layouts.ts";
-import { describeInBrowser, type OpenStudio, openStudio } from "./studio.ts";
+import { describeInBrowser, openStudio } from "./studio.ts";
 
 describeInBrowser("the page of files", () => {
-  let studio: OpenStudio;
   let page: Page;
+  const studio = useFixture(() => openStudio({ path: "/studio/files" }));
   beforeAll(async () => {
-    studio = await openStudio({ path: "/studio/files" });
     page = studio.page;
     await page.getByRole("button", { name: "New bucket" }).waitFor();
   });
-  afterAll(() => studio?.close());
 
   const dialog = () => page.getByRole("dialog");
   const objects = () => studio.sql<{ name: string }>('select name from storage.objects order by name collate "C"');

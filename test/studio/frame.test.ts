@@ -1,15 +1,12 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
+import { useFixture } from "../fixture.ts";
 import { expectAccessible, LAYOUTS } from "../page-layouts.ts";
-import { describeInBrowser, type OpenStudio, openStudio } from "./studio.ts";
+import { describeInBrowser, openStudio } from "./studio.ts";
 
 const PAGES = ["Tables", "SQL", "Schema", "Access", "Try", "Files", "People", "Running", "Changes"];
 
 describeInBrowser("the frame of Studio", () => {
-  let studio: OpenStudio;
-  beforeAll(async () => {
-    studio = await openStudio();
-  });
-  afterAll(() => studio?.close());
+  const studio = useFixture(openStudio);
 
   test("lists the parts, and shows the first of them at /studio", async () => {
     const links = studio.page.getByRole("navigation", { name: "Studio" }).getByRole("link");

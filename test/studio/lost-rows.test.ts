@@ -1,7 +1,8 @@
-import type { Browser, Page } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Page } from "playwright-core";
+import { beforeAll, expect, test } from "vitest";
 import { launchBrowser } from "../browser.ts";
-import { type ArchivedService, startArchivedService } from "../operations/admin/archived-service.ts";
+import { useFixture } from "../fixture.ts";
+import { startArchivedService } from "../operations/admin/archived-service.ts";
 import { expectAccessible, LAYOUTS } from "../page-layouts.ts";
 import { describeInBrowser, openStudio, signIn } from "./studio.ts";
 
@@ -9,17 +10,11 @@ import { describeInBrowser, openStudio, signIn } from "./studio.ts";
 const UNTIL_FOUND = { timeout: 0 };
 
 describeInBrowser("lost rows on the page of changes", () => {
-  let service: ArchivedService;
-  let browser: Browser;
   let page: Page;
+  const service = useFixture(startArchivedService);
+  const browser = useFixture(launchBrowser);
   beforeAll(async () => {
-    service = await startArchivedService();
-    browser = await launchBrowser();
     page = await browser.newPage({ viewport: { width: 1300, height: 900 } });
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await service?.[Symbol.asyncDispose]();
   });
 
   const expectAccessibleLayouts = async () => {

@@ -1,28 +1,20 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import type { Page } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
+import { useFixture, useFolder } from "../fixture.ts";
 import { expectAccessible, LAYOUTS } from "../page-layouts.ts";
 import { until } from "../until.ts";
-import { describeInBrowser, type OpenStudio, openStudio } from "./studio.ts";
+import { describeInBrowser, openStudio } from "./studio.ts";
 
 const PASSWORD = "correct horse Battery 9";
 const ANNA = "anna@example.org";
 
 describeInBrowser("the page of people", () => {
-  let studio: OpenStudio;
   let page: Page;
-  let mailDir: string;
+  const mailDir = useFolder("mail-");
+  const studio = useFixture(() => openStudio({ path: "/studio/people", settings: { MAIL_DIR: mailDir } }));
   beforeAll(async () => {
-    mailDir = await mkdtemp(join(tmpdir(), "mail-"));
-    studio = await openStudio({ path: "/studio/people", settings: { MAIL_DIR: mailDir } });
     page = studio.page;
     await page.getByRole("button", { name: "Create a user" }).waitFor();
-  });
-  afterAll(async () => {
-    await studio?.close();
-    await rm(mailDir, { recursive: true });
   });
 
   const dialog = () => page.getByRole("dialog");

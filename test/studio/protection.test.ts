@@ -1,22 +1,19 @@
-import { createServer, type Server } from "node:http";
+import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Page } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { describeInBrowser, type OpenStudio, openStudio, readDocumentedRoutes } from "./studio.ts";
+import { beforeAll, expect, test } from "vitest";
+import { useFixture } from "../fixture.ts";
+import { describeInBrowser, openStudio, readDocumentedRoutes } from "./studio.ts";
 
 describeInBrowser("pages of other sites", () => {
-  let studio: OpenStudio;
-  let others: Server;
-  beforeAll(async () => {
-    studio = await openStudio();
-    others = createServer((_request, response) => {
+  const studio = useFixture(openStudio);
+  const others = useFixture(() =>
+    createServer((_request, response) => {
       response.setHeader("Content-Type", "text/html").end("<!doctype html><title>Another site</title>");
-    });
+    }),
+  );
+  beforeAll(async () => {
     await new Promise<void>((resolve) => others.listen(0, "127.0.0.1", resolve));
-  });
-  afterAll(async () => {
-    others?.close();
-    await studio?.close();
   });
 
   async function openOther(host: string): Promise<Page> {

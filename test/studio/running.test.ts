@@ -1,34 +1,33 @@
 import pg from "pg";
 import type { Page } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
+import { useFixture } from "../fixture.ts";
 import { expectAccessible, LAYOUTS } from "../page-layouts.ts";
-import { type FunctionsProject, makeFunctionsProject } from "../rest-gateway/functions/project.ts";
+import { makeFunctionsProject } from "../rest-gateway/functions/project.ts";
 import { until } from "../until.ts";
-import { describeInBrowser, type OpenStudio, openStudio } from "./studio.ts";
+import { describeInBrowser, openStudio } from "./studio.ts";
 
 describeInBrowser("the page of what is running", () => {
-  let studio: OpenStudio;
   let page: Page;
-  let project: FunctionsProject;
-  beforeAll(async () => {
-    project = await makeFunctionsProject({
+  const project = useFixture(() =>
+    makeFunctionsProject({
       "../config.toml": "[functions.writer]\nverify_jwt = false",
       "writer/index.ts": "Deno.serve(() => { console.warn('<b>careful</b>'); return new Response('written'); });",
-    });
-    studio = await openStudio({
+    }),
+  );
+  const studio = useFixture(() =>
+    openStudio({
       path: "/studio/running",
       schema: `create table public.counters (amount integer);
         insert into public.counters values (0);
         create function public.tidy_up() returns void language sql as '';
         grant execute on function public.tidy_up to service_role`,
       settings: { SCHEDULES: "false", WEBHOOKS: "false", FUNCTIONS_DIR: project.folder },
-    });
+    }),
+  );
+  beforeAll(async () => {
     page = studio.page;
     await page.getByRole("img", { name: /^Requests per second\./ }).waitFor();
-  });
-  afterAll(async () => {
-    await studio?.close();
-    await project?.remove();
   });
 
   const connect = async (name: string) => {

@@ -2,10 +2,11 @@ import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promis
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Locator, Page } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
+import { useFixture, useFolder } from "../fixture.ts";
 import { expectAccessible, LAYOUTS } from "../page-layouts.ts";
 import { until } from "../until.ts";
-import { describeInBrowser, type OpenStudio, openStudio } from "./studio.ts";
+import { describeInBrowser, openStudio } from "./studio.ts";
 
 const dialogOf = (page: Page) => page.getByRole("dialog");
 const field = (page: Page, label: string): Locator => dialogOf(page).getByLabel(label, { exact: true });
@@ -68,20 +69,14 @@ describeInBrowser("the forms of the schema, without npm run dev", () => {
 });
 
 describeInBrowser("the forms of the schema, under npm run dev", () => {
-  let studio: OpenStudio;
-  let folder: string;
   const files = async () => (await readdir(join(folder, "current")).catch(() => [])).sort();
   const lastFile = async () => readFile(join(folder, "current", (await files()).at(-1)!), "utf8");
 
-  beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), "project-"));
-    const settings = { MIGRATIONS_DIR: folder, BASE_SCHEMA: "platform" };
-    studio = await openStudio({ settings, isDevelopment: true, template: "platform", path: "/studio/schema" });
-  });
-  afterAll(async () => {
-    await studio?.close();
-    await rm(folder, { recursive: true });
-  });
+  const folder = useFolder("project-");
+  const settings = { MIGRATIONS_DIR: folder, BASE_SCHEMA: "platform" };
+  const studio = useFixture(() =>
+    openStudio({ settings, isDevelopment: true, template: "platform", path: "/studio/schema" }),
+  );
 
   test("create a table with its policies: a file of the current migration, and its rows can be edited at once", async () => {
     const { page } = studio;

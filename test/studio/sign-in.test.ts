@@ -1,18 +1,15 @@
 import jwt from "jsonwebtoken";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
+import { useFixture } from "../fixture.ts";
 import { SECRET } from "../secret.ts";
-import { describeInBrowser, type OpenStudio, openStudio } from "./studio.ts";
+import { describeInBrowser, openStudio } from "./studio.ts";
 
 const EMAIL = "root@example.org";
 const PASSWORD = "Tangerine-Boat-7";
 
 describeInBrowser("signing in to Studio", () => {
-  let studio: OpenStudio;
-  beforeAll(async () => {
-    const settings = { STUDIO: "administrators", ADMIN_EMAIL: EMAIL, ADMIN_PASSWORD: PASSWORD };
-    studio = await openStudio({ settings });
-  });
-  afterAll(() => studio?.close());
+  const settings = { STUDIO: "administrators", ADMIN_EMAIL: EMAIL, ADMIN_PASSWORD: PASSWORD };
+  const studio = useFixture(() => openStudio({ settings }));
 
   test("by the sign-in page leads back to the address that was opened", async () => {
     const page = await studio.browser.newPage();

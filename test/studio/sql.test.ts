@@ -1,9 +1,10 @@
 import { readFile } from "node:fs/promises";
 import type { Page } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
+import { useFixture } from "../fixture.ts";
 import { expectAccessible, LAYOUTS } from "../page-layouts.ts";
 import { until } from "../until.ts";
-import { describeInBrowser, type OpenStudio, openStudio } from "./studio.ts";
+import { describeInBrowser, openStudio } from "./studio.ts";
 
 const SCHEMA = `
   create table public.films (id bigint primary key, title text, year int, owner text);
@@ -39,13 +40,11 @@ async function waitForCells(page: Page, expected: readonly string[]): Promise<vo
 }
 
 describeInBrowser("the SQL page", () => {
-  let studio: OpenStudio;
   let page: Page;
+  const studio = useFixture(() => openStudio({ path: "/studio/sql", schema: SCHEMA }));
   beforeAll(async () => {
-    studio = await openStudio({ path: "/studio/sql", schema: SCHEMA });
     page = studio.page;
   });
-  afterAll(() => studio?.close());
 
   test("has an editor with a label, colours and completion, which Escape and Tab leave", async () => {
     const editor = editorOf(page);

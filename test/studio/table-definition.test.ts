@@ -2,19 +2,14 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import jwt from "jsonwebtoken";
 import pg from "pg";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Service } from "../../service/service.ts";
+import { beforeAll, describe, expect, test } from "vitest";
 import type { DatabaseDescription, DescribedTable } from "../../studio/api/catalog.ts";
 import { tableDefinition } from "../../studio/schema/table-definition.ts";
 import { identifier } from "../../studio/sql-text.ts";
-import { cloneDatabase, type TestDatabase } from "../database.ts";
+import { useClient, useDatabase } from "../database.ts";
 import { REPOSITORY } from "../repository.ts";
 import { SECRET } from "../secret.ts";
-import { serve } from "../serve.ts";
-
-let database: TestDatabase;
-let service: Service;
-let owner: pg.Client;
+import { useService } from "../serve.ts";
 
 const MORE = `
   create function odd.touch() returns trigger language plpgsql as 'begin return new; end';
@@ -41,20 +36,14 @@ const MORE = `
   create table odd.child (extra text) inherits (odd.no_key);
 `;
 
+const database = useDatabase();
+const owner = useClient(database.ownerUrl);
 beforeAll(async () => {
-  database = await cloneDatabase();
-  owner = new pg.Client({ connectionString: database.ownerUrl });
-  await owner.connect();
   const odd = await readFile(join(REPOSITORY, "test/schemas/sql/odd.sql"), "utf8");
   await owner.query(`create schema odd; set search_path = odd, public; ${odd.replaceAll("public.", "odd.")} ${MORE}`);
   await owner.query("reset search_path");
-  service = await serve(database);
 });
-afterAll(async () => {
-  await owner.end();
-  await service.stop();
-  await database.drop();
-});
+const service = useService({ database });
 
 async function readTables(): Promise<readonly DescribedTable[]> {
   const token = jwt.sign({ role: "admin" }, SECRET);

@@ -1,7 +1,8 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { ADMIN_EMAIL, type OperatedService, openOperatedService, tokenFor } from "./operated-service.ts";
+import { describe, expect, test } from "vitest";
+import { useFixture } from "../../fixture.ts";
+import { ADMIN_EMAIL, openOperatedService, tokenFor } from "./operated-service.ts";
 
 const ROUTES_FOLDER = "operations/admin";
 const SESSION = "POST /admin/v1/session";
@@ -17,11 +18,7 @@ const routes = await (async () => {
 })();
 const protectedRoutes = routes.filter((route) => route !== SESSION);
 
-let operated: OperatedService;
-beforeAll(async () => {
-  operated = await openOperatedService({ STUDIO: "administrators", STUDIO_SQL: "on" });
-});
-afterAll(() => operated.close());
+const operated = useFixture(() => openOperatedService({ STUDIO: "administrators", STUDIO_SQL: "on" }));
 
 async function statusOf(route: string, sent: { token?: string; headers?: Record<string, string> } = {}) {
   const [method, path] = route.split(" ") as [string, string];

@@ -1,7 +1,8 @@
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { useFixture } from "../../fixture.ts";
 import { until } from "../../until.ts";
-import { type OperatedService, openOperatedService } from "./operated-service.ts";
+import { openOperatedService } from "./operated-service.ts";
 
 const SCHEMA = `
   create table notes (id bigint primary key, owner_id bigint, note text not null);
@@ -20,9 +21,8 @@ const SCHEMA = `
   grant select on endless to anon;
   grant all on notes to service_role`;
 
-let operated: OperatedService;
+const operated = useFixture(() => openOperatedService({ STUDIO: "administrators" }));
 beforeAll(async () => {
-  operated = await openOperatedService({ STUDIO: "administrators" });
   await operated.owner.query(SCHEMA);
   await operated.owner.query(
     "insert into notes values (1, $1, 'mine'), (2, $1, 'secret'), (3, 999, 'theirs'), (4, null, 'nobody''s')",
@@ -30,7 +30,6 @@ beforeAll(async () => {
   );
   await until(async () => (await why({ path: "notes", as: { role: "admin" } })).body.refusal === null);
 });
-afterAll(() => operated.close());
 
 type WhyBody = {
   readonly rows: readonly {

@@ -1,18 +1,17 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
+import { useFixture } from "../../fixture.ts";
 import { BACKFILL_SQL, END_BACKFILL, runSlowBackfill } from "../../migrate/declared-backfill.ts";
 import { serve } from "../../serve.ts";
 import { until } from "../../until.ts";
-import { type OperatedService, openOperatedService } from "./operated-service.ts";
+import { openOperatedService } from "./operated-service.ts";
 
 const PATH = "/admin/v1/migrations/backfills";
 
-let operated: OperatedService;
-beforeAll(async () => {
-  operated = await openOperatedService({ STUDIO_SQL: "on" }, "platform", async (owner) => {
+const operated = useFixture(() =>
+  openOperatedService({ STUDIO_SQL: "on" }, "platform", async (owner) => {
     await owner.query(BACKFILL_SQL);
-  });
-});
-afterAll(() => operated.close());
+  }),
+);
 
 const list = async () => (await operated.send(PATH, { token: operated.tokens.admin })).body;
 const send = (id: unknown, body: object) => operated.send(`${PATH}/${id}`, { token: operated.tokens.admin, body });

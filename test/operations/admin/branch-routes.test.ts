@@ -1,20 +1,19 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, expect, test } from "vitest";
 import { withClient } from "../../../postgres/client/with-client.ts";
 import { urlOf } from "../../database.ts";
+import { useFixture } from "../../fixture.ts";
 import { serve } from "../../serve.ts";
 import { until } from "../../until.ts";
-import { type OperatedService, openOperatedService } from "./operated-service.ts";
+import { openOperatedService } from "./operated-service.ts";
 
-let operated: OperatedService;
-beforeAll(async () => {
-  operated = await openOperatedService({ STUDIO_SQL: "on" }, "platform", async (owner) => {
+const operated = useFixture(() =>
+  openOperatedService({ STUDIO_SQL: "on" }, "platform", async (owner) => {
     await owner.query("create table public.notes (id int); insert into public.notes values (1), (2)");
-  });
-});
+  }),
+);
 afterAll(async () => {
   for (const name of ["likes", "empty", "tenth", "slow", "wrong", "killed"])
     await rows("postgres", `drop database if exists ${operated.database.name}_branch_${name} with (force)`);
-  await operated.close();
 });
 
 function rows(name: string, sql: string) {

@@ -2,35 +2,23 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import jwt from "jsonwebtoken";
 import pg from "pg";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import type { DatabaseDescription, DescribedTable } from "../../../catalog/database-description.ts";
-import type { Service } from "../../../service/service.ts";
-import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { useClient, useDatabase } from "../../database.ts";
 import { REPOSITORY } from "../../repository.ts";
 import { SECRET } from "../../secret.ts";
-import { serve } from "../../serve.ts";
+import { useService } from "../../serve.ts";
 import { until } from "../../until.ts";
 
-let database: TestDatabase;
-let service: Service;
-let owner: pg.Client;
-
+const database = useDatabase({ sql: "create schema odd; set search_path = odd, public" });
+const owner = useClient(database.ownerUrl);
 beforeAll(async () => {
-  database = await cloneDatabase();
-  owner = new pg.Client({ connectionString: database.ownerUrl });
-  await owner.connect();
-  await owner.query("create schema odd; set search_path = odd, public");
   const odd = await readFile(join(REPOSITORY, "test/schemas/sql/odd.sql"), "utf8");
   await owner.query(odd.replaceAll("public.", "odd."));
   await owner.query(MORE);
   await owner.query("reset search_path");
-  service = await serve(database, { STUDIO: "administrators" });
 });
-afterAll(async () => {
-  await owner.end();
-  await service.stop();
-  await database.drop();
-});
+const service = useService({ database, settings: { STUDIO: "administrators" } });
 
 /** What the schema above has not. */
 const MORE = `

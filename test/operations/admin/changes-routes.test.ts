@@ -7,8 +7,8 @@ import { writeMigration } from "../../../migrate/committed-migrations.ts";
 import { runMigrations } from "../../../migrate/migrate.ts";
 import { type MigrationWatch, watchMigrations } from "../../../migrate/watch-migrations.ts";
 import { withClient } from "../../../postgres/client/with-client.ts";
-import type { Service } from "../../../service/service.ts";
-import { cloneDatabase, type TestDatabase, urlOf } from "../../database.ts";
+import { cloneDatabase, urlOf, useDatabase } from "../../database.ts";
+import { useFixture, useFolder } from "../../fixture.ts";
 import { serve } from "../../serve.ts";
 import { until } from "../../until.ts";
 import { tokenFor } from "./operated-service.ts";
@@ -18,24 +18,16 @@ const NOTES = `create table public.notes (id bigint primary key, note text);
 insert into public.notes select n, n::text from generate_series(1, 20000) as n;
 grant select on public.notes to anon;`;
 
-let database: TestDatabase;
-let folder: string;
-let service: Service;
 let watch: MigrationWatch | null = null;
 
+const database = useDatabase({ template: "platform" });
+const folder = useFolder("project-");
+beforeAll(() => mkdir(join(folder, "current")));
+const service = useFixture(() => serve(database, settings(), { migrationWatch: () => watch }));
 beforeAll(async () => {
-  database = await cloneDatabase("platform");
-  folder = await mkdtemp(join(tmpdir(), "project-"));
-  await mkdir(join(folder, "current"));
-  service = await serve(database, settings(), { migrationWatch: () => watch });
   await rows(`${NOTES}; analyze public.notes`);
 });
-afterAll(async () => {
-  await watch?.stop();
-  await service.stop();
-  await database.drop();
-  await rm(folder, { recursive: true });
-});
+afterAll(() => watch?.stop());
 
 const settings = (others: NodeJS.ProcessEnv = {}) => ({
   STUDIO_SQL: "on",

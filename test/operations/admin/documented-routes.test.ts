@@ -1,24 +1,16 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { Service } from "../../../service/service.ts";
-import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { useDatabase } from "../../database.ts";
 import { REPOSITORY } from "../../repository.ts";
-import { serve } from "../../serve.ts";
+import { serve, useService } from "../../serve.ts";
 
 const PREFIX = "/admin/v1";
 const SOURCES = join(REPOSITORY, "operations/admin");
 
-let database: TestDatabase;
-let service: Service;
-beforeAll(async () => {
-  database = await cloneDatabase();
-  service = await serve(database, { STUDIO: "administrators" });
-});
-afterAll(async () => {
-  await service.stop();
-  await database.drop();
-});
+const database = useDatabase();
+const service = useService({ database, settings: { STUDIO: "administrators" } });
 
 async function documentedRoutes({ url }: Service): Promise<string[]> {
   const document = (await (await fetch(`${url}/openapi.json`)).json()) as { paths: Record<string, object> };

@@ -2,15 +2,15 @@ import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promis
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import jwt from "jsonwebtoken";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { writeMigration } from "../../../migrate/committed-migrations.ts";
 import type { DryRun } from "../../../migrate/dry-run.ts";
 import { withClient } from "../../../postgres/client/with-client.ts";
-import type { Service } from "../../../service/service.ts";
-import { cloneDatabase, type TestDatabase } from "../../database.ts";
-import { type Program, startGateway } from "../../program.ts";
+import { cloneDatabase, useDatabase } from "../../database.ts";
+import { useFixture, useFolder } from "../../fixture.ts";
+import { startGateway } from "../../program.ts";
 import { SECRET } from "../../secret.ts";
-import { serve } from "../../serve.ts";
+import { serve, useService } from "../../serve.ts";
 import { until } from "../../until.ts";
 
 const ADMINISTRATOR = jwt.sign({ sub: "1", role: "admin" }, SECRET);
@@ -20,11 +20,7 @@ drop policy if exists everybody on public.notes;
 create policy everybody on public.notes using (true);
 grant select on public.notes to anon;`;
 
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await cloneDatabase();
-});
-afterAll(() => database.drop());
+const database = useDatabase();
 
 const rows = (sql: string, { ownerUrl } = database) =>
   withClient(ownerUrl, async (client) => (await client.query(sql)).rows);
@@ -40,20 +36,13 @@ async function ask(url: string, body: object | null, token: string | null = ADMI
 }
 
 describe("under npm run dev", () => {
-  let folder: string;
-  let program: Program;
   const files = async () => (await readdir(join(folder, "current")).catch(() => [])).sort();
   const change = (body: object) => ask(program.url, body);
 
-  beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), "project-"));
-    const settings = { STUDIO_SQL: "on", MIGRATIONS_DIR: folder };
-    program = await startGateway(database, settings, { args: ["--dev"] });
-  });
-  afterAll(async () => {
-    await program.kill();
-    await rm(folder, { recursive: true });
-  });
+  const folder = useFolder("project-");
+  const program = useFixture(() =>
+    startGateway(database, { STUDIO_SQL: "on", MIGRATIONS_DIR: folder }, { args: ["--dev"] }),
+  );
 
   test("the SQL becomes a file of the current migration, and the table is served when the response arrives", async () => {
     const changed = await change({ sql: NOTES, name: "create table notes" });
@@ -136,15 +125,13 @@ describe("under npm run dev", () => {
 });
 
 describe("a dry run", () => {
-  let service: Service;
+  const service = useService({ database, settings: { STUDIO_SQL: "on" } });
   beforeAll(async () => {
-    service = await serve(database, { STUDIO_SQL: "on" });
     await rows(`create table public.large (id bigint primary key, word text, parent bigint);
       insert into public.large select n, n::text from generate_series(1, 60000) as n;
       create table public.small (id bigint primary key);
       analyze public.large`);
   });
-  afterAll(() => service.stop());
 
   const tried = async (sql: string): Promise<DryRun> => {
     const { status, body } = await ask(service.url, { sql, dry_run: true });

@@ -1,40 +1,25 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import jwt from "jsonwebtoken";
-import pg from "pg";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Service } from "../../../service/service.ts";
-import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { beforeAll, describe, expect, test } from "vitest";
+import { useClient, useDatabase } from "../../database.ts";
+import { useFolder } from "../../fixture.ts";
 import { SECRET } from "../../secret.ts";
-import { serve } from "../../serve.ts";
+import { serve, useService } from "../../serve.ts";
 import { until } from "../../until.ts";
 
 const PASSWORD = "correct horse Battery 9";
 const ABSENT_ID = "83fd9e20-7a80-46e4-bf29-a86e3d6bbf66";
 
-let database: TestDatabase;
-let service: Service;
-let owner: pg.Client;
-let mailDir: string;
 let administrator: Account;
 let user: Account;
 
+const database = useDatabase();
+const mailDir = useFolder("mail-");
+const service = useService({ database, settings: { MAIL_DIR: mailDir, STUDIO: "administrators" } });
+const owner = useClient(database.ownerUrl);
 beforeAll(async () => {
-  database = await cloneDatabase();
-  mailDir = await mkdtemp(join(tmpdir(), "mail-"));
-  service = await serve(database, { MAIL_DIR: mailDir, STUDIO: "administrators" });
-  owner = new pg.Client({ connectionString: database.ownerUrl });
-  await owner.connect();
   [administrator, user] = [await createAccount({ role: "admin" }), await createAccount()];
   // The change of the role ended the tokens of this second.
   await until(async () => (await send("GET", "/admin/v1/providers")).status === 200);
-});
-afterAll(async () => {
-  await owner.end();
-  await service.stop();
-  await database.drop();
-  await rm(mailDir, { recursive: true });
 });
 
 type Account = { readonly id: string; readonly key: string; readonly email: string };

@@ -1,20 +1,9 @@
 import jwt from "jsonwebtoken";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import type { Service } from "../../../service/service.ts";
-import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { expect, test } from "vitest";
 import { SECRET } from "../../secret.ts";
-import { serve } from "../../serve.ts";
+import { useService } from "../../serve.ts";
 
-let database: TestDatabase;
-let service: Service;
-beforeAll(async () => {
-  database = await cloneDatabase("platform");
-  service = await serve(database, { STUDIO: "administrators", BASE_SCHEMA: "platform" });
-});
-afterAll(async () => {
-  await service.stop();
-  await database.drop();
-});
+const service = useService({ template: "platform", settings: { STUDIO: "administrators", BASE_SCHEMA: "platform" } });
 
 async function send(method: string, path: string, body?: object, role = "admin") {
   const response = await fetch(`${service.url}/admin/v1${path}`, {

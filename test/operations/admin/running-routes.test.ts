@@ -3,39 +3,33 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import jwt from "jsonwebtoken";
 import pg from "pg";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Service } from "../../../service/service.ts";
-import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { beforeAll, describe, expect, test } from "vitest";
+import { cloneDatabase, useDatabase } from "../../database.ts";
+import { useFixture } from "../../fixture.ts";
 import { startGateway, workersOf } from "../../program.ts";
 import { SECRET } from "../../secret.ts";
-import { serve } from "../../serve.ts";
+import { useService } from "../../serve.ts";
 import { until } from "../../until.ts";
 
-let database: TestDatabase;
-let service: Service;
-let owner: pg.Client;
-
-beforeAll(async () => {
-  database = await cloneDatabase();
-  owner = await connect();
-  await owner.query(`
+const database = useDatabase();
+const owner = useFixture(() => connect());
+beforeAll(() =>
+  owner.query(`
     create table public.counters (id integer primary key, amount integer);
     insert into public.counters values (1, 0);
     grant select on public.counters to anon;
     create function public.wait(seconds float8) returns text language sql volatile
       return (select 'waited' from pg_sleep(seconds));
-    grant execute on function public.wait to anon;`);
-  service = await serve(database, {
+    grant execute on function public.wait to anon;`),
+);
+const service = useService({
+  database,
+  settings: {
     STUDIO: "administrators",
     SLOW_QUERY_MS: "200",
     SCHEDULES: "false",
     WEBHOOKS: "false",
-  });
-});
-afterAll(async () => {
-  await owner.end();
-  await service.stop();
-  await database.drop();
+  },
 });
 
 // biome-ignore lint/suspicious/noExplicitAny: what a route answers is what its test says.

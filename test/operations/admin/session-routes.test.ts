@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import { useFixture } from "../../fixture.ts";
 import { until } from "../../until.ts";
 import { ADMIN_EMAIL, type OperatedService, openOperatedService, tokenFor, USER_EMAIL } from "./operated-service.ts";
 
@@ -16,11 +17,7 @@ const ownPage = (at: OperatedService) => ({
 const claimsOf = (token: string) => JSON.parse(Buffer.from(token.split(".")[1]!, "base64url").toString());
 
 describe("POST /admin/v1/session for administrators", () => {
-  let operated: OperatedService;
-  beforeAll(async () => {
-    operated = await openOperatedService({ STUDIO: "administrators" });
-  });
-  afterAll(() => operated.close());
+  const operated = useFixture(() => openOperatedService({ STUDIO: "administrators" }));
 
   test("makes a token of 15 minutes for the session of an administrator, with its CSRF token", async () => {
     const headers = await operated.signIn(ADMIN_EMAIL);
@@ -95,11 +92,7 @@ describe("POST /admin/v1/session for administrators", () => {
 });
 
 describe("POST /admin/v1/session where Studio is open", () => {
-  let operated: OperatedService;
-  beforeAll(async () => {
-    operated = await openOperatedService({ STUDIO: "open" });
-  });
-  afterAll(() => operated.close());
+  const operated = useFixture(() => openOperatedService({ STUDIO: "open" }));
 
   const open = (headers: Record<string, string>) => operated.send(SESSION, { method: "POST", headers });
 
@@ -165,11 +158,7 @@ test("Studio is not for other machines with STUDIO=off: its addresses are not fo
 });
 
 describe("POST /admin/v1/view-as", () => {
-  let operated: OperatedService;
-  beforeAll(async () => {
-    operated = await openOperatedService({ STUDIO: "administrators" });
-  });
-  afterAll(() => operated.close());
+  const operated = useFixture(() => openOperatedService({ STUDIO: "administrators" }));
 
   const viewAs = (body: object) => operated.send(VIEW_AS, { token: operated.tokens.admin, body });
 

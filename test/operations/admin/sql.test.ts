@@ -1,8 +1,7 @@
 import jwt from "jsonwebtoken";
-import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Service } from "../../../service/service.ts";
-import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { useClient, useDatabase } from "../../database.ts";
 import { SECRET } from "../../secret.ts";
 import { serve } from "../../serve.ts";
 import { until } from "../../until.ts";
@@ -16,20 +15,20 @@ const SCHEMA = `
   create table public.numbers as select n::bigint + 9007199254740990 as id, n as small from generate_series(1, 3000) n;
 `;
 
-let database: TestDatabase;
-let owner: pg.Client;
 let service: Service;
 let switchedOff: Service;
 
 const tokenOf = (claims: object) => jwt.sign({ exp: Math.floor(Date.now() / 1000) + 600, ...claims }, SECRET);
 const ADMINISTRATOR = tokenOf({ role: "admin", sub: "1" });
 
+const database = useDatabase({ template: "platform", sql: SCHEMA });
+const owner = useClient(database.ownerUrl);
 beforeAll(async () => {
-  database = await cloneDatabase("platform");
-  owner = new pg.Client({ connectionString: database.ownerUrl });
-  await owner.connect();
-  await owner.query(SCHEMA);
   const settings = { BASE_SCHEMA: "platform", STUDIO_SQL: "on" };
+  [service, switchedOff] = await Promise.all([
+    serve(database, settings),
+    serve(database, { ...settings, STUDIO_SQL: "off" }),
+  ]);
   [service, switchedOff] = await Promise.all([
     serve(database, settings),
     serve(database, { ...settings, STUDIO_SQL: "off" }),
@@ -38,8 +37,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await service.stop();
   await switchedOff.stop();
-  await owner.end();
-  await database.drop();
 });
 
 type SqlMessage = {

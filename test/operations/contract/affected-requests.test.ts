@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { beforeAll, describe, expect, test, vi } from "vitest";
 import { readConfig } from "../../../config/config.ts";
 import { RequestRecorder } from "../../../http/observability/request-recorder.ts";
 import { compareWithRequests } from "../../../operations/contract/affected-requests.ts";
@@ -7,7 +7,7 @@ import type { Contract, ContractChange } from "../../../operations/contract/cont
 import { type RecordedRequest, readRecordedRequests } from "../../../operations/contract/recorded-requests.ts";
 import { withClient } from "../../../postgres/client/with-client.ts";
 import { checkContractOf, readContractOf } from "../../../service/database-contract.ts";
-import { cloneDatabase, type TestDatabase, urlOf } from "../../database.ts";
+import { urlOf, useDatabase } from "../../database.ts";
 import { serve } from "../../serve.ts";
 import { SHOP } from "./changed-contracts.ts";
 import { isBroken, REQUESTS, type RecordedResponse, ROWS, sendRequest } from "./recorded-clients.ts";
@@ -45,16 +45,14 @@ const CHANGES = [
 ];
 
 const config = readConfig({ ...SETTINGS, JWT_SECRET: "x".repeat(32) }).config;
-let database: TestDatabase;
 let before: Contract;
 let requests: readonly RecordedRequest[];
 let responses: readonly RecordedResponse[];
 /** The recorded shapes of each request, by their index. */
 let shapes: readonly (readonly number[])[];
 
+const database = useDatabase({ template: "platform", sql: `${SHOP}; ${ROWS}` });
 beforeAll(async () => {
-  database = await cloneDatabase("platform");
-  await withClient(database.ownerUrl, (client) => client.query(`${SHOP}; ${ROWS}`));
   before = await readContractOf(database.ownerUrl, database.url, config);
   const copy = await openCopy("");
   const described: string[] = [];
@@ -85,7 +83,6 @@ beforeAll(async () => {
   responses = received;
   await copy.drop();
 });
-afterAll(() => database.drop());
 
 /** jsonb has an order of its own. */
 function sortedJson(value: unknown): string {

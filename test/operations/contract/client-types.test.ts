@@ -7,7 +7,7 @@ import { loadCatalog } from "../../../catalog/load-catalog.ts";
 import { toClientTypes } from "../../../operations/contract/client-types.ts";
 import { parseClientTypes } from "../../../operations/contract/parse-client-types.ts";
 import { withClient } from "../../../postgres/client/with-client.ts";
-import { cloneDatabase } from "../../database.ts";
+import { useDatabase } from "../../database.ts";
 import { REPOSITORY } from "../../repository.ts";
 
 const SCHEMA = `
@@ -98,17 +98,13 @@ await supabase.from("red_items").update(update).eq("id", 1);
 await supabase.from("items").update({ wrong: 1 });
 `;
 
-let database: Awaited<ReturnType<typeof cloneDatabase>>;
 let folder: string;
+const database = useDatabase({ template: "empty" });
 beforeAll(async () => {
-  database = await cloneDatabase("empty");
   // Within the repository, where the client's package is found.
   folder = await mkdtemp(join(REPOSITORY, "node_modules/.client-types-"));
 });
-afterAll(async () => {
-  await rm(folder, { recursive: true, force: true });
-  await database.drop();
-});
+afterAll(() => rm(folder, { recursive: true, force: true }));
 
 const RELATED_SCHEMA = `
   create schema trade;

@@ -1,12 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import { useFixture } from "../../fixture.ts";
 import { shareOf } from "../../property-runs.ts";
-import { type ChangedContracts, openContracts, verdicts } from "./changed-contracts.ts";
+import { openContracts, verdicts } from "./changed-contracts.ts";
 
-let contracts: ChangedContracts;
-beforeAll(async () => {
-  contracts = await openContracts();
-});
-afterAll(() => contracts[Symbol.asyncDispose]());
+const contracts = useFixture(openContracts);
 
 /** A column of the view `cheap` can only be changed without it. */
 function withoutCheap(sql: string): string {

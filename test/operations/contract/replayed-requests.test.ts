@@ -1,11 +1,12 @@
 import { randomUUID } from "node:crypto";
 import fc from "fast-check";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { withClient } from "../../../postgres/client/with-client.ts";
 import { urlOf } from "../../database.ts";
+import { useFixture } from "../../fixture.ts";
 import { propertyRuns } from "../../property-runs.ts";
 import { serve } from "../../serve.ts";
-import { type ChangedContracts, openContracts, SHOP, verdicts } from "./changed-contracts.ts";
+import { openContracts, SHOP, verdicts } from "./changed-contracts.ts";
 import { isBroken, REQUESTS, type RecordedResponse, ROWS, sendRequest } from "./recorded-clients.ts";
 
 /** What a migration may do to the shop. Not all of them are possible together. */
@@ -52,13 +53,11 @@ const STATEMENTS = [
   "alter table shop.makers enable row level security",
 ];
 
-let contracts: ChangedContracts;
 let recorded: readonly RecordedResponse[];
+const contracts = useFixture(() => openContracts(`${SHOP}; ${ROWS}`));
 beforeAll(async () => {
-  contracts = await openContracts(`${SHOP}; ${ROWS}`);
   recorded = await replay(contracts.name, "");
 });
-afterAll(() => contracts[Symbol.asyncDispose]());
 
 /** The responses in a copy of the database, after the SQL. */
 async function replay(template: string, sql: string): Promise<RecordedResponse[]> {

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { loadCatalog } from "../../../catalog/load-catalog.ts";
 import { readConfig } from "../../../config/config.ts";
 import { REALTIME_PUBLICATION } from "../../../live/replication-slots.ts";
@@ -11,7 +11,7 @@ import {
   readServerFacts,
 } from "../../../operations/doctor/facts.ts";
 import { withClient } from "../../../postgres/client/with-client.ts";
-import { cloneDatabase } from "../../database.ts";
+import { cloneDatabase, useDatabase } from "../../database.ts";
 import { SECRET } from "../../secret.ts";
 import { serverBinaries } from "../../server-binaries.ts";
 
@@ -63,14 +63,8 @@ const WELL = `
   create publication watched for table shop.orders;
 `;
 
-let ill: Database;
-let well: Database;
-beforeAll(async () => {
-  [ill, well] = await Promise.all([cloneDatabase("empty"), cloneDatabase("empty")]);
-  await withClient(ill.ownerUrl, (client) => client.query(ILL));
-  await withClient(well.ownerUrl, (client) => client.query(WELL));
-});
-afterAll(() => Promise.all([ill.drop(), well.drop()]));
+const ill = useDatabase({ template: "empty", sql: ILL });
+const well = useDatabase({ template: "empty", sql: WELL });
 
 async function examined(database: Database, environment = {}, loginUrl = database.url) {
   return runChecks(await factsOf(database, environment, loginUrl));

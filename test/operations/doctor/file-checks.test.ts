@@ -1,26 +1,13 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import type pg from "pg";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { makeFolderStore } from "../../../cluster/files/index.ts";
 import { readFileFindings } from "../../../operations/doctor/file-checks.ts";
-import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { cloneDatabase, useClient, useDatabase } from "../../database.ts";
 import { connect } from "../../db/callers.ts";
+import { useFolder } from "../../fixture.ts";
 
-let database: TestDatabase;
-let owner: pg.Client;
-let folder: string;
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "doctor-"));
-  database = await cloneDatabase("platform");
-  owner = await connect(database.ownerUrl);
-});
-afterAll(async () => {
-  await owner.end();
-  await database.drop();
-  await rm(folder, { recursive: true });
-});
+const folder = useFolder("doctor-");
+const database = useDatabase({ template: "platform" });
+const owner = useClient(database.ownerUrl);
 
 test("rows without a file and files without a row are reported", async () => {
   const store = makeFolderStore(folder);

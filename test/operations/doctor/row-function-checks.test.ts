@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { readRowFunctionFindings } from "../../../operations/doctor/row-function-checks.ts";
 import { withClient } from "../../../postgres/client/with-client.ts";
-import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { useDatabase } from "../../database.ts";
 
 const FUNCTIONS = `
   create schema shop;
@@ -19,12 +19,7 @@ const FUNCTIONS = `
   create function shop.plain(number int) returns int language sql return number + 1;
   create function shop.own(shop.orders) returns int language sql set search_path = '' as 'select $1.id';`;
 
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await cloneDatabase("empty");
-  await withClient(database.ownerUrl, (client) => client.query(FUNCTIONS));
-});
-afterAll(() => database.drop());
+const database = useDatabase({ template: "empty", sql: FUNCTIONS });
 
 test("functions with a standard body that take or return rows are found, and replaced by ones that do the same", async () => {
   await withClient(database.ownerUrl, async (client) => {

@@ -1,21 +1,12 @@
 import { runMigrations } from "graphile-worker";
-import type pg from "pg";
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { beforeAll, beforeEach, expect, test } from "vitest";
 import { readScheduleFindings } from "../../../operations/doctor/schedule-checks.ts";
-import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { cloneDatabase, useClient, useDatabase } from "../../database.ts";
 import { connect } from "../../db/callers.ts";
 
-let database: TestDatabase;
-let owner: pg.Client;
-beforeAll(async () => {
-  database = await cloneDatabase("platform");
-  await runMigrations({ connectionString: database.ownerUrl });
-  owner = await connect(database.ownerUrl);
-});
-afterAll(async () => {
-  await owner.end();
-  await database.drop();
-});
+const database = useDatabase({ template: "platform" });
+beforeAll(() => runMigrations({ connectionString: database.ownerUrl }));
+const owner = useClient(database.ownerUrl);
 beforeEach(async () => {
   await owner.query(`
     drop function if exists public.act; delete from api.schedules;

@@ -1,19 +1,10 @@
-import type pg from "pg";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { readWebhookFindings } from "../../../operations/doctor/webhook-checks.ts";
-import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { cloneDatabase, useClient, useDatabase } from "../../database.ts";
 import { connect } from "../../db/callers.ts";
 
-let database: TestDatabase;
-let owner: pg.Client;
-beforeAll(async () => {
-  database = await cloneDatabase("platform");
-  owner = await connect(database.ownerUrl);
-});
-afterAll(async () => {
-  await owner.end();
-  await database.drop();
-});
+const database = useDatabase({ template: "platform" });
+const owner = useClient(database.ownerUrl);
 
 async function problemsAfter(change: string): Promise<readonly string[]> {
   await owner.query(change);

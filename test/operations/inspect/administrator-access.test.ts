@@ -1,15 +1,11 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { loadCatalog } from "../../../catalog/load-catalog.ts";
 import { administratorFindings } from "../../../operations/doctor/table-checks.ts";
 import { lacksAdministratorPolicy } from "../../../operations/inspect/administrator-access.ts";
 import { withClient } from "../../../postgres/client/with-client.ts";
-import { cloneDatabase } from "../../database.ts";
+import { useDatabase } from "../../database.ts";
 
-let database: Awaited<ReturnType<typeof cloneDatabase>>;
-beforeAll(async () => {
-  database = await cloneDatabase("empty");
-});
-afterAll(() => database.drop());
+const database = useDatabase({ template: "empty" });
 
 const OWN = "create policy own on";
 const TABLES: readonly (readonly [sql: string, lacks: boolean])[] = [

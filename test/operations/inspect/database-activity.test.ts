@@ -1,9 +1,5 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Cluster } from "../../../cluster/embedded/cluster.ts";
 import {
   cancelStatement,
   readDatabaseActivity,
@@ -11,25 +7,22 @@ import {
 } from "../../../operations/inspect/database-activity.ts";
 import { withClient } from "../../../postgres/client/with-client.ts";
 import type { AsOwner } from "../../../postgres/database/owner-pool.ts";
+import { useFixture, useFolder } from "../../fixture.ts";
 import { startServer } from "../../server-binaries.ts";
 import { until } from "../../until.ts";
 
-let cluster: Cluster;
-let dataDir: string;
 let superuser: pg.Client;
 
+const dataDir = useFolder("activity-");
+const cluster = useFixture(() =>
+  startServer({ dataDir, port: null, settings: { shared_preload_libraries: "pg_stat_statements" } }),
+);
 beforeAll(async () => {
-  dataDir = await mkdtemp(join(tmpdir(), "activity-"));
-  cluster = await startServer({ dataDir, port: null, settings: { shared_preload_libraries: "pg_stat_statements" } });
   superuser = new pg.Client({ connectionString: cluster.url("postgres", "postgres"), application_name: "superuser" });
   await superuser.connect();
   await superuser.query('create role plain login; create role other login; create schema "of extensions"');
 });
-afterAll(async () => {
-  await superuser.end();
-  await cluster.stop();
-  await rm(dataDir, { recursive: true });
-});
+afterAll(() => superuser.end());
 
 const as =
   (role: string): AsOwner =>

@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { loadCatalog } from "../../../catalog/load-catalog.ts";
 import { readPolicyMatrix } from "../../../operations/inspect/policy-matrix.ts";
 import { withClient } from "../../../postgres/client/with-client.ts";
-import { cloneDatabase } from "../../database.ts";
+import { useDatabase } from "../../database.ts";
 
 const SCHEMA = `
   create table notes (id int generated always as identity primary key, owner text not null, words text not null default '');
@@ -19,11 +19,7 @@ const SCHEMA = `
   create trigger stubborn before insert on answers for each row execute function stubborn();
 `;
 
-let database: Awaited<ReturnType<typeof cloneDatabase>>;
-beforeAll(async () => {
-  database = await cloneDatabase("empty");
-});
-afterAll(() => database.drop());
+const database = useDatabase({ template: "empty" });
 
 const contextOf = (role: string, sub?: string) => ({
   role,

@@ -1,16 +1,9 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { tryStatements } from "../../../operations/inspect/try-statements.ts";
 import { withClient } from "../../../postgres/client/with-client.ts";
-import { cloneDatabase } from "../../database.ts";
+import { useDatabase } from "../../database.ts";
 
-let database: Awaited<ReturnType<typeof cloneDatabase>>;
-beforeAll(async () => {
-  database = await cloneDatabase("empty");
-  await withClient(database.ownerUrl, (client) =>
-    client.query("create table public.notes (id int primary key, text text)"),
-  );
-});
-afterAll(() => database.drop());
+const database = useDatabase({ template: "empty", sql: "create table public.notes (id int primary key, text text)" });
 
 const attempt = (sql: string) =>
   tryStatements(sql, { url: database.ownerUrl, connectTimeoutMs: 5_000, signal: new AbortController().signal });

@@ -1,21 +1,18 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test } from "vitest";
 import { type ChannelStatus, RealtimeClient, type ReceivedChange } from "../../../studio/api/realtime.ts";
+import { useFixture } from "../../fixture.ts";
 import { Detour } from "../../realtime/detour.ts";
-import { Inbox, openRealtimeFixture, type RealtimeFixture, token } from "../../realtime/service.ts";
+import { Inbox, openRealtimeFixture, token } from "../../realtime/service.ts";
 
 const NEWS = { event: "*", schema: "public", table: "news" } as const;
 const NOTES = { event: "*", schema: "public", table: "notes" } as const;
 
-let fixture: RealtimeFixture;
 const clients: RealtimeClient[] = [];
 
-beforeAll(async () => {
-  fixture = await openRealtimeFixture();
-});
+const fixture = useFixture(openRealtimeFixture);
 afterEach(() => {
   for (const client of clients.splice(0)) client.close();
 });
-afterAll(() => fixture.close());
 
 function open(currentToken: () => string | null, address = fixture.service.url.replace("http", "ws")): RealtimeClient {
   const client = new RealtimeClient({ address, token: currentToken, retryDelay: () => 20 });

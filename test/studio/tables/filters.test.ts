@@ -1,6 +1,5 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { withClient } from "../../../postgres/client/with-client.ts";
-import type { Service } from "../../../service/service.ts";
 import { formatQuery } from "../../../studio/api/rest-query.ts";
 import {
   type FilterKind,
@@ -13,9 +12,10 @@ import {
   type RowFilter,
   toggleSort,
 } from "../../../studio/tables/filters.ts";
-import { cloneDatabase, type TestDatabase } from "../../database.ts";
-import { type Client, openClient } from "../../rest-gateway/table/client.ts";
-import { serve } from "../../serve.ts";
+import { useDatabase } from "../../database.ts";
+import { useFixture } from "../../fixture.ts";
+import { openClient } from "../../rest-gateway/table/client.ts";
+import { useService } from "../../serve.ts";
 
 const COLUMNS: Readonly<Record<FilterKind, { type: string; value: string; list?: string }>> = {
   text: { type: "text", value: "x", list: 'a,"b,c"' },
@@ -32,11 +32,8 @@ const COLUMNS: Readonly<Record<FilterKind, { type: string; value: string; list?:
 };
 const KINDS = Object.keys(COLUMNS) as FilterKind[];
 
-let database: TestDatabase;
-let service: Service;
-let client: Client;
+const database = useDatabase({ template: "empty" });
 beforeAll(async () => {
-  database = await cloneDatabase("empty");
   const columns = KINDS.map((kind) => `"${kind}" ${COLUMNS[kind].type}`).join(", ");
   await withClient(database.ownerUrl, (owner) =>
     owner.query(`
@@ -46,14 +43,9 @@ beforeAll(async () => {
         (1, '100%_\\a', '{"a": {"b": "x"}}', 'first', 'odd'), (2, '100 x', '{}', null, null), (3, '', null, '', '');
       grant all on public.kinds to anon`),
   );
-  service = await serve(database, { REST_REQUIRE_APIKEY: "false" });
-  client = openClient(service.url);
 });
-afterAll(async () => {
-  client.close();
-  await service.stop();
-  await database.drop();
-});
+const service = useService({ database, settings: { REST_REQUIRE_APIKEY: "false" } });
+const client = useFixture(() => openClient(service.url));
 
 async function idsOf(...filters: RowFilter[]): Promise<number[]> {
   const query = formatQuery([["select", "id"], ["order", "id"], ...filters.map(formatFilter)]);

@@ -1,7 +1,8 @@
 import type { Page } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
+import { useFixture } from "../../fixture.ts";
 import { until } from "../../until.ts";
-import { describeInBrowser, type OpenStudio, openStudio } from "../studio.ts";
+import { describeInBrowser, openStudio } from "../studio.ts";
 
 const ROWS = 1_000_000;
 const SCHEMA = `
@@ -70,14 +71,14 @@ async function memoryOf(page: Page): Promise<{ heap: number; nodes: number }> {
 }
 
 describeInBrowser("a table of a million rows", () => {
-  let studio: OpenStudio;
   let page: Page;
+  const studio = useFixture(() =>
+    openStudio({ template: "empty", schema: SCHEMA, path: "/studio/tables/public/measurements" }),
+  );
   beforeAll(async () => {
-    studio = await openStudio({ template: "empty", schema: SCHEMA, path: "/studio/tables/public/measurements" });
     page = studio.page;
     await settledAt(page);
   });
-  afterAll(() => studio?.close());
 
   test("is painted soon after the navigation", async () => {
     await page.addInitScript(`new MutationObserver((_changes, observer) => {

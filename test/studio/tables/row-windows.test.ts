@@ -1,12 +1,12 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { withClient } from "../../../postgres/client/with-client.ts";
-import type { Service } from "../../../service/service.ts";
 import { rowsPath, type TableRow } from "../../../studio/api/rest-query.ts";
 import { completeOrder, formatOrder, type SortTerm } from "../../../studio/tables/keyset.ts";
 import { type RowRequest, RowWindows } from "../../../studio/tables/row-windows.ts";
-import { cloneDatabase, type TestDatabase } from "../../database.ts";
-import { type Client, openClient } from "../../rest-gateway/table/client.ts";
-import { serve } from "../../serve.ts";
+import { useDatabase } from "../../database.ts";
+import { useFixture } from "../../fixture.ts";
+import { openClient } from "../../rest-gateway/table/client.ts";
+import { useService } from "../../serve.ts";
 import { until } from "../../until.ts";
 
 const PAGE = 10;
@@ -25,20 +25,10 @@ const SCHEMA = `
   create view public.doubled as select label || '!' as label from public.keyless;
   grant all on all tables in schema public to anon`;
 
-let database: TestDatabase;
-let service: Service;
-let client: Client;
-beforeAll(async () => {
-  database = await cloneDatabase("empty");
-  await inDatabase(SCHEMA);
-  service = await serve(database, { REST_REQUIRE_APIKEY: "false" });
-  client = openClient(service.url);
-});
-afterAll(async () => {
-  client.close();
-  await service.stop();
-  await database.drop();
-});
+const database = useDatabase({ template: "empty" });
+beforeAll(() => inDatabase(SCHEMA));
+const service = useService({ database, settings: { REST_REQUIRE_APIKEY: "false" } });
+const client = useFixture(() => openClient(service.url));
 
 async function inDatabase(sql: string): Promise<TableRow[]> {
   return withClient(database.ownerUrl, async (owner) => (await owner.query(sql)).rows);

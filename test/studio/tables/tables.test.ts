@@ -1,8 +1,9 @@
 import type { Page } from "playwright-core";
-import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { afterEach, expect, test } from "vitest";
+import { useFixture } from "../../fixture.ts";
 import { expectAccessible, LAYOUTS } from "../../page-layouts.ts";
 import { until } from "../../until.ts";
-import { describeInBrowser, type OpenStudio, openStudio } from "../studio.ts";
+import { describeInBrowser, openStudio } from "../studio.ts";
 
 const HOSTILE = `<img src=x onerror="document.title='run'">`;
 const LONG = "long ".repeat(200);
@@ -58,17 +59,13 @@ async function showsIds(page: Page, expected: string[]): Promise<void> {
 
 describeInBrowser("the tables of Studio", () => {
   const ALL = ["2", "3", "4", "9007199254740993"];
-  let studio: OpenStudio;
   let page: Page;
   const visit = async (path: string) => {
     page = await studio.open(path);
     return page;
   };
-  beforeAll(async () => {
-    studio = await openStudio({ template: "empty", schema: SCHEMA });
-  });
+  const studio = useFixture(() => openStudio({ template: "empty", schema: SCHEMA }));
   afterEach(() => page?.close());
-  afterAll(() => studio?.close());
 
   test("are listed with comments and counts, and with the reason where they cannot be read", async () => {
     await visit("/studio/tables");

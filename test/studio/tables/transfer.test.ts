@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import type { QueryParameter } from "../../../studio/api/rest-query.ts";
 import { type ExportFormat, exportRows } from "../../../studio/tables/transfer/export-rows.ts";
 import {
@@ -8,7 +8,8 @@ import {
   proposeMapping,
 } from "../../../studio/tables/transfer/import-plan.ts";
 import { checkImport, importRows, readRecords } from "../../../studio/tables/transfer/import-rows.ts";
-import { openRealtimeFixture, type RealtimeFixture } from "../../realtime/service.ts";
+import { useFixture } from "../../fixture.ts";
+import { openRealtimeFixture } from "../../realtime/service.ts";
 import { column, table } from "./edited-tables.ts";
 import { senderFor } from "./service-requests.ts";
 
@@ -44,11 +45,7 @@ const races = table("races", [
 ]);
 const names = items.columns.map(({ name }) => name);
 
-let fixture: RealtimeFixture;
-beforeAll(async () => {
-  fixture = await openRealtimeFixture(SCHEMA);
-});
-afterAll(() => fixture.close());
+const fixture = useFixture(() => openRealtimeFixture(SCHEMA));
 beforeEach(async () => {
   await fixture.owner.query("truncate items");
 });

@@ -1,6 +1,7 @@
 import type { Page } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { describeInBrowser, type OpenStudio, openStudio } from "../studio.ts";
+import { beforeAll, expect, test } from "vitest";
+import { useFixture } from "../../fixture.ts";
+import { describeInBrowser, openStudio } from "../studio.ts";
 
 const SCHEMA = `
   create table public.films (
@@ -21,13 +22,11 @@ const SCHEMA = `
 `;
 
 describeInBrowser("Try", () => {
-  let studio: OpenStudio;
   let page: Page;
+  const studio = useFixture(() => openStudio({ schema: SCHEMA, path: "/studio/try" }));
   beforeAll(async () => {
-    studio = await openStudio({ schema: SCHEMA, path: "/studio/try" });
     page = studio.page;
   });
-  afterAll(() => studio?.close());
 
   const show = (path: string) =>
     page.evaluate((address) => {

@@ -1,5 +1,5 @@
-import pg from "pg";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type pg from "pg";
+import { describe, expect, test } from "vitest";
 import {
   addColumn,
   alterColumn,
@@ -39,19 +39,10 @@ import {
   renameTable,
   type TableForm,
 } from "../../../../studio/schema/forms/table-sql.ts";
-import { cloneDatabase, type TestDatabase } from "../../../database.ts";
+import { useClient, useDatabase } from "../../../database.ts";
 
-let database: TestDatabase;
-let owner: pg.Client;
-beforeAll(async () => {
-  database = await cloneDatabase();
-  owner = new pg.Client({ connectionString: database.ownerUrl });
-  await owner.connect();
-});
-afterAll(async () => {
-  await owner.end();
-  await database.drop();
-});
+const database = useDatabase();
+const owner = useClient(database.ownerUrl);
 
 const rows = async (sql: string, values: unknown[] = []) => (await owner.query(sql, values)).rows;
 

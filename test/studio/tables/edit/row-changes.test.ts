@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import type { TableRow } from "../../../../studio/api/rest-query.ts";
 import { countAffected, findCascade, isRestricted } from "../../../../studio/tables/edit/cascade.ts";
 import { columnsOfError, constraintOfError, type RowError } from "../../../../studio/tables/edit/field-errors.ts";
@@ -11,7 +11,8 @@ import {
 } from "../../../../studio/tables/edit/row-changes.ts";
 import { deleteRequests, type RowValues, updateRequest } from "../../../../studio/tables/edit/row-requests.ts";
 import { undoChange } from "../../../../studio/tables/edit/undo.ts";
-import { openRealtimeFixture, type RealtimeFixture } from "../../../realtime/service.ts";
+import { useFixture } from "../../../fixture.ts";
+import { openRealtimeFixture } from "../../../realtime/service.ts";
 import { until } from "../../../until.ts";
 import { column, reference, table } from "../edited-tables.ts";
 import { senderFor } from "../service-requests.ts";
@@ -76,11 +77,7 @@ const tables = [films, reviews, likes, prizes, screenings];
 const drafts = table("drafts", [column("id", "integer"), column("owner", "text"), column("body", "text")]);
 const letters = table("letters", [column("id", "integer"), column("body", "text")]);
 
-let fixture: RealtimeFixture;
-beforeAll(async () => {
-  fixture = await openRealtimeFixture(SCHEMA);
-});
-afterAll(() => fixture.close());
+const fixture = useFixture(() => openRealtimeFixture(SCHEMA));
 beforeEach(async () => {
   await fixture.owner.query("truncate films, reviews, likes, prizes, screenings, drafts, letters");
 });
