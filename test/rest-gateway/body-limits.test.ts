@@ -2,12 +2,10 @@ import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import jwt from "jsonwebtoken";
-import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Service } from "../../service/service.ts";
-import { cloneDatabase, type TestDatabase } from "../database.ts";
+import { useDatabase } from "../database.ts";
 import { SECRET } from "../secret.ts";
-import { serve } from "../serve.ts";
+import { serve, useService } from "../serve.ts";
 import { until } from "../until.ts";
 
 const tokenOf = (role: string) => jwt.sign({ role }, SECRET);
@@ -19,25 +17,16 @@ const NOBODY = {};
 
 const MOST = { anonymous: 20_000, graphql: 30_000, row: 40_000, body: 60_000 };
 
-let database: TestDatabase;
-let service: Service;
-beforeAll(async () => {
-  database = await cloneDatabase();
-  const owner = new pg.Client({ connectionString: database.ownerUrl });
-  await owner.connect();
-  await owner.query("insert into public.users (name, email) values ('Ann', 'ann@example.org')");
-  await owner.end();
-  service = await serve(database, {
+const database = useDatabase({ sql: "insert into public.users (name, email) values ('Ann', 'ann@example.org')" });
+const service = useService({
+  database,
+  settings: {
     MAX_BODY_BYTES: String(MOST.body),
     MAX_ANONYMOUS_BODY_BYTES: String(MOST.anonymous),
     GRAPHQL_MAX_BODY_BYTES: String(MOST.graphql),
     MAX_ROW_BYTES: String(MOST.row),
     MAX_BODY_MEMORY_BYTES: "65536",
-  });
-});
-afterAll(async () => {
-  await service.stop();
-  await database.drop();
+  },
 });
 
 type Headers = Readonly<Record<string, string>>;

@@ -1,35 +1,24 @@
 import { randomUUID } from "node:crypto";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Service } from "../../service/service.ts";
+import { describe, expect, test } from "vitest";
 import { cloneDatabase } from "../database.ts";
 import { connect } from "../db/callers.ts";
-import { serve } from "../serve.ts";
+import { useFixture } from "../fixture.ts";
+import { serve, useService } from "../serve.ts";
 import { until } from "../until.ts";
-import { newOrder, openShop, type Shop } from "./idempotency/orders.ts";
-import { type Client, openClient, type TestRequest, type TestResponse } from "./table/client.ts";
+import { newOrder, openShop } from "./idempotency/orders.ts";
+import { openClient, type TestRequest, type TestResponse } from "./table/client.ts";
 
 const ALICE = { role: "authenticated", sub: "1" };
 const BOB = { role: "authenticated", sub: "2" };
 
-let shop: Shop;
-let service: Service;
-let other: Service;
-let client: Client;
-let elsewhere: Client;
-
-beforeAll(async () => {
-  shop = await openShop();
-  service = await serve(shop, { PGRST_DB_TX_END: "commit-allow-override", PGRST_DB_PLAN_ENABLED: "true" });
-  other = await serve(shop, { PGRST_DB_TX_END: "commit-allow-override" });
-  client = openClient(service.url, { connections: 40 });
-  elsewhere = openClient(other.url, { connections: 40 });
+const shop = useFixture(openShop);
+const service = useService({
+  database: shop,
+  settings: { PGRST_DB_TX_END: "commit-allow-override", PGRST_DB_PLAN_ENABLED: "true" },
 });
-afterAll(async () => {
-  client.close();
-  elsewhere.close();
-  await Promise.all([service.stop(), other.stop()]);
-  await shop.drop();
-});
+const other = useService({ database: shop, settings: { PGRST_DB_TX_END: "commit-allow-override" } });
+const client = useFixture(() => openClient(service.url, { connections: 40 }));
+const elsewhere = useFixture(() => openClient(other.url, { connections: 40 }));
 
 const isReplay = ({ headers }: TestResponse) => headers["idempotent-replayed"] === "true";
 /** What a client takes for the answer; the rest is new each time. */

@@ -1,23 +1,16 @@
 import { request } from "node:http";
 import jwt from "jsonwebtoken";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { cloneDatabase, type TestDatabase } from "../database.ts";
+import { describe, expect, test } from "vitest";
+import { useDatabase } from "../database.ts";
+import { useFixture } from "../fixture.ts";
 import { SECRET } from "../secret.ts";
-import { type ServingProcess, serveApart } from "./table/serving-process.ts";
+import { serveApart } from "./table/serving-process.ts";
 
 const HEADERS = { Authorization: `Bearer ${jwt.sign({ role: "service_role" }, SECRET)}` };
 const TEN_MEGABYTES = 10_000_000;
 
-let database: TestDatabase;
-let serving: ServingProcess;
-beforeAll(async () => {
-  database = await cloneDatabase();
-  serving = await serveApart(database);
-});
-afterAll(async () => {
-  await serving[Symbol.asyncDispose]();
-  await database.drop();
-});
+const database = useDatabase();
+const serving = useFixture(() => serveApart(database));
 
 /** Sends all of it; resolves with the status. `onSent` is called when the last byte is on its way. */
 function post(path: string, type: string, body: Buffer, onSent: () => void): Promise<number> {

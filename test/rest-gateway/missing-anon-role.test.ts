@@ -1,25 +1,20 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, describe, expect, test } from "vitest";
 import { withClient } from "../../postgres/client/with-client.ts";
 import { makeLogger } from "../../runtime/log/log.ts";
-import type { Service } from "../../service/service.ts";
-import { cloneDatabase, type TestDatabase } from "../database.ts";
-import { serve } from "../serve.ts";
+import { useDatabase } from "../database.ts";
+import { useService } from "../serve.ts";
 
 const ROLE = `strangers_${process.pid}`;
 const warnings: string[] = [];
-let database: TestDatabase;
-let service: Service;
-beforeAll(async () => {
-  database = await cloneDatabase("content");
-  const log = Object.assign(makeLogger({ logLevel: "silent" }), {
-    warn: (_about: object, words: string) => warnings.push(words),
-  });
-  service = await serve(database, { PGRST_DB_ANON_ROLE: ROLE, REST_REQUIRE_APIKEY: "false" }, { log });
+const database = useDatabase();
+afterAll(() => withClient(database.ownerUrl, (client) => client.query(`drop role if exists ${ROLE}`)));
+const log = Object.assign(makeLogger({ logLevel: "silent" }), {
+  warn: (_about: object, words: string) => warnings.push(words),
 });
-afterAll(async () => {
-  await service.stop();
-  await withClient(database.ownerUrl, (client) => client.query(`drop role if exists ${ROLE}`));
-  await database.drop();
+const service = useService({
+  database,
+  settings: { PGRST_DB_ANON_ROLE: ROLE, REST_REQUIRE_APIKEY: "false" },
+  options: { log },
 });
 
 const SIGN_IN = "Sign in first: callers without credentials are not served here.";

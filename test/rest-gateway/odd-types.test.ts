@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
+import { useFixture } from "../fixture.ts";
 import { openResources, type Resources } from "./resource/open-resources.ts";
 
 /** A domain that clients see as `#0000ff`: PostgREST's data representations. */
@@ -12,10 +13,9 @@ const COLOUR = `
   create cast (json as colour) with function from_hash(json) as implicit;
   create cast (text as colour) with function from_hash(text) as implicit;`;
 
-let resources: Resources;
 let ask: Resources["ask"];
-beforeAll(async () => {
-  resources = await openResources({
+const resources = useFixture(() =>
+  openResources({
     template: "empty",
     settings: { REST_REQUIRE_APIKEY: "false" },
     sql: `
@@ -39,10 +39,11 @@ beforeAll(async () => {
       grant select, insert, update, delete on all tables in schema public to anon;
       grant usage on schema public to authenticated;
       grant select on nicknames to authenticated`,
-  });
+  }),
+);
+beforeAll(async () => {
   ask = resources.ask;
 });
-afterAll(() => resources.close());
 
 const TELL = { Prefer: "return=representation" };
 

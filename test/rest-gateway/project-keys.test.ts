@@ -1,23 +1,21 @@
 import { createClient, type SupabaseClient } from "@supabase/supabase-js";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { makeProjectKeys } from "../../accounts/identity/project-keys.ts";
 import { makeTokenKeys } from "../../accounts/identity/token-keys.ts";
-import { openRealtimeFixture, type RealtimeFixture, subscribed } from "../realtime/service.ts";
+import { useFixture } from "../fixture.ts";
+import { openRealtimeFixture, subscribed } from "../realtime/service.ts";
 import { SECRET } from "../secret.ts";
 
 const KEYS = makeProjectKeys(makeTokenKeys({ jwtSecret: SECRET, jwtSecretIsBase64: false, jwtPrivateKey: null }));
 const FORGED = KEYS.secret.replace(/.$/, (last) => (last === "A" ? "B" : "A"));
 
-let fixture: RealtimeFixture;
-
-beforeAll(async () => {
-  fixture = await openRealtimeFixture(`
+const fixture = useFixture(() =>
+  openRealtimeFixture(`
     create table public.notes (id int primary key, text text);
     alter table public.notes enable row level security;
     grant select on public.notes to anon, service_role;
-    insert into public.notes values (1, 'hidden from anon')`);
-});
-afterAll(() => fixture.close());
+    insert into public.notes values (1, 'hidden from anon')`),
+);
 
 const clientWith = (key: string): SupabaseClient =>
   createClient(fixture.service.url, key, { auth: { persistSession: false, autoRefreshToken: false } });

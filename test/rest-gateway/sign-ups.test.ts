@@ -1,21 +1,15 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { ACCOUNT_SETTINGS } from "../../config/interface-settings.ts";
 import type { Service } from "../../service/service.ts";
+import { useFixture } from "../fixture.ts";
 import { newAddress as newClient } from "../new-address.ts";
 import { REPOSITORY, serviceFiles } from "../repository.ts";
 import { serve } from "../serve.ts";
 import { ANON_KEY, newAddress, PASSWORD } from "./sign-in/auth-v1/auth-client.ts";
-import { type FederatedGateways, openFederatedGateways, SITE } from "./sign-in/federated-gateways.ts";
-import {
-  openSignUpProviders,
-  SERVICE_KEY,
-  SIGN_UP_WAYS,
-  type SignUpProviders,
-  type SignUpRequest,
-  type SignUpWay,
-} from "./sign-up-ways.ts";
+import { openFederatedGateways, SITE } from "./sign-in/federated-gateways.ts";
+import { openSignUpProviders, SERVICE_KEY, SIGN_UP_WAYS, type SignUpRequest, type SignUpWay } from "./sign-up-ways.ts";
 
 /** With these, each way creates a user. */
 const OPEN: NodeJS.ProcessEnv = {
@@ -28,14 +22,12 @@ const OPEN: NodeJS.ProcessEnv = {
 const STRICT_FAULT = "Ab3456789";
 const service = { apikey: SERVICE_KEY, Authorization: `Bearer ${SERVICE_KEY}` };
 
-let gateways: FederatedGateways;
-let providers: SignUpProviders;
 /** Of a user who was there before. */
 let token: string;
 
+const gateways = useFixture(() => openFederatedGateways(OPEN));
+const providers = useFixture(openSignUpProviders);
 beforeAll(async () => {
-  gateways = await openFederatedGateways(OPEN);
-  providers = await openSignUpProviders();
   await providers.addTo(gateways);
   const account = { email: newAddress(), password: PASSWORD, email_confirm: true };
   const created = await gateways.post(`${gateways.one.url}/auth/v1/admin/users`, account, { headers: service });
@@ -47,10 +39,6 @@ beforeAll(async () => {
       return jsonb_set(event, '{claims,hook}', 'true');
     grant usage on schema public to supabase_auth_admin;
     grant execute on function public.add_claims to supabase_auth_admin`);
-});
-afterAll(async () => {
-  await gateways?.close();
-  await providers?.close();
 });
 
 type Outcome = {

@@ -1,13 +1,12 @@
 import { once } from "node:events";
 import { connect } from "node:net";
 import jwt from "jsonwebtoken";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Service } from "../../../service/service.ts";
-import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { describe, expect, test } from "vitest";
+import { useFixture } from "../../fixture.ts";
 import { SECRET } from "../../secret.ts";
-import { serve } from "../../serve.ts";
+import { useService } from "../../serve.ts";
 import { until } from "../../until.ts";
-import { type FunctionsProject, makeFunctionsProject } from "./project.ts";
+import { makeFunctionsProject } from "./project.ts";
 
 /** Each misbehaves if it is asked to, and counts its requests: a new thread begins at 1. */
 const onRequest = (attack: string) => `
@@ -51,27 +50,16 @@ const FILES: Readonly<Record<string, string>> = {
   "quiet/index.ts": onRequest(""),
 };
 
-let database: TestDatabase;
-let project: FunctionsProject;
-let service: Service;
-
-beforeAll(async () => {
-  database = await cloneDatabase("content");
-  project = await makeFunctionsProject(FILES);
-  service = await serve(database, {
+const project = useFixture(() => makeFunctionsProject(FILES));
+const service = useService({
+  settings: () => ({
     FUNCTIONS_DIR: project.folder,
     FUNCTIONS_MEMORY: "64",
     FUNCTIONS_TIMEOUT_SECONDS: "2",
     FUNCTIONS_CPU_SECONDS: "1",
     FUNCTIONS_MAX_BODY_BYTES: "100000000",
     MAX_ANONYMOUS_BODY_BYTES: "100000000",
-  });
-});
-
-afterAll(async () => {
-  await service?.stop();
-  await project?.remove();
-  await database?.drop();
+  }),
 });
 
 const headers = { Authorization: `Bearer ${jwt.sign({ role: "anon" }, SECRET)}` };

@@ -2,13 +2,12 @@ import { createHash, randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import jwt from "jsonwebtoken";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import type { Service } from "../../../service/service.ts";
-import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { afterEach, describe, expect, test } from "vitest";
+import { useFixture } from "../../fixture.ts";
 import { SECRET } from "../../secret.ts";
-import { serve } from "../../serve.ts";
+import { useService } from "../../serve.ts";
 import { until } from "../../until.ts";
-import { type FunctionsProject, makeFunctionsProject } from "./project.ts";
+import { makeFunctionsProject } from "./project.ts";
 
 const MOST = { anonymous: 1_000_000, known: 110_000_000 };
 const SLOW = Array.from({ length: 25 }, (_, index) => `slow${index}`);
@@ -32,31 +31,21 @@ const FILES: Readonly<Record<string, string>> = {
   ...Object.fromEntries(SLOW.map((name) => [`${name}/index.ts`, LENGTH])),
 };
 
-let database: TestDatabase;
-let project: FunctionsProject;
-let service: Service;
 const sockets: Socket[] = [];
 
-beforeAll(async () => {
-  database = await cloneDatabase("content");
-  project = await makeFunctionsProject(FILES);
-  service = await serve(database, {
+const project = useFixture(() => makeFunctionsProject(FILES));
+const service = useService({
+  settings: () => ({
     FUNCTIONS_DIR: project.folder,
     FUNCTIONS_MAX_BODY_BYTES: String(MOST.known),
     MAX_ANONYMOUS_BODY_BYTES: String(MOST.anonymous),
     MAX_BODY_BYTES: "1000000",
     MAX_BODY_MEMORY_BYTES: "4000000",
-  });
+  }),
 });
 
 afterEach(() => {
   for (const socket of sockets.splice(0)) socket.destroy();
-});
-
-afterAll(async () => {
-  await service?.stop();
-  await project?.remove();
-  await database?.drop();
 });
 
 const ANON = `Bearer ${jwt.sign({ role: "anon" }, SECRET)}`;

@@ -1,12 +1,11 @@
 import { createClient, FunctionsHttpError, FunctionsRelayError, type SupabaseClient } from "@supabase/supabase-js";
 import jwt from "jsonwebtoken";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Service } from "../../../service/service.ts";
-import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { beforeAll, describe, expect, test } from "vitest";
+import { useFixture } from "../../fixture.ts";
 import { SECRET } from "../../secret.ts";
-import { serve } from "../../serve.ts";
+import { useService } from "../../serve.ts";
 import { until } from "../../until.ts";
-import { type FunctionsProject, makeFunctionsProject } from "./project.ts";
+import { makeFunctionsProject } from "./project.ts";
 
 const json = "{ headers: { 'content-type': 'application/json' } }";
 
@@ -110,23 +109,13 @@ serve(() => new Response("never"));`,
   "region/index.ts": "Deno.serve((req) => Response.json({ region: req.headers.get('x-region') }));",
 };
 
-let database: TestDatabase;
-let project: FunctionsProject;
-let service: Service;
 let client: SupabaseClient;
 const anonKey = jwt.sign({ role: "anon" }, SECRET);
 
+const project = useFixture(() => makeFunctionsProject(FILES));
+const service = useService({ settings: () => ({ FUNCTIONS_DIR: project.folder }) });
 beforeAll(async () => {
-  database = await cloneDatabase("content");
-  project = await makeFunctionsProject(FILES);
-  service = await serve(database, { FUNCTIONS_DIR: project.folder });
   client = createClient(service.url, anonKey, { auth: { persistSession: false, autoRefreshToken: false } });
-});
-
-afterAll(async () => {
-  await service?.stop();
-  await project?.remove();
-  await database?.drop();
 });
 
 const call = (name: string, init: RequestInit = {}) =>

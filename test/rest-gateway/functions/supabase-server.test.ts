@@ -1,15 +1,15 @@
 import { generateKeyPairSync } from "node:crypto";
 import { createClient } from "@supabase/supabase-js";
 import { decodeJwt } from "jose";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { makeProjectKeys } from "../../../accounts/identity/project-keys.ts";
 import { makeTokenKeys } from "../../../accounts/identity/token-keys.ts";
 import { withClient } from "../../../postgres/client/with-client.ts";
-import type { Service } from "../../../service/service.ts";
-import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { useDatabase } from "../../database.ts";
+import { useFixture } from "../../fixture.ts";
 import { SECRET } from "../../secret.ts";
-import { serve } from "../../serve.ts";
-import { type FunctionsProject, makeFunctionsProject } from "./project.ts";
+import { useService } from "../../serve.ts";
+import { makeFunctionsProject } from "./project.ts";
 
 const PRIVATE_KEY = String(
   generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey.export({ type: "pkcs8", format: "pem" }),
@@ -46,16 +46,15 @@ describe.each([
   ["a private key", { JWT_PRIVATE_KEY: PRIVATE_KEY }, { jwtSecret: null, jwtPrivateKey: PRIVATE_KEY }],
 ])("functions that use @supabase/server, where tokens are signed by %s", (_name, settings, material) => {
   const projectKeys = makeProjectKeys(makeTokenKeys({ jwtSecretIsBase64: false, ...material }));
-  let project: FunctionsProject;
-  let database: TestDatabase;
-  let service: Service;
   let user: { readonly id: string; readonly token: string };
 
+  const project = useFixture(() => makeFunctionsProject(FILES));
+  const database = useDatabase({ sql: SCHEMA });
+  const service = useService({
+    database,
+    settings: () => ({ FUNCTIONS_DIR: project.folder, AUTH_AUTOCONFIRM: "true", ...settings }),
+  });
   beforeAll(async () => {
-    project = await makeFunctionsProject(FILES);
-    database = await cloneDatabase("content");
-    await withClient(database.ownerUrl, (client) => client.query(SCHEMA));
-    service = await serve(database, { FUNCTIONS_DIR: project.folder, AUTH_AUTOCONFIRM: "true", ...settings });
     const supabase = createClient(service.url, projectKeys.publishable, { auth: { persistSession: false } });
     const { data, error } = await supabase.auth.signUp({
       email: "ann@example.org",
@@ -67,11 +66,6 @@ describe.each([
     await withClient(database.ownerUrl, (client) =>
       client.query(`insert into public.notes (owner, text) values ('${user.id}', 'of Ann')`),
     );
-  });
-  afterAll(async () => {
-    await service?.stop();
-    await database?.drop();
-    await project?.remove();
   });
 
   async function call(name: string, headers: Record<string, string>) {

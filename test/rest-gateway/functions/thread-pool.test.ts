@@ -1,11 +1,11 @@
 import jwt from "jsonwebtoken";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import type { Service } from "../../../service/service.ts";
-import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { afterEach, describe, expect, test } from "vitest";
+import { useDatabase } from "../../database.ts";
+import { useFixture } from "../../fixture.ts";
 import { SECRET } from "../../secret.ts";
-import { serve } from "../../serve.ts";
+import { serve, useService } from "../../serve.ts";
 import { until } from "../../until.ts";
-import { type FunctionsProject, makeFunctionsProject } from "./project.ts";
+import { makeFunctionsProject } from "./project.ts";
 
 const MANY = Array.from({ length: 25 }, (_, index) => `many${index}`);
 const LARGE = ["large0", "large1", "large2"];
@@ -26,32 +26,26 @@ const CODE = `
 
 const NAMES = [...MANY, ...LARGE, "pattern", "shared", "failing"];
 
-let database: TestDatabase;
-let project: FunctionsProject;
-let service: Service;
 let leaving = new AbortController();
 
-beforeAll(async () => {
-  database = await cloneDatabase("content");
-  project = await makeFunctionsProject(Object.fromEntries(NAMES.map((name) => [`${name}/index.ts`, CODE])));
-  service = await serve(database, {
+const database = useDatabase();
+const project = useFixture(() =>
+  makeFunctionsProject(Object.fromEntries(NAMES.map((name) => [`${name}/index.ts`, CODE]))),
+);
+const service = useService({
+  database,
+  settings: () => ({
     FUNCTIONS_DIR: project.folder,
     FUNCTIONS_CPU_SECONDS: "1",
     TRUST_PROXY: "true",
     FUNCTIONS_MEMORY: "512",
     FUNCTIONS_TOTAL_MEMORY: "600",
-  });
+  }),
 });
 
 afterEach(() => {
   leaving.abort();
   leaving = new AbortController();
-});
-
-afterAll(async () => {
-  await service?.stop();
-  await project?.remove();
-  await database?.drop();
 });
 
 type Sender = { readonly sub?: string; readonly address?: string };

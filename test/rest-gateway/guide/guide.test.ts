@@ -1,25 +1,17 @@
 import { request } from "node:http";
-import type { Browser, BrowserContextOptions } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Service } from "../../../service/service.ts";
+import type { BrowserContextOptions } from "playwright-core";
+import { describe, expect, test } from "vitest";
 import { describeInBrowser, launchBrowser } from "../../browser.ts";
-import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { useDatabase } from "../../database.ts";
+import { useFixture } from "../../fixture.ts";
 import { expectAccessible } from "../../page-layouts.ts";
 import { repositoryFiles } from "../../repository.ts";
-import { serve } from "../../serve.ts";
+import { serve, useService } from "../../serve.ts";
 
 const GUIDE = "/docs/guide";
 
-let database: TestDatabase;
-let service: Service;
-beforeAll(async () => {
-  database = await cloneDatabase("content");
-  service = await serve(database, {});
-});
-afterAll(async () => {
-  await service.stop();
-  await database.drop();
-});
+const database = useDatabase();
+const service = useService({ database });
 
 async function read(path: string): Promise<string> {
   const response = await fetch(service.url + path);
@@ -143,11 +135,7 @@ describe("the rate limit", () => {
 });
 
 describeInBrowser("the guide in a browser", () => {
-  let browser: Browser;
-  beforeAll(async () => {
-    browser = await launchBrowser();
-  });
-  afterAll(() => browser.close());
+  const browser = useFixture(launchBrowser);
 
   const open = async (path: string, options: BrowserContextOptions) => {
     const page = await (await browser.newContext(options)).newPage();

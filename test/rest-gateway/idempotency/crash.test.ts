@@ -1,31 +1,19 @@
 import { once } from "node:events";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Service } from "../../../service/service.ts";
+import { describe, expect, test } from "vitest";
+import { useFixture } from "../../fixture.ts";
 import { startGateway } from "../../program.ts";
 import { serve } from "../../serve.ts";
 import { until } from "../../until.ts";
-import { type Client, openClient, type TestResponse } from "../table/client.ts";
-import { newOrder, openShop, type Shop } from "./orders.ts";
-import { openTunnel, type Tunnel } from "./tunnel.ts";
+import { openClient, type TestResponse } from "../table/client.ts";
+import { newOrder, openShop } from "./orders.ts";
+import { openTunnel } from "./tunnel.ts";
 
-let shop: Shop;
 /** Survives. */
-let service: Service;
-let client: Client;
-let tunnel: Tunnel;
 
-beforeAll(async () => {
-  shop = await openShop();
-  tunnel = await openTunnel(shop);
-  service = await serve(shop);
-  client = openClient(service.url);
-});
-afterAll(async () => {
-  client.close();
-  await service.stop();
-  await tunnel[Symbol.asyncDispose]();
-  await shop.drop();
-});
+const shop = useFixture(openShop);
+const tunnel = useFixture(() => openTunnel(shop));
+const service = useFixture(() => serve(shop));
+const client = useFixture(() => openClient(service.url));
 
 const isReplay = ({ headers }: TestResponse) => headers["idempotent-replayed"] === "true";
 /** The sessions that are making a slow change. */

@@ -2,23 +2,20 @@ import { setTimeout as sleep } from "node:timers/promises";
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Service } from "../../../service/service.ts";
+import { useFixture } from "../../fixture.ts";
 import { propertyRuns } from "../../property-runs.ts";
 import { serve } from "../../serve.ts";
 import { until } from "../../until.ts";
 import { openClient, type TestResponse } from "../table/client.ts";
-import { newOrder, openShop, type Shop } from "./orders.ts";
+import { newOrder, openShop } from "./orders.ts";
 
-let shop: Shop;
 let gateways: readonly Service[];
 
+const shop = useFixture(openShop);
 beforeAll(async () => {
-  shop = await openShop();
   gateways = await Promise.all([serve(shop), serve(shop)]);
 });
-afterAll(async () => {
-  await Promise.all(gateways.map((gateway) => gateway.stop()));
-  await shop.drop();
-});
+afterAll(() => Promise.all(gateways.map((gateway) => gateway.stop())));
 
 const CHANGES = 3;
 /** Somebody asks for a change, at some time, at some gateway, and may not wait for the answer. */

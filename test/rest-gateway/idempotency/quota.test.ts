@@ -1,9 +1,10 @@
 import { randomUUID } from "node:crypto";
 import jwt from "jsonwebtoken";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { useFixture } from "../../fixture.ts";
 import { SECRET } from "../../secret.ts";
 import { until } from "../../until.ts";
-import { type Gateways, openGateways, type Sent } from "../sign-in/gateways.ts";
+import { openGateways, type Sent } from "../sign-in/gateways.ts";
 
 const FUNCTIONS = `
   create table public.orders (id bigint generated always as identity primary key, item text not null);
@@ -19,18 +20,16 @@ const DEFAULTS: Readonly<Record<string, number>> = {
   "bytes of kept responses of all anonymous callers": 268_435_456,
 };
 
-let gateways: Gateways;
 const apikey = jwt.sign({ role: "anon" }, SECRET);
 const LARGE = "x".repeat(20_000);
 
+const gateways = useFixture(() => openGateways({ settings: { RATE_LIMIT: "0" } }));
 beforeAll(async () => {
-  gateways = await openGateways({ settings: { RATE_LIMIT: "0" } });
   await gateways.owner.query(FUNCTIONS);
   const isServed = async () =>
     (await gateways.get(`${gateways.one.url}/rest/v1/orders`, { headers: { apikey } })).status;
   await until(async () => (await isServed()) === 200);
 });
-afterAll(() => gateways.close());
 beforeEach(async () => {
   await gateways.owner.query("delete from content_service.kept_answers; delete from public.orders");
   await bound(DEFAULTS);

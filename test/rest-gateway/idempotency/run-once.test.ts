@@ -1,21 +1,16 @@
 import { randomUUID } from "node:crypto";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { jsonResponse } from "../../../http/response.ts";
-import { type Database, openDatabase } from "../../../postgres/database/database.ts";
+import { openDatabase } from "../../../postgres/database/database.ts";
 import type { RunStatement } from "../../../postgres/database/transaction.ts";
 import { type IdempotentChange, runOnce } from "../../../rest-gateway/idempotency/idempotent-runner.ts";
-import { openShop, type Shop } from "./orders.ts";
+import { useFixture } from "../../fixture.ts";
+import { openShop } from "./orders.ts";
 
-let shop: Shop;
-let database: Database;
-beforeAll(async () => {
-  shop = await openShop();
-  database = openDatabase({ url: shop.url, ownerUrl: shop.ownerUrl, log: { info() {}, warn() {} } });
-});
-afterAll(async () => {
-  await database.close();
-  await shop.drop();
-});
+const shop = useFixture(openShop);
+const database = useFixture(() =>
+  openDatabase({ url: shop.url, ownerUrl: shop.ownerUrl, log: { info() {}, warn() {} } }),
+);
 
 const once = (change: IdempotentChange) => runOnce(change, { waitMilliseconds: 5_000, maxBytes: 1_000 });
 

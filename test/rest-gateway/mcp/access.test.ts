@@ -1,21 +1,9 @@
 import { request as httpRequest } from "node:http";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import {
-  type AgentService,
-  CALLERS,
-  type CallerName,
-  connect,
-  rowsOf,
-  serveAgents,
-  textOf,
-  tokenOf,
-} from "./agents.ts";
+import { describe, expect, test } from "vitest";
+import { useFixture } from "../../fixture.ts";
+import { CALLERS, type CallerName, connect, rowsOf, serveAgents, textOf, tokenOf } from "./agents.ts";
 
-let agents: AgentService;
-beforeAll(async () => {
-  agents = await serveAgents();
-});
-afterAll(() => agents[Symbol.asyncDispose]());
+const agents = useFixture(serveAgents);
 
 const LIST = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list" });
 

@@ -12,8 +12,9 @@ import {
   UnauthorizedError,
 } from "@modelcontextprotocol/client";
 import jwt from "jsonwebtoken";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import { freePort } from "../../../bench/free-port.ts";
+import { useFixture } from "../../fixture.ts";
 import { installedPeer } from "../../installed-peer.ts";
 import { SECRET } from "../../secret.ts";
 import { until } from "../../until.ts";
@@ -23,18 +24,16 @@ import {
   decide,
   newApplication,
   newPerson,
-  type OAuthFixture,
   openOAuth,
   type Person,
   signedIn,
 } from "../sign-in/oauth/open-oauth.ts";
 
-let fixture: OAuthFixture;
 let person: Person;
 let resource: URL;
 
+const fixture = useFixture(() => openOAuth({ MCP: "write" }));
 beforeAll(async () => {
-  fixture = await openOAuth({ MCP: "write" });
   person = await newPerson(fixture);
   resource = new URL("/mcp", fixture.url);
   await fixture.owner.query(`
@@ -44,7 +43,6 @@ beforeAll(async () => {
   const headers = { apikey: jwt.sign({ role: "authenticated" }, SECRET) };
   await until(async () => (await fetch(`${fixture.url}/rest/v1/films`, { headers })).ok);
 });
-afterAll(() => fixture.close());
 
 /** What a program of a user keeps while it asks for access. */
 class Provider implements OAuthClientProvider {

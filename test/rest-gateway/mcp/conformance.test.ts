@@ -3,20 +3,19 @@ import { createServer, request as httpRequest, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { useFixture } from "../../fixture.ts";
 import { installedPeer } from "../../installed-peer.ts";
-import { type AgentService, CALLERS, serveAgents, tokenOf } from "./agents.ts";
+import { CALLERS, serveAgents, tokenOf } from "./agents.ts";
 import { conformanceFixture } from "./conformance-fixture.ts";
 
-let agents: AgentService;
 let proxy: Server;
+const agents = useFixture(() => serveAgents({}, { extendMcp: conformanceFixture }));
 beforeAll(async () => {
-  agents = await serveAgents({}, { extendMcp: conformanceFixture });
   proxy = await openSigningProxy(agents.address);
 });
 afterAll(async () => {
   proxy.closeAllConnections();
   await new Promise((resolve) => proxy.close(resolve));
-  await agents[Symbol.asyncDispose]();
 });
 
 /** The suite sends no credentials: they are added on the way, and nothing else is changed. */

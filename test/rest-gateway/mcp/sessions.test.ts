@@ -1,16 +1,13 @@
 import { randomUUID } from "node:crypto";
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
+import { useFixture } from "../../fixture.ts";
 import { connectWorkers } from "../../peer-workers.ts";
 import { until } from "../../until.ts";
-import { type AgentService, CALLERS, serveAgents, textOf, tokenOf } from "./agents.ts";
+import { CALLERS, serveAgents, textOf, tokenOf } from "./agents.ts";
 
 const workers = connectWorkers();
-let agents: AgentService;
-beforeAll(async () => {
-  agents = await serveAgents({}, { peers: workers.join() });
-});
-afterAll(() => agents[Symbol.asyncDispose]());
+const agents = useFixture(() => serveAgents({}, { peers: workers.join() }));
 
 beforeEach(() =>
   agents.owner.query(`truncate office.notes;

@@ -1,12 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import { useFixture } from "../../fixture.ts";
 import { until } from "../../until.ts";
-import { type AgentService, CALLERS, connect, rowsOf, serveAgents, textOf, tokenOf } from "./agents.ts";
+import { CALLERS, connect, rowsOf, serveAgents, textOf, tokenOf } from "./agents.ts";
 
-let agents: AgentService;
-beforeAll(async () => {
-  agents = await serveAgents();
-});
-afterAll(() => agents[Symbol.asyncDispose]());
+const agents = useFixture(serveAgents);
 
 const as = (name: keyof typeof CALLERS, version?: "2025-11-25") => connect(agents.address, CALLERS[name], version);
 

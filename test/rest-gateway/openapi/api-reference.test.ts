@@ -1,18 +1,7 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Service } from "../../../service/service.ts";
-import { cloneDatabase, type TestDatabase } from "../../database.ts";
-import { serve } from "../../serve.ts";
+import { describe, expect, test } from "vitest";
+import { useService } from "../../serve.ts";
 
-let database: TestDatabase;
-let service: Service;
-beforeAll(async () => {
-  database = await cloneDatabase("empty");
-  service = await serve(database, {});
-});
-afterAll(async () => {
-  await service.stop();
-  await database.drop();
-});
+const service = useService({ template: "empty" });
 
 const get = (path: string, headers: Record<string, string> = {}) => fetch(service.url + path, { headers });
 

@@ -4,10 +4,11 @@ import { printDocument } from "../../../rest-gateway/openapi/printed-document.ts
 import { makeSwaggerDocument } from "../../../rest-gateway/openapi/swagger/document.ts";
 import { isJsonObject } from "../../../runtime/json/json-values.ts";
 import { urlOf } from "../../database.ts";
+import { useFixture } from "../../fixture.ts";
 import { isPostgrestInstalled, type Postgrest, startPostgrest } from "../../postgrest.ts";
 import { SECRET } from "../../secret.ts";
 import { type Difference, differences } from "./differences.ts";
-import { type Fixture, makeFixture } from "./fixture.ts";
+import { makeFixture } from "./fixture.ts";
 import { textOf } from "./text-of.ts";
 
 const SERVER_URL = "https://api.example.org/rest/v1";
@@ -53,10 +54,9 @@ const NOTHING_THERE: readonly Explanation[] = [
   [/^\/definitions$/, "empty and not absent"],
 ];
 
-let fixture: Fixture;
 const peers = new Map<string, Postgrest>();
+const fixture = useFixture(makeFixture);
 beforeAll(async () => {
-  fixture = await makeFixture();
   if (!isPostgrestInstalled) return;
   for (const mode of ["follow-privileges", "ignore-privileges"]) {
     const settings = {
@@ -73,7 +73,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   for (const peer of peers.values()) await peer.stop();
-  await fixture.drop();
 });
 
 const INTEGER_FORMATS: Readonly<Record<string, string>> = { smallint: "int32", integer: "int32", bigint: "int64" };

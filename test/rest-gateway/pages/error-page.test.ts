@@ -1,27 +1,18 @@
 import { once } from "node:events";
 import { type IncomingMessage, request } from "node:http";
 import { text } from "node:stream/consumers";
-import type { Browser } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Service } from "../../../service/service.ts";
+import { describe, expect, test } from "vitest";
 import { describeInBrowser, launchBrowser } from "../../browser.ts";
-import { cloneDatabase, type TestDatabase } from "../../database.ts";
-import { serve } from "../../serve.ts";
+import { useDatabase } from "../../database.ts";
+import { useFixture } from "../../fixture.ts";
+import { serve, useService } from "../../serve.ts";
 
 const BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
 const NAVIGATION = { Accept: BROWSER, "Sec-Fetch-Mode": "navigate" };
 const HTML = "text/html; charset=utf-8";
 
-let database: TestDatabase;
-let service: Service;
-beforeAll(async () => {
-  database = await cloneDatabase("content");
-  service = await serve(database, { REST_REQUIRE_APIKEY: "false" });
-});
-afterAll(async () => {
-  await service.stop();
-  await database.drop();
-});
+const database = useDatabase();
+const service = useService({ database, settings: { REST_REQUIRE_APIKEY: "false" } });
 
 type Sent = { readonly method?: string; readonly body?: string; readonly url?: string };
 
@@ -159,11 +150,7 @@ test("PGRST_ERROR_VERBOSITY=minimal hides details and hints on the page, too", a
 });
 
 describeInBrowser("an error page in a browser", () => {
-  let browser: Browser;
-  beforeAll(async () => {
-    browser = await launchBrowser();
-  });
-  afterAll(() => browser.close());
+  const browser = useFixture(launchBrowser);
 
   test("shows the status and leads to the start page, while scripts get JSON", async () => {
     const page = await browser.newPage();

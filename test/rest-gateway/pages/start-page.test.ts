@@ -1,22 +1,13 @@
 import { createClient } from "@supabase/supabase-js";
-import type { Browser } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { withClient } from "../../../postgres/client/with-client.ts";
-import type { Service } from "../../../service/service.ts";
 import { describeInBrowser, launchBrowser } from "../../browser.ts";
-import { cloneDatabase, type TestDatabase } from "../../database.ts";
-import { serve } from "../../serve.ts";
+import { cloneDatabase, useDatabase } from "../../database.ts";
+import { useFixture } from "../../fixture.ts";
+import { serve, useService } from "../../serve.ts";
 
-let database: TestDatabase;
-let service: Service;
-beforeAll(async () => {
-  database = await cloneDatabase("content");
-  service = await serve(database, {});
-});
-afterAll(async () => {
-  await service.stop();
-  await database.drop();
-});
+const database = useDatabase();
+const service = useService({ database });
 
 const ENTITIES: Readonly<Record<string, string>> = { amp: "&", lt: "<", gt: ">", quot: '"', "#39": "'" };
 const toText = (html: string) => html.replace(/&(amp|lt|gt|quot|#39);/g, (_, name: string) => ENTITIES[name]!);
@@ -146,11 +137,7 @@ describe("/docs/errors", () => {
 });
 
 describeInBrowser("/docs/errors on a phone", () => {
-  let browser: Browser;
-  beforeAll(async () => {
-    browser = await launchBrowser();
-  });
-  afterAll(() => browser.close());
+  const browser = useFixture(launchBrowser);
 
   test("is read without scrolling sideways", async () => {
     const page = await browser.newPage({ viewport: { width: 360, height: 740 }, isMobile: true });

@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { useFixture } from "../../fixture.ts";
 import { EventClient } from "../../live/queries/event-client.ts";
-import { anonKey, openRealtimeFixture, type RealtimeFixture, token } from "../../realtime/service.ts";
+import { anonKey, openRealtimeFixture, token } from "../../realtime/service.ts";
 import { until } from "../../until.ts";
 
 const SCHEMA = `
@@ -39,14 +40,10 @@ const SCHEMA = `
   insert into public.news values (1, 'first');
   insert into public.counters values (1, 9007199254740993)`;
 
-let fixture: RealtimeFixture;
 const clients: EventClient[] = [];
 
-beforeAll(async () => {
-  fixture = await openRealtimeFixture(SCHEMA);
-  await fixture.owner.query("alter publication supabase_realtime drop table public.unpublished");
-});
-afterAll(() => fixture.close());
+const fixture = useFixture(() => openRealtimeFixture(SCHEMA));
+beforeAll(() => fixture.owner.query("alter publication supabase_realtime drop table public.unpublished"));
 afterEach(() => {
   for (const client of clients.splice(0)) client.close();
 });

@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
+import { useFixture } from "../../fixture.ts";
 import { until } from "../../until.ts";
 import { openResources, type Resources } from "./open-resources.ts";
 
@@ -89,14 +90,14 @@ const SCHEMA = `
   grant insert on logs to anon;
 `;
 
-let resources: Resources;
 let ask: Resources["ask"];
 
+const resources = useFixture(() =>
+  openResources({ template: "empty", sql: SCHEMA, settings: { REST_REQUIRE_APIKEY: "false" } }),
+);
 beforeAll(async () => {
-  resources = await openResources({ template: "empty", sql: SCHEMA, settings: { REST_REQUIRE_APIKEY: "false" } });
   ask = resources.ask;
 });
-afterAll(() => resources.close());
 
 const codeOf = ({ status, body }: { status: number; body: { error: { code: string } } }) => [status, body.error.code];
 

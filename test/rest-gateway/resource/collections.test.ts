@@ -1,13 +1,13 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
+import { useFixture } from "../../fixture.ts";
 import { openResources, type Resources, type Sent } from "./open-resources.ts";
 
-let resources: Resources;
 let ask: Resources["ask"];
 let ada: number;
 let eve: number;
 
+const resources = useFixture(openResources);
 beforeAll(async () => {
-  resources = await openResources();
   ask = resources.ask;
   ada = await resources.addUser("Ada");
   eve = await resources.addUser("Eve");
@@ -27,7 +27,6 @@ beforeAll(async () => {
     "insert into article_translations values (1, 'de', 'Titel eins'), (1, 'pt-BR', 'Título um')",
   );
 });
-afterAll(() => resources.close());
 
 const codeOf = ({ status, body }: { status: number; body: { error: { code: string } } }) => [status, body.error.code];
 const idsOf = ({ body }: { body: { data: { id: number }[] } }) => body.data.map(({ id }) => id);

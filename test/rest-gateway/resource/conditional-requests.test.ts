@@ -1,15 +1,14 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
+import { useFixture } from "../../fixture.ts";
 import { openResources, type Resources } from "./open-resources.ts";
 
-let resources: Resources;
 let ask: Resources["ask"];
 let made = 0;
 
+const resources = useFixture(openResources);
 beforeAll(async () => {
-  resources = await openResources();
   ask = resources.ask;
 });
-afterAll(() => resources.close());
 
 async function newUser() {
   const body = { name: "Ada", email: `conditional-${++made}@example.org`, age: 1 };

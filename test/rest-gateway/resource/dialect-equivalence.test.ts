@@ -1,12 +1,11 @@
 import fc from "fast-check";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
+import { useFixture } from "../../fixture.ts";
 import { propertyRuns } from "../../property-runs.ts";
-import { openResources, type Resources } from "./open-resources.ts";
+import { openResources } from "./open-resources.ts";
 
-let resources: Resources;
-
+const resources = useFixture(() => openResources({ settings: { REST_REQUIRE_APIKEY: "false" } }));
 beforeAll(async () => {
-  resources = await openResources({ settings: { REST_REQUIRE_APIKEY: "false" } });
   const users = [await resources.addUser("Ada"), await resources.addUser("Eve")];
   await resources.owner.query(
     `insert into articles (title, content, status, tags, author_id, summary)
@@ -16,7 +15,6 @@ beforeAll(async () => {
     users,
   );
 });
-afterAll(() => resources.close());
 
 const FILTERS = {
   id: fc.integer({ min: 0, max: 61 }).map(String),

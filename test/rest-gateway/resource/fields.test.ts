@@ -1,9 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { openResources, type Resources } from "./open-resources.ts";
+import { describe, expect, test } from "vitest";
+import { useFixture } from "../../fixture.ts";
+import { openResources } from "./open-resources.ts";
 
-let resources: Resources;
-beforeAll(async () => {
-  resources = await openResources({
+const resources = useFixture(() =>
+  openResources({
     template: "empty",
     sql: `
       create table public.films (id int primary key, headline_text text, old text, fresh text);
@@ -13,9 +13,8 @@ beforeAll(async () => {
       comment on column public.films.old is '@until 1';
       comment on column public.films.fresh is '@since 2'`,
     settings: { REST_REQUIRE_APIKEY: "false" },
-  });
-});
-afterAll(() => resources.close());
+  }),
+);
 
 describe("a column's comment says in which versions it is a field, and under which name", () => {
   test("in responses, filters and writes", async () => {

@@ -1,14 +1,13 @@
 import { randomUUID } from "node:crypto";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
+import { useFixture } from "../../fixture.ts";
 import { openResources, type Resources, type Sent } from "./open-resources.ts";
 
-let resources: Resources;
 let ask: Resources["ask"];
+const resources = useFixture(openResources);
 beforeAll(async () => {
-  resources = await openResources();
   ask = resources.ask;
 });
-afterAll(() => resources.close());
 
 const keyed = (key: string, headers: Sent["headers"] = {}) => ({ headers: { ...headers, "Idempotency-Key": key } });
 const newUser = () => ({ name: "Ada", email: `${randomUUID()}@example.org`, age: 1 });

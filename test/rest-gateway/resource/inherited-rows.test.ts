@@ -1,9 +1,9 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { type GraphQLService, serveGraphQL, tokenFor } from "../../graphql.ts";
+import { expect, test } from "vitest";
+import { useFixture } from "../../fixture.ts";
+import { serveGraphQL, tokenFor } from "../../graphql.ts";
 
-let served: GraphQLService;
-beforeAll(async () => {
-  served = await serveGraphQL({
+const served = useFixture(() =>
+  serveGraphQL({
     template: "empty",
     before: `
       create table public.animals (id int primary key, name text);
@@ -11,9 +11,8 @@ beforeAll(async () => {
       insert into public.animals values (1, 'Animal'), (2, 'Alone');
       insert into public.dogs values (1, 'Dog', 'Woof');
       grant all on all tables in schema public to authenticated`,
-  });
-});
-afterAll(() => served.stop());
+  }),
+);
 
 const ask = async (method: string, path: string, body?: object) => {
   const response = await fetch(`${served.service.url}/api/v1/${path}`, {

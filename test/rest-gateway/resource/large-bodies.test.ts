@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { openResources, type Resources } from "./open-resources.ts";
+import { beforeAll, describe, expect, test } from "vitest";
+import { useFixture } from "../../fixture.ts";
+import { openResources } from "./open-resources.ts";
 
 const SQL = `
   create table public.things (
@@ -16,12 +17,8 @@ const SQL = `
 const AS = { role: "authenticated", sub: "1" };
 const PATH = "/api/v1/things";
 
-let resources: Resources;
-beforeAll(async () => {
-  resources = await openResources({ sql: SQL });
-  await resources.seen(PATH);
-});
-afterAll(() => resources.close());
+const resources = useFixture(() => openResources({ sql: SQL }));
+beforeAll(() => resources.seen(PATH));
 
 const post = (body: string, path = PATH) => resources.ask(path, { method: "POST", body, as: AS });
 const lists = (count: number) => `[${"[],".repeat(count - 1)}[]]`;

@@ -1,14 +1,14 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
+import { useFixture } from "../../fixture.ts";
 import { openResources, type Resources } from "./open-resources.ts";
 
 /** As long as names of Postgres can be. */
 const LONG_NAME = "ä".repeat(31);
 const PLAIN_LONG_NAME = "n".repeat(63);
 
-let resources: Resources;
 let ask: Resources["ask"];
-beforeAll(async () => {
-  resources = await openResources({
+const resources = useFixture(() =>
+  openResources({
     template: "empty",
     settings: { PGRST_DB_SCHEMAS: "public,shop" },
     sql: `
@@ -53,10 +53,11 @@ beforeAll(async () => {
       insert into shop.lines values (10, 1);
       insert into notes values (1, 10, 1);
       grant select, insert, update, delete on all tables in schema public, shop to anon`,
-  });
+  }),
+);
+beforeAll(async () => {
   ask = resources.ask;
 });
-afterAll(() => resources.close());
 
 const linksOf = async (path: string): Promise<Record<string, string>> => {
   const { body } = await ask(`${path}?links=true`);

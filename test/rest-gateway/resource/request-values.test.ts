@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
+import { useFixture } from "../../fixture.ts";
 import { openResources, type Resources } from "./open-resources.ts";
 
 const SCHEMA = `
@@ -23,13 +24,11 @@ const SCHEMA = `
   grant execute on all functions in schema public to anon;
 `;
 
-let resources: Resources;
 let ask: Resources["ask"];
+const resources = useFixture(() => openResources({ template: "empty", sql: SCHEMA }));
 beforeAll(async () => {
-  resources = await openResources({ template: "empty", sql: SCHEMA });
   ask = resources.ask;
 });
-afterAll(() => resources.close());
 
 async function refused(path: string, sent?: { method: string; body: unknown }) {
   const { status, body } = await ask(path, sent);

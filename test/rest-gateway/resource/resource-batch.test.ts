@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { openResources, type Resources, type Sent } from "./open-resources.ts";
+import { afterEach, beforeAll, describe, expect, test } from "vitest";
+import { useFixture } from "../../fixture.ts";
+import { openResources, type Sent } from "./open-resources.ts";
 
 const TABLES = `
   create table public.shelves (id int primary key, label text not null unique, next_id int references public.shelves deferrable initially deferred);
@@ -17,13 +18,11 @@ const TABLES = `
   insert into public.shelves values (1, 'top', null);
 `;
 
-let resources: Resources;
 let ann: number;
+const resources = useFixture(() => openResources({ settings: { BATCH_MAX: "5" }, sql: TABLES }));
 beforeAll(async () => {
-  resources = await openResources({ settings: { BATCH_MAX: "5" }, sql: TABLES });
   ann = await resources.addUser();
 });
-afterAll(() => resources.close());
 afterEach(() => resources.owner.query("delete from public.books; delete from public.shelves where id > 1"));
 
 type Operation = {

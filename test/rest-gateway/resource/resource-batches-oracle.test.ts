@@ -1,21 +1,14 @@
 import fc from "fast-check";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { connect } from "../../db/callers.ts";
+import { useFixture } from "../../fixture.ts";
 import { propertyRuns } from "../../property-runs.ts";
 import { keepRows } from "../../restore-rows.ts";
 import { isReference, type PartResponse, type Reference, stateOf, TABLES, valueAt } from "../batch/batch-tables.ts";
-import { openResources, type Resources, type Sent } from "./open-resources.ts";
+import { openResources, type Sent } from "./open-resources.ts";
 
-let batching: Resources;
-let separate: Resources;
-beforeAll(async () => {
-  batching = await openResources({ template: "empty", sql: TABLES });
-  separate = await openResources({ template: "empty", sql: TABLES });
-});
-afterAll(async () => {
-  await batching?.close();
-  await separate?.close();
-});
+const batching = useFixture(() => openResources({ template: "empty", sql: TABLES }));
+const separate = useFixture(() => openResources({ template: "empty", sql: TABLES }));
 
 type Operation = {
   readonly method: string;

@@ -1,23 +1,14 @@
 import fc from "fast-check";
-import pg from "pg";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import { connect } from "../../db/callers.ts";
+import { useFixture } from "../../fixture.ts";
 import { propertyRuns } from "../../property-runs.ts";
 import { CALLERS } from "../callers.ts";
 import { searchedTexts, TOWN, townRows, wordings } from "../town.ts";
-import { openResources, type Resources } from "./open-resources.ts";
+import { openResources } from "./open-resources.ts";
 
-let resources: Resources;
-let caller: pg.Client;
-
-beforeAll(async () => {
-  resources = await openResources({ sql: TOWN, settings: { PGRST_DB_SCHEMAS: "town" } });
-  caller = new pg.Client({ connectionString: resources.databaseUrl });
-  await caller.connect();
-});
-afterAll(async () => {
-  await caller?.end();
-  await resources?.close();
-});
+const resources = useFixture(() => openResources({ sql: TOWN, settings: { PGRST_DB_SCHEMAS: "town" } }));
+const caller = useFixture(() => connect(resources.databaseUrl));
 
 /** The fields of the collection, and their names in the table interface. */
 const FIELDS = { title: "title", story: "story", "owner.name": "owners.name", "notes.text": "notes.text" } as const;

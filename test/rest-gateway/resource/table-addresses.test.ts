@@ -1,17 +1,17 @@
 import fc from "fast-check";
 import { pino } from "pino";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { loadCatalog } from "../../../catalog/load-catalog.ts";
 import { quotedName } from "../../../postgres/client/quoted-name.ts";
 import { withClient } from "../../../postgres/client/with-client.ts";
 import { tableAddresses } from "../../../rest-gateway/resource/collections.ts";
 import { parseAddress } from "../../../rest-gateway/resource/parse/address.ts";
-import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { useDatabase } from "../../database.ts";
+import { useFixture } from "../../fixture.ts";
 import { propertyRuns } from "../../property-runs.ts";
-import { openResources, type Resources } from "./open-resources.ts";
+import { openResources } from "./open-resources.ts";
 
 describe("tables whose names clash", () => {
-  let resources: Resources;
   const warnings: Record<string, string>[] = [];
   const isOfAddresses = ({ msg = "" }: { msg?: string }) => msg.startsWith("tables are at other addresses");
   const log = pino(
@@ -20,8 +20,8 @@ describe("tables whose names clash", () => {
       write: (line: string) => void [JSON.parse(line)].filter(isOfAddresses).map(({ tables }) => warnings.push(tables)),
     },
   );
-  beforeAll(async () => {
-    resources = await openResources({
+  const resources = useFixture(() =>
+    openResources({
       log,
       sql: `
         create schema shop;
@@ -50,10 +50,9 @@ describe("tables whose names clash", () => {
         grant select on public."Order_Lines", public.order_lines, public."ORDER LINES", public.parts, public.things,
           public."Things", public.nodes, public."Nodes" to anon`,
       settings: { PGRST_DB_SCHEMAS: "shop,public" },
-    });
-    await resources.addUser("Ada");
-  });
-  afterAll(() => resources.close());
+    }),
+  );
+  beforeAll(() => resources.addUser("Ada"));
 
   test("leave the paths of older tables unchanged", async () => {
     const { status, body } = await resources.ask("/users");
@@ -123,11 +122,7 @@ describe("tables whose names clash", () => {
 });
 
 describe("of two functions with one name that take the row", () => {
-  let resources: Resources;
-  beforeAll(async () => {
-    resources = await openResources();
-  });
-  afterAll(() => resources.close());
+  const resources = useFixture(openResources);
 
   test("the one that was created first is the action", async () => {
     const { owner, ask, seen } = resources;
@@ -175,11 +170,7 @@ describe("tables with any names in several schemas", () => {
     selector: ([schema, name]) => `${schema} ${name}`,
   });
 
-  let database: TestDatabase;
-  beforeAll(async () => {
-    database = await cloneDatabase("empty");
-  });
-  afterAll(() => database.drop());
+  const database = useDatabase({ template: "empty" });
 
   test("have exactly one path each, which no later table takes", async () => {
     await fc.assert(

@@ -1,17 +1,16 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
+import { useFixture } from "../../fixture.ts";
 import { until } from "../../until.ts";
 import { openResources, type Resources } from "./open-resources.ts";
 
-let resources: Resources;
 let ask: Resources["ask"];
 
+const resources = useFixture(openResources);
 beforeAll(async () => {
-  resources = await openResources();
   ask = resources.ask;
   const people = Array.from({ length: 25 }, (_, index) => `('Person ${index + 1}', 'person-${index + 1}@example.org')`);
   await resources.owner.query(`insert into users (name, email) values ${people}`);
 });
-afterAll(() => resources.close());
 
 const ISO = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/;
 let made = 0;
@@ -361,13 +360,11 @@ test("the ETag of selected fields differs from that of the whole user", async ()
 });
 
 describe("USERS_ACCESS=owner", () => {
-  let closed: Resources;
-  beforeAll(async () => {
-    closed = await openResources({
+  const closed = useFixture(() =>
+    openResources({
       settings: { USERS_ACCESS: "owner", PUBLIC_URL: "https://api.example.org/content/" },
-    });
-  });
-  afterAll(() => closed.close());
+    }),
+  );
 
   test("users and administrators change and delete users; any caller may create one", async () => {
     const [ada, eve] = [await closed.addUser(), await closed.addUser()];

@@ -1,18 +1,17 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { afterEach, beforeAll, describe, expect, test } from "vitest";
+import { useFixture } from "../../fixture.ts";
 import { until } from "../../until.ts";
 import { openResources, type Resources, type TestResponse } from "./open-resources.ts";
 
-let resources: Resources;
 let ask: Resources["ask"];
 let ada: number;
 
+const resources = useFixture(openResources);
 beforeAll(async () => {
-  resources = await openResources();
   ask = resources.ask;
   ada = await resources.addUser();
   await resources.owner.query("insert into articles (title, content, author_id) values ('A title', 'x', $1)", [ada]);
 });
-afterAll(() => resources.close());
 
 const codeOf = ({ status, body }: TestResponse) => [status, body.error.code];
 

@@ -1,8 +1,9 @@
 import { type Row, Shape, ShapeStream } from "@electric-sql/client";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
+import { useFixture } from "../../fixture.ts";
 import { makeRandom } from "../../live/queries/random.ts";
 import { propertyRuns } from "../../property-runs.ts";
-import { openRealtimeFixture, type RealtimeFixture, token } from "../../realtime/service.ts";
+import { openRealtimeFixture, token } from "../../realtime/service.ts";
 import { until } from "../../until.ts";
 
 const SCHEMA = `
@@ -31,12 +32,7 @@ const WHERES = [
   "room <> 2 or room is null",
 ];
 
-let fixture: RealtimeFixture;
-
-beforeAll(async () => {
-  fixture = await openRealtimeFixture(SCHEMA, { REST_REQUIRE_APIKEY: "false" });
-});
-afterAll(() => fixture.close());
+const fixture = useFixture(() => openRealtimeFixture(SCHEMA, { REST_REQUIRE_APIKEY: "false" }));
 
 function randomStatement(random: (below: number) => number): string {
   const [room, id, person] = [1 + random(4), 1 + random(12), PEOPLE[random(3)]];

@@ -1,6 +1,7 @@
 import { type FetchError, isChangeMessage, type Message, type Row, Shape, ShapeStream } from "@electric-sql/client";
-import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import { anonKey, openRealtimeFixture, type RealtimeFixture, token } from "../../realtime/service.ts";
+import { afterEach, expect, test } from "vitest";
+import { useFixture } from "../../fixture.ts";
+import { anonKey, openRealtimeFixture, token } from "../../realtime/service.ts";
 import { serve } from "../../serve.ts";
 import { until } from "../../until.ts";
 
@@ -35,13 +36,9 @@ const SCHEMA = `
   insert into public.news values (1, 'first', 'x'), (2, 'it''s', null);
   insert into public.pairs values ('a/b', 1, 1.5), ('c', 2, 20)`;
 
-let fixture: RealtimeFixture;
 let abort = new AbortController();
 
-beforeAll(async () => {
-  fixture = await openRealtimeFixture(SCHEMA, { REST_REQUIRE_APIKEY: "false" });
-});
-afterAll(() => fixture.close());
+const fixture = useFixture(() => openRealtimeFixture(SCHEMA, { REST_REQUIRE_APIKEY: "false" }));
 afterEach(() => {
   abort.abort();
   abort = new AbortController();

@@ -3,9 +3,10 @@ import type { AddressInfo } from "node:net";
 import * as client from "@electric-sql/client";
 import * as previousClient from "electric-client-previous";
 import { rolldown } from "rolldown";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { describeInBrowser, launchBrowser } from "../../browser.ts";
-import { openRealtimeFixture, type RealtimeFixture, token } from "../../realtime/service.ts";
+import { useFixture } from "../../fixture.ts";
+import { openRealtimeFixture, token } from "../../realtime/service.ts";
 import { until } from "../../until.ts";
 
 type Row = client.Row;
@@ -18,13 +19,9 @@ const SCHEMA = `
 
 const CLIENTS = { "1.5.28": client, "1.5.26": previousClient as unknown as typeof client };
 
-let fixture: RealtimeFixture;
 let lastId = 1;
 
-beforeAll(async () => {
-  fixture = await openRealtimeFixture(SCHEMA, { REST_REQUIRE_APIKEY: "false" });
-});
-afterAll(() => fixture.close());
+const fixture = useFixture(() => openRealtimeFixture(SCHEMA, { REST_REQUIRE_APIKEY: "false" }));
 
 async function insertNote(): Promise<number> {
   lastId += 1;

@@ -1,20 +1,17 @@
 import jwt from "jsonwebtoken";
 import { generate } from "otplib";
 import pg from "pg";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { cloneDatabase } from "../../database.ts";
+import { useFixture } from "../../fixture.ts";
 import { Wire } from "../../graphql/server/socket/wire.ts";
 import { SECRET } from "../../secret.ts";
 import { serve } from "../../serve.ts";
 import { until } from "../../until.ts";
-import { type Gateways, newFactor, newPerson, openGateways, PASSWORD, type Person } from "./gateways.ts";
+import { newFactor, newPerson, openGateways, PASSWORD, type Person } from "./gateways.ts";
 
-let gateways: Gateways;
 const ADMIN = { ADMIN_EMAIL: "root@example.org", ADMIN_PASSWORD: "Obsidian-Ladder-4" };
-beforeAll(async () => {
-  gateways = await openGateways({ settings: ADMIN });
-});
-afterAll(() => gateways.close());
+const gateways = useFixture(() => openGateways({ settings: ADMIN }));
 
 const at = (path: string) => `${gateways.one.url}${path}`;
 

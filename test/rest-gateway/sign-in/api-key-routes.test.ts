@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import jwt from "jsonwebtoken";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
+import { useFixture } from "../../fixture.ts";
 import { Wire } from "../../graphql/server/socket/wire.ts";
 import { SECRET } from "../../secret.ts";
 import { serve } from "../../serve.ts";
@@ -9,14 +10,12 @@ import { type Gateways, newPerson, newSession, openGateways } from "./gateways.t
 
 const ADMIN = { ADMIN_EMAIL: "root@example.org", ADMIN_PASSWORD: "Obsidian-Ladder-4" };
 
-let gateways: Gateways;
 let token: string;
+const gateways = useFixture(() => openGateways({ settings: ADMIN }));
 beforeAll(async () => {
-  gateways = await openGateways({ settings: ADMIN });
   const login = { username: ADMIN.ADMIN_EMAIL, password: ADMIN.ADMIN_PASSWORD };
   token = (await gateways.post(`${gateways.one.url}/auth/login`, login)).body.accessToken;
 });
-afterAll(() => gateways.close());
 
 const at = (path: string) => `${gateways.one.url}${path}`;
 const create = (key: object, sent = { token } as Parameters<Gateways["post"]>[2]) =>

@@ -1,14 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import { useFixture } from "../../fixture.ts";
 import { newAddress } from "../../new-address.ts";
-import { cookieOf, type Gateways, newFactor, newPerson, openGateways, PASSWORD } from "./gateways.ts";
+import { cookieOf, newFactor, newPerson, openGateways, PASSWORD } from "./gateways.ts";
 
 const TARGET = "https://app.example.org/welcome";
 
-let gateways: Gateways;
-beforeAll(async () => {
-  gateways = await openGateways({ settings: { SIGN_IN_REDIRECTS: "https://app.example.org/*" } });
-});
-afterAll(() => gateways.close());
+const gateways = useFixture(() => openGateways({ settings: { SIGN_IN_REDIRECTS: "https://app.example.org/*" } }));
 
 const at = (path: string) => `${gateways.one.url}${path}`;
 const get = (path: string, Cookie?: string) => gateways.get(at(path), { headers: Cookie ? { Cookie } : {} });

@@ -1,12 +1,9 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
+import { useFixture } from "../../fixture.ts";
 import { newAddress } from "../../new-address.ts";
-import { type Gateways, newFactor, newPerson, openGateways, PASSWORD, type Sent } from "./gateways.ts";
+import { newFactor, newPerson, openGateways, PASSWORD, type Sent } from "./gateways.ts";
 
-let gateways: Gateways;
-beforeAll(async () => {
-  gateways = await openGateways();
-});
-afterAll(() => gateways.close());
+const gateways = useFixture(openGateways);
 
 const basic = (username: string, password = PASSWORD) =>
   `Basic ${Buffer.from(`${username}:${password}`).toString("base64")}`;

@@ -1,17 +1,16 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
+import { useFixture } from "../../fixture.ts";
 import { Wire } from "../../graphql/server/socket/wire.ts";
-import { cookieOf, type Gateways, newPerson, newSession, openGateways, type Person } from "./gateways.ts";
+import { cookieOf, newPerson, newSession, openGateways, type Person } from "./gateways.ts";
 
 const FRIEND = "https://app.example.org";
 const PUBLIC = "https://api.example.org";
 
-let gateways: Gateways;
 let ada: Person;
+const gateways = useFixture(() => openGateways({ settings: { CORS_ORIGINS: FRIEND, PUBLIC_URL: PUBLIC } }));
 beforeAll(async () => {
-  gateways = await openGateways({ settings: { CORS_ORIGINS: FRIEND, PUBLIC_URL: PUBLIC } });
   ada = await newPerson(gateways);
 });
-afterAll(() => gateways.close());
 
 const QUERY = { query: "{ me { id } }" };
 const at = (path: string) => `${gateways.one.url}${path}`;

@@ -1,20 +1,17 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { makeTokenKeys } from "../../../accounts/identity/token-keys.ts";
 import { digestOf } from "../../../accounts/random-secrets.ts";
 import { makeTokenIssuer, makeTokenPairs, type TokenPair } from "../../../accounts/token-pairs.ts";
 import { inOwnerTransaction } from "../../../postgres/database/owner-pool.ts";
 import { CONFIG, from, lender } from "../../accounts/open-accounts.ts";
+import { useFixture } from "../../fixture.ts";
 import { startGateway } from "../../program.ts";
 import { SECRET } from "../../secret.ts";
 import { cookieOf, type Gateways, newPerson, openGateways, PASSWORD } from "./gateways.ts";
 
-let gateways: Gateways;
-beforeAll(async () => {
-  gateways = await openGateways();
-});
-afterAll(() => gateways.close());
+const gateways = useFixture(openGateways);
 
 const at = (path: string) => `${gateways.one.url}${path}`;
 const post: Gateways["post"] = (...sent) => gateways.post(...sent);

@@ -1,16 +1,13 @@
 import { randomUUID } from "node:crypto";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import { useFixture } from "../../fixture.ts";
 import { type Gateways, newPerson, openGateways, PASSWORD } from "./gateways.ts";
 
 const RESET = "Set a new password";
 const CONFIRM = "Confirm your e-mail address";
 const NEW = "Quartz-Bird-8";
 
-let gateways: Gateways;
-beforeAll(async () => {
-  gateways = await openGateways();
-});
-afterAll(() => gateways.close());
+const gateways = useFixture(openGateways);
 
 const at = (path: string) => `${gateways.one.url}${path}`;
 const atOther = (path: string) => `${gateways.two.url}${path}`;

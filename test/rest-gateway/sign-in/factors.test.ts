@@ -1,12 +1,9 @@
 import { generate } from "otplib";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import { useFixture } from "../../fixture.ts";
 import { type Gateways, newFactor, newPerson, newSession, openGateways, PASSWORD } from "./gateways.ts";
 
-let gateways: Gateways;
-beforeAll(async () => {
-  gateways = await openGateways();
-});
-afterAll(() => gateways.close());
+const gateways = useFixture(openGateways);
 
 const at = (path: string) => `${gateways.one.url}${path}`;
 const atOther = (path: string) => `${gateways.two.url}${path}`;

@@ -1,8 +1,9 @@
 import { createHmac, createPrivateKey, generateKeyPairSync, randomBytes, randomInt, sign } from "node:crypto";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { useFixture } from "../../fixture.ts";
 import type { Browser } from "./browser.ts";
-import { at, type FederatedGateways, openFederatedGateways, PROGRAM, SITE, whoIs } from "./federated-gateways.ts";
-import { type Forger, json, openForger } from "./forger.ts";
+import { at, openFederatedGateways, PROGRAM, SITE, whoIs } from "./federated-gateways.ts";
+import { json, openForger } from "./forger.ts";
 import { newFactor } from "./gateways.ts";
 
 const CLIENT = { id: "content-service", secret: "a secret of the client that nobody else knows" };
@@ -10,18 +11,10 @@ const PERSON = { email: "forged@example.org", email_verified: true, name: "Forge
 /** Of three bytes each, in no order that could be compressed. */
 const ideographs = (count: number) =>
   String.fromCharCode(...Array.from({ length: count }, () => 0x4e00 + randomInt(0x5000)));
-let gateways: FederatedGateways;
-let forger: Forger;
 let browser: Browser;
 let begun = 0;
-beforeAll(async () => {
-  gateways = await openFederatedGateways();
-  forger = await openForger(CLIENT.id);
-});
-afterAll(async () => {
-  await gateways?.close();
-  await forger?.close();
-});
+const gateways = useFixture(openFederatedGateways);
+const forger = useFixture(() => openForger(CLIENT.id));
 beforeEach(async () => {
   browser = gateways.browser();
   await gateways.owner.query("delete from auth.providers");

@@ -1,16 +1,15 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { useFixture } from "../../fixture.ts";
 import type { Browser } from "./browser.ts";
-import { at, type FederatedGateways, openFederatedGateways, whoIs } from "./federated-gateways.ts";
-import { type Forger, json, openForger } from "./forger.ts";
+import { at, openFederatedGateways, whoIs } from "./federated-gateways.ts";
+import { json, openForger } from "./forger.ts";
 
 const CLIENT = { id: "content-service", secret: "a secret of the client that nobody else knows" };
-let gateways: FederatedGateways;
-let provider: Forger;
 let browser: Browser;
 let tokenRequest: Readonly<Record<string, string>> | null = null;
+const gateways = useFixture(openFederatedGateways);
+const provider = useFixture(() => openForger(CLIENT.id));
 beforeAll(async () => {
-  gateways = await openFederatedGateways();
-  provider = await openForger(CLIENT.id);
   await gateways.addProvider({
     name: "forge",
     kind: "oauth2",
@@ -26,10 +25,6 @@ beforeAll(async () => {
       claims: { subject: "id", name: "login" },
     },
   });
-});
-afterAll(async () => {
-  await gateways?.close();
-  await provider?.close();
 });
 beforeEach(() => {
   browser = gateways.browser();

@@ -1,17 +1,16 @@
 import { createHash, randomBytes } from "node:crypto";
 import { generate } from "otplib";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
+import { useFixture } from "../../fixture.ts";
 import { until } from "../../until.ts";
-import { at, type FederatedGateways, openFederatedGateways, PROGRAM, SITE, whoIs } from "./federated-gateways.ts";
+import { at, openFederatedGateways, PROGRAM, SITE, whoIs } from "./federated-gateways.ts";
 import { newFactor, newPerson, PASSWORD } from "./gateways.ts";
-import { CLIENT, type OpenIdProvider, openOpenIdProvider } from "./openid-provider.ts";
+import { CLIENT, openOpenIdProvider } from "./openid-provider.ts";
 
 const SIGN_IN = at("/auth/providers/example/sign-in");
-let gateways: FederatedGateways;
-let provider: OpenIdProvider;
+const gateways = useFixture(openFederatedGateways);
+const provider = useFixture(() => openOpenIdProvider([SITE]));
 beforeAll(async () => {
-  gateways = await openFederatedGateways();
-  provider = await openOpenIdProvider([SITE]);
   await gateways.addProvider({
     name: "example",
     kind: "oidc",
@@ -20,10 +19,6 @@ beforeAll(async () => {
     clientId: CLIENT.id,
     secret: CLIENT.secret,
   });
-});
-afterAll(async () => {
-  await gateways?.close();
-  await provider?.close();
 });
 
 const signIn = (login: string, query = "", browser = gateways.browser()) =>

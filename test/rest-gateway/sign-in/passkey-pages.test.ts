@@ -1,25 +1,18 @@
-import type { Browser, BrowserContext, CDPSession, Page } from "playwright-core";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import type { BrowserContext, CDPSession, Page } from "playwright-core";
+import { afterEach, beforeEach, expect, test } from "vitest";
 import { describeInBrowser, launchBrowser } from "../../browser.ts";
+import { useFixture } from "../../fixture.ts";
 import { expectAccessible } from "../../page-layouts.ts";
-import { type Gateways, newFactor, newPerson, openGateways, PASSWORD, type Person } from "./gateways.ts";
+import { newFactor, newPerson, openGateways, PASSWORD, type Person } from "./gateways.ts";
 
 describeInBrowser("passkeys on the pages", () => {
-  let gateways: Gateways;
-  let browser: Browser;
   let context: BrowserContext;
   let page: Page;
   let devices: CDPSession;
   let authenticatorId: string;
 
-  beforeAll(async () => {
-    gateways = await openGateways();
-    browser = await launchBrowser();
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await gateways?.close();
-  });
+  const gateways = useFixture(openGateways);
+  const browser = useFixture(launchBrowser);
   beforeEach(async () => {
     context = await browser.newContext();
     page = await context.newPage();

@@ -1,17 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { Service } from "../../../service/service.ts";
+import { useFixture } from "../../fixture.ts";
 import { serve } from "../../serve.ts";
 import { SERVICE_KEY } from "../sign-up-ways.ts";
 import { ANON_KEY } from "./auth-v1/auth-client.ts";
-import {
-  type Gateways,
-  newPerson,
-  newSession,
-  openGateways,
-  PASSWORD,
-  type Person,
-  type TestResponse,
-} from "./gateways.ts";
+import { newPerson, newSession, openGateways, PASSWORD, type Person, type TestResponse } from "./gateways.ts";
 
 /** Accepted by the default policy and refused by the strict one, which wants a symbol. */
 const WITHOUT_SYMBOL = "Ab3456789";
@@ -23,11 +16,7 @@ const RESET = "Set a new password";
 const anonymous = { apikey: ANON_KEY };
 const server = { apikey: SERVICE_KEY, Authorization: `Bearer ${SERVICE_KEY}` };
 
-let gateways: Gateways;
-beforeAll(async () => {
-  gateways = await openGateways({ settings: { AUTH_AUTOCONFIRM: "true" } });
-});
-afterAll(() => gateways.close());
+const gateways = useFixture(() => openGateways({ settings: { AUTH_AUTOCONFIRM: "true" } }));
 
 type Change = { readonly url: string; readonly person: Person; readonly password: string };
 /** A way to set the password of an account that exists. */

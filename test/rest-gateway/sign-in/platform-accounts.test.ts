@@ -1,21 +1,20 @@
 import { randomUUID } from "node:crypto";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { claimsOf } from "../../accounts/open-accounts.ts";
+import { useFixture } from "../../fixture.ts";
 import { SoftwareAuthenticator } from "../../software-authenticator.ts";
 import { until } from "../../until.ts";
 import { ANON_KEY } from "./auth-v1/auth-client.ts";
-import { at, type FederatedGateways, openFederatedGateways, SITE, whoIs } from "./federated-gateways.ts";
+import { at, openFederatedGateways, SITE, whoIs } from "./federated-gateways.ts";
 import { newFactor, newPerson, newSession, PASSWORD, type Person } from "./gateways.ts";
-import { CLIENT, type OpenIdProvider, openOpenIdProvider } from "./openid-provider.ts";
+import { CLIENT, openOpenIdProvider } from "./openid-provider.ts";
 
 const NEW_PASSWORD = "Quartz-Bird-8";
 
-let gateways: FederatedGateways;
-let provider: OpenIdProvider;
+const administrator = { ADMIN_EMAIL: "root@example.org", ADMIN_PASSWORD: PASSWORD };
+const gateways = useFixture(() => openFederatedGateways(administrator, "platform"));
+const provider = useFixture(() => openOpenIdProvider([SITE]));
 beforeAll(async () => {
-  const administrator = { ADMIN_EMAIL: "root@example.org", ADMIN_PASSWORD: PASSWORD };
-  gateways = await openFederatedGateways(administrator, "platform");
-  provider = await openOpenIdProvider([SITE]);
   await gateways.addProvider({
     name: "example",
     kind: "oidc",
@@ -23,10 +22,6 @@ beforeAll(async () => {
     clientId: CLIENT.id,
     secret: CLIENT.secret,
   });
-});
-afterAll(async () => {
-  await gateways?.close();
-  await provider?.close();
 });
 
 const url = (path: string) => `${gateways.one.url}${path}`;

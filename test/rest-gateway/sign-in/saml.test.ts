@@ -1,23 +1,22 @@
 import { createPrivateKey, generateKeyPairSync } from "node:crypto";
 import { inflateRawSync } from "node:zlib";
 import { type Profile, SAML, type SamlConfig } from "@node-saml/node-saml";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { useFixture } from "../../fixture.ts";
 import type { Browser } from "./browser.ts";
-import { at, type FederatedGateways, openFederatedGateways, SITE, whoIs } from "./federated-gateways.ts";
+import { at, openFederatedGateways, SITE, whoIs } from "./federated-gateways.ts";
 import { PROVIDER_CERTIFICATE, PROVIDER_KEY, SERVICE_CERTIFICATE, SERVICE_KEY } from "./saml-keys.ts";
-import { ISSUER, openSamlProvider, type SamlProvider, submit } from "./saml-provider.ts";
+import { ISSUER, openSamlProvider, submit } from "./saml-provider.ts";
 import { assertionOf, signatureOf, VICTIM, WRAPPINGS } from "./signature-wrapping.ts";
 
 const SIGN_IN = at("/auth/providers/office/sign-in");
 const CALLBACK = at("/auth/providers/office/callback");
 const SIGNED_OUT = at("/auth/providers/office/signed-out");
 const AUDIENCE = at("/auth/providers/office/metadata");
-let gateways: FederatedGateways;
-let provider: SamlProvider;
 let browser: Browser;
+const gateways = useFixture(openFederatedGateways);
+const provider = useFixture(() => openSamlProvider({ callback: CALLBACK, signedOut: SIGNED_OUT }));
 beforeAll(async () => {
-  gateways = await openFederatedGateways();
-  provider = await openSamlProvider({ callback: CALLBACK, signedOut: SIGNED_OUT });
   await gateways.addProvider({
     name: "office",
     kind: "saml",
@@ -32,10 +31,6 @@ beforeAll(async () => {
     },
   });
   await gateways.owner.query("select auth.add_account('Admin', $1, 'admin', null, null)", [VICTIM]);
-});
-afterAll(async () => {
-  await gateways?.close();
-  await provider?.close();
 });
 beforeEach(() => {
   browser = gateways.browser();

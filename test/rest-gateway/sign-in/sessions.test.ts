@@ -1,12 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import { useFixture } from "../../fixture.ts";
 import { newAddress } from "../../new-address.ts";
 import { cookieOf, type Gateways, newPerson, newSession, openGateways, PASSWORD } from "./gateways.ts";
 
-let gateways: Gateways;
-beforeAll(async () => {
-  gateways = await openGateways({ settings: { CORS_ORIGINS: "https://app.example.org" } });
-});
-afterAll(() => gateways.close());
+const gateways = useFixture(() => openGateways({ settings: { CORS_ORIGINS: "https://app.example.org" } }));
 
 const at = (path: string) => `${gateways.one.url}${path}`;
 const atOther = (path: string) => `${gateways.two.url}${path}`;

@@ -1,16 +1,18 @@
 import { randomUUID } from "node:crypto";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import { argon2Runs } from "../../accounts/argon2-runs.ts";
+import { useFixture } from "../../fixture.ts";
 import { newAddress } from "../../new-address.ts";
-import { type Gateways, newPerson, openGateways } from "./gateways.ts";
+import { newPerson, openGateways } from "./gateways.ts";
 
-let gateways: Gateways;
 /** Accounts that strangers want to tell apart. */
 const addresses: Record<string, string> = {};
-beforeAll(async () => {
-  gateways = await openGateways({
+const gateways = useFixture(() =>
+  openGateways({
     settings: { REST_REQUIRE_APIKEY: "false", AUTH_AUTOCONFIRM: "false", MAIL_INTERVAL_SECONDS: "0" },
-  });
+  }),
+);
+beforeAll(async () => {
   for (const kind of ["known", "without a password", "disabled", "with an unconfirmed address"])
     addresses[kind] = (await newPerson(gateways)).email;
   addresses.unknown = newAddress();
@@ -26,7 +28,6 @@ beforeAll(async () => {
     addresses.disabled,
   ]);
 });
-afterAll(() => gateways.close());
 
 const WRONG = "Another-Boat-8";
 const INTERFACES: Readonly<Record<string, (email: string) => Promise<{ readonly status: number }>>> = {

@@ -1,16 +1,13 @@
 import { generateKeyPairSync, randomUUID } from "node:crypto";
 import jwt from "jsonwebtoken";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { useFixture } from "../../fixture.ts";
 import { newAddress } from "../../new-address.ts";
 import { settingsOf } from "../../routers/through-router.ts";
 import { SECRET } from "../../secret.ts";
 import { type Gateways, newPerson, openGateways, PASSWORD } from "./gateways.ts";
 
-let gateways: Gateways;
-beforeAll(async () => {
-  gateways = await openGateways();
-});
-afterAll(() => gateways.close());
+const gateways = useFixture(openGateways);
 
 const at = (path: string) => `${gateways.one.url}${path}`;
 const atOther = (path: string) => `${gateways.two.url}${path}`;

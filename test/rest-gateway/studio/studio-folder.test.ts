@@ -2,23 +2,14 @@ import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Service } from "../../../service/service.ts";
-import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { describe, expect, test } from "vitest";
+import { useDatabase } from "../../database.ts";
 import { REPOSITORY } from "../../repository.ts";
-import { serve } from "../../serve.ts";
+import { serve, useService } from "../../serve.ts";
 
 describe("the files of /studio", () => {
-  let database: TestDatabase;
-  let service: Service;
-  beforeAll(async () => {
-    database = await cloneDatabase();
-    service = await serve(database);
-  });
-  afterAll(async () => {
-    await service?.stop();
-    await database?.drop();
-  });
+  const database = useDatabase();
+  const service = useService({ database });
 
   const get = (path: string, headers: Record<string, string> = {}) => fetch(service.url + path, { headers });
 

@@ -1,8 +1,8 @@
-import pg from "pg";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { cloneDatabase, type TestDatabase } from "../../database.ts";
-import { type Client, openClient, tokenOf } from "./client.ts";
-import { type ServingProcess, serveApart } from "./serving-process.ts";
+import { beforeEach, describe, expect, test } from "vitest";
+import { useClient, useDatabase } from "../../database.ts";
+import { useFixture } from "../../fixture.ts";
+import { openClient, tokenOf } from "./client.ts";
+import { serveApart } from "./serving-process.ts";
 
 const ROWS = 100_000;
 const rows = Array.from({ length: ROWS }, (_, n) => ({
@@ -20,28 +20,17 @@ const BODIES = [
   ["CSV", "text/csv", CSV_BODY],
 ] as const;
 
-let database: TestDatabase;
-let owner: pg.Client;
-let serving: ServingProcess;
-let client: Client;
-beforeAll(async () => {
-  database = await cloneDatabase("empty");
-  owner = new pg.Client({ connectionString: database.ownerUrl });
-  await owner.connect();
-  await owner.query(`
+const database = useDatabase({
+  template: "empty",
+  sql: `
     create table public.parcels (id int primary key, name text not null, note text, sent_by text default current_user);
-    grant all on public.parcels to authenticated`);
-  serving = await serveApart(database);
-  client = openClient(serving.url, { as: { role: "authenticated" } });
+    grant all on public.parcels to authenticated`,
 });
+const owner = useClient(database.ownerUrl);
+const serving = useFixture(() => serveApart(database));
+const client = useFixture(() => openClient(serving.url, { as: { role: "authenticated" } }));
 beforeEach(async () => {
   await owner.query("truncate public.parcels");
-});
-afterAll(async () => {
-  client.close();
-  await serving[Symbol.asyncDispose]();
-  await owner.end();
-  await database.drop();
 });
 
 const insert = (body: string, type: string, prefer: string) =>

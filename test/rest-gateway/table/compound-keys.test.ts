@@ -1,9 +1,8 @@
-import pg from "pg";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import type { Service } from "../../../service/service.ts";
-import { cloneDatabase, type TestDatabase } from "../../database.ts";
-import { serve } from "../../serve.ts";
-import { type Claims, type Client, openClient } from "./client.ts";
+import { beforeEach, describe, expect, test } from "vitest";
+import { useClient, useDatabase } from "../../database.ts";
+import { useFixture } from "../../fixture.ts";
+import { useService } from "../../serve.ts";
+import { type Claims, openClient } from "./client.ts";
 
 const CALLERS: readonly Claims[] = [{ role: "anon" }, { role: "authenticated", sub: "41" }, { role: "service_role" }];
 
@@ -67,11 +66,6 @@ const KINDS: Readonly<Record<string, KeyKind>> = {
   listed: { type: "yard.names", first: ["a"], same: "{a}", second: ["b"], third: ["a", "b"], filter: "{a}" },
 };
 
-let database: TestDatabase;
-let owner: pg.Client;
-let service: Service;
-let client: Client;
-
 const schemaOf = (name: string, { type }: KeyKind) => `
   create table yard."${name}" (key ${type} primary key, other ${type} unique, note text, amount int default 0);
   create table yard."${name}_parts" (key ${type}, parent ${type} references yard."${name}", number int, note text, primary key (key, number));
@@ -81,11 +75,8 @@ const schemaOf = (name: string, { type }: KeyKind) => `
   create policy all_rows on yard."${name}_parts" using (note is distinct from 'hidden') with check (note is distinct from 'refused');
 `;
 
-beforeAll(async () => {
-  database = await cloneDatabase();
-  owner = new pg.Client({ connectionString: database.ownerUrl });
-  await owner.connect();
-  await owner.query(`
+const database = useDatabase({
+  sql: `
     create schema yard;
     create type yard.state as enum ('open', 'shut');
     create type yard.spot as (x int, y text);
@@ -95,16 +86,11 @@ beforeAll(async () => {
       .join("")}
     grant usage on schema yard to anon, authenticated, service_role;
     grant select, insert, update, delete on all tables in schema yard to anon, authenticated, service_role;
-  `);
-  service = await serve(database, { PGRST_DB_SCHEMAS: "yard" });
-  client = openClient(service.url);
+  `,
 });
-afterAll(async () => {
-  client?.close();
-  await service?.stop();
-  await owner?.end();
-  await database?.drop();
-});
+const owner = useClient(database.ownerUrl);
+const service = useService({ database, settings: { PGRST_DB_SCHEMAS: "yard" } });
+const client = useFixture(() => openClient(service.url));
 const send = (method: string, path: string, body: unknown, prefer: string, as?: Claims) =>
   client.ask(path, { method, body: JSON.stringify(body), headers: { Prefer: prefer }, ...(as && { as }) });
 const get = async (path: string) => (await client.ask(path)).body;

@@ -1,10 +1,9 @@
-import pg from "pg";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import type { Service } from "../../../service/service.ts";
-import { cloneDatabase, type TestDatabase } from "../../database.ts";
-import { serve } from "../../serve.ts";
+import { beforeEach, describe, expect, test } from "vitest";
+import { useClient, useDatabase } from "../../database.ts";
+import { useFixture } from "../../fixture.ts";
+import { serve, useService } from "../../serve.ts";
 import { ANN, BOB, CALLERS } from "../callers.ts";
-import { type Claims, type Client, openClient, type TestRequest } from "./client.ts";
+import { type Claims, openClient, type TestRequest } from "./client.ts";
 
 const SCHEMA = `
   create schema depot;
@@ -39,27 +38,14 @@ const SEED = `
 const OBJECT = "application/vnd.pgrst.object+json";
 const WITH_LINES = "/orders?id=eq.1&select=note,lines(id,sku,quantity)&lines.order=id";
 
-let database: TestDatabase;
-let owner: pg.Client;
-let other: pg.Client;
-let service: Service;
-let client: Client;
-
-beforeAll(async () => {
-  database = await cloneDatabase();
-  owner = new pg.Client({ connectionString: database.ownerUrl });
-  other = new pg.Client({ connectionString: database.ownerUrl });
-  await Promise.all([owner.connect(), other.connect()]);
-  await owner.query(SCHEMA);
-  service = await serve(database, { PGRST_DB_SCHEMAS: "depot", PGRST_DB_TX_END: "commit-allow-override" });
-  client = openClient(service.url, { as: { role: "authenticated", sub: BOB }, connections: 20 });
+const database = useDatabase({ sql: SCHEMA });
+const owner = useClient(database.ownerUrl);
+const other = useClient(database.ownerUrl);
+const service = useService({
+  database,
+  settings: { PGRST_DB_SCHEMAS: "depot", PGRST_DB_TX_END: "commit-allow-override" },
 });
-afterAll(async () => {
-  client?.close();
-  await service?.stop();
-  await Promise.all([owner?.end(), other?.end()]);
-  await database?.drop();
-});
+const client = useFixture(() => openClient(service.url, { as: { role: "authenticated", sub: BOB }, connections: 20 }));
 beforeEach(() => owner.query(SEED));
 
 const tagOf = async (path: string, sent: TestRequest = {}): Promise<string> => {

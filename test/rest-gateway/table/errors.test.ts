@@ -2,7 +2,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Service } from "../../../service/service.ts";
-import type { TestDatabase } from "../../database.ts";
+import { connect } from "../../db/callers.ts";
+import { useFixture } from "../../fixture.ts";
 import { serve } from "../../serve.ts";
 import { until } from "../../until.ts";
 import { type Client, openClient, type TestRequest, type TestResponse } from "./client.ts";
@@ -44,16 +45,13 @@ const FIXTURE_SETTINGS = {
   MAX_BODY_BYTES: "100000",
 };
 
-let fixture: TestDatabase;
-let owner: pg.Client;
 const running: { service: Service; client: Client }[] = [];
 /** By the name under which the cases ask for it. */
 const clients = {} as Record<NonNullable<Refusal["by"]>, Client>;
 
+const fixture = useFixture(openFixture);
+const owner = useFixture(() => connect(fixture.ownerUrl));
 beforeAll(async () => {
-  fixture = await openFixture();
-  owner = new pg.Client({ connectionString: fixture.ownerUrl });
-  await owner.connect();
   await owner.query(MISHAPS);
   clients.usual = await open(FIXTURE_SETTINGS);
   clients.austere = await open({
@@ -69,8 +67,6 @@ afterAll(async () => {
     client.close();
     await service.stop();
   }
-  await owner.end();
-  await fixture.drop();
 });
 
 async function open(settings: Record<string, string>): Promise<Client> {

@@ -1,41 +1,29 @@
 import fc from "fast-check";
 import pg from "pg";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Service } from "../../../service/service.ts";
-import type { TestDatabase } from "../../database.ts";
+import { describe, expect, test } from "vitest";
+import { connect } from "../../db/callers.ts";
+import { useFixture } from "../../fixture.ts";
 import { propertyRuns } from "../../property-runs.ts";
 import { serve } from "../../serve.ts";
-import { type Client, openClient, type TestResponse } from "./client.ts";
+import { openClient, type TestResponse } from "./client.ts";
 import { ask, type Case } from "./differential/case.ts";
 import { calling } from "./differential/cases/generated/calls.ts";
 import { mutilated, reading } from "./differential/cases/generated/reads.ts";
 import { deleting, inserting, updating, upserting } from "./differential/cases/generated/writes.ts";
 import { openFixture } from "./differential/fixture.ts";
 
-let fixture: TestDatabase;
-let owner: pg.Client;
-let service: Service;
-let client: Client;
-
-beforeAll(async () => {
-  fixture = await openFixture();
-  owner = new pg.Client({ connectionString: fixture.ownerUrl });
-  await owner.connect();
-  service = await serve(fixture, {
+const fixture = useFixture(openFixture);
+const owner = useFixture(() => connect(fixture.ownerUrl));
+const service = useFixture(() =>
+  serve(fixture, {
     PGRST_DB_SCHEMAS: "api,other",
     PGRST_DB_EXTRA_SEARCH_PATH: "tools",
     PGRST_DB_AGGREGATES_ENABLED: "true",
     PGRST_DB_PLAN_ENABLED: "true",
     PGRST_DB_TX_END: "rollback",
-  });
-  client = openClient(service.url, { connections: 8 });
-});
-afterAll(async () => {
-  client.close();
-  await service.stop();
-  await owner.end();
-  await fixture.drop();
-});
+  }),
+);
+const client = useFixture(() => openClient(service.url, { connections: 8 }));
 
 const valid = fc.oneof(
   { weight: 4, arbitrary: reading },

@@ -1,10 +1,7 @@
 import jwt from "jsonwebtoken";
-import pg from "pg";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import type { Service } from "../../../service/service.ts";
-import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { expect, test } from "vitest";
 import { SECRET } from "../../secret.ts";
-import { serve } from "../../serve.ts";
+import { useService } from "../../serve.ts";
 
 /** Shelves have a foreign key, and refer to a table, that anonymous callers do not see. */
 const TABLES = `
@@ -21,20 +18,7 @@ const TABLES = `
   grant select, insert on public.vault, public.shelves to authenticated;
 `;
 
-let database: TestDatabase;
-let service: Service;
-beforeAll(async () => {
-  database = await cloneDatabase("platform");
-  const owner = new pg.Client({ connectionString: database.ownerUrl });
-  await owner.connect();
-  await owner.query(TABLES);
-  await owner.end();
-  service = await serve(database, { BASE_SCHEMA: "platform" });
-});
-afterAll(async () => {
-  await service.stop();
-  await database.drop();
-});
+const service = useService({ template: "platform", sql: TABLES, settings: { BASE_SCHEMA: "platform" } });
 
 async function send(role: string, path: string, body?: object) {
   const response = await fetch(`${service.url}/rest/v1${path}`, {

@@ -1,10 +1,8 @@
 import jwt from "jsonwebtoken";
-import pg from "pg";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Service } from "../../../service/service.ts";
-import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { beforeAll, describe, expect, test } from "vitest";
+import { useClient, useDatabase } from "../../database.ts";
 import { SECRET } from "../../secret.ts";
-import { serve } from "../../serve.ts";
+import { useService } from "../../serve.ts";
 import { until } from "../../until.ts";
 
 const HIDDEN_TEXT = "mtqx7k";
@@ -58,9 +56,6 @@ const SCHEMA = `
   grant execute on function public.find_letters, public.letters_from, public.counted_letters to anon, authenticated, service_role;
   vacuum analyze public.senders, public.letters, public.postcards, public.notices, public.diaries, public.kept_postcards`;
 
-let database: TestDatabase;
-let owner: pg.Client;
-let service: Service;
 const keys = {
   anon: jwt.sign({ role: "anon" }, SECRET),
   ann: jwt.sign({ role: "authenticated", sub: "ann" }, SECRET),
@@ -69,19 +64,16 @@ const keys = {
 };
 type CallerName = keyof typeof keys;
 
+const database = useDatabase();
+const owner = useClient(database.ownerUrl);
 beforeAll(async () => {
-  database = await cloneDatabase();
-  owner = new pg.Client({ connectionString: database.ownerUrl });
-  await owner.connect();
   for (const statement of SCHEMA.split(/;\n(?! {2}begin)/)) await owner.query(statement);
-  service = await serve(database, { PGRST_DB_PLAN_ENABLED: "true", PGRST_DB_AGGREGATES_ENABLED: "true", MCP: "read" });
-  await until(async () => (await ask("postcards?limit=1", { as: "service" })).status === 200);
 });
-afterAll(async () => {
-  await owner.end();
-  await service.stop();
-  await database.drop();
+const service = useService({
+  database,
+  settings: { PGRST_DB_PLAN_ENABLED: "true", PGRST_DB_AGGREGATES_ENABLED: "true", MCP: "read" },
 });
+beforeAll(() => until(async () => (await ask("postcards?limit=1", { as: "service" })).status === 200));
 
 type Sent = {
   readonly as?: CallerName;

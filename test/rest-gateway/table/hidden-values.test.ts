@@ -1,10 +1,7 @@
 import jwt from "jsonwebtoken";
-import pg from "pg";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import type { Service } from "../../../service/service.ts";
-import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { beforeAll, expect, test } from "vitest";
 import { SECRET } from "../../secret.ts";
-import { serve } from "../../serve.ts";
+import { useService } from "../../serve.ts";
 import { until } from "../../until.ts";
 
 /** Texts and numbers of rows that anonymous callers may not read. */
@@ -43,24 +40,10 @@ const SCHEMA = `
   create policy shown on public.stays using (not hidden);
   grant all on public.albums, public.rooms, public.photos, public.stays to anon, service_role`;
 
-let database: TestDatabase;
-let owner: pg.Client;
-let service: Service;
 const keyOf = (role: string) => jwt.sign({ role }, SECRET);
 
-beforeAll(async () => {
-  database = await cloneDatabase();
-  owner = new pg.Client({ connectionString: database.ownerUrl });
-  await owner.connect();
-  await owner.query(SCHEMA);
-  service = await serve(database, { REST_REQUIRE_APIKEY: "false" });
-  await until(async () => (await ask("GET", "/rest/v1/photos")).status === 200);
-});
-afterAll(async () => {
-  await owner.end();
-  await service.stop();
-  await database.drop();
-});
+const service = useService({ sql: SCHEMA, settings: { REST_REQUIRE_APIKEY: "false" } });
+beforeAll(() => until(async () => (await ask("GET", "/rest/v1/photos")).status === 200));
 
 async function ask(method: string, path: string, body?: object, role = "anon") {
   const response = await fetch(`${service.url}${path}`, {

@@ -1,13 +1,12 @@
 import fc from "fast-check";
-import pg from "pg";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Service } from "../../../service/service.ts";
-import type { TestDatabase } from "../../database.ts";
+import { beforeAll, describe, expect, test } from "vitest";
+import { connect } from "../../db/callers.ts";
+import { useFixture } from "../../fixture.ts";
 import { propertyRuns } from "../../property-runs.ts";
 import { serve } from "../../serve.ts";
-import { type Client, openClient, type TestRequest, type TestResponse, tokenOf } from "./client.ts";
+import { openClient, type TestRequest, type TestResponse, tokenOf } from "./client.ts";
 import { openFixture } from "./differential/fixture.ts";
-import { type StatementTap, tapStatements } from "./statement-tap.ts";
+import { tapStatements } from "./statement-tap.ts";
 
 /** What must stay as it is, and a place for what clients may write. */
 const CANARIES = `
@@ -40,20 +39,14 @@ const STATE = `
   ))
 `;
 
-let fixture: TestDatabase;
-let owner: pg.Client;
-let tap: StatementTap;
-let service: Service;
-let client: Client;
 let before: unknown;
 
-beforeAll(async () => {
-  fixture = await openFixture();
-  owner = new pg.Client({ connectionString: fixture.ownerUrl });
-  await owner.connect();
-  await owner.query(CANARIES);
-  tap = await tapStatements(fixture.url);
-  service = await serve(
+const fixture = useFixture(openFixture);
+const owner = useFixture(() => connect(fixture.ownerUrl));
+beforeAll(() => owner.query(CANARIES));
+const tap = useFixture(() => tapStatements(fixture.url));
+const service = useFixture(() =>
+  serve(
     { ...fixture, url: tap.url },
     {
       PGRST_DB_SCHEMAS: "api,other",
@@ -61,16 +54,11 @@ beforeAll(async () => {
       PGRST_DB_AGGREGATES_ENABLED: "true",
       PGRST_DB_TX_END: "commit-allow-override",
     },
-  );
-  client = openClient(service.url, { connections: 8 });
+  ),
+);
+const client = useFixture(() => openClient(service.url, { connections: 8 }));
+beforeAll(async () => {
   before = (await owner.query(STATE)).rows;
-});
-afterAll(async () => {
-  client.close();
-  await service.stop();
-  await tap.stop();
-  await owner.end();
-  await fixture.drop();
 });
 
 /** By this a text is found again, wherever it has got to. */

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Service } from "../../../service/service.ts";
-import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { useClient, useDatabase } from "../../database.ts";
 import { propertyRuns } from "../../property-runs.ts";
 import { serve } from "../../serve.ts";
 import { CALLERS } from "../callers.ts";
@@ -15,27 +15,18 @@ const SETTINGS = {
   PGRST_DB_PLAN_ENABLED: "true",
 };
 
-let database: TestDatabase;
-let caller: pg.Client;
 let service: Service;
 let client: Client;
 
+const database = useDatabase({ sql: TOWN });
+const caller = useClient(database.url);
 beforeAll(async () => {
-  database = await cloneDatabase();
-  const owner = new pg.Client({ connectionString: database.ownerUrl });
-  await owner.connect();
-  await owner.query(TOWN);
-  await owner.end();
-  caller = new pg.Client({ connectionString: database.url });
-  await caller.connect();
   service = await serve(database, SETTINGS);
   client = openClient(service.url);
 });
 afterAll(async () => {
   client?.close();
   await service?.stop();
-  await caller?.end();
-  await database?.drop();
 });
 
 const rowsOf = (statement: string, claims: Claims = { role: "anon" }) => townRows(caller, statement, claims);

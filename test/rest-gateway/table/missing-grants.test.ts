@@ -1,30 +1,17 @@
 import jwt from "jsonwebtoken";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { missingGrantHint } from "../../../rest-gateway/table/explain-error.ts";
-import type { Service } from "../../../service/service.ts";
-import { cloneDatabase, type TestDatabase } from "../../database.ts";
-import { connect } from "../../db/callers.ts";
 import { catalog } from "../../planner/planner.ts";
 import { SECRET } from "../../secret.ts";
-import { serve } from "../../serve.ts";
+import { useService } from "../../serve.ts";
 
-let database: TestDatabase;
-let service: Service;
-beforeAll(async () => {
-  database = await cloneDatabase("content");
-  const owner = await connect(database.ownerUrl);
-  await owner.query(`create table public.todos (id bigint primary key, title text);
+const service = useService({
+  sql: `create table public.todos (id bigint primary key, title text);
     grant select (id) on public.todos to admin, authenticated;
     create table public.steps (id bigint primary key, todo_id bigint references public.todos, text text);
     grant select (id, todo_id) on public.steps to authenticated;
     insert into public.todos values (1, 'a'), (2, 'b');
-    insert into public.steps values (1, 1, 'x'), (2, 1, 'y')`);
-  await owner.end();
-  service = await serve(database);
-});
-afterAll(async () => {
-  await service.stop();
-  await database.drop();
+    insert into public.steps values (1, 1, 'x'), (2, 1, 'y')`,
 });
 
 async function refuse(role: string, method: string, path: string): Promise<Record<string, unknown>> {

@@ -1,9 +1,7 @@
-import pg from "pg";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import type { Service } from "../../../service/service.ts";
-import { cloneDatabase, type TestDatabase } from "../../database.ts";
-import { serve } from "../../serve.ts";
-import { type Client, openClient } from "./client.ts";
+import { expect, test } from "vitest";
+import { useFixture } from "../../fixture.ts";
+import { useService } from "../../serve.ts";
+import { openClient } from "./client.ts";
 
 const SCHEMA = `
   create schema "тест";
@@ -20,24 +18,8 @@ const SCHEMA = `
   grant usage on schema "тест", "été" to anon;
   grant all on "тест"."книги", "été".jours to anon`;
 
-let database: TestDatabase;
-let service: Service;
-let client: Client;
-
-beforeAll(async () => {
-  database = await cloneDatabase("empty");
-  const owner = new pg.Client({ connectionString: database.ownerUrl });
-  await owner.connect();
-  await owner.query(SCHEMA);
-  await owner.end();
-  service = await serve(database, { PGRST_DB_SCHEMAS: "тест,été" });
-  client = openClient(service.url);
-});
-afterAll(async () => {
-  client.close();
-  await service.stop();
-  await database.drop();
-});
+const service = useService({ template: "empty", sql: SCHEMA, settings: { PGRST_DB_SCHEMAS: "тест,été" } });
+const client = useFixture(() => openClient(service.url));
 
 /** Node reads and writes a header byte by byte. */
 const inBytes = (text: string) => Buffer.from(text).toString("latin1");

@@ -1,9 +1,8 @@
-import pg from "pg";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import type { Service } from "../../../service/service.ts";
-import { cloneDatabase, type TestDatabase } from "../../database.ts";
-import { serve } from "../../serve.ts";
-import { type Client, openClient, type TestRequest } from "./client.ts";
+import { beforeEach, describe, expect, test } from "vitest";
+import { useClient, useDatabase } from "../../database.ts";
+import { useFixture } from "../../fixture.ts";
+import { useService } from "../../serve.ts";
+import { openClient, type TestRequest } from "./client.ts";
 
 const SCHEMA = `
   create schema shop;
@@ -63,26 +62,10 @@ const SCHEMA = `
   grant usage on all sequences in schema shop to authenticated, anon;
 `;
 
-let database: TestDatabase;
-let owner: pg.Client;
-let service: Service;
-let client: Client;
-
-beforeAll(async () => {
-  database = await cloneDatabase();
-  owner = new pg.Client({ connectionString: database.ownerUrl });
-  await owner.connect();
-  await owner.query(SCHEMA);
-  service = await serve(database, { PGRST_DB_SCHEMAS: "shop" });
-  client = openClient(service.url, { as: { role: "authenticated" } });
-});
-
-afterAll(async () => {
-  client?.close();
-  await service?.stop();
-  await owner?.end();
-  await database?.drop();
-});
+const database = useDatabase({ sql: SCHEMA });
+const owner = useClient(database.ownerUrl);
+const service = useService({ database, settings: { PGRST_DB_SCHEMAS: "shop" } });
+const client = useFixture(() => openClient(service.url, { as: { role: "authenticated" } }));
 
 beforeEach(async () => {
   await owner.query(`truncate shop.customers, shop.orders, shop.products, shop.lines, shop.parts, shop.tags, shop.order_tags,

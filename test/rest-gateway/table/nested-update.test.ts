@@ -1,12 +1,11 @@
 import fc from "fast-check";
-import pg from "pg";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import type { Service } from "../../../service/service.ts";
-import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { beforeEach, describe, expect, test } from "vitest";
+import { useClient, useDatabase } from "../../database.ts";
+import { useFixture } from "../../fixture.ts";
 import { propertyRuns } from "../../property-runs.ts";
-import { serve } from "../../serve.ts";
+import { useService } from "../../serve.ts";
 import { ANN, BOB, CALLERS } from "../callers.ts";
-import { type Claims, type Client, openClient } from "./client.ts";
+import { type Claims, openClient } from "./client.ts";
 
 const SCHEMA = `
   create schema depot;
@@ -53,29 +52,11 @@ const SEED = `
   select setval('depot.lines_id_seq', 100), setval('depot.tags_id_seq', 100);
 `;
 
-let database: TestDatabase;
-let owner: pg.Client;
-let caller: pg.Client;
-let service: Service;
-let client: Client;
-
-beforeAll(async () => {
-  database = await cloneDatabase();
-  owner = new pg.Client({ connectionString: database.ownerUrl });
-  await owner.connect();
-  await owner.query(SCHEMA);
-  caller = new pg.Client({ connectionString: database.url });
-  await caller.connect();
-  service = await serve(database, { PGRST_DB_SCHEMAS: "depot" });
-  client = openClient(service.url, { as: { role: "admin", sub: BOB } });
-});
-afterAll(async () => {
-  client?.close();
-  await service?.stop();
-  await caller?.end();
-  await owner?.end();
-  await database?.drop();
-});
+const database = useDatabase({ sql: SCHEMA });
+const owner = useClient(database.ownerUrl);
+const caller = useClient(database.url);
+const service = useService({ database, settings: { PGRST_DB_SCHEMAS: "depot" } });
+const client = useFixture(() => openClient(service.url, { as: { role: "admin", sub: BOB } }));
 beforeEach(() => owner.query(SEED));
 
 type Mode = "update" | "upsert" | "replace" | "replace, removed=unlink";

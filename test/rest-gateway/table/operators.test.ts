@@ -1,8 +1,7 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Service } from "../../../service/service.ts";
-import type { TestDatabase } from "../../database.ts";
+import { beforeAll, describe, expect, test } from "vitest";
+import { useFixture } from "../../fixture.ts";
 import { serve } from "../../serve.ts";
-import { type Client, openClient } from "./client.ts";
+import { openClient } from "./client.ts";
 import { openFixture } from "./differential/fixture.ts";
 
 /** The ids of the rows that a filter chooses, and of those that its negation chooses; what is null is in neither. */
@@ -105,24 +104,15 @@ const OPERATORS =
 const QUANTIFIABLE = "eq gt gte lt lte like ilike match imatch";
 const STATES = "null not_null true false unknown";
 
-let fixture: TestDatabase;
-let service: Service;
-let client: Client;
-
-beforeAll(async () => {
-  fixture = await openFixture();
-  service = await serve(fixture, {
+const fixture = useFixture(openFixture);
+const service = useFixture(() =>
+  serve(fixture, {
     PGRST_DB_SCHEMAS: "api",
     PGRST_DB_EXTRA_SEARCH_PATH: "tools",
     PGRST_DB_TX_END: "rollback",
-  });
-  client = openClient(service.url);
-});
-afterAll(async () => {
-  client.close();
-  await service.stop();
-  await fixture.drop();
-});
+  }),
+);
+const client = useFixture(() => openClient(service.url));
 
 async function ids(path: string, { method = "GET", body = null as object | null } = {}): Promise<number[]> {
   const response = await client.ask(path, { method, body, headers: { Prefer: "return=representation" } });

@@ -1,12 +1,11 @@
 import fc from "fast-check";
-import pg from "pg";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Service } from "../../../service/service.ts";
-import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { describe, expect, test } from "vitest";
+import { useClient, useDatabase } from "../../database.ts";
+import { useFixture } from "../../fixture.ts";
 import { propertyRuns } from "../../property-runs.ts";
-import { serve } from "../../serve.ts";
+import { useService } from "../../serve.ts";
 import { ANN, BOB, CALLERS } from "../callers.ts";
-import { type Claims, type Client, openClient } from "./client.ts";
+import { type Claims, openClient } from "./client.ts";
 
 const SCHEMA = `
   create table public.goods (
@@ -32,29 +31,11 @@ const SEED = `
     '2026-01-01'::date + id, (array['nobody', '${ANN}', '${BOB}', null])[id % 4 + 1]
   from unnest(array['open', 'closed']) shop, generate_series(1, 8) id`;
 
-let database: TestDatabase;
-let owner: pg.Client;
-let caller: pg.Client;
-let service: Service;
-let client: Client;
-
-beforeAll(async () => {
-  database = await cloneDatabase();
-  owner = new pg.Client({ connectionString: database.ownerUrl });
-  await owner.connect();
-  await owner.query(SCHEMA);
-  caller = new pg.Client({ connectionString: database.url });
-  await caller.connect();
-  service = await serve(database);
-  client = openClient(service.url);
-});
-afterAll(async () => {
-  client?.close();
-  await service?.stop();
-  await caller?.end();
-  await owner?.end();
-  await database?.drop();
-});
+const database = useDatabase({ sql: SCHEMA });
+const owner = useClient(database.ownerUrl);
+const caller = useClient(database.url);
+const service = useService({ database });
+const client = useFixture(() => openClient(service.url));
 
 type Change = { readonly json: unknown; readonly sql: string; readonly value: unknown };
 type Element = { readonly shop: string; readonly id: number; readonly changes: Readonly<Record<string, Change>> };

@@ -1,12 +1,11 @@
 import fc from "fast-check";
-import pg from "pg";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Service } from "../../../service/service.ts";
-import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { describe, expect, test } from "vitest";
+import { useClient, useDatabase } from "../../database.ts";
+import { useFixture } from "../../fixture.ts";
 import { propertyRuns } from "../../property-runs.ts";
-import { serve } from "../../serve.ts";
+import { useService } from "../../serve.ts";
 import { ANN, BOB, CALLERS } from "../callers.ts";
-import { type Claims, type Client, openClient } from "./client.ts";
+import { type Claims, openClient } from "./client.ts";
 
 const SCHEMA = `
   create schema blog;
@@ -34,28 +33,10 @@ const SCHEMA = `
   grant update (rating) on blog.posts to anon;
 `;
 
-let database: TestDatabase;
-let caller: pg.Client;
-let service: Service;
-let client: Client;
-
-beforeAll(async () => {
-  database = await cloneDatabase();
-  const owner = new pg.Client({ connectionString: database.ownerUrl });
-  await owner.connect();
-  await owner.query(SCHEMA);
-  await owner.end();
-  caller = new pg.Client({ connectionString: database.url });
-  await caller.connect();
-  service = await serve(database, { PGRST_DB_SCHEMAS: "blog", PGRST_DB_AGGREGATES_ENABLED: "true" });
-  client = openClient(service.url);
-});
-afterAll(async () => {
-  client?.close();
-  await service?.stop();
-  await caller?.end();
-  await database?.drop();
-});
+const database = useDatabase({ sql: SCHEMA });
+const caller = useClient(database.url);
+const service = useService({ database, settings: { PGRST_DB_SCHEMAS: "blog", PGRST_DB_AGGREGATES_ENABLED: "true" } });
+const client = useFixture(() => openClient(service.url));
 
 /** The rows of the statement that somebody would write, as the caller. */
 async function rowsOf(statement: string, claims: Claims): Promise<unknown> {

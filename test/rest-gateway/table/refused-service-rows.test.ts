@@ -1,20 +1,11 @@
 import pg from "pg";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { toHttpError } from "../../../http/http-error.ts";
 import { toTableError } from "../../../rest-gateway/table/explain-error.ts";
-import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { useClient, useDatabase } from "../../database.ts";
 
-let database: TestDatabase;
-let owner: pg.Client;
-beforeAll(async () => {
-  database = await cloneDatabase();
-  owner = new pg.Client({ connectionString: database.ownerUrl });
-  await owner.connect();
-});
-afterAll(async () => {
-  await owner.end();
-  await database.drop();
-});
+const database = useDatabase();
+const owner = useClient(database.ownerUrl);
 
 /** The error of a statement that no policy binds, such as one of service_role. */
 async function refusalOf(statement: string): Promise<pg.DatabaseError> {

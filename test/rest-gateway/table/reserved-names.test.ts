@@ -1,17 +1,14 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { withClient } from "../../../postgres/client/with-client.ts";
-import type { Service } from "../../../service/service.ts";
-import { cloneDatabase, type TestDatabase } from "../../database.ts";
-import { serve } from "../../serve.ts";
-import { type Client, openClient } from "./client.ts";
+import { useDatabase } from "../../database.ts";
+import { useFixture } from "../../fixture.ts";
+import { useService } from "../../serve.ts";
+import { openClient } from "./client.ts";
 
 const RESERVED = ["select", "order", "and", "or", "not.and", "not.or", "limit", "offset", "columns", "on_conflict"];
 
-let database: TestDatabase;
-let service: Service;
-let client: Client;
+const database = useDatabase({ template: "empty" });
 beforeAll(async () => {
-  database = await cloneDatabase("empty");
   const columns = RESERVED.map((name) => `"${name}" text not null default 'no'`).join(", ");
   await withClient(database.ownerUrl, (owner) =>
     owner.query(`
@@ -19,14 +16,9 @@ beforeAll(async () => {
       insert into public.odd (id) values (1), (2);
       grant all on public.odd to anon`),
   );
-  service = await serve(database, { REST_REQUIRE_APIKEY: "false" });
-  client = openClient(service.url);
 });
-afterAll(async () => {
-  client.close();
-  await service.stop();
-  await database.drop();
-});
+const service = useService({ database, settings: { REST_REQUIRE_APIKEY: "false" } });
+const client = useFixture(() => openClient(service.url));
 
 describe.each(RESERVED)("a column with the name of the parameter %s", (name) => {
   const quoted = encodeURIComponent(`"${name}"`);

@@ -1,6 +1,5 @@
-import pg from "pg";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { afterAll, describe, expect, test } from "vitest";
+import { useClient, useDatabase } from "../../database.ts";
 import { token } from "../../realtime/service.ts";
 import { serve } from "../../serve.ts";
 
@@ -14,18 +13,10 @@ const SCHEMA = `
   grant execute on function public.who to public;
 `;
 
-let database: TestDatabase;
-let owner: pg.Client;
-beforeAll(async () => {
-  database = await cloneDatabase();
-  owner = new pg.Client({ connectionString: database.ownerUrl });
-  await owner.connect();
-  await owner.query(SCHEMA);
-});
+const database = useDatabase({ sql: SCHEMA });
+const owner = useClient(database.ownerUrl);
 afterAll(async () => {
   await owner.query("drop owned by role_claim_editor; drop role role_claim_editor, role_claim_unreachable");
-  await owner.end();
-  await database.drop();
 });
 
 const EDITOR = "role_claim_editor";

@@ -1,20 +1,14 @@
 import fc from "fast-check";
-import pg from "pg";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { describe, expect, test } from "vitest";
+import { useDatabase } from "../../database.ts";
+import { useFixture } from "../../fixture.ts";
 import { propertyRuns } from "../../property-runs.ts";
-import { type Client, openClient } from "./client.ts";
-import { type ServingProcess, serveApart } from "./serving-process.ts";
+import { openClient } from "./client.ts";
+import { serveApart } from "./serving-process.ts";
 
-let database: TestDatabase;
-let owner: pg.Client;
-let serving: ServingProcess;
-let client: Client;
-beforeAll(async () => {
-  database = await cloneDatabase("empty");
-  owner = new pg.Client({ connectionString: database.ownerUrl });
-  await owner.connect();
-  await owner.query(`
+const database = useDatabase({
+  template: "empty",
+  sql: `
     create type public."Colour" as enum ('red', 'deep "blue"');
     create domain public.short as text check (length(value) < 4);
     create table public.things (
@@ -24,17 +18,11 @@ beforeAll(async () => {
       list text[]
     );
     grant all on public.things to anon;
-    grant usage on all sequences in schema public to anon`);
-  // What was inserted is shown and gone again.
-  serving = await serveApart(database, { PGRST_DB_TX_END: "rollback" });
-  client = openClient(serving.url);
+    grant usage on all sequences in schema public to anon`,
 });
-afterAll(async () => {
-  client.close();
-  await serving[Symbol.asyncDispose]();
-  await owner.end();
-  await database.drop();
-});
+// What was inserted is shown and gone again.
+const serving = useFixture(() => serveApart(database, { PGRST_DB_TX_END: "rollback" }));
+const client = useFixture(() => openClient(serving.url));
 
 /** Some of them are of a type and some are none; `1.50` stays as it is written. */
 const WRITTEN = [

@@ -2,11 +2,11 @@ import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import type { Service } from "../../../service/service.ts";
-import { cloneDatabase, type TestDatabase } from "../../database.ts";
-import { serve } from "../../serve.ts";
+import { useClient, useDatabase } from "../../database.ts";
+import { useFixture } from "../../fixture.ts";
+import { useService } from "../../serve.ts";
 import { until } from "../../until.ts";
-import { type Client, openClient, type TestRequest, type TestResponse } from "./client.ts";
+import { openClient, type TestRequest, type TestResponse } from "./client.ts";
 
 const ROWS = `
   -- Where the content service's own are closed, these are open.
@@ -90,31 +90,19 @@ function keepAsking(serviceUrl: string, habits: readonly Habit[], clients = 6): 
   return { answered: () => answered, stop };
 }
 
-let database: TestDatabase;
-let service: Service;
-let owner: pg.Client;
-let anon: Client;
-
-beforeAll(async () => {
-  database = await cloneDatabase("content");
-  owner = new pg.Client({ connectionString: database.ownerUrl });
-  await owner.connect();
-  await owner.query(ROWS);
-  service = await serve(database, {
+const database = useDatabase({ sql: ROWS });
+const owner = useClient(database.ownerUrl);
+const service = useService({
+  database,
+  settings: {
     REST_SAFE_WRITES: "false",
     PGRST_DB_AGGREGATES_ENABLED: "true",
     // Requests wait for locks that end when others were answered.
     DB_LOCK_TIMEOUT_SECONDS: "0",
     DB_ANON_STATEMENT_TIMEOUT_SECONDS: "60",
-  });
-  anon = openClient(service.url);
+  },
 });
-afterAll(async () => {
-  anon.close();
-  await service.stop();
-  await owner.end();
-  await database.drop();
-});
+const anon = useFixture(() => openClient(service.url));
 
 /** Asks until the answer is right, however long it takes. */
 async function untilTold(
@@ -524,26 +512,13 @@ describe("changed privileges, from the next request on", () => {
 });
 
 describe("a database without our event trigger", () => {
-  let foreign: TestDatabase;
-  let foreignOwner: pg.Client;
-  let foreignService: Service;
-  let client: Client;
-  beforeAll(async () => {
-    foreign = await cloneDatabase("empty");
-    foreignOwner = new pg.Client({ connectionString: foreign.ownerUrl });
-    await foreignOwner.connect();
-    await foreignOwner.query(
-      "grant usage on schema public to anon; create table public.first (id int); grant select on public.first to anon",
-    );
-    foreignService = await serve(foreign);
-    client = openClient(foreignService.url);
+  const foreign = useDatabase({
+    template: "empty",
+    sql: "grant usage on schema public to anon; create table public.first (id int); grant select on public.first to anon",
   });
-  afterAll(async () => {
-    client.close();
-    await foreignService.stop();
-    await foreignOwner.end();
-    await foreign.drop();
-  });
+  const foreignOwner = useClient(foreign.ownerUrl);
+  const foreignService = useService({ database: foreign });
+  const client = useFixture(() => openClient(foreignService.url));
   const served = async (path: string) => {
     await until(async () => (await client.ask(path)).status === 200);
   };

@@ -1,19 +1,7 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
-import type { Service } from "../../../service/service.ts";
-import { cloneDatabase, type TestDatabase } from "../../database.ts";
-import { serve } from "../../serve.ts";
+import { expect, test } from "vitest";
+import { useService } from "../../serve.ts";
 
-let database: TestDatabase;
-let service: Service;
-
-beforeAll(async () => {
-  database = await cloneDatabase("content");
-  service = await serve(database, { REST_REQUIRE_APIKEY: "false", SERVER_TIMING: "true" });
-});
-afterAll(async () => {
-  await service.stop();
-  await database.drop();
-});
+const service = useService({ settings: { REST_REQUIRE_APIKEY: "false", SERVER_TIMING: "true" } });
 
 async function stagesOf(path: string, options: RequestInit = {}) {
   const response = await fetch(service.url + path, options);

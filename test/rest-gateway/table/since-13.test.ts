@@ -1,41 +1,29 @@
 import { randomUUID } from "node:crypto";
 import jwt from "jsonwebtoken";
 import pg from "pg";
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import type { Service } from "../../../service/service.ts";
-import type { TestDatabase } from "../../database.ts";
+import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { connect } from "../../db/callers.ts";
+import { useFixture } from "../../fixture.ts";
 import { SECRET } from "../../secret.ts";
 import { serve } from "../../serve.ts";
 import { until } from "../../until.ts";
-import { type Client, openClient, type TestRequest, tokenOf } from "./client.ts";
+import { openClient, type TestRequest, tokenOf } from "./client.ts";
 import { openFixture } from "./differential/fixture.ts";
 
 // What PostgREST answers since release 13, of which the 12.0.2 that ours is compared with knows nothing.
 
-let fixture: TestDatabase;
-let owner: pg.Client;
-let service: Service;
-let client: Client;
-
-beforeAll(async () => {
-  fixture = await openFixture();
-  owner = new pg.Client({ connectionString: fixture.ownerUrl });
-  await owner.connect();
-  service = await serve(fixture, {
+const fixture = useFixture(openFixture);
+const owner = useFixture(() => connect(fixture.ownerUrl));
+const service = useFixture(() =>
+  serve(fixture, {
     PGRST_DB_SCHEMAS: "api,other",
     PGRST_DB_EXTRA_SEARCH_PATH: "public,tools",
     PGRST_DB_AGGREGATES_ENABLED: "true",
     PGRST_DB_PLAN_ENABLED: "true",
     PGRST_DB_TX_END: "rollback-allow-override",
-  });
-  client = openClient(service.url);
-});
-afterAll(async () => {
-  client.close();
-  await service.stop();
-  await owner.end();
-  await fixture.drop();
-});
+  }),
+);
+const client = useFixture(() => openClient(service.url));
 
 type Example = readonly [path: string, body: unknown, asked?: TestRequest, headers?: Readonly<Record<string, unknown>>];
 type Refused = readonly [path: string, error: object, asked?: TestRequest];

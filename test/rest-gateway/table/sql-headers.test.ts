@@ -1,11 +1,8 @@
 import { once } from "node:events";
 import { type IncomingMessage, request } from "node:http";
 import { text } from "node:stream/consumers";
-import pg from "pg";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import type { Service } from "../../../service/service.ts";
-import { cloneDatabase, type TestDatabase } from "../../database.ts";
-import { serve } from "../../serve.ts";
+import { expect, test } from "vitest";
+import { useService } from "../../serve.ts";
 
 const FUNCTIONS = `
   create function public.say(headers text) returns text language sql stable set search_path = '' as $$
@@ -17,24 +14,14 @@ const FUNCTIONS = `
   end $$;
   grant execute on function public.say, public.refuse to anon;`;
 
-let database: TestDatabase;
-let service: Service;
-
-beforeAll(async () => {
-  database = await cloneDatabase("empty");
-  const owner = new pg.Client({ connectionString: database.ownerUrl });
-  await owner.connect();
-  await owner.query(FUNCTIONS);
-  await owner.end();
-  service = await serve(database, {
+const service = useService({
+  template: "empty",
+  sql: FUNCTIONS,
+  settings: {
     REST_REQUIRE_APIKEY: "false",
     CORS_ORIGINS: "https://shop.example",
     SERVER_TIMING: "true",
-  });
-});
-afterAll(async () => {
-  await service.stop();
-  await database.drop();
+  },
 });
 
 /** What stands on the wire, in its order. */

@@ -2,13 +2,12 @@ import { once } from "node:events";
 import { Agent, type ClientRequest, get, type IncomingMessage } from "node:http";
 import { connect } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
-import pg from "pg";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Service } from "../../../service/service.ts";
-import { cloneDatabase, type TestDatabase } from "../../database.ts";
-import { serve } from "../../serve.ts";
+import { describe, expect, test } from "vitest";
+import { useClient, useDatabase } from "../../database.ts";
+import { useFixture } from "../../fixture.ts";
+import { serve, useService } from "../../serve.ts";
 import { until } from "../../until.ts";
-import { type Client, openClient, type TestRequest, tokenOf } from "./client.ts";
+import { openClient, type TestRequest, tokenOf } from "./client.ts";
 import { serveApart } from "./serving-process.ts";
 
 const ROWS = 60_000;
@@ -36,24 +35,10 @@ const SCHEMA = `
   grant execute on all functions in schema public to anon;
 `;
 
-let database: TestDatabase;
-let owner: pg.Client;
-let service: Service;
-let client: Client;
-beforeAll(async () => {
-  database = await cloneDatabase("empty");
-  owner = new pg.Client({ connectionString: database.ownerUrl });
-  await owner.connect();
-  await owner.query(SCHEMA);
-  service = await serve(database, { PGRST_DB_TX_END: "commit-allow-override", SERVER_TIMING: "true" });
-  client = openClient(service.url);
-});
-afterAll(async () => {
-  client.close();
-  await service.stop();
-  await owner.end();
-  await database.drop();
-});
+const database = useDatabase({ template: "empty", sql: SCHEMA });
+const owner = useClient(database.ownerUrl);
+const service = useService({ database, settings: { PGRST_DB_TX_END: "commit-allow-override", SERVER_TIMING: "true" } });
+const client = useFixture(() => openClient(service.url));
 
 /** Postgres puts the whole answer together where the transaction is not of the usual kind. */
 const WHOLE = { Prefer: "tx=rollback" };

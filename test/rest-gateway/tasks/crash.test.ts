@@ -1,8 +1,7 @@
 import jwt from "jsonwebtoken";
-import pg from "pg";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, describe, expect, test } from "vitest";
 import { withClient } from "../../../postgres/client/with-client.ts";
-import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { useClient, useDatabase } from "../../database.ts";
 import { type Program, startGateway, stopped } from "../../program.ts";
 import { SECRET } from "../../secret.ts";
 import { until } from "../../until.ts";
@@ -24,21 +23,11 @@ const FUNCTIONS = `
   grant execute on function public.note_twice to service_role;
 `;
 
-let database: TestDatabase;
-let owner: pg.Client;
 const gateways: Program[] = [];
 
-beforeAll(async () => {
-  database = await cloneDatabase();
-  owner = new pg.Client({ connectionString: database.ownerUrl });
-  await owner.connect();
-  await owner.query(FUNCTIONS);
-});
-afterAll(async () => {
-  await Promise.all(gateways.map((gateway) => gateway.kill()));
-  await owner.end();
-  await database.drop();
-});
+const database = useDatabase({ sql: FUNCTIONS });
+const owner = useClient(database.ownerUrl);
+afterAll(() => Promise.all(gateways.map((gateway) => gateway.kill())));
 
 async function start(): Promise<Program> {
   const gateway = await startGateway(database, {

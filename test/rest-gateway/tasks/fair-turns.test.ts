@@ -1,8 +1,9 @@
 import jwt from "jsonwebtoken";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { useFixture } from "../../fixture.ts";
 import { SECRET } from "../../secret.ts";
 import { until } from "../../until.ts";
-import { type Gateways, newPerson, openGateways, type Person, type Sent } from "../sign-in/gateways.ts";
+import { newPerson, openGateways, type Person, type Sent } from "../sign-in/gateways.ts";
 
 const FUNCTIONS = `
   create table public.ends (note text not null, place bigint generated always as identity);
@@ -24,20 +25,18 @@ const FUNCTIONS = `
 
 const GATE = 7_001;
 const STRANGER = "203.0.113.9";
-let gateways: Gateways;
 let ada: Person;
 let eve: Person;
 const apikey = jwt.sign({ role: "anon" }, SECRET);
 const later = { apikey, Prefer: "respond-async" };
 
+const settings = { RATE_LIMIT: "0", DB_LOCK_TIMEOUT_SECONDS: "0", DB_ANON_STATEMENT_TIMEOUT_SECONDS: "200" };
+const gateways = useFixture(() => openGateways({ settings: { ...settings, DB_STATEMENT_TIMEOUT_SECONDS: "250" } }));
 beforeAll(async () => {
-  const settings = { RATE_LIMIT: "0", DB_LOCK_TIMEOUT_SECONDS: "0", DB_ANON_STATEMENT_TIMEOUT_SECONDS: "200" };
-  gateways = await openGateways({ settings: { ...settings, DB_STATEMENT_TIMEOUT_SECONDS: "250" } });
   await gateways.owner.query(FUNCTIONS);
   [ada, eve] = [await newPerson(gateways), await newPerson(gateways)];
   await until(async () => (await call("write_down", { note: "served" }, { headers: { apikey } })).status === 204);
 });
-afterAll(() => gateways.close());
 beforeEach(() => gateways.owner.query("delete from public.ends"));
 
 function call(name: string, body: object, sent: Sent) {

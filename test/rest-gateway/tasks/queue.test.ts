@@ -1,11 +1,12 @@
 import { randomUUID } from "node:crypto";
 import { createClient } from "@supabase/supabase-js";
 import jwt from "jsonwebtoken";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
+import { useFixture } from "../../fixture.ts";
 import { SECRET } from "../../secret.ts";
 import { serve } from "../../serve.ts";
 import { until } from "../../until.ts";
-import { type Gateways, newPerson, openGateways, PASSWORD, type Person } from "../sign-in/gateways.ts";
+import { newPerson, openGateways, PASSWORD, type Person } from "../sign-in/gateways.ts";
 
 /** What a DBA might write; `public.enqueue` is that of the documentation. */
 const FUNCTIONS = `
@@ -54,13 +55,12 @@ const FUNCTIONS = `
     public.wait_long, public.numbers, public.count_to, public.nothing to authenticated, service_role;
 `;
 
-let gateways: Gateways;
 let ada: Person;
 let eve: Person;
 const anonKey = jwt.sign({ role: "anon" }, SECRET);
 
+const gateways = useFixture(() => openGateways({ settings: { RATE_LIMIT: "0" } }));
 beforeAll(async () => {
-  gateways = await openGateways({ settings: { RATE_LIMIT: "0" } });
   await gateways.owner.query(FUNCTIONS);
   [ada, eve] = [await newPerson(gateways), await newPerson(gateways)];
   for (const service of [gateways.one, gateways.two]) {
@@ -68,7 +68,6 @@ beforeAll(async () => {
     await until(isServed);
   }
 });
-afterAll(() => gateways.close());
 
 function clientOf(person: Person | null, { url } = gateways.one) {
   const headers = person === null ? {} : { Authorization: `Bearer ${person.pair.accessToken}` };

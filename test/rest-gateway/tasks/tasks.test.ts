@@ -1,16 +1,10 @@
 import { randomUUID } from "node:crypto";
 import jwt from "jsonwebtoken";
 import type { PoolClient } from "pg";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { beforeAll, describe, expect, test, vi } from "vitest";
+import { useFixture } from "../../fixture.ts";
 import { SECRET } from "../../secret.ts";
-import {
-  type Gateways,
-  newPerson,
-  openGateways,
-  type Person,
-  type Sent,
-  type TestResponse,
-} from "../sign-in/gateways.ts";
+import { newPerson, openGateways, type Person, type Sent, type TestResponse } from "../sign-in/gateways.ts";
 
 /** What a DBA might write. */
 const FUNCTIONS = `
@@ -75,19 +69,17 @@ const FUNCTIONS = `
   grant execute on function public.write_down, public.take_long, public.refuse, public.digits, public.fragile to anon, authenticated;
 `;
 
-let gateways: Gateways;
 let ada: Person;
 let eve: Person;
 const apikey = jwt.sign({ role: "anon" }, SECRET);
 const later = { Prefer: "respond-async", apikey };
 
+const gateways = useFixture(() => openGateways({ settings: { RATE_LIMIT: "0", DB_LOCK_TIMEOUT_SECONDS: "0" } }));
 beforeAll(async () => {
-  gateways = await openGateways({ settings: { RATE_LIMIT: "0", DB_LOCK_TIMEOUT_SECONDS: "0" } });
   await gateways.owner.query(FUNCTIONS);
   [ada, eve] = [await newPerson(gateways), await newPerson(gateways)];
   await vi.waitFor(async () => expect((await call("digits", {}, { headers: { apikey } })).status).toBe(200), PATIENCE);
 });
-afterAll(() => gateways.close());
 
 const PATIENCE = { timeout: 60_000, interval: 100 };
 

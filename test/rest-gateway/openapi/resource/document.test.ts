@@ -4,15 +4,12 @@ import { get, type IncomingMessage } from "node:http";
 import { buffer } from "node:stream/consumers";
 import { gunzipSync } from "node:zlib";
 import { Validator } from "@seriousme/openapi-schema-validator";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { describe, expect, test, vi } from "vitest";
+import { useFixture } from "../../../fixture.ts";
 import { openResources } from "../../resource/open-resources.ts";
-import { type OpenApiFixture, openOpenApiFixture } from "./openapi-fixture.ts";
+import { openOpenApiFixture } from "./openapi-fixture.ts";
 
-let fixture: OpenApiFixture;
-beforeAll(async () => {
-  fixture = await openOpenApiFixture();
-});
-afterAll(() => fixture.close());
+const fixture = useFixture(openOpenApiFixture);
 
 const pathsOf = async (role: string, version = 1) =>
   Object.keys((await fixture.json(`/openapi.json?version=${version}`, role)).paths);

@@ -1,7 +1,8 @@
 import fc from "fast-check";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
+import { useFixture } from "../../../fixture.ts";
 import { propertyRuns } from "../../../property-runs.ts";
-import { type OpenApiFixture, openOpenApiFixture } from "./openapi-fixture.ts";
+import { openOpenApiFixture } from "./openapi-fixture.ts";
 import type { Operation, ReadDocument } from "./operations.ts";
 import { type Manner, type Request, requestsOf } from "./requests.ts";
 
@@ -23,12 +24,8 @@ const AT_ONCE = 16;
 /** `/admin/v1` runs at most so many explanations and statements at once, and refuses more with 503. */
 const OF_ADMINISTRATORS_AT_ONCE = 4;
 
-let fixture: OpenApiFixture;
-beforeAll(async () => {
-  fixture = await openOpenApiFixture();
-  await fixture.populate();
-});
-afterAll(() => fixture.close());
+const fixture = useFixture(openOpenApiFixture);
+beforeAll(() => fixture.populate());
 
 type Outcome = { readonly request: Request; readonly status: number; readonly objection: string | null };
 

@@ -1,5 +1,5 @@
 import { pino } from "pino";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { makeAccounts } from "../../../../accounts/accounts.ts";
 import { encryptHint, issueCode } from "../../../../accounts/federation/federated-sign-in.ts";
 import { makeFederation } from "../../../../accounts/federation/federation.ts";
@@ -15,8 +15,9 @@ import { keySetRoutes } from "../../../../rest-gateway/sign-in/key-routes.ts";
 import { makeOAuthStore } from "../../../../rest-gateway/sign-in/oauth/oauth-store.ts";
 import { commonRoutes, signInRoutes, signOutRoutes } from "../../../../rest-gateway/sign-in/provider-routes.ts";
 import { lender } from "../../../accounts/open-accounts.ts";
+import { useFixture } from "../../../fixture.ts";
 import { SECRET } from "../../../secret.ts";
-import { type FederatedGateways, openFederatedGateways, SITE } from "../../sign-in/federated-gateways.ts";
+import { openFederatedGateways, SITE } from "../../sign-in/federated-gateways.ts";
 import { newPerson, newSession, type Sent } from "../../sign-in/gateways.ts";
 import { type ReadDocument, readDocument } from "./operations.ts";
 
@@ -73,10 +74,9 @@ const FOR_BROWSERS = [
   "POST /auth/providers/{name}/signed-out",
 ];
 
-let gateways: FederatedGateways;
 let document: ReadDocument;
+const gateways = useFixture(() => openFederatedGateways(ADMIN));
 beforeAll(async () => {
-  gateways = await openFederatedGateways(ADMIN);
   document = readDocument((await gateways.get(at("/openapi.json"))).body);
   await gateways.addProvider({
     name: "example",
@@ -90,7 +90,6 @@ beforeAll(async () => {
     },
   });
 });
-afterAll(() => gateways?.close());
 
 const at = (path: string) => `${gateways.one.url}${path}`;
 

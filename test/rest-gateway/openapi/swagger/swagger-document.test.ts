@@ -1,15 +1,12 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { printDocument } from "../../../../rest-gateway/openapi/printed-document.ts";
 import { makeSwaggerDocument } from "../../../../rest-gateway/openapi/swagger/document.ts";
 import type { TableDocumentOptions } from "../../../../rest-gateway/openapi/visible-schema.ts";
-import { type Fixture, makeFixture } from "../fixture.ts";
+import { useFixture } from "../../../fixture.ts";
+import { makeFixture } from "../fixture.ts";
 import { textOf } from "../text-of.ts";
 
-let fixture: Fixture;
-beforeAll(async () => {
-  fixture = await makeFixture();
-});
-afterAll(() => fixture.drop());
+const fixture = useFixture(makeFixture);
 
 async function documentFor(role: string, differently?: Partial<TableDocumentOptions>) {
   const document = await makeSwaggerDocument(fixture.subject(role, differently));

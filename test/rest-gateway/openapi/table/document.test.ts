@@ -1,17 +1,14 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { printDocument } from "../../../../rest-gateway/openapi/printed-document.ts";
 import { makeTableDocument } from "../../../../rest-gateway/openapi/table/document.ts";
 import type { TableDocumentOptions } from "../../../../rest-gateway/openapi/visible-schema.ts";
-import { type Fixture, makeFixture } from "../fixture.ts";
+import { useFixture } from "../../../fixture.ts";
+import { makeFixture } from "../fixture.ts";
 import { textOf } from "../text-of.ts";
 
 type Json = { readonly [key: string]: Json } & readonly Json[];
 
-let fixture: Fixture;
-beforeAll(async () => {
-  fixture = await makeFixture();
-});
-afterAll(() => fixture.drop());
+const fixture = useFixture(makeFixture);
 
 async function documentFor(role: string, differently?: Partial<TableDocumentOptions>): Promise<Json> {
   const document = await makeTableDocument(fixture.subject(role, differently));

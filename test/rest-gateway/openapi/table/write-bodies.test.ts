@@ -1,13 +1,12 @@
 import { Ajv2020 } from "ajv/dist/2020.js";
 import fc, { type Arbitrary } from "fast-check";
-import pg from "pg";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { UPDATE_OPERATORS } from "../../../../planner/intent.ts";
-import type { Service } from "../../../../service/service.ts";
-import { cloneDatabase, type TestDatabase } from "../../../database.ts";
+import { useClient, useDatabase } from "../../../database.ts";
+import { useFixture } from "../../../fixture.ts";
 import { propertyRuns } from "../../../property-runs.ts";
-import { serve } from "../../../serve.ts";
-import { type Client, openClient } from "../../table/client.ts";
+import { useService } from "../../../serve.ts";
+import { openClient } from "../../table/client.ts";
 import type { Json } from "../resource/operations.ts";
 
 const SCHEMA = `
@@ -54,29 +53,17 @@ const SEED = `
   select setval('depot.clients_id_seq', 100), setval('depot.addresses_id_seq', 100), setval('depot.lines_id_seq', 100), setval('depot.tags_id_seq', 100);
 `;
 
-let database: TestDatabase;
-let owner: pg.Client;
-let service: Service;
-let client: Client;
 let document: Json;
 let ajv: Ajv2020;
 
+const database = useDatabase({ sql: SCHEMA });
+const owner = useClient(database.ownerUrl);
+const service = useService({ database, settings: { PGRST_DB_SCHEMAS: "depot" } });
+const client = useFixture(() => openClient(service.url, { as: { role: "service_role" } }));
 beforeAll(async () => {
-  database = await cloneDatabase();
-  owner = new pg.Client({ connectionString: database.ownerUrl });
-  await owner.connect();
-  await owner.query(SCHEMA);
-  service = await serve(database, { PGRST_DB_SCHEMAS: "depot" });
-  client = openClient(service.url, { as: { role: "service_role" } });
   document = await documentFor("service_role");
   ajv = new Ajv2020({ strict: false, validateFormats: false });
   ajv.addSchema(document, "document");
-});
-afterAll(async () => {
-  client?.close();
-  await service?.stop();
-  await owner?.end();
-  await database?.drop();
 });
 beforeEach(() => owner.query(SEED));
 

@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
+import { useFixture } from "../../../fixture.ts";
 import { openResources, type Resources } from "../open-resources.ts";
 
 const TABLES = `
@@ -10,15 +11,13 @@ const TABLES = `
   grant select on public.shelves to authenticated;
   grant select (id, shelf_id) on public.books to authenticated;`;
 
-let resources: Resources;
 let ask: Resources["ask"];
 
+const resources = useFixture(() => openResources({ template: "empty", sql: TABLES }));
 beforeAll(async () => {
-  resources = await openResources({ template: "empty", sql: TABLES });
   ask = resources.ask;
   await resources.seen("/api/v1/books");
 });
-afterAll(() => resources.close());
 
 const twice = async (path: string, sent?: Parameters<Resources["ask"]>[1]) => {
   const [first, second] = [await ask(path, sent), await ask(path, sent)];

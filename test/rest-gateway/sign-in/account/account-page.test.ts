@@ -1,17 +1,17 @@
 import { generate } from "otplib";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
+import { useFixture } from "../../../fixture.ts";
 import { newAddress } from "../../../new-address.ts";
 import { until } from "../../../until.ts";
-import { at, type FederatedGateways, openFederatedGateways } from "../federated-gateways.ts";
+import { at, openFederatedGateways } from "../federated-gateways.ts";
 import { cookieOf, newFactor, newPerson, newSession, PASSWORD, type Person } from "../gateways.ts";
 
 const NEW_PASSWORD = "Marmalade-Kite-9";
 const ACCOUNT = "/auth/account";
 const HOSTILE = `"><img src=x onerror=alert(1)>`;
 
-let gateways: FederatedGateways;
+const gateways = useFixture(openFederatedGateways);
 beforeAll(async () => {
-  gateways = await openFederatedGateways();
   await gateways.addProvider({
     name: "acme",
     kind: "oauth2",
@@ -25,7 +25,6 @@ beforeAll(async () => {
     },
   });
 });
-afterAll(() => gateways.close());
 
 const urlOf = (path: string) => `${gateways.one.url}${path}`;
 

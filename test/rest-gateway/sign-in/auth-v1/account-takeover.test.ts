@@ -1,35 +1,23 @@
 import jwt from "jsonwebtoken";
 import pg from "pg";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Service } from "../../../../service/service.ts";
-import { cloneDatabase, type TestDatabase } from "../../../database.ts";
+import { describe, expect, test } from "vitest";
+import { useDatabase } from "../../../database.ts";
+import { useFixture } from "../../../fixture.ts";
 import { SECRET } from "../../../secret.ts";
-import { serve } from "../../../serve.ts";
+import { useService } from "../../../serve.ts";
 import { ANON_KEY, makeClient, newAddress, PASSWORD } from "./auth-client.ts";
 import { MailFolder } from "./mail-folder.ts";
 
 const SERVICE_KEY = jwt.sign({ role: "service_role" }, SECRET);
 const FORMER = "Attacker-Boat-6";
 
-let database: TestDatabase;
-let owner: pg.Pool;
-let mails: MailFolder;
-let service: Service;
+const database = useDatabase();
+const mails = useFixture(() => MailFolder.open());
+const owner = useFixture(() => new pg.Pool({ connectionString: database.ownerUrl, max: 2 }));
+const settings = () => ({ MAIL_DIR: mails.path, AUTH_AUTOCONFIRM: "false" });
+const service = useService({ database, settings });
 /** E-mails are not limited to one a minute. */
-let quick: Service;
-
-beforeAll(async () => {
-  [database, mails] = await Promise.all([cloneDatabase(), MailFolder.open()]);
-  owner = new pg.Pool({ connectionString: database.ownerUrl, max: 2 });
-  const settings = { MAIL_DIR: mails.path, AUTH_AUTOCONFIRM: "false" };
-  service = await serve(database, settings);
-  quick = await serve(database, { ...settings, MAIL_INTERVAL_SECONDS: "0" });
-});
-afterAll(async () => {
-  await Promise.all([service.stop(), quick.stop()]);
-  await owner.end();
-  await Promise.all([database.drop(), mails.remove()]);
-});
+const quick = useService({ database, settings: () => ({ ...settings(), MAIL_INTERVAL_SECONDS: "0" }) });
 
 const post = async (path: string, body: object, headers: Record<string, string> = {}, at = service) => {
   const response = await fetch(`${at.url}${path}`, {

@@ -1,39 +1,19 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import jwt from "jsonwebtoken";
 import pg from "pg";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Service } from "../../../../service/service.ts";
-import { cloneDatabase, type TestDatabase } from "../../../database.ts";
+import { describe, expect, test } from "vitest";
+import { useDatabase } from "../../../database.ts";
+import { useFixture, useFolder } from "../../../fixture.ts";
 import { SECRET } from "../../../secret.ts";
-import { serve } from "../../../serve.ts";
+import { serve, useService } from "../../../serve.ts";
 import { until } from "../../../until.ts";
 import { ANON_KEY, makeClient, newAddress, PASSWORD } from "./auth-client.ts";
 
-let database: TestDatabase;
+const database = useDatabase();
+const mailDir = useFolder("mail-");
+const owner = useFixture(() => new pg.Pool({ connectionString: database.ownerUrl, max: 2 }));
+const service = useService({ database, settings: { AUTH_AUTOCONFIRM: "true", AUTH_ANONYMOUS_SIGN_INS: "true" } });
 /** Whether sign-ups are open is a state of the database. */
-let closedDatabase: TestDatabase;
-let owner: pg.Pool;
-let service: Service;
-let closed: Service;
-let mailDir: string;
-
-beforeAll(async () => {
-  database = await cloneDatabase();
-  mailDir = await mkdtemp(join(tmpdir(), "mail-"));
-  owner = new pg.Pool({ connectionString: database.ownerUrl, max: 2 });
-  service = await serve(database, { AUTH_AUTOCONFIRM: "true", AUTH_ANONYMOUS_SIGN_INS: "true" });
-  closedDatabase = await cloneDatabase();
-  closed = await serve(closedDatabase, { AUTH_SIGN_UPS: "off" });
-});
-afterAll(async () => {
-  await Promise.all([service.stop(), closed.stop()]);
-  await owner.end();
-  await database.drop();
-  await closedDatabase.drop();
-  await rm(mailDir, { recursive: true });
-});
+const closed = useService({ settings: { AUTH_SIGN_UPS: "off" } });
 
 const newClient = () => makeClient(service.url);
 
@@ -143,11 +123,10 @@ describe("a sign-up", () => {
 });
 
 describe("a sign-up where addresses are confirmed first", () => {
-  let confirming: Service;
-  beforeAll(async () => {
-    confirming = await serve(database, { AUTH_AUTOCONFIRM: "false", MAIL_DIR: mailDir, MAIL_INTERVAL_SECONDS: "0" });
+  const confirming = useService({
+    database,
+    settings: { AUTH_AUTOCONFIRM: "false", MAIL_DIR: mailDir, MAIL_INTERVAL_SECONDS: "0" },
   });
-  afterAll(() => confirming.stop());
 
   const signUpAt = (email: string, password = PASSWORD) =>
     makeClient(confirming.url).auth.signUp({ email, password, options: { data: { color: "green" } } });

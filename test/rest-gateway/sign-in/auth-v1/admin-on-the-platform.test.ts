@@ -1,14 +1,11 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { type AuthError, createClient } from "@supabase/supabase-js";
 import jwt from "jsonwebtoken";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { withClient } from "../../../../postgres/client/with-client.ts";
-import type { Service } from "../../../../service/service.ts";
-import { cloneDatabase, type TestDatabase } from "../../../database.ts";
+import { useDatabase } from "../../../database.ts";
+import { useFolder } from "../../../fixture.ts";
 import { SECRET } from "../../../secret.ts";
-import { serve } from "../../../serve.ts";
+import { useService } from "../../../serve.ts";
 
 const PASSWORD = "correct horse Battery 9";
 const WITHOUT_SESSION = { persistSession: false, autoRefreshToken: false, detectSessionInUrl: false };
@@ -22,9 +19,6 @@ function succeeded<Result extends { data: unknown; error: AuthError | null }>(re
 }
 
 describe("supabase.auth.admin without a table of users", () => {
-  let database: TestDatabase;
-  let service: Service;
-  let mailDir: string;
   const admin = () =>
     createClient(service.url, jwt.sign({ role: "service_role" }, SECRET), { auth: WITHOUT_SESSION }).auth.admin;
   const create = async (attributes: object) => succeeded(await admin().createUser(attributes)).user!;
@@ -33,21 +27,17 @@ describe("supabase.auth.admin without a table of users", () => {
       auth: WITHOUT_SESSION,
     }).auth.signInWithPassword({ ...credentials, password: PASSWORD });
 
-  beforeAll(async () => {
-    database = await cloneDatabase("platform");
-    mailDir = await mkdtemp(join(tmpdir(), "mail-"));
-    service = await serve(database, {
+  const database = useDatabase({ template: "platform" });
+  const mailDir = useFolder("mail-");
+  const service = useService({
+    database,
+    settings: {
       BASE_SCHEMA: "platform",
       MAIL_DIR: mailDir,
       // Enables phone numbers; nothing is sent here.
       SMS_WEBHOOK_URL: "http://127.0.0.1:9/texts",
       SMS_WEBHOOK_SECRET: `v1,whsec_${Buffer.alloc(32, 1).toString("base64")}`,
-    });
-  });
-  afterAll(async () => {
-    await service.stop();
-    await database.drop();
-    await rm(mailDir, { recursive: true });
+    },
   });
 
   test("a user whom rows refer to is kept, and the error names their table", async () => {

@@ -1,38 +1,22 @@
-import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type AuthError, createClient, type User } from "@supabase/supabase-js";
 import jwt from "jsonwebtoken";
-import pg from "pg";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { makePasswords } from "../../../../accounts/passwords.ts";
-import type { Service } from "../../../../service/service.ts";
-import { cloneDatabase, type TestDatabase } from "../../../database.ts";
+import { useClient, useDatabase } from "../../../database.ts";
+import { useFolder } from "../../../fixture.ts";
 import { SECRET } from "../../../secret.ts";
-import { serve } from "../../../serve.ts";
+import { useService } from "../../../serve.ts";
 
 const ABSENT_ID = "83fd9e20-7a80-46e4-bf29-a86e3d6bbf66";
 const PASSWORD = "correct horse Battery 9";
 const WITHOUT_SESSION = { persistSession: false, autoRefreshToken: false, detectSessionInUrl: false };
 
-let database: TestDatabase;
-let service: Service;
-let owner: pg.Client;
-let mailDir: string;
-
-beforeAll(async () => {
-  database = await cloneDatabase();
-  mailDir = await mkdtemp(join(tmpdir(), "mail-"));
-  service = await serve(database, { MAIL_DIR: mailDir, SIGN_IN_REDIRECTS: "http://localhost:9999/*" });
-  owner = new pg.Client({ connectionString: database.ownerUrl });
-  await owner.connect();
-});
-afterAll(async () => {
-  await owner.end();
-  await service.stop();
-  await database.drop();
-  await rm(mailDir, { recursive: true });
-});
+const database = useDatabase();
+const mailDir = useFolder("mail-");
+const service = useService({ database, settings: { MAIL_DIR: mailDir, SIGN_IN_REDIRECTS: "http://localhost:9999/*" } });
+const owner = useClient(database.ownerUrl);
 
 const authOf = (claims: object) => createClient(service.url, jwt.sign(claims, SECRET), { auth: WITHOUT_SESSION }).auth;
 const anonymousClient = () => createClient(service.url, jwt.sign({ role: "anon" }, SECRET), { auth: WITHOUT_SESSION });

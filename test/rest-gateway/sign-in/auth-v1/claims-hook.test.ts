@@ -1,9 +1,9 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { type Gateways, newPerson, openGateways, PASSWORD, type Person } from "../gateways.ts";
+import { beforeAll, expect, test } from "vitest";
+import { useFixture } from "../../../fixture.ts";
+import { newPerson, openGateways, PASSWORD, type Person } from "../gateways.ts";
 import { ANON_KEY, newAddress } from "./auth-client.ts";
 
 const SECRET_DETAIL = "the secret of the function";
-let gateways: Gateways;
 let person: Person;
 
 const define = (body: string) =>
@@ -12,14 +12,15 @@ const define = (body: string) =>
     grant execute on function public.add_claims to supabase_auth_admin`,
   );
 
+const gateways = useFixture(() =>
+  openGateways({ settings: { CLAIMS_HOOK: "public.add_claims", AUTH_AUTOCONFIRM: "true" } }),
+);
 beforeAll(async () => {
-  gateways = await openGateways({ settings: { CLAIMS_HOOK: "public.add_claims", AUTH_AUTOCONFIRM: "true" } });
   await gateways.owner.query("grant usage on schema public to supabase_auth_admin");
   await define("return event;");
   person = await newPerson(gateways);
   await gateways.owner.query("update auth.users set email_confirmed_at = now() where user_id = $1", [person.userId]);
 });
-afterAll(() => gateways.close());
 
 const post = (path: string, body: object) =>
   gateways.post(`${gateways.one.url}${path}`, body, { headers: { apikey: ANON_KEY } });

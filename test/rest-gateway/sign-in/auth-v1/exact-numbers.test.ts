@@ -1,24 +1,23 @@
 import { randomUUID } from "node:crypto";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import { importAccounts, readAccountRows } from "../../../../accounts/import-accounts.ts";
 import { parseJsonExactly } from "../../../../runtime/json/json-values.ts";
-import { type OperatedService, openOperatedService, PASSWORD } from "../../../operations/admin/operated-service.ts";
+import { useFixture } from "../../../fixture.ts";
+import { openOperatedService, PASSWORD } from "../../../operations/admin/operated-service.ts";
 import { until } from "../../../until.ts";
 
 /** JavaScript rounds it to 9007199254740992. */
 const ORG = "9007199254740993";
 const TENANT = "12345678901234567891";
 
-let operated: OperatedService;
-beforeAll(async () => {
-  operated = await openOperatedService({ CLAIMS_HOOK: "public.add_tenant" });
-  await operated.owner.query(`
+const operated = useFixture(() => openOperatedService({ CLAIMS_HOOK: "public.add_tenant" }));
+beforeAll(() =>
+  operated.owner.query(`
     create function public.add_tenant(event jsonb) returns jsonb language sql as $$
       select jsonb_set(event, '{claims}', (event -> 'claims') || '{"tenant": ${TENANT}}') $$;
     grant execute on function public.add_tenant to supabase_auth_admin;
-    grant usage on schema public to supabase_auth_admin`);
-});
-afterAll(() => operated.close());
+    grant usage on schema public to supabase_auth_admin`),
+);
 
 const send = (path: string, body: unknown, token = operated.tokens.service) =>
   operated.send(path, { token, headers: { apikey: token }, body });

@@ -1,29 +1,17 @@
 import { generate } from "otplib";
 import pg from "pg";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Service } from "../../../../service/service.ts";
-import { cloneDatabase, type TestDatabase } from "../../../database.ts";
-import { serve } from "../../../serve.ts";
+import { describe, expect, test } from "vitest";
+import { useDatabase } from "../../../database.ts";
+import { useFixture } from "../../../fixture.ts";
+import { useService } from "../../../serve.ts";
 import { SoftwareAuthenticator } from "../../../software-authenticator.ts";
 import { ANON_KEY, makeClient, newAddress, PASSWORD } from "./auth-client.ts";
 
-let database: TestDatabase;
-let owner: pg.Pool;
-let service: Service;
-let open: Service;
-
-beforeAll(async () => {
-  database = await cloneDatabase();
-  owner = new pg.Pool({ connectionString: database.ownerUrl, max: 2 });
-  const settings = { AUTH_AUTOCONFIRM: "true", AUTH_SUBJECT: "uuid" };
-  service = await serve(database, { AUTH_AUTOCONFIRM: "true", AUTH_MANUAL_LINKING: "true" });
-  open = await serve(database, { ...settings, AUTH_AAL1_ACCESS: "full" });
-});
-afterAll(async () => {
-  await Promise.all([service.stop(), open.stop()]);
-  await owner.end();
-  await database.drop();
-});
+const database = useDatabase();
+const owner = useFixture(() => new pg.Pool({ connectionString: database.ownerUrl, max: 2 }));
+const settings = { AUTH_AUTOCONFIRM: "true", AUTH_SUBJECT: "uuid" };
+const service = useService({ database, settings: { AUTH_AUTOCONFIRM: "true", AUTH_MANUAL_LINKING: "true" } });
+const open = useService({ database, settings: { ...settings, AUTH_AAL1_ACCESS: "full" } });
 
 type Client = ReturnType<typeof makeClient>;
 

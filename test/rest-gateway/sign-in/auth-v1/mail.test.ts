@@ -1,39 +1,29 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import pg from "pg";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Service } from "../../../../service/service.ts";
-import { cloneDatabase, type TestDatabase } from "../../../database.ts";
-import { serve } from "../../../serve.ts";
+import { beforeAll, describe, expect, test } from "vitest";
+import { useDatabase } from "../../../database.ts";
+import { useFixture, useFolder } from "../../../fixture.ts";
+import { serve, useService } from "../../../serve.ts";
 import { until } from "../../../until.ts";
 import { ANON_KEY, makeClient, newAddress, PASSWORD } from "./auth-client.ts";
 import { MailFolder } from "./mail-folder.ts";
 
 const APPLICATION = "https://app.example.org";
 
-let database: TestDatabase;
-let owner: pg.Pool;
-let mails: MailFolder;
-let service: Service;
-/** Accounts count as confirmed at once; e-mails are not limited. */
-let lenient: Service;
-
-beforeAll(async () => {
-  [database, mails] = await Promise.all([cloneDatabase(), MailFolder.open()]);
-  owner = new pg.Pool({ connectionString: database.ownerUrl, max: 2 });
-  const settings = {
-    MAIL_DIR: mails.path,
-    SITE_URL: APPLICATION,
-    SIGN_IN_REDIRECTS: "https://other.example.org/*, com.example.app://signed-in",
-  };
-  service = await serve(database, { ...settings, AUTH_AUTOCONFIRM: "false" });
-  lenient = await serve(database, { ...settings, AUTH_AUTOCONFIRM: "true", MAIL_INTERVAL_SECONDS: "0" });
+const database = useDatabase();
+const mails = useFixture(() => MailFolder.open());
+const owner = useFixture(() => new pg.Pool({ connectionString: database.ownerUrl, max: 2 }));
+const settings = () => ({
+  MAIL_DIR: mails.path,
+  SITE_URL: APPLICATION,
+  SIGN_IN_REDIRECTS: "https://other.example.org/*, com.example.app://signed-in",
 });
-afterAll(async () => {
-  await Promise.all([service.stop(), lenient.stop()]);
-  await owner.end();
-  await Promise.all([database.drop(), mails.remove()]);
+const service = useService({ database, settings: () => ({ ...settings(), AUTH_AUTOCONFIRM: "false" }) });
+/** Accounts count as confirmed at once; e-mails are not limited. */
+const lenient = useService({
+  database,
+  settings: () => ({ ...settings(), AUTH_AUTOCONFIRM: "true", MAIL_INTERVAL_SECONDS: "0" }),
 });
 
 /** Storage that outlives a client, as a browser's. */
@@ -375,25 +365,21 @@ describe("a change of address", () => {
 });
 
 describe("a service with settings of its own", () => {
-  let templates: string;
-  let custom: Service;
+  const templates = useFolder("templates-");
   beforeAll(async () => {
-    templates = await mkdtemp(join(tmpdir(), "templates-"));
     await writeFile(
       join(templates, "magic_link.html"),
       'Subject: Hello {{ .Data.name }}\n\n<p>{{ .Data.name }}: <a href="{{ .SiteURL }}/confirm?token_hash={{ .TokenHash }}&amp;type=email">sign in</a> or {{ .Token }}</p>',
     );
-    custom = await serve(database, {
+  });
+  const custom = useFixture(() =>
+    serve(database, {
       MAIL_DIR: mails.path,
       MAIL_TEMPLATES_DIR: templates,
       AUTH_AUTOCONFIRM: "false",
       AUTH_SECURE_EMAIL_CHANGE: "false",
-    });
-  });
-  afterAll(async () => {
-    await custom.stop();
-    await rm(templates, { recursive: true });
-  });
+    }),
+  );
 
   test("writes e-mails with its templates, in HTML and as text, with values that users cannot turn into HTML", async () => {
     const email = newAddress();
@@ -429,20 +415,15 @@ describe("a service with settings of its own", () => {
 });
 
 describe("without a table of users", () => {
-  let platform: TestDatabase;
-  let bare: Service;
-  beforeAll(async () => {
-    platform = await cloneDatabase("platform");
-    bare = await serve(platform, {
+  const platform = useDatabase({ template: "platform" });
+  const bare = useService({
+    database: platform,
+    settings: () => ({
       BASE_SCHEMA: "platform",
       MAIL_DIR: mails.path,
       SITE_URL: APPLICATION,
       AUTH_AUTOCONFIRM: "false",
-    });
-  });
-  afterAll(async () => {
-    await bare.stop();
-    await platform.drop();
+    }),
   });
 
   test("an address is signed in by code, changed at both sides, and given a password by link", async () => {

@@ -1,31 +1,22 @@
 import { once } from "node:events";
-import { createServer, type Server } from "node:http";
+import { createServer } from "node:http";
 import { createRequire } from "node:module";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
-import type { Browser, Page } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Service } from "../../../../service/service.ts";
+import type { Page } from "playwright-core";
+import { beforeAll, describe, expect, test } from "vitest";
 import { describeInBrowser, launchBrowser } from "../../../browser.ts";
-import { cloneDatabase, type TestDatabase } from "../../../database.ts";
-import { serve } from "../../../serve.ts";
+import { useDatabase } from "../../../database.ts";
+import { useFixture } from "../../../fixture.ts";
+import { useService } from "../../../serve.ts";
 import { SoftwareAuthenticator } from "../../../software-authenticator.ts";
 import { ANON_KEY, makeClient, newAddress, PASSWORD } from "./auth-client.ts";
 
-let database: TestDatabase;
-let service: Service;
 /** Another gateway on the same database. */
-let other: Service;
 
-beforeAll(async () => {
-  database = await cloneDatabase();
-  service = await serve(database, { AUTH_AUTOCONFIRM: "true" });
-  other = await serve(database, { AUTH_AUTOCONFIRM: "true" });
-});
-afterAll(async () => {
-  await Promise.all([service.stop(), other.stop()]);
-  await database.drop();
-});
+const database = useDatabase();
+const service = useService({ database, settings: { AUTH_AUTOCONFIRM: "true" } });
+const other = useService({ database, settings: { AUTH_AUTOCONFIRM: "true" } });
 
 const APPLICATION = "http://localhost:5173";
 const MISSING = "00000000-0000-0000-0000-000000000000";
@@ -120,16 +111,18 @@ describe("a passkey at /auth/v1", () => {
 
 describeInBrowser("passkeys of an application", () => {
   const SCRIPT = join(createRequire(import.meta.url).resolve("@supabase/supabase-js"), "../umd/supabase.js");
-  let application: Server;
-  let browser: Browser;
   let page: Page;
 
+  const browser = useFixture(launchBrowser);
   beforeAll(async () => {
-    browser = await launchBrowser();
     page = await browser.newPage();
-    application = createServer((_request, response) => {
+  });
+  const application = useFixture(() =>
+    createServer((_request, response) => {
       response.setHeader("Content-Type", "text/html").end("<!doctype html><title>Films</title>");
-    });
+    }),
+  );
+  beforeAll(async () => {
     await once(application.listen(0, "127.0.0.1"), "listening");
     await page.goto(`http://localhost:${(application.address() as AddressInfo).port}/`);
     await page.addScriptTag({ path: SCRIPT });
@@ -146,10 +139,6 @@ describeInBrowser("passkeys of an application", () => {
     for (const transport of ["internal", "usb"] as const) {
       await devices.send("WebAuthn.addVirtualAuthenticator", { options: { ...options, transport } });
     }
-  });
-  afterAll(async () => {
-    await browser?.close();
-    application?.close();
   });
 
   /** Runs the body with a client of its own; returns what it returns. */

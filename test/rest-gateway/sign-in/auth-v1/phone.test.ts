@@ -1,12 +1,12 @@
 import { createHmac, randomInt } from "node:crypto";
-import { createServer, type IncomingHttpHeaders, type Server } from "node:http";
+import { createServer, type IncomingHttpHeaders } from "node:http";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { withClient } from "../../../../postgres/client/with-client.ts";
-import type { Service } from "../../../../service/service.ts";
-import { cloneDatabase, type TestDatabase } from "../../../database.ts";
-import { serve } from "../../../serve.ts";
+import { useDatabase } from "../../../database.ts";
+import { useFixture } from "../../../fixture.ts";
+import { useService } from "../../../serve.ts";
 import { until } from "../../../until.ts";
 import { makeClient, PASSWORD } from "./auth-client.ts";
 
@@ -18,36 +18,28 @@ type SentText = {
   readonly message: { readonly user: { readonly phone: string }; readonly sms: { readonly otp: string } };
 };
 
-let gateway: Server;
 const texts: SentText[] = [];
-let database: TestDatabase;
-let service: Service;
-/** Accounts count as confirmed at once. */
-let lenient: Service;
-/** Codes may be requested without a pause. */
-let unhurried: Service;
-
-beforeAll(async () => {
-  gateway = createServer(async (request, response) => {
+const gateway = useFixture(() =>
+  createServer(async (request, response) => {
     const body = await text(request);
     texts.push({ headers: request.headers, body, message: JSON.parse(body) });
     response.end("{}");
-  });
+  }),
+);
+beforeAll(async () => {
   await new Promise<void>((resolve) => gateway.listen(0, "127.0.0.1", resolve));
-  database = await cloneDatabase();
-  const settings = {
-    SMS_WEBHOOK_URL: `http://127.0.0.1:${(gateway.address() as AddressInfo).port}/texts`,
-    SMS_WEBHOOK_SECRET: `v1,whsec_${KEY.toString("base64")}`,
-  };
-  service = await serve(database, { ...settings, AUTH_AUTOCONFIRM: "false" });
-  lenient = await serve(database, { ...settings, AUTH_AUTOCONFIRM: "true" });
-  unhurried = await serve(database, { ...settings, AUTH_AUTOCONFIRM: "false", MAIL_INTERVAL_SECONDS: "0" });
 });
-afterAll(async () => {
-  await Promise.all([service.stop(), lenient.stop(), unhurried.stop()]);
-  gateway.close();
-  await database.drop();
+const database = useDatabase();
+const settings = () => ({
+  SMS_WEBHOOK_URL: `http://127.0.0.1:${(gateway.address() as AddressInfo).port}/texts`,
+  SMS_WEBHOOK_SECRET: `v1,whsec_${KEY.toString("base64")}`,
+  AUTH_AUTOCONFIRM: "false",
 });
+const service = useService({ database, settings });
+/** Accounts count as confirmed at once. */
+const lenient = useService({ database, settings: () => ({ ...settings(), AUTH_AUTOCONFIRM: "true" }) });
+/** Codes may be requested without a pause. */
+const unhurried = useService({ database, settings: () => ({ ...settings(), MAIL_INTERVAL_SECONDS: "0" }) });
 
 const newPhone = () => `1555${randomInt(1_000_000, 9_999_999)}`;
 const newClient = (at = service) => makeClient(at.url);

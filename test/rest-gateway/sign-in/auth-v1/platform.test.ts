@@ -1,27 +1,19 @@
 import pg from "pg";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import type { Service } from "../../../../service/service.ts";
-import { cloneDatabase, type TestDatabase } from "../../../database.ts";
-import { serve } from "../../../serve.ts";
+import { expect, test } from "vitest";
+import { useDatabase } from "../../../database.ts";
+import { useFixture } from "../../../fixture.ts";
+import { useService } from "../../../serve.ts";
 import { makeClient, newAddress, PASSWORD } from "./auth-client.ts";
 
-let database: TestDatabase;
-let owner: pg.Pool;
-let service: Service;
-
-beforeAll(async () => {
-  database = await cloneDatabase("platform");
-  owner = new pg.Pool({ connectionString: database.ownerUrl, max: 1 });
-  service = await serve(database, {
+const database = useDatabase({ template: "platform" });
+const owner = useFixture(() => new pg.Pool({ connectionString: database.ownerUrl, max: 1 }));
+const service = useService({
+  database,
+  settings: {
     BASE_SCHEMA: "platform",
     AUTH_AUTOCONFIRM: "true",
     AUTH_ANONYMOUS_SIGN_INS: "true",
-  });
-});
-afterAll(async () => {
-  await service?.stop();
-  await owner?.end();
-  await database?.drop();
+  },
 });
 
 test("a database without a table of users has all of supabase.auth", async () => {

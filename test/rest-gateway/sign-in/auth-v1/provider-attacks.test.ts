@@ -1,13 +1,14 @@
 import { hash, randomUUID } from "node:crypto";
 import { inflateRawSync } from "node:zlib";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { useFixture } from "../../../fixture.ts";
 import type { Browser } from "../browser.ts";
-import { at, type FederatedGateways, openFederatedGateways, PROGRAM, SITE, whoIs } from "../federated-gateways.ts";
-import { type Forger, json, openForger } from "../forger.ts";
+import { at, openFederatedGateways, PROGRAM, SITE, whoIs } from "../federated-gateways.ts";
+import { json, openForger } from "../forger.ts";
 import { newPerson } from "../gateways.ts";
-import { CLIENT, type OpenIdProvider, openOpenIdProvider } from "../openid-provider.ts";
+import { CLIENT, openOpenIdProvider } from "../openid-provider.ts";
 import { PROVIDER_CERTIFICATE, SERVICE_CERTIFICATE, SERVICE_KEY } from "../saml-keys.ts";
-import { ISSUER, openSamlProvider, type SamlProvider } from "../saml-provider.ts";
+import { ISSUER, openSamlProvider } from "../saml-provider.ts";
 import { ANON_KEY } from "./auth-client.ts";
 
 const FORGER_CLIENT = "application";
@@ -15,17 +16,15 @@ const VERIFIER = "a verifier of the client, which is long enough".replaceAll(/\W
 const CHALLENGE = hash("sha256", VERIFIER, "base64url");
 const OFFICE = at("/auth/providers/office/callback");
 
-let gateways: FederatedGateways;
-let provider: OpenIdProvider;
-let saml: SamlProvider;
-let forger: Forger;
 let browser: Browser;
 
+const gateways = useFixture(() => openFederatedGateways({ AUTH_AUTOCONFIRM: "false" }));
+const provider = useFixture(() => openOpenIdProvider([SITE]));
+const saml = useFixture(() =>
+  openSamlProvider({ callback: OFFICE, signedOut: at("/auth/providers/office/signed-out") }),
+);
+const forger = useFixture(() => openForger(FORGER_CLIENT));
 beforeAll(async () => {
-  gateways = await openFederatedGateways({ AUTH_AUTOCONFIRM: "false" });
-  provider = await openOpenIdProvider([SITE]);
-  saml = await openSamlProvider({ callback: OFFICE, signedOut: at("/auth/providers/office/signed-out") });
-  forger = await openForger(FORGER_CLIENT);
   const { id: clientId, secret } = CLIENT;
   await gateways.addProvider({ name: "example", kind: "oidc", issuer: provider.issuer, clientId, secret });
   await gateways.addProvider({ name: "forge", kind: "oidc", issuer: forger.issuer, clientId: FORGER_CLIENT });
@@ -39,10 +38,6 @@ beforeAll(async () => {
     trustsEmail: true,
     settings,
   });
-});
-afterAll(async () => {
-  await gateways?.close();
-  await Promise.all([provider?.close(), saml?.close(), forger?.close()]);
 });
 beforeEach(() => {
   browser = gateways.browser();

@@ -2,30 +2,29 @@ import { createHmac, hash, randomUUID } from "node:crypto";
 import type { SupabaseClient } from "@supabase/supabase-js";
 import jwt from "jsonwebtoken";
 import { generate } from "otplib";
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { useFixture } from "../../../fixture.ts";
 import { SECRET } from "../../../secret.ts";
-import { at, type FederatedGateways, openFederatedGateways, PROGRAM, SITE } from "../federated-gateways.ts";
-import { type Forger, openForger } from "../forger.ts";
+import { at, openFederatedGateways, PROGRAM, SITE } from "../federated-gateways.ts";
+import { openForger } from "../forger.ts";
 import { openGateways } from "../gateways.ts";
-import { CLIENT, type OpenIdProvider, openOpenIdProvider } from "../openid-provider.ts";
+import { CLIENT, openOpenIdProvider } from "../openid-provider.ts";
 import { PROVIDER_CERTIFICATE, SERVICE_CERTIFICATE, SERVICE_KEY } from "../saml-keys.ts";
-import { ISSUER, openSamlProvider, type SamlProvider } from "../saml-provider.ts";
+import { ISSUER, openSamlProvider } from "../saml-provider.ts";
 import { ANON_KEY, makeClient, newAddress, PASSWORD } from "./auth-client.ts";
 
 const ID_TOKEN_CLIENT = "application";
 
-let gateways: FederatedGateways;
-let provider: OpenIdProvider;
-let saml: SamlProvider;
-let forger: Forger;
-beforeAll(async () => {
-  gateways = await openFederatedGateways({ AUTH_AUTOCONFIRM: "true", AUTH_MANUAL_LINKING: "true" });
-  provider = await openOpenIdProvider([SITE]);
-  saml = await openSamlProvider({
+const gateways = useFixture(() => openFederatedGateways({ AUTH_AUTOCONFIRM: "true", AUTH_MANUAL_LINKING: "true" }));
+const provider = useFixture(() => openOpenIdProvider([SITE]));
+const saml = useFixture(() =>
+  openSamlProvider({
     callback: at("/auth/providers/office/callback"),
     signedOut: at("/auth/providers/office/signed-out"),
-  });
-  forger = await openForger(ID_TOKEN_CLIENT);
+  }),
+);
+const forger = useFixture(() => openForger(ID_TOKEN_CLIENT));
+beforeAll(async () => {
   const { id: clientId, secret } = CLIENT;
   await gateways.addProvider({ name: "example", kind: "oidc", issuer: provider.issuer, clientId, secret });
   await gateways.addProvider({
@@ -48,12 +47,6 @@ beforeAll(async () => {
       domains: ["office.example"],
     },
   });
-});
-afterAll(async () => {
-  await gateways?.close();
-  await provider?.close();
-  await saml?.close();
-  await forger?.close();
 });
 
 const newClient = (flowType: "pkce" | "implicit" = "pkce") => makeClient(gateways.one.url, { flowType });

@@ -1,24 +1,15 @@
 import { generateKeyPairSync } from "node:crypto";
 import jwt from "jsonwebtoken";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import type { Service } from "../../../../service/service.ts";
-import { cloneDatabase, type TestDatabase } from "../../../database.ts";
+import { expect, test } from "vitest";
+import { useDatabase } from "../../../database.ts";
 import { SECRET } from "../../../secret.ts";
-import { serve } from "../../../serve.ts";
+import { serve, useService } from "../../../serve.ts";
 import { makeClient, newAddress, PASSWORD } from "./auth-client.ts";
 
-let database: TestDatabase;
-let service: Service;
 const anonKey = jwt.sign({ role: "anon" }, SECRET);
 
-beforeAll(async () => {
-  database = await cloneDatabase();
-  service = await serve(database);
-});
-afterAll(async () => {
-  await service.stop();
-  await database.drop();
-});
+const database = useDatabase();
+const service = useService({ database });
 
 const request = (path: string, init: RequestInit = {}) => fetch(`${service.url}/auth/v1${path}`, init);
 const withKey = { headers: { apikey: anonKey } };

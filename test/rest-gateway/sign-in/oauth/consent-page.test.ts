@@ -1,14 +1,14 @@
-import { createServer, type Server } from "node:http";
+import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import type { Browser, BrowserContext, Page } from "playwright-core";
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import type { BrowserContext, Page } from "playwright-core";
+import { beforeAll, beforeEach, expect, test } from "vitest";
 import { describeInBrowser, launchBrowser } from "../../../browser.ts";
+import { useFixture } from "../../../fixture.ts";
 import { expectAccessible, LAYOUTS } from "../../../page-layouts.ts";
 import {
   type Application,
   newApplication,
   newPerson,
-  type OAuthFixture,
   openOAuth,
   PASSWORD,
   type Person,
@@ -16,31 +16,27 @@ import {
 } from "./open-oauth.ts";
 
 describeInBrowser("the page of consent in a browser", () => {
-  let fixture: OAuthFixture;
-  let browser: Browser;
   let context: BrowserContext;
   let page: Page;
   let person: Person;
   let application: Application;
-  let site: Server;
   let siteUrl: string;
   /** What the application's site shows. */
   let shown: string;
 
+  const fixture = useFixture(openOAuth);
+  const site = useFixture(
+    () =>
+      createServer((_request, response) => {
+        response.setHeader("Content-Type", "text/html").end(shown);
+      }),
+    (server) => new Promise((resolve) => server.close(resolve)),
+  );
+  const browser = useFixture(launchBrowser);
   beforeAll(async () => {
-    fixture = await openOAuth();
-    browser = await launchBrowser();
-    site = createServer((_request, response) => {
-      response.setHeader("Content-Type", "text/html").end(shown);
-    });
     await new Promise<void>((resolve) => site.listen(0, "127.0.0.1", resolve));
     siteUrl = `http://127.0.0.1:${(site.address() as AddressInfo).port}`;
     application = await newApplication(fixture, { redirect_uris: [`${siteUrl}/done`], client_name: "Films & more" });
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await new Promise((resolve) => site?.close(resolve));
-    await fixture?.close();
   });
   beforeEach(async () => {
     context = await browser.newContext();

@@ -1,5 +1,6 @@
 import * as client from "openid-client";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
+import { useFixture } from "../../../fixture.ts";
 import { newAddress } from "../../../new-address.ts";
 import { openBrowser } from "../browser.ts";
 import {
@@ -12,7 +13,6 @@ import {
   exchange,
   newApplication,
   newPerson,
-  type OAuthFixture,
   openOAuth,
   type Person,
   requestAuthorization,
@@ -20,20 +20,20 @@ import {
   supabaseFor,
 } from "./open-oauth.ts";
 
-let fixture: OAuthFixture;
 let person: Person;
 let application: Application;
-beforeAll(async () => {
-  fixture = await openOAuth({
+const fixture = useFixture(() =>
+  openOAuth({
     AUTH_AUTOCONFIRM: "false",
     AUTH_ANONYMOUS_SIGN_INS: "true",
     SIGN_UP_LIMIT: "5",
     RATE_LIMIT: "100000",
-  });
+  }),
+);
+beforeAll(async () => {
   person = await newPerson(fixture);
   application = await newApplication(fixture);
 });
-afterAll(() => fixture.close());
 
 const at = (path: string) => `${fixture.url}${path}`;
 

@@ -1,5 +1,6 @@
 import * as client from "openid-client";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
+import { useFixture } from "../../../fixture.ts";
 import {
   type Application,
   approved,
@@ -9,7 +10,6 @@ import {
   exchange,
   newApplication,
   newPerson,
-  type OAuthFixture,
   openOAuth,
   type Person,
   requestAuthorization,
@@ -17,15 +17,13 @@ import {
   supabaseFor,
 } from "./open-oauth.ts";
 
-let fixture: OAuthFixture;
 let person: Person;
 let application: Application;
+const fixture = useFixture(() => openOAuth({ AUTH_AUTOCONFIRM: "false" }));
 beforeAll(async () => {
-  fixture = await openOAuth({ AUTH_AUTOCONFIRM: "false" });
   person = await newPerson(fixture);
   application = await newApplication(fixture);
 });
-afterAll(() => fixture.close());
 
 /** At `/rest/v1` the token is also the key of the client. */
 const bearer = (token: string) => ({ headers: { Authorization: `Bearer ${token}`, apikey: token } });

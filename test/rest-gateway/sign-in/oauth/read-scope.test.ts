@@ -1,8 +1,6 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import * as s3 from "@aws-sdk/client-s3";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
+import { useFixture, useFolder } from "../../../fixture.ts";
 import { RawClient } from "../../../realtime/raw-client.ts";
 import { until } from "../../../until.ts";
 import {
@@ -10,7 +8,6 @@ import {
   approved,
   newApplication,
   newPerson,
-  type OAuthFixture,
   openOAuth,
   type Person,
   signedIn,
@@ -36,16 +33,14 @@ const SCHEMA = `
 /** For the two resources. */
 type Tokens = { readonly api: string; readonly mcp: string };
 
-let fixture: OAuthFixture;
-let folder: string;
 let person: Person;
 let application: Application;
 let ofPerson: string;
 const tokens: Record<string, Tokens> = {};
 
+const folder = useFolder("files-");
+const fixture = useFixture(() => openOAuth({ MCP: "write", STORAGE_DIR: folder }));
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "files-"));
-  fixture = await openOAuth({ MCP: "write", STORAGE_DIR: folder });
   await fixture.owner.query(SCHEMA);
   person = await newPerson(fixture);
   application = await newApplication(fixture);
@@ -57,10 +52,6 @@ beforeAll(async () => {
   };
   for (const scope of ["read", "read write:notes", "write"])
     tokens[scope] = { api: await grant(scope), mcp: await grant(scope, "/mcp") };
-});
-afterAll(async () => {
-  await fixture.close();
-  await rm(folder, { recursive: true });
 });
 
 type Sent = { readonly body?: unknown; readonly headers?: Record<string, string> };

@@ -1,6 +1,7 @@
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { TestDatabase } from "../../../database.ts";
+import { useFixture } from "../../../fixture.ts";
 import { isPostgrestInstalled, startPostgrest } from "../../../postgrest.ts";
 import { SECRET } from "../../../secret.ts";
 import { serve } from "../../../serve.ts";
@@ -61,19 +62,13 @@ async function openSide(startProgram: StartProgram, path: string): Promise<Side>
 const toCompare = AREAS.flatMap(({ groups }) => groups.flatMap(({ cases }) => cases)).length;
 
 describe.skipIf(!isPostgrestInstalled)("beside PostgREST 12.0.2", () => {
-  let postgrest: Side;
-  let service: Side;
   const shown = new Set<IntendedDifference>();
   let compared = 0;
 
-  beforeAll(async () => {
-    postgrest = await openSide(({ url }, settings) => startPostgrest(url, settings), "");
-    service = await openSide((fixture, settings) => serve(fixture, { ...settings, ...OWN_SETTINGS }), "/rest/v1");
-  });
-  afterAll(async () => {
-    await service.close();
-    await postgrest.close();
-  });
+  const postgrest = useFixture(() => openSide(({ url }, settings) => startPostgrest(url, settings), ""));
+  const service = useFixture(() =>
+    openSide((fixture, settings) => serve(fixture, { ...settings, ...OWN_SETTINGS }), "/rest/v1"),
+  );
 
   describe.each<Area>(AREAS)("$name", ({ settings, groups }) => {
     beforeAll(async () => {

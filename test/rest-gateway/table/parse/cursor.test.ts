@@ -1,12 +1,11 @@
 import fc from "fast-check";
-import pg from "pg";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test } from "vitest";
 import { formatCursor, isCursor, parseCursor } from "../../../../rest-gateway/table/parse/query-parameters.ts";
-import type { Service } from "../../../../service/service.ts";
-import { cloneDatabase, type TestDatabase } from "../../../database.ts";
+import { useClient, useDatabase } from "../../../database.ts";
+import { useFixture } from "../../../fixture.ts";
 import { propertyRuns } from "../../../property-runs.ts";
-import { serve } from "../../../serve.ts";
-import { type Client, openClient, type TestRequest, type TestResponse, tokenOf } from "../client.ts";
+import { useService } from "../../../serve.ts";
+import { openClient, type TestRequest, type TestResponse, tokenOf } from "../client.ts";
 
 describe("the text of a cursor", () => {
   const position = fc.record({
@@ -94,28 +93,17 @@ const ITEMS = `
     from generate_series(1, 25) i;
 `;
 
-let database: TestDatabase;
-let owner: pg.Client;
-let service: Service;
-let client: Client;
-beforeAll(async () => {
-  database = await cloneDatabase("empty");
-  owner = new pg.Client({ connectionString: database.ownerUrl });
-  await owner.connect();
-  await owner.query(SCHEMA + ITEMS);
-  service = await serve(database, {
+const database = useDatabase({ template: "empty", sql: SCHEMA + ITEMS });
+const owner = useClient(database.ownerUrl);
+const service = useService({
+  database,
+  settings: {
     PGRST_DB_SCHEMAS: "shop",
     PGRST_DB_PLAN_ENABLED: "true",
     PGRST_DB_AGGREGATES_ENABLED: "true",
-  });
-  client = openClient(service.url);
+  },
 });
-afterAll(async () => {
-  client.close();
-  await service.stop();
-  await owner.end();
-  await database.drop();
-});
+const client = useFixture(() => openClient(service.url));
 
 /** `{ next: "/items?cursor=…" }`: where the links of an answer lead. */
 function linksOf({ headers }: TestResponse): Readonly<Record<string, string>> {

@@ -1,16 +1,13 @@
 import { Validator } from "@seriousme/openapi-schema-validator";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { DocumentCache } from "../../../../rest-gateway/openapi/printed-document.ts";
 import type { TableDocumentOptions } from "../../../../rest-gateway/openapi/visible-schema.ts";
 import { describeTables } from "../../../../rest-gateway/table/respond/describe.ts";
-import { type Fixture, makeFixture } from "../../openapi/fixture.ts";
+import { useFixture } from "../../../fixture.ts";
+import { makeFixture } from "../../openapi/fixture.ts";
 import { textOf } from "../../openapi/text-of.ts";
 
-let fixture: Fixture;
-beforeAll(async () => {
-  fixture = await makeFixture();
-});
-afterAll(() => fixture.drop());
+const fixture = useFixture(makeFixture);
 
 const ask = (subject: TableDocumentOptions, accept?: string, documents = new DocumentCache()) =>
   describeTables({ ...subject, accept }, documents);
