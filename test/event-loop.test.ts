@@ -1,24 +1,19 @@
 // The service runs in a process of its own, with a watch on its event loop that counts for how long its thread ran.
 
 import jwt from "jsonwebtoken";
-import pg from "pg";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { cloneDatabase, type TestDatabase } from "./database.ts";
+import { expect, test } from "vitest";
+import { useDatabase } from "./database.ts";
+import { useFixture } from "./fixture.ts";
 import { RawClient } from "./realtime/raw-client.ts";
-import { type ServingProcess, serveApart } from "./rest-gateway/table/serving-process.ts";
+import { serveApart } from "./rest-gateway/table/serving-process.ts";
 import { SECRET } from "./secret.ts";
 
 /** What is aimed at is 50, on a quiet machine; there each of these took more than 200 when it was done at once. */
 const LONGEST_HOLD_MS = 200;
 const SERVICE = { Authorization: `Bearer ${jwt.sign({ role: "service_role" }, SECRET)}` };
 
-let database: TestDatabase;
-let serving: ServingProcess;
-beforeAll(async () => {
-  database = await cloneDatabase("content");
-  const owner = new pg.Client({ connectionString: database.ownerUrl });
-  await owner.connect();
-  await owner.query(`
+const database = useDatabase({
+  sql: `
     create table public.reports (id bigint generated always as identity primary key, body jsonb);
     insert into public.reports (body)
       select (select jsonb_agg(jsonb_build_object('n', n, 'm', m)) from generate_series(1, 700) m) from generate_series(1, 1000) n;
@@ -29,14 +24,9 @@ beforeAll(async () => {
     grant select on public.figures to anon;
     insert into public.users (name, email) values ('Ann', 'ann@example.org');
     insert into public.articles (author_id, title, content, status)
-      select 1, 'A long one', repeat('x', 200), 'PUBLISHED' from generate_series(1, 600)`);
-  await owner.end();
-  serving = await serveApart(database);
+      select 1, 'A long one', repeat('x', 200), 'PUBLISHED' from generate_series(1, 600)`,
 });
-afterAll(async () => {
-  await serving[Symbol.asyncDispose]();
-  await database.drop();
-});
+const serving = useFixture(() => serveApart(database));
 
 async function ask(query: string): Promise<string> {
   const response = await fetch(`${serving.url}/graphql`, {

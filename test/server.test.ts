@@ -7,9 +7,10 @@ import { join } from "node:path";
 import { isDeepStrictEqual, promisify } from "node:util";
 import jwt from "jsonwebtoken";
 import pg from "pg";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { writeMigration } from "../migrate/committed-migrations.ts";
 import { cloneDatabase, urlOf } from "./database.ts";
+import { useFolder } from "./fixture.ts";
 import { postmasterOf } from "./postmaster.ts";
 import { processesNaming } from "./processes-naming.ts";
 import { type Program, type RunOptions, run, startProgram, startReady, stopped } from "./program.ts";
@@ -19,15 +20,10 @@ import { SECRET } from "./secret.ts";
 import { until } from "./until.ts";
 
 /** Where a service has run once. */
-let before: string;
 let folder: string;
 const programs: Program[] = [];
-beforeAll(async () => {
-  before = await mkdtemp(join(tmpdir(), "server-before-"));
-  await chmod(before, 0o755);
-  await stopped(await startReady({ DATA_DIR: join(before, "data") }), "SIGTERM");
-});
-afterAll(() => rm(before, { recursive: true, force: true }));
+const before = useFolder("server-before-", 0o755);
+beforeAll(async () => stopped(await startReady({ DATA_DIR: join(before, "data") }), "SIGTERM"));
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), "server-"));
   await chmod(folder, 0o755);

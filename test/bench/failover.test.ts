@@ -1,10 +1,11 @@
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { startGateway } from "../../bench/failover/gateway.ts";
-import { isInstalled, type PatroniCluster, startPatroniCluster } from "../../bench/failover/patroni-cluster.ts";
+import { isInstalled, startPatroniCluster } from "../../bench/failover/patroni-cluster.ts";
 import { describeRestart, isWithoutFault, restartGateways, untilState } from "../../bench/failover/rolling-restart.ts";
 import { describe as describeRun, faultsOf, prepareDatabase, runFailovers } from "../../bench/failover.ts";
+import { useFixture } from "../fixture.ts";
 import { propertyRuns } from "../property-runs.ts";
 
 const EVERY_SECONDS = 16;
@@ -13,12 +14,8 @@ const SECONDS = Number(process.env.FAILOVER_SECONDS ?? propertyRuns(10) * EVERY_
 
 // Debian's packages patroni, etcd-server, haproxy and postgresql-15, which .ci/run installs.
 describe.runIf(isInstalled)("on the cluster of deploy/ha", () => {
-  let cluster: PatroniCluster;
-  beforeAll(async () => {
-    cluster = await startPatroniCluster();
-    await prepareDatabase(cluster);
-  });
-  afterAll(() => cluster?.[Symbol.asyncDispose]());
+  const cluster = useFixture(startPatroniCluster);
+  beforeAll(() => prepareDatabase(cluster));
 
   test("no acknowledged write and no row change is lost when the leader is killed or hands over, and the service continues", async () => {
     const lines: string[] = [];

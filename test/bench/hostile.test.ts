@@ -1,16 +1,13 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { AttackName } from "../../bench/hostile/attacks/attacks.ts";
 import { HONEST_KINDS } from "../../bench/hostile/honest.ts";
-import { type Hostile, type HostileResult, openHostile } from "../../bench/hostile/hostile.ts";
+import { type HostileResult, openHostile } from "../../bench/hostile/hostile.ts";
+import { useFixture } from "../fixture.ts";
 
 const SECONDS = 2;
 const EACH_WAY = [...["table", "resource", "GraphQL", "realtime"].map((way) => `${way}: own row`), "respond-async 202"];
 
-let hostile: Hostile;
-beforeAll(async () => {
-  hostile = await openHostile();
-});
-afterAll(() => hostile[Symbol.asyncDispose]());
+const hostile = useFixture(openHostile);
 
 /** A busy machine may not get as far in so short a time. */
 async function runUntil(

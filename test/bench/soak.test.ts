@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { openSoak, type Soak } from "../../bench/soak/soak.ts";
+import { expect, test } from "vitest";
+import { openSoak } from "../../bench/soak/soak.ts";
+import { useFixture } from "../fixture.ts";
 import { propertyRuns } from "../property-runs.ts";
 
 /** What is remembered of each user, token and statement, until their caches are full; a leak is of each activity, for good. */
@@ -8,11 +9,7 @@ const LEAK_BYTES = 50_000;
 /** In fewer than a thousand, caches that fill look like a leak. */
 const ACTIVITIES = Math.max(1_000, propertyRuns(2_000));
 
-let soak: Soak;
-beforeAll(async () => {
-  soak = await openSoak();
-});
-afterAll(() => soak[Symbol.asyncDispose]());
+const soak = useFixture(openSoak);
 
 test("no request fails and no resource grows under mixed load, and a leak would be detected", async () => {
   const course = await soak.run(15, { activities: ACTIVITIES });

@@ -4,10 +4,11 @@ import { cp, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } f
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { SETTINGS } from "../../config/settings.ts";
-import { cloneDatabase, type TestDatabase } from "../database.ts";
-import { type Program, startProgram } from "../program.ts";
+import { useDatabase } from "../database.ts";
+import { useFixture, useFolder } from "../fixture.ts";
+import { startProgram } from "../program.ts";
 import { REPOSITORY } from "../repository.ts";
 import { SECRET } from "../secret.ts";
 
@@ -28,11 +29,8 @@ async function instructions(): Promise<string[]> {
 }
 
 describe("the container's image", () => {
-  let folder: string;
-  let database: TestDatabase;
-  let program: Program;
+  const folder = useFolder("content-service-image-");
   beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), "content-service-image-"));
     for (const line of await instructions()) {
       if (!line.startsWith("COPY ")) continue;
       const paths = line.split(/\s+/).slice(1);
@@ -42,20 +40,15 @@ describe("the container's image", () => {
       }
     }
     await symlink(join(REPOSITORY, "node_modules"), join(folder, "node_modules"));
-    database = await cloneDatabase();
-    const environment = {
-      DATABASE_URL: database.url,
-      OWNER_DATABASE_URL: database.ownerUrl,
-      JWT_SECRET: SECRET,
-      LOG_LEVEL: "error",
-    };
-    program = await startProgram({ ...environment, NODE_ENV: "production" }, { root: folder });
   });
-  afterAll(async () => {
-    await program.kill();
-    await database.drop();
-    await rm(folder, { recursive: true, force: true });
-  });
+  const database = useDatabase();
+  const environment = {
+    DATABASE_URL: database.url,
+    OWNER_DATABASE_URL: database.ownerUrl,
+    JWT_SECRET: SECRET,
+    LOG_LEVEL: "error",
+  };
+  const program = useFixture(() => startProgram({ ...environment, NODE_ENV: "production" }, { root: folder }));
 
   test("contains everything that the service needs", async () => {
     expect(program.logged()).toBe("");

@@ -1,22 +1,19 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type pg from "pg";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { cloneDatabase } from "../database.ts";
-import { alice, anonymous, asCaller, bob, type Caller, connect, SEED } from "../db/callers.ts";
+import { beforeAll, describe, expect, test } from "vitest";
+import { useClient, useDatabase } from "../database.ts";
+import { alice, anonymous, asCaller, bob, type Caller, SEED } from "../db/callers.ts";
 
 const GUIDE = join(import.meta.dirname, "../../docs/database-guide.md");
 
-let database: Awaited<ReturnType<typeof cloneDatabase>>;
-let owner: pg.Client;
-let login: pg.Client;
 /** The error of each SQL block, in order; null if it ran. */
 const failures: (string | null)[] = [];
 
+const database = useDatabase({ sql: SEED });
+const owner = useClient(database.ownerUrl);
+const login = useClient(database.url);
 beforeAll(async () => {
-  database = await cloneDatabase("content");
-  [owner, login] = await Promise.all([connect(database.ownerUrl), connect(database.url)]);
-  await owner.query(SEED);
   const blocks = [...(await readFile(GUIDE, "utf8")).matchAll(/^```sql\n(.*?)^```$/gms)].map(([, text]) => text!);
   for (const block of blocks) {
     failures.push(
@@ -29,10 +26,6 @@ beforeAll(async () => {
   await owner.query(`
     insert into public.notes (owner_id, title, published, tenant) values
       (1, 'draft', false, ''), (1, 'public', true, ''), (2, 'of Bob', false, ''), (1, 'elsewhere', true, 'acme')`);
-});
-afterAll(async () => {
-  await Promise.all([owner.end(), login.end()]);
-  await database.drop();
 });
 
 const titles = (caller: Caller) =>

@@ -2,19 +2,16 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createClient } from "@supabase/supabase-js";
 import jwt from "jsonwebtoken";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { withClient } from "../../postgres/client/with-client.ts";
-import type { Service } from "../../service/service.ts";
-import { cloneDatabase, type TestDatabase } from "../database.ts";
+import { useDatabase } from "../database.ts";
 import { REPOSITORY } from "../repository.ts";
 import { SECRET } from "../secret.ts";
-import { serve } from "../serve.ts";
+import { useService } from "../serve.ts";
 
 const SECTION = /^## The first file$(.*?)^## /ms;
 const PICTURE = Buffer.from("\x89PNG\r\n\x1a\n");
 
-let database: TestDatabase;
-let service: Service;
 let example: { readonly sql: string; readonly js: string };
 
 beforeAll(async () => {
@@ -22,14 +19,10 @@ beforeAll(async () => {
   const section = SECTION.exec(page)![1]!;
   const block = (language: string) => new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\`$`, "ms").exec(section)![1]!;
   example = { sql: block("sql"), js: block("js") };
-  database = await cloneDatabase("content");
-  await withClient(database.ownerUrl, (client) => client.query(example.sql));
-  service = await serve(database, {});
 });
-afterAll(async () => {
-  await service?.stop();
-  await database?.drop();
-});
+const database = useDatabase();
+beforeAll(() => withClient(database.ownerUrl, (client) => client.query(example.sql)));
+const service = useService({ database });
 
 const clientOf = (role: string) => createClient(service.url, jwt.sign({ role }, SECRET));
 

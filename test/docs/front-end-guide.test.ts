@@ -1,12 +1,12 @@
 import { execFile } from "node:child_process";
-import { mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { promisify } from "node:util";
 import jwt from "jsonwebtoken";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type GraphQLService, serveGraphQL } from "../graphql.ts";
+import { beforeAll, describe, expect, test } from "vitest";
+import { useFixture, useFolder } from "../fixture.ts";
+import { serveGraphQL } from "../graphql.ts";
 import { REPOSITORY } from "../repository.ts";
 import { SECRET } from "../secret.ts";
 import { runCommand } from "../service/cli/run-command.ts";
@@ -58,18 +58,14 @@ export const rendered = async () => {
 };
 `;
 
-let folder: string;
-let service: GraphQLService;
-
+const folder = useFolder("content-service-front-end-");
+const service = useFixture(serveGraphQL);
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "content-service-front-end-"));
-  service = await serveGraphQL();
   await symlink(join(REPOSITORY, "node_modules"), join(folder, "node_modules"));
   await write("package.json", JSON.stringify({ type: "module" }));
   await promisify(execFile)(TSC, ["--init"], { cwd: folder });
   for (const [name, project] of Object.entries(PROJECTS)) await write(`${name}.json`, JSON.stringify(project));
   await write("render.tsx", RENDER);
-
   const guide = await readFile(join(REPOSITORY, "docs/front-end-guide.md"), "utf8");
   for (const [, name, text] of guide.matchAll(FILE)) {
     await write(
@@ -80,10 +76,6 @@ beforeAll(async () => {
   await write("database.types.ts", (await runCommand("types", [], service.database)).stdout);
   const { config, presetConfig } = (await load("codegen.ts")).default.generates["./src/graphql/"];
   await writeTypedOperations(folder, "operations.ts", { config, presetConfig });
-});
-afterAll(async () => {
-  await service?.stop();
-  await rm(folder, { recursive: true, force: true });
 });
 
 const write = (name: string, text: string) => writeFile(join(folder, name), text);

@@ -1,13 +1,13 @@
 import { execFile, spawnSync } from "node:child_process";
-import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { promisify } from "node:util";
 import { createClient } from "@supabase/supabase-js";
 import jwt from "jsonwebtoken";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { anonKey, openRealtimeFixture, type RealtimeFixture } from "../realtime/service.ts";
+import { beforeAll, describe, expect, test } from "vitest";
+import { useFixture, useFolder } from "../fixture.ts";
+import { anonKey, openRealtimeFixture } from "../realtime/service.ts";
 import { REPOSITORY } from "../repository.ts";
 import { SECRET } from "../secret.ts";
 import { ADDRESS } from "./five-minutes.ts";
@@ -40,12 +40,9 @@ const STAND_INS = {
     };`,
 };
 
-let folder: string;
-let fixture: RealtimeFixture;
-
+const folder = useFolder("content-service-guides-");
+const fixture = useFixture(() => openRealtimeFixture("select"));
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "content-service-guides-"));
-  fixture = await openRealtimeFixture("select");
   await fetch(`${fixture.service.url}/auth/register`, {
     method: "POST",
     headers: { "Content-Type": "application/json" },
@@ -70,10 +67,6 @@ beforeAll(async () => {
       await write(`${guide}/${name}`, code!.replaceAll(ADDRESS, fixture.service.url).replace("eyJ…", anonKey));
     }
   }
-});
-afterAll(async () => {
-  await fixture?.close();
-  await rm(folder, { recursive: true, force: true });
 });
 
 async function write(name: string, text: string): Promise<void> {

@@ -1,38 +1,27 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import type pg from "pg";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { cloneDatabase, type TestDatabase } from "../database.ts";
-import { connect } from "../db/callers.ts";
+import { describe, expect, test } from "vitest";
+import { useClient, useDatabase } from "../database.ts";
+import { useFixture } from "../fixture.ts";
 import { NO_PROJECT, REPOSITORY } from "../repository.ts";
 import { SECRET } from "../secret.ts";
-import { openTerminal, type Terminal } from "./terminal.ts";
+import { openTerminal } from "./terminal.ts";
 import { outputPattern } from "./tutorial.ts";
 
 const BLOCK = /^```(?<language>sh|sql|text)\n(?<text>.*?)^```$/gms;
 
-let database: TestDatabase;
-let owner: pg.Client;
-let terminal: Terminal;
-beforeAll(async () => {
-  database = await cloneDatabase("content");
-  owner = await connect(database.ownerUrl);
-  const environment = {
-    PATH: `${join(REPOSITORY, "node_modules/.bin")}:${process.env.PATH}`,
-    npm_config_loglevel: "silent",
-    npm_config_update_notifier: "false",
-    MIGRATIONS_DIR: NO_PROJECT,
-    JWT_SECRET: SECRET,
-    DATABASE_URL: database.url,
-    OWNER_DATABASE_URL: database.ownerUrl,
-  };
-  terminal = openTerminal({ folder: REPOSITORY, environment });
-});
-afterAll(async () => {
-  await terminal?.close();
-  await owner?.end();
-  await database?.drop();
-});
+const database = useDatabase();
+const owner = useClient(database.ownerUrl);
+const environment = {
+  PATH: `${join(REPOSITORY, "node_modules/.bin")}:${process.env.PATH}`,
+  npm_config_loglevel: "silent",
+  npm_config_update_notifier: "false",
+  MIGRATIONS_DIR: NO_PROJECT,
+  JWT_SECRET: SECRET,
+  DATABASE_URL: database.url,
+  OWNER_DATABASE_URL: database.ownerUrl,
+};
+const terminal = useFixture(() => openTerminal({ folder: REPOSITORY, environment }));
 
 /** Of the page's commands, in their order: a request that is refused ends with 1. */
 const EXIT_CODES = [1, 0, 0, 0];

@@ -1,20 +1,17 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type Program, startReady, stopped } from "../program.ts";
+import { useFixture, useFolder } from "../fixture.ts";
+import { startReady, stopped } from "../program.ts";
 import { REPOSITORY } from "../repository.ts";
 import { ADDRESS, type FiveMinutes, readFiveMinutes } from "./five-minutes.ts";
 import { linesUntil } from "./lines-until.ts";
-import { openTerminal, type Terminal } from "./terminal.ts";
+import { openTerminal } from "./terminal.ts";
 
 /** In the repository, so that the import of the client resolves. */
 const WATCHER = join(REPOSITORY, "node_modules/.watch-of-readme.mjs");
 
-let folder: string;
-let service: Program;
-let terminal: Terminal;
 let watcher: ChildProcess;
 let steps: FiveMinutes;
 
@@ -22,18 +19,18 @@ const read = (file: string) => readFile(join(REPOSITORY, file), "utf8");
 
 beforeAll(async () => {
   steps = readFiveMinutes(await read("README.md"));
-  folder = await mkdtemp(join(tmpdir(), "content-service-readme-"));
-  const environment = { PATH: `${REPOSITORY}/node_modules/.bin:${process.env.PATH}`, DATA_DIR: join(folder, "data") };
-  service = await startReady(environment);
-  terminal = openTerminal({ folder: REPOSITORY, environment });
 });
+const folder = useFolder("content-service-readme-");
+const environment = { PATH: `${REPOSITORY}/node_modules/.bin:${process.env.PATH}`, DATA_DIR: join(folder, "data") };
+const service = useFixture(
+  () => startReady(environment),
+  (program) => stopped(program, "SIGINT"),
+);
+const terminal = useFixture(() => openTerminal({ folder: REPOSITORY, environment }));
 
 afterAll(async () => {
   watcher?.kill();
-  await terminal?.close();
-  if (service) await stopped(service, "SIGINT");
   await rm(WATCHER, { force: true });
-  await rm(folder, { recursive: true, force: true });
 });
 
 describe("the five minutes of the README", () => {

@@ -1,17 +1,14 @@
 import { execFile } from "node:child_process";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import jwt from "jsonwebtoken";
-import type pg from "pg";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Service } from "../../service/service.ts";
-import { cloneDatabase, type TestDatabase } from "../database.ts";
-import { connect } from "../db/callers.ts";
+import { beforeAll, describe, expect, test } from "vitest";
+import { useClient, useDatabase } from "../database.ts";
+import { useFolder } from "../fixture.ts";
 import { REPOSITORY } from "../repository.ts";
 import { SECRET } from "../secret.ts";
-import { serve } from "../serve.ts";
+import { useService } from "../serve.ts";
 import { runCommand } from "../service/cli/run-command.ts";
 import { until } from "../until.ts";
 import { ADDRESS } from "./five-minutes.ts";
@@ -31,16 +28,12 @@ const MAIL_SERVER = `
     if status = 202 then insert into content_service.requests values (content); end if;
   end $$`;
 
-let folder: string;
-let database: TestDatabase;
-let owner: pg.Client;
-let service: Service;
 let blocks: { language: string; file: string | undefined; text: string }[];
 
+const folder = useFolder("content-service-recipes-");
+const database = useDatabase();
+const owner = useClient(database.ownerUrl);
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "content-service-recipes-"));
-  database = await cloneDatabase("content");
-  owner = await connect(database.ownerUrl);
   const page = await readFile(join(REPOSITORY, "docs/recipes.md"), "utf8");
   blocks = [...page.matchAll(/^```(\w+)(?: (\S+))?\n(.*?)^```$/gms)].map(([, language, file, text]) => ({
     language: language!,
@@ -50,14 +43,8 @@ beforeAll(async () => {
   await owner.query(MAIL_SERVER);
   for (const { language, file, text } of blocks) if (language === "sql" && !file) await owner.query(text);
   for (const { file, text } of blocks) if (file) await writeFile(join(folder, file), text);
-  service = await serve(database, {});
 });
-afterAll(async () => {
-  await service?.stop();
-  await owner?.end();
-  await database?.drop();
-  await rm(folder, { recursive: true, force: true });
-});
+const service = useService({ database });
 
 const run = (script: string, environment: Readonly<Record<string, string>> = {}) =>
   promisify(execFile)("bash", ["-c", script], { cwd: folder, env: { PATH: process.env.PATH, ...environment } });

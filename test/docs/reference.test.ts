@@ -4,14 +4,11 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { createClient } from "@supabase/supabase-js";
 import jwt from "jsonwebtoken";
-import type pg from "pg";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import type { Service } from "../../service/service.ts";
-import { cloneDatabase, type TestDatabase } from "../database.ts";
-import { connect } from "../db/callers.ts";
+import { expect, test } from "vitest";
+import { useClient, useDatabase } from "../database.ts";
 import { REPOSITORY } from "../repository.ts";
 import { SECRET } from "../secret.ts";
-import { serve } from "../serve.ts";
+import { useService } from "../serve.ts";
 import {
   REFERENCE,
   REFERENCE_ROWS,
@@ -25,20 +22,9 @@ const FOLDER = join(REPOSITORY, "docs/reference");
 const KEY = jwt.sign({ role: "service_role" }, SECRET);
 const isRecording = process.env.RECORD === "reference";
 
-let database: TestDatabase;
-let service: Service;
-let owner: pg.Client;
-beforeAll(async () => {
-  database = await cloneDatabase("platform");
-  owner = await connect(database.ownerUrl);
-  await owner.query(REFERENCE_TABLES);
-  service = await serve(database, { BASE_SCHEMA: "platform" });
-});
-afterAll(async () => {
-  await owner?.end();
-  await service?.stop();
-  await database?.drop();
-});
+const database = useDatabase({ template: "platform", sql: REFERENCE_TABLES });
+const owner = useClient(database.ownerUrl);
+const service = useService({ database, settings: { BASE_SCHEMA: "platform" } });
 
 /** The result of a request to the rows of the page. */
 async function onRows<Result>(send: () => Promise<Result>): Promise<Result> {

@@ -1,7 +1,8 @@
-import { mkdir, mkdtemp, readdir, readFile, rm, symlink } from "node:fs/promises";
+import { mkdir, readdir, readFile, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
+import { useFolder } from "../fixture.ts";
 import { REPOSITORY } from "../repository.ts";
 import { followTutorial, outputPattern } from "./tutorial.ts";
 
@@ -9,10 +10,8 @@ import { followTutorial, outputPattern } from "./tutorial.ts";
 const PACKAGES = "installed";
 const INSTALL = /^npm (?:install \.\.\/content-service-\*\.tgz .*|ci --omit=dev)$/m;
 
-let folder: string;
-
+const folder = useFolder("content-service-tutorial-");
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "content-service-tutorial-"));
   const modules = join(folder, PACKAGES, "node_modules");
   await mkdir(join(modules, ".bin"), { recursive: true });
   for (const name of await readdir(join(REPOSITORY, "node_modules"))) {
@@ -22,7 +21,6 @@ beforeAll(async () => {
   await symlink(join(REPOSITORY, "bin/content-service.js"), join(modules, ".bin/content-service"));
   await symlink(process.execPath, join(modules, ".bin/node"));
 });
-afterAll(() => rm(folder, { recursive: true, force: true, maxRetries: 10 }));
 
 const environment = {
   PATH: `${join(REPOSITORY, "node_modules/.bin")}:${process.env.PATH}`,

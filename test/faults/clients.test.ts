@@ -1,41 +1,35 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
-import pg from "pg";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { cloneDatabase, type TestDatabase } from "../database.ts";
+import { beforeAll, describe, expect, test } from "vitest";
+import { useDatabase } from "../database.ts";
+import { useFixture } from "../fixture.ts";
 import { RawClient } from "../realtime/raw-client.ts";
 import { anonKey, token } from "../realtime/service.ts";
 import { until } from "../until.ts";
-import { type ServiceProcess, startServiceProcess } from "./service-process.ts";
+import { startServiceProcess } from "./service-process.ts";
 
 const ANSWER_MEBIBYTES = 8;
 const CLIENTS = 30;
 
-let database: TestDatabase;
-let service: ServiceProcess;
 let idleFiles: number;
-beforeAll(async () => {
-  database = await cloneDatabase();
-  const owner = new pg.Client({ connectionString: database.ownerUrl });
-  await owner.connect();
-  await owner.query(`
+const database = useDatabase({
+  sql: `
     create function public.long_word(size int) returns text stable language sql as $$ select repeat('x', size) $$;
-    grant execute on function public.long_word to anon`);
-  await owner.end();
-  service = await startServiceProcess({
+    grant execute on function public.long_word to anon`,
+});
+const service = useFixture(() =>
+  startServiceProcess({
     DATABASE_URL: database.url,
     OWNER_DATABASE_URL: database.ownerUrl,
     REQUEST_TIMEOUT_SECONDS: "1",
     MAX_ANSWER_BYTES: String(ANSWER_MEBIBYTES * 2 ** 20),
     WEBSOCKET_MAX_TOTAL_BYTES: String(16 * 2 ** 20),
     DB_ACQUIRE_TIMEOUT_SECONDS: "60",
-  });
+  }),
+);
+beforeAll(async () => {
   await isWell();
   idleFiles = await service.openFiles();
-});
-afterAll(async () => {
-  await service[Symbol.asyncDispose]();
-  await database.drop();
 });
 
 async function isWell(): Promise<void> {

@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { openWire, type Wire } from "../postgres-wire.ts";
-import { type OwnPostgres, startOwnPostgres } from "./own-postgres.ts";
-import { type ServiceProcess, startServiceProcess } from "./service-process.ts";
+import { expect, test } from "vitest";
+import { useFixture } from "../fixture.ts";
+import { openWire } from "../postgres-wire.ts";
+import { startOwnPostgres } from "./own-postgres.ts";
+import { startServiceProcess } from "./service-process.ts";
 import type { Send } from "./traffic.ts";
 import { expectRecovery, expectServedUnder, type Fault } from "./under-fault.ts";
 
@@ -9,23 +10,15 @@ import { expectRecovery, expectServedUnder, type Fault } from "./under-fault.ts"
 const COMMITTED = Buffer.from([0x5a, 0, 0, 0, 5, 0x49]);
 const EACH = 20;
 
-let postgres: OwnPostgres;
-let wire: Wire;
-let service: ServiceProcess;
 let isLosing = false;
 let answers = 0;
-beforeAll(async () => {
-  postgres = await startOwnPostgres();
-  const passes = (said: Buffer) =>
-    !isLosing || !said.subarray(-COMMITTED.length).equals(COMMITTED) || ++answers % EACH > 0;
-  wire = await openWire(postgres.url, { passes });
-  service = await startServiceProcess({ DATABASE_URL: wire.url, OWNER_DATABASE_URL: postgres.ownerUrl });
-});
-afterAll(async () => {
-  await service[Symbol.asyncDispose]();
-  await wire.close();
-  await postgres[Symbol.asyncDispose]();
-});
+const postgres = useFixture(startOwnPostgres);
+const passes = (said: Buffer) =>
+  !isLosing || !said.subarray(-COMMITTED.length).equals(COMMITTED) || ++answers % EACH > 0;
+const wire = useFixture(() => openWire(postgres.url, { passes }));
+const service = useFixture(() =>
+  startServiceProcess({ DATABASE_URL: wire.url, OWNER_DATABASE_URL: postgres.ownerUrl }),
+);
 
 const fault: Fault = {
   name: "Responses of Postgres are lost: the connection is cut after the commit",

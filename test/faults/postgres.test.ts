@@ -1,20 +1,17 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { useFixture } from "../fixture.ts";
 import { anonKey } from "../realtime/service.ts";
-import { type OwnPostgres, startOwnPostgres } from "./own-postgres.ts";
+import { startOwnPostgres } from "./own-postgres.ts";
 import { type ServiceProcess, startServiceProcess } from "./service-process.ts";
 import { expectServedUnder, type Fault } from "./under-fault.ts";
 
-let postgres: OwnPostgres;
 let service: ServiceProcess;
+const postgres = useFixture(startOwnPostgres);
 beforeAll(async () => {
-  postgres = await startOwnPostgres();
   service = await serve("0");
 });
-afterAll(async () => {
-  await service[Symbol.asyncDispose]();
-  await postgres[Symbol.asyncDispose]();
-});
+afterAll(() => service[Symbol.asyncDispose]());
 
 const serve = (port: string) =>
   startServiceProcess({ DATABASE_URL: postgres.url, OWNER_DATABASE_URL: postgres.ownerUrl, PORT: port });

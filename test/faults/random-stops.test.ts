@@ -1,8 +1,7 @@
 import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import fc from "fast-check";
-import pg from "pg";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { keepCatalog } from "../../catalog/catalog-keeper.ts";
 import { keepConfig } from "../../catalog/config-keeper.ts";
 import { readConfig } from "../../config/config.ts";
@@ -13,22 +12,14 @@ import { openListener } from "../../postgres/client/listen.ts";
 import { openDatabase } from "../../postgres/database/database.ts";
 import { Supervisor } from "../../runtime/concurrency/supervisor.ts";
 import { makeLogger } from "../../runtime/log/log.ts";
-import { cloneDatabase, type TestDatabase } from "../database.ts";
+import { useDatabase } from "../database.ts";
 import { openWire } from "../postgres-wire.ts";
 import { run } from "../program.ts";
 import { propertyRuns } from "../property-runs.ts";
 import { settingsOf } from "../routers/through-router.ts";
 import { SECRET } from "../secret.ts";
 
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await cloneDatabase("content");
-  const owner = new pg.Client({ connectionString: database.ownerUrl });
-  await owner.connect();
-  await owner.query("create publication random_stops for all tables");
-  await owner.end();
-});
-afterAll(() => database.drop());
+const database = useDatabase({ sql: "create publication random_stops for all tables" });
 
 const { config } = readConfig({ LOG_LEVEL: "silent" });
 const log = makeLogger(config);

@@ -1,10 +1,9 @@
 import { execFileSync } from "node:child_process";
-import { chmod, mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { runningCluster } from "../../cluster/embedded/cluster.ts";
 import { withClient } from "../../postgres/client/with-client.ts";
+import { useFolder } from "../fixture.ts";
 import { postmasterOf } from "../postmaster.ts";
 import { anonKey } from "../realtime/service.ts";
 import { until } from "../until.ts";
@@ -13,15 +12,13 @@ import { type ServiceProcess, startServiceProcess } from "./service-process.ts";
 
 const REFUSALS = 5;
 
-let folder: string;
 let dataDir: string;
 let service: ServiceProcess;
 const acknowledged: number[] = [];
 let last = 0;
 
+const folder = useFolder("content-service-read-only-", 0o755);
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "content-service-read-only-"));
-  await chmod(folder, 0o755);
   dataDir = join(folder, "data");
   service = await startServiceProcess({ DATA_DIR: dataDir });
   await asOwner(`
@@ -36,7 +33,6 @@ afterAll(async () => {
   setMode("u+w");
   await service.kill();
   await until(async () => (await runningCluster({ dataDir })) === null);
-  await rm(folder, { recursive: true, force: true });
 });
 
 const setMode = (mode: string) => void execFileSync("chmod", ["-R", mode, dataDir]);

@@ -1,25 +1,21 @@
-import { chmod, mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import jwt from "jsonwebtoken";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { runMigrations } from "../../migrate/migrate.ts";
 import { withClient } from "../../postgres/client/with-client.ts";
+import { useFixture, useFolder } from "../fixture.ts";
 import { SECRET } from "../secret.ts";
-import { type Pair, startPair } from "../standby.ts";
+import { startPair } from "../standby.ts";
 import { until } from "../until.ts";
 import { MARKS } from "./own-postgres.ts";
 import { type ServiceProcess, startServiceProcess } from "./service-process.ts";
 import { expectServedUnder, type Fault } from "./under-fault.ts";
 
-let root: string;
-let pair: Pair;
 let service: ServiceProcess;
+const root = useFolder("content-service-replica-", 0o755);
+const pair = useFixture(() => startPair(root));
 beforeAll(async () => {
-  root = await mkdtemp(join(tmpdir(), "content-service-replica-"));
-  await chmod(root, 0o755);
-  pair = await startPair(root);
   const urlOf = (database: string) => pair.primary("postgres", database);
   await withClient(urlOf("postgres"), (client) => client.query("create database content"));
   await runMigrations(
@@ -36,11 +32,7 @@ beforeAll(async () => {
   });
   await until(isReplicaServing);
 });
-afterAll(async () => {
-  await service[Symbol.asyncDispose]();
-  await pair.stop();
-  await rm(root, { recursive: true, force: true });
-});
+afterAll(() => service?.[Symbol.asyncDispose]());
 
 const execute = (sql: string) => withClient(pair.primary("postgres", "content"), (client) => client.query(sql));
 

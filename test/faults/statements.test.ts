@@ -1,9 +1,9 @@
-import pg from "pg";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { cloneDatabase, type TestDatabase } from "../database.ts";
+import { expect, test } from "vitest";
+import { useClient, useDatabase } from "../database.ts";
+import { useFixture } from "../fixture.ts";
 import { anonKey } from "../realtime/service.ts";
 import { documentedAnswers, rowOf } from "./documented.ts";
-import { type ServiceProcess, startServiceProcess } from "./service-process.ts";
+import { startServiceProcess } from "./service-process.ts";
 
 const SCHEMA = `
   create table public.counters (id int primary key, total int not null default 0);
@@ -21,27 +21,17 @@ const SCHEMA = `
   create table public.locked (id int primary key); create table public.open (id int primary key);
   grant select, insert on public.locked, public.open to anon`;
 
-let database: TestDatabase;
-let owner: pg.Client;
-let service: ServiceProcess;
-beforeAll(async () => {
-  database = await cloneDatabase();
-  owner = new pg.Client({ connectionString: database.ownerUrl });
-  await owner.connect();
-  await owner.query(SCHEMA);
-  service = await startServiceProcess({
+const database = useDatabase({ sql: SCHEMA });
+const owner = useClient(database.ownerUrl);
+const service = useFixture(() =>
+  startServiceProcess({
     DATABASE_URL: database.url,
     OWNER_DATABASE_URL: database.ownerUrl,
     DB_STATEMENT_TIMEOUT_SECONDS: "3",
     DB_LOCK_TIMEOUT_SECONDS: "1",
     DB_ACQUIRE_TIMEOUT_SECONDS: "30",
-  });
-});
-afterAll(async () => {
-  await service[Symbol.asyncDispose]();
-  await owner.end();
-  await database.drop();
-});
+  }),
+);
 
 const JSON_BODY = { "Content-Type": "application/json" };
 

@@ -1,12 +1,12 @@
 import { execFileSync } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, openSync } from "node:fs";
-import { mkdtemp, readFile, rm, statfs, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile, rm, statfs, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { freePort } from "../../bench/free-port.ts";
-import { cloneDatabase, type TestDatabase } from "../database.ts";
+import { useDatabase } from "../database.ts";
+import { useFolder } from "../fixture.ts";
 import { type RunOptions, run } from "../program.ts";
 import { SECRET } from "../secret.ts";
 import { MAY_MOUNT, mountSmallDisk, saySkipped } from "../small-disk.ts";
@@ -18,16 +18,8 @@ saySkipped("A full disk behind standard error that has room again");
 const REQUESTS = 400;
 const LONG_PATH = `/${"x".repeat(8_000)}`;
 
-let database: TestDatabase;
-let folder: string;
-beforeAll(async () => {
-  database = await cloneDatabase();
-  folder = await mkdtemp(join(tmpdir(), "content-service-output-"));
-});
-afterAll(async () => {
-  await rm(folder, { recursive: true, force: true });
-  await database.drop();
-});
+const database = useDatabase();
+const folder = useFolder("content-service-output-");
 
 /** The service, which may not be able to say that it is ready. */
 async function startUnheard(options: RunOptions, settings: NodeJS.ProcessEnv = {}) {

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import { useFixture } from "../fixture.ts";
 import {
   accountOf,
   addCredentials,
@@ -14,7 +15,7 @@ import {
 import { OTHER_ROUTES } from "./account-addresses/other-routes.ts";
 import { listRoutes, listServed, SERVED, takenBy } from "./account-addresses/routes.ts";
 import { isMailed, type Outcome, outcomeOfProof } from "./account-addresses/rules.ts";
-import { newOwnAddress, openSite, type Site } from "./account-addresses/site.ts";
+import { newOwnAddress, openSite } from "./account-addresses/site.ts";
 import { type Actor, claimedBy, csrfOf, newActor, take } from "./account-addresses/steps.ts";
 import {
   type AddressKind,
@@ -39,11 +40,7 @@ test("whatever the router serves has its routes in the list, or the reason why n
   expect(await listServed()).toEqual(Object.keys(SERVED).sort());
 });
 
-let site: Site;
-beforeAll(async () => {
-  site = await openSite();
-});
-afterAll(() => site.close());
+const site = useFixture(openSite);
 
 type Cell = Way & { readonly way: Way; readonly state: State };
 

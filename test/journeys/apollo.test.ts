@@ -4,17 +4,16 @@ import { PersistedQueryLink } from "@apollo/client/link/persisted-queries";
 import { GraphQLWsLink } from "@apollo/client/link/subscriptions";
 import { OperationTypeNode } from "grafast/graphql";
 import { createClient } from "graphql-ws";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { WebSocket } from "ws";
-import { type GraphQLService, serveGraphQL, tokenFor } from "../graphql.ts";
+import { useFixture } from "../fixture.ts";
+import { serveGraphQL, tokenFor } from "../graphql.ts";
 
-let graphql: GraphQLService;
-beforeAll(async () => {
-  graphql = await serveGraphQL({
+const graphql = useFixture(() =>
+  serveGraphQL({
     before: "insert into public.users (name, email) values ('Ann', 'ann@example.org')",
-  });
-});
-afterAll(() => graphql.stop());
+  }),
+);
 
 /** As Apollo's documentation puts it together: sockets for subscriptions, HTTP for the rest. */
 function connect(token?: string) {

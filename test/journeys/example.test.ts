@@ -3,11 +3,12 @@ import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
-import type { Browser, Page } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Page } from "playwright-core";
+import { beforeAll, expect, test } from "vitest";
 import { describeInBrowser, launchBrowser } from "../browser.ts";
-import { anonKey, openRealtimeFixture, type RealtimeFixture } from "../realtime/service.ts";
-import { PASSWORD, type RunningExample, startExample } from "./start-example.ts";
+import { useFixture } from "../fixture.ts";
+import { anonKey, openRealtimeFixture } from "../realtime/service.ts";
+import { PASSWORD, startExample } from "./start-example.ts";
 
 const EXAMPLE = join(import.meta.dirname, "../../examples/articles/server.ts");
 
@@ -33,17 +34,14 @@ for (const access of ["open", "owner"])
   describeInBrowser(`the example of live articles, with USERS_ACCESS=${access}`, () => testExample(access));
 
 function testExample(access: string): void {
-  let fixture: RealtimeFixture;
-  let example: RunningExample;
-  let browser: Browser;
   let ada: Page;
   let reader: Page;
   const complaints: string[] = [];
 
+  const fixture = useFixture(() => openRealtimeFixture("select", { USERS_ACCESS: access }));
+  const example = useFixture(() => startExample(EXAMPLE, fixture.service.url, ["Ada"]));
+  const browser = useFixture(launchBrowser);
   beforeAll(async () => {
-    fixture = await openRealtimeFixture("select", { USERS_ACCESS: access });
-    example = await startExample(EXAMPLE, fixture.service.url, ["Ada"]);
-    browser = await launchBrowser();
     const open = async () => {
       const page = await (await browser.newContext()).newPage();
       page.on("pageerror", (error) => complaints.push(String(error)));
@@ -53,11 +51,6 @@ function testExample(access: string): void {
       return page;
     };
     [ada, reader] = await Promise.all([open(), open()]);
-  });
-  afterAll(async () => {
-    await browser?.close();
-    example?.stop();
-    await fixture?.close();
   });
 
   const titles = (page: Page) => page.getByRole("heading", { level: 2 }).allTextContents();

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { resuming } from "../../realtime/resuming-socket.ts";
 import type { Service } from "../../service/service.ts";
 import { FailoverGroup } from "../failover.ts";
+import { useFixture } from "../fixture.ts";
 import { type Client, makeClient, subscribed } from "../realtime/service.ts";
 import { serve } from "../serve.ts";
 import { until } from "../until.ts";
@@ -22,12 +23,11 @@ function makeRandom(seed = 1): () => number {
   };
 }
 
-let group: FailoverGroup;
 const gateways: Service[] = [];
 const clients: Client[] = [];
 
+const group = useFixture(() => FailoverGroup.start());
 beforeAll(async () => {
-  group = await FailoverGroup.start();
   await group.query(`
     create role anon;
     create role authenticator login noinherit;
@@ -42,7 +42,6 @@ beforeAll(async () => {
 afterAll(async () => {
   for (const client of clients) await client.realtime.disconnect();
   for (const gateway of gateways) await gateway.stop();
-  await group.stop();
 });
 
 async function listen(gateway: Service, transport: typeof WebSocket): Promise<ReceivedEvents> {

@@ -1,27 +1,26 @@
-import type { Browser, BrowserContext, Page } from "playwright-core";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import type { BrowserContext, Page } from "playwright-core";
+import { afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { describeInBrowser, launchBrowser } from "../browser.ts";
-import { type FederatedGateways, openFederatedGateways } from "../rest-gateway/sign-in/federated-gateways.ts";
-import { CLIENT, type OpenIdProvider, openOpenIdProvider } from "../rest-gateway/sign-in/openid-provider.ts";
+import { useFixture } from "../fixture.ts";
+import { openFederatedGateways } from "../rest-gateway/sign-in/federated-gateways.ts";
+import { CLIENT, openOpenIdProvider } from "../rest-gateway/sign-in/openid-provider.ts";
 import { PROVIDER_CERTIFICATE, SERVICE_CERTIFICATE, SERVICE_KEY } from "../rest-gateway/sign-in/saml-keys.ts";
-import { ISSUER, openSamlProvider, type SamlProvider } from "../rest-gateway/sign-in/saml-provider.ts";
+import { ISSUER, openSamlProvider } from "../rest-gateway/sign-in/saml-provider.ts";
 
 /** The service is at 127.0.0.1 and the providers at localhost: to a browser, two sites. */
 describeInBrowser("signing in through another provider in a browser", () => {
-  let gateways: FederatedGateways;
-  let openId: OpenIdProvider;
-  let saml: SamlProvider;
-  let browser: Browser;
   let context: BrowserContext;
   let page: Page;
   const url = (path: string) => `${gateways.one.url}${path}`;
-  beforeAll(async () => {
-    gateways = await openFederatedGateways({ PUBLIC_URL: "" });
-    openId = await openOpenIdProvider([gateways.one.url], "example", "localhost");
-    saml = await openSamlProvider({
+  const gateways = useFixture(() => openFederatedGateways({ PUBLIC_URL: "" }));
+  const openId = useFixture(() => openOpenIdProvider([gateways.one.url], "example", "localhost"));
+  const saml = useFixture(() =>
+    openSamlProvider({
       callback: url("/auth/providers/office/callback"),
       signedOut: url("/auth/providers/office/signed-out"),
-    });
+    }),
+  );
+  beforeAll(async () => {
     await gateways.addProvider({
       name: "example",
       kind: "oidc",
@@ -34,14 +33,8 @@ describeInBrowser("signing in through another provider in a browser", () => {
     const certificates = { certificates: [PROVIDER_CERTIFICATE], certificate: SERVICE_CERTIFICATE };
     const settings = { entry_point: `${origin}/sso`, logout_url: `${origin}/slo`, ...certificates };
     await gateways.addProvider({ name: "office", kind: "saml", issuer: ISSUER, secret: SERVICE_KEY, settings });
-    browser = await launchBrowser();
   });
-  afterAll(async () => {
-    await browser?.close();
-    await gateways?.close();
-    await openId?.close();
-    await saml?.close();
-  });
+  const browser = useFixture(launchBrowser);
   beforeEach(async () => {
     context = await browser.newContext();
     page = await context.newPage();

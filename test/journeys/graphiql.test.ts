@@ -1,20 +1,21 @@
-import type { Browser, Page } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Page } from "playwright-core";
+import { beforeAll, expect, test } from "vitest";
 import { describeInBrowser, launchBrowser } from "../browser.ts";
+import { useFixture } from "../fixture.ts";
 import { pasteInto } from "../graphiql.ts";
-import { type GraphQLService, serveGraphQL, tokenFor } from "../graphql.ts";
+import { serveGraphQL, tokenFor } from "../graphql.ts";
 import { expectAccessible, LAYOUTS } from "../page-layouts.ts";
 
 describeInBrowser("GraphiQL in a browser", () => {
-  let graphql: GraphQLService;
-  let browser: Browser;
   let page: Page;
   const complaints: string[] = [];
-  beforeAll(async () => {
-    graphql = await serveGraphQL({
+  const graphql = useFixture(() =>
+    serveGraphQL({
       before: "insert into public.users (name, email) values ('Ann', 'ann@example.org')",
-    });
-    browser = await launchBrowser();
+    }),
+  );
+  const browser = useFixture(launchBrowser);
+  beforeAll(async () => {
     const permissions = ["clipboard-read", "clipboard-write"];
     page = await browser.newPage({ viewport: { width: 1400, height: 900 }, permissions });
     page.on("console", (message) => message.type() === "error" && complaints.push(message.text()));
@@ -25,10 +26,6 @@ describeInBrowser("GraphiQL in a browser", () => {
     });
     await page.goto(`${graphql.service.url}/graphiql`);
     await page.waitForSelector(".graphiql-execute-button");
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await graphql?.stop();
   });
 
   const write = (editor: string, text: string) => pasteInto(page, editor, text);

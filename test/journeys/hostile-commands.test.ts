@@ -1,27 +1,21 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type pg from "pg";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { cloneDatabase, type TestDatabase } from "../database.ts";
+import { beforeAll, expect, test } from "vitest";
+import { useDatabase } from "../database.ts";
 import { connect } from "../db/callers.ts";
+import { useFolder } from "../fixture.ts";
 import { createHostileSchema, hostileCalls } from "../hostile-schema.ts";
 import { runCommand } from "../service/cli/run-command.ts";
 
-let database: TestDatabase;
 let owner: pg.Client;
-let folder: string;
 
+const database = useDatabase();
+const folder = useFolder("hostile-commands-");
 beforeAll(async () => {
-  [database, folder] = [await cloneDatabase("content"), await mkdtemp(join(tmpdir(), "hostile-commands-"))];
   owner = await connect(database.ownerUrl);
   await owner.query("insert into public.users (name, email) values ('Ada', 'ada@example.org')");
   await createHostileSchema(owner);
   await owner.end();
-});
-afterAll(async () => {
-  await database.drop();
-  await rm(folder, { recursive: true });
 });
 
 /** graphile-migrate's first statement, before which it has no search path of its own. */

@@ -1,11 +1,9 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { createClient } from "@supabase/supabase-js";
 import pg from "pg";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import { useFixture, useFolder } from "../fixture.ts";
 import { createHostileSchema, HOSTILE_PATH, HOSTILE_SCHEMA, hostileCalls } from "../hostile-schema.ts";
-import { type Receiver, startReceiver } from "../jobs/webhooks/receiver.ts";
+import { startReceiver } from "../jobs/webhooks/receiver.ts";
 import {
   type OperatedService,
   openOperatedService,
@@ -38,13 +36,10 @@ const SCHEMA = `
   insert into api.schedules (name, cron, function, arguments, role)
     values ('moods', '0 0 1 1 *', 'public.count_moods', '{"wanted": "good"}', 'service_role')`;
 
-let operated: OperatedService;
-let receiver: Receiver;
-let mails: MailFolder;
-let files: string;
-
-beforeAll(async () => {
-  [receiver, mails, files] = [await startReceiver(), await MailFolder.open(), await mkdtemp(join(tmpdir(), "files-"))];
+const receiver = useFixture(startReceiver);
+const mails = useFixture(() => MailFolder.open());
+const files = useFolder("files-");
+const operated = useFixture(() => {
   const settings = {
     PGRST_DB_EXTRA_SEARCH_PATH: `public,${HOSTILE_SCHEMA}`,
     REST_REQUIRE_APIKEY: "false",
@@ -54,7 +49,7 @@ beforeAll(async () => {
     STORAGE_DIR: files,
     STUDIO_SQL: "on",
   };
-  operated = await openOperatedService(settings, "content", async (owner) => {
+  return openOperatedService(settings, "content", async (owner) => {
     await owner.query(SCHEMA);
     await owner.query(
       "insert into api.webhooks (name, table_name, url, role) values ('journal', 'public.journal', $1, 'service_role')",
@@ -65,13 +60,6 @@ beforeAll(async () => {
     await createHostileSchema(client, { path: `"$user", public, ${HOSTILE_SCHEMA}`, ownerPath: HOSTILE_PATH });
     client.release();
   });
-});
-
-afterAll(async () => {
-  await operated.close();
-  await receiver.close();
-  await mails.remove();
-  await rm(files, { recursive: true });
 });
 
 type Caller = keyof OperatedService["tokens"];

@@ -3,7 +3,8 @@ import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { WebSocket } from "ws";
 import { parseJsonExactly } from "../../runtime/json/json-values.ts";
-import { type GraphQLService, serveGraphQL } from "../graphql.ts";
+import { useFixture } from "../fixture.ts";
+import { serveGraphQL } from "../graphql.ts";
 import { propertyRuns } from "../property-runs.ts";
 import { anonKey } from "../realtime/service.ts";
 import { until } from "../until.ts";
@@ -54,10 +55,9 @@ const { json: texts } = fc.letrec<{ json: string; list: string; object: string }
 /** A null by itself is SQL's. */
 const values = texts.filter((text) => text !== "null");
 
-let graphql: GraphQLService;
 let changes: Changes;
-beforeAll(async () => {
-  graphql = await serveGraphQL({
+const graphql = useFixture(() =>
+  serveGraphQL({
     settings: { REST_REQUIRE_APIKEY: "false" },
     before: `
       create table public.documents (id int primary key, doc jsonb);
@@ -65,13 +65,12 @@ beforeAll(async () => {
       create function public.keep(id int, doc jsonb) returns public.documents language sql
         as 'insert into public.documents values (id, doc) returning *';
       grant execute on function public.keep to anon`,
-  });
+  }),
+);
+beforeAll(async () => {
   changes = await listen();
 });
-afterAll(async () => {
-  changes.socket.close();
-  await graphql.stop();
-});
+afterAll(() => changes.socket.close());
 
 type Changes = { readonly socket: WebSocket; readonly docs: Map<number, string> };
 

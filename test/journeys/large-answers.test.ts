@@ -1,12 +1,12 @@
 import { once } from "node:events";
 import { type IncomingMessage, request } from "node:http";
 import { json } from "node:stream/consumers";
-import pg from "pg";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { cloneDatabase, type TestDatabase } from "../database.ts";
+import { describe, expect, test } from "vitest";
+import { useDatabase } from "../database.ts";
+import { useFixture } from "../fixture.ts";
 import { Wire } from "../graphql/server/socket/wire.ts";
 import { tokenOf } from "../rest-gateway/table/client.ts";
-import { type ServingProcess, serveApart } from "../rest-gateway/table/serving-process.ts";
+import { serveApart } from "../rest-gateway/table/serving-process.ts";
 
 /** Each level asks for all articles of the author of each article above it. */
 const SCHEMA = `
@@ -22,21 +22,11 @@ const SCHEMA = `
   grant select on public.echoes to anon, authenticated;
 `;
 
-let database: TestDatabase;
-let serving: ServingProcess;
-beforeAll(async () => {
-  database = await cloneDatabase("content");
-  const owner = new pg.Client({ connectionString: database.ownerUrl });
-  await owner.connect();
-  await owner.query(SCHEMA);
-  await owner.end();
-  // Answers that are refused for their length take longer than anonymous callers have, and others wait for their connections.
-  serving = await serveApart(database, { DB_ANON_STATEMENT_TIMEOUT_SECONDS: "60", DB_ACQUIRE_TIMEOUT_SECONDS: "60" });
-});
-afterAll(async () => {
-  await serving[Symbol.asyncDispose]();
-  await database.drop();
-});
+const database = useDatabase({ sql: SCHEMA });
+// Answers that are refused for their length take longer than anonymous callers have, and others wait for their connections.
+const serving = useFixture(() =>
+  serveApart(database, { DB_ANON_STATEMENT_TIMEOUT_SECONDS: "60", DB_ACQUIRE_TIMEOUT_SECONDS: "60" }),
+);
 
 function nested(levels: number, fields: string): string {
   const inner = levels === 1 ? fields : `author { ${nested(levels - 1, fields)} }`;

@@ -1,10 +1,11 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import type { Browser, Page } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Page } from "playwright-core";
+import { beforeAll, describe, expect, test } from "vitest";
 import { describeInBrowser, launchBrowser } from "../browser.ts";
-import { openRealtimeFixture, type RealtimeFixture } from "../realtime/service.ts";
-import { PASSWORD, type RunningExample, startExample } from "./start-example.ts";
+import { useFixture } from "../fixture.ts";
+import { openRealtimeFixture } from "../realtime/service.ts";
+import { PASSWORD, startExample } from "./start-example.ts";
 
 const EXAMPLE = join(import.meta.dirname, "../../examples/local-first");
 
@@ -13,17 +14,14 @@ if (!isInstalled)
   console.warn("The local-first example is not tested; `npm ci --prefix examples/local-first` brings it.");
 
 (isInstalled ? describeInBrowser : describe.skip)("the local-first example", () => {
-  let fixture: RealtimeFixture;
-  let example: RunningExample;
-  let browser: Browser;
   let ada: Page;
   let reader: Page;
   const complaints: string[] = [];
 
+  const fixture = useFixture(() => openRealtimeFixture("select"));
+  const example = useFixture(() => startExample(join(EXAMPLE, "server.ts"), fixture.service.url, ["Ada", "Bob"]));
+  const browser = useFixture(launchBrowser);
   beforeAll(async () => {
-    fixture = await openRealtimeFixture("select");
-    example = await startExample(join(EXAMPLE, "server.ts"), fixture.service.url, ["Ada", "Bob"]);
-    browser = await launchBrowser();
     const open = async (name: string) => {
       const page = await (await browser.newContext()).newPage();
       page.on("pageerror", (error) => complaints.push(String(error)));
@@ -35,11 +33,6 @@ if (!isInstalled)
       return page;
     };
     [ada, reader] = [await open("Ada"), await open("Bob")];
-  });
-  afterAll(async () => {
-    await browser?.close();
-    example?.stop();
-    await fixture?.close();
   });
 
   const articles = (page: Page) => page.getByRole("listitem").allInnerTexts();

@@ -1,12 +1,10 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createClient } from "@supabase/supabase-js";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Cluster } from "../../cluster/embedded/cluster.ts";
 import { withClient } from "../../postgres/client/with-client.ts";
+import { useFixture, useFolder } from "../fixture.ts";
 import { tokenFor } from "../graphql.ts";
-import { type Receiver, startReceiver } from "../jobs/webhooks/receiver.ts";
+import { startReceiver } from "../jobs/webhooks/receiver.ts";
 import { type Program, startGateway } from "../program.ts";
 import { anonKey } from "../realtime/service.ts";
 import { startServer } from "../server-binaries.ts";
@@ -35,9 +33,6 @@ const SCHEMA = `
   grant execute on function public.count_notes to service_role;
   insert into api.schedules (name, cron, function, role) values ('notes', '0 0 1 1 *', 'public.count_notes', 'service_role');`;
 
-let folder: string;
-let cluster: Cluster;
-let receiver: Receiver;
 let gateway: Program;
 const databaseOf = (name: string) => ({
   url: cluster.url("authenticator", name),
@@ -46,21 +41,17 @@ const databaseOf = (name: string) => ({
 const run = (login: string, name: string, text: string) =>
   withClient(cluster.url(login, name), (client) => client.query(text));
 
+const folder = useFolder("managed-owner-");
+const dataDir = join(folder, "postgres");
+const cluster = useFixture(() => startServer({ dataDir, port: null, settings: { fsync: "off" } }));
+const receiver = useFixture(startReceiver);
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "managed-owner-"));
-  const dataDir = join(folder, "postgres");
-  [cluster, receiver] = [await startServer({ dataDir, port: null, settings: { fsync: "off" } }), await startReceiver()];
   await run("postgres", "postgres", MANAGED_OWNER);
   for (const name of ["content", "restored"])
     await run("postgres", "postgres", `create database ${name} owner managed`);
 });
 
-afterAll(async () => {
-  await gateway?.kill();
-  await receiver.close();
-  await cluster.stop();
-  await rm(folder, { recursive: true, force: true });
-});
+afterAll(() => gateway?.kill());
 
 describe("an owner without superuser rights, CREATEROLE, REPLICATION and ALTER SYSTEM", () => {
   test("is told which privilege its migrations lack, and has changed nothing", async () => {

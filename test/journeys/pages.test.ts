@@ -1,16 +1,10 @@
 import { join } from "node:path";
-import type { Browser, BrowserContext, Page } from "playwright-core";
-import { afterAll, beforeAll, test } from "vitest";
+import type { BrowserContext, Page } from "playwright-core";
+import { beforeAll, test } from "vitest";
 import { describeInBrowser, launchBrowser } from "../browser.ts";
+import { useFixture } from "../fixture.ts";
 import { expectAccessible, LAYOUTS } from "../page-layouts.ts";
-import {
-  cookieOf,
-  type Gateways,
-  newFactor,
-  newPerson,
-  openGateways,
-  PASSWORD,
-} from "../rest-gateway/sign-in/gateways.ts";
+import { cookieOf, newFactor, newPerson, openGateways, PASSWORD } from "../rest-gateway/sign-in/gateways.ts";
 
 const HOSTILE_NAME = `<img src=x onerror=alert(1)> "O'Neill" ${"long".repeat(30)}`;
 
@@ -94,13 +88,11 @@ const VISITS: readonly Visit[] = [
 ];
 
 describeInBrowser("the pages of the service", () => {
-  let gateways: Gateways;
-  let browser: Browser;
   const cookies = new Map<string, string>();
 
+  const gateways = useFixture(openGateways);
+  const browser = useFixture(launchBrowser);
   beforeAll(async () => {
-    gateways = await openGateways();
-    browser = await launchBrowser();
     await gateways.owner.query(
       "insert into auth.providers (name, kind, issuer, client_id, title) values ('acme', 'oidc', 'https://id.example.org', 'us', $1)",
       [`Acme & ${HOSTILE_NAME}`],
@@ -116,10 +108,6 @@ describeInBrowser("the pages of the service", () => {
       cookies.set(name, cookieOf(login)!.split("=")[1]!);
       await gateways.owner.query("update public.users set name = $2 where id = $1", [userId, HOSTILE_NAME]);
     }
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await gateways?.close();
   });
 
   test.each(VISITS)("$name is accessible on a phone and on a large screen, light and dark", async (visit) => {

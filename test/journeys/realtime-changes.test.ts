@@ -1,29 +1,18 @@
 import type { RealtimePostgresChangesPayload } from "@supabase/supabase-js";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import {
-  type Client,
-  clientOf,
-  Inbox,
-  makeClient,
-  openRealtimeFixture,
-  type RealtimeFixture,
-  subscribed,
-} from "../realtime/service.ts";
+import { afterEach, describe, expect, test } from "vitest";
+import { useFixture } from "../fixture.ts";
+import { type Client, clientOf, Inbox, makeClient, openRealtimeFixture, subscribed } from "../realtime/service.ts";
 
 // biome-ignore lint/suspicious/noExplicitAny: rows of unknown tables.
 type Payload = RealtimePostgresChangesPayload<any>;
 type TestResponse = { extension: string; status: string; message: string };
 
-let fixture: RealtimeFixture;
 const clients: Client[] = [];
 
-beforeAll(async () => {
-  fixture = await openRealtimeFixture();
-});
+const fixture = useFixture(openRealtimeFixture);
 afterEach(async () => {
   for (const client of clients.splice(0)) await client.realtime.disconnect();
 });
-afterAll(() => fixture.close());
 
 const run = (statement: string, values?: unknown[]) => fixture.owner.query(statement, values);
 const anonymous = () => keep(makeClient(fixture.service.url));

@@ -1,6 +1,7 @@
 import { REALTIME_SUBSCRIBE_STATES, type RealtimeChannel } from "@supabase/supabase-js";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test } from "vitest";
 import type { Service } from "../../service/service.ts";
+import { useFixture } from "../fixture.ts";
 import {
   anonKey,
   type Client,
@@ -8,7 +9,6 @@ import {
   Inbox,
   makeClient,
   openRealtimeFixture,
-  type RealtimeFixture,
   SCHEMA,
   subscribed,
   token,
@@ -26,21 +26,13 @@ const PRIVATE = `
 // biome-ignore lint/suspicious/noExplicitAny: what applications send each other.
 type Message = { event: string; payload?: any; type: string };
 
-let fixture: RealtimeFixture;
 /** Another process would be one: it shares nothing with the first but the database. */
-let other: Service;
 const clients: Client[] = [];
 
-beforeAll(async () => {
-  fixture = await openRealtimeFixture(`${SCHEMA}; ${PRIVATE}`);
-  other = await serve(fixture.database);
-});
+const fixture = useFixture(() => openRealtimeFixture(`${SCHEMA}; ${PRIVATE}`));
+const other = useFixture(() => serve(fixture.database));
 afterEach(async () => {
   for (const client of clients.splice(0)) await client.realtime.disconnect();
-});
-afterAll(async () => {
-  await other.stop();
-  await fixture.close();
 });
 
 const run = (statement: string) => fixture.owner.query(statement);

@@ -1,11 +1,9 @@
-import { chmod, mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Cluster } from "../../cluster/embedded/cluster.ts";
 import { resuming } from "../../realtime/resuming-socket.ts";
+import { useFixture, useFolder } from "../fixture.ts";
 import { postmasterOf } from "../postmaster.ts";
 import { type Program, startGateway, stopped } from "../program.ts";
 import { Detour } from "../realtime/detour.ts";
@@ -18,15 +16,12 @@ import { until } from "../until.ts";
 const CHANGES = Number(process.env.REALTIME_CHANGES ?? 10_000);
 const BATCH = 100;
 
-let dataDir: string;
 let cluster: Cluster;
 let gateway: Program;
-let detour: Detour;
 const clients: Client[] = [];
 
+const dataDir = useFolder("realtime-faults-", 0o755);
 beforeAll(async () => {
-  dataDir = await mkdtemp(join(tmpdir(), "realtime-faults-"));
-  await chmod(dataDir, 0o755);
   cluster = await startPostgres();
   await query(`
     create role anon;
@@ -37,14 +32,12 @@ beforeAll(async () => {
     grant select on news to anon;
     create publication supabase_realtime for table news`);
   gateway = await start();
-  detour = await Detour.to(gateway.url);
 });
+const detour = useFixture(() => Detour.to(gateway.url));
 afterAll(async () => {
   for (const client of clients) await client.realtime.disconnect();
-  await detour.close();
   await stopped(gateway, "SIGTERM");
   await cluster.stop();
-  await rm(dataDir, { recursive: true, force: true });
 });
 
 const startPostgres = () => startServer({ dataDir, port: null });

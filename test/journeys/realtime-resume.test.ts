@@ -1,9 +1,9 @@
 import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test } from "vitest";
 import { resuming } from "../../realtime/resuming-socket.ts";
-import type { Service } from "../../service/service.ts";
+import { useFixture } from "../fixture.ts";
 import { startGateway, stopped } from "../program.ts";
 import { type Payload, RawClient } from "../realtime/raw-client.ts";
 import {
@@ -12,7 +12,6 @@ import {
   Inbox,
   makeClient,
   openRealtimeFixture,
-  type RealtimeFixture,
   subscribed,
   token,
 } from "../realtime/service.ts";
@@ -27,21 +26,13 @@ const SUBSCRIBERS = 50;
 /** Several times as many bytes as may wait for one client. */
 const SAID = 15_000;
 
-let fixture: RealtimeFixture;
-let other: Service;
 const clients: Client[] = [];
 
-beforeAll(async () => {
-  fixture = await openRealtimeFixture();
-  other = await serve(fixture.database);
-});
+const fixture = useFixture(openRealtimeFixture);
+const other = useFixture(() => serve(fixture.database));
 afterEach(async () => {
   for (const client of clients.splice(0)) await client.realtime.disconnect();
   await run("delete from news");
-});
-afterAll(async () => {
-  await other.stop();
-  await fixture.close();
 });
 
 const run = (statement: string) => fixture.owner.query(statement);

@@ -1,21 +1,24 @@
-import type { Browser, Page } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Page } from "playwright-core";
+import { beforeAll, expect, test } from "vitest";
 import { describeInBrowser, launchBrowser } from "../browser.ts";
-import { type GraphQLService, serveGraphQL, tokenFor } from "../graphql.ts";
+import { useFixture } from "../fixture.ts";
+import { serveGraphQL, tokenFor } from "../graphql.ts";
 import { expectAccessible, LAYOUTS } from "../page-layouts.ts";
 
 describeInBrowser("/docs in a browser", () => {
-  let service: GraphQLService;
-  let browser: Browser;
   let page: Page;
   let origin: string;
   const complaints: string[] = [];
-  beforeAll(async () => {
-    service = await serveGraphQL({
+  const service = useFixture(() =>
+    serveGraphQL({
       before: "insert into public.users (name, email) values ('Ann', 'ann@example.org')",
-    });
+    }),
+  );
+  beforeAll(async () => {
     origin = service.service.url;
-    browser = await launchBrowser();
+  });
+  const browser = useFixture(launchBrowser);
+  beforeAll(async () => {
     page = await browser.newPage({ viewport: { width: 1300, height: 1000 } });
     page.on("console", (message) => message.type() === "error" && complaints.push(message.text()));
     page.on("pageerror", (error) => complaints.push(String(error)));
@@ -25,10 +28,6 @@ describeInBrowser("/docs in a browser", () => {
     });
     await page.goto(`${origin}/docs`);
     await page.waitForSelector(".operation");
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await service?.stop();
   });
 
   const operation = (on: Page, id: string) => on.locator(`[id="${id}"]`);

@@ -1,13 +1,13 @@
 import { execFile } from "node:child_process";
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdir, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { printSchema } from "grafast/graphql";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import { useFixture, useFolder } from "../fixture.ts";
 import { schemaFor } from "../graphql/compile/oracle.ts";
-import { type GraphQLService, serveGraphQL } from "../graphql.ts";
+import { serveGraphQL } from "../graphql.ts";
 import { installedPeer } from "../installed-peer.ts";
 
 const require = createRequire(import.meta.url);
@@ -32,21 +32,15 @@ const SOURCE = `
   \`;
 `;
 
-let graphql: GraphQLService;
-let folder: string;
-beforeAll(async () => {
-  graphql = await serveGraphQL({
+const graphql = useFixture(() =>
+  serveGraphQL({
     before: `
       insert into public.users (name, email) values ('Ann', 'ann@example.org'), ('Bob', 'bob@example.org');
       insert into public.articles (author_id, title, content, status) select 1 + n % 2, 'Title ' || n, '', 'PUBLISHED' from generate_series(1, 7) as n;
       insert into public.comments (article_id, author_id, content) select id, 1, words from public.articles, unnest(array['Yes', 'No']) as words`,
-  });
-  folder = await mkdtemp(join(tmpdir(), "relay-"));
-});
-afterAll(async () => {
-  await graphql?.stop();
-  if (folder) await rm(folder, { recursive: true, force: true });
-});
+  }),
+);
+const folder = useFolder("relay-");
 
 type Artifact = { readonly params: { readonly name: string; readonly text: string } };
 

@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { openResources, type Resources, type Sent } from "../rest-gateway/resource/open-resources.ts";
+import { afterAll, expect, test } from "vitest";
+import { useFixture } from "../fixture.ts";
+import { openResources, type Sent } from "../rest-gateway/resource/open-resources.ts";
 import { until } from "../until.ts";
 
 const ROLE = `statement_reader_${process.pid}`;
@@ -18,14 +19,11 @@ const SCHEMA = `
   grant select, insert on notes, events, mornings, evenings to anon, authenticated;
 `;
 
-let resources: Resources;
-
-beforeAll(async () => {
-  resources = await openResources({ template: "empty", sql: SCHEMA, settings: { REST_REQUIRE_APIKEY: "false" } });
-});
+const resources = useFixture(() =>
+  openResources({ template: "empty", sql: SCHEMA, settings: { REST_REQUIRE_APIKEY: "false" } }),
+);
 afterAll(async () => {
   await resources.owner.query(`drop owned by ${ROLE}; drop role ${ROLE}`).catch(() => {});
-  await resources.close();
 });
 
 type Query = { readonly table: string; readonly column?: string; readonly as?: Sent["as"] };

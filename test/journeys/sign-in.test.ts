@@ -1,28 +1,23 @@
 import { join } from "node:path";
 import { generate } from "otplib";
-import type { Browser, BrowserContext, Page } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import type { BrowserContext, Page } from "playwright-core";
+import { beforeAll, expect, test } from "vitest";
 import { describeInBrowser, launchBrowser } from "../browser.ts";
-import { type Gateways, newFactor, newPerson, openGateways, PASSWORD } from "../rest-gateway/sign-in/gateways.ts";
+import { useFixture } from "../fixture.ts";
+import { newFactor, newPerson, openGateways, PASSWORD } from "../rest-gateway/sign-in/gateways.ts";
 
 const NEW = "Quartz-Bird-8";
 
 describeInBrowser("the pages of signing in, in a browser without scripts", () => {
-  let gateways: Gateways;
-  let browser: Browser;
   let context: BrowserContext;
   let page: Page;
   const complaints: string[] = [];
+  const gateways = useFixture(openGateways);
+  const browser = useFixture(launchBrowser);
   beforeAll(async () => {
-    gateways = await openGateways();
-    browser = await launchBrowser();
     context = await browser.newContext({ javaScriptEnabled: false });
     page = await context.newPage();
     page.on("console", (message) => message.type() === "error" && complaints.push(message.text()));
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await gateways?.close();
   });
 
   const open = (path: string) => page.goto(`${gateways.one.url}${path}`);

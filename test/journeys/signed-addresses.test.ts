@@ -1,13 +1,10 @@
 // A signature is never more than its signer: each address that is signed or sent × what happened since.
 
 import { randomUUID } from "node:crypto";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { createClient, type SupabaseClient } from "@supabase/supabase-js";
 import jwt from "jsonwebtoken";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Service } from "../../service/service.ts";
+import { beforeAll, describe, expect, test } from "vitest";
+import { useFixture, useFolder } from "../fixture.ts";
 import { MailFolder } from "../rest-gateway/sign-in/auth-v1/mail-folder.ts";
 import {
   type Application,
@@ -16,7 +13,6 @@ import {
   decide,
   newApplication,
   newPerson,
-  type OAuthFixture,
   openOAuth,
   PASSWORD,
   type Person,
@@ -28,10 +24,6 @@ import { serve } from "../serve.ts";
 import { until } from "../until.ts";
 import { digestOf, EVENTS, type Event, PICTURE, type Signer, STORAGE_ADDRESSES } from "./signed-addresses/addresses.ts";
 
-let fixture: OAuthFixture;
-let rotated: Service;
-let folder: string;
-let mails: MailFolder;
 let application: Application;
 let operator: SupabaseClient;
 let other: SupabaseClient;
@@ -43,25 +35,21 @@ const POLICIES = `
     using (bucket_id = 'owned' and owner_id = (select auth.jwt()) ->> 'sub')
     with check (bucket_id = 'owned' and owner_id = (select auth.jwt()) ->> 'sub');`;
 
+const folder = useFolder("files-");
+const mails = useFixture(() => MailFolder.open());
+const settings = () => ({
+  ...{ STORAGE_DIR: folder, MAIL_DIR: mails.path, MAIL_INTERVAL_SECONDS: "0", AUTH_AUTOCONFIRM: "false" },
+  ...{ SITE_URL: "https://app.example.org" },
+});
+const fixture = useFixture(() => openOAuth(settings()));
+const rotated = useFixture(() => serve(fixture.database, { ...settings(), JWT_SECRET: randomUUID().repeat(2) }));
 beforeAll(async () => {
-  [folder, mails] = await Promise.all([mkdtemp(join(tmpdir(), "files-")), MailFolder.open()]);
-  const settings = {
-    ...{ STORAGE_DIR: folder, MAIL_DIR: mails.path, MAIL_INTERVAL_SECONDS: "0", AUTH_AUTOCONFIRM: "false" },
-    ...{ SITE_URL: "https://app.example.org" },
-  };
-  fixture = await openOAuth(settings);
-  rotated = await serve(fixture.database, { ...settings, JWT_SECRET: randomUUID().repeat(2) });
   await fixture.owner.query(
     `insert into storage.buckets (id, name) values ('open', 'open'), ('owned', 'owned'); ${POLICIES}`,
   );
   operator = supabaseFor(fixture, "service_role");
   application = await newApplication(fixture);
   other = (await signedIn(fixture, await newPerson(fixture))).supabase;
-});
-afterAll(async () => {
-  await rotated.stop();
-  await fixture.close();
-  await Promise.all([rm(folder, { recursive: true }), mails.remove()]);
 });
 
 const assignRole = (userId: string, role: string) =>

@@ -1,18 +1,18 @@
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import type { Browser, Page } from "playwright-core";
+import type { Page } from "playwright-core";
 import { rolldown } from "rolldown";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { peerPackage } from "../../bench/peer-package.ts";
 import { withClient } from "../../postgres/client/with-client.ts";
-import type { Service } from "../../service/service.ts";
 import { describeInBrowser, launchBrowser } from "../browser.ts";
 import { cloneDatabase, type TestDatabase } from "../database.ts";
+import { useFixture } from "../fixture.ts";
 import { installedPeer } from "../installed-peer.ts";
 import { ANON_KEY, makeClient, newAddress, PASSWORD } from "../rest-gateway/sign-in/auth-v1/auth-client.ts";
 import { MailFolder } from "../rest-gateway/sign-in/auth-v1/mail-folder.ts";
-import { serve } from "../serve.ts";
+import { useService } from "../serve.ts";
 import { readSupabaseTemplate } from "../supabase-template.ts";
 import { until } from "../until.ts";
 
@@ -74,18 +74,14 @@ async function makeSupabaseDatabase(): Promise<TestDatabase> {
 
 describe.skipIf(!isInstalled)("ra-supabase, unmodified", () => {
   describeInBrowser("in a browser", () => {
-    let database: TestDatabase;
-    let service: Service;
-    let mails: MailFolder;
     let application: Server;
-    let browser: Browser;
     let page: Page;
     let origin: string;
     const email = newAddress();
 
+    const database = useFixture(makeSupabaseDatabase);
+    const mails = useFixture(() => MailFolder.open());
     beforeAll(async () => {
-      database = await makeSupabaseDatabase();
-      mails = await MailFolder.open();
       const script = await bundleApplication();
       const html = () =>
         `<!doctype html><title>Todos</title><div id="root"></div>
@@ -97,16 +93,23 @@ describe.skipIf(!isInstalled)("ra-supabase, unmodified", () => {
       }).listen(0, "127.0.0.1");
       await once(application, "listening");
       origin = `http://127.0.0.1:${(application.address() as AddressInfo).port}`;
-      service = await serve(database, {
+    });
+    const service = useService({
+      database,
+      settings: () => ({
         BASE_SCHEMA: "platform",
         AUTH_AUTOCONFIRM: "true",
         SITE_URL: origin,
         SIGN_IN_REDIRECTS: `${origin}/auth-callback`,
         MAIL_DIR: mails.path,
-      });
+      }),
+    });
+    beforeAll(async () => {
       await addTodoOfAnotherUser();
       await makeClient(service.url).auth.signUp({ email, password: PASSWORD });
-      browser = await launchBrowser();
+    });
+    const browser = useFixture(launchBrowser);
+    beforeAll(async () => {
       page = await (await browser.newContext()).newPage();
       // Pictures of other sites.
       await page.route(
@@ -114,13 +117,7 @@ describe.skipIf(!isInstalled)("ra-supabase, unmodified", () => {
         (route) => route.abort(),
       );
     });
-    afterAll(async () => {
-      await browser?.close();
-      application?.close();
-      await service?.stop();
-      await mails?.remove();
-      await database?.drop();
-    });
+    afterAll(() => void application?.close());
 
     async function addTodoOfAnotherUser(): Promise<void> {
       const other = makeClient(service.url);

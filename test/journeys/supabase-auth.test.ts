@@ -4,11 +4,12 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { AuthChangeEvent } from "@supabase/supabase-js";
 import jwt from "jsonwebtoken";
-import type { Browser, BrowserContext, Page } from "playwright-core";
+import type { BrowserContext, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { describeInBrowser, launchBrowser } from "../browser.ts";
+import { useFixture } from "../fixture.ts";
 import { Wire } from "../graphql/server/socket/wire.ts";
-import { openRealtimeFixture, type RealtimeFixture, SCHEMA, subscribed } from "../realtime/service.ts";
+import { openRealtimeFixture, SCHEMA, subscribed } from "../realtime/service.ts";
 import { ANON_KEY, makeClient, newAddress, PASSWORD } from "../rest-gateway/sign-in/auth-v1/auth-client.ts";
 import { until } from "../until.ts";
 
@@ -39,12 +40,7 @@ const PAGE = '<!doctype html><title>Application</title><script src="/supabase.js
 const subjectOf = (accessToken: string) => String(jwt.decode(accessToken)!.sub);
 
 describe("an application for Supabase in Node", () => {
-  let fixture: RealtimeFixture;
-
-  beforeAll(async () => {
-    fixture = await openRealtimeFixture(SCHEMA, SETTINGS);
-  });
-  afterAll(() => fixture.close());
+  const fixture = useFixture(() => openRealtimeFixture(SCHEMA, SETTINGS));
 
   const addNote = (owner: string, body: string) =>
     fixture.owner.query("insert into public.notes (owner, body) values ($1, $2)", [owner, body]);
@@ -143,15 +139,13 @@ describe("an application for Supabase in Node", () => {
 });
 
 describeInBrowser("an application for Supabase in a browser", () => {
-  let fixture: RealtimeFixture;
-  let browser: Browser;
   let context: BrowserContext;
   let application: Server;
   let origin: string;
 
+  const fixture = useFixture(() => openRealtimeFixture(SCHEMA, SETTINGS));
+  const browser = useFixture(launchBrowser);
   beforeAll(async () => {
-    fixture = await openRealtimeFixture(SCHEMA, SETTINGS);
-    browser = await launchBrowser();
     context = await browser.newContext();
     const script = await readFile("node_modules/@supabase/supabase-js/dist/umd/supabase.js");
     application = createServer(({ url }, response) => {
@@ -161,11 +155,7 @@ describeInBrowser("an application for Supabase in a browser", () => {
     await once(application, "listening");
     origin = `http://127.0.0.1:${(application.address() as AddressInfo).port}`;
   });
-  afterAll(async () => {
-    await browser?.close();
-    application?.close();
-    await fixture?.close();
-  });
+  afterAll(() => void application?.close());
 
   /** A tab with a client, as `window.client`, and its events as `window.events`. */
   async function openTab(): Promise<Page> {

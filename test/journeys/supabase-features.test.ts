@@ -3,16 +3,16 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from "node:net";
 import { createServerClient, parseCookieHeader } from "@supabase/ssr";
 import { generate } from "otplib";
-import type { Browser, Page } from "playwright-core";
+import type { Page } from "playwright-core";
 import { rolldown } from "rolldown";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { withClient } from "../../postgres/client/with-client.ts";
-import type { Service } from "../../service/service.ts";
 import { describeInBrowser, launchBrowser } from "../browser.ts";
-import { type FunctionsProject, makeFunctionsProject } from "../rest-gateway/functions/project.ts";
+import { useFixture } from "../fixture.ts";
+import { makeFunctionsProject } from "../rest-gateway/functions/project.ts";
 import { ANON_KEY, newAddress, PASSWORD } from "../rest-gateway/sign-in/auth-v1/auth-client.ts";
 import { serve } from "../serve.ts";
-import { makeSupabaseProject, type SupabaseProject } from "../supabase-template.ts";
+import { makeSupabaseProject } from "../supabase-template.ts";
 import { until } from "../until.ts";
 
 const CONFIG = `
@@ -104,11 +104,7 @@ async function bundleClient(): Promise<string> {
 }
 
 describeInBrowser("applications for Supabase, in a browser", () => {
-  let project: SupabaseProject;
-  let functions: FunctionsProject;
-  let service: Service;
   let application: Server;
-  let browser: Browser;
   let page: Page;
   let origin: string;
   const email = newAddress();
@@ -126,12 +122,16 @@ describeInBrowser("applications for Supabase, in a browser", () => {
       <script>client = null</script><script type="module" src="/client.js"></script>`;
   }
 
+  const project = useFixture(
+    () =>
+      makeSupabaseProject({
+        "config.toml": CONFIG,
+        "migrations/20240101000000_applications.sql": MIGRATION,
+      }),
+    ({ database }) => database.drop(),
+  );
+  const functions = useFixture(() => makeFunctionsProject({ "worker/index.ts": WORKER, "greet/index.ts": GREET }));
   beforeAll(async () => {
-    project = await makeSupabaseProject({
-      "config.toml": CONFIG,
-      "migrations/20240101000000_applications.sql": MIGRATION,
-    });
-    functions = await makeFunctionsProject({ "worker/index.ts": WORKER, "greet/index.ts": GREET });
     const script = await bundleClient();
     const respond = async (request: IncomingMessage, response: ServerResponse) => {
       const [type, body] =
@@ -141,25 +141,23 @@ describeInBrowser("applications for Supabase, in a browser", () => {
     application = createServer((request, response) => void respond(request, response)).listen(0, "127.0.0.1");
     await once(application, "listening");
     origin = `http://127.0.0.1:${(application.address() as AddressInfo).port}`;
-    service = await serve(project.database, {
+  });
+  const service = useFixture(() =>
+    serve(project.database, {
       BASE_SCHEMA: "platform",
       AUTH_AUTOCONFIRM: "true",
       SITE_URL: origin,
       FUNCTIONS_DIR: functions.folder,
       ...project.settings,
-    });
-    browser = await launchBrowser();
+    }),
+  );
+  const browser = useFixture(launchBrowser);
+  beforeAll(async () => {
     page = await (await browser.newContext()).newPage();
     await open();
   });
 
-  afterAll(async () => {
-    await browser?.close();
-    application?.close();
-    await service?.stop();
-    await functions?.remove();
-    await project?.database.drop();
-  });
+  afterAll(() => void application?.close());
 
   async function open(): Promise<void> {
     await page.goto(origin);

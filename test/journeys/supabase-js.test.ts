@@ -1,13 +1,13 @@
 import { createClient, type SupabaseClient } from "@supabase/supabase-js";
 import jwt from "jsonwebtoken";
 import pg from "pg";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Service } from "../../service/service.ts";
-import { cloneDatabase, type TestDatabase } from "../database.ts";
+import { beforeAll, describe, expect, test } from "vitest";
+import { type TestDatabase, useDatabase } from "../database.ts";
 import { SEED } from "../db/callers.ts";
+import { useFixture } from "../fixture.ts";
 import { openFixture } from "../rest-gateway/table/differential/fixture.ts";
 import { SECRET } from "../secret.ts";
-import { serve } from "../serve.ts";
+import { serve, useService } from "../serve.ts";
 import { until } from "../until.ts";
 
 /** As an application declares it: what version it speaks to, and nothing of its tables. */
@@ -27,25 +27,21 @@ function connect(url: string, { role = "anon", sub = null as string | null, sche
 }
 
 describe("supabase-js on the content service", () => {
-  let database: TestDatabase;
-  let service: Service;
   let anon: Client;
   let alice: Client;
   let bob: Client;
   let server: Client;
 
+  const database = useDatabase({ sql: SEED });
+  const service = useService({
+    database,
+    settings: { PGRST_DB_PLAN_ENABLED: "true", PGRST_DB_TX_END: "commit-allow-override" },
+  });
   beforeAll(async () => {
-    database = await cloneDatabase("content");
-    await run(database, SEED);
-    service = await serve(database, { PGRST_DB_PLAN_ENABLED: "true", PGRST_DB_TX_END: "commit-allow-override" });
     anon = connect(service.url);
     alice = connect(service.url, { sub: "1" });
     bob = connect(service.url, { sub: "2" });
     server = connect(service.url, { role: "service_role" });
-  });
-  afterAll(async () => {
-    await service.stop();
-    await database.drop();
   });
 
   test("an anonymous client reads articles with their authors and comments", async () => {
@@ -190,24 +186,20 @@ describe("supabase-js on the content service", () => {
 });
 
 describe("supabase-js with the tables of the fixture", () => {
-  let database: TestDatabase;
-  let service: Service;
   let fixture: Client;
 
-  beforeAll(async () => {
-    database = await openFixture();
-    service = await serve(database, {
+  const database = useFixture(openFixture);
+  const service = useFixture(() =>
+    serve(database, {
       PGRST_DB_SCHEMAS: "api,other",
       PGRST_DB_EXTRA_SEARCH_PATH: "public,tools",
       PGRST_DB_AGGREGATES_ENABLED: "true",
       PGRST_DB_PLAN_ENABLED: "true",
       PGRST_DB_TX_END: "commit-allow-override",
-    });
+    }),
+  );
+  beforeAll(async () => {
     fixture = connect(service.url, { schema: "api" });
-  });
-  afterAll(async () => {
-    await service.stop();
-    await database.drop();
   });
 
   /** The ids of the rows, as the shortest proof that a filter chose the right ones. */

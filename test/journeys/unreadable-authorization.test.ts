@@ -1,13 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import { useFixture } from "../fixture.ts";
 import { Wire } from "../graphql/server/socket/wire.ts";
-import { type GraphQLService, serveGraphQL, tokenFor } from "../graphql.ts";
+import { serveGraphQL, tokenFor } from "../graphql.ts";
 import { anonKey } from "../realtime/service.ts";
 
-let graphql: GraphQLService;
-beforeAll(async () => {
-  graphql = await serveGraphQL();
-});
-afterAll(() => graphql.stop());
+const graphql = useFixture(serveGraphQL);
 
 const token = tokenFor(1);
 const UNREADABLE = [token, `Token ${token}`, 'Digest username="ann"', `Bearer: ${token}`];

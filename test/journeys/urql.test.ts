@@ -1,18 +1,17 @@
 import { CombinedError, createClient, fetchExchange, gql, subscriptionExchange } from "@urql/core";
 import { createClient as createSocket, type Sink } from "graphql-ws";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { WebSocket } from "ws";
-import { type GraphQLService, serveGraphQL, tokenFor } from "../graphql.ts";
+import { useFixture } from "../fixture.ts";
+import { serveGraphQL, tokenFor } from "../graphql.ts";
 
-let graphql: GraphQLService;
-beforeAll(async () => {
-  graphql = await serveGraphQL({
+const graphql = useFixture(() =>
+  serveGraphQL({
     before: `
       insert into public.users (name, email) values ('Ann', 'ann@example.org');
       insert into public.articles (author_id, title, content) values (1, 'First one', '')`,
-  });
-});
-afterAll(() => graphql.stop());
+  }),
+);
 
 function connect(token?: string, more: object = {}) {
   const headers = token === undefined ? {} : { Authorization: `Bearer ${token}` };

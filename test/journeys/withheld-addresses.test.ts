@@ -1,27 +1,20 @@
 // With USERS_ACCESS=owner, the address of a user is read by the user, administrators and servers, on every interface.
 
-import pg from "pg";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Service } from "../../service/service.ts";
-import { cloneDatabase, type TestDatabase } from "../database.ts";
+import { beforeAll, describe, expect, test } from "vitest";
+import { useClient, useDatabase } from "../database.ts";
 import { anonKey, token } from "../realtime/service.ts";
-import { serve } from "../serve.ts";
+import { useService } from "../serve.ts";
 
-let database: TestDatabase;
-let owner: pg.Client;
-let service: Service;
-let uncompiled: Service;
 let ids: { readonly me: string; readonly other: string };
 
 const MINE = "me@example.org";
 const HIDDEN = "other@example.org";
 
+const database = useDatabase();
+const owner = useClient(database.ownerUrl);
+const service = useService({ database, settings: { USERS_ACCESS: "owner", PGRST_DB_AGGREGATES_ENABLED: "true" } });
+const uncompiled = useService({ database, settings: { USERS_ACCESS: "owner", GRAPHQL_COMPILE: "off" } });
 beforeAll(async () => {
-  database = await cloneDatabase();
-  owner = new pg.Client({ connectionString: database.ownerUrl });
-  await owner.connect();
-  service = await serve(database, { USERS_ACCESS: "owner", PGRST_DB_AGGREGATES_ENABLED: "true" });
-  uncompiled = await serve(database, { USERS_ACCESS: "owner", GRAPHQL_COMPILE: "off" });
   const add = async (name: string) =>
     (await owner.query("insert into public.users (name, email) values ($1, $1 || '@example.org') returning id", [name]))
       .rows[0].id as string;
@@ -29,12 +22,6 @@ beforeAll(async () => {
   await owner.query(
     "insert into public.articles (title, content, author_id, status) select 'A title', '', id, 'PUBLISHED' from public.users",
   );
-});
-afterAll(async () => {
-  await service?.stop();
-  await uncompiled?.stop();
-  await owner?.end();
-  await database?.drop();
 });
 
 const CALLERS = ["user", "anonymous account", "administrator", "server"] as const;

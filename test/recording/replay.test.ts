@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { useFixture } from "../fixture.ts";
 import { serverBinaries } from "../server-binaries.ts";
 import { CHANNEL_SESSIONS } from "./channel-sessions.ts";
 import type { Exchange } from "./exchange.ts";
@@ -46,11 +47,7 @@ describe.each(RECORDED_AREAS)("$name", (area) => {
 });
 
 describe("channels", () => {
-  let service: RecordedService;
-  beforeAll(async () => {
-    service = await openContent();
-  });
-  afterAll(() => service.close());
+  const service = useFixture(openContent);
 
   const runSessions = async () => {
     const transcripts: { readonly name: string; readonly received: readonly string[] }[] = [];

@@ -1,14 +1,13 @@
 import { ApolloClient, gql, HttpLink, InMemoryCache } from "@apollo/client";
-import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Service } from "../../service/service.ts";
-import { cloneDatabase, type TestDatabase, urlOf } from "../database.ts";
+import { urlOf, useClient, useDatabase } from "../database.ts";
 import { SEED } from "../db/callers.ts";
+import { useFixture } from "../fixture.ts";
 import { propertyRuns } from "../property-runs.ts";
 import { makeClient, subscribed, token } from "../realtime/service.ts";
 import { RECORDED_AREAS } from "../recording/recorded-areas.ts";
 import { replay } from "../recording/replay.ts";
-import { serve } from "../serve.ts";
+import { useService } from "../serve.ts";
 import { until } from "../until.ts";
 import { type PostgresSocketAddress, type Router, socketAddressOf } from "./router.ts";
 import { useRouter } from "./through-router.ts";
@@ -24,17 +23,13 @@ type TestedRouter = {
 /** What clients of all interfaces do, and recorded requests, through a router. */
 export function testThrough(name: string, { start, sessions }: TestedRouter): void {
   describe(`through ${name}`, () => {
-    let router: Router;
+    const clusterUrl = urlOf("postgres", "postgres");
+    const router = useFixture(() => start(socketAddressOf(clusterUrl)));
     let restore: () => void;
-    beforeAll(async () => {
-      const clusterUrl = urlOf("postgres", "postgres");
-      router = await start(socketAddressOf(clusterUrl));
+    beforeAll(() => {
       restore = useRouter(router, clusterUrl);
     });
-    afterAll(async () => {
-      restore();
-      await router.close();
-    });
+    afterAll(() => restore?.());
 
     describe("clients", () => testClients(sessions));
     describe("recorded requests", testRecordedRequests);
@@ -42,27 +37,15 @@ export function testThrough(name: string, { start, sessions }: TestedRouter): vo
 }
 
 function testClients(limit: number | undefined): void {
-  let database: TestDatabase;
-  let owner: pg.Client;
-  let service: Service;
-
-  beforeAll(async () => {
-    database = await cloneDatabase();
-    owner = new pg.Client({ connectionString: database.ownerUrl });
-    await owner.connect();
-    await owner.query(SEED);
-    await owner.query(`
+  const database = useDatabase({
+    sql: `${SEED};
       create function public.add(a int, b int) returns int immutable language sql return a + b;
       grant execute on function public.add to anon;
       create table public.long_rows as select n, repeat('x', 100000) as text from generate_series(1, 150) n;
-      grant select on public.long_rows to anon`);
-    service = await serve(database);
+      grant select on public.long_rows to anon`,
   });
-  afterAll(async () => {
-    await service.stop();
-    await owner.end();
-    await database.drop();
-  });
+  const owner = useClient(database.ownerUrl);
+  const service = useService({ database });
 
   const post = (path: string, body: unknown, headers: Record<string, string> = {}) =>
     fetch(`${service.url}${path}`, {

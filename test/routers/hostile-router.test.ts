@@ -1,24 +1,19 @@
 import pg from "pg";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { DATA_ROW, READY_FOR_QUERY, readRow } from "../../postgres/client/server-messages.ts";
 import { openPostgresSocket } from "../../postgres/database/postgres-socket.ts";
 import { MessageEncoder } from "../../postgres/database/protocol-messages.ts";
-import { cloneDatabase, type TestDatabase } from "../database.ts";
+import { useDatabase } from "../database.ts";
+import { useFixture } from "../fixture.ts";
 import { until } from "../until.ts";
-import { type Router, socketAddressOf, startRouter } from "./router.ts";
+import { socketAddressOf, startRouter } from "./router.ts";
 
-let database: TestDatabase;
-let router: Router;
 let client: pg.Client;
 let url: string;
+const database = useDatabase({ template: "empty" });
+const router = useFixture(() => startRouter("hostile", socketAddressOf(database.ownerUrl)));
 beforeAll(async () => {
-  database = await cloneDatabase("empty");
-  router = await startRouter("hostile", socketAddressOf(database.ownerUrl));
   url = `postgresql://postgres@127.0.0.1:${router.port}/${database.name}`;
-});
-afterAll(async () => {
-  await router.close();
-  await database.drop();
 });
 beforeEach(async () => {
   client = new pg.Client({ connectionString: url });

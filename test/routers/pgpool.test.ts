@@ -1,31 +1,24 @@
 import { existsSync } from "node:fs";
-import { chmod, mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { withClient } from "../../postgres/client/with-client.ts";
 import type { TransactionMode } from "../../postgres/database/connection-capabilities.ts";
 import { openDatabase } from "../../postgres/database/database.ts";
-import { type Pair, startPair } from "../standby.ts";
+import { useFixture, useFolder } from "../fixture.ts";
+import { startPair } from "../standby.ts";
 import { testThrough } from "./acceptance.ts";
 import { PGPOOL, startPgpool } from "./pgpool.ts";
-import { type Router, socketAddressOf } from "./router.ts";
+import { socketAddressOf } from "./router.ts";
 
 // Debian's package, which .ci/run installs.
 describe.runIf(existsSync(PGPOOL))("requests", () => {
   testThrough("pgpool", { start: startPgpool });
 
   describe("through pgpool, which distributes reads among a primary and its replica,", () => {
-    let root: string;
-    let pair: Pair;
-    let router: Router;
     const urlOf = () => `postgresql://postgres@127.0.0.1:${router.port}/postgres`;
+    const root = useFolder("content-service-pgpool-", 0o755);
+    const pair = useFixture(() => startPair(root));
     beforeAll(async () => {
-      root = await mkdtemp(join(tmpdir(), "content-service-pgpool-"));
-      await chmod(root, 0o755);
-      pair = await startPair(root);
-      const primary = pair.primary("postgres", "postgres");
-      await withClient(primary, (client) =>
+      await withClient(pair.primary("postgres", "postgres"), (client) =>
         client.query(`
           create role web;
           create table public.things (id int);
@@ -33,13 +26,10 @@ describe.runIf(existsSync(PGPOOL))("requests", () => {
           grant select, insert on public.things to web`),
       );
       await pair.caughtUp();
-      router = await startPgpool(...[primary, pair.standby("postgres", "postgres")].map(socketAddressOf));
     });
-    afterAll(async () => {
-      await router.close();
-      await pair.stop();
-      await rm(root, { recursive: true, force: true });
-    });
+    const router = useFixture(() =>
+      startPgpool(...[pair.primary("postgres", "postgres"), pair.standby("postgres", "postgres")].map(socketAddressOf)),
+    );
 
     const context = { role: "web", settings: [["request.claims", "those of the caller"]] } as const;
     const read = {

@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import { useFixture } from "../fixture.ts";
 import { shareOf } from "../property-runs.ts";
 import { crawlFunctions } from "./crawl-functions.ts";
 import { crawlGraphQL, readShapes } from "./crawl-graphql.ts";
@@ -10,7 +11,7 @@ import type { Table } from "./described.ts";
 import { unexpected } from "./expected-differences.ts";
 import { Findings } from "./findings.ts";
 import type { PublicSchema } from "./public-schemas.ts";
-import { type Served, serveSchema } from "./served.ts";
+import { serveSchema } from "./served.ts";
 
 /** Tables that are compared at the same time. */
 const AT_ONCE = 4;
@@ -20,11 +21,7 @@ const MANY_TABLES = 40;
 /** The tests of one schema: each interface returns the same as SQL. */
 export function compareWithSql(schema: PublicSchema): void {
   describe(schema.title, () => {
-    let served: Served;
-    beforeAll(async () => {
-      served = await serveSchema(schema);
-    });
-    afterAll(() => served.close());
+    const served = useFixture(() => serveSchema(schema));
 
     test("has a row in each table", () => {
       expect(served.tables.length).toBeGreaterThan(5);

@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import { useFixture } from "../fixture.ts";
 import { compareList, crawlGraphQL, readShapes } from "./crawl-graphql.ts";
 import { followChanges, isTold, loggedRows } from "./crawl-realtime.ts";
 import { compareResourceRows, crawlResourceInterface } from "./crawl-resource-interface.ts";
@@ -43,12 +44,8 @@ async function compareChanges(served: Served, findings: Findings): Promise<void>
 }
 
 describe("policies that read the claims of a token", () => {
-  let served: Served;
   const chat: PublicSchema = schemaOf("chat.sql", { title: "Chat", role: "authenticated" });
-  beforeAll(async () => {
-    served = await serveSchema(chat, { rows: 0 });
-  });
-  afterAll(() => served.close());
+  const served = useFixture(() => serveSchema(chat, { rows: 0 }));
 
   test.each<[string, Caller, number]>([
     ["a stranger", { role: "anon" }, 5],
@@ -91,11 +88,7 @@ describe("policies that read the claims of a token", () => {
 
 describe("policies that read the role, in a foreign schema", () => {
   const [one, two, other] = ["logto_tenant_one", "logto_tenant_two", "logto_stranger"] as const;
-  let served: Served;
-  beforeAll(async () => {
-    served = await serveSchema({ ...PUBLIC_SCHEMAS.logto, ownRoles: [one, two, other] });
-  });
-  afterAll(() => served.close());
+  const served = useFixture(() => serveSchema({ ...PUBLIC_SCHEMAS.logto, ownRoles: [one, two, other] }));
 
   test.each([one, two, other])("show %s the same on four interfaces as in SQL", async (role) => {
     const own = served.as({ role });

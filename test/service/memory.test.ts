@@ -1,11 +1,8 @@
-import { execFile } from "node:child_process";
-import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { promisify } from "node:util";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { readdir, readFile } from "node:fs/promises";
+import { expect, test } from "vitest";
 import WebSocket from "ws";
-import { type Program, run, startReady } from "../program.ts";
+import { useFixture, useFolder } from "../fixture.ts";
+import { run, startReady } from "../program.ts";
 import { RawClient } from "../realtime/raw-client.ts";
 import { SECRET } from "../secret.ts";
 import { until } from "../until.ts";
@@ -14,17 +11,10 @@ const ROWS = 10_000;
 const SOCKETS = 100;
 const LIMIT_MEBIBYTES = 512;
 
-let folder: string;
-let program: Program;
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "memory-"));
-  await promisify(execFile)("chmod", ["755", folder]);
-  program = await startReady({ DATA_DIR: folder, JWT_SECRET: SECRET, RATE_LIMIT: "0", REST_REQUIRE_APIKEY: "false" });
-});
-afterAll(async () => {
-  await program.kill();
-  await rm(folder, { recursive: true, force: true, maxRetries: 50 });
-});
+const folder = useFolder("memory-", 0o755);
+const program = useFixture(() =>
+  startReady({ DATA_DIR: folder, JWT_SECRET: SECRET, RATE_LIMIT: "0", REST_REQUIRE_APIKEY: "false" }),
+);
 
 /** The service, Postgres and its processes: the pages that they share count once, as under the limit of a container. */
 async function usedMebibytes(root: number): Promise<number> {

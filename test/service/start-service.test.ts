@@ -1,8 +1,8 @@
 import { readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { cloneDatabase, type TestDatabase } from "../database.ts";
+import { expect, test } from "vitest";
+import { useDatabase } from "../database.ts";
 import { COMPILE_CACHE, startGateway, stopped } from "../program.ts";
 
 import { REPOSITORY } from "../repository.ts";
@@ -28,11 +28,7 @@ const NOT_AT_START = {
   "qrcode/": "second factors",
 };
 
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await cloneDatabase();
-});
-afterAll(() => database.drop());
+const database = useDatabase();
 
 /** The modules that a service has loaded while it started, by their addresses, and those of Node by their names. */
 async function modulesAtStart(): Promise<readonly string[]> {

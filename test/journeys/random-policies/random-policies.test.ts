@@ -1,11 +1,12 @@
 import fc from "fast-check";
 import pg from "pg";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
+import { useFixture } from "../../fixture.ts";
 import { propertyRuns } from "../../property-runs.ts";
-import { type Client, openClient } from "../../rest-gateway/table/client.ts";
+import { openClient } from "../../rest-gateway/table/client.ts";
 import { CALLERS, type Caller, type Returning, rowsSql } from "./access-rules.ts";
 import { sendToGraphql, sendToResource, sendToTable, toVerdict, type Verdict } from "./interfaces.ts";
-import { openRandomTables, type RandomTables } from "./random-tables.ts";
+import { openRandomTables } from "./random-tables.ts";
 import { columnsUsed, type RowWrite, restrictColumns, toMutation, toSql, type Write, writes } from "./writes.ts";
 
 /** Pairs of tables, and the writes that each caller tries on each interface. */
@@ -13,17 +14,8 @@ const PAIRS = propertyRuns(60);
 const WRITES = 8;
 const SEED = Number(process.env.POLICY_SEED ?? 7);
 
-let tables: RandomTables;
-let rest: Client;
-
-beforeAll(async () => {
-  tables = await openRandomTables({ pairs: PAIRS, seed: SEED });
-  rest = openClient(tables.service.url);
-});
-afterAll(async () => {
-  rest.close();
-  await tables.close();
-});
+const tables = useFixture(() => openRandomTables({ pairs: PAIRS, seed: SEED }));
+const rest = useFixture(() => openClient(tables.service.url));
 
 /** What a write does, and the rows that it leaves. */
 type Outcome = { readonly verdict: Verdict; readonly rows: string };

@@ -1,25 +1,17 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { type Receiver, startReceiver } from "../../jobs/webhooks/receiver.ts";
+import { expect, test } from "vitest";
+import { useFixture } from "../../fixture.ts";
+import { startReceiver } from "../../jobs/webhooks/receiver.ts";
 import { propertyRuns } from "../../property-runs.ts";
 import { until } from "../../until.ts";
 import { CALLERS, type Caller, type TableName } from "./access-rules.ts";
-import { openRandomTables, type RandomTables } from "./random-tables.ts";
+import { openRandomTables } from "./random-tables.ts";
 
 const PAIRS = propertyRuns(25);
 const SEED = Number(process.env.POLICY_SEED ?? 11);
 
-let tables: RandomTables;
-let receiver: Receiver;
-
-beforeAll(async () => {
-  const settings = { WEBHOOK_NETWORK: "loopback" };
-  tables = await openRandomTables({ pairs: PAIRS, seed: SEED, template: "content", settings });
-  receiver = await startReceiver();
-});
-afterAll(async () => {
-  await tables.close();
-  await receiver.close();
-});
+const settings = { WEBHOOK_NETWORK: "loopback" };
+const tables = useFixture(() => openRandomTables({ pairs: PAIRS, seed: SEED, template: "content", settings }));
+const receiver = useFixture(startReceiver);
 
 /** JSON of a row; null if there is none. */
 type Version = string | null;

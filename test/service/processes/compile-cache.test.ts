@@ -2,18 +2,14 @@ import { execFile } from "node:child_process";
 import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { expect, test } from "vitest";
+import { useDatabase } from "../../database.ts";
 import { startGateway, stopped } from "../../program.ts";
 import { REPOSITORY } from "../../repository.ts";
 
 const FOLDER = join(REPOSITORY, "node_modules/.cache/content-service");
 
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await cloneDatabase();
-});
-afterAll(() => database.drop());
+const database = useDatabase();
 
 const cachedFiles = async () => (await readdir(FOLDER, { recursive: true }).catch(() => [])).length;
 

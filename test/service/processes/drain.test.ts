@@ -2,10 +2,9 @@ import { once } from "node:events";
 import { Agent } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createClient } from "graphql-ws";
-import pg from "pg";
-import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test } from "vitest";
 import WebSocket from "ws";
-import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { useClient, useDatabase } from "../../database.ts";
 import { type Program, startGateway } from "../../program.ts";
 import { anonKey } from "../../realtime/service.ts";
 import { until } from "../../until.ts";
@@ -24,26 +23,16 @@ const SCHEMA = `
   grant execute on function public.wait to anon;
 `;
 
-let database: TestDatabase;
-let owner: pg.Client;
 let program: Program;
 
-beforeAll(async () => {
-  database = await cloneDatabase();
-  owner = new pg.Client({ connectionString: database.ownerUrl });
-  await owner.connect();
-  await owner.query(SCHEMA);
-});
+const database = useDatabase({ sql: SCHEMA });
+const owner = useClient(database.ownerUrl);
 afterEach(async () => {
   await program.kill();
   // A session whose client was killed goes on waiting, and would pass for one of the next test.
   await openGate();
   await until(async () => !(await isWaiting()));
   await owner.query("update public.gate set is_open = false");
-});
-afterAll(async () => {
-  await owner.end();
-  await database.drop();
 });
 
 async function start(settings: NodeJS.ProcessEnv): Promise<void> {

@@ -1,40 +1,36 @@
 import { once } from "node:events";
-import { copyFile, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { copyFile, readFile, writeFile } from "node:fs/promises";
 import type { IncomingMessage } from "node:http";
 import { request as plainRequest } from "node:http";
 import { get } from "node:https";
 import { connect } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TLSSocket } from "node:tls";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import WebSocket from "ws";
 import { type Authority, makeAuthority, type Signed } from "../../certificates.ts";
-import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { useDatabase } from "../../database.ts";
+import { useFolder } from "../../fixture.ts";
 import { type Program, startGateway, stopped } from "../../program.ts";
 import { anonKey } from "../../realtime/service.ts";
 import { until } from "../../until.ts";
 
-let folder: string;
 let authority: Authority;
 let site: Signed;
 let ca: Buffer;
-let database: TestDatabase;
 let program: Program;
 
+const folder = useFolder("https-");
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "https-"));
   authority = await makeAuthority(folder, "authority");
   site = await authority.sign("localhost", "site");
   ca = await readFile(authority.certificate);
-  database = await cloneDatabase();
+});
+const database = useDatabase();
+beforeAll(async () => {
   program = await start();
 });
-afterAll(async () => {
-  await program.kill();
-  await database.drop();
-  await rm(folder, { recursive: true, force: true });
-});
+afterAll(() => program.kill());
 
 const start = (settings: NodeJS.ProcessEnv = {}) =>
   startGateway(database, {

@@ -1,22 +1,20 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
-import { chmod, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import type { IncomingMessage } from "node:http";
 import { request } from "node:https";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createClient } from "graphql-ws";
-import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import WebSocket from "ws";
 import { freePort } from "../../../bench/free-port.ts";
-import type { Service } from "../../../service/service.ts";
 import { makeAuthority } from "../../certificates.ts";
-import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { useClient, useDatabase } from "../../database.ts";
+import { useFolder } from "../../fixture.ts";
 import { anonKey, makeClient, subscribed, token } from "../../realtime/service.ts";
 import { REPOSITORY } from "../../repository.ts";
-import { serve } from "../../serve.ts";
+import { useService } from "../../serve.ts";
 import { until } from "../../until.ts";
 
 const NGINX = "/usr/sbin/nginx";
@@ -31,27 +29,25 @@ const SCHEMA = `
 
 // Debian's package nginx-light, which .ci/run installs.
 describe.runIf(existsSync(NGINX))("deploy/nginx.conf", () => {
-  let folder: string;
   let ca: Buffer;
-  let database: TestDatabase;
-  let owner: pg.Client;
-  let service: Service;
   let nginx: ChildProcess;
   let said = "";
+  let port: number;
   let url: string;
 
+  // Where root tests, nginx's workers are somebody else, and keep long bodies in files there.
+  const folder = useFolder("nginx-", 0o755);
+  const database = useDatabase({ sql: SCHEMA });
+  const owner = useClient(database.ownerUrl);
   beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), "nginx-"));
-    // Where root tests, nginx's workers are somebody else, and keep long bodies in files there.
-    await chmod(folder, 0o755);
-    database = await cloneDatabase();
-    owner = new pg.Client({ connectionString: database.ownerUrl });
-    await owner.connect();
-    await owner.query(SCHEMA);
-    const port = await freePort();
+    port = await freePort();
     url = `https://localhost:${port}`;
-    service = await serve(database, { TRUST_PROXY: "1", PUBLIC_URL: url, MAX_BODY_MEMORY_BYTES: "65536" });
-
+  });
+  const service = useService({
+    database,
+    settings: () => ({ TRUST_PROXY: "1", PUBLIC_URL: url, MAX_BODY_MEMORY_BYTES: "65536" }),
+  });
+  beforeAll(async () => {
     const authority = await makeAuthority(folder, "authority");
     ca = await readFile(authority.certificate);
     const { certificate, key } = await authority.sign("localhost", "site");
@@ -86,10 +82,6 @@ describe.runIf(existsSync(NGINX))("deploy/nginx.conf", () => {
     const ended = once(nginx, "close");
     nginx.kill("SIGTERM");
     await ended;
-    await service.stop();
-    await owner.end();
-    await database.drop();
-    await rm(folder, { recursive: true, force: true });
   });
 
   async function ask(path: string, { method = "GET", headers = {}, body = "" } = {}) {

@@ -1,18 +1,15 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
-import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { writeFile } from "node:fs/promises";
 import { Agent, type IncomingMessage, request } from "node:http";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
-import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { freePort } from "../../../bench/free-port.ts";
-import type { Service } from "../../../service/service.ts";
-import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { useFolder } from "../../fixture.ts";
 import { anonKey, token } from "../../realtime/service.ts";
-import { serve } from "../../serve.ts";
+import { useService } from "../../serve.ts";
 import { until } from "../../until.ts";
 
 const NGINX = "/usr/sbin/nginx";
@@ -87,23 +84,14 @@ const ACCEPTED = ["*/*", "text/csv", "application/geo+json", "application/vnd.pg
 
 // Debian's package nginx-light, which .ci/run installs.
 describe.runIf(existsSync(NGINX))("a shared cache", () => {
-  let folder: string;
-  let database: TestDatabase;
-  let service: Service;
   let nginx: ChildProcess;
   /** `heeding` stores what `Cache-Control` allows; `careless` ignores it, and has only `Vary`. */
   const caches = { heeding: 0, careless: 0 };
   const agent = new Agent({ keepAlive: true });
 
+  const folder = useFolder("shared-cache-", 0o755);
+  const service = useService({ sql: SCHEMA, settings: { TRUST_PROXY: "1", REST_REQUIRE_APIKEY: "false" } });
   beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), "shared-cache-"));
-    await chmod(folder, 0o755);
-    database = await cloneDatabase();
-    const owner = new pg.Client({ connectionString: database.ownerUrl });
-    await owner.connect();
-    await owner.query(SCHEMA);
-    await owner.end();
-    service = await serve(database, { TRUST_PROXY: "1", REST_REQUIRE_APIKEY: "false" });
     caches.heeding = await freePort();
     caches.careless = await freePort();
     await writeFile(join(folder, "nginx.conf"), configuration(folder, new URL(service.url).host, caches));
@@ -122,9 +110,6 @@ describe.runIf(existsSync(NGINX))("a shared cache", () => {
     const ended = once(nginx, "close");
     nginx.kill("SIGTERM");
     await ended;
-    await service.stop();
-    await database.drop();
-    await rm(folder, { recursive: true, force: true });
   });
 
   async function ask(port: number, path: string, headers: Readonly<Record<string, string>>, method = "GET") {

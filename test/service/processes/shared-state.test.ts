@@ -3,13 +3,13 @@ import { chmod, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import jwt from "jsonwebtoken";
-import pg from "pg";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import WebSocket from "ws";
 import { runMigrations } from "../../../migrate/migrate.ts";
 import { withClient } from "../../../postgres/client/with-client.ts";
-import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { useClient, useDatabase } from "../../database.ts";
 import { SEED } from "../../db/callers.ts";
+import { useFixture } from "../../fixture.ts";
 import { type Program, startGateway } from "../../program.ts";
 import { anonKey, makeClient, subscribed } from "../../realtime/service.ts";
 import { SECRET } from "../../secret.ts";
@@ -23,31 +23,22 @@ const PASSWORD = "Tangerine-Boat-7";
 
 const serviceKey = jwt.sign({ role: "service_role" }, SECRET);
 
-let database: TestDatabase;
-let owner: pg.Client;
-let program: Program;
-
-beforeAll(async () => {
-  database = await cloneDatabase();
-  owner = new pg.Client({ connectionString: database.ownerUrl });
-  await owner.connect();
-  await owner.query(SEED);
-  await owner.query(`
+const database = useDatabase({ sql: SEED });
+const owner = useClient(database.ownerUrl);
+beforeAll(() =>
+  owner.query(`
     create table public.ledger (id bigint generated always as identity, note text not null);
     grant select, insert on public.ledger to service_role;
     create function public.note(note text) returns void language sql as 'insert into public.ledger (note) values ($1)';
-    grant execute on function public.note to service_role`);
-  program = await startGateway(database, {
+    grant execute on function public.note to service_role`),
+);
+const program = useFixture(() =>
+  startGateway(database, {
     WEB_CONCURRENCY: "2",
     RATE_LIMIT: String(LIMIT),
     WEBSOCKET_MAX_CONNECTIONS: String(MAX_SOCKETS),
-  });
-});
-afterAll(async () => {
-  await program.kill();
-  await owner.end();
-  await database.drop();
-});
+  }),
+);
 
 const at = (path: string) => `${program.url}${path}`;
 

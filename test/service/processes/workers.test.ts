@@ -10,7 +10,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import WebSocket from "ws";
 import { freePort } from "../../../bench/free-port.ts";
 import { startTimeOf } from "../../../cluster/embedded/processes.ts";
-import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { useClient, useDatabase } from "../../database.ts";
 import { SEED } from "../../db/callers.ts";
 import { type Program, startGateway, startProgram, startReady, stopped } from "../../program.ts";
 import { anonKey, makeClient, subscribed } from "../../realtime/service.ts";
@@ -20,24 +20,16 @@ import { ask, openTraffic } from "./traffic.ts";
 
 const PASSWORD = "Tangerine-Boat-7";
 
-let database: TestDatabase;
-let owner: pg.Client;
 let program: Program;
 
+const database = useDatabase({ sql: SEED });
+const owner = useClient(database.ownerUrl);
 beforeAll(async () => {
-  database = await cloneDatabase();
-  owner = new pg.Client({ connectionString: database.ownerUrl });
-  await owner.connect();
-  await owner.query(SEED);
   // With 0 there would be another one after all workers have ended.
   const PORT = String(await freePort());
   program = await startGateway(database, { PORT, WEB_CONCURRENCY: "2", RATE_LIMIT: "0", ADMIN_PORT: "0" });
 });
-afterAll(async () => {
-  await program.kill();
-  await owner.end();
-  await database.drop();
-});
+afterAll(() => program.kill());
 
 const at = (path: string) => `${program.url}${path}`;
 const lines = () =>
