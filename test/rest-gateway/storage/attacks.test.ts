@@ -1,45 +1,35 @@
 // What strangers try with /storage/v1, besides what the policies are asked.
 
 import { randomBytes } from "node:crypto";
-import { mkdtemp, rm, statfs } from "node:fs/promises";
+import { statfs } from "node:fs/promises";
 import { request } from "node:http";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import jwt from "jsonwebtoken";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { withClient } from "../../../postgres/client/with-client.ts";
-import type { Service } from "../../../service/service.ts";
-import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { useDatabase } from "../../database.ts";
+import { useFolder } from "../../fixture.ts";
 import { SECRET } from "../../secret.ts";
-import { serve } from "../../serve.ts";
+import { serve, useService } from "../../serve.ts";
 import { MAY_MOUNT, mountSmallDisk, saySkipped } from "../../small-disk.ts";
 
 const ada = jwt.sign({ role: "authenticated", sub: "1" }, SECRET);
 const bob = jwt.sign({ role: "authenticated", sub: "2" }, SECRET);
 
-let database: TestDatabase;
-let service: Service;
-let folder: string;
-
 const asOwner = (text: string, values: unknown[] = []) =>
   withClient(database.ownerUrl, (owner) => owner.query(text, values));
 
+const folder = useFolder("files-");
+const database = useDatabase();
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "files-"));
-  database = await cloneDatabase();
   await asOwner(`
     insert into storage.buckets (id, name, public, file_size_limit, allowed_mime_types)
       values ('notes', 'notes', true, null, null), ('pictures', 'pictures', true, 1000, '{image/*}');
     create policy "own folder" on storage.objects to authenticated
       using ((storage.foldername(name))[1] = (select auth.uid())::text)
       with check ((storage.foldername(name))[1] = (select auth.uid())::text)`);
-  service = await serve(database, { STORAGE_DIR: folder });
 });
-afterAll(async () => {
-  await service.stop();
-  await database.drop();
-  await rm(folder, { recursive: true });
-});
+const service = useService({ database, settings: { STORAGE_DIR: folder } });
 
 type Sent = {
   readonly method?: string;

@@ -1,47 +1,40 @@
 // Names, empty files, broken and simultaneous uploads, and transfers between buckets whose policies differ.
 
-import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { readdir } from "node:fs/promises";
 import { connect } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createClient, type SupabaseClient } from "@supabase/supabase-js";
 import jwt from "jsonwebtoken";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { withClient } from "../../../postgres/client/with-client.ts";
-import type { Service } from "../../../service/service.ts";
-import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { useDatabase } from "../../database.ts";
+import { useFolder } from "../../fixture.ts";
 import { SECRET } from "../../secret.ts";
-import { serve } from "../../serve.ts";
+import { useService } from "../../serve.ts";
 import { until } from "../../until.ts";
 
 const KEY = jwt.sign({ role: "service_role" }, SECRET);
 
-let database: TestDatabase;
-let service: Service;
-let folder: string;
 let operator: SupabaseClient;
 let ada: SupabaseClient;
 
 const asOwner = (text: string, values: unknown[] = []) =>
   withClient(database.ownerUrl, (owner) => owner.query(text, values));
 
+const folder = useFolder("files-");
+const database = useDatabase();
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "files-"));
-  database = await cloneDatabase();
   await asOwner(`
     insert into storage.buckets (id, name, public)
       values ('kept', 'kept', true), ('inbox', 'inbox', false), ('archive', 'archive', false);
     create policy "take from the inbox" on storage.objects for select to authenticated using (bucket_id = 'inbox');
     create policy "delete from the inbox" on storage.objects for delete to authenticated using (bucket_id = 'inbox');
     create policy "add to the archive" on storage.objects for insert to authenticated with check (bucket_id = 'archive')`);
-  service = await serve(database, { STORAGE_DIR: folder });
+});
+const service = useService({ database, settings: { STORAGE_DIR: folder } });
+beforeAll(async () => {
   operator = createClient(service.url, KEY);
   ada = createClient(service.url, jwt.sign({ role: "authenticated", sub: "1" }, SECRET));
-});
-afterAll(async () => {
-  await service.stop();
-  await database.drop();
-  await rm(folder, { recursive: true });
 });
 
 type Body = Readonly<Record<"message" | "statusCode" | "etag", string | undefined>>;

@@ -1,46 +1,30 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { createClient, type SupabaseClient } from "@supabase/supabase-js";
 import jwt from "jsonwebtoken";
-import pg from "pg";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Service } from "../../../service/service.ts";
-import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { beforeAll, describe, expect, test } from "vitest";
+import { useFolder } from "../../fixture.ts";
 import { SECRET } from "../../secret.ts";
-import { serve } from "../../serve.ts";
+import { useService } from "../../serve.ts";
 
 const NAMES = ["1/a.txt", "1/b.txt"];
 
-let database: TestDatabase;
-let service: Service;
-let folder: string;
 let ada: SupabaseClient;
 
 const tokenOf = (claims: object) => jwt.sign(claims, SECRET);
 const ADA = tokenOf({ role: "authenticated", sub: "1" });
 const BOB = tokenOf({ role: "authenticated", sub: "2" });
 
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "exposed-"));
-  database = await cloneDatabase();
-  const owner = new pg.Client({ connectionString: database.ownerUrl });
-  await owner.connect();
-  await owner.query(`
+const folder = useFolder("exposed-");
+const service = useService({
+  sql: `
     insert into storage.buckets (id, name) values ('notes', 'notes');
     create policy "own folder" on storage.objects to authenticated
       using ((storage.foldername(name))[1] = (select auth.uid())::text)
-      with check ((storage.foldername(name))[1] = (select auth.uid())::text)`);
-  await owner.end();
-  service = await serve(database, { STORAGE_DIR: folder, PGRST_DB_SCHEMAS: "public,storage" });
+      with check ((storage.foldername(name))[1] = (select auth.uid())::text)`,
+  settings: { STORAGE_DIR: folder, PGRST_DB_SCHEMAS: "public,storage" },
+});
+beforeAll(async () => {
   ada = createClient(service.url, ADA);
   for (const name of NAMES) expect((await ada.storage.from("notes").upload(name, `of ${name}`)).error).toBeNull();
-});
-
-afterAll(async () => {
-  await service.stop();
-  await database.drop();
-  await rm(folder, { recursive: true });
 });
 
 async function call(path: string, token: string, body?: unknown) {

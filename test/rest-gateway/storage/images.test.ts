@@ -1,34 +1,24 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { createClient, type SupabaseClient } from "@supabase/supabase-js";
 import jwt from "jsonwebtoken";
-import pg from "pg";
 import sharp from "sharp";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Service } from "../../../service/service.ts";
-import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { beforeAll, describe, expect, test } from "vitest";
+import { useFolder } from "../../fixture.ts";
 import { SECRET } from "../../secret.ts";
-import { serve } from "../../serve.ts";
+import { useService } from "../../serve.ts";
 
-let database: TestDatabase;
-let service: Service;
-let folder: string;
 let operator: SupabaseClient;
 let ada: SupabaseClient;
 let stranger: SupabaseClient;
 
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "images-"));
-  database = await cloneDatabase();
-  const client = new pg.Client({ connectionString: database.ownerUrl });
-  await client.connect();
-  await client.query(`
+const folder = useFolder("images-");
+const service = useService({
+  sql: `
     insert into storage.buckets (id, name, public) values ('private', 'private', false), ('open', 'open', true);
     create policy "own folder" on storage.objects for select to authenticated
-      using ((storage.foldername(name))[1] = (select auth.uid())::text)`);
-  await client.end();
-  service = await serve(database, { STORAGE_DIR: folder });
+      using ((storage.foldername(name))[1] = (select auth.uid())::text)`,
+  settings: { STORAGE_DIR: folder },
+});
+beforeAll(async () => {
   const as = (claims: object) => createClient(service.url, jwt.sign(claims, SECRET));
   operator = as({ role: "service_role" });
   ada = as({ role: "authenticated", sub: "1" });
@@ -38,12 +28,6 @@ beforeAll(async () => {
     await keep("open", `picture.${format}`, content, `image/${format}`);
   }
   await keep("private", "1/picture.png", await picture(400, 200).png().toBuffer(), "image/png");
-});
-
-afterAll(async () => {
-  await service.stop();
-  await database.drop();
-  await rm(folder, { recursive: true });
 });
 
 function picture(width: number, height: number) {

@@ -1,17 +1,15 @@
-import { mkdtemp, readFile, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import * as s3 from "@aws-sdk/client-s3";
 import { createClient, type SupabaseClient } from "@supabase/supabase-js";
 import jwt from "jsonwebtoken";
-import pg from "pg";
 import sharp from "sharp";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import type { Service } from "../../../service/service.ts";
-import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { useClient, useDatabase } from "../../database.ts";
+import { useFolder } from "../../fixture.ts";
 import { REPOSITORY } from "../../repository.ts";
 import { SECRET } from "../../secret.ts";
-import { serve } from "../../serve.ts";
+import { useService } from "../../serve.ts";
 
 // One policy lets everything of one operation, by storage.allow_only_operation: a method succeeds under the name that
 // Supabase has for it, and under no other.
@@ -21,10 +19,6 @@ const OF_FILE = { Bucket: "main", Key: FILE };
 const NEW = { Bucket: "main", Key: "a/new" };
 const TOKEN = jwt.sign({ role: "authenticated", sub: "1" }, SECRET);
 
-let database: TestDatabase;
-let service: Service;
-let folder: string;
-let owner: pg.Client;
 let user: SupabaseClient;
 let operator: SupabaseClient;
 let s3Client: s3.S3Client;
@@ -143,11 +137,10 @@ async function hasDeleted(sending: Promise<unknown>): Promise<boolean> {
   return (await owner.query("select from storage.objects where name = $1", [FILE])).rowCount === 0;
 }
 
+const folder = useFolder("operations-");
+const database = useDatabase();
+const owner = useClient(database.ownerUrl);
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "operations-"));
-  database = await cloneDatabase();
-  owner = new pg.Client({ connectionString: database.ownerUrl });
-  await owner.connect();
   await owner.query(await readFile(join(REPOSITORY, "templates/supabase/sql/040-storage.sql"), "utf8"));
   await owner.query(`
     create table public.allowed (operation text);
@@ -164,7 +157,9 @@ beforeAll(async () => {
       return new;
     end $$;
     create trigger record before insert or update on storage.objects for each row execute function public.record()`);
-  service = await serve(database, { STORAGE_DIR: folder });
+});
+const service = useService({ database, settings: { STORAGE_DIR: folder } });
+beforeAll(async () => {
   user = createClient(service.url, TOKEN);
   operator = createClient(service.url, jwt.sign({ role: "service_role" }, SECRET));
   s3Client = new s3.S3Client({
@@ -176,13 +171,7 @@ beforeAll(async () => {
     .toBuffer();
 });
 
-afterAll(async () => {
-  s3Client.destroy();
-  await service.stop();
-  await owner.end();
-  await database.drop();
-  await rm(folder, { recursive: true });
-});
+afterAll(() => s3Client.destroy());
 
 beforeEach(async () => {
   await owner.query(`

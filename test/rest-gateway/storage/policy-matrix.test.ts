@@ -1,17 +1,14 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import * as s3 from "@aws-sdk/client-s3";
 import { getSignedUrl } from "@aws-sdk/s3-request-presigner";
 import { createClient, type SupabaseClient } from "@supabase/supabase-js";
 import jwt from "jsonwebtoken";
-import pg from "pg";
+import type pg from "pg";
 import sharp from "sharp";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Service } from "../../../service/service.ts";
-import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { beforeAll, describe, expect, test } from "vitest";
+import { useClient, useDatabase } from "../../database.ts";
+import { useFolder } from "../../fixture.ts";
 import { SECRET } from "../../secret.ts";
-import { serve } from "../../serve.ts";
+import { useService } from "../../serve.ts";
 
 // What each caller may do with each method of storage-js, S3, TUS and signed addresses, compared with what SQL in the caller's role does.
 
@@ -260,30 +257,18 @@ async function uploadByTus(token: string, name: string, more: Readonly<Record<st
   });
 }
 
-let database: TestDatabase;
-let service: Service;
-let folder: string;
-let owner: pg.Client;
 let operator: SupabaseClient;
 let picture: Buffer;
 
+const folder = useFolder("matrix-");
+const database = useDatabase();
+const owner = useClient(database.ownerUrl);
+const service = useService({ database, settings: { STORAGE_DIR: folder } });
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "matrix-"));
-  database = await cloneDatabase();
-  owner = new pg.Client({ connectionString: database.ownerUrl });
-  await owner.connect();
-  service = await serve(database, { STORAGE_DIR: folder });
   operator = clientOf({ role: "service_role" });
   picture = await sharp({ create: { width: 4, height: 4, channels: 3, background: "red" } })
     .png()
     .toBuffer();
-});
-
-afterAll(async () => {
-  await service.stop();
-  await owner.end();
-  await database.drop();
-  await rm(folder, { recursive: true });
 });
 
 function clientOf(claims: Claims): SupabaseClient {

@@ -1,30 +1,14 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { createClient } from "@supabase/supabase-js";
 import jwt from "jsonwebtoken";
-import { afterAll, beforeAll, expect, test } from "vitest";
-import type { Service } from "../../../service/service.ts";
-import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { expect, test } from "vitest";
+import { useFolder } from "../../fixture.ts";
 import { SECRET } from "../../secret.ts";
-import { serve } from "../../serve.ts";
+import { useService } from "../../serve.ts";
 
 // As Supabase's storage service: the status is 400, and that of the body 403.
 
-let database: TestDatabase;
-let service: Service;
-let folder: string;
-
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "files-"));
-  database = await cloneDatabase();
-  service = await serve(database, { STORAGE_DIR: folder });
-});
-afterAll(async () => {
-  await service.stop();
-  await database.drop();
-  await rm(folder, { recursive: true });
-});
+const folder = useFolder("files-");
+const service = useService({ settings: { STORAGE_DIR: folder } });
 
 const ROUTES = [
   ["GET", "/bucket"],

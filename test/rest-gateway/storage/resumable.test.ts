@@ -1,6 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { mkdtemp, readdir, rm, utimes } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readdir, utimes } from "node:fs/promises";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { createClient, type SupabaseClient } from "@supabase/supabase-js";
@@ -10,7 +9,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import { makeFolderStore } from "../../../cluster/files/index.ts";
 import { withClient } from "../../../postgres/client/with-client.ts";
 import type { Service } from "../../../service/service.ts";
-import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { useDatabase } from "../../database.ts";
+import { useFolder } from "../../fixture.ts";
 import { SECRET } from "../../secret.ts";
 import { serve } from "../../serve.ts";
 
@@ -18,9 +18,7 @@ const CONTENT = randomBytes(300_000);
 const CHUNK = 100_000;
 const DAY_MS = 24 * 3_600_000;
 
-let database: TestDatabase;
 let service: Service;
-let folder: string;
 let ada: SupabaseClient;
 
 const tokens = {
@@ -34,24 +32,17 @@ const start = async () => {
   ada = createClient(service.url, tokens.ada);
 };
 
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "files-"));
-  database = await cloneDatabase();
-  await withClient(database.ownerUrl, (owner) =>
-    owner.query(`
+const folder = useFolder("files-");
+const database = useDatabase({
+  sql: `
     insert into storage.buckets (id, name, file_size_limit, allowed_mime_types)
       values ('notes', 'notes', null, null), ('small', 'small', 1000, '{text/plain}');
     create policy "own folder" on storage.objects to authenticated
       using ((storage.foldername(name))[1] = (select auth.uid())::text)
-      with check ((storage.foldername(name))[1] = (select auth.uid())::text)`),
-  );
-  await start();
+      with check ((storage.foldername(name))[1] = (select auth.uid())::text)`,
 });
-afterAll(async () => {
-  await service.stop();
-  await database.drop();
-  await rm(folder, { recursive: true });
-});
+beforeAll(() => start());
+afterAll(() => service.stop());
 beforeEach(() => withClient(database.ownerUrl, (owner) => owner.query("delete from storage.objects")));
 
 type Sent = {

@@ -1,32 +1,29 @@
 // What may be uploaded by signed addresses, and for whom it counts.
 
-import { mkdtemp, readdir, rm, stat } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { createClient, type SupabaseClient } from "@supabase/supabase-js";
 import jwt from "jsonwebtoken";
 import pg from "pg";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { Service } from "../../../service/service.ts";
-import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { useDatabase } from "../../database.ts";
+import { useFixture, useFolder } from "../../fixture.ts";
 import { SECRET } from "../../secret.ts";
 import { serve } from "../../serve.ts";
 
 const QUOTA = 1_000_000;
 
-let database: TestDatabase;
-let owner: pg.Pool;
 let service: Service;
-let folder: string;
 
 const tokenOf = (sub: string) => jwt.sign({ role: "authenticated", sub }, SECRET);
 const clientOf = (sub: string) => createClient(service.url, tokenOf(sub));
 const operator = () => createClient(service.url, jwt.sign({ role: "service_role" }, SECRET));
 
+const folder = useFolder("files-");
+const database = useDatabase();
+const owner = useFixture(() => new pg.Pool({ connectionString: database.ownerUrl, max: 2 }));
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "files-"));
-  database = await cloneDatabase();
-  owner = new pg.Pool({ connectionString: database.ownerUrl, max: 2 });
   await owner.query(`
     insert into storage.buckets (id, name, max_bytes_of_owner) values
       ('bounded', 'bounded', ${QUOTA}), ('free', 'free', null), ('append', 'append', null);
@@ -41,12 +38,7 @@ beforeAll(async () => {
     REST_REQUIRE_APIKEY: "false",
   });
 });
-afterAll(async () => {
-  await service.stop();
-  await owner.end();
-  await database.drop();
-  await rm(folder, { recursive: true });
-});
+afterAll(() => service.stop());
 beforeEach(() => owner.query("delete from storage.objects; delete from content_service.unfinished_uploads"));
 
 async function sign(client: SupabaseClient, bucket: string, name: string, upsert = false): Promise<string> {

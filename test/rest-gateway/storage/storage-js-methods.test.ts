@@ -1,16 +1,12 @@
 // Every method and option of the installed storage-js: a newer version that has others fails here until they are decided.
 
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { createClient, type SupabaseClient } from "@supabase/supabase-js";
 import jwt from "jsonwebtoken";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Service } from "../../../service/service.ts";
-import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { beforeAll, describe, expect, test } from "vitest";
+import { useFolder } from "../../fixture.ts";
 import { SECRET } from "../../secret.ts";
-import { serve } from "../../serve.ts";
+import { useService } from "../../serve.ts";
 
 type Buckets = SupabaseClient["storage"];
 type Files = ReturnType<Buckets["from"]>;
@@ -22,24 +18,15 @@ type Calls = Readonly<Record<string, () => PromiseLike<Answer>>>;
 
 const KEY = jwt.sign({ role: "service_role" }, SECRET);
 
-let database: TestDatabase;
-let service: Service;
-let folder: string;
 let buckets: Buckets;
 let files: Files;
 
+const folder = useFolder("files-");
+const service = useService({ settings: { STORAGE_DIR: folder } });
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "files-"));
-  database = await cloneDatabase();
-  service = await serve(database, { STORAGE_DIR: folder });
   buckets = createClient(service.url, KEY).storage;
   files = buckets.from("kept");
   for (const name of ["kept", "other"]) await buckets.createBucket(name, { public: true });
-});
-afterAll(async () => {
-  await service.stop();
-  await database.drop();
-  await rm(folder, { recursive: true });
 });
 
 /** Every option of the type, undefined if it is left out: one that is new does not compile until it is written down. */

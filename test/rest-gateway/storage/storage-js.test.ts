@@ -1,20 +1,15 @@
-import { mkdtemp, readdir, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { readdir } from "node:fs/promises";
 import { createClient, type SupabaseClient } from "@supabase/supabase-js";
 import jwt from "jsonwebtoken";
 import pg from "pg";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { collectFiles, makeFolderStore } from "../../../cluster/files/index.ts";
 import type { AsOwner } from "../../../postgres/database/index.ts";
-import type { Service } from "../../../service/service.ts";
-import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { useDatabase } from "../../database.ts";
+import { useFolder } from "../../fixture.ts";
 import { SECRET } from "../../secret.ts";
-import { serve } from "../../serve.ts";
+import { useService } from "../../serve.ts";
 
-let database: TestDatabase;
-let service: Service;
-let folder: string;
 let ada: SupabaseClient;
 let bob: SupabaseClient;
 let stranger: SupabaseClient;
@@ -31,27 +26,23 @@ async function withOwner(text: string): Promise<pg.QueryResult> {
   }
 }
 
+const folder = useFolder("files-");
+const database = useDatabase();
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "files-"));
-  database = await cloneDatabase();
   await withOwner(`
     insert into storage.buckets (id, name, public) values ('notes', 'notes', false), ('pictures', 'pictures', true);
     create policy "own folder" on storage.objects to authenticated
       using ((storage.foldername(name))[1] = (select auth.uid())::text)
       with check ((storage.foldername(name))[1] = (select auth.uid())::text);
     create policy "buckets" on storage.buckets for select to authenticated using (true)`);
-  service = await serve(database, { STORAGE_DIR: folder });
+});
+const service = useService({ database, settings: { STORAGE_DIR: folder } });
+beforeAll(async () => {
   const client = (claims: object) => createClient(service.url, jwt.sign(claims, SECRET));
   ada = client({ role: "authenticated", sub: "1" });
   bob = client({ role: "authenticated", sub: "2" });
   stranger = client({ role: "anon" });
   operator = client({ role: "service_role" });
-});
-
-afterAll(async () => {
-  await service.stop();
-  await database.drop();
-  await rm(folder, { recursive: true });
 });
 
 const tokenOf = (sub: string) => jwt.sign({ role: "authenticated", sub }, SECRET);

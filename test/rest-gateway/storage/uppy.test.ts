@@ -1,21 +1,16 @@
 import { once } from "node:events";
-import { mkdtemp, rm } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createClient } from "@supabase/supabase-js";
 import jwt from "jsonwebtoken";
-import type { Browser } from "playwright-core";
 import { rolldown } from "rolldown";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { Service } from "../../../service/service.ts";
 import { describeInBrowser, launchBrowser } from "../../browser.ts";
-import { cloneDatabase, type TestDatabase } from "../../database.ts";
-import { connect } from "../../db/callers.ts";
+import { useFixture, useFolder } from "../../fixture.ts";
 import { REPOSITORY } from "../../repository.ts";
 import { SECRET } from "../../secret.ts";
-import { serve } from "../../serve.ts";
+import { useService } from "../../serve.ts";
 
 /** As on Supabase's page about resumable uploads. */
 const PAGE = `
@@ -54,22 +49,10 @@ async function bundle(): Promise<string> {
 }
 
 describeInBrowser("Uppy, unmodified, in a page of another site", () => {
-  let database: TestDatabase;
-  let service: Service;
-  let folder: string;
   let site: Server;
-  let browser: Browser;
 
+  const folder = useFolder("uppy-");
   beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), "uppy-"));
-    database = await cloneDatabase();
-    const owner = await connect(database.ownerUrl);
-    await owner.query(`
-      insert into storage.buckets (id, name) values ('notes', 'notes');
-      create policy "own folder" on storage.objects to authenticated
-        using ((storage.foldername(name))[1] = (select auth.uid())::text)
-        with check ((storage.foldername(name))[1] = (select auth.uid())::text)`);
-    await owner.end();
     const script = await bundle();
     site = createServer(({ url }, response) => {
       const isScript = url === "/page.js";
@@ -77,16 +60,17 @@ describeInBrowser("Uppy, unmodified, in a page of another site", () => {
       response.setHeader("Content-Type", isScript ? "text/javascript" : "text/html").end(isScript ? script : html);
     }).listen(0, "127.0.0.1");
     await once(site, "listening");
-    service = await serve(database, { STORAGE_DIR: folder });
-    browser = await launchBrowser();
   });
-  afterAll(async () => {
-    await browser.close();
-    await service.stop();
-    site.close();
-    await database.drop();
-    await rm(folder, { recursive: true });
+  const service = useService({
+    sql: `
+      insert into storage.buckets (id, name) values ('notes', 'notes');
+      create policy "own folder" on storage.objects to authenticated
+        using ((storage.foldername(name))[1] = (select auth.uid())::text)
+        with check ((storage.foldername(name))[1] = (select auth.uid())::text)`,
+    settings: { STORAGE_DIR: folder },
   });
+  const browser = useFixture(launchBrowser);
+  afterAll(() => void site.close());
 
   test("uploads files in parts, under the policies of its user", async () => {
     const page = await browser.newPage();

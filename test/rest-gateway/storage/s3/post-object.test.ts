@@ -1,16 +1,15 @@
 import { createHash, createHmac } from "node:crypto";
-import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { readdir } from "node:fs/promises";
 import { connect } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as s3 from "@aws-sdk/client-s3";
 import jwt from "jsonwebtoken";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { withClient } from "../../../../postgres/client/with-client.ts";
-import type { Service } from "../../../../service/service.ts";
-import { cloneDatabase, type TestDatabase } from "../../../database.ts";
+import { useDatabase } from "../../../database.ts";
+import { useFolder } from "../../../fixture.ts";
 import { SECRET } from "../../../secret.ts";
-import { serve } from "../../../serve.ts";
+import { useService } from "../../../serve.ts";
 import { until } from "../../../until.ts";
 
 // Forms as `createPresignedPost` of the AWS SDK makes them, which a browser sends.
@@ -19,33 +18,30 @@ const BUCKET = "notes";
 const FILE_NAME = "$" + "{filename}";
 const SERVER = { accessKeyId: "key-of-the-server", secretAccessKey: "secret-of-the-server" };
 
-let database: TestDatabase;
-let service: Service;
-let folder: string;
 let client: s3.S3Client;
 
 const asOwner = (text: string) => withClient(database.ownerUrl, (owner) => owner.query(text));
 
+const folder = useFolder("forms-");
+const database = useDatabase();
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "forms-"));
-  database = await cloneDatabase();
   await asOwner(`
     insert into storage.buckets (id, name) values ('notes', 'notes'), ('other', 'other');
     create policy "own folder" on storage.objects to authenticated
       using ((storage.foldername(name))[1] = (select auth.uid())::text)
       with check ((storage.foldername(name))[1] = (select auth.uid())::text)`);
-  service = await serve(database, {
+});
+const service = useService({
+  database,
+  settings: {
     STORAGE_DIR: folder,
     S3_PROTOCOL_ACCESS_KEY_ID: SERVER.accessKeyId,
     S3_PROTOCOL_ACCESS_KEY_SECRET: SERVER.secretAccessKey,
-  });
+  },
+});
+beforeAll(async () => {
   const endpoint = `${service.url}/storage/v1/s3`;
   client = new s3.S3Client({ endpoint, region: "us-east-1", forcePathStyle: true, credentials: SERVER });
-});
-afterAll(async () => {
-  await service.stop();
-  await database.drop();
-  await rm(folder, { recursive: true });
 });
 beforeEach(() => asOwner("delete from storage.objects; update storage.buckets set file_size_limit = null"));
 

@@ -1,16 +1,14 @@
 import { createHash, createHmac } from "node:crypto";
 import { once } from "node:events";
-import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { readdir, rm } from "node:fs/promises";
 import { connect } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { crc32 } from "node:zlib";
 import aws4 from "aws4";
-import pg from "pg";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import type { Service } from "../../../../service/service.ts";
-import { cloneDatabase, type TestDatabase } from "../../../database.ts";
-import { serve } from "../../../serve.ts";
+import { beforeEach, describe, expect, test } from "vitest";
+import { useClient, useDatabase } from "../../../database.ts";
+import { useFolder } from "../../../fixture.ts";
+import { useService } from "../../../serve.ts";
 import { until } from "../../../until.ts";
 
 // Bodies that no SDK sends, byte by byte: what is wrong is refused as S3 refuses it, and leaves no row and no file.
@@ -29,29 +27,16 @@ const OTHER_CRC32 = crcOf(Buffer.from("other"));
 const SHA256 = base64(sha256(CONTENT));
 const OTHER_SHA256 = base64(sha256("other"));
 
-let database: TestDatabase;
-let service: Service;
-let folder: string;
-let owner: pg.Client;
-
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "raw-s3-"));
-  database = await cloneDatabase();
-  owner = new pg.Client({ connectionString: database.ownerUrl });
-  await owner.connect();
-  await owner.query("insert into storage.buckets (id, name) values ('main', 'main')");
-  service = await serve(database, {
+const folder = useFolder("raw-s3-");
+const database = useDatabase({ sql: "insert into storage.buckets (id, name) values ('main', 'main')" });
+const owner = useClient(database.ownerUrl);
+const service = useService({
+  database,
+  settings: {
     STORAGE_DIR: folder,
     S3_PROTOCOL_ACCESS_KEY_ID: CREDENTIALS.accessKeyId,
     S3_PROTOCOL_ACCESS_KEY_SECRET: CREDENTIALS.secretAccessKey,
-  });
-});
-
-afterAll(async () => {
-  await service.stop();
-  await owner.end();
-  await database.drop();
-  await rm(folder, { recursive: true });
+  },
 });
 
 beforeEach(() => owner.query("delete from storage.objects; delete from content_service.files"));

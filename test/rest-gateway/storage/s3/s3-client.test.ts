@@ -1,6 +1,5 @@
 import { createHash } from "node:crypto";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { crc32 } from "node:zlib";
@@ -8,19 +7,14 @@ import * as s3 from "@aws-sdk/client-s3";
 import { Upload } from "@aws-sdk/lib-storage";
 import { getSignedUrl } from "@aws-sdk/s3-request-presigner";
 import jwt from "jsonwebtoken";
-import pg from "pg";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import type { Service } from "../../../../service/service.ts";
-import { cloneDatabase, type TestDatabase } from "../../../database.ts";
+import { beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { useClient, useDatabase } from "../../../database.ts";
+import { useFolder } from "../../../fixture.ts";
 import { SECRET } from "../../../secret.ts";
-import { serve } from "../../../serve.ts";
+import { useService } from "../../../serve.ts";
 
 // The client of AWS, unmodified, at /storage/v1/s3.
 
-let database: TestDatabase;
-let service: Service;
-let folder: string;
-let owner: pg.Client;
 let server: s3.S3Client;
 let ada: s3.S3Client;
 let bob: s3.S3Client;
@@ -57,31 +51,27 @@ function clientOf(claims: object, more: s3.S3ClientConfig = {}): s3.S3Client {
   return clientWith({ accessKeyId: "project", secretAccessKey: token, sessionToken: token }, more);
 }
 
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "s3-"));
-  database = await cloneDatabase();
-  owner = new pg.Client({ connectionString: database.ownerUrl });
-  await owner.connect();
-  await owner.query(`
+const folder = useFolder("s3-");
+const database = useDatabase({
+  sql: `
     create policy "own folder" on storage.objects to authenticated
       using ((storage.foldername(name))[1] = (select auth.uid())::text)
       with check ((storage.foldername(name))[1] = (select auth.uid())::text);
-    create policy "buckets" on storage.buckets for select to authenticated using (id <> 'hidden')`);
-  service = await serve(database, {
+    create policy "buckets" on storage.buckets for select to authenticated using (id <> 'hidden')`,
+});
+const owner = useClient(database.ownerUrl);
+const service = useService({
+  database,
+  settings: {
     STORAGE_DIR: folder,
     S3_PROTOCOL_ACCESS_KEY_ID: "key-of-the-server",
     S3_PROTOCOL_ACCESS_KEY_SECRET: "secret-of-the-server",
-  });
+  },
+});
+beforeAll(async () => {
   server = clientWith({ accessKeyId: "key-of-the-server", secretAccessKey: "secret-of-the-server" });
   ada = clientOf({ role: "authenticated", sub: "1" });
   bob = clientOf({ role: "authenticated", sub: "2" });
-});
-
-afterAll(async () => {
-  await service.stop();
-  await owner.end();
-  await database.drop();
-  await rm(folder, { recursive: true });
 });
 
 beforeEach(async () => {

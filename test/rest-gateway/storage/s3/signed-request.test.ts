@@ -1,36 +1,19 @@
 import { createHash, createHmac } from "node:crypto";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { withClient } from "../../../../postgres/client/with-client.ts";
-import type { Service } from "../../../../service/service.ts";
-import { cloneDatabase, type TestDatabase } from "../../../database.ts";
-import { serve } from "../../../serve.ts";
+import { describe, expect, test } from "vitest";
+import { useFolder } from "../../../fixture.ts";
+import { useService } from "../../../serve.ts";
 
 const KEY = "key-of-the-server";
 const SECRET_KEY = "secret-of-the-server";
 
-let database: TestDatabase;
-let service: Service;
-let folder: string;
-
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "signed-s3-"));
-  database = await cloneDatabase();
-  await withClient(database.ownerUrl, (owner) =>
-    owner.query("insert into storage.buckets (id, name) values ('main', 'main')"),
-  );
-  service = await serve(database, {
+const folder = useFolder("signed-s3-");
+const service = useService({
+  sql: "insert into storage.buckets (id, name) values ('main', 'main')",
+  settings: {
     STORAGE_DIR: folder,
     S3_PROTOCOL_ACCESS_KEY_ID: KEY,
     S3_PROTOCOL_ACCESS_KEY_SECRET: SECRET_KEY,
-  });
-});
-afterAll(async () => {
-  await service.stop();
-  await database.drop();
-  await rm(folder, { recursive: true });
+  },
 });
 
 const sha256 = (text: string) => createHash("sha256").update(text).digest("hex");
