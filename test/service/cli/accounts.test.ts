@@ -2,17 +2,14 @@ import { randomUUID } from "node:crypto";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { makeFindApiKey } from "../../../accounts/identity/api-key-lookup.ts";
-import { claimsOf, from, type OpenAccounts, openAccounts, PASSWORD } from "../../accounts/open-accounts.ts";
+import { claimsOf, from, openAccounts, PASSWORD } from "../../accounts/open-accounts.ts";
 import { cloneDatabase } from "../../database.ts";
+import { useFixture } from "../../fixture.ts";
 import { type CommandResult, runCommand } from "./run-command.ts";
 
-let opened: OpenAccounts;
-beforeAll(async () => {
-  opened = await openAccounts();
-});
-afterAll(() => opened.close());
+const opened = useFixture(openAccounts);
 
 function run(line: string, database: { url: string; ownerUrl: string } = opened.database): Promise<CommandResult> {
   const [name, ...words] = line.split(" ");

@@ -1,13 +1,12 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { archiveLines } from "../../../cluster/archive/write-archive.ts";
 import { withClient } from "../../../postgres/client/with-client.ts";
-import { cloneDatabase, type TestDatabase, urlOf } from "../../database.ts";
+import { cloneDatabase, urlOf, useDatabase } from "../../database.ts";
 import { serve } from "../../serve.ts";
 import { runCommand } from "./run-command.ts";
 
-let database: TestDatabase;
+const database = useDatabase({ template: "platform" });
 beforeAll(async () => {
-  database = await cloneDatabase("platform");
   await rows(
     database.name,
     `create table public.notes (id int primary key, text text); insert into public.notes values (1, 'first');
@@ -21,7 +20,6 @@ beforeAll(async () => {
 afterAll(async () => {
   for (const name of ["likes", "empty", "busy", "tenth"])
     await rows("postgres", `drop database if exists ${database.name}_branch_${name} with (force)`);
-  await database.drop();
 });
 
 function rows(name: string, sql: string): Promise<Record<string, unknown>[]> {

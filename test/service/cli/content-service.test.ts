@@ -5,9 +5,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { promisify } from "node:util";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { cloneDatabase } from "../../database.ts";
+import { describe, expect, test } from "vitest";
+import { cloneDatabase, useDatabase } from "../../database.ts";
 import { walkProject } from "../../docs/project-walk.ts";
+import { useFolder } from "../../fixture.ts";
 import { NO_PROJECT, REPOSITORY } from "../../repository.ts";
 import { SECRET } from "../../secret.ts";
 import { until } from "../../until.ts";
@@ -15,16 +16,8 @@ import { until } from "../../until.ts";
 const BIN = join(REPOSITORY, "bin/content-service.js");
 const run = promisify(execFile);
 
-let folder: string;
-let database: Awaited<ReturnType<typeof cloneDatabase>>;
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "content-service-package-"));
-  database = await cloneDatabase("content");
-});
-afterAll(async () => {
-  await rm(folder, { recursive: true, force: true });
-  await database.drop();
-});
+const folder = useFolder("content-service-package-");
+const database = useDatabase();
 
 /** The name of the tarball in the folder. Packed once, because each time builds `dist` again. */
 async function packed(): Promise<string> {

@@ -1,13 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { withClient } from "../../../postgres/client/with-client.ts";
-import { cloneDatabase } from "../../database.ts";
+import { useDatabase } from "../../database.ts";
 import { runCommand } from "./run-command.ts";
 
-let database: Awaited<ReturnType<typeof cloneDatabase>>;
-beforeAll(async () => {
-  database = await cloneDatabase("content");
-});
-afterAll(() => database.drop());
+const database = useDatabase();
 
 const PRODUCTION = { NODE_ENV: "production", PUBLIC_URL: "https://content.example.org" };
 const doctor = () => runCommand("doctor", [], database, PRODUCTION);

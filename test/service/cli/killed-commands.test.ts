@@ -1,13 +1,13 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { allTables } from "../../../cluster/archive/content-tables.ts";
 import { writeArchive } from "../../../cluster/archive/write-archive.ts";
 import { createBranch, dropBranch, listBranches } from "../../../cluster/branches.ts";
 import { withScratchDatabase } from "../../../migrate/scratch-database.ts";
 import { withClient } from "../../../postgres/client/with-client.ts";
-import { cloneDatabase, type TestDatabase, urlOf } from "../../database.ts";
+import { cloneDatabase, type TestDatabase, urlOf, useDatabase } from "../../database.ts";
 import { killAtEachStep } from "../../killed-commands.ts";
 
 const settings = { BASE_SCHEMA: "platform" };
@@ -16,15 +16,13 @@ const query = async (url: string, sql: string) => (await withClient(url, (client
 /** What creates, names, marks and drops databases, and completes what is done in them. */
 const isStep = /^(?:create|drop|alter|comment on|revoke all on) database|^commit\b/i;
 
-let database: TestDatabase;
+const database = useDatabase({ template: "platform" });
 beforeAll(async () => {
-  database = await cloneDatabase("platform");
   await query(
     database.ownerUrl,
     `create table public.notes (id int primary key, text text); insert into public.notes values (1, 'first')`,
   );
 });
-afterAll(() => database.drop());
 
 const databasesOf = ({ name }: Pick<TestDatabase, "name">) =>
   query(

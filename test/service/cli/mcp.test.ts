@@ -3,9 +3,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Client } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { withClient } from "../../../postgres/client/with-client.ts";
-import { cloneDatabase } from "../../database.ts";
+import { useDatabase } from "../../database.ts";
+import { useFixture } from "../../fixture.ts";
 import { COMPILE_CACHE, startReady, stopped } from "../../program.ts";
 import { NO_PROJECT, REPOSITORY } from "../../repository.ts";
 import { SECRET } from "../../secret.ts";
@@ -21,9 +22,6 @@ const SCHEMA = `
     select count(*) from public.notes where id >= first; end;
 `;
 
-let database: Awaited<ReturnType<typeof cloneDatabase>>;
-let client: Client;
-
 /** The SDK's client of a process with these settings. */
 async function openAgent(settings: Record<string, string>): Promise<Client> {
   const agent = new Client({ name: "test", version: "1" });
@@ -33,15 +31,10 @@ async function openAgent(settings: Record<string, string>): Promise<Client> {
   return agent;
 }
 
-beforeAll(async () => {
-  database = await cloneDatabase("content");
-  await withClient(database.ownerUrl, (owner) => owner.query(SCHEMA));
-  client = await openAgent({ DATABASE_URL: database.url, OWNER_DATABASE_URL: database.ownerUrl, JWT_SECRET: SECRET });
-});
-afterAll(async () => {
-  await client.close();
-  await database.drop();
-});
+const database = useDatabase({ sql: SCHEMA });
+const client = useFixture(() =>
+  openAgent({ DATABASE_URL: database.url, OWNER_DATABASE_URL: database.ownerUrl, JWT_SECRET: SECRET }),
+);
 
 async function call(
   name: string,

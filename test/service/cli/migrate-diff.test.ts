@@ -4,15 +4,15 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { runMigrations } from "../../../migrate/migrate.ts";
 import { withClient } from "../../../postgres/client/with-client.ts";
-import { type OwnHistories, ownHistories } from "../../migrate/own-histories.ts";
+import { useFixture } from "../../fixture.ts";
+import { ownHistories } from "../../migrate/own-histories.ts";
 import { serve } from "../../serve.ts";
 import { runCommand } from "./run-command.ts";
 
-let own: OwnHistories;
 const snapshot = join(tmpdir(), `snapshot-${process.pid}.json`);
 
+const own = useFixture(() => ownHistories(["platform"]));
 beforeAll(async () => {
-  own = await ownHistories(["platform"]);
   await own.add(
     "project",
     "notes",
@@ -20,10 +20,7 @@ beforeAll(async () => {
   );
   await runMigrations({ name: "migrate" }, own.settings);
 });
-afterAll(async () => {
-  await own[Symbol.asyncDispose]();
-  await rm(snapshot, { force: true });
-});
+afterAll(() => rm(snapshot, { force: true }));
 
 function diff(...words: string[]) {
   const { url, shadowUrl, rootUrl } = own.settings;

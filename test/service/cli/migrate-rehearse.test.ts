@@ -1,19 +1,19 @@
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { runMigrations } from "../../../migrate/migrate.ts";
 import { rehearseMigrations } from "../../../migrate/rehearse.ts";
 import { withClient } from "../../../postgres/client/with-client.ts";
 import { urlOf } from "../../database.ts";
-import { type OwnHistories, ownHistories } from "../../migrate/own-histories.ts";
+import { useFixture } from "../../fixture.ts";
+import { ownHistories } from "../../migrate/own-histories.ts";
 import { run } from "../../program.ts";
 import { SECRET } from "../../secret.ts";
 import { until } from "../../until.ts";
 import { runCommand } from "./run-command.ts";
 
-let own: OwnHistories;
+const own = useFixture(() => ownHistories(["platform"]));
 beforeAll(async () => {
-  own = await ownHistories(["platform"]);
   await own.add(
     "project",
     "notes",
@@ -21,7 +21,6 @@ beforeAll(async () => {
   );
   await runMigrations({ name: "migrate" }, own.settings);
 });
-afterAll(() => own[Symbol.asyncDispose]());
 
 function settings(): NodeJS.ProcessEnv {
   const { shadowUrl, rootUrl } = own.settings;

@@ -1,13 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { withClient } from "../../../postgres/client/with-client.ts";
-import { cloneDatabase, type TestDatabase, urlOf } from "../../database.ts";
+import { cloneDatabase, urlOf, useDatabase } from "../../database.ts";
 import { runCommand } from "./run-command.ts";
 
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await cloneDatabase("empty");
-});
-afterAll(() => database.drop());
+const database = useDatabase({ template: "empty" });
 
 describe("a login role that does not exist yet", () => {
   const run = (name: string, ...words: string[]) =>
@@ -28,11 +24,7 @@ describe("a login role that does not exist yet", () => {
 });
 
 describe("npm run migrate -- --watch-only", () => {
-  let foreign: TestDatabase;
-  beforeAll(async () => {
-    foreign = await cloneDatabase("empty");
-  });
-  afterAll(() => foreign.drop());
+  const foreign = useDatabase({ template: "empty" });
   const watchOnly = (...words: string[]) => runCommand("migrate", ["--watch-only", ...words], foreign);
   const doctor = () => runCommand("doctor", [], foreign);
 

@@ -1,15 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { withClient } from "../../../postgres/client/with-client.ts";
-import { cloneDatabase } from "../../database.ts";
+import { cloneDatabase, useDatabase } from "../../database.ts";
 import { SEED } from "../../db/callers.ts";
 import { runCommand } from "./run-command.ts";
 
-let database: Awaited<ReturnType<typeof cloneDatabase>>;
-beforeAll(async () => {
-  database = await cloneDatabase("content");
-  await withClient(database.ownerUrl, (client) => client.query(SEED));
-});
-afterAll(() => database.drop());
+const database = useDatabase({ sql: SEED });
 
 const policies = (...words: string[]) => runCommand("policies", words, database, { USERS_ACCESS: "open" });
 

@@ -1,28 +1,22 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { makeProviders } from "../../../accounts/federation/providers.ts";
 import { makeTokenKeys } from "../../../accounts/identity/token-keys.ts";
-import { type OpenAccounts, openAccounts } from "../../accounts/open-accounts.ts";
+import { openAccounts } from "../../accounts/open-accounts.ts";
+import { useFixture, useFolder } from "../../fixture.ts";
 import { PROVIDER_CERTIFICATE } from "../../rest-gateway/sign-in/saml-keys.ts";
 import { SECRET } from "../../secret.ts";
 import { type CommandResult, runCommand } from "./run-command.ts";
 
 const CLIENT_SECRET = "a-secret-of-the-client";
 
-let opened: OpenAccounts;
-let folder: string;
+const opened = useFixture(openAccounts);
+const folder = useFolder("provider-");
 beforeAll(async () => {
-  opened = await openAccounts();
-  folder = await mkdtemp(join(tmpdir(), "provider-"));
   await writeFile(join(folder, "secret"), `${CLIENT_SECRET}\n`);
   await writeFile(join(folder, "certificate.pem"), PROVIDER_CERTIFICATE);
   await writeFile(join(folder, "empty.pem"), "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n");
-});
-afterAll(async () => {
-  await opened.close();
-  await rm(folder, { recursive: true });
 });
 
 function run(line: string): Promise<CommandResult> {

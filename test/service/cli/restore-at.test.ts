@@ -1,20 +1,15 @@
-import { chmod, mkdir, mkdtemp, open, readdir, readFile, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, open, readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { runningCluster } from "../../../cluster/embedded/cluster.ts";
 import { withClient } from "../../../postgres/client/with-client.ts";
 import { cloneDatabase } from "../../database.ts";
+import { useFolder } from "../../fixture.ts";
 import { type Program, startReady, stopped } from "../../program.ts";
 import { until } from "../../until.ts";
 import { runCommand, runCommandWith } from "./run-command.ts";
 
-let root: string;
-beforeAll(async () => {
-  root = await mkdtemp(join(tmpdir(), "restore-at-"));
-  await chmod(root, 0o755);
-});
-afterAll(() => rm(root, { recursive: true, force: true }));
+const root = useFolder("restore-at-", 0o755);
 
 const settings = (name: string) => ({
   DATA_DIR: join(root, name),

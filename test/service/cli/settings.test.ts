@@ -1,22 +1,18 @@
 import jwt from "jsonwebtoken";
 import pg from "pg";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { cloneDatabase, type TestDatabase, urlOf } from "../../database.ts";
+import { urlOf, useDatabase } from "../../database.ts";
 import { runCommand } from "./run-command.ts";
 
 const OTHER_SECRET = "another secret that is long enough to sign with";
 
-let database: TestDatabase;
+const database = useDatabase({ template: "empty" });
 beforeAll(async () => {
-  database = await cloneDatabase("empty");
   await say(`alter role authenticator in database ${database.name} set pgrst.db_max_rows = '5'`);
   await say(`alter role authenticator in database ${database.name} set pgrst.jwt_secret = '${OTHER_SECRET}'`);
   await say(`alter role authenticator in database ${database.name} set pgrst.db_schema = 'api'`);
 });
-afterAll(async () => {
-  await say(`alter role authenticator in database ${database.name} reset all`);
-  await database.drop();
-});
+afterAll(() => say(`alter role authenticator in database ${database.name} reset all`));
 
 async function say(statement: string): Promise<void> {
   const client = new pg.Client({ connectionString: database.ownerUrl });

@@ -1,12 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { cloneDatabase } from "../../database.ts";
+import { describe, expect, test } from "vitest";
+import { useDatabase } from "../../database.ts";
 import { runCommand } from "./run-command.ts";
 
-let database: Awaited<ReturnType<typeof cloneDatabase>>;
-beforeAll(async () => {
-  database = await cloneDatabase("content");
-});
-afterAll(() => database.drop());
+const database = useDatabase();
 
 const sql = (...words: string[]) => runCommand("sql", words, database);
 

@@ -1,16 +1,11 @@
 import { existsSync } from "node:fs";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import { useFolder } from "../../fixture.ts";
 import { SECRET } from "../../secret.ts";
 import { runCommandWith } from "./run-command.ts";
 
-let folder: string;
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "content-service-usage-"));
-});
-afterAll(() => rm(folder, { recursive: true, force: true }));
+const folder = useFolder("content-service-usage-");
 
 describe("a mistyped DATA_DIR", () => {
   test.each<[string, ...string[]]>([

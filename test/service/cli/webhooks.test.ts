@@ -1,18 +1,16 @@
-import pg from "pg";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { cloneDatabase, type TestDatabase } from "../../database.ts";
-import { type Receiver, startReceiver, verify } from "../../jobs/webhooks/receiver.ts";
+import { beforeAll, describe, expect, test } from "vitest";
+import { useClient, useDatabase } from "../../database.ts";
+import { useFixture } from "../../fixture.ts";
+import { startReceiver, verify } from "../../jobs/webhooks/receiver.ts";
 import { runCommand } from "./run-command.ts";
 
-let database: TestDatabase;
-let client: pg.Client;
-let receiver: Receiver;
+const receiver = useFixture(startReceiver);
+const database = useDatabase({
+  template: "platform",
+  sql: "create table public.orders (id int primary key, total int)",
+});
+const client = useClient(database.ownerUrl);
 beforeAll(async () => {
-  receiver = await startReceiver();
-  database = await cloneDatabase("platform");
-  client = new pg.Client({ connectionString: database.ownerUrl });
-  await client.connect();
-  await client.query("create table public.orders (id int primary key, total int)");
   for (const name of ["one", "two"]) {
     await client.query(
       "insert into api.webhooks (name, table_name, url, role) values ($1, 'public.orders', $2, 'service_role')",
@@ -26,11 +24,6 @@ beforeAll(async () => {
   await client.query(
     "insert into content_service.webhook_leases (webhook_id, expires_at, delivered_at) select id, '-infinity', now() from api.webhooks",
   );
-});
-afterAll(async () => {
-  await client.end();
-  await database.drop();
-  await receiver.close();
 });
 
 const run = (line: string, settings: NodeJS.ProcessEnv = { WEBHOOK_NETWORK: "loopback" }) =>

@@ -1,6 +1,6 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { withClient } from "../../../postgres/client/with-client.ts";
-import { cloneDatabase } from "../../database.ts";
+import { useDatabase } from "../../database.ts";
 import { runCommand } from "./run-command.ts";
 
 const SCHEMA = `
@@ -31,12 +31,7 @@ const SCHEMA = `
   grant select on public.loops to anon;
 `;
 
-let database: Awaited<ReturnType<typeof cloneDatabase>>;
-beforeAll(async () => {
-  database = await cloneDatabase("content");
-  await withClient(database.ownerUrl, (client) => client.query(SCHEMA));
-});
-afterAll(() => database.drop());
+const database = useDatabase({ sql: SCHEMA });
 
 const why = (...words: string[]) => runCommand("why", words, database);
 
