@@ -1,11 +1,9 @@
 import { randomUUID } from "node:crypto";
-import type { Client } from "@modelcontextprotocol/client";
-import pg from "pg";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Service } from "../../service/service.ts";
-import { cloneDatabase, type TestDatabase } from "../database.ts";
+import { describe, expect, test } from "vitest";
+import { useClient, useDatabase } from "../database.ts";
+import { useFixture } from "../fixture.ts";
 import { connect, tokenOf } from "../rest-gateway/mcp/agents.ts";
-import { serve } from "../serve.ts";
+import { useService } from "../serve.ts";
 import {
   createTables,
   KEY_KINDS,
@@ -18,29 +16,18 @@ import {
 
 const ANN = { role: "authenticated", sub: "ann" };
 
-let database: TestDatabase;
-let owner: pg.Client;
-let service: Service;
-let agent: Client;
-beforeAll(async () => {
-  database = await cloneDatabase("empty");
-  owner = new pg.Client({ connectionString: database.ownerUrl });
-  await owner.connect();
-  await owner.query(createTables());
-  service = await serve(database, {
+const database = useDatabase({ template: "empty", sql: createTables() });
+const owner = useClient(database.ownerUrl);
+const service = useService({
+  database,
+  settings: {
     MCP: "write",
     MCP_RATE_LIMIT: "0",
     OAUTH_SERVER: "on",
     REST_REQUIRE_APIKEY: "false",
-  });
-  agent = await connect(new URL("/mcp", service.url), ANN);
+  },
 });
-afterAll(async () => {
-  await agent?.close();
-  await service?.stop();
-  await owner?.end();
-  await database?.drop();
-});
+const agent = useFixture(() => connect(new URL("/mcp", service.url), ANN));
 
 type Row = Readonly<Record<string, unknown>>;
 

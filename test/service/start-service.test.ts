@@ -4,7 +4,6 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { useDatabase } from "../database.ts";
 import { COMPILE_CACHE, startGateway, stopped } from "../program.ts";
-
 import { REPOSITORY } from "../repository.ts";
 
 /** What large packages and modules of Node are needed for; they are loaded when that is used first. */
