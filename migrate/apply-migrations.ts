@@ -364,7 +364,7 @@ async function applyTransactions(
         }
       }),
     );
-  await setDefaultPrivileges(url, history);
+  await withClient(url, (client) => setDefaultPrivileges(client, history));
   const failed = await retryForLocks(url, limits, report, attempt);
   if (!failed) return;
   const { fault, seen } = failed;

@@ -1,4 +1,4 @@
-import { withClient } from "#postgres/client";
+import type pg from "pg";
 
 /**
  * A project of Supabase has Postgres's own default: everybody may execute a new function. The functions of a release are closed, also in its
@@ -9,9 +9,7 @@ const OPEN_FUNCTIONS = "alter default privileges grant execute on functions to p
 const IS_OPEN = `
   select pg_catalog.to_regclass('supabase_auth.identity_rows') is not null as opens`;
 
-export async function setDefaultPrivileges(url: string, history: string): Promise<void> {
-  await withClient(url, async (client) => {
-    const { rows } = await client.query<{ opens: boolean }>(IS_OPEN);
-    if (rows[0]!.opens) await client.query(history === "project" ? OPEN_FUNCTIONS : CLOSE_FUNCTIONS);
-  });
+export async function setDefaultPrivileges(client: pg.ClientBase, history: string): Promise<void> {
+  const { rows } = await client.query<{ opens: boolean }>(IS_OPEN);
+  if (rows[0]!.opens) await client.query(history === "project" ? OPEN_FUNCTIONS : CLOSE_FUNCTIONS);
 }

@@ -1,5 +1,7 @@
 import { once } from "node:events";
-import { migrate } from "graphile-migrate";
+// Not from the package's main file, which loads all of its commands: so the process starts in half the time.
+import { migrate } from "graphile-migrate/dist/commands/migrate.js";
+import pg from "pg";
 import type { RunnerError, RunnerJob } from "./apply-migrations.ts";
 import { setDefaultPrivileges } from "./default-privileges.ts";
 import { HISTORY_SETTING } from "./migration-record.ts";
@@ -11,7 +13,7 @@ process.once("disconnect", () => process.exit(1));
 
 for (const { name, folder, searchPath, lockTimeoutMs } of histories) {
   try {
-    await setDefaultPrivileges(url, name);
+    await setPrivileges(name);
     await migrate({
       connectionString: url,
       rootConnectionString: rootUrl,
@@ -33,3 +35,13 @@ for (const { name, folder, searchPath, lockTimeoutMs } of histories) {
 
 // graphile-migrate would keep its connections open for a while.
 process.exit(0);
+
+async function setPrivileges(history: string): Promise<void> {
+  const client = new pg.Client(url).on("error", () => {});
+  await client.connect();
+  try {
+    await setDefaultPrivileges(client, history);
+  } finally {
+    await client.end();
+  }
+}
