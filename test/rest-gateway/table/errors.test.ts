@@ -240,8 +240,13 @@ describe("an unavailable database", () => {
       [words],
     );
 
+  let hasty: Promise<Client> | undefined;
+  /** What waits for a connection is refused after a second there. */
+  const openHasty = () => (hasty ??= open({ ...FIXTURE_SETTINGS, DB_POOL: "4", DB_ACQUIRE_TIMEOUT_SECONDS: "1" }));
+
   // A router accepts connections although Postgres does not.
   test.skipIf(process.env.ROUTER)("PGRST000: it is unavailable, and the service recovers by itself", async () => {
+    const impatient = await openHasty();
     const name = pg.escapeIdentifier(fixture.name);
     const maintenance = new pg.Client({ connectionString: fixture.ownerUrl.replace(fixture.name, "postgres") });
     await maintenance.connect();
@@ -251,7 +256,7 @@ describe("an unavailable database", () => {
       [fixture.name],
     );
     for (;;) {
-      const result = await clients.usual.ask("/works?limit=1");
+      const result = await impatient.ask("/works?limit=1");
       if (result.body.code !== "PGRST000") continue;
       expect(result).toMatchObject({ status: 503, headers: RETRY });
       expectPlainError(result, { path: "/works" });
@@ -259,6 +264,7 @@ describe("an unavailable database", () => {
     }
     await maintenance.query(`alter database ${name} allow_connections true`);
     await maintenance.end();
+    await until(() => isServed(impatient));
     await until(() => isServed(clients.usual));
   });
 
@@ -294,7 +300,7 @@ describe("an unavailable database", () => {
   });
 
   test("PGRST003: no connection is available in time", async () => {
-    const busy = await open({ ...FIXTURE_SETTINGS, DB_POOL: "4", DB_ACQUIRE_TIMEOUT_SECONDS: "1" });
+    const busy = await openHasty();
     const answers = await Promise.all(Array.from({ length: 40 }, () => busy.ask("/rpc/slow", post({ seconds: 2 }))));
     const late = answers.find(({ status }) => status === 504)!;
     expect(late).toMatchObject({

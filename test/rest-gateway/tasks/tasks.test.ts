@@ -123,7 +123,7 @@ async function closedGate(gate: number): Promise<{ open(): Promise<void> }> {
 
 describe("Prefer: respond-async on a function", () => {
   test("runs, whichever gateway begins the task of a function that was just created", async () => {
-    for (let round = 0; round < 20; round++) {
+    for (let round = 0; round < 10; round++) {
       const name = `created_${round}`;
       await gateways.owner.query(
         `create function public.${name}() returns int language sql as 'select ${round}';
