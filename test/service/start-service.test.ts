@@ -29,6 +29,17 @@ const NOT_AT_START = {
 
 const database = useDatabase();
 
+/** As of a start for which the compile cache has all modules: a slow machine may have the service load some more than the start before. */
+async function modulesAtCachedStart(): Promise<readonly string[]> {
+  const cached = new Set<string>();
+  for (;;) {
+    const loaded = await modulesAtStart();
+    const added = loaded.filter((name) => name.startsWith("file:") && !cached.has(name));
+    if (added.length === 0) return loaded;
+    for (const name of added) cached.add(name);
+  }
+}
+
 /** The modules that a service has loaded while it started, by their addresses, and those of Node by their names. */
 async function modulesAtStart(): Promise<readonly string[]> {
   const file = join(tmpdir(), `modules-${process.pid}.json`);
@@ -41,14 +52,11 @@ async function modulesAtStart(): Promise<readonly string[]> {
     registerHooks({ load: (url, context, next) => (loaded.push(url), next(url, context)) });
     process.on("SIGTERM", () => writeFileSync(${JSON.stringify(file)}, JSON.stringify([...loaded, ...process.moduleLoadList])));`;
   try {
-    // The first one fills the cache.
-    for (let start = 0; start < 2; start++) {
-      const gateway = await startGateway(database, {
-        NODE_COMPILE_CACHE: undefined,
-        NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(hook)}`,
-      });
-      expect(await stopped(gateway, "SIGTERM")).toBe(0);
-    }
+    const gateway = await startGateway(database, {
+      NODE_COMPILE_CACHE: undefined,
+      NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(hook)}`,
+    });
+    await stopped(gateway, "SIGTERM");
     return JSON.parse(await readFile(file, "utf8"));
   } finally {
     await rm(file, { force: true });
@@ -56,7 +64,7 @@ async function modulesAtStart(): Promise<readonly string[]> {
 }
 
 test("a start loads only what is needed until something is used", async () => {
-  const loaded = await modulesAtStart();
+  const loaded = await modulesAtCachedStart();
   expect(loaded.length).toBeGreaterThan(500);
   const needless = Object.keys(NOT_AT_START).filter((name) => loaded.some((module) => module.includes(name)));
   expect(needless).toEqual([]);
