@@ -31,7 +31,7 @@ export {
 } from "./own-account.ts";
 export type { PasskeyChallenge } from "./passkeys.ts";
 export { describePolicy, type PasswordPolicy } from "./password-policy.ts";
-export { makePasswords } from "./passwords.ts";
+export { type HashParameters, makePasswords } from "./passwords.ts";
 export type { PhoneAccounts } from "./phone-accounts.ts";
 export { digestOf, generateSecret, isUuid } from "./random-secrets.ts";
 export type { NewAccount, Registration } from "./registration.ts";

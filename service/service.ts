@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { TaskList } from "graphile-worker";
-import { createFirstAdministrator, hasAccounts } from "#accounts";
+import { createFirstAdministrator, type HashParameters, hasAccounts } from "#accounts";
 import { makeMissingRoleWarning } from "#accounts/identity";
 import {
   EmailQueue,
@@ -99,6 +99,8 @@ export type ServiceOptions = CoreOptions & {
   readonly schemaWaitMs?: number;
   /** Called when the first request loads GraphQL. */
   readonly onGraphqlLoad?: () => void;
+  /** The cost of the hashes of passwords, which tests lower. */
+  readonly passwordHash?: HashParameters;
   /** Adds to the MCP server what the tests of the protocol call. */
   readonly extendMcp?: ExtendServer;
 };
@@ -333,7 +335,7 @@ async function warnOfNamedFunctions({ asOwner, log }: ServiceCore, config: Confi
 async function openIdentification(
   { config, asOwner, supervisor, log }: ServiceCore,
   state: ServiceState,
-  { report, limitSignUps }: Pick<ServiceOptions, "report"> & RateLimits,
+  { report, limitSignUps, passwordHash }: Pick<ServiceOptions, "report" | "passwordHash"> & RateLimits,
   opened: AsyncDisposableStack,
 ): Promise<(config: Config) => Promise<SignInServices>> {
   const canSignIn = await hasAccounts(asOwner);
@@ -349,7 +351,7 @@ async function openIdentification(
   const writeMail = readMailTemplates(config.mailTemplatesDir);
   const siteUrl = () => state.siteUrl!;
   const services = { asOwner, canSignIn, emailQueue, textMessages, writeMail, siteUrl, limitSignUps, log };
-  return makeSignInServices({ ...services, hits: state.counts.tokens });
+  return makeSignInServices({ ...services, ...(passwordHash && { passwordHash }), hits: state.counts.tokens });
 }
 
 function makeScheduledBackup({ postgres, config, asOwner, log }: ServiceCore): ScheduledBackup | null {

@@ -1,5 +1,6 @@
 import {
   type Accounts,
+  type HashParameters,
   type LimitSignUps,
   makeAccounts,
   makePasswordReader,
@@ -53,6 +54,8 @@ type SignInServicesOptions = {
   readonly writeMail: WriteMail;
   readonly siteUrl: () => string;
   readonly limitSignUps: LimitSignUps;
+  /** The cost of the hashes of passwords. */
+  readonly passwordHash?: HashParameters;
   /** Counts cache hits of verified tokens. */
   readonly hits?: CacheHits;
   readonly log: Logger;
@@ -61,6 +64,7 @@ type SignInServicesOptions = {
 /** Returns the services for the current settings. The caches of API keys and accounts are kept when settings change. */
 export function makeSignInServices(options: SignInServicesOptions): (config: Config) => Promise<SignInServices> {
   const { asOwner, canSignIn, emailQueue, textMessages, writeMail, siteUrl, limitSignUps, hits, log } = options;
+  const { passwordHash: parameters } = options;
   const findApiKey = makeFindApiKey({ asOwner, log });
   const validateClaims = makeValidateClaims({ asOwner, log });
   const databaseClock = makeDatabaseClock({ asOwner, log });
@@ -78,7 +82,7 @@ export function makeSignInServices(options: SignInServicesOptions): (config: Con
       writeMail,
       applicationUrl: () => config.applicationUrl ?? siteUrl(),
     };
-    const passwords = makePasswords({ share: config.workerShare });
+    const passwords = makePasswords({ share: config.workerShare, ...(parameters && { parameters }) });
     const accounts =
       canSignIn && canIssueTokens(keys)
         ? makeAccounts({ asOwner, keys, config, passwords, emailQueue, codeEmails, textMessages, siteUrl })
