@@ -281,7 +281,7 @@ test("a start changes the policies and privileges of a database to those of USER
       ["owner", [401, 404]],
       ["open", [200, 200]],
     ] as const) {
-      const service = await serve(site.database, { USERS_ACCESS: access });
+      const service = await serve(site.database, { USERS_ACCESS: access, GRAPHQL_PRELOAD: "off" });
       expect(await read(service)).toEqual(statuses);
       await service.stop();
     }
