@@ -74,7 +74,7 @@ async function settle(path: Query, client: EventClient): Promise<void> {
   await client.untilResultIs((result) => JSON.stringify(result) === expected);
 }
 
-const REPEATED = 10;
+const REPEATED = 5;
 /** Tests of other databases change roles, after which all queries run again. */
 const ATTEMPTS = 5;
 /** Changes that follow at once are in one run. */
