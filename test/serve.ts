@@ -10,6 +10,9 @@ import { SECRET } from "./secret.ts";
 /** The usual one takes 25 ms of a processor, for each sign-up and sign-in. */
 const CHEAP_HASH = { memory: 64, passes: 1, parallelism: 1 };
 
+/** A start waits for the schema of GraphQL also on a busy machine. */
+const LONGEST_BUILD_MS = 300_000;
+
 type DatabaseUrls = Pick<TestDatabase, "url" | "ownerUrl">;
 
 type UsedService = DatabaseOptions & {
@@ -49,6 +52,12 @@ export function serve(
   const giveUp = (reason: Error) => {
     throw reason;
   };
-  const own = { log: makeLogger(config), report: () => {}, onFatalError: giveUp, passwordHash: CHEAP_HASH };
-  return startService(config, { ...own, ...options });
+  return startService(config, {
+    log: makeLogger(config),
+    report: () => {},
+    onFatalError: giveUp,
+    passwordHash: CHEAP_HASH,
+    schemaWaitMs: LONGEST_BUILD_MS,
+    ...options,
+  });
 }

@@ -28,12 +28,18 @@ afterEach(async () => {
   await database.drop();
 });
 
-const ask = async (url = service.url) => {
+/** For so long requests wait for the first schema. */
+const WAIT_MS = 10_000;
+
+/** Asks again where the machine is too busy to build the schema in that time. */
+const ask = async (url = service.url): Promise<unknown> => {
+  const begun = performance.now();
   const response = await fetch(`${url}/graphql`, {
     method: "POST",
     headers: { "Content-Type": "application/json" },
     body: JSON.stringify({ query: "{ __typename }" }),
   });
+  if (response.status === 503 && performance.now() - begun >= WAIT_MS) return ask(url);
   return response.json();
 };
 
@@ -112,8 +118,8 @@ test("workers that replace others load it before they serve, once it was used", 
   };
   await reload();
   expect(countBuilds()).toBe(0);
-  await ask(gateway.url);
-  // The request is answered before that where the build takes longer than requests wait, and workers log to another stream.
+  // Not repeated: another worker could receive it. What the workers log is another stream than the responses.
+  await fetch(`${gateway.url}/graphql?query={__typename}`);
   await until(() => countBuilds() >= 1);
   await reload();
   await until(() => countBuilds() >= 3);
