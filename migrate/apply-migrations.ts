@@ -16,7 +16,6 @@ import {
 } from "./committed-migrations.ts";
 import { type CurrentFile, readCurrentFiles } from "./current-files.ts";
 import { setDefaultPrivileges } from "./default-privileges.ts";
-import { upgradeEarlier } from "./earlier-histories.ts";
 import { type KeptTable, keepRows, type ReportLine, restoreKeptRows } from "./kept-rows.ts";
 import {
   explainHeldReads,
@@ -33,7 +32,6 @@ import { findErrorOffset, MigrationError, type MigrationSource } from "./migrati
 import { readProgress, recordProgress } from "./migration-progress.ts";
 import { createRecord, explainDivergence, readMigrationState } from "./migration-state.ts";
 import { describeCommitted, explainTransactionError, runTransactions, TransactionError } from "./run-transactions.ts";
-import { upgradeSingleHistory } from "./single-history.ts";
 import { runsWithoutTransaction, splitStatements } from "./split-statements.ts";
 import { endsTransactions, splitTransactions } from "./split-transactions.ts";
 
@@ -68,8 +66,6 @@ export async function applyCommitted(
     onPathOf({ name: "platform" }, client, async (ofDatabase) => {
       const state = await readMigrationState(client, histories);
       if (state.kind === "diverged") throw new Error(explainDivergence(state));
-      if (state.kind === "earlier") await upgradeEarlier(client, state, histories);
-      if (state.kind === "single history") await upgradeSingleHistory(client, state, histories);
       await createRecord(client);
       await restoreLostObjects(client, histories);
       return { applied: await countApplied(client), searchPath: ofDatabase };

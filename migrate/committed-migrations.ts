@@ -7,8 +7,6 @@ import type { LockLimits } from "./lock-limits.ts";
 
 /** The folder `db` of the clone, or of `dist` in the package. */
 const DB_FOLDER = join(import.meta.dirname, "../db");
-/** What brings databases of former histories to the present ones. */
-export const UPGRADE_FOLDER = join(DB_FOLDER, "upgrade");
 /** The package contains built files. */
 const isClone = extname(import.meta.filename) === ".ts";
 

@@ -16,7 +16,6 @@ export type { SchemaDifference } from "./compare-schemas.ts";
 export { findDrift } from "./drift.ts";
 export type { RowCountRequest } from "./dry-run.ts";
 export { comments } from "./dump-schema.ts";
-export { explainEarlierBackup, findEarlierState, requireUpgradable } from "./earlier-histories.ts";
 export { listMigrations, type MigrationList } from "./list-migrations.ts";
 export { lockLimitsOf } from "./lock-limits.ts";
 export { lockModeName } from "./lock-modes.ts";
@@ -34,7 +33,6 @@ export { appliedMigrations, explainDivergence, readMigrationState } from "./migr
 export { type RehearsedStatement, rehearseMigrations, withCommittedSchema } from "./rehearse.ts";
 export { makeSchemaChanges, SchemaChangeError, type SchemaChanges } from "./schema-changes.ts";
 export { recreateDatabase, SCRATCH_MARK, withScratchDatabase } from "./scratch-database.ts";
-export { explainSingleHistory, requireUpgradableProject } from "./single-history.ts";
 export { type SqlStatement, splitStatements, toUtf16Offset } from "./split-statements.ts";
 export { isOneTransaction, isTransactionBoundary } from "./split-transactions.ts";
 export { holdsOthers, type RequestRate } from "./statement-verdict.ts";

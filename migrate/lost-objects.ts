@@ -1,7 +1,6 @@
 import type pg from "pg";
 import { commandLine } from "#runtime";
 import { type CommittedMigration, committedMigrations, type MigrationHistory } from "./committed-migrations.ts";
-import { inTransaction } from "./earlier-histories.ts";
 import { appliedMigrations } from "./migration-state.ts";
 import { splitStatements } from "./split-statements.ts";
 import { tryStatement } from "./try-statement.ts";
@@ -80,7 +79,8 @@ export async function restoreLostObjects(
   const lost = await findLostObjects(client, histories);
   if (lost.length === 0) return lost;
   const mentioned = new RegExp(`(?<![\\w.])(?:${lost.map((name) => name.replace(".", "\\.")).join("|")})(?!\\w)`);
-  await inTransaction(client, async () => {
+  await client.query("begin");
+  try {
     for (const { history, body } of await releasedMigrations(client, histories)) {
       for (const { sql } of splitStatements(body)) {
         if (!mentioned.test(sql) || (history === "content" && !WITHOUT_ROWS.test(sql))) continue;
@@ -94,7 +94,11 @@ export async function restoreLostObjects(
         if (error && history === "platform" && !IS_THERE.has(error.code) && !grantsDropped(sql, error)) throw error;
       }
     }
-  });
+    await client.query("commit");
+  } catch (error) {
+    await client.query("rollback");
+    throw error;
+  }
   return lost;
 }
 

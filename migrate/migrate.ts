@@ -16,7 +16,6 @@ import {
   type ReleaseMigrateSettings,
   releaseHistories,
 } from "./committed-migrations.ts";
-import { requireUpgradable } from "./earlier-histories.ts";
 import { checkImport } from "./import-check.ts";
 import type { ReportLine } from "./kept-rows.ts";
 import { explainLostObjects, findLostObjects } from "./lost-objects.ts";
@@ -24,7 +23,6 @@ import { findErrorOffset, MigrationError } from "./migration-error.ts";
 import { explainDivergence, type MigrationState, readMigrationState } from "./migration-state.ts";
 import { explainTransactionError, runTransactions } from "./run-transactions.ts";
 import { recreateDatabase } from "./scratch-database.ts";
-import { explainSingleHistory, requireUpgradableProject } from "./single-history.ts";
 import { endsTransactions, splitTransactions } from "./split-transactions.ts";
 
 export type MigrateCommand =
@@ -205,9 +203,7 @@ async function migrateIfNeeded(
   { settings, isOwnDatabase, report }: UpToDateOptions,
 ): Promise<MigrationState> {
   if (state.kind === "current") return state;
-  if (state.kind === "single history") await requireUpgradableProject(state, settings.histories);
   if (state.kind === "diverged") throw new Error(explainDivergence(state));
-  if (state.kind === "earlier") requireUpgradable(state);
   if (state.kind === "ahead") {
     report(
       `the database has migrations that are not here (a newer release has applied them, or they were removed): ${state.unknown.join(", ")}`,
@@ -218,17 +214,6 @@ async function migrateIfNeeded(
     report("migrating the database");
     await runMigrations({ name: "migrate", report }, settings);
     return readState(settings);
-  }
-  if (state.kind === "single history") {
-    throw new Error(
-      `${explainSingleHistory(state)} Back it up with that version, run ${commandLine("migrate")} of this one against it, then start again.`,
-    );
-  }
-  if (state.kind === "earlier") {
-    throw new Error(
-      `The database was made by an earlier version (${state.applied.join(", ")}). Back it up (${commandLine("backup")}), run ` +
-        `${commandLine("migrate")} against it, which brings it to this version, then start again.`,
-    );
   }
   if (state.kind === "behind") {
     throw new Error(

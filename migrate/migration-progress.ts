@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type pg from "pg";
 import { type CommittedMigration, displayPath } from "./committed-migrations.ts";
-import { recordMigrations } from "./migration-record.ts";
+import { recordMigration } from "./migration-record.ts";
 import type { ScriptTransaction } from "./split-transactions.ts";
 
 /** What is committed of migrations that have several transactions, until they are recorded as applied. */
@@ -68,7 +68,7 @@ export async function recordProgress(
   // The migration may have become another role, which it stays after the commit.
   await client.query("set local role none");
   if (committed === transactions.length) {
-    await recordMigrations(client, migration.history, [migration]);
+    await recordMigration(client, migration.history, migration);
     await forgetProgress(client, migration);
     return;
   }

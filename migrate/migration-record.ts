@@ -34,15 +34,13 @@ export async function createRecordTables(client: pg.ClientBase): Promise<void> {
 /** A migration of `committed/`, as it is recorded once it is applied. */
 type RecordedMigration = { readonly name: string; readonly hash: string; readonly previous: string | null };
 
-export async function recordMigrations(
+export async function recordMigration(
   client: pg.ClientBase,
   history: string,
-  migrations: readonly RecordedMigration[],
+  { name, hash, previous }: RecordedMigration,
 ): Promise<void> {
-  for (const { name, hash, previous } of migrations) {
-    await client.query(
-      "insert into graphile_migrate.histories (history, hash, previous_hash, filename) values ($1, $2, $3, $4)",
-      [history, hash, previous, `${name.slice(0, 6)}.sql`],
-    );
-  }
+  await client.query(
+    "insert into graphile_migrate.histories (history, hash, previous_hash, filename) values ($1, $2, $3, $4)",
+    [history, hash, previous, `${name.slice(0, 6)}.sql`],
+  );
 }

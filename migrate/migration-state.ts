@@ -1,17 +1,11 @@
 import type pg from "pg";
 import { type CommittedMigration, committedMigrations, type MigrationHistory } from "./committed-migrations.ts";
-import { type EarlierState, findEarlierState } from "./earlier-histories.ts";
 import { createRecordTables } from "./migration-record.ts";
-import { findSingleHistory, SINGLE_HISTORY_START, type SingleHistoryState } from "./single-history.ts";
 
 /** The state of a database relative to the migrations of the release and the project. Names are like `content/000007-tags.sql`. */
 export type MigrationState =
   /** No migration is applied: not a database of the service. */
   | { readonly kind: "foreign" }
-  /** Migrated by an early version that had a single history. */
-  | ({ readonly kind: "single history" } & SingleHistoryState)
-  /** Migrated by a version before the histories of the release were written anew. */
-  | ({ readonly kind: "earlier" } & EarlierState)
   | { readonly kind: "current"; readonly applied: number }
   | { readonly kind: "behind"; readonly applied: number; readonly missing: readonly string[] }
   /** All known migrations and others: a newer release has migrated it. */
@@ -26,11 +20,6 @@ export async function readMigrationState(
   const all = await Promise.all(histories.map(committedMigrations));
   const applied = await appliedMigrations(client);
   if (applied.length === 0) return { kind: "foreign" };
-  if (applied.some(({ history }) => history === null)) {
-    return { kind: "single history", ...findSingleHistory(applied) };
-  }
-  const earlier = findEarlierState(applied);
-  if (earlier && histories.some(({ name }) => name === "platform")) return { kind: "earlier", ...earlier };
 
   const missing: CommittedMigration[] = [];
   const recognized = new Set<AppliedMigration>();
@@ -74,8 +63,7 @@ function compareNames(one: AppliedMigration, other: AppliedMigration): number {
 
 /** A migration that is recorded as applied. */
 type AppliedMigration = {
-  /** Null in a database with a single history. */
-  readonly history: string | null;
+  readonly history: string;
   /** `000007.sql`. */
   readonly name: string;
   readonly hash: string;
@@ -98,16 +86,10 @@ export async function createRecord(client: pg.ClientBase): Promise<void> {
 /** The applied migrations, in the order in which they were applied. */
 export async function appliedMigrations(client: pg.ClientBase): Promise<AppliedMigration[]> {
   try {
-    const { histories, migrations } = await findRecordTables(client);
-    if (histories) {
-      const { rows } = await client.query<AppliedMigration>(
-        'select history, filename as name, hash, date as "appliedAt" from graphile_migrate.histories order by date, filename',
-      );
-      return rows;
-    }
-    if (!migrations || !(await hasMigration(client, SINGLE_HISTORY_START))) return [];
+    const { histories } = await findRecordTables(client);
+    if (!histories) return [];
     const { rows } = await client.query<AppliedMigration>(
-      'select null as history, filename as name, hash, date as "appliedAt" from graphile_migrate.migrations order by filename',
+      'select history, filename as name, hash, date as "appliedAt" from graphile_migrate.histories order by date, filename',
     );
     return rows;
   } catch (error) {
@@ -125,9 +107,4 @@ async function findRecordTables(client: pg.ClientBase): Promise<{ histories: boo
       pg_catalog.to_regclass('graphile_migrate.migrations') is not null as migrations`,
   );
   return rows[0]!;
-}
-
-async function hasMigration(client: pg.ClientBase, hash: string): Promise<boolean> {
-  const { rowCount } = await client.query("select from graphile_migrate.migrations where hash = $1", [hash]);
-  return rowCount === 1;
 }

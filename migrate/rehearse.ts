@@ -163,8 +163,6 @@ async function listPending(client: pg.ClientBase, settings: MigrateSettings): Pr
   const { histories } = settings;
   const state = await readMigrationState(client, histories);
   if (state.kind === "diverged") throw new Error(explainDivergence(state));
-  if (state.kind === "earlier" || state.kind === "single history")
-    throw new Error("The database was made by an earlier version, whose upgrade cannot be rehearsed.");
   await createRecord(client);
   const committed: PendingMigration[] = [];
   for (const migration of await pendingMigrations(client, histories)) {

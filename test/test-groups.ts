@@ -63,7 +63,7 @@ export const LONG_TESTS: readonly LongTests[] = [
       "test/cluster/archive/{own-objects,scheduled-backup,postgis}.test.ts",
       "test/cluster/embedded/cluster.test.ts",
       "test/cluster/wal-archive/{recovery-moments,wal-archiver}.test.ts",
-      "test/migrate/{backfill,column-plan,current,drift,earlier-histories,migrate,single-history,undo-verdict,upgrade}.test.ts",
+      "test/migrate/{backfill,column-plan,current,drift,migrate,undo-verdict,upgrade}.test.ts",
     ],
   },
   {

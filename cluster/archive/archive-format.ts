@@ -13,8 +13,8 @@ export type ArchiveHeader = {
   readonly contentService: typeof FORMAT_VERSION;
   readonly postgres: string;
   readonly madeAt: string;
-  /** The applied migrations, in order. Without `history` in backups of earlier versions, which had a single history. */
-  readonly migrations: readonly { readonly history?: string; readonly name: string; readonly hash: string }[];
+  /** The applied migrations, in order. */
+  readonly migrations: readonly { readonly history: string; readonly name: string; readonly hash: string }[];
 };
 
 export type ArchiveTable = { readonly table: string; readonly columns: readonly string[] };

@@ -2,8 +2,6 @@ import pg from "pg";
 import type { FileStore } from "#files";
 import {
   committedMigrations,
-  explainEarlierBackup,
-  findEarlierState,
   type MigrateSettings,
   type MigrationHistory,
   type ReleaseMigrateSettings,
@@ -115,16 +113,6 @@ async function requireKnownMigrations(
   { migrations }: ArchiveHeader,
   histories: readonly MigrationHistory[],
 ): Promise<void> {
-  if (migrations.some(({ history }) => history === undefined)) {
-    throw new Error(
-      "The backup was made by a version that had one history of migrations. Restore it with that version, then run migrate of this one.",
-    );
-  }
-  const earlier = findEarlierState(migrations);
-  if (earlier) {
-    if (earlier.missing === null) throw new Error(`${explainEarlierBackup(earlier)} Nothing was changed.`);
-    return;
-  }
   const committed = (await Promise.all(histories.map(committedMigrations))).flat();
   const released = new Set(committed.map(({ history, hash }) => `${history} ${hash}`));
   const unknown = migrations.filter(

@@ -99,7 +99,7 @@ export async function* archiveLines(
     contentService: FORMAT_VERSION,
     postgres: await serverVersion(client),
     madeAt: new Date().toISOString(),
-    migrations: migrations.map(({ history, name, hash }) => ({ ...(history && { history }), name, hash })),
+    migrations: migrations.map(({ history, name, hash }) => ({ history, name, hash })),
   };
   yield* [...schema.roles, ...schema.memberships, ...schema.beforeRows];
   let rows = 0;

@@ -5,14 +5,11 @@ import { joinPostgres, type PostgresUrls, reachPostgres } from "#cluster";
 import { type Config, isEmbedded } from "#config";
 import {
   explainDivergence,
-  explainSingleHistory,
   holdsOthers,
   type MigrationHistory,
   type RehearsedStatement,
   readMigrationState,
   rehearseMigrations,
-  requireUpgradable,
-  requireUpgradableProject,
   runMigrations,
   undoMigration,
 } from "#migrate";
@@ -157,16 +154,6 @@ async function printStatus({ directUrl, migrate }: PostgresUrls): Promise<void> 
   switch (state.kind) {
     case "foreign":
       console.log("None of the service's migrations is applied to this database.");
-      break;
-    case "single history":
-      await requireUpgradableProject(state, migrate.histories);
-      console.log(`${explainSingleHistory(state)} ${commandLine("migrate")} brings it to this one.`);
-      break;
-    case "earlier":
-      requireUpgradable(state);
-      console.log(
-        `The database was made by an earlier version (${state.applied.join(", ")}). ${commandLine("migrate")} brings it to this one.`,
-      );
       break;
     case "diverged":
       throw new Error(explainDivergence(state));

@@ -1,7 +1,10 @@
 import { expect, test } from "vitest";
 import { bringUpToDate, runMigrations } from "../../migrate/migrate.ts";
-import { PROJECT } from "./earlier-databases.ts";
 import { type OwnHistories, ownHistories } from "./own-histories.ts";
+
+const PROJECT = `create table public.tags (id int primary key, name text, article_id bigint references public.articles);
+create function public.nothing() returns void language sql as 'select';
+grant execute on function public.nothing to service_role;`;
 
 const start = (
   { settings, requestUrl }: OwnHistories,
