@@ -5,7 +5,7 @@ import { wordsOfSql } from "../test/sql-texts.ts";
 import { type MeasuredBackup, type MeasuredProgram, measureBackup } from "./archives/backup-speed.ts";
 import { type MeasuredBranch, type MeasuredBranches, measureBranches } from "./archives/branch-speed.ts";
 import { type ComparedSchemas, compareSchemas } from "./archives/random-schemas.ts";
-import type { Bench, BenchOptions } from "./kind.ts";
+import type { Bench, BenchOptions } from "./measuring/kind.ts";
 
 /** The newest version of which Debian has a pg_dump. */
 const SPEED_VERSION = 15;

@@ -4,11 +4,11 @@ import { Agent, request } from "node:http";
 import { startOurs } from "./comparison/ours.ts";
 import { signClaims } from "./comparison/sign-claims.ts";
 import { verdict } from "./comparison/targets.ts";
-import type { Bench } from "./kind.ts";
-import { median } from "./median.ts";
+import type { Bench } from "./measuring/kind.ts";
+import { median } from "./measuring/median.ts";
+import { CALLER, SCHEMA } from "./measuring/schema.ts";
+import { startScratch } from "./measuring/scratch.ts";
 import { printPreface } from "./preface.ts";
-import { CALLER, SCHEMA } from "./schema.ts";
-import { startScratch } from "./scratch.ts";
 
 const INSERTS = 20;
 const CLIENTS = [1, 8];

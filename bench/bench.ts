@@ -8,9 +8,9 @@ import { benchmarkChart } from "./chart.ts";
 import { KINDS } from "./failover/kinds.ts";
 import { FAULTS } from "./faults/kinds.ts";
 import { ATTACK_NAMES, ATTACKS } from "./hostile/attacks/attacks.ts";
-import type { Bench } from "./kind.ts";
 import { LIVE_KINDS } from "./live/live-kinds.ts";
-import { watchStolenTime } from "./processor-time.ts";
+import type { Bench } from "./measuring/kind.ts";
+import { watchStolenTime } from "./measuring/processor-time.ts";
 
 const BENCHES: Readonly<Record<string, () => Promise<{ readonly bench: Bench }>>> = {
   engine: () => import("./engine.ts"),

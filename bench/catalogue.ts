@@ -6,10 +6,10 @@ import { type CatalogueService, startCatalogueService } from "./catalogue/servic
 import { INTERFACES, type InterfaceName, isVisibleIn } from "./catalogue/visibility.ts";
 import { type LoadGenerator, type LoadResult, startLoadGenerator } from "./comparison/load.ts";
 import { API_KEY, TOKENS } from "./comparison/tokens.ts";
-import type { Bench } from "./kind.ts";
-import { median } from "./median.ts";
-import { SCHEMA } from "./schema.ts";
-import { type Scratch, startScratch } from "./scratch.ts";
+import type { Bench } from "./measuring/kind.ts";
+import { median } from "./measuring/median.ts";
+import { SCHEMA } from "./measuring/schema.ts";
+import { type Scratch, startScratch } from "./measuring/scratch.ts";
 
 const CONNECTIONS = 4;
 const TARGET_PATH = "/rest/v1/items?id=eq.1000&select=id,title";

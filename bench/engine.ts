@@ -3,11 +3,11 @@
 
 import pg from "pg";
 import { type Database, openDatabase } from "#postgres/database";
-import type { Bench } from "./kind.ts";
-import { median } from "./median.ts";
-import { pgbench, requirePgbench } from "./pgbench.ts";
-import { CALLER, ITEMS, OWNERS, SCHEMA } from "./schema.ts";
-import { startScratch } from "./scratch.ts";
+import type { Bench } from "./measuring/kind.ts";
+import { median } from "./measuring/median.ts";
+import { pgbench, requirePgbench } from "./measuring/pgbench.ts";
+import { CALLER, ITEMS, OWNERS, SCHEMA } from "./measuring/schema.ts";
+import { startScratch } from "./measuring/scratch.ts";
 
 const TARGET = 0.7;
 const CALLERS = 16;

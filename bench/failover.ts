@@ -15,9 +15,9 @@ import {
 } from "./failover/patroni-cluster.ts";
 import { describeRestart, isWithoutFault, restartGateways } from "./failover/rolling-restart.ts";
 import { MARKS, startTraffic, type Traffic } from "./failover/traffic.ts";
-import { freePort } from "./free-port.ts";
-import type { Bench } from "./kind.ts";
-import { median } from "./median.ts";
+import { freePort } from "./measuring/free-port.ts";
+import type { Bench } from "./measuring/kind.ts";
+import { median } from "./measuring/median.ts";
 
 const LOOK_MS = 20;
 /** What all of it may take besides what Patroni needs. */

@@ -6,7 +6,7 @@ import { startTraffic, type Traffic } from "./failover/traffic.ts";
 import { brokenParts, readHealth } from "./faults/checks.ts";
 import { FAULTS, type FaultKind, type FaultName } from "./faults/kinds.ts";
 import { type FaultySystem, startFaultySystem } from "./faults/system.ts";
-import type { Bench } from "./kind.ts";
+import type { Bench } from "./measuring/kind.ts";
 
 /** All must work, and `/health` must say so, this long after a fault. */
 const PATIENCE_MS = 60_000;

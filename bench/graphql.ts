@@ -10,9 +10,9 @@ import { APOLLO, BARE, SERVERS, type Server } from "./graphql/servers.ts";
 import { measureSubscriptions, SUBSCRIPTIONS } from "./graphql/subscriptions.ts";
 import { compareWithTableInterface, judgeTableInterface } from "./graphql/table-interface.ts";
 import { answerOf, CREATE, loadOf, WORKS, type Work } from "./graphql/works.ts";
-import type { Bench } from "./kind.ts";
+import type { Bench } from "./measuring/kind.ts";
+import type { Scratch } from "./measuring/scratch.ts";
 import { printPreface } from "./preface.ts";
-import type { Scratch } from "./scratch.ts";
 import { startInstalled } from "./start-installed.ts";
 
 export const bench: Bench = async (options) => {

@@ -3,9 +3,9 @@
 import { verdict } from "./comparison/targets.ts";
 import { ATTACK_NAMES, ATTACKS, type AttackName } from "./hostile/attacks/attacks.ts";
 import { HONEST_KINDS, type HonestResult } from "./hostile/honest.ts";
-import { openHostile } from "./hostile/hostile.ts";
-import { statementsOf } from "./hostile/statements.ts";
-import type { Bench } from "./kind.ts";
+import { openHostile } from "./hostile/run/hostile.ts";
+import { statementsOf } from "./hostile/run/statements.ts";
+import type { Bench } from "./measuring/kind.ts";
 
 export const bench: Bench = async ({ rounds, seconds: each, only, print }) => {
   const names = only.length === 0 ? ATTACK_NAMES : (only as readonly AttackName[]);

@@ -1,11 +1,11 @@
 // A table of ten million rows, all of one caller: what pages, counts and an export of all of them cost.
 
 import { startOurs } from "./comparison/ours.ts";
-import type { Bench } from "./kind.ts";
 import { LARGE_READS, measureRead } from "./large/large-reads.ts";
+import type { Bench } from "./measuring/kind.ts";
+import { CALLER, SCHEMA } from "./measuring/schema.ts";
+import { startScratch } from "./measuring/scratch.ts";
 import { describeExport, type Export, exportAll } from "./rest/export.ts";
-import { CALLER, SCHEMA } from "./schema.ts";
-import { startScratch } from "./scratch.ts";
 
 const BYTES_OF_ROW = 500;
 /** The service may grow by this much during an export of any size. */

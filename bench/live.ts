@@ -7,11 +7,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { startOurs } from "./comparison/ours.ts";
 import { verdict } from "./comparison/targets.ts";
-import type { Bench } from "./kind.ts";
 import { LiveClients } from "./live/live-clients.ts";
 import { LIVE_KINDS, type LiveKind } from "./live/live-kinds.ts";
-import { residentMebibytes } from "./resident-memory.ts";
-import { type Scratch, startScratch } from "./scratch.ts";
+import type { Bench } from "./measuring/kind.ts";
+import { residentMebibytes } from "./measuring/resident-memory.ts";
+import { type Scratch, startScratch } from "./measuring/scratch.ts";
 
 const ROWS_OF_LIST = 10;
 const CHANGES_PER_SECOND = 500;

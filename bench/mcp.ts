@@ -6,11 +6,11 @@ import { startOurs } from "./comparison/ours.ts";
 import type { MeasuredServer } from "./comparison/program.ts";
 import { signClaims } from "./comparison/sign-claims.ts";
 import { verdict } from "./comparison/targets.ts";
-import type { Bench } from "./kind.ts";
-import { median } from "./median.ts";
+import type { Bench } from "./measuring/kind.ts";
+import { median } from "./measuring/median.ts";
+import { CALLER, ITEMS, OWNERS, SCHEMA } from "./measuring/schema.ts";
+import { type Scratch, startScratch } from "./measuring/scratch.ts";
 import { printPreface } from "./preface.ts";
-import { CALLER, ITEMS, OWNERS, SCHEMA } from "./schema.ts";
-import { type Scratch, startScratch } from "./scratch.ts";
 
 const CLIENTS = 16;
 const TARGET = 0.8;

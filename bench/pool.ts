@@ -1,11 +1,11 @@
 // The pools of connections: what many clients, slow statements and locked tables cost those who ask for little.
 
-import type { Bench } from "./kind.ts";
+import type { Bench } from "./measuring/kind.ts";
+import { SCHEMA } from "./measuring/schema.ts";
+import { startScratch } from "./measuring/scratch.ts";
 import { BRIEF_PER_SECOND, compareBesideSlow } from "./pool/beside-slow.ts";
 import { compareDepths } from "./pool/depths.ts";
 import { watchDisturbances } from "./pool/disturbances.ts";
-import { SCHEMA } from "./schema.ts";
-import { startScratch } from "./scratch.ts";
 
 const NAP = `
   create function nap(seconds float8) returns float8 stable language plpgsql

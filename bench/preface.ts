@@ -1,6 +1,6 @@
 import { loadavg } from "node:os";
 import type { ServerLauncher } from "./comparison/program.ts";
-import type { BenchOptions } from "./kind.ts";
+import type { BenchOptions } from "./measuring/kind.ts";
 
 type InstallationState = Pick<ServerLauncher, "name" | "isInstalled" | "installation">;
 

@@ -6,9 +6,9 @@ import { runMigrations } from "graphile-worker";
 import { startProgram } from "./comparison/program.ts";
 import { JWT_SECRET } from "./comparison/sign-claims.ts";
 import { startContent } from "./graphql/content.ts";
-import type { Bench } from "./kind.ts";
-import { processorTimeOf } from "./processor-time.ts";
-import type { Scratch } from "./scratch.ts";
+import type { Bench } from "./measuring/kind.ts";
+import { processorTimeOf } from "./measuring/processor-time.ts";
+import type { Scratch } from "./measuring/scratch.ts";
 
 const TARGET_PER_SECOND = 1_000;
 const BATCH = 5_000;

@@ -1,6 +1,6 @@
 // Row changes, from the log to those who follow.
 
-import type { Bench } from "./kind.ts";
+import type { Bench } from "./measuring/kind.ts";
 import { benchDecoding } from "./realtime/decoding.ts";
 import { benchFanOut } from "./realtime/fan-out.ts";
 import { benchIdle } from "./realtime/idle.ts";

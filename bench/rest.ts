@@ -4,16 +4,16 @@ import { availableParallelism } from "node:os";
 import { compare } from "./comparison/compare.ts";
 import { COPY, PGBENCH } from "./comparison/runners.ts";
 import { judge, type Target, type Targets, verdict } from "./comparison/targets.ts";
-import type { Bench } from "./kind.ts";
-import { requirePgbench } from "./pgbench.ts";
+import type { Bench } from "./measuring/kind.ts";
+import { requirePgbench } from "./measuring/pgbench.ts";
+import { SCHEMA } from "./measuring/schema.ts";
+import { startScratch } from "./measuring/scratch.ts";
 import { printPreface } from "./preface.ts";
 import { startCopier } from "./rest/copy.ts";
 import { describeExport, EXPORTED_ROWS, EXPORTERS, type Export, exportAll, READINGS } from "./rest/export.ts";
 import { BUN_SQL, EXPRESS, FASTIFY, LITE, PGX, POSTGREST, SERVERS } from "./rest/servers.ts";
 import { judgeUpdatesByKey, measureUpdatesByKey } from "./rest/update-by-key.ts";
 import { WORKS } from "./rest/works.ts";
-import { SCHEMA } from "./schema.ts";
-import { startScratch } from "./scratch.ts";
 import { startInstalled } from "./start-installed.ts";
 
 export const bench: Bench = async (options) => {

@@ -1,6 +1,6 @@
 // All interfaces for as long as one likes, to see whether anything grows.
 
-import type { Bench } from "./kind.ts";
+import type { Bench } from "./measuring/kind.ts";
 import { type GrownObjects, openSoak, type Sample } from "./soak/soak.ts";
 
 export const bench: Bench = async ({ minutes, only, print }) => {

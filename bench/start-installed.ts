@@ -1,4 +1,4 @@
-import type { Scratch } from "./scratch.ts";
+import type { Scratch } from "./measuring/scratch.ts";
 
 type Startable<Started> = { readonly isInstalled: boolean; start(scratch: Scratch): Promise<Started> };
 

@@ -6,10 +6,10 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { startProgram } from "./comparison/program.ts";
 import { verdict } from "./comparison/targets.ts";
-import type { Bench } from "./kind.ts";
-import { median } from "./median.ts";
-import { processesOf } from "./processor-time.ts";
-import { proportionalMebibytes, residentMebibytes } from "./resident-memory.ts";
+import type { Bench } from "./measuring/kind.ts";
+import { median } from "./measuring/median.ts";
+import { processesOf } from "./measuring/processor-time.ts";
+import { proportionalMebibytes, residentMebibytes } from "./measuring/resident-memory.ts";
 
 const ROOT = join(import.meta.dirname, "..");
 const WORKERS = 2;

@@ -9,8 +9,8 @@ import { collectFiles, type FileStore, makeFolderStore, makeS3Store } from "#fil
 import type { AsOwner } from "#postgres/database";
 import { startGateway } from "./failover/gateway.ts";
 import { type FaultySystem, startFaultySystem } from "./faults/system.ts";
-import { freePort } from "./free-port.ts";
-import type { Bench } from "./kind.ts";
+import { freePort } from "./measuring/free-port.ts";
+import type { Bench } from "./measuring/kind.ts";
 import { BUCKET, type FileTraffic, startFileTraffic } from "./storage-faults/file-traffic.ts";
 
 export const STORES = { folder: openFolder, s3: openS3 };

@@ -11,11 +11,11 @@ import { Pool } from "undici";
 import { endWithParent } from "#cluster/embedded";
 import { signClaims } from "./comparison/sign-claims.ts";
 import { type FaultySystem, startFaultySystem } from "./faults/system.ts";
-import { freePort } from "./free-port.ts";
-import type { Bench, BenchOptions } from "./kind.ts";
-import { median } from "./median.ts";
-import { processorTimeOf } from "./processor-time.ts";
-import { residentMebibytes } from "./resident-memory.ts";
+import { freePort } from "./measuring/free-port.ts";
+import type { Bench, BenchOptions } from "./measuring/kind.ts";
+import { median } from "./measuring/median.ts";
+import { processorTimeOf } from "./measuring/processor-time.ts";
+import { residentMebibytes } from "./measuring/resident-memory.ts";
 
 const NGINX = "/usr/sbin/nginx";
 const KIB = 1024;

@@ -9,11 +9,11 @@ import { PGBENCH } from "./comparison/runners.ts";
 import { judge, type Targets } from "./comparison/targets.ts";
 import { READ, type Work } from "./comparison/work.ts";
 import { startContent, USERS } from "./graphql/content.ts";
-import type { Bench } from "./kind.ts";
-import { peerPackage } from "./peer-package.ts";
-import { requirePgbench } from "./pgbench.ts";
+import type { Bench } from "./measuring/kind.ts";
+import { peerPackage } from "./measuring/peer-package.ts";
+import { requirePgbench } from "./measuring/pgbench.ts";
+import type { Scratch } from "./measuring/scratch.ts";
 import { printPreface } from "./preface.ts";
-import type { Scratch } from "./scratch.ts";
 import { startInstalled } from "./start-installed.ts";
 
 export const DRIZZLE = "Express + Drizzle";

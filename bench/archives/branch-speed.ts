@@ -7,7 +7,7 @@ import { EMBEDDED_DATABASE } from "#cluster";
 import { startCluster } from "#cluster/embedded";
 import { withClient } from "#postgres/client";
 import { startGateway } from "../failover/gateway.ts";
-import { freePort } from "../free-port.ts";
+import { freePort } from "../measuring/free-port.ts";
 import { fill, ROWS_PER_MEGABYTE, TABLE } from "./large-table.ts";
 
 const run = promisify(execFile);

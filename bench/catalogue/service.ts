@@ -4,9 +4,9 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { startOurs } from "../comparison/ours.ts";
 import { LOOP_WATCH, longestHold } from "../hostile/loop-holds.ts";
-import { residentMebibytes } from "../resident-memory.ts";
-import type { Scratch } from "../scratch.ts";
-import { watchMemory } from "../watch-memory.ts";
+import { residentMebibytes } from "../measuring/resident-memory.ts";
+import type { Scratch } from "../measuring/scratch.ts";
+import { watchMemory } from "../measuring/watch-memory.ts";
 
 export type CatalogueService = AsyncDisposable & {
   readonly url: string;

@@ -1,4 +1,4 @@
-import type { BenchOptions } from "../kind.ts";
+import type { BenchOptions } from "../measuring/kind.ts";
 import { startLoadGenerator } from "./load.ts";
 import { describeOutcome, type Outcome, outcomeOf } from "./report.ts";
 import { byTurns, type Field, runnersOf } from "./runners.ts";

@@ -1,5 +1,5 @@
-import { processorTimeOf } from "../processor-time.ts";
-import type { Scratch } from "../scratch.ts";
+import { processorTimeOf } from "../measuring/processor-time.ts";
+import type { Scratch } from "../measuring/scratch.ts";
 import type { Load, LoadGenerator } from "./load.ts";
 import type { MeasuredServer } from "./program.ts";
 import { TOKENS } from "./tokens.ts";

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Scratch } from "../scratch.ts";
+import type { Scratch } from "../measuring/scratch.ts";
 import { type MeasuredServer, type Program, startProgram } from "./program.ts";
 import { JWT_SECRET } from "./sign-claims.ts";
 

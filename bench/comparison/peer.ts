@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import type { Scratch } from "../scratch.ts";
+import type { Scratch } from "../measuring/scratch.ts";
 import { type MeasuredServer, startProgram } from "./program.ts";
 import { JWT_SECRET } from "./sign-claims.ts";
 import type { Dialect } from "./work.ts";

@@ -1,8 +1,8 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
-import { freePort } from "../free-port.ts";
-import type { Scratch } from "../scratch.ts";
+import { freePort } from "../measuring/free-port.ts";
+import type { Scratch } from "../measuring/scratch.ts";
 import type { Dialect } from "./work.ts";
 
 /** A server under load, in a process of its own. */

@@ -1,4 +1,4 @@
-import { median } from "../median.ts";
+import { median } from "../measuring/median.ts";
 import type { Sample } from "./measure.ts";
 import { OURS } from "./ours.ts";
 

@@ -1,5 +1,5 @@
-import { pgbench } from "../pgbench.ts";
-import type { Scratch } from "../scratch.ts";
+import { pgbench } from "../measuring/pgbench.ts";
+import type { Scratch } from "../measuring/scratch.ts";
 import type { LoadGenerator } from "./load.ts";
 import { type Sample, sampleOf, sampleOfRate } from "./measure.ts";
 import type { MeasuredServer } from "./program.ts";

@@ -1,5 +1,5 @@
-import type { PgbenchOptions } from "../pgbench.ts";
-import type { Scratch } from "../scratch.ts";
+import type { PgbenchOptions } from "../measuring/pgbench.ts";
+import type { Scratch } from "../measuring/scratch.ts";
 import type { LoadGenerator } from "./load.ts";
 import { startOurs } from "./ours.ts";
 import { openTap, type Sent } from "./tap.ts";

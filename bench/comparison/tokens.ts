@@ -1,4 +1,4 @@
-import { CALLER } from "../schema.ts";
+import { CALLER } from "../measuring/schema.ts";
 import { signClaims } from "./sign-claims.ts";
 
 /** More than any cache of verified tokens holds; the one here has room for 10,000. */

@@ -1,4 +1,4 @@
-import { ITEMS, OWNERS } from "../schema.ts";
+import { ITEMS, OWNERS } from "../measuring/schema.ts";
 import type { Load } from "./load.ts";
 import { API_KEY } from "./tokens.ts";
 

@@ -6,11 +6,11 @@ import { sampleOf } from "../comparison/measure.ts";
 import type { MeasuredServer } from "../comparison/program.ts";
 import { TOKENS } from "../comparison/tokens.ts";
 import { requestOf, type Work } from "../comparison/work.ts";
-import type { BenchOptions } from "../kind.ts";
-import { median } from "../median.ts";
-import { processesOf } from "../processor-time.ts";
-import { residentMebibytes } from "../resident-memory.ts";
-import type { Scratch } from "../scratch.ts";
+import type { BenchOptions } from "../measuring/kind.ts";
+import { median } from "../measuring/median.ts";
+import { processesOf } from "../measuring/processor-time.ts";
+import { residentMebibytes } from "../measuring/resident-memory.ts";
+import type { Scratch } from "../measuring/scratch.ts";
 
 const CONNECTIONS = 5_000;
 

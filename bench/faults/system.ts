@@ -8,7 +8,7 @@ import { type Cluster, startCluster } from "#cluster/embedded";
 import { runMigrations } from "#migrate";
 import { type Gateway, startGateway } from "../failover/gateway.ts";
 import { MARKS } from "../failover/traffic.ts";
-import { freePort } from "../free-port.ts";
+import { freePort } from "../measuring/free-port.ts";
 
 /** A cluster and a service that may be broken, and a receiver of webhooks. */
 export type FaultySystem = AsyncDisposable & {

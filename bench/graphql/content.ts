@@ -1,5 +1,5 @@
 import { runMigrations } from "#migrate";
-import { type Scratch, startScratch } from "../scratch.ts";
+import { type Scratch, startScratch } from "../measuring/scratch.ts";
 
 export const ARTICLES = 2_000;
 export const USERS = 1_000;

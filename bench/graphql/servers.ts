@@ -2,8 +2,8 @@ import { existsSync } from "node:fs";
 import { startOurs } from "../comparison/ours.ts";
 import { startPeer } from "../comparison/peer.ts";
 import type { MeasuredServer } from "../comparison/program.ts";
-import { peerPackage } from "../peer-package.ts";
-import type { Scratch } from "../scratch.ts";
+import { peerPackage } from "../measuring/peer-package.ts";
+import type { Scratch } from "../measuring/scratch.ts";
 
 export const BARE = "bare PostGraphile 5";
 export const APOLLO = "Apollo + DataLoader";

@@ -1,9 +1,9 @@
 import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import { WebSocket } from "ws";
-import { median } from "../median.ts";
-import { residentMebibytes } from "../resident-memory.ts";
-import type { Scratch } from "../scratch.ts";
+import { median } from "../measuring/median.ts";
+import { residentMebibytes } from "../measuring/resident-memory.ts";
+import type { Scratch } from "../measuring/scratch.ts";
 import { CALLER } from "./content.ts";
 import { startOurGraphQL } from "./servers.ts";
 import { TOKEN } from "./works.ts";

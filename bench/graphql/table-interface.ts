@@ -5,7 +5,7 @@ import { type Outcome, outcomeOf } from "../comparison/report.ts";
 import { type Runners, roundsOf } from "../comparison/runners.ts";
 import { verdict } from "../comparison/targets.ts";
 import { API_KEY } from "../comparison/tokens.ts";
-import type { Scratch } from "../scratch.ts";
+import type { Scratch } from "../measuring/scratch.ts";
 import type { Server } from "./servers.ts";
 import { loadOf, TOKEN, type Work } from "./works.ts";
 

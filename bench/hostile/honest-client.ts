@@ -3,12 +3,12 @@
 import { Agent } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { WebSocket } from "ws";
+import { percentile } from "../measuring/percentile.ts";
 import { subscribe } from "../realtime/subscriber.ts";
 import { ask, type Question } from "./ask.ts";
 import { failureOf } from "./attack.ts";
 import { credentials, HONEST_TOKEN, JSON_TYPE } from "./callers.ts";
 import type { HonestKind, HonestResult, Measured } from "./honest.ts";
-import { percentile } from "./percentile.ts";
 import { MARKS } from "./schema.ts";
 
 const PATIENCE_MS = 10_000;

@@ -1,5 +1,5 @@
 import { startContent } from "../graphql/content.ts";
-import type { Scratch } from "../scratch.ts";
+import type { Scratch } from "../measuring/scratch.ts";
 
 export const MARKS = 1_000;
 /** That have members; one more has none. */

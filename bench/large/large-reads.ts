@@ -1,5 +1,5 @@
 import { API_KEY, TOKENS } from "../comparison/tokens.ts";
-import { median } from "../median.ts";
+import { median } from "../measuring/median.ts";
 
 type LargeRead = {
   readonly name: string;

@@ -4,9 +4,9 @@ import { type Sample, sampleOf } from "../comparison/measure.ts";
 import { startOurs } from "../comparison/ours.ts";
 import type { MeasuredServer } from "../comparison/program.ts";
 import { READ, type Work } from "../comparison/work.ts";
-import type { BenchOptions } from "../kind.ts";
-import { median } from "../median.ts";
-import type { Scratch } from "../scratch.ts";
+import type { BenchOptions } from "../measuring/kind.ts";
+import { median } from "../measuring/median.ts";
+import type { Scratch } from "../measuring/scratch.ts";
 import { keepAsking, SLOW } from "./slow-readers.ts";
 
 export const DEPTHS = [4, 64] as const;

@@ -2,9 +2,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { startOurs } from "../comparison/ours.ts";
 import { TOKENS } from "../comparison/tokens.ts";
-import type { BenchOptions } from "../kind.ts";
-import { ITEMS, OWNERS } from "../schema.ts";
-import type { Scratch } from "../scratch.ts";
+import type { BenchOptions } from "../measuring/kind.ts";
+import { ITEMS, OWNERS } from "../measuring/schema.ts";
+import type { Scratch } from "../measuring/scratch.ts";
 import { type Client, describeClient, runClients } from "./clients.ts";
 
 const USER = TOKENS.cached[0]!;

@@ -2,10 +2,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { type ChangeFollower, openReplication, type ReplicationStream } from "#live";
-import type { BenchOptions } from "../kind.ts";
-import { median } from "../median.ts";
-import { residentMebibytes } from "../resident-memory.ts";
-import { type Scratch, startScratch } from "../scratch.ts";
+import type { BenchOptions } from "../measuring/kind.ts";
+import { median } from "../measuring/median.ts";
+import { residentMebibytes } from "../measuring/resident-memory.ts";
+import { type Scratch, startScratch } from "../measuring/scratch.ts";
 
 const ROWS = 100_000;
 const LATENCIES = 500;

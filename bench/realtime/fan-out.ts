@@ -3,10 +3,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { WebSocket } from "ws";
 import { startOurs } from "../comparison/ours.ts";
-import type { BenchOptions } from "../kind.ts";
-import { processorTimeOf } from "../processor-time.ts";
-import { residentMebibytes } from "../resident-memory.ts";
-import { type Scratch, startScratch } from "../scratch.ts";
+import type { BenchOptions } from "../measuring/kind.ts";
+import { processorTimeOf } from "../measuring/processor-time.ts";
+import { residentMebibytes } from "../measuring/resident-memory.ts";
+import { type Scratch, startScratch } from "../measuring/scratch.ts";
 import { joinNews, NEWS } from "./news.ts";
 
 const SUBSCRIBERS = 1_000;

@@ -2,9 +2,9 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { startOurs } from "../comparison/ours.ts";
-import type { BenchOptions } from "../kind.ts";
-import { processorTimeOf } from "../processor-time.ts";
-import { type Scratch, startScratch } from "../scratch.ts";
+import type { BenchOptions } from "../measuring/kind.ts";
+import { processorTimeOf } from "../measuring/processor-time.ts";
+import { type Scratch, startScratch } from "../measuring/scratch.ts";
 import { joinNews, NEWS } from "./news.ts";
 
 const SUBSCRIBERS = 100;

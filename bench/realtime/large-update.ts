@@ -2,11 +2,11 @@
 
 import type { WebSocket } from "ws";
 import { startOurs } from "../comparison/ours.ts";
-import type { BenchOptions } from "../kind.ts";
-import { processorTimeOf } from "../processor-time.ts";
-import { residentMebibytes } from "../resident-memory.ts";
-import { startScratch } from "../scratch.ts";
-import { watchMemory } from "../watch-memory.ts";
+import type { BenchOptions } from "../measuring/kind.ts";
+import { processorTimeOf } from "../measuring/processor-time.ts";
+import { residentMebibytes } from "../measuring/resident-memory.ts";
+import { startScratch } from "../measuring/scratch.ts";
+import { watchMemory } from "../measuring/watch-memory.ts";
 import { joinNews, NEWS } from "./news.ts";
 
 type Size = { readonly rows: number; readonly subscribers: number; readonly callers: number };

@@ -4,9 +4,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { WebSocket } from "ws";
 import { startOurs } from "../comparison/ours.ts";
 import { signClaims } from "../comparison/sign-claims.ts";
-import { percentile } from "../hostile/percentile.ts";
-import type { BenchOptions } from "../kind.ts";
-import { type Scratch, startScratch } from "../scratch.ts";
+import type { BenchOptions } from "../measuring/kind.ts";
+import { percentile } from "../measuring/percentile.ts";
+import { type Scratch, startScratch } from "../measuring/scratch.ts";
 import { NEWS } from "./news.ts";
 import { subscribe } from "./subscriber.ts";
 

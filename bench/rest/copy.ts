@@ -1,7 +1,7 @@
 import pg from "pg";
 import type { Copier } from "../comparison/runners.ts";
-import { CALLER } from "../schema.ts";
-import type { Scratch } from "../scratch.ts";
+import { CALLER } from "../measuring/schema.ts";
+import type { Scratch } from "../measuring/scratch.ts";
 import { eventOf } from "./works.ts";
 
 /** The table that bulk inserts go to, but for row-level security, with which COPY refuses to work (0A000). */

@@ -3,8 +3,8 @@ import { get, type IncomingMessage } from "node:http";
 import { OURS } from "../comparison/ours.ts";
 import type { MeasuredServer } from "../comparison/program.ts";
 import { API_KEY, TOKENS } from "../comparison/tokens.ts";
-import { residentMebibytes } from "../resident-memory.ts";
-import { CALLER } from "../schema.ts";
+import { residentMebibytes } from "../measuring/resident-memory.ts";
+import { CALLER } from "../measuring/schema.ts";
 import { POSTGREST } from "./servers.ts";
 
 export const EXPORTED_ROWS = 1_000_000;

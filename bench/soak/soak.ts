@@ -3,9 +3,9 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { startProgram } from "../comparison/program.ts";
 import { JWT_SECRET, signClaims } from "../comparison/sign-claims.ts";
-import { freePort } from "../free-port.ts";
 import { startContent } from "../graphql/content.ts";
-import { findInspector, type Heap, type HeapObjects, openHeap, type ProcessMemory } from "../heap.ts";
+import { freePort } from "../measuring/free-port.ts";
+import { findInspector, type Heap, type HeapObjects, openHeap, type ProcessMemory } from "../measuring/heap.ts";
 import { ACTIVITIES, type Activity, type Client } from "./activities.ts";
 
 const ROOT = join(import.meta.dirname, "../..");

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { AttackName } from "../../bench/hostile/attacks/attacks.ts";
 import { HONEST_KINDS } from "../../bench/hostile/honest.ts";
-import { type HostileResult, openHostile } from "../../bench/hostile/hostile.ts";
+import { type HostileResult, openHostile } from "../../bench/hostile/run/hostile.ts";
 import { useFixture } from "../fixture.ts";
 
 const SECONDS = 2;

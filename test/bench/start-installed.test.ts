@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Scratch } from "../../bench/scratch.ts";
+import type { Scratch } from "../../bench/measuring/scratch.ts";
 import { startInstalled } from "../../bench/start-installed.ts";
 
 /** Nobody here looks at it. */

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { freePort } from "../../bench/free-port.ts";
+import { freePort } from "../../bench/measuring/free-port.ts";
 import { startCluster } from "../../cluster/embedded/cluster.ts";
 import { awaitDatabase } from "../../cluster/served-postgres.ts";
 import { urlOf } from "../database.ts";

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { freePort } from "../../bench/free-port.ts";
+import { freePort } from "../../bench/measuring/free-port.ts";
 import { reachPostgres, startPostgres } from "../../cluster/served-postgres.ts";
 import { readConfig } from "../../config/config.ts";
 import { withClient } from "../../postgres/client/with-client.ts";

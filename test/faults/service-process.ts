@@ -1,5 +1,5 @@
 import { readdir, readFile } from "node:fs/promises";
-import { type Heap, openHeap } from "../../bench/heap.ts";
+import { type Heap, openHeap } from "../../bench/measuring/heap.ts";
 import { type Program, startProgram } from "../program.ts";
 import { SECRET } from "../secret.ts";
 

@@ -4,7 +4,7 @@ import { closeSync, openSync } from "node:fs";
 import { readFile, rm, statfs, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { freePort } from "../../bench/free-port.ts";
+import { freePort } from "../../bench/measuring/free-port.ts";
 import { useDatabase } from "../database.ts";
 import { useFolder } from "../fixture.ts";
 import { type RunOptions, run } from "../program.ts";

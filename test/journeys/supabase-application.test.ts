@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import type { Page } from "playwright-core";
 import { rolldown } from "rolldown";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { peerPackage } from "../../bench/peer-package.ts";
+import { peerPackage } from "../../bench/measuring/peer-package.ts";
 import { withClient } from "../../postgres/client/with-client.ts";
 import { describeInBrowser, launchBrowser } from "../browser.ts";
 import { cloneDatabase, type TestDatabase } from "../database.ts";

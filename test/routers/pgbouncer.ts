@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { chmod, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { freePort } from "../../bench/free-port.ts";
+import { freePort } from "../../bench/measuring/free-port.ts";
 import { chooseAccount, chownTo, spawnAs } from "../../cluster/embedded/processes.ts";
 import { REPOSITORY } from "../repository.ts";
 import { until } from "../until.ts";

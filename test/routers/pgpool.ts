@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { freePort } from "../../bench/free-port.ts";
+import { freePort } from "../../bench/measuring/free-port.ts";
 import { chooseAccount, chownTo, spawnAs } from "../../cluster/embedded/processes.ts";
 import { until } from "../until.ts";
 import type { PostgresSocketAddress, Router } from "./router.ts";

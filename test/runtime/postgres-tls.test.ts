@@ -3,7 +3,7 @@ import { join } from "node:path";
 import pg from "pg";
 import { pino } from "pino";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { freePort } from "../../bench/free-port.ts";
+import { freePort } from "../../bench/measuring/free-port.ts";
 import type { Cluster } from "../../cluster/embedded/cluster.ts";
 import { chooseAccount, chownTo } from "../../cluster/embedded/processes.ts";
 import { startPostgres } from "../../cluster/served-postgres.ts";

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { getCACertificates, setDefaultCACertificates } from "node:tls";
 import { afterEach, describe, expect, test } from "vitest";
-import { freePort } from "../../bench/free-port.ts";
+import { freePort } from "../../bench/measuring/free-port.ts";
 import { type AllowedNetwork, findUrlProblem, makeSafeAgent, makeSafeFetch } from "../../runtime/safe-fetch.ts";
 import { makeAuthority } from "../certificates.ts";
 

@@ -5,12 +5,12 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { signClaims } from "../../comparison/sign-claims.ts";
+import { percentile } from "../../measuring/percentile.ts";
 import { ask } from "../ask.ts";
 import { type Attack, failureOf, Outcomes, repeat, type Target } from "../attack.ts";
 import { ANON_KEY } from "../callers.ts";
 import { FUNCTION_NAMES } from "../functions-folder.ts";
 import type { FunctionSamples, HonestFunctionCalls } from "../honest-functions.ts";
-import { percentile } from "../percentile.ts";
 
 const LARGE_BYTES = 230 * 2 ** 20;
 const ANONYMOUS_BYTES = 2 ** 20;

@@ -5,9 +5,9 @@ import { fork } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { join } from "node:path";
+import { percentile } from "../../measuring/percentile.ts";
 import { type Attack, Outcomes, repeat, type Target } from "../attack.ts";
 import type { HonestSignIns, SignInSample, SignInSamples } from "../honest-sign-ins.ts";
-import { percentile } from "../percentile.ts";
 import { type Account, PASSWORD, randomAddress, register, signIn } from "../sign-in-calls.ts";
 
 const SOCKETS_OF_ONE_ADDRESS = 60;

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { HONEST_KINDS, type HonestResult } from "../../../bench/hostile/honest.ts";
-import type { HostileResult } from "../../../bench/hostile/hostile.ts";
-import { percentile } from "../../../bench/hostile/percentile.ts";
-import { statementsOf } from "../../../bench/hostile/statements.ts";
+import type { HostileResult } from "../../../bench/hostile/run/hostile.ts";
+import { statementsOf } from "../../../bench/hostile/run/statements.ts";
+import { percentile } from "../../../bench/measuring/percentile.ts";
 
 function honest(p99: number): HonestResult {
   const measured = { count: 100, failures: {}, p50: 1, p99 };

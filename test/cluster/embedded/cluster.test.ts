@@ -10,7 +10,7 @@ import { text } from "node:stream/consumers";
 import { promisify } from "node:util";
 import pg from "pg";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { freePort } from "../../../bench/free-port.ts";
+import { freePort } from "../../../bench/measuring/free-port.ts";
 import { type Cluster, type ClusterOptions, runningCluster, startCluster } from "../../../cluster/embedded/cluster.ts";
 import { postmasterOf } from "../../postmaster.ts";
 import { processesNaming } from "../../processes-naming.ts";

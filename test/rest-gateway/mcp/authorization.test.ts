@@ -13,7 +13,7 @@ import {
 } from "@modelcontextprotocol/client";
 import jwt from "jsonwebtoken";
 import { beforeAll, expect, test } from "vitest";
-import { freePort } from "../../../bench/free-port.ts";
+import { freePort } from "../../../bench/measuring/free-port.ts";
 import { useFixture } from "../../fixture.ts";
 import { installedPeer } from "../../installed-peer.ts";
 import { SECRET } from "../../secret.ts";

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { createClient } from "graphql-ws";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import WebSocket from "ws";
-import { freePort } from "../../../bench/free-port.ts";
+import { freePort } from "../../../bench/measuring/free-port.ts";
 import { makeAuthority } from "../../certificates.ts";
 import { useClient, useDatabase } from "../../database.ts";
 import { useFolder } from "../../fixture.ts";

@@ -6,7 +6,7 @@ import { Agent, type IncomingMessage, request } from "node:http";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { freePort } from "../../../bench/free-port.ts";
+import { freePort } from "../../../bench/measuring/free-port.ts";
 import { useFolder } from "../../fixture.ts";
 import { anonKey, token } from "../../realtime/service.ts";
 import { useService } from "../../serve.ts";

@@ -8,7 +8,7 @@ import { createClient } from "graphql-ws";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import WebSocket from "ws";
-import { freePort } from "../../../bench/free-port.ts";
+import { freePort } from "../../../bench/measuring/free-port.ts";
 import { startTimeOf } from "../../../cluster/embedded/processes.ts";
 import { useClient, useDatabase } from "../../database.ts";
 import { SEED } from "../../db/callers.ts";

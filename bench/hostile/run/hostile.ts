@@ -2,12 +2,12 @@ import { fork } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Scratch } from "../scratch.ts";
-import type { AttackResult, Target, Victim } from "./attack.ts";
-import { type AttackName, isApart, victimsOf } from "./attacks/attacks.ts";
-import { HONEST_KINDS, type HonestResult, startHonestCallers } from "./honest.ts";
-import { countMisplaced, startAttacked } from "./schema.ts";
-import { startVictim, startWatched } from "./service.ts";
+import type { Scratch } from "../../measuring/scratch.ts";
+import type { AttackResult, Target, Victim } from "../attack.ts";
+import { type AttackName, isApart, victimsOf } from "../attacks/attacks.ts";
+import { HONEST_KINDS, type HonestResult, startHonestCallers } from "../honest.ts";
+import { countMisplaced, startAttacked } from "../schema.ts";
+import { startVictim, startWatched } from "../service.ts";
 
 /** Programs that compile themselves while they run are faster afterwards. */
 const WARM_UP_SECONDS = 3;
@@ -110,7 +110,7 @@ export type Attacker = Disposable & {
 
 /** Resolves when it is ready, in a process of its own. */
 export async function startAttacker(name: AttackName): Promise<Attacker> {
-  const child = fork(join(import.meta.dirname, "attack-client.ts"), [name], {
+  const child = fork(join(import.meta.dirname, "../attack-client.ts"), [name], {
     serialization: "advanced",
     detached: true,
   });

@@ -1,6 +1,6 @@
-import type { Statement } from "./attack.ts";
-import { ATTACK_NAMES, type AttackName, isApart } from "./attacks/attacks.ts";
-import { HONEST_KINDS } from "./honest.ts";
+import type { Statement } from "../attack.ts";
+import { ATTACK_NAMES, type AttackName, isApart } from "../attacks/attacks.ts";
+import { HONEST_KINDS } from "../honest.ts";
 import type { HostileResult } from "./hostile.ts";
 
 /** How much longer an honest caller may wait beside one attack, and beside several at once. */
