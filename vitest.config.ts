@@ -1,6 +1,7 @@
 import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
-import LongTestsLast from "./test/long-tests-last.ts";
+import DurationsReporter from "./test/durations-reporter.ts";
+import LongestFirst from "./test/longest-first.ts";
 import { type TestGroup, testFiles } from "./test/test-groups.ts";
 
 const namesFiles = process.argv.slice(2).some((word) => !word.startsWith("-") && word.includes("test/"));
@@ -10,12 +11,11 @@ export default defineConfig({
   test: {
     include: [...testFiles(group)],
     globalSetup: group === "pure" ? [] : ["test/cluster.ts"],
-    setupFiles: ["test/property-runs.ts"],
-    runner: "./test/deadline-runner.ts",
-    sequence: { sequencer: LongTestsLast },
-    reporters: group === "default" ? ["default", "./test/left-out-reporter.ts"] : ["default"],
-    // Most tests wait for Postgres or for another process: one worker less than there are cores leaves two cores half idle.
-    maxWorkers: availableParallelism(),
+    setupFiles: ["test/property-runs.ts", "test/processor-time.ts"],
+    sequence: { sequencer: LongestFirst },
+    reporters: ["default", new DurationsReporter({ group })],
+    // Half of the time of a test is waiting, for Postgres or for another process: two of them keep a core busy.
+    maxWorkers: 2 * availableParallelism(),
     // No module of ours keeps anything that a file could leave to the next one, and to load them all takes longer than most
     // files. Node loads them itself, as it does for the service.
     isolate: false,

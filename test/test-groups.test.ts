@@ -1,23 +1,12 @@
-import { spawn } from "node:child_process";
-import { once } from "node:events";
-import { globSync } from "node:fs";
-import { join } from "node:path";
-import { text } from "node:stream/consumers";
 import { expect, test } from "vitest";
-import { REPOSITORY } from "./repository.ts";
 import { readRooms } from "./rooms.ts";
-import { isLong, LONG_TESTS, leftOut, testFiles } from "./test-groups.ts";
+import { leftOut, testFiles } from "./test-groups.ts";
 
 const inDefault = testFiles("default");
 
-test("npm test leaves out only what its last lines count", () => {
+test("npm test leaves out only what its last line counts", () => {
   const counted = [...leftOut().values()].reduce((sum, count) => sum + count, 0);
   expect(counted).toBe(testFiles("all").length - inDefault.length);
-});
-
-test("no entry of the long tests is out of date", () => {
-  const globs = LONG_TESTS.flatMap(({ files, except = [] }) => [...files, ...except]);
-  expect(globs.filter((glob) => globSync(glob, { cwd: REPOSITORY }).length === 0)).toEqual([]);
 });
 
 test("npm test covers every room but the benchmarks", () => {
@@ -31,21 +20,4 @@ test("a test of text alone is pure, one with a database is not", () => {
   const pure = testFiles("pure");
   expect(pure).toContain("test/runtime/edit-distance.test.ts");
   expect(pure).not.toContain("test/rest-gateway/table/errors.test.ts");
-});
-
-test("after a deadline no file runs, and all that are left out are listed", async () => {
-  const settings = { ...process.env, TESTS: "pure", TESTS_UNTIL: "1" };
-  const reporters = ["--reporter=dot", "--reporter=./test/deadline-reporter.ts"];
-  const vitest = spawn("npx", ["vitest", "run", ...reporters], { cwd: REPOSITORY, env: settings });
-  const [printed] = await Promise.all([text(vitest.stdout), once(vitest, "exit")]);
-  const pure = testFiles("pure");
-  expect(vitest.exitCode).toBe(0);
-  expect(printed).toContain(`Not run, because no time was left: ${pure.length} files.`);
-  const listed = printed.split("\n").filter((line) => line.startsWith("  test/"));
-  expect(listed.map((line) => line.trim()).sort()).toEqual([...pure].sort());
-});
-
-test("long tests come last, so that a deadline leaves out these", async () => {
-  const files = ["test/server.test.ts", "test/runtime/edit-distance.test.ts", "test/service.test.ts"];
-  expect(files.map((file) => isLong(join(REPOSITORY, file)))).toEqual([true, false, true]);
 });

@@ -1,0 +1,65 @@
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { REPOSITORY } from "./repository.ts";
+
+/** In seconds: how long a test file took, and how long processors worked for it, without Postgres. */
+export type Duration = { readonly wall: number; readonly processor: number };
+
+export type DurationRecord = {
+  /** The minutes of `npm test` and of `npm run test:all`, and the cores of that machine. */
+  readonly runs: Readonly<Record<string, { readonly minutes: number; readonly cores: number }>>;
+  readonly files: ReadonlyMap<string, Duration>;
+};
+
+const RECORD = join(REPOSITORY, "test/durations.json");
+
+/** A file that takes longer is left to `npm run test:all`. */
+export const SECONDS_OF_A_SHORT_FILE = 3;
+
+/** Of a processor, in a run beside others: a file that takes more is in the wrong group, or must be divided. */
+export const MOST_SECONDS = { short: 3 * SECONDS_OF_A_SHORT_FILE, long: 90 };
+
+let read: DurationRecord | null = null;
+
+/** What `npm run test:record` has measured. A file that is new has no duration there, and counts as a short one. */
+export function recordedDurations(): DurationRecord {
+  read ??= readRecord();
+  return read;
+}
+
+function readRecord(): DurationRecord {
+  if (!existsSync(RECORD)) return { runs: {}, files: new Map() };
+  const { runs, files } = JSON.parse(readFileSync(RECORD, "utf8")) as {
+    readonly runs: DurationRecord["runs"];
+    readonly files: Readonly<Record<string, readonly [number, number]>>;
+  };
+  const durations = Object.entries(files).map(([file, [wall, processor]]) => [file, { wall, processor }] as const);
+  return { runs, files: new Map(durations) };
+}
+
+/** One line a file, so that a change of the record can be read. */
+export function writeRecord({ runs, files }: DurationRecord): void {
+  const lines = [...files]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([file, { wall, processor }]) => `    ${JSON.stringify(file)}: [${wall}, ${processor}]`);
+  const listedRuns = Object.entries(runs).map(
+    ([group, run]) => `    ${JSON.stringify(group)}: { "minutes": ${run.minutes}, "cores": ${run.cores} }`,
+  );
+  writeFileSync(
+    RECORD,
+    `{\n  "runs": {\n${listedRuns.join(",\n")}\n  },\n  "files": {\n${lines.join(",\n")}\n  }\n}\n`,
+  );
+}
+
+export function isShort(file: string): boolean {
+  return (recordedDurations().files.get(file)?.wall ?? 0) <= SECONDS_OF_A_SHORT_FILE;
+}
+
+/** Says of each file that took longer than its group may. */
+export function overTime(measured: ReadonlyMap<string, Duration>): readonly string[] {
+  return [...measured].flatMap(([file, { processor }]) => {
+    const most = isShort(file) ? MOST_SECONDS.short : MOST_SECONDS.long;
+    if (processor <= most) return [];
+    return [`${file} took ${processor} s of a processor, and a file of its group may take ${most} s.`];
+  });
+}

@@ -1,0 +1,14 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { REPOSITORY } from "../repository.ts";
+import { longRuns, PARTS } from "./long-runs.ts";
+
+test("each part is a command of this repository, and no run of another one is recorded", async () => {
+  const { scripts } = JSON.parse(await readFile(join(REPOSITORY, "package.json"), "utf8"));
+  for (const command of Object.values(PARTS))
+    expect(command.replace(/npm run (\S+)/, (_, name) => (name in scripts ? "known" : name))).toMatch(
+      /^(PROPERTY_RUNS=1 )?(known|\.ci\/majors)\b/,
+    );
+  expect(Object.keys(PARTS)).toEqual(expect.arrayContaining(Object.keys(longRuns())));
+});
