@@ -132,7 +132,7 @@ type CommittedHistory = { readonly history: MigrationHistory; readonly migration
 
 /**
  * How many transactions a migration is: one, which leaves nothing behind when it is stopped; none, after `--! no-transaction`; or several, of
- * which those that are committed stay.
+ * which those that are committed stay. One that changes its session runs as several do.
  */
 type MigrationForm = "one" | "none" | "several";
 
@@ -164,10 +164,14 @@ function runsFreely(body: string): boolean {
   return !IS_WAITED_FOR.test(splitStatements(body)[0]?.sql ?? "");
 }
 
+/** graphile-migrate would record the migration as the role that it becomes, or by a setting that it resets; also in a block. */
+const CHANGES_SESSION =
+  /\b(?:(?:reset|discard)\s+all|set\s+(?:(?:session|local)\s+)?(?:role|session\s+authorization))\b/i;
+
 function formOf({ history, body }: CommittedMigration): MigrationForm {
   if (runsWithoutTransaction(body.trimStart())) return "none";
   // Those of a release are one.
-  return history === "project" && endsTransactions(body) ? "several" : "one";
+  return history === "project" && (endsTransactions(body) || CHANGES_SESSION.test(body)) ? "several" : "one";
 }
 
 /** Those that follow each other and are alike in what stopping them leaves behind; of several transactions, each alone. */
@@ -423,6 +427,9 @@ export async function applyCurrent(
   });
 }
 
+/** A file may have become another role, which neither records it nor runs the next one. */
+const RESET_ROLE = "reset session authorization; reset role";
+
 async function applyFile(client: pg.ClientBase, file: CurrentFile, report: ReportLine): Promise<void> {
   const sql = await fillPlaceholders(client, file.sql);
   if (file.transaction && endsTransactions(sql)) return applyFileInTransactions(client, { file, sql, report });
@@ -430,6 +437,7 @@ async function applyFile(client: pg.ClientBase, file: CurrentFile, report: Repor
     if (file.transaction) await client.query("begin");
     const kept = file.transaction ? await keepRows(client, file, report) : [];
     await client.query(sql);
+    await client.query(RESET_ROLE);
     await restoreKeptRows(client, kept, report);
     await recordCurrent(client, file);
     if (file.transaction) await client.query("commit");
@@ -454,7 +462,7 @@ async function applyFileInTransactions(
       },
       async finish(index) {
         if (index < transactions.length - 1) return;
-        await client.query("set local role none");
+        await client.query(RESET_ROLE);
         await restoreKeptRows(client, kept, report);
         await recordCurrent(client, file);
       },

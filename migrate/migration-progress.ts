@@ -66,7 +66,7 @@ export async function recordProgress(
   const { migration, transactions } = stepped;
   const key = keyOf(migration);
   // The migration may have become another role, which it stays after the commit.
-  await client.query("set local role none");
+  await client.query("set local session authorization default; set local role none");
   if (committed === transactions.length) {
     await recordMigration(client, migration.history, migration);
     await forgetProgress(client, migration);

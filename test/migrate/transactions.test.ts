@@ -158,3 +158,42 @@ alter type mood add value 'glad'; commit; create table people (mood mood);`;
   );
   expect(await values("select mood::text from people")).toEqual(["glad", "sad"]);
 });
+
+test("a migration is recorded whatever it leaves of the settings of its session", async () => {
+  await client.query("create role editing_role");
+  await client.query("grant create on schema public to editing_role");
+  await commitFiles([
+    "create table a (); reset all;",
+    "create table b (); do $$ begin execute 'reset all'; end $$;",
+    "create table c (); set search_path = ''; set role editing_role;",
+    "create table d (); set session authorization editing_role;",
+    "create table e ();",
+  ]);
+  await migrate();
+  const recorded = "select history || ' ' || filename from graphile_migrate.histories order by filename";
+  expect(await values(recorded)).toEqual([1, 2, 3, 4, 5].map((number) => `project 00000${number}.sql`));
+  expect(
+    await values("select relname::text from pg_class where relname in ('a', 'b', 'c', 'd', 'e') order by 1"),
+  ).toEqual(["a", "b", "c", "d", "e"]);
+  await client.query("drop owned by editing_role; drop role editing_role");
+});
+
+test("a file of current/ leaves its role behind neither in its record nor to the next file", async () => {
+  await client.query("create role editing_role");
+  await client.query("grant create on schema public to editing_role");
+  await mkdir(join(history.folder, "current"), { recursive: true });
+  await writeFile(
+    join(history.folder, "current/0010-a.sql"),
+    "drop table if exists a; create table a (); set role editing_role;",
+  );
+  await writeFile(join(history.folder, "current/0020-b.sql"), "drop table if exists b; create table b ();");
+  await runMigrations({ name: "current" }, settings());
+  expect(await values("select filename from graphile_migrate.current order by filename")).toEqual([
+    "project/0010-a.sql",
+    "project/0020-b.sql",
+  ]);
+  expect(
+    await values("select distinct tableowner = current_user from pg_tables where tablename in ('a', 'b')"),
+  ).toEqual([true]);
+  await client.query("drop owned by editing_role; drop role editing_role");
+});
