@@ -5,6 +5,8 @@ import { dirname, join } from "node:path";
 import { applyCommitted } from "../migrate/apply-migrations.ts";
 import { releaseHistories } from "../migrate/committed-migrations.ts";
 import { runMigrations } from "../migrate/migrate.ts";
+import { readMigrationState } from "../migrate/migration-state.ts";
+import { withClient } from "../postgres/client/with-client.ts";
 import { importSupabase, parseApis } from "../service/cli/supabase/import-project.ts";
 import { cloneDatabase, type TestDatabase, urlOf } from "./database.ts";
 import { REPOSITORY } from "./repository.ts";
@@ -55,6 +57,8 @@ export async function makeSupabaseProject(
     };
     // Without the trial in a scratch database, which would double the time.
     await applyCommitted(settings.url, settings.rootUrl, settings.histories);
+    const { kind } = await withClient(settings.url, (client) => readMigrationState(client, settings.histories));
+    if (kind !== "current") throw new Error(`After all migrations of the project the database is "${kind}".`);
     await runMigrations({ name: "seed", isOptional: true }, settings);
     return { database, changes: imported.changes, settings: imported.settings };
   } catch (error) {

@@ -198,6 +198,16 @@ const RULES: readonly Rule[] = [
     change: "creates a role only where it does not exist",
   },
   {
+    pattern: new RegExp(`^(?:grant|revoke)\\s+${OWNERS}\\s+(?:to|from)\\s[\\s\\S]*\\sgranted\\s+by\\s+${OWNERS}`, "i"),
+    replacement: null,
+    change: "removed a membership in a role of Supabase",
+  },
+  {
+    pattern: new RegExp(`^((?:grant|revoke)\\s[\\s\\S]*?)\\s+granted\\s+by\\s+${OWNERS}(?![\\w"])`, "i"),
+    replacement: "$1",
+    change: "the owner of the migrations grants what a role of Supabase has granted",
+  },
+  {
     pattern: new RegExp(`^set\\s+(?:(?:session|local)\\s+)?role\\s+(?:to\\s+|=\\s*)?'?${OWNERS}'?$`, "i"),
     replacement: "reset role",
     change: "statements of a role of Supabase run as the owner of the migrations",

@@ -3,6 +3,27 @@ import { ALICE, type Shape, USERS } from "./shape.ts";
 /** What belongs to the cluster or to the connection, and what is here already. */
 export const ROLES: readonly Shape[] = [
   {
+    name: "memberships of roles as roles of Supabase have granted them",
+    files: {
+      "roles.sql": `
+        CREATE ROLE "cli_login_postgres";
+        ALTER ROLE "cli_login_postgres" WITH NOINHERIT NOCREATEROLE NOCREATEDB LOGIN NOBYPASSRLS VALID UNTIL '2025-09-15 13:45:04.835226+00';
+        CREATE ROLE "shape_member";
+        GRANT "postgres" TO "cli_login_postgres" WITH INHERIT FALSE GRANTED BY "supabase_admin";
+        GRANT "shape_member" TO "authenticator" WITH INHERIT FALSE, SET TRUE GRANTED BY "postgres";
+        GRANT shape_member TO authenticator GRANTED BY supabase_admin;
+        RESET ALL;`,
+    },
+    changes: ["roles.sql: removed a membership in a role of Supabase"],
+    checks: [
+      {
+        as: "owner",
+        sql: "select pg_has_role('authenticator', 'shape_member', 'member'), pg_has_role('cli_login_postgres', 'postgres', 'member')",
+        rows: [[true, false]],
+      },
+    ],
+  },
+  {
     name: "roles of roles.sql and of migrations that exist already, and migrations that act as roles of Supabase",
     files: {
       "roles.sql": `
