@@ -13,6 +13,7 @@ import {
 import { allHistories, lockLimitsOf, type MigrateSettings } from "#migrate";
 import {
   findServer,
+  isTimeout,
   NoServerError,
   requireTransactions,
   type ServerOptions,
@@ -25,21 +26,31 @@ import { readBranchNote } from "./branch-mark.ts";
 import { runningCluster, startCluster, superviseCluster } from "./embedded/cluster.ts";
 import { clusterExists } from "./embedded/create-cluster.ts";
 
-/** Errors that occur temporarily while a server starts; a wrong password or name is not among them. */
+/** Errors of the network while a server starts. */
 const TRANSIENT_CODES = [
   "ECONNREFUSED",
   "ECONNRESET",
+  "ECONNABORTED",
+  "EPIPE",
   "ETIMEDOUT",
   "EHOSTUNREACH",
+  "EHOSTDOWN",
+  "ENETUNREACH",
+  "ENETDOWN",
   // The socket or the host name does not exist, for example of a container that has not started yet.
   "ENOENT",
   "ENOTFOUND",
   "EAI_AGAIN",
-  "57P03",
-  "53300",
 ];
+/**
+ * SQLSTATEs of a server that starts, stops, recovers or has no room, and of a pooler without a server. A wrong password or name is not
+ * among them.
+ */
+const TRANSIENT_SQLSTATES = /^(08|53|57P0[123])/;
+/** pg's errors without a code: of a server or a proxy that closes the connection, and of one that cannot start a process for it. */
+const TRANSIENT_MESSAGES = ["Connection terminated unexpectedly", "There was an error establishing an SSL connection"];
 const DEFAULT_WAIT_MS = 60_000;
-const CONNECT_TIMEOUT_MS = 10_000;
+const ATTEMPT_TIMEOUT_MS = 10_000;
 const UNTRUSTED =
   "the authority that signed its certificate is not trusted here: name the file that holds it with sslrootcert";
 /** pg's error when the server requires a password. */
@@ -347,10 +358,11 @@ export async function awaitDatabase(
   setting: string,
   tell: (step: string) => void,
   patience = DEFAULT_WAIT_MS,
+  attemptTimeout = ATTEMPT_TIMEOUT_MS,
 ): Promise<void> {
   const giveUpAt = performance.now() + patience;
   for (let pause = 100; ; pause = Math.min(pause * 2, 2000)) {
-    const fault = await connectionErrorOf(url);
+    const fault = await connectionErrorOf(url, attemptTimeout);
     if (!fault) return;
     const place = findServer(url).names;
     const passing = isTransient(fault);
@@ -364,10 +376,10 @@ export async function awaitDatabase(
   }
 }
 
-async function connectionErrorOf(url: string): Promise<(Error & { code?: string }) | null> {
+async function connectionErrorOf(url: string, timeoutMs: number): Promise<(Error & { code?: string }) | null> {
   try {
     const makeClient = (server: ServerOptions) => new pg.Client(server).on("error", () => {});
-    const { client } = await findServer(url).connect(makeClient, CONNECT_TIMEOUT_MS);
+    const { client } = await findServer(url).connect(makeClient, timeoutMs);
     await client.end().catch(() => {});
     return null;
   } catch (error) {
@@ -384,5 +396,11 @@ function adviceFor(fault: Error & { readonly code?: string }): string | undefine
 function isTransient(fault: Error & { readonly code?: string }): boolean {
   // A standby may be promoted.
   if (fault instanceof NoServerError) return fault.faults.some(isTransient);
-  return fault instanceof UnsuitableServerError || TRANSIENT_CODES.includes(fault.code ?? "");
+  if (fault instanceof pg.DatabaseError) return TRANSIENT_SQLSTATES.test(fault.code ?? "");
+  return (
+    fault instanceof UnsuitableServerError ||
+    isTimeout(fault) ||
+    TRANSIENT_CODES.includes(fault.code ?? "") ||
+    TRANSIENT_MESSAGES.includes(fault.message)
+  );
 }

@@ -98,7 +98,8 @@ export async function openWire(url: string, { listen, passes = () => true, alter
   };
 }
 
-function socketOf(url: string): string {
+/** The path of the socket of a connection string of the tests. */
+export function socketOf(url: string): string {
   const { searchParams } = new URL(url.replace("@/", "@localhost/"));
   return `${searchParams.get("host")}/.s.PGSQL.${searchParams.get("port")}`;
 }

@@ -2,7 +2,7 @@ export { hintOf } from "./error-hints.ts";
 export { type Listener, openListener } from "./listen.ts";
 export { quotedName } from "./quoted-name.ts";
 export { SAFE_SEARCH_PATH } from "./search-path.ts";
-export { findServer, NoServerError, type ServerOptions, UnsuitableServerError } from "./server-finder.ts";
+export { findServer, isTimeout, NoServerError, type ServerOptions, UnsuitableServerError } from "./server-finder.ts";
 export * as serverMessages from "./server-messages.ts";
 export {
   isFatal,

@@ -1,6 +1,7 @@
 import pg from "pg";
 import { type DatabaseServer, parseServers, type SessionAttributes } from "#config";
 import { ExplainedError } from "#runtime";
+import { startResponsiveTimer } from "#runtime/concurrency";
 import { useSafeSearchPath } from "./search-path.ts";
 import { checkMessages } from "./server-messages.ts";
 
@@ -22,7 +23,8 @@ const FAULTS: Readonly<Record<string, string>> = {
   EHOSTUNREACH: "is not reachable",
   ETIMEDOUT: "does not answer",
 };
-const TIMEOUT_MESSAGES = ["timeout expired", "Connection terminated due to connection timeout"];
+const TIMEOUT = "timeout expired";
+const TIMEOUT_MESSAGES = [TIMEOUT, "Connection terminated due to connection timeout"];
 
 /** What a session must be, by `target_session_attrs`; `any` accepts every session. */
 const WANTED_SERVER: Readonly<Record<SessionAttributes, string>> = {
@@ -58,8 +60,8 @@ export class UnsuitableServerError extends Error {
   override name = "UnsuitableServerError";
 }
 
-/** For a new client: the connection string of one server, and the time limit to connect; 0 is none. */
-export type ServerOptions = { readonly connectionString: string; readonly connectionTimeoutMillis: number };
+/** For a new client: the connection string of one server. The finder limits the time, since pg counts that in which the event loop is blocked. */
+export type ServerOptions = { readonly connectionString: string; readonly connectionTimeoutMillis: 0 };
 
 export type FoundSession<Client extends pg.Client> = { readonly client: Client; readonly serverName: string };
 
@@ -100,7 +102,7 @@ export class ServerFinder {
     return WANTED_SERVER[this.#wanted] === "primary";
   }
 
-  /** Opens a session on the first suitable server. `makeClient` is called for each attempt. */
+  /** Opens a session on the first suitable server. `makeClient` is called for each attempt; a time limit of 0 is none. */
   async connect<Client extends pg.Client>(
     makeClient: (server: ServerOptions) => Client,
     timeoutMs = 0,
@@ -109,9 +111,9 @@ export class ServerFinder {
     let failure: unknown = null;
     for (const wanted of preferences) {
       for (const server of this.#inOrder()) {
-        const client = makeClient(this.#optionsOf(server, timeoutMs));
+        const client = makeClient(optionsOf(server));
         try {
-          await this.#admit(client, { server, wanted, connect: () => client.connect() });
+          await this.#admit(client, { server, wanted, timeoutMs, connect: () => client.connect() });
           return { client, serverName: server.name };
         } catch (error) {
           // A refused login is what to report, and no reason to leave the others out: it may be that of a server which is being set up.
@@ -128,10 +130,9 @@ export class ServerFinder {
    */
   makePoolClient(timeoutMs: number): typeof pg.Client {
     const choose = () => this.#inOrder()[0]!;
-    const optionsOf = (server: ServerState) => this.#optionsOf(server, timeoutMs);
     const admit = async (client: pg.Client, server: ServerState, connect: () => Promise<unknown>) => {
       const wanted = this.#wanted === "prefer-standby" ? "any" : this.#wanted;
-      await this.#admit(client, { server, wanted, connect }).catch((error) => {
+      await this.#admit(client, { server, wanted, timeoutMs, connect }).catch((error) => {
         throw this.#toFailure(error);
       });
     };
@@ -195,13 +196,12 @@ export class ServerFinder {
       .map(({ server }) => server);
   }
 
-  #optionsOf({ url }: ServerState, timeoutMs: number): ServerOptions {
+  #connectLimit(timeoutMs: number): number {
     const isAlone = this.#servers.length === 1;
-    const limit = isAlone ? timeoutMs : Math.min(timeoutMs || Number.POSITIVE_INFINITY, SEARCH_TIMEOUT_MS);
-    return { connectionString: url, connectionTimeoutMillis: limit };
+    return isAlone ? timeoutMs : Math.min(timeoutMs || Number.POSITIVE_INFINITY, SEARCH_TIMEOUT_MS);
   }
 
-  async #admit(client: pg.Client, { server, wanted, connect }: SessionAdmission): Promise<void> {
+  async #admit(client: pg.Client, { server, wanted, timeoutMs, connect }: SessionAdmission): Promise<void> {
     checkMessages(client.connection);
     // Without a listener, the end of the connection would end the process.
     client.on("error", () => {});
@@ -212,9 +212,9 @@ export class ServerFinder {
       );
     }
     try {
-      await connect();
+      await withinTimeLimit(client, this.#connectLimit(timeoutMs), connect());
       const session: CheckedSession = { client, reported, isDoubted: server.isDoubted };
-      const objection = await withinTimeLimit(client, findObjection(session, wanted));
+      const objection = await withinTimeLimit(client, SEARCH_TIMEOUT_MS, findObjection(session, wanted));
       if (objection) throw new UnsuitableServerError(objection);
       server.fault = null;
       this.#latest = server;
@@ -236,8 +236,13 @@ export class ServerFinder {
 type SessionAdmission = {
   readonly server: ServerState;
   readonly wanted: SessionAttributes;
+  readonly timeoutMs: number;
   readonly connect: () => Promise<unknown>;
 };
+
+function optionsOf({ url }: ServerState): ServerOptions {
+  return { connectionString: url, connectionTimeoutMillis: 0 };
+}
 
 const finders = new Map<string, ServerFinder>();
 
@@ -273,14 +278,14 @@ async function findObjection(session: CheckedSession, wanted: SessionAttributes)
   }
 }
 
-/** Ends the session if the server does not answer. */
-async function withinTimeLimit<T>(client: pg.Client, answer: Promise<T>): Promise<T> {
-  const end = () => client.connection.stream.destroy(new Error(TIMEOUT_MESSAGES[0]));
-  const timer = setTimeout(end, SEARCH_TIMEOUT_MS);
+/** Ends the session if the server does not answer; a limit of 0 is none. */
+async function withinTimeLimit<T>(client: pg.Client, milliseconds: number, answer: Promise<T>): Promise<T> {
+  if (milliseconds === 0) return answer;
+  const stop = startResponsiveTimer(milliseconds, () => client.connection.stream.destroy(new Error(TIMEOUT)));
   try {
     return await answer;
   } finally {
-    clearTimeout(timer);
+    stop();
   }
 }
 
@@ -309,8 +314,13 @@ export async function isClientOnStandby(client: pg.ClientBase): Promise<boolean>
   return askWhether(client, IS_IN_RECOVERY);
 }
 
+/** Whether the server accepts connections, or the network does, and nothing answers. */
+export function isTimeout(fault: Error): boolean {
+  return TIMEOUT_MESSAGES.includes(fault.message);
+}
+
 function describeFault(fault: Error & { code?: string }): string {
   if (fault instanceof UnsuitableServerError) return fault.message;
-  if (TIMEOUT_MESSAGES.includes(fault.message)) return "does not answer";
+  if (isTimeout(fault)) return "does not answer";
   return FAULTS[fault.code ?? ""] ?? `cannot be used (${fault.message})`;
 }
