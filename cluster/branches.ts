@@ -1,7 +1,7 @@
 import pg from "pg";
 import { branchDatabase, withDatabase } from "#config";
 import { type MigrateSettings, readMigrationState } from "#migrate";
-import { withClient } from "#postgres/client";
+import { placeApiNames, withClient } from "#postgres/client";
 import { commandLine } from "#runtime";
 import { checkAnonymization } from "./archive/anonymized-rows.ts";
 import { copyDatabaseAttributes, copySchema } from "./archive/copy-schema.ts";
@@ -260,8 +260,10 @@ const SILENCE = [
 
 async function silence(client: pg.ClientBase): Promise<void> {
   for (const [table, sql] of SILENCE) {
-    const { rowCount } = await client.query("select where pg_catalog.to_regclass($1) is not null", [table]);
-    if (rowCount) await client.query(sql);
+    const { rowCount } = await client.query("select where pg_catalog.to_regclass($1) is not null", [
+      await placeApiNames(client, table),
+    ]);
+    if (rowCount) await client.query(await placeApiNames(client, sql));
   }
 }
 

@@ -1,11 +1,19 @@
 import { fork } from "node:child_process";
 import { once } from "node:events";
-import { copyFile, mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, extname, join } from "node:path";
 import type pg from "pg";
 import { parseServers } from "#config";
-import { findServer, SAFE_SEARCH_PATH, withClient } from "#postgres/client";
+import {
+  findServer,
+  hasMovedApiNames,
+  makeRoomForApiSchema,
+  makesApiSchema,
+  moveApiObjects,
+  SAFE_SEARCH_PATH,
+  withClient,
+} from "#postgres/client";
 import { commandLine } from "#runtime";
 import {
   type CommittedMigration,
@@ -31,6 +39,7 @@ import { restoreLostObjects } from "./lost-objects.ts";
 import { findErrorOffset, MigrationError, type MigrationSource } from "./migration-error.ts";
 import { readProgress, recordProgress } from "./migration-progress.ts";
 import { createRecord, explainDivergence, readMigrationState } from "./migration-state.ts";
+import { placeReleaseText } from "./release-text.ts";
 import { describeCommitted, explainTransactionError, runTransactions, TransactionError } from "./run-transactions.ts";
 import { runsWithoutTransaction, splitStatements } from "./split-statements.ts";
 import { endsTransactions, splitTransactions } from "./split-transactions.ts";
@@ -62,13 +71,15 @@ export async function applyCommitted(
   histories: readonly MigrationHistory[],
   { limits = NO_LOCK_LIMITS, report = () => {} }: ApplyOptions = {},
 ): Promise<void> {
-  const { applied, searchPath } = await withClient(url, (client) =>
+  const { applied, searchPath, isApiMoved } = await withClient(url, (client) =>
     onPathOf({ name: "platform" }, client, async (ofDatabase) => {
       const state = await readMigrationState(client, histories);
       if (state.kind === "diverged") throw new Error(explainDivergence(state));
       await createRecord(client);
       await restoreLostObjects(client, histories);
-      return { applied: await countApplied(client), searchPath: ofDatabase };
+      const applied = await countApplied(client);
+      await leaveApiSchema(client, histories, applied);
+      return { applied, searchPath: ofDatabase, isApiMoved: await isApiSchemaTaken(client, applied) };
     }),
   );
   const steps = orderSteps(await Promise.all(histories.map(readHistory)), applied);
@@ -80,7 +91,12 @@ export async function applyCommitted(
         // graphile-migrate would create the folder of a history without migrations.
         .filter(({ history, count, isLast }) => count > 0 && (isLast || (applied.get(history.name) ?? 0) < count))
         .map(async (step, index) => ({
-          ...(step.isLast ? step.history : await copyFirst(step, join(partial, String(index)))),
+          ...(isApiMoved && step.history.name !== "project"
+            ? await copyFirst(step, join(partial, String(index)), toMovedFile)
+            : step.isLast
+              ? step.history
+              : await copyFirst(step, join(partial, String(index)))),
+          makesApiSchema: step.makesApiSchema,
           searchPath: searchPathOf(step.history, searchPath),
           lockTimeoutMs: step.waitsFreely ? 0 : limits.lockTimeoutMs,
           form: step.form,
@@ -88,6 +104,7 @@ export async function applyCommitted(
         })),
     );
     for (const { form, folders: histories } of groupFolders(folders)) {
+      if (histories[0]!.makesApiSchema) await withClient(url, moveApiObjects);
       if (form === "several") {
         await applyTransactions(url, histories[0]!, { limits, report });
         continue;
@@ -143,6 +160,8 @@ type MigrationStep = CommittedHistory & {
   readonly form: MigrationForm;
   /** Whether nobody waits behind it while it waits for others, and stopping it would leave something behind. */
   readonly waitsFreely: boolean;
+  /** Whether the last one creates a schema `api` of the project. */
+  readonly makesApiSchema: boolean;
   /** The step that must not be exceeded when this one is still to be applied. */
   readonly previous: MigrationStep | null;
 };
@@ -175,13 +194,13 @@ function formOf({ history, body }: CommittedMigration): MigrationForm {
 }
 
 /** Those that follow each other and are alike in what stopping them leaves behind; of several transactions, each alone. */
-function groupFolders<T extends { readonly form: MigrationForm }>(
+function groupFolders<T extends Pick<MigrationStep, "form" | "makesApiSchema">>(
   folders: readonly T[],
 ): { readonly form: MigrationForm; readonly folders: T[] }[] {
   const groups: { form: MigrationForm; folders: T[] }[] = [];
   for (const folder of folders) {
     const last = groups.at(-1);
-    if (last?.form === folder.form && folder.form !== "several") last.folders.push(folder);
+    if (last?.form === folder.form && folder.form !== "several" && !folder.makesApiSchema) last.folders.push(folder);
     else groups.push({ form: folder.form, folders: [folder] });
   }
   return groups;
@@ -190,13 +209,18 @@ function groupFolders<T extends { readonly form: MigrationForm }>(
 /** The form of what is applied does not matter any more, and need not be read. */
 function orderSteps(histories: readonly CommittedHistory[], applied: ReadonlyMap<string, number>): MigrationStep[] {
   return histories.flatMap((committed) => {
-    const part = { ...committed, isLast: false, form: "one" as const, waitsFreely: false, previous: null };
+    const part = {
+      ...committed,
+      ...{ isLast: false, form: "one" as const, waitsFreely: false, makesApiSchema: false, previous: null },
+    };
     const steps = committed.migrations.flatMap((migration, index): MigrationStep[] => {
       const { body } = migration;
       const before = { ...part, count: index };
       const form = index < (applied.get(committed.history.name) ?? 0) ? "one" : formOf(migration);
       const waitsFreely = form === "none" && runsFreely(body);
-      const alone = form === "one" ? [] : [before, { ...part, count: index + 1, form, waitsFreely }];
+      const makesSchema = migration.history === "project" && makesApiSchema(body);
+      const single = { ...part, count: index + 1, form, waitsFreely, makesApiSchema: makesSchema };
+      const alone = form === "one" && !makesSchema ? [] : [before, single];
       const [, name, number] = AFTER.exec(body) ?? [];
       const other = histories.find(({ history }) => history.name === name);
       if (!other) return alone;
@@ -241,11 +265,41 @@ function requireOrder(steps: readonly MigrationStep[], applied: ReadonlyMap<stri
 export async function copyFirst(
   { history, migrations, count }: CommittedHistory & { readonly count: number },
   folder: string,
+  toText: (text: string) => string = (text) => text,
 ): Promise<MigrationHistory> {
   const committed = join(folder, "committed");
   await mkdir(committed, { recursive: true });
-  await Promise.all(migrations.slice(0, count).map(({ file }) => copyFile(file, join(committed, basename(file)))));
+  await Promise.all(
+    migrations
+      .slice(0, count)
+      .map(async ({ file }) => writeFile(join(committed, basename(file)), toText(await readFile(file, "utf8")))),
+  );
   return { name: history.name, folder };
+}
+
+/** Keeps its hash, by which databases know it. */
+function toMovedFile(text: string): string {
+  const moved = placeReleaseText(text);
+  return moved === text ? text : moved.replace(/^--! Hash:.*\n/m, "$&--! AllowInvalidHash\n");
+}
+
+/** A release that shared schema `api` with a project's leaves it. */
+async function leaveApiSchema(
+  client: pg.ClientBase,
+  histories: readonly MigrationHistory[],
+  applied: ReadonlyMap<string, number>,
+): Promise<void> {
+  const project = histories.find(({ name }) => name === "project");
+  const migrations = project ? await committedMigrations(project) : [];
+  if (migrations.slice(0, applied.get("project") ?? 0).some(({ body }) => makesApiSchema(body)))
+    await moveApiObjects(client);
+}
+
+/** Whether schema `api` is the project's, also if that was there before the first migration. */
+async function isApiSchemaTaken(client: pg.ClientBase, applied: ReadonlyMap<string, number>): Promise<boolean> {
+  if ((applied.get("platform") ?? 0) > 0) return hasMovedApiNames(client);
+  const { rowCount } = await client.query("select from pg_catalog.pg_namespace where nspname = 'api'");
+  return rowCount === 1;
 }
 
 async function countApplied(client: pg.ClientBase): Promise<ReadonlyMap<string, number>> {
@@ -432,6 +486,7 @@ const RESET_ROLE = "reset session authorization; reset role";
 
 async function applyFile(client: pg.ClientBase, file: CurrentFile, report: ReportLine): Promise<void> {
   const sql = await fillPlaceholders(client, file.sql);
+  await makeRoomForApiSchema(client, sql);
   if (file.transaction && endsTransactions(sql)) return applyFileInTransactions(client, { file, sql, report });
   try {
     if (file.transaction) await client.query("begin");

@@ -1,7 +1,7 @@
 import { mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type pg from "pg";
-import { withClient } from "#postgres/client";
+import { placeApiNames, withClient } from "#postgres/client";
 import { commandLine } from "#runtime";
 import { slugOf } from "./commit.ts";
 import { displayPath, type MigrateSettings } from "./committed-migrations.ts";
@@ -55,7 +55,11 @@ export async function writeColumnPlan(
   table: readonly [schema: string, table: string],
   change: ColumnChange,
 ): Promise<string[]> {
-  const { name, files } = await withClient(url, (client) => planChange(client, table, change));
+  const { name, files } = await withClient(url, async (client) => {
+    const plan = await planChange(client, table, change);
+    const place = async (file: PlanFile) => ({ ...file, sql: await placeApiNames(client, file.sql) });
+    return { ...plan, files: await Promise.all(plan.files.map(place)) };
+  });
   const folder = join(histories.find((history) => history.name === "project")!.folder, "plans", slugOf(name));
   // The folder has all files or is not there: a part of a plan would be taken for one.
   const draft = `${folder}.part`;

@@ -1,4 +1,4 @@
-import { withClient } from "#postgres/client";
+import { hasMovedApiNames, moveApiObjects, withClient } from "#postgres/client";
 import { applyCommitted, applyCurrent, readCurrentState } from "./apply-migrations.ts";
 import type { MigrateSettings } from "./committed-migrations.ts";
 import { compareSchemas, type DumpedSchema, type SchemaDifference } from "./compare-schemas.ts";
@@ -24,6 +24,8 @@ export async function findDrift(settings: MigrateSettings): Promise<SchemaDiffer
       await applyCurrent({ ...settings, url: shadowUrl }, () => {}, applied);
       const access = await withClient(url, readUsersAccess);
       if (access) await withClient(shadowUrl, (client) => setUsersAccess(client, access));
+      // The database may have had a schema `api` before its first migration.
+      if (await withClient(url, hasMovedApiNames)) await withClient(shadowUrl, moveApiObjects);
       return compareDatabases(url, shadowUrl);
     }),
   );

@@ -1,5 +1,5 @@
 import type pg from "pg";
-import { quotedName } from "#postgres/client";
+import { makeRoomForApiSchema, quotedName } from "#postgres/client";
 import { CREATE_TABLE, groupByObject } from "./compare-schemas.ts";
 import { COMPARED_PARTS, readStatementsHere, tableLines } from "./dump-schema.ts";
 import { type BlockedWork, lockModeName } from "./lock-modes.ts";
@@ -56,6 +56,7 @@ const MAX_COUNTED = 100_000;
 export async function dryRun(client: pg.ClientBase, script: string, counted?: RowCountRequest): Promise<DryRun> {
   if (runsWithoutTransaction(script)) return judgeUntried(script);
   return inTrialTransaction(client, async () => {
+    await makeRoomForApiSchema(client, script);
     const estimates = await readRowEstimates(client);
     const before = await readSchema(client);
     const seen = await countRows(client, counted);

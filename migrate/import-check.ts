@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type pg from "pg";
-import { hintOf, withClient } from "#postgres/client";
+import { hintOf, makeRoomForApiSchema, withClient } from "#postgres/client";
 import { commandLine } from "#runtime";
 import { applyCommitted, fillPlaceholders, readSource } from "./apply-migrations.ts";
 import {
@@ -77,6 +77,7 @@ async function findSeedFaults(url: string, { folder }: MigrationHistory): Promis
 function findFaults(url: string, text: string, file: string, firstLine: number): Promise<Fault[]> {
   return withClient(url, async (client) => {
     const sql = await fillPlaceholders(client, text);
+    await makeRoomForApiSchema(client, sql);
     const faults: Fault[] = [];
     for (const { opening, statements, end } of splitTransactions(sql)) {
       await client.query(opening);

@@ -1,7 +1,9 @@
 import type pg from "pg";
+import { hasMovedApiNames } from "#postgres/client";
 import { commandLine } from "#runtime";
 import { type CommittedMigration, committedMigrations, type MigrationHistory } from "./committed-migrations.ts";
 import { appliedMigrations } from "./migration-state.ts";
+import { placeReleaseText } from "./release-text.ts";
 import { splitStatements } from "./split-statements.ts";
 import { tryStatement } from "./try-statement.ts";
 
@@ -119,5 +121,9 @@ async function releasedMigrations(
 ): Promise<CommittedMigration[]> {
   const applied = new Set((await appliedMigrations(client)).map(({ hash }) => hash));
   const released = histories.filter(({ name }) => name !== "project");
-  return (await Promise.all(released.map(committedMigrations))).flat().filter(({ hash }) => applied.has(hash));
+  const migrations = (await Promise.all(released.map(committedMigrations)))
+    .flat()
+    .filter(({ hash }) => applied.has(hash));
+  if (!(await hasMovedApiNames(client))) return migrations;
+  return migrations.map((migration) => ({ ...migration, body: placeReleaseText(migration.body) }));
 }

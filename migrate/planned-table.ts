@@ -1,4 +1,5 @@
 import type pg from "pg";
+import { queryApiSchema } from "#postgres/client";
 import { tryStatement } from "./try-statement.ts";
 
 export type PlannedColumn = {
@@ -110,9 +111,13 @@ export function requireNoDependents({ quoted, dependents }: PlannedTable): void 
 
 /** Without the table the interface has versions 1 and 2. */
 async function readApiVersions(client: pg.ClientBase): Promise<ApiVersionChange | null> {
-  const { rows: tables } = await client.query("select to_regclass('api.versions') is not null as exists");
-  if (!tables[0].exists) return { until: 1, since: 2 };
-  const { rows } = await client.query<{ numbers: number[] }>(
+  const { rows: tables } = await queryApiSchema<{ exists: boolean }>(
+    client,
+    "select to_regclass('api.versions') is not null as exists",
+  );
+  if (!tables[0]!.exists) return { until: 1, since: 2 };
+  const { rows } = await queryApiSchema<{ numbers: number[] }>(
+    client,
     "select coalesce(array_agg(number order by number), '{}') as numbers from api.versions where status <> 'retired'",
   );
   const [since, until] = rows[0]!.numbers.toReversed();

@@ -1,5 +1,5 @@
 import type pg from "pg";
-import { withClient, withServiceClient } from "#postgres/client";
+import { hasMovedApiNames, makeRoomForApiSchema, withClient, withServiceClient } from "#postgres/client";
 import {
   applyCommitted,
   fillPlaceholders,
@@ -30,6 +30,7 @@ import { measureTransaction } from "./measured-transaction.ts";
 import { findPlace, MigrationError, type MigrationSource } from "./migration-error.ts";
 import { readProgress } from "./migration-progress.ts";
 import { createRecord, explainDivergence, readMigrationState } from "./migration-state.ts";
+import { placeReleaseText } from "./release-text.ts";
 import type { RowLockFinder } from "./row-locks.ts";
 import { withScratchDatabase } from "./scratch-database.ts";
 import { runsWithoutTransaction, type SqlStatement, splitStatements, toUtf16Offset } from "./split-statements.ts";
@@ -165,8 +166,11 @@ async function listPending(client: pg.ClientBase, settings: MigrateSettings): Pr
   if (state.kind === "diverged") throw new Error(explainDivergence(state));
   await createRecord(client);
   const committed: PendingMigration[] = [];
+  const isApiMoved = await hasMovedApiNames(client);
   for (const migration of await pendingMigrations(client, histories)) {
-    const pending = await readCommitted(migration);
+    const read = await readCommitted(migration);
+    const isPlaced = isApiMoved && migration.history !== "project";
+    const pending = isPlaced ? { ...read, sql: placeReleaseText(read.sql) } : read;
     const stepped = { migration, sql: pending.sql, transactions: splitTransactions(pending.sql) };
     committed.push({ ...pending, committed: await readProgress(client, stepped) });
   }
@@ -211,6 +215,7 @@ async function rehearseOne(
   const rehearse = (findRowLocks: RowLockFinder | null) =>
     withPath(settings, migration, async (client) => {
       const source = { sql: await fillPlaceholders(client, migration.sql), origins: migration.origins };
+      await makeRoomForApiSchema(client, source.sql);
       return migration.transaction
         ? rehearseInTransactions(client, { ...source, committed: migration.committed }, { ...original, findRowLocks })
         : rehearseWithout(client, source, original);

@@ -1,5 +1,6 @@
 import { join } from "node:path";
-import { withClient } from "#postgres/client";
+import type pg from "pg";
+import { makeRoomForApiSchema, withClient } from "#postgres/client";
 import { ApiError, commandLine } from "#runtime";
 import { committedMigrations, displayPath, listFiles, type MigrateSettings } from "./committed-migrations.ts";
 import { readCurrentFiles } from "./current-files.ts";
@@ -90,7 +91,7 @@ export function makeSchemaChanges(options: SchemaChangeOptions): SchemaChanges {
       const { mode, reason, how } = chooseMode(await readMigrations(settings), watched !== null);
       if (mode === "off") throw new ApiError("conflict", "MIGRATIONS_REQUIRED", reason, { hint: how });
       const file = watched ? await watched.add(sql, subject).catch(rethrowWithPlace) : null;
-      if (!watched) await withClient(url, (client) => runSql(client, sql)).catch(rethrowWithPlace);
+      if (!watched) await withClient(url, (client) => applySql(client, sql)).catch(rethrowWithPlace);
       await reloadCatalog();
       return { mode, file };
     },
@@ -103,6 +104,11 @@ export function makeSchemaChanges(options: SchemaChangeOptions): SchemaChanges {
       return undone;
     },
   };
+}
+
+async function applySql(client: pg.ClientBase, sql: string): Promise<void> {
+  await makeRoomForApiSchema(client, sql);
+  await runSql(client, sql);
 }
 
 type Migrations = {

@@ -10,7 +10,7 @@ import { archiveLines, type RowSelection } from "./write-archive.ts";
 
 /** The tables whose rows decide what a database is and how it is served: applied migrations and versions of the interface. */
 const DEFINING_TABLES =
-  /^"graphile_migrate"\."(committed_transactions|current|histories|migrations)"$|^"api"\."versions"$/;
+  /^"graphile_migrate"\."(committed_transactions|current|histories|migrations)"$|^"(api|content_service)"\."versions"$/;
 
 /** What belongs to a database and is not copied from a template. */
 const DATABASE_ATTRIBUTES = ["privileges of database", "settings of the database"];

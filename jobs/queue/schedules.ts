@@ -1,5 +1,6 @@
 import type { CronItem, TaskList } from "graphile-worker";
 import type pg from "pg";
+import { queryApiSchema } from "#postgres/client";
 import { type AsOwner, inOwnerTransaction } from "#postgres/database";
 import { runStepwise, type Stepwise } from "#runtime/concurrency";
 import type { Logger } from "#runtime/log";
@@ -22,7 +23,7 @@ type ScheduleOptions = { readonly asOwner: AsOwner; readonly log: Pick<Logger, "
 
 /** Whether the database has schedules that this login may process. */
 export async function hasSchedules(client: pg.ClientBase): Promise<boolean> {
-  return (await client.query(HAS_SCHEDULES)).rowCount === 1;
+  return (await queryApiSchema(client, HAS_SCHEDULES)).rowCount === 1;
 }
 
 /** Null if the database has no schedules that this login may process. */
@@ -69,7 +70,7 @@ export class Schedules {
 
   /** The state that all gateways share. */
   async readState(): Promise<SchedulesState> {
-    const { rows } = await this.#options.asOwner((client) => client.query<SchedulesState>(READ_STATE));
+    const { rows } = await this.#options.asOwner((client) => queryApiSchema<SchedulesState>(client, READ_STATE));
     return rows[0]!;
   }
 }
@@ -116,7 +117,7 @@ export async function processSchedules({ asOwner, log }: ScheduleOptions, planne
   const unreadable: { name: string; err: unknown }[] = [];
   const { minutes, recorded } = await inOwnerTransaction(asOwner, async (client) => {
     const minutes = (await client.query<Minutes>(BEGIN_MINUTES, [plannedAt])).rows[0]!;
-    const { rows: schedules } = await client.query<WaitingSchedule>(READ_SCHEDULES, [minutes.until]);
+    const { rows: schedules } = await queryApiSchema<WaitingSchedule>(client, READ_SCHEDULES, [minutes.until]);
     unreadable.length = 0;
     const outcomes = await runStepwise(
       evaluateSchedules(schedules, minutes.until, (name, err) => unreadable.push({ name, err })),
@@ -249,5 +250,5 @@ export async function readScheduleActivity(
   limit: number,
 ): Promise<readonly ScheduleActivity[] | null> {
   if (!(await asOwner(hasSchedules))) return null;
-  return (await asOwner((client) => client.query<ScheduleActivity>(READ_ACTIVITY, [limit]))).rows;
+  return (await asOwner((client) => queryApiSchema<ScheduleActivity>(client, READ_ACTIVITY, [limit]))).rows;
 }

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type pg from "pg";
+import { queryApiSchema } from "#postgres/client";
 import type { AsOwner } from "#postgres/database";
 import type { Webhook } from "./delivery.ts";
 
@@ -230,7 +231,7 @@ const DISABLE = `
   where id = $1 and exists (select from content_service.webhook_leases where webhook_id = $1 and holder = $2)`;
 
 export async function hasWebhooks(asOwner: AsOwner): Promise<boolean> {
-  const { rowCount } = await asOwner((client) => client.query(HAS_WEBHOOKS));
+  const { rowCount } = await asOwner((client) => queryApiSchema(client, HAS_WEBHOOKS));
   return rowCount === 1;
 }
 
@@ -239,7 +240,7 @@ export async function readWebhookStates(
   client: pg.ClientBase,
   maxCounted: number | null,
 ): Promise<readonly WebhookState[]> {
-  return (await client.query<WebhookState>(READ_STATES, [maxCounted])).rows;
+  return (await queryApiSchema<WebhookState>(client, READ_STATES, [maxCounted])).rows;
 }
 
 /** The webhooks and their recorded changes in the database, for the process that has leased them. */
@@ -311,6 +312,6 @@ export class WebhookStore {
   }
 
   #query<Row extends object = object>(text: string, values: unknown[]) {
-    return this.#asOwner((client) => client.query<Row>(text, values));
+    return this.#asOwner((client) => queryApiSchema<Row>(client, text, values));
   }
 }

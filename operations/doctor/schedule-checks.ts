@@ -1,6 +1,7 @@
 import pg from "pg";
 import { findDueTimes } from "#jobs/cron-times";
 import { hasSchedules } from "#jobs/queue";
+import { placeApiNames, queryApiSchema } from "#postgres/client";
 import type { DoctorFinding } from "./facts.ts";
 
 const READ_SCHEDULES = `
@@ -42,10 +43,11 @@ type ScheduleFacts = {
 /** Schedules that cannot run, that fail, or that no gateway processes. */
 export async function readScheduleFindings(owner: pg.ClientBase): Promise<DoctorFinding[]> {
   if (!(await hasSchedules(owner))) return [];
-  const { rows: schedules } = await owner.query<ScheduleFacts>(READ_SCHEDULES);
+  const { rows: schedules } = await queryApiSchema<ScheduleFacts>(owner, READ_SCHEDULES);
   if (schedules.length === 0) return [];
   const { rows: stopped } = await owner.query<{ processed: Date }>(READ_STOPPED_CLOCK);
-  return [...stopped.map(({ processed }) => clockFinding(processed)), ...schedules.flatMap(scheduleFindings)];
+  const findings = [...stopped.map(({ processed }) => clockFinding(processed)), ...schedules.flatMap(scheduleFindings)];
+  return Promise.all(findings.map(async (each) => ({ ...each, fix: await placeApiNames(owner, each.fix) })));
 }
 
 function clockFinding(processed: Date): DoctorFinding {

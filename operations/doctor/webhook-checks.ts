@@ -1,4 +1,5 @@
 import pg from "pg";
+import { placeApiNames, queryApiSchema } from "#postgres/client";
 import type { DoctorFinding } from "./facts.ts";
 
 const HAS_WEBHOOKS = `
@@ -33,9 +34,10 @@ type WebhookFacts = {
 
 /** Webhooks that send nothing, or whose deliveries wait or have failed. */
 export async function readWebhookFindings(owner: pg.ClientBase): Promise<DoctorFinding[]> {
-  if ((await owner.query(HAS_WEBHOOKS)).rowCount === 0) return [];
-  const { rows } = await owner.query<WebhookFacts>(READ_WEBHOOKS);
-  return rows.flatMap(webhookFindings);
+  if ((await queryApiSchema(owner, HAS_WEBHOOKS)).rowCount === 0) return [];
+  const { rows } = await queryApiSchema<WebhookFacts>(owner, READ_WEBHOOKS);
+  const findings = rows.flatMap(webhookFindings);
+  return Promise.all(findings.map(async (each) => ({ ...each, fix: await placeApiNames(owner, each.fix) })));
 }
 
 function webhookFindings(webhook: WebhookFacts): DoctorFinding[] {

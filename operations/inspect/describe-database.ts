@@ -41,8 +41,6 @@ const INTERNAL_SCHEMAS: ReadonlySet<string> = new Set([
     "realtime",
   ],
 ]);
-/** Databases of others have schemas of these names, too: those of the service have these tables. */
-const PLATFORM_TABLES: Readonly<Record<string, string>> = { api: "versions" };
 
 /** Definitions cannot be read while a migration has locked their table. */
 const LOCK_PATIENCE_MS = 2_000;
@@ -97,11 +95,14 @@ async function toDescription(
   const { database, server } = catalog;
   const schemas = [...catalog.schemas.values()];
   const grantsOf = makeGrantsParser();
+  // Projects have schemas of this name, too: that of the service has this table.
+  const hasVersions = (schema: string) => catalog.schemas.get(schema)?.tables.has("versions") === true;
+  const isPlatformApi = (name: string) => name === "api" && hasVersions("api") && !hasVersions("content_service");
   return {
     database: { name: database.name, owner: database.owner, comment: database.comment, version: server.release },
-    schemas: schemas.map(({ name, owner, comment, grants, tables }) => ({
+    schemas: schemas.map(({ name, owner, comment, grants }) => ({
       ...{ name, owner, comment, exposed: exposed.has(name) },
-      internal: !exposed.has(name) && (INTERNAL_SCHEMAS.has(name) || tables.has(PLATFORM_TABLES[name] ?? "")),
+      internal: !exposed.has(name) && (INTERNAL_SCHEMAS.has(name) || isPlatformApi(name)),
       grants: toGrants(grants),
     })),
     roles: details.roles.map((role) => ({ ...role, settable: served.roles.has(role.name) })),

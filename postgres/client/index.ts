@@ -1,3 +1,13 @@
+export {
+  API_FUNCTIONS,
+  hasMovedApiNames,
+  makeRoomForApiSchema,
+  makesApiSchema,
+  moveApiNames,
+  moveApiObjects,
+  placeApiNames,
+  queryApiSchema,
+} from "./api-schema.ts";
 export { hintOf } from "./error-hints.ts";
 export { type Listener, openListener } from "./listen.ts";
 export { quotedName } from "./quoted-name.ts";

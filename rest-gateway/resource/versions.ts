@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import pg from "pg";
 import { type GatewayRequest, HttpError, publicBasePath, readMediaRanges } from "#http";
+import { queryApiSchema } from "#postgres/client";
 import type { AsOwner } from "#postgres/database";
 import { cacheLookups } from "#runtime/concurrency";
 import type { ResourceAddress } from "./parse/address.ts";
@@ -155,7 +156,7 @@ const CACHE_KEY = "all";
 
 export function makeVersionReader(asOwner: AsOwner): ReadVersions {
   const read = () =>
-    asOwner((client) => client.query<ApiVersion>(VERSIONS)).then(({ rows }) => rows, orDefaultVersions);
+    asOwner((client) => queryApiSchema<ApiVersion>(client, VERSIONS)).then(({ rows }) => rows, orDefaultVersions);
   const cached = cacheLookups<readonly ApiVersion[]>(async () => new Map([[CACHE_KEY, await read()]]), {
     rememberedMs: REMEMBERED_MS,
     max: 1,

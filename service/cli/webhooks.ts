@@ -4,6 +4,7 @@ import type { Config } from "#config";
 import { makeWebhookSender } from "#jobs/send-delivery";
 import { readWebhookStates, type WebhookState } from "#jobs/webhook-store";
 import type { Webhook } from "#jobs/webhooks";
+import { queryApiSchema } from "#postgres/client";
 import { type AsOwner, inOwnerTransaction } from "#postgres/database";
 import { commandLine } from "#runtime";
 import { findAction, formatRecords, runCommand, UsageError } from "./command.ts";
@@ -44,7 +45,7 @@ const ACTIONS: Readonly<Record<string, WebhooksAction>> = {
   async dead({ client, args: [name, ...others] }) {
     if (others.length > 0) throw new UsageError(`Unexpected argument "${others[0]}".`);
     if (name !== undefined) await findWebhook(client, [name]);
-    const { rows } = await client.query(DEAD, [name]);
+    const { rows } = await queryApiSchema(client, DEAD, [name]);
     console.log(rows.length > 0 ? formatRecords(rows.slice(0, MAX_LISTED)) : "No dead deliveries found.");
     if (rows.length > MAX_LISTED) console.log(`These are the oldest ${MAX_LISTED}.`);
   },
@@ -91,7 +92,7 @@ type FoundWebhook = Webhook & { readonly qualifiedTable: readonly string[] };
 async function findWebhook(client: pg.ClientBase, [name, ...others]: readonly string[]): Promise<FoundWebhook> {
   if (name === undefined || others.length > 0)
     throw new UsageError("Specify the name of a webhook, as printed by list.");
-  const { rows } = await client.query<FoundWebhook>(FIND, [name]);
+  const { rows } = await queryApiSchema<FoundWebhook>(client, FIND, [name]);
   if (!rows[0]) throw new Error(`There is no webhook "${name}".`);
   return rows[0];
 }
@@ -103,7 +104,7 @@ async function callForDead(
 ): Promise<string> {
   const webhook = await findWebhook(client, args);
   const sql = `select api.${name}($1, $2::pg_catalog.timestamptz, $3::pg_catalog.timestamptz) as count`;
-  const { rows } = await client.query<{ count: string }>(sql, [webhook.name, since, until]).catch((error) => {
+  const { rows } = await queryApiSchema<{ count: string }>(client, sql, [webhook.name, since, until]).catch((error) => {
     throw error.code === INVALID_TIME ? new UsageError(`${error.message}.`) : error;
   });
   return rows[0]!.count;
@@ -121,14 +122,14 @@ async function startRotation(client: pg.ClientBase, { id, name, secret }: Webhoo
       `Webhook "${name}" has two secrets already. End the rotation first: ${commandLine("webhooks", `rotate ${name} --finish`)}`,
     );
   }
-  const { rows } = await client.query<{ secret: string }>(MAKE_NEW_SECRET, [id]);
-  await client.query(KEEP_BOTH_SECRETS, [id, secret]);
+  const { rows } = await queryApiSchema<{ secret: string }>(client, MAKE_NEW_SECRET, [id]);
+  await queryApiSchema(client, KEEP_BOTH_SECRETS, [id, secret]);
   return `Requests are signed with the former secret and with this one:\n${rows[0]!.secret}`;
 }
 
 async function finishRotation(client: pg.ClientBase, { id, name, secret }: Webhook): Promise<string> {
   if (!secret.includes(" ")) throw new Error(`Webhook "${name}" has one secret only.`);
-  await client.query(KEEP_NEW_SECRET, [id]);
+  await queryApiSchema(client, KEEP_NEW_SECRET, [id]);
   return "Requests are signed with the new secret only.";
 }
 

@@ -74,7 +74,10 @@ do $$
 declare
   v_function regprocedure;
 begin
-  foreach v_function in array array['api.enqueue'::regproc, 'api.list_tasks'::regproc, 'content_service.sees_task'::regproc]::regprocedure[] loop
+  foreach v_function in array array[
+    coalesce(to_regproc('content_service.enqueue'), to_regproc('api.enqueue')), coalesce(to_regproc('content_service.list_tasks'), to_regproc('api.list_tasks')),
+    'content_service.sees_task'::regproc
+  ]::regprocedure[] loop
     execute replace(replace(pg_get_functiondef(v_function), 'auth.role()', 'auth.database_role()'), 'auth.is_admin()', 'auth.is_database_admin()');
   end loop;
 end $$;
@@ -155,7 +158,8 @@ do $do$
 begin
   create function auth.tg__keep_schemas() returns event_trigger language plpgsql set search_path = '' as $$
   declare
-    v_schema text := (select object_name from pg_event_trigger_dropped_objects() where object_type = 'schema' and object_name in ('content_service', 'auth', 'api', 'storage', 'realtime') limit 1);
+    v_schema text := (select object_name from pg_event_trigger_dropped_objects() where object_type = 'schema' and object_name in ('content_service', 'auth', 'api', 'storage', 'realtime')
+      and (object_name <> 'api' or to_regclass('content_service.versions') is null) limit 1);
   begin
     if v_schema is not null then
       raise exception 'Schema % belongs to the service', v_schema using errcode = 'insufficient_privilege',
