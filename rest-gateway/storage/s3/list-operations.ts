@@ -1,5 +1,6 @@
 import { LIST_NAMES, type ListedEntry } from "../list-routes.ts";
 import type { ObjectRow } from "../object-rows.ts";
+import { tagOf } from "./entity-tags.ts";
 import { s3Error } from "./s3-error.ts";
 import { bucketOf, countOf, type S3Handler, type S3Request } from "./s3-request.ts";
 import { xmlResponse } from "./write-xml.ts";
@@ -67,9 +68,9 @@ function entriesOf(entries: readonly ListedEntry[], shown: (key: string) => stri
 }
 
 function shownObject(object: ObjectRow, shown: (key: string) => string, hasOwner: boolean) {
-  const { name, updated_at, content, metadata, owner_id } = object;
+  const { name, updated_at, metadata, owner_id } = object;
   return {
-    ...{ Key: shown(name), LastModified: new Date(updated_at).toISOString(), ETag: `"${content}"` },
+    ...{ Key: shown(name), LastModified: new Date(updated_at).toISOString(), ETag: tagOf(object) },
     ...{ Size: metadata?.size ?? 0, StorageClass: "STANDARD" },
     ...(hasOwner && { Owner: { ID: owner_id ?? "", DisplayName: owner_id ?? "" } }),
   };

@@ -10,6 +10,7 @@ import { beginUpload, endUpload } from "../unfinished-rows.ts";
 import { keepObject, newObject, termsOf, type UploadRight } from "../upload.ts";
 import { checkType } from "../upload-body.ts";
 import { checkSourceCondition, readWriteCondition } from "./conditions.ts";
+import { findTaggedContent, mayNamePart, type NamedPart, PartTags, tagOf } from "./entity-tags.ts";
 import { keyWriter } from "./list-operations.ts";
 import { checkParts, checksumElements, takeObjectChecksums } from "./object-checksums.ts";
 import { describeContent, readObjectHeaders } from "./object-headers.ts";
@@ -72,14 +73,15 @@ export const uploadPart: S3Handler = async (request, services) => {
   const { maxBytes } = await termsOf(rows, address, services.config);
   await rows.checkUpload(newObject(address, rightOf(request)));
   if (request.headers["x-amz-copy-source"] !== undefined) {
-    const hash = await keepPart(request, upload, await openSource(request, services.store), maxBytes, services.store);
-    return xmlResponse("CopyPartResult", { ETag: `"${hash}"`, LastModified: new Date().toISOString() });
+    const md5 = await keepPart(request, upload, await openSource(request, services.store), maxBytes, services.store);
+    return xmlResponse("CopyPartResult", { ETag: `"${md5}"`, LastModified: new Date().toISOString() });
   }
   const payload = openPayload(request, maxBytes);
-  const hash = await keepPart(request, upload, payload, maxBytes, services.store);
-  return { status: 200, headers: { ...payload.checksums(), ETag: `"${hash}"` }, body: null };
+  const md5 = await keepPart(request, upload, payload, maxBytes, services.store);
+  return { status: 200, headers: { ...payload.checksums(), ETag: `"${md5}"` }, body: null };
 };
 
+/** Returns the MD5 of the part. */
 async function keepPart(
   request: S3Request,
   { id }: UnfinishedUpload,
@@ -91,7 +93,7 @@ async function keepPart(
   const number = request.query.get("partNumber") ?? "";
   if (!/^\d{1,5}$/.test(number) || Number(number) < 1 || Number(number) > MOST_PARTS)
     throw s3Error("InvalidArgument", "Part number must be an integer between 1 and 10000, inclusive");
-  const draft = await writeDraft(payload, maxBytes, store);
+  const { draft, md5 } = await writeDraft(payload, maxBytes, store);
   try {
     const isKept = await rows.transact(async (run) => {
       await keepFile(run, draft.hash, draft.bytes);
@@ -100,7 +102,7 @@ async function keepPart(
       return (await asLogin(run)({ text: PUT_PART, values })).rows[0]?.[0] === "true";
     });
     if (!isKept) throw s3Error("NoSuchUpload");
-    return draft.hash;
+    return md5;
   } finally {
     await draft.discard();
   }
@@ -108,9 +110,10 @@ async function keepPart(
 
 /** A part that is copied from an object. */
 async function openSource(request: S3Request, store: FileStore): Promise<Payload> {
-  const { content } = await request.rows.find(readCopySource(request));
+  const source = await request.rows.find(readCopySource(request));
+  const { content } = source;
   if (content === null) throw s3Error("NoSuchKey");
-  checkSourceCondition(request, `"${content}"`);
+  checkSourceCondition(request, tagOf(source));
   const sent = request.headers["x-amz-copy-source-range"];
   const [, start, end] = /^bytes=(\d{1,15})-(\d{1,15})$/.exec(typeof sent === "string" ? sent : "") ?? [];
   if (sent !== undefined && end === undefined) throw s3Error("InvalidArgument", "The range must be bytes=first-last.");
@@ -193,44 +196,47 @@ export const completeMultipartUpload: S3Handler = async (sent, services): Promis
   const parts = await chooseParts(request, upload);
   const { maxBytes } = await termsOf(rows, address, services.config);
   await rows.checkUpload(newObject(address, right));
-  const draft = await writeDraft(
-    { content: checkParts(readParts(parts, services.store), checksums), checkHash() {} },
+  const tags = new PartTags();
+  const { draft } = await writeDraft(
+    { content: checkParts(readParts(parts, tags, services.store), checksums), checkHash() {} },
     maxBytes,
     services.store,
   );
   const { metadata, userMetadata } = upload.about as ReturnType<typeof readObjectHeaders>;
-  const file = { draft, metadata: { ...metadata, ...describeContent(draft) }, userMetadata };
+  const tag = tags.finish();
+  const file = { draft, metadata: { ...metadata, ...describeContent(draft, tag) }, userMetadata };
   const { id } = upload;
-  await keepObject(rows, address, right, file, { expectedContent: condition.tag, uploadId: id, version: id });
-  return describeCompleted(address, draft.hash, checksums, services);
+  const expectedContent = await findTaggedContent(request, address, condition.tag);
+  await keepObject(rows, address, right, file, { expectedContent, uploadId: id, version: id });
+  return describeCompleted(address, tag, checksums, services);
 };
 
 /**
- * The content of the object that this upload has made, whose version is the id of the upload: a client that has missed the response
+ * The tag of the object that this upload has made, whose version is the id of the upload: a client that has missed the response
  * completes it again.
  */
 async function findCompleted(request: S3Request): Promise<string> {
   const { bucket, name } = objectOf(request);
   const [row] = await request.rows.findAllCurrent(bucket, [name]);
   if (!row?.content || row.version !== request.query.get("uploadId")) throw s3Error("NoSuchUpload");
-  return row.content;
+  return tagOf(row);
 }
 
 function describeCompleted(
   { bucket, name }: ObjectAddress,
-  hash: string,
+  tag: string,
   checksums: Parameters<typeof checksumElements>[0],
   { config }: Pick<StorageServices, "config">,
 ): GatewayResponse {
   return xmlResponse("CompleteMultipartUploadResult", {
     Location: `${config.publicUrl ?? ""}/storage/v1/s3/${bucket}/${encodeURI(name)}`,
-    ...{ Bucket: bucket, Key: name, ETag: `"${hash}"` },
+    ...{ Bucket: bucket, Key: name, ETag: tag },
     ...checksumElements(checksums),
   });
 }
 
 /** Those that the client names, which must be there as it names them. */
-async function chooseParts(request: S3Request, { id }: UnfinishedUpload): Promise<readonly UploadPart[]> {
+async function chooseParts(request: S3Request, { id }: UnfinishedUpload): Promise<readonly NamedPart[]> {
   const named = elementsOf(await readXml(request, "CompleteMultipartUpload"), "Part").map((part) => ({
     number: Number(textOf(part, "PartNumber")),
     tag: textOf(part, "ETag").replace(/^"|"$/g, ""),
@@ -242,14 +248,14 @@ async function chooseParts(request: S3Request, { id }: UnfinishedUpload): Promis
   const byNumber = new Map(found.map((part) => [part.number, part]));
   return named.map(({ number, tag }, index) => {
     const part = byNumber.get(number);
-    if (part?.content !== tag) throw s3Error("InvalidPart");
+    if (!part || !mayNamePart(tag, part)) throw s3Error("InvalidPart");
     if (index < named.length - 1 && part.bytes < LEAST_PART_BYTES) throw s3Error("EntityTooSmall");
-    return part;
+    return { ...part, tag };
   });
 }
 
-function* readParts(parts: readonly UploadPart[], store: FileStore): Generator<AsyncIterable<Buffer>> {
-  for (const { content } of parts) yield readContent(content, null, store);
+function* readParts(parts: readonly NamedPart[], tags: PartTags, store: FileStore): Generator<AsyncIterable<Buffer>> {
+  for (const part of parts) yield tags.read(part, readContent(part.content, null, store));
 }
 
 /** Who may go on with an upload in parts. */

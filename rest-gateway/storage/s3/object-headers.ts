@@ -38,8 +38,8 @@ export function readObjectHeaders(request: S3Request): SentAbout {
   };
 }
 
-export function describeContent({ hash, bytes }: Pick<DraftFile, "hash" | "bytes">): ObjectMetadata {
-  return { eTag: `"${hash}"`, size: bytes, contentLength: bytes };
+export function describeContent({ bytes }: Pick<DraftFile, "bytes">, tag: string): ObjectMetadata {
+  return { eTag: tag, size: bytes, contentLength: bytes };
 }
 
 function readUserHeaders({ headers, query }: S3Request): Readonly<Record<string, string>> {

@@ -7,6 +7,7 @@ import { ownerOf } from "../storage-request.ts";
 import { keepObject, newObject, termsOf } from "../upload.ts";
 import { checkType } from "../upload-body.ts";
 import { checkSourceCondition, readWriteCondition } from "./conditions.ts";
+import { findTaggedContent, tagOf } from "./entity-tags.ts";
 import { describeContent, readObjectHeaders, shownObjectHeaders } from "./object-headers.ts";
 import { openPayload } from "./payload.ts";
 import { elementsOf, readXml, textOf } from "./read-xml.ts";
@@ -62,10 +63,6 @@ async function findObject(request: S3Request): Promise<ObjectRow> {
   return row;
 }
 
-function tagOf({ content }: Pick<ObjectRow, "content">): string {
-  return `"${content}"`;
-}
-
 /** Throws 412 where a precondition does not hold; true: 304. */
 function isUnchanged({ headers }: S3Request, { updated_at }: ObjectRow, tag: string): boolean {
   const changedAt = Math.floor(Date.parse(updated_at) / 1000) * 1000;
@@ -100,10 +97,12 @@ export const putObjectOfKey: S3Handler = async (request, services) => {
   checkType(metadata.mimetype!, terms);
   await rows.checkUpload(newObject(address, right));
   const payload = openPayload(request, terms.maxBytes);
-  const draft = await writeDraft(payload, terms.maxBytes, services.store);
-  const file = { draft, metadata: { ...metadata, ...describeContent(draft) }, userMetadata };
-  await keepObject(rows, address, right, file, { expectedContent: condition.tag });
-  return { status: 200, headers: { ...payload.checksums(), ETag: `"${draft.hash}"` }, body: null };
+  const { draft, md5 } = await writeDraft(payload, terms.maxBytes, services.store);
+  const tag = `"${md5}"`;
+  const file = { draft, metadata: { ...metadata, ...describeContent(draft, tag) }, userMetadata };
+  const expectedContent = await findTaggedContent(request, address, condition.tag);
+  await keepObject(rows, address, right, file, { expectedContent });
+  return { status: 200, headers: { ...payload.checksums(), ETag: tag }, body: null };
 };
 
 export const copyObject: S3Handler = async (request) => {
@@ -127,8 +126,9 @@ export const copyObject: S3Handler = async (request) => {
     version: randomUUID(),
     replaces: !condition.isNew,
   };
+  const replaced = await findTaggedContent(request, to, condition.tag);
   await rows.transact(async (run) => {
-    await putObject(run, object, { content: condition.tag });
+    await putObject(run, object, { content: replaced });
     // Its size is known.
     await keepFile(run, content, 0);
     await nameContent(run, to, content);

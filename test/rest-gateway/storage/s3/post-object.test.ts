@@ -106,7 +106,7 @@ describe("an upload", () => {
   test("has the headers and metadata of its fields", async () => {
     const fields = { "Content-Type": "text/css", "Cache-Control": "max-age=60", "X-Amz-Meta-Author": "Ada" };
     const response = await post(presign("a/b ü.css", { fields }));
-    const tag = `"${createHash("sha256").update("Hello").digest("hex")}"`;
+    const tag = `"${createHash("md5").update("Hello").digest("hex")}"`;
     expect([response.status, response.headers.get("ETag")]).toEqual([200, tag]);
     expect(await head("a/b ü.css")).toMatchObject({
       ...{ ContentLength: 5, ContentType: "text/css", CacheControl: "max-age=60" },

@@ -33,6 +33,7 @@ const CHECKSUMS_OF_CONTENT: Readonly<Record<s3.ChecksumAlgorithm, string>> = {
   XXHASH128: "kX4SdCdPwZWyei0jiNlWjA==",
 };
 const tokenOf = (claims: object) => jwt.sign(claims, SECRET, { expiresIn: 3600 });
+const md5 = (data: Buffer | string) => createHash("md5").update(data).digest("hex");
 const sha256 = (content: string | Buffer) => createHash("sha256").update(content).digest("hex");
 
 function clientWith(credentials: s3.S3ClientConfig["credentials"], more: s3.S3ClientConfig = {}): s3.S3Client {
@@ -109,7 +110,7 @@ describe("objects", () => {
       Metadata: { author: "Ada", "long-name": "x y" },
     };
     const { ETag } = await put(ada, "1/a b/ü+&.html", "Hello", about);
-    expect(ETag).toBe(`"${sha256("Hello")}"`);
+    expect(ETag).toBe(`"${md5("Hello")}"`);
     for (const found of [await get(ada, "1/a b/ü+&.html"), await head(ada, "1/a b/ü+&.html")]) {
       expect(found).toMatchObject({ ...about, ETag, ContentLength: 5, AcceptRanges: "bytes" });
       expect(found.LastModified).toBeInstanceOf(Date);
@@ -148,8 +149,8 @@ describe("objects", () => {
     const wrong = put(ada, "1/wrong", "content", { ChecksumCRC32: "AAAAAA==" });
     expect(await refusal(wrong)).toEqual(["BadDigest", 400]);
     expect(await refusal(head(ada, "1/wrong"))).toEqual(["NotFound", 404]);
-    const md5 = put(ada, "1/wrong", "content", { ContentMD5: createHash("md5").update("other").digest("base64") });
-    expect(await refusal(md5)).toEqual(["BadDigest", 400]);
+    const wrongMd5 = put(ada, "1/wrong", "content", { ContentMD5: createHash("md5").update("other").digest("base64") });
+    expect(await refusal(wrongMd5)).toEqual(["BadDigest", 400]);
   });
 
   test.each(["CRC32", "CRC32C", "CRC64NVME", "SHA1", "SHA256"])(
@@ -198,7 +199,7 @@ describe("objects", () => {
     await put(ada, "1/x", "two", { IfMatch: first.ETag });
     expect(await textOf(await get(ada, "1/x"))).toBe("two");
     const both = await Promise.allSettled(
-      ["three", "four"].map((body) => put(ada, "1/x", body, { IfMatch: `"${sha256("two")}"` })),
+      ["three", "four"].map((body) => put(ada, "1/x", body, { IfMatch: `"${md5("two")}"` })),
     );
     expect(both.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);
   });
@@ -383,11 +384,12 @@ describe("uploads in parts", () => {
       }),
     );
     const { Parts } = await ada.send(new s3.ListPartsCommand({ Bucket, Key, UploadId }));
-    expect(Parts!.map(({ PartNumber, Size, ETag }) => [PartNumber, Size, ETag])).toEqual([
-      [1, PART, one.ETag],
-      [2, 3, copied.CopyPartResult!.ETag],
-      [3, 3, three.ETag],
+    expect(Parts!.map(({ PartNumber, Size }) => [PartNumber, Size])).toEqual([
+      [1, PART],
+      [2, 3],
+      [3, 3],
     ]);
+    expect([three.ETag, copied.CopyPartResult!.ETag]).toEqual([`"${md5("end")}"`, `"${md5("234")}"`]);
     const { Uploads } = await ada.send(new s3.ListMultipartUploadsCommand({ Bucket }));
     expect(Uploads!.map((upload) => [upload.Key, upload.UploadId])).toEqual([[Key, UploadId]]);
     expect((await bob.send(new s3.ListMultipartUploadsCommand({ Bucket }))).Uploads).toBeUndefined();
@@ -395,17 +397,25 @@ describe("uploads in parts", () => {
     expect(await refusal(part(10_001, "x"))).toEqual(["InvalidArgument", 400]);
     const complete = (chosen: s3.CompletedPart[]) =>
       ada.send(new s3.CompleteMultipartUploadCommand({ Bucket, Key, UploadId, MultipartUpload: { Parts: chosen } }));
+    // By the tag of the response, and by that of the list.
     const chosen = [
       { PartNumber: 1, ETag: one.ETag },
-      { PartNumber: 3, ETag: three.ETag },
+      { PartNumber: 3, ETag: Parts![2]!.ETag },
     ];
+    const wrongPart = [{ PartNumber: 1, ETag: `"${md5("other")}"` }];
+    expect(await refusal(complete(wrongPart))).toEqual(["InvalidPart", 400]);
     expect(await refusal(complete([...chosen].reverse()))).toEqual(["InvalidPartOrder", 400]);
     expect(await refusal(complete([{ PartNumber: 1, ETag: '"other"' }]))).toEqual(["InvalidPart", 400]);
     expect(
       await refusal(complete([chosen[0]!, { PartNumber: 2, ETag: copied.CopyPartResult!.ETag }, chosen[1]!])),
     ).toEqual(["EntityTooSmall", 400]);
     const { ETag } = await complete(chosen);
-    expect((await head(ada, Key)).ContentLength).toBe(PART + 3);
+    const digests = [Buffer.alloc(PART, "x"), "end"].map((each) => createHash("md5").update(each).digest());
+    expect(ETag).toBe(`"${md5(Buffer.concat(digests))}-2"`);
+    expect(await head(ada, Key)).toMatchObject({ ContentLength: PART + 3, ETag });
+    const { Contents } = await ada.send(new s3.ListObjectsV2Command({ Bucket, Prefix: Key }));
+    expect(Contents!.map((each) => each.ETag)).toEqual([ETag]);
+    expect(await refusal(get(ada, Key, { IfNoneMatch: ETag }))).toEqual(["Unknown", 304]);
     // A client that has missed the response sends it again; others learn nothing.
     expect(await complete(chosen)).toMatchObject({ ETag, Key, Bucket });
     const byBob = new s3.CompleteMultipartUploadCommand({ Bucket, Key, UploadId, MultipartUpload: { Parts: chosen } });

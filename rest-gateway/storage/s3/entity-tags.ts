@@ -1,0 +1,53 @@
+import { createHash } from "node:crypto";
+import type { ObjectAddress, ObjectRow, UploadPart } from "../object-rows.ts";
+import { s3Error } from "./s3-error.ts";
+import type { S3Request } from "./s3-request.ts";
+
+/** As S3: the MD5 of an upload, or that of the MD5s of its parts, with their number. */
+const MD5_TAG = /^"[0-9a-f]{32}(-\d+)?"$/;
+
+/** Objects that were uploaded by other ways are known by the SHA-256 of their content. */
+export function tagOf({ content, metadata }: Pick<ObjectRow, "content" | "metadata">): string {
+  const tag = metadata?.eTag;
+  return tag !== undefined && MD5_TAG.test(tag) ? tag : `"${content}"`;
+}
+
+/** The content of the object with this tag; the tag if there is none, which no content has. */
+export async function findTaggedContent(
+  { rows }: S3Request,
+  { bucket, name }: ObjectAddress,
+  tag: string | null,
+): Promise<string | null> {
+  if (tag === null || !MD5_TAG.test(`"${tag}"`)) return tag;
+  const [row] = await rows.findAllCurrent(bucket, [name]);
+  return row?.content && tagOf(row) === `"${tag}"` ? row.content : tag;
+}
+
+/** A part as the client names it: by the MD5 that its upload was answered with, or by the SHA-256 that lists show. */
+export type NamedPart = UploadPart & { readonly tag: string };
+
+export function mayNamePart(tag: string, { content }: UploadPart): boolean {
+  return tag === content || MD5_TAG.test(`"${tag}"`);
+}
+
+/** Computes the tag of an object from its parts as they are read. */
+export class PartTags {
+  readonly #whole = createHash("md5");
+  #count = 0;
+
+  async *read({ tag, content: hash }: NamedPart, content: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+    const md5 = createHash("md5");
+    for await (const piece of content) {
+      md5.update(piece);
+      yield piece;
+    }
+    const digest = md5.digest();
+    if (tag !== hash && tag !== digest.toString("hex")) throw s3Error("InvalidPart");
+    this.#whole.update(digest);
+    this.#count++;
+  }
+
+  finish(): string {
+    return `"${this.#whole.digest("hex")}-${this.#count}"`;
+  }
+}
