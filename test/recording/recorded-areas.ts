@@ -72,7 +72,7 @@ export async function openContent(
   await owner.query(CONTENT_ROWS);
   await prepare(owner);
   await owner.end();
-  const service = await serve(database, { REST_REQUIRE_APIKEY: "false", ...settings });
+  const service = await serve(database, { REST_REQUIRE_APIKEY: "false", GRAPHQL_PRELOAD: "on", ...settings });
   return {
     url: service.url,
     rewind: async () => {},

@@ -34,6 +34,7 @@ export async function servePair(database: TestDatabase, settings: NodeJS.Process
     ADMIN_PORT: "0",
     // Grafast's rows hold more than the answer that is made of them.
     MAX_ANSWER_BYTES: "1073741823",
+    GRAPHQL_PRELOAD: "on",
     GRAPHQL_MAX_COMPLEXITY: "100000",
     GRAPHQL_MAX_ALIASES: "10000",
     PGRST_DB_AGGREGATES_ENABLED: "true",

@@ -7,7 +7,7 @@ import { useFixture } from "../../fixture.ts";
 import { serve, useService } from "../../serve.ts";
 
 const database = useDatabase();
-const service = useService({ database });
+const service = useService({ database, settings: { GRAPHQL_PRELOAD: "on" } });
 
 const ENTITIES: Readonly<Record<string, string>> = { amp: "&", lt: "<", gt: ">", quot: '"', "#39": "'" };
 const toText = (html: string) => html.replace(/&(amp|lt|gt|quot|#39);/g, (_, name: string) => ENTITIES[name]!);
