@@ -19,7 +19,7 @@ export type PublicSchema = {
   readonly empty?: readonly string[];
 };
 
-const SQL = join(import.meta.dirname, "sql");
+const SQL = join(import.meta.dirname, "../data/schemas");
 
 const fromFile = (file: string) => async (ownerUrl: string) => {
   const client = new pg.Client({ connectionString: ownerUrl });
@@ -35,7 +35,7 @@ export function schemaOf(file: string, more: Pick<PublicSchema, "title" | "role"
   return { name: "public", load: fromFile(file), ...more };
 }
 
-/** Schemas of others that may be redistributed: `README.md` says where each is from. */
+/** Schemas of others that may be redistributed: `test/data/schemas/README.md` says where each is from. */
 export const PUBLIC_SCHEMAS = {
   backstage: { title: "Backstage's catalogue", name: "public", role: "authenticated", load: fromFile("backstage.sql") },
   dbos: { title: "DBOS", name: "dbos", role: "authenticated", load: fromFile("dbos.sql") },

@@ -35,7 +35,7 @@ describeInBrowser("the schema page", () => {
   let studio: OpenStudio;
   let page: Page;
   beforeAll(async () => {
-    const odd = await readFile(join(REPOSITORY, "test/schemas/sql/odd.sql"), "utf8");
+    const odd = await readFile(join(REPOSITORY, "test/data/schemas/odd.sql"), "utf8");
     const schema = `create schema odd; set search_path = odd, public; ${odd.replaceAll("public.", "odd.")}; ${MORE} reset search_path`;
     studio = await openStudio({ schema, path: "/studio/schema" });
     page = studio.page;

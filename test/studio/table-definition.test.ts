@@ -39,7 +39,7 @@ const MORE = `
 const database = useDatabase();
 const owner = useClient(database.ownerUrl);
 beforeAll(async () => {
-  const odd = await readFile(join(REPOSITORY, "test/schemas/sql/odd.sql"), "utf8");
+  const odd = await readFile(join(REPOSITORY, "test/data/schemas/odd.sql"), "utf8");
   await owner.query(`create schema odd; set search_path = odd, public; ${odd.replaceAll("public.", "odd.")} ${MORE}`);
   await owner.query("reset search_path");
 });

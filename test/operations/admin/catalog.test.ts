@@ -10,10 +10,11 @@ import { SECRET } from "../../secret.ts";
 import { useService } from "../../serve.ts";
 import { until } from "../../until.ts";
 
-const database = useDatabase({ sql: "create schema odd; set search_path = odd, public" });
+const database = useDatabase();
 const owner = useClient(database.ownerUrl);
 beforeAll(async () => {
-  const odd = await readFile(join(REPOSITORY, "test/schemas/sql/odd.sql"), "utf8");
+  await owner.query("create schema odd; set search_path = odd, public");
+  const odd = await readFile(join(REPOSITORY, "test/data/schemas/odd.sql"), "utf8");
   await owner.query(odd.replaceAll("public.", "odd."));
   await owner.query(MORE);
   await owner.query("reset search_path");
