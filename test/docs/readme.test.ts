@@ -1,4 +1,5 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { readFileSync } from "node:fs";
 import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -64,4 +65,18 @@ describe("the five minutes of the README", () => {
     const record = await read("docs/walk.md");
     for (const step of Object.values(steps)) expect(record).toContain(step);
   });
+});
+
+/** The packages of other systems have other sizes. */
+const isMeasuredSystem = process.platform === "linux" && process.arch === "x64";
+
+test.runIf(isMeasuredSystem)("the README says how much an installation takes, within a tenth", () => {
+  const readme = readFileSync(join(REPOSITORY, "README.md"), "utf8");
+  const stated = Number(/\btakes (\d+) MB/.exec(readme)?.[1]);
+  const listed = execFileSync("du", ["-sm", "--exclude=.cache", join(REPOSITORY, "node_modules")], {
+    encoding: "utf8",
+  });
+  const measured = Number.parseInt(listed, 10);
+  expect(stated).toBeGreaterThan(measured * 0.9);
+  expect(stated).toBeLessThan(measured * 1.1);
 });

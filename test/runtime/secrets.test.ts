@@ -1,8 +1,9 @@
+import { randomBytes } from "node:crypto";
 import { mkdtemp, readdir, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { readOrMakeSecrets } from "../../runtime/secrets.ts";
+import { decryptBytes, encryptBytes, readOrMakeSecrets } from "../../runtime/secrets.ts";
 
 let folder: string;
 beforeEach(async () => {
@@ -30,4 +31,18 @@ test("processes that start together agree, and leave no draft behind", async () 
 test("two deployments have different secrets", async () => {
   const [one, other] = [await readOrMakeSecrets(join(folder, "1")), await readOrMakeSecrets(join(folder, "2"))];
   expect(one.jwtSecret).not.toBe(other.jwtSecret);
+});
+
+const key = randomBytes(32);
+
+test("parts are encrypted together and decrypted to the same bytes", () => {
+  const sealed = encryptBytes(["é\n", Buffer.from([0, 255])], key);
+  expect(decryptBytes(sealed, key)).toEqual(Buffer.concat([Buffer.from("é\n"), Buffer.from([0, 255])]));
+  expect(encryptBytes(["é\n", Buffer.from([0, 255])], key)).not.toEqual(sealed);
+});
+
+test("another key decrypts nothing, and a truncated tag is refused", () => {
+  const sealed = encryptBytes(["text"], key);
+  expect(() => decryptBytes(sealed, randomBytes(32))).toThrow();
+  for (const length of [1, 4, 15]) expect(() => decryptBytes(sealed.subarray(0, -length), key)).toThrow();
 });

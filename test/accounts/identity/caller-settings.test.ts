@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { roleSettings } from "../../../accounts/identity/caller-settings.ts";
+import { makeMissingRoleWarning, roleSettings } from "../../../accounts/identity/caller-settings.ts";
 
 test("role settings include those that any user may set, and exclude those that a role cannot have", () => {
   const settings = new Map([
@@ -46,4 +46,21 @@ test("a read-only role makes the current transaction read-only", () => {
   };
   for (const value of ["on", "TRUE", "yes", "1"]) expect(settingsOf(value)).toEqual([["transaction_read_only", "on"]]);
   expect(settingsOf("off")).toEqual([["default_transaction_read_only", "off"]]);
+});
+
+test("a missing role is logged once for as long as it is missing", () => {
+  const result: unknown[] = [];
+  const warn = makeMissingRoleWarning({ warn: (about: object) => result.push(about) });
+  const look = (anonRole: string, ...roles: string[]) => {
+    result.length = 0;
+    const known = new Map(roles.map((name) => [name, {}]));
+    warn({ anonRole, loginRole: "authenticator", catalog: { roles: known as never } });
+    return [...result];
+  };
+  expect(look("anon", "anon")).toEqual([]);
+  expect(look("anon")).toEqual([{ role: "anon" }]);
+  expect(look("anon", "other")).toEqual([]);
+  expect(look("guest")).toEqual([{ role: "guest" }]);
+  expect(look("guest", "guest")).toEqual([]);
+  expect(look("guest")).toEqual([{ role: "guest" }]);
 });

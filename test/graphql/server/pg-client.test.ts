@@ -5,6 +5,7 @@ import { openDatabase } from "../../../postgres/database/database.ts";
 import type { StatementContext } from "../../../postgres/database/statement.ts";
 import { useDatabase } from "../../database.ts";
 import { useFixture } from "../../fixture.ts";
+import { serveGraphQL } from "../../graphql.ts";
 import { until } from "../../until.ts";
 
 const silent = { info: () => {}, warn: () => {}, error: () => {} };
@@ -114,4 +115,13 @@ describe("a transaction", () => {
     );
     expect(await ids()).toEqual(["1", "4"]);
   });
+});
+
+test("a catalogue that is larger than the response limit is read all the same", async () => {
+  const { ask, stop } = await serveGraphQL({ settings: { MAX_ANSWER_BYTES: "65536" } });
+  try {
+    expect(await ask("{ articles(first: 1) { totalCount } }")).toMatchObject({ data: { articles: { totalCount: 0 } } });
+  } finally {
+    await stop();
+  }
 });

@@ -1,5 +1,15 @@
 import { describe, expect, test } from "vitest";
-import { compile, identifier, integer, join, literal, NOTHING, parameter, sql } from "../../../planner/query/sql.ts";
+import {
+  compile,
+  identifier,
+  integer,
+  join,
+  literal,
+  NOTHING,
+  parameter,
+  sql,
+  typeName,
+} from "../../../planner/query/sql.ts";
 
 describe("an SQL fragment", () => {
   test.each([
@@ -23,5 +33,21 @@ describe("an SQL fragment", () => {
       text: "$1 $2 $1 $3 $4 $3",
       parameters: [...id.parts, ...body.parts, ...all.parts, ...last.parts],
     });
+  });
+});
+
+describe("the name of a type", () => {
+  test.each([
+    ["int", "integer"],
+    ["BIGINT", "bigint"],
+    ["double  precision", "double precision"],
+    ["char", "character"],
+    ["timestamp with time zone", "timestamp with time zone"],
+    ["text", '"text"'],
+    ["Numeric", '"numeric"'],
+    ["my_type", '"my_type"'],
+    ['x" as y) from z --', '"x"" as y) from z --"'],
+  ])("%j is %s", (written, expected) => {
+    expect(compile(typeName(written)).text).toBe(expected);
   });
 });

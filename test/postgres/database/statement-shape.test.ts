@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { StatementShape, StatementShapes } from "../../../postgres/database/statement-shape.ts";
+import { findNamedRelations, StatementShape, StatementShapes } from "../../../postgres/database/statement-shape.ts";
 
 const ADA = { caller: "ada" };
 const BOB = { caller: "bob" };
@@ -96,4 +96,27 @@ describe("statement shapes", () => {
     }
     expect(shapes.shapeFor("anon", "unused")).not.toBe(unused);
   });
+});
+
+test.each([
+  ['select * from "public"."items"', ['"public"."items"']],
+  [
+    "select * from public.items i join Public.Comments c on c.item_id = i.id",
+    ['"public"."items"', '"public"."comments"'],
+  ],
+  ['select 1 from (select 1 from "a"."say ""hi""" as x) y', ['"a"."say ""hi"""']],
+  ['insert into "public"."items" ("id") values ($1)', ['"public"."items"']],
+  ['update only "public"."items" set "id" = $1', ['"public"."items"']],
+  ['delete from "public"."items" where "items"."id" = $1', ['"public"."items"']],
+  ['select * from "public"."search"($1)', ['"public"."search"']],
+  ['select * from "public"."items", "page" join "page" on true', ['"public"."items"']],
+  ["select * from pg_catalog.pg_class", []],
+  ["select pg_backend_pid()", []],
+])("%s names %j", (text, names) => {
+  expect(findNamedRelations(text)).toEqual(names);
+});
+
+test("only some of very many relations are listed", () => {
+  const joins = Array.from({ length: 100 }, (_, index) => `join a.t${index} on true`);
+  expect(findNamedRelations(`select 1 from a.t ${joins.join(" ")}`)).toHaveLength(16);
 });

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { isExactNumber, parseJsonExactly, toAddressText } from "../../../runtime/json/json-values.ts";
+import { isExactNumber, isJsonObject, parseJsonExactly, toAddressText } from "../../../runtime/json/json-values.ts";
 import { propertyRuns } from "../../property-runs.ts";
 
 test.each([
@@ -64,4 +64,15 @@ test("a value has a text for URLs", () => {
     "a/b",
     "true",
   ]);
+});
+
+test.each([
+  ["{}", true],
+  ['{"a": 1}', true],
+  ["[]", false],
+  ["null", false],
+  ['"text"', false],
+  ["7", false],
+])("whether %s is an object: %s", (json, is) => {
+  expect(isJsonObject(JSON.parse(json))).toBe(is);
 });

@@ -1,5 +1,11 @@
 import { describe, expect, test } from "vitest";
-import { addressKind, clientNetwork, clientRange, clientSite } from "../../../runtime/limits/ip-address.ts";
+import {
+  addressKind,
+  clientNetwork,
+  clientRange,
+  clientSite,
+  normalizeAddress,
+} from "../../../runtime/limits/ip-address.ts";
 
 describe("the client network of an address", () => {
   test.each([
@@ -78,4 +84,22 @@ describe("addresses of cloud metadata", () => {
       expect(addressKind(address)).toBe("private");
     },
   );
+});
+
+describe("the normal form of an address", () => {
+  test.each([
+    ["192.0.2.1", "192.0.2.1"],
+    ["::ffff:192.0.2.1", "192.0.2.1"],
+    ["::FFFF:192.0.2.1", "192.0.2.1"],
+    ["192.0.2.1:4711", "192.0.2.1"],
+    ["::ffff:192.0.2.1:4711", "192.0.2.1"],
+    ["[2001:db8::1]:4711", "2001:db8::1"],
+    ["[2001:db8::1]", "2001:db8::1"],
+    ["2001:db8::1", "2001:db8::1"],
+    ["2001:db8::1:4711", "2001:db8::1:4711"],
+    ["fe80::1%eth0", "fe80::1"],
+    ["somewhere", "somewhere"],
+  ])("%j is %j", (result, address) => {
+    expect(normalizeAddress(result)).toBe(address);
+  });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { parseLogicPath, parsePath } from "../../../../rest-gateway/table/parse/scanner.ts";
+import { parseColumns, parseLogicPath, parsePath } from "../../../../rest-gateway/table/parse/scanner.ts";
 import { parseErrorOf } from "./parse-error.ts";
 
 describe("names of parameters", () => {
@@ -52,5 +52,29 @@ describe("names of parameters", () => {
       hint: null,
     });
     expect(parseErrorOf(() => parseLogicPath(text)).message).toMatch(/^"failed to parse logic path /);
+  });
+});
+
+describe("lists of columns", () => {
+  test.each([
+    ["id", ["id"]],
+    ["id,name", ["id", "name"]],
+    ["id , name", ["id", "name"]],
+    ['"a,b",c-d, "e\\"f"', ["a,b", "c-d", 'e"f']],
+  ])("%s is read", (text, names) => {
+    expect(parseColumns("columns", text)).toEqual(names);
+  });
+
+  test.each([
+    ["", 1],
+    ["id,", 4],
+    [",id", 1],
+    ['"a" b', 5],
+  ])("%s is refused", (text, column) => {
+    expect(parseErrorOf(() => parseColumns("on_conflict", text))).toMatchObject({
+      status: 400,
+      code: "PGRST100",
+      message: `"failed to parse on_conflict parameter (${text})" (line 1, column ${column})`,
+    });
   });
 });

@@ -3,6 +3,7 @@ import {
   canonicalQueryString,
   decodePercent,
   parseQueryString,
+  queryWithoutApiKey,
 } from "../../../../rest-gateway/table/parse/query-string.ts";
 import { parseErrorOf } from "./parse-error.ts";
 
@@ -69,5 +70,21 @@ describe("query strings", () => {
   test("the canonical form is sorted by name, with each name once", () => {
     const parameters = parseQueryString("select=id,name&b=eq.1&a=eq.x%20y&b=eq.2&c=not.is.null");
     expect(canonicalQueryString(parameters)).toBe("a=eq.x%20y&b=eq.1,eq.2&c=not.is.null&select=id%2Cname");
+  });
+});
+
+describe("the query of a request, for any caller", () => {
+  test("is the same with the key in the URL as in its header", () => {
+    expect(queryWithoutApiKey({}, "apikey=secret&select=id")).toBe("select=id");
+    expect(queryWithoutApiKey({}, "select=id&apikey=secret")).toBe("select=id");
+    expect(queryWithoutApiKey({}, "select=id;apikey=secret;limit=1")).toBe("select=id&limit=1");
+    expect(queryWithoutApiKey({ apikey: "secret" }, "select=id")).toBe("select=id");
+    expect(queryWithoutApiKey({}, "apikey=secret")).toBe("");
+  });
+
+  test("keeps filters on columns with that name", () => {
+    expect(queryWithoutApiKey({ apikey: "secret" }, "apikey=eq.a&select=id")).toBe("apikey=eq.a&select=id");
+    expect(queryWithoutApiKey({}, "apikey=secret&apikey=eq.a")).toBe("apikey=eq.a");
+    expect(queryWithoutApiKey({}, "api_key=eq.a")).toBe("api_key=eq.a");
   });
 });
