@@ -9,7 +9,16 @@ export function propertyRuns(full: number): number {
 
 /** That share of a list, evenly spread. */
 export function shareOf<T>(list: readonly T[]): readonly T[] {
-  return SHARE >= 1 ? list : list.filter((_, index) => Math.floor((index + 1) * SHARE) > Math.floor(index * SHARE));
+  return evenly(SHARE, list);
+}
+
+/** So many of a list, evenly spread. */
+export function atMost<T>(count: number, list: readonly T[]): readonly T[] {
+  return evenly(count / list.length, list);
+}
+
+function evenly<T>(share: number, list: readonly T[]): readonly T[] {
+  return share >= 1 ? list : list.filter((_, index) => Math.floor((index + 1) * share) > Math.floor(index * share));
 }
 
 fc.configureGlobal({ numRuns: propertyRuns(100) });

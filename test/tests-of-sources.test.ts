@@ -5,7 +5,7 @@ import { REPOSITORY } from "./repository.ts";
 import { findSourceTests } from "./tests-of-sources.ts";
 
 /** Tests of the whole: they belong to no source. */
-const OF_THE_WHOLE = /^test\/(journeys|faults|routers|schemas|recording)\/|^test\/[\w-]+\.test\.ts$/;
+const OF_THE_WHOLE = /^test\/(journeys|faults|routers|schemas|compare)\/|^test\/[\w-]+\.test\.ts$/;
 const LEAST_SHARE = 0.9;
 
 const { sources, tests, testsOf, mirrors } = findSourceTests();

@@ -1,7 +1,8 @@
 import type { RealtimePostgresChangesPayload } from "@supabase/supabase-js";
 import { afterEach, describe, expect, test } from "vitest";
 import { useFixture } from "../fixture.ts";
-import { type Client, clientOf, Inbox, makeClient, openRealtimeFixture, subscribed } from "../realtime/service.ts";
+import { Inbox } from "../realtime/inbox.ts";
+import { type Client, clientOf, makeClient, openRealtimeFixture, subscribed } from "../realtime/service.ts";
 
 // biome-ignore lint/suspicious/noExplicitAny: rows of unknown tables.
 type Payload = RealtimePostgresChangesPayload<any>;

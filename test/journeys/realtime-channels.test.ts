@@ -2,11 +2,11 @@ import { REALTIME_SUBSCRIBE_STATES, type RealtimeChannel } from "@supabase/supab
 import { afterEach, describe, expect, test } from "vitest";
 import type { Service } from "../../service/service.ts";
 import { useFixture } from "../fixture.ts";
+import { Inbox } from "../realtime/inbox.ts";
 import {
   anonKey,
   type Client,
   clientOf,
-  Inbox,
   makeClient,
   openRealtimeFixture,
   SCHEMA,

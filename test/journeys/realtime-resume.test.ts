@@ -5,16 +5,9 @@ import { afterEach, describe, expect, test } from "vitest";
 import { resuming } from "../../realtime/resuming-socket.ts";
 import { useFixture } from "../fixture.ts";
 import { startGateway, stopped } from "../program.ts";
+import { Inbox } from "../realtime/inbox.ts";
 import { type Payload, RawClient } from "../realtime/raw-client.ts";
-import {
-  anonKey,
-  type Client,
-  Inbox,
-  makeClient,
-  openRealtimeFixture,
-  subscribed,
-  token,
-} from "../realtime/service.ts";
+import { anonKey, type Client, makeClient, openRealtimeFixture, subscribed, token } from "../realtime/service.ts";
 import { serve } from "../serve.ts";
 import { until } from "../until.ts";
 

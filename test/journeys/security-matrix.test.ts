@@ -2,7 +2,8 @@ import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Service } from "../../service/service.ts";
 import { cloneDatabase, type TestDatabase } from "../database.ts";
-import { anonKey, clientOf, Inbox, subscribed, token } from "../realtime/service.ts";
+import { Inbox } from "../realtime/inbox.ts";
+import { anonKey, clientOf, subscribed, token } from "../realtime/service.ts";
 import { serve } from "../serve.ts";
 import { CALLERS, MATRIX, type MatrixRow } from "./security-matrix.ts";
 

@@ -3,7 +3,8 @@ import { connect } from "../db/callers.ts";
 import { useFixture } from "../fixture.ts";
 import { serve } from "../serve.ts";
 import { makeSupabaseProject } from "../supabase-template.ts";
-import { type Client, clientOf, Inbox, subscribed } from "./service.ts";
+import { Inbox } from "./inbox.ts";
+import { type Client, clientOf, subscribed } from "./service.ts";
 
 const [ALICE, BOB] = [1, 2].map((n) => `5f0c3b1e-95a8-4b53-8a5c-0f5d0e2a9b0${n}`) as [string, string];
 

@@ -1,6 +1,8 @@
 import { once } from "node:events";
+import jwt from "jsonwebtoken";
 import { WebSocket } from "ws";
-import { anonKey, Inbox } from "./service.ts";
+import { SECRET } from "../secret.ts";
+import { Inbox } from "./inbox.ts";
 
 // biome-ignore lint/suspicious/noExplicitAny: the server's messages have many forms.
 export type Payload = any;
@@ -19,7 +21,7 @@ export class RawClient extends Inbox<Message> {
   readonly #version: "1.0.0" | "2.0.0";
   #ref = 0;
 
-  constructor(url: string, { version = "2.0.0" as "1.0.0" | "2.0.0", key = anonKey } = {}) {
+  constructor(url: string, { version = "2.0.0" as "1.0.0" | "2.0.0", key = jwt.sign({ role: "anon" }, SECRET) } = {}) {
     super();
     this.#version = version;
     this.socket = new WebSocket(`${url.replace("http", "ws")}/realtime/v1/websocket?apikey=${key}&vsn=${version}`);

@@ -8,7 +8,8 @@ import { cloneDatabase, type TestDatabase } from "../database.ts";
 import { REPOSITORY } from "../repository.ts";
 import { SECRET } from "../secret.ts";
 import { serve } from "../serve.ts";
-import { anonKey, type Client, clientOf, Inbox, makeClient, subscribed } from "./service.ts";
+import { Inbox } from "./inbox.ts";
+import { anonKey, type Client, clientOf, makeClient, subscribed } from "./service.ts";
 import { SUPABASE_REALTIME } from "./supabase-schema.ts";
 
 const [ALICE, BOB, CAROL] = [1, 2, 3].map((n) => `5f0c3b1e-95a8-4b53-8a5c-0f5d0e2a9b0${n}`) as [string, string, string];

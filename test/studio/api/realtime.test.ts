@@ -2,7 +2,8 @@ import { afterEach, describe, expect, test } from "vitest";
 import { type ChannelStatus, RealtimeClient, type ReceivedChange } from "../../../studio/api/realtime.ts";
 import { useFixture } from "../../fixture.ts";
 import { Detour } from "../../realtime/detour.ts";
-import { Inbox, openRealtimeFixture, token } from "../../realtime/service.ts";
+import { Inbox } from "../../realtime/inbox.ts";
+import { openRealtimeFixture, token } from "../../realtime/service.ts";
 
 const NEWS = { event: "*", schema: "public", table: "news" } as const;
 const NOTES = { event: "*", schema: "public", table: "notes" } as const;

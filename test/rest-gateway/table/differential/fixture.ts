@@ -8,10 +8,14 @@ export async function openFixture(): Promise<TestDatabase> {
   const database = await cloneDatabase("empty");
   const owner = new pg.Client({ connectionString: database.ownerUrl });
   await owner.connect();
-  const text = await readFile(new URL("fixture.sql", import.meta.url), "utf8");
-  // Postgres 14 has no such views.
-  const { major } = await serverBinaries();
-  await owner.query(major >= 15 ? text : text.replaceAll(" with (security_invoker = true)", ""));
+  await owner.query(await fixtureSql((await serverBinaries()).major));
   await owner.end();
   return database;
+}
+
+/** The fixture, for an empty database of that major version. */
+export async function fixtureSql(major: number): Promise<string> {
+  const text = await readFile(new URL("fixture.sql", import.meta.url), "utf8");
+  // Postgres 14 has no such views.
+  return major >= 15 ? text : text.replaceAll(" with (security_invoker = true)", "");
 }

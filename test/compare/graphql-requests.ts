@@ -15,13 +15,15 @@ import {
   isObjectType,
 } from "grafast/graphql";
 import { authorizationOf, CALLERS, type CallerName } from "./callers.ts";
-import type { RecordedRequest } from "./exchange.ts";
+import type { ComparedRequest } from "./send-request.ts";
 
 const SEED = 7;
 const PER_FIELD = 10;
+/** Inputs contain each other: deeper ones have only what they must have. */
+const INPUT_DEPTH = 3;
 
 /** Operations over every field of the schema by every caller, and some by hand: documents and requests that are refused. */
-export async function graphqlRequests(url: string): Promise<RecordedRequest[]> {
+export async function graphqlRequests(url: string): Promise<ComparedRequest[]> {
   const response = await fetch(`${url}/graphql`, {
     method: "POST",
     headers: { "Content-Type": "application/json", ...authorizationOf("service") },
@@ -71,16 +73,19 @@ function writeArguments(all: readonly GraphQLArgument[], random: RandomNumber): 
   return `(${given.map(({ name, type }) => `${name}: ${writeValue(name, type, random)}`).join(", ")})`;
 }
 
-function writeValue(name: string, type: GraphQLInputType, random: RandomNumber): string {
-  if (isNonNullType(type)) return writeValue(name, type.ofType, random);
+function writeValue(name: string, type: GraphQLInputType, random: RandomNumber, depth = INPUT_DEPTH): string {
+  if (isNonNullType(type)) return writeValue(name, type.ofType, random, depth);
   if (random(25) === 0) return "null";
   if (isListType(type)) {
-    return `[${Array.from({ length: random(3) }, () => writeValue(name, type.ofType, random)).join(", ")}]`;
+    return `[${Array.from({ length: random(3) }, () => writeValue(name, type.ofType, random, depth)).join(", ")}]`;
   }
   if (isEnumType(type)) return pick(type.getValues(), random).name;
   if (isInputObjectType(type)) {
-    const given = Object.values(type.getFields()).filter((field) => isNonNullType(field.type) || random(3) === 0);
-    return `{ ${given.map((field) => `${field.name}: ${writeValue(field.name, field.type, random)}`).join(", ")} }`;
+    const given = Object.values(type.getFields()).filter(
+      (field) => isNonNullType(field.type) || (depth > 0 && random(3) === 0),
+    );
+    const fields = given.map((field) => `${field.name}: ${writeValue(field.name, field.type, random, depth - 1)}`);
+    return `{ ${fields.join(", ")} }`;
   }
   switch (type.name) {
     case "Int":
@@ -117,7 +122,7 @@ function pick<Item>(items: readonly Item[], random: RandomNumber): Item {
   return items[random(items.length)]!;
 }
 
-function post(body: unknown, caller: CallerName = "anon", headers: Record<string, string> = {}): RecordedRequest {
+function post(body: unknown, caller: CallerName = "anon", headers: Record<string, string> = {}): ComparedRequest {
   const text = typeof body === "string" ? body : JSON.stringify(body);
   return {
     method: "POST",
@@ -127,11 +132,11 @@ function post(body: unknown, caller: CallerName = "anon", headers: Record<string
   };
 }
 
-function get(query: string, headers: Record<string, string> = {}): RecordedRequest {
+function get(query: string, headers: Record<string, string> = {}): ComparedRequest {
   return { method: "GET", path: `/graphql?${query}`, headers, body: null };
 }
 
-function byHand(): RecordedRequest[] {
+function byHand(): ComparedRequest[] {
   const documents = [
     "{",
     "",

@@ -1,6 +1,6 @@
 import { RawClient } from "../realtime/raw-client.ts";
 import { authorizationOf, type CallerName } from "./callers.ts";
-import { withoutChance } from "./exchange.ts";
+import { replaceChance } from "./send-request.ts";
 
 export type Session = {
   readonly name: string;
@@ -128,7 +128,7 @@ async function runSteps(url: string, steps: readonly Step[], version: "1.0.0" | 
     }
   }
   await client.close();
-  const texts = client.items.map((message) => withoutChance(JSON.stringify(message), url));
+  const texts = client.items.map((message) => replaceChance(JSON.stringify(message), url));
   return [...texts, ...client.binary.items.map((frame) => frame.toString("latin1"))];
 }
 

@@ -2,27 +2,27 @@ import fc from "fast-check";
 import { type Json, readDocument } from "../rest-gateway/openapi/resource/operations.ts";
 import { requestsOf } from "../rest-gateway/openapi/resource/requests.ts";
 import { authorizationOf, CALLERS, type CallerName } from "./callers.ts";
-import type { RecordedRequest } from "./exchange.ts";
+import type { ComparedRequest } from "./send-request.ts";
 
 /** A password is hashed for each of these, which takes as long as a hundred other requests. */
 const EXPENSIVE = /^(auth|session)\./;
 const SEED = 20;
 
 /** Requests of every documented operation by every caller, and some by hand: signing in, pages, refusals of HTTP. */
-export async function conventionalRequests(url: string): Promise<RecordedRequest[]> {
-  const generated: RecordedRequest[] = [];
+export async function conventionalRequests(url: string): Promise<ComparedRequest[]> {
+  const generated: ComparedRequest[] = [];
   for (const caller of CALLERS) {
     for (const version of [1, 2]) generated.push(...(await documentedRequests(url, caller, version)));
   }
   return [...byHand(), ...generated];
 }
 
-async function documentedRequests(url: string, caller: CallerName, version: number): Promise<RecordedRequest[]> {
+async function documentedRequests(url: string, caller: CallerName, version: number): Promise<ComparedRequest[]> {
   const response = await fetch(`${url}/openapi.json?version=${version}`, { headers: authorizationOf(caller) });
   const document = readDocument((await response.json()) as Json);
   return document.operations.flatMap((operation, index) =>
     (["as documented", "wild"] as const).flatMap((responseOptions, which) => {
-      const numRuns = EXPENSIVE.test(operation.id) ? 1 : 3;
+      const numRuns = EXPENSIVE.test(operation.id) ? 1 : 2;
       const seed = SEED + 1_000 * index + 10 * which + version;
       return fc
         .sample(requestsOf(operation, document, responseOptions), { seed, numRuns })
@@ -45,7 +45,7 @@ function ask(
   path: string,
   body: unknown = null,
   headers: Record<string, string> = {},
-): RecordedRequest {
+): ComparedRequest {
   const text = typeof body === "string" ? body : JSON.stringify(body);
   return {
     method,
@@ -57,7 +57,7 @@ function ask(
 
 const ADA = { name: "Ada", email: "ada@example.org", password: "Correct horse 7 battery" };
 
-function byHand(): RecordedRequest[] {
+function byHand(): ComparedRequest[] {
   const asUser = authorizationOf("user 1");
   const reads = [
     "/",

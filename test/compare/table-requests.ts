@@ -1,10 +1,10 @@
 import jwt from "jsonwebtoken";
 import type { Area, Case } from "../rest-gateway/table/differential/case.ts";
 import { SECRET } from "../secret.ts";
-import type { RecordedRequest } from "./exchange.ts";
+import type { ComparedRequest } from "./send-request.ts";
 
 /** The requests that are compared with PostgREST. */
-export function tableRequests({ groups }: Area): RecordedRequest[] {
+export function tableRequests({ groups }: Area): ComparedRequest[] {
   return groups.flatMap(({ cases }) => cases.filter((one) => !isMeasured(one) && !isTimed(one)).map(toRequest));
 }
 
@@ -18,7 +18,7 @@ function isTimed({ caller }: Case): boolean {
   return typeof caller === "object" && ["exp", "nbf", "iat"].some((claim) => claim in caller);
 }
 
-function toRequest({ method, path, headers, body, caller }: Case): RecordedRequest {
+function toRequest({ method, path, headers, body, caller }: Case): ComparedRequest {
   return {
     method,
     path: `/rest/v1${path}`,

@@ -1,6 +1,6 @@
 import { Agent, request } from "node:http";
 
-export type RecordedRequest = {
+export type ComparedRequest = {
   readonly method: string;
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -8,16 +8,14 @@ export type RecordedRequest = {
   readonly body: string | null;
 };
 
-export type RecordedResponse = {
+export type ComparedResponse = {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
 };
 
-export type Exchange = { readonly request: RecordedRequest; readonly response: RecordedResponse };
-
 /** Of the day, of the connection, or a measurement. */
-const UNRECORDED = new Set([
+const NOT_COMPARED = new Set([
   "date",
   "connection",
   "keep-alive",
@@ -34,27 +32,39 @@ const UNRECORDED = new Set([
 
 const agent = new Agent({ keepAlive: true });
 
-export function send(baseUrl: string, { method, path, headers, body }: RecordedRequest): Promise<RecordedResponse> {
+/** The response as it is; status 0 if the connection ended without one. */
+export function send(baseUrl: string, { method, path, headers, body }: ComparedRequest): Promise<ComparedResponse> {
   const { hostname, port } = new URL(baseUrl);
   const bytes = body === null ? null : Buffer.from(body, "base64");
   // Node leaves the length out for DELETE, and the next request would begin with this one's body.
   const length = bytes === null ? {} : { "Content-Length": bytes.byteLength };
-  return new Promise((resolve, reject) => {
+  return new Promise((resolve) => {
+    const fail = ({ message }: Error) => resolve({ status: 0, headers: {}, body: message });
     const sent = request(
       { agent, hostname, port, method, path: escapePath(path), headers: { ...length, ...headers } },
-      async (response) => {
+      (response) => {
         const chunks: Buffer[] = [];
-        for await (const chunk of response) chunks.push(chunk);
-        resolve({
-          status: response.statusCode!,
-          headers: recordedHeaders(response.headers, baseUrl),
-          body: withoutChance(textOf(Buffer.concat(chunks)), baseUrl),
-        });
+        response.on("data", (chunk) => chunks.push(chunk));
+        response.on("error", fail);
+        response.on("end", () =>
+          resolve({
+            status: response.statusCode!,
+            headers: comparedHeaders(response.headers),
+            body: textOf(Buffer.concat(chunks)),
+          }),
+        );
       },
     );
-    sent.on("error", reject);
+    sent.on("error", fail);
     sent.end(bytes ?? undefined);
   });
+}
+
+/** The response without what differs from run to run. */
+export function withoutChance(baseUrl: string, path: string, response: ComparedResponse): ComparedResponse {
+  const headers = Object.entries(response.headers).map(([name, value]) => [name, replaceChance(value, baseUrl)]);
+  const body = withoutMeasures(path, replaceChance(response.body, baseUrl));
+  return { ...response, headers: Object.fromEntries(headers), body };
 }
 
 function escapePath(path: string): string {
@@ -66,20 +76,25 @@ function textOf(bytes: Buffer): string {
   return Buffer.from(text, "utf8").equals(bytes) ? text : `base64:${bytes.toString("base64")}`;
 }
 
-function recordedHeaders(headers: NodeJS.Dict<string | string[]>, baseUrl: string): Record<string, string> {
-  const entries = Object.entries(headers).flatMap(([name, value]): [string, string][] => {
-    if (UNRECORDED.has(name)) return [];
-    return [[name, name === "etag" ? "<etag>" : withoutChance(String(value), baseUrl)]];
-  });
-  return Object.fromEntries(entries.sort(([one], [other]) => (one < other ? -1 : 1)));
+function comparedHeaders(headers: NodeJS.Dict<string | string[]>): Record<string, string> {
+  const compared = Object.entries(headers).filter(([name]) => !NOT_COMPARED.has(name));
+  return Object.fromEntries(compared.map(([name, value]) => [name, name === "etag" ? "<etag>" : String(value)]));
 }
 
-const START = new Date().toISOString().slice(0, 8);
-/** The days and hours around this run; what a fixture says of other days stays as it is. */
-const RECENT = new RegExp(String.raw`${START}\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d(:?\d\d)?)?`, "g");
+const TIME = /\b(\d{4}-\d\d-\d\d)[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d(:?\d\d)?)?/g;
+const WEEKS_MS = 60 * 24 * 60 * 60 * 1_000;
+/** What a fixture says of other days stays as it is. */
+const isRecent = (day: string) => Math.abs(Date.parse(day) - Date.now()) < WEEKS_MS;
+
+/** What the service measures of itself: only the names of the figures are compared. */
+function withoutMeasures(path: string, body: string): string {
+  if (path.startsWith("/admin/v1/catalog")) return body.replace(/("scans":)\d+/g, "$1<number>");
+  if (!/^\/(admin\/v1\/(running|requests)|metrics)\b/.test(path)) return body;
+  return body.replace(/("intervals":)\[.*?\]/g, "$1[]").replace(/([": ])-?\d+(\.\d+)?\b/g, "$1<number>");
+}
 
 /** Replaces what differs from run to run: times, tokens, ids drawn at random, the address of the server. */
-export function withoutChance(text: string, baseUrl: string): string {
+export function replaceChance(text: string, baseUrl: string): string {
   return (
     text
       .replaceAll(baseUrl, "<server>")
@@ -87,7 +102,7 @@ export function withoutChance(text: string, baseUrl: string): string {
       .replaceAll(new URL(baseUrl).host, "<host>")
       .replace(/eyJ[\w-]+\.[\w-]+\.[\w-]*/g, "<token>")
       .replace(/\b[0-9a-f]{8}-[0-9a-f]{4}-[47][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}\b/gi, "<uuid>")
-      .replace(RECENT, "<time>")
+      .replace(TIME, (time, day) => (isRecent(day) ? "<time>" : time))
       .replace(/\b(Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT/g, "<date>")
       .replace(/test_[0-9a-f]{32}/g, "<database>")
       .replace(/nonce-[\w+/=-]+/g, "nonce-<nonce>")
