@@ -70,55 +70,55 @@ const PATTERN = `(^|[^A-Za-z0-9_.])api[.](${NAMES.join("|")})(?![A-Za-z0-9_])`;
 const MOVE = `
 do $move$
 declare
-  v_path text := current_setting('search_path');
+  v_path text := pg_catalog.current_setting('search_path');
   v_name text;
-  v_function regprocedure;
+  v_function pg_catalog.regprocedure;
   v_definition text;
   v_names_schema boolean;
 begin
-  if to_regclass('api.versions') is null or to_regclass('content_service.bounds') is null or to_regclass('content_service.versions') is not null then
+  if pg_catalog.to_regclass('api.versions') is null or pg_catalog.to_regclass('content_service.bounds') is null or pg_catalog.to_regclass('content_service.versions') is not null then
     return;
   end if;
-  perform set_config('search_path', '${SAFE_SEARCH_PATH}', true);
+  perform pg_catalog.set_config('search_path', '${SAFE_SEARCH_PATH}', true);
   foreach v_name in array array[${list(TABLES)}] loop
-    if to_regclass('api.' || v_name) is not null then
-      execute format('alter table api.%I set schema content_service', v_name);
+    if pg_catalog.to_regclass('api.' || v_name) is not null then
+      execute pg_catalog.format('alter table api.%I set schema content_service', v_name);
     end if;
   end loop;
   foreach v_name in array array[${list(API_FUNCTIONS)}] loop
-    if to_regprocedure('api.' || v_name) is not null then
-      execute format('alter function api.%s set schema content_service', v_name);
+    if pg_catalog.to_regprocedure('api.' || v_name) is not null then
+      execute pg_catalog.format('alter function api.%s set schema content_service', v_name);
     end if;
   end loop;
   for v_function, v_names_schema in
-    select oid, names_schema from pg_proc
+    select oid, names_schema from pg_catalog.pg_proc
     cross join lateral (
       select oid in (
-        to_regprocedure('content_service.is_served(pg_class)'), to_regprocedure('content_service.tg_webhooks__check()'),
-        to_regprocedure('auth.tg__keep_schemas()')
+        pg_catalog.to_regprocedure('content_service.is_served(pg_class)'), pg_catalog.to_regprocedure('content_service.tg_webhooks__check()'),
+        pg_catalog.to_regprocedure('auth.tg__keep_schemas()')
       ) as names_schema
     ) as known
     where prokind in ('f', 'p') and (prosrc ~ '${PATTERN}' or names_schema)
-      and pronamespace not in ('pg_catalog'::regnamespace, 'information_schema'::regnamespace)
+      and pronamespace not in ('pg_catalog'::pg_catalog.regnamespace, 'information_schema'::pg_catalog.regnamespace)
   loop
-    v_definition := regexp_replace(pg_get_functiondef(v_function), '${PATTERN}', '\\1content_service.\\2', 'g');
+    v_definition := pg_catalog.regexp_replace(pg_catalog.pg_get_functiondef(v_function), '${PATTERN}', '\\1content_service.\\2', 'g');
     if v_names_schema then
-      v_definition := replace(v_definition, '''api''', '''content_service''');
+      v_definition := pg_catalog.replace(v_definition, '''api''', '''content_service''');
     end if;
     execute v_definition;
   end loop;
   for v_name, v_definition in
-    select format('function %s', objoid::regprocedure), description from pg_description
-    where classoid = 'pg_proc'::regclass and description ~ '${PATTERN}'
+    select pg_catalog.format('function %s', objoid::pg_catalog.regprocedure), description from pg_catalog.pg_description
+    where classoid = 'pg_catalog.pg_proc'::pg_catalog.regclass and description ~ '${PATTERN}'
     union all
-    select case objsubid when 0 then format('table %s', objoid::regclass) else format('column %s.%I', objoid::regclass, attname) end, description
-    from pg_description join pg_class on pg_class.oid = objoid left join pg_attribute on attrelid = objoid and attnum = objsubid and objsubid > 0
-    where classoid = 'pg_class'::regclass and relkind = 'r' and description ~ '${PATTERN}'
+    select case objsubid when 0 then pg_catalog.format('table %s', objoid::pg_catalog.regclass) else pg_catalog.format('column %s.%I', objoid::pg_catalog.regclass, attname) end, description
+    from pg_catalog.pg_description join pg_catalog.pg_class on pg_class.oid = objoid left join pg_catalog.pg_attribute on attrelid = objoid and attnum = objsubid and objsubid > 0
+    where classoid = 'pg_catalog.pg_class'::pg_catalog.regclass and relkind = 'r' and description ~ '${PATTERN}'
   loop
-    execute format('comment on %s is %L', v_name, regexp_replace(v_definition, '${PATTERN}', '\\1content_service.\\2', 'g'));
+    execute pg_catalog.format('comment on %s is %L', v_name, pg_catalog.regexp_replace(v_definition, '${PATTERN}', '\\1content_service.\\2', 'g'));
   end loop;
-  for v_name in select rolname from pg_roles where rolname in ('anon', 'authenticated', 'service_role') loop
-    execute format('grant usage on schema content_service to %I', v_name);
+  for v_name in select rolname from pg_catalog.pg_roles where rolname in ('anon', 'authenticated', 'service_role') loop
+    execute pg_catalog.format('grant usage on schema content_service to %I', v_name);
   end loop;
   comment on schema api is null;
   begin
@@ -126,7 +126,7 @@ begin
   exception when dependent_objects_still_exist then
     raise notice 'Schema api has objects of the project';
   end;
-  perform set_config('search_path', v_path, true);
+  perform pg_catalog.set_config('search_path', v_path, true);
 end $move$`;
 
 /** A statement by which a project has a schema `api` of its own. */

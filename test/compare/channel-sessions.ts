@@ -9,7 +9,7 @@ export type Session = {
 };
 
 type Step =
-  | { readonly say: readonly [topic: string, event: string, payload: unknown] }
+  | { readonly say: readonly [topic: string, event: string, payload: unknown]; readonly ends?: true }
   | { readonly join: string; readonly config?: object; readonly more?: object }
   | { readonly write: readonly [method: string, path: string, body: unknown] }
   | { readonly awaits: string };
@@ -40,7 +40,7 @@ const SESSIONS: Readonly<Record<string, readonly Step[]>> = {
   "a token that is none": [{ join: "realtime:a", more: { access_token: "nonsense" } }],
   "a new token that is none": [
     { join: "realtime:a" },
-    { say: ["realtime:a", "access_token", { access_token: "nonsense" }] },
+    { say: ["realtime:a", "access_token", { access_token: "nonsense" }], ends: true },
   ],
   "a private channel without a token": [{ join: "realtime:a", config: { private: true } }],
   "a private channel with a token": [{ join: "realtime:a", config: { private: true }, more: asUser }],
@@ -117,8 +117,10 @@ async function runSteps(url: string, steps: readonly Step[], version: "1.0.0" | 
     else if ("join" in step) await client.join(step.join, step.config, step.more);
     else if ("say" in step) {
       const [topic, event, payload] = step.say;
-      client.say(topic, event, payload as object, { joinRef: "1" });
-      await client.reply(client.say("phoenix", "heartbeat", {}));
+      const ref = client.say(topic, event, payload as object, { joinRef: "1" });
+      // A message without a reply is processed before a heartbeat, whose reply may come before that to another message.
+      if (step.ends) await nth(client, "phx_close", 1);
+      else await client.reply(event.startsWith("phx_") ? ref : client.say("phoenix", "heartbeat", {}));
     } else {
       const count = (awaited.get(step.awaits) ?? 0) + 1;
       awaited.set(step.awaits, count);

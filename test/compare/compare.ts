@@ -81,6 +81,11 @@ function readOptions() {
     }
     if (positionals.length > 1 || (positionals.length > 0 && values.major)) throw new Error("One commit, or --major.");
     const { area: areas, major = null, all } = values;
+    const unknown = areas.find(
+      (text) => !["channels", ...COMPARED_AREAS.map(({ name }) => name)].some((name) => name.includes(text)),
+    );
+    if (unknown !== undefined) throw new Error(`There is no area ${unknown}.`);
+    if (major !== null && !/^\d+$/.test(major)) throw new Error("--major is a version of Postgres, such as 15.");
     return { commit: positionals[0] ?? null, major: major === null ? null : Number(major), areas, all };
   } catch (error) {
     console.error(`${(error as Error).message}\n\n${USAGE}`);

@@ -33,7 +33,7 @@ const inClone = (...words: string[]) => run(process.execPath, [BIN, ...words]);
 describe("content-service", () => {
   test("has the same commands as npm run, and those for projects", async () => {
     const { scripts } = JSON.parse(await readFile(join(REPOSITORY, "package.json"), "utf8"));
-    const developers = ["bench", "build", "check", "prepack", "prepare", "test", "test:all", "test:pure"];
+    const developers = ["bench", "build", "check", "compare", "prepack", "prepare", "test", "test:all", "test:pure"];
     // In a clone npm test runs the tests of the service.
     const forProjects = ["init", "test"];
     const { stdout } = await inClone("--help");

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { REPOSITORY } from "../repository.ts";
+import { REPOSITORY } from "./repository.ts";
 
 export type LongRun = {
   readonly passed: boolean;
@@ -18,7 +18,7 @@ export const PARTS: Readonly<Record<string, string>> = {
   failover: "npm run bench -- failover --minutes 30",
 };
 
-const RECORD = join(REPOSITORY, "test/long/runs.json");
+const RECORD = join(REPOSITORY, "test/long-runs.json");
 
 /** The last run of each part. */
 export function longRuns(): Readonly<Record<string, LongRun>> {

@@ -3,8 +3,8 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { availableParallelism } from "node:os";
 import { argv, exit } from "node:process";
-import { REPOSITORY } from "../repository.ts";
 import { type LongRun, longRuns, PARTS, writeLongRuns } from "./long-runs.ts";
+import { REPOSITORY } from "./repository.ts";
 
 const names = argv.slice(2);
 const unknown = names.filter((name) => !Object.hasOwn(PARTS, name));

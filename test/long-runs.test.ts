@@ -1,8 +1,8 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { REPOSITORY } from "../repository.ts";
 import { longRuns, PARTS } from "./long-runs.ts";
+import { REPOSITORY } from "./repository.ts";
 
 test("each part is a command of this repository, and no run of another one is recorded", async () => {
   const { scripts } = JSON.parse(await readFile(join(REPOSITORY, "package.json"), "utf8"));
