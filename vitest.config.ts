@@ -16,7 +16,9 @@ export default defineConfig({
     reporters: [
       "default",
       new DurationsReporter({ group }),
-      ...(process.env.TEST_RESULTS ? [["json", { outputFile: process.env.TEST_RESULTS }] as const] : []),
+      ...(process.env.TEST_RESULTS
+        ? [["json", { outputFile: process.env.TEST_RESULTS }] as ["json", { outputFile: string }]]
+        : []),
     ],
     // Half of the time of a test is waiting, for Postgres or for another process: two of them keep a core busy.
     maxWorkers: 2 * availableParallelism(),
