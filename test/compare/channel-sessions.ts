@@ -120,7 +120,7 @@ async function runSteps(url: string, steps: readonly Step[], version: "1.0.0" | 
       const ref = client.say(topic, event, payload as object, { joinRef: "1" });
       // A message without a reply is processed before a heartbeat, whose reply may come before that to another message.
       if (step.ends) await nth(client, "phx_close", 1);
-      else await client.reply(event.startsWith("phx_") ? ref : client.say("phoenix", "heartbeat", {}));
+      else await client.reply(/^(phx_|presence)/.test(event) ? ref : client.say("phoenix", "heartbeat", {}));
     } else {
       const count = (awaited.get(step.awaits) ?? 0) + 1;
       awaited.set(step.awaits, count);

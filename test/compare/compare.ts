@@ -28,7 +28,7 @@ const MOST_SHOWN = 5;
 type Comparison = {
   readonly before: ComparedSide;
   readonly after: ComparedSide;
-  /** The older of both versions of Postgres. */
+  /** The older one if the versions of Postgres differ, else infinite. */
   readonly major: number;
 };
 
@@ -110,7 +110,7 @@ async function openBoth(
     open({ root, binaries }),
     open({ root: REPOSITORY, binaries: other?.binaries ?? binaries }),
   ]);
-  return { before, after, major: Math.min(binaries.major, other?.binaries.major ?? binaries.major) };
+  return { before, after, major: other ? Math.min(binaries.major, other.binaries.major) : Number.POSITIVE_INFINITY };
 }
 
 /** Those that take long come first. */

@@ -9,6 +9,11 @@ type VersionDifference = {
 
 const VERSION_DIFFERENCES: readonly VersionDifference[] = [
   {
+    since: Number.POSITIVE_INFINITY,
+    reason: "administrators are shown the version, and the security fixes that it lacks",
+    concerns: ({ path }) => /^\/admin\/v1\/(catalog|doctor)\b/.test(path),
+  },
+  {
     since: 18,
     reason: "execution plans have `Disabled`, and other costs",
     concerns: ({ headers }) => /vnd\.pgrst\.plan/.test(headers.Accept ?? ""),
