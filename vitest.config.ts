@@ -12,10 +12,12 @@ export default defineConfig({
     include: [...testFiles(group)],
     globalSetup: group === "pure" ? [] : ["test/cluster.ts"],
     setupFiles: ["test/property-runs.ts", "test/processor-time.ts"],
+    runner: "./test/deadline-runner.ts",
     sequence: { sequencer: LongestFirst },
     reporters: [
       "default",
       new DurationsReporter({ group }),
+      "./test/deadline-reporter.ts",
       ...(process.env.TEST_RESULTS
         ? [["json", { outputFile: process.env.TEST_RESULTS }] as ["json", { outputFile: string }]]
         : []),

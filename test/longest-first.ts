@@ -1,8 +1,12 @@
 import { BaseSequencer, type TestSpecification, type Vitest } from "vitest/node";
-import { recordedDurations } from "./durations.ts";
+import { DEADLINE } from "./deadline.ts";
+import { recordedDurations, SECONDS_OF_A_SHORT_FILE } from "./durations.ts";
 import { divide } from "./shards.ts";
 
-/** The longest files begin first, so that no core waits at the end for one that began late. */
+/**
+ * The longest files begin first, so that no core waits at the end for one that began late. Under a deadline the short ones do, because what
+ * it leaves out are long ones then.
+ */
 export default class LongestFirst extends BaseSequencer {
   readonly #shard: Vitest["config"]["shard"];
 
@@ -12,7 +16,10 @@ export default class LongestFirst extends BaseSequencer {
   }
 
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    return files.toSorted((a, b) => secondsOf(b) - secondsOf(a));
+    const sorted = files.toSorted((a, b) => secondsOf(b) - secondsOf(a));
+    if (DEADLINE === Number.POSITIVE_INFINITY) return sorted;
+    const isShort = (file: TestSpecification) => secondsOf(file) <= SECONDS_OF_A_SHORT_FILE;
+    return [...sorted.filter(isShort), ...sorted.filter((file) => !isShort(file)).reverse()];
   }
 
   /** `--shard=1/3`: each machine gets about the same work, and the union is everything. */
