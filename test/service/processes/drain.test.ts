@@ -37,7 +37,8 @@ afterEach(async () => {
 
 async function start(settings: NodeJS.ProcessEnv): Promise<void> {
   // Longer than a slow machine takes for what is in flight.
-  program = await startGateway(database, { DRAIN_TIMEOUT_SECONDS: "300", ...settings });
+  const patience = { DRAIN_TIMEOUT_SECONDS: "300", DB_STATEMENT_TIMEOUT_SECONDS: "300", GRAPHQL_PRELOAD: "on" };
+  program = await startGateway(database, { ...patience, ...settings });
 }
 
 const openGate = () => owner.query("update public.gate set is_open = true");
