@@ -23,7 +23,7 @@ export default class DurationsReporter implements Reporter {
   }
 
   #record(measured: ReadonlyMap<string, Duration>): void {
-    const { runs, files } = recordedDurations();
+    const { runs, files } = recordedDurations;
     const whole = testFiles(this.#group).every((file) => measured.has(file));
     const minutes = Math.round((performance.now() - this.#begun) / 6_000) / 10;
     // How long a file takes beside all others is what decides: `npm test` alone would make short ones of too many.

@@ -5,7 +5,7 @@ import { MOST_SECONDS, overTime, recordedDurations } from "./durations.ts";
 import { REPOSITORY } from "./repository.ts";
 import { testFiles } from "./test-groups.ts";
 
-const { runs, files } = recordedDurations();
+const { runs, files } = recordedDurations;
 
 test("the record names no file that is gone", () => {
   const existing = new Set(testFiles("all"));

@@ -14,18 +14,13 @@ export type DurationRecord = {
 const RECORD = join(REPOSITORY, "test/durations.json");
 
 /** A file that takes longer is left to `npm run test:all`. */
-export const SECONDS_OF_A_SHORT_FILE = 3;
+const SECONDS_OF_A_SHORT_FILE = 3;
 
 /** Of a processor, in a run beside others: a file that takes more is in the wrong group, or must be divided. */
 export const MOST_SECONDS = { short: 5 * SECONDS_OF_A_SHORT_FILE, long: 240 };
 
-let read: DurationRecord | null = null;
-
 /** What `npm run test:record` has measured. A file that is new has no duration there, and counts as a short one. */
-export function recordedDurations(): DurationRecord {
-  read ??= readRecord();
-  return read;
-}
+export const recordedDurations = readRecord();
 
 function readRecord(): DurationRecord {
   if (!existsSync(RECORD)) return { runs: {}, files: new Map() };
@@ -51,8 +46,12 @@ export function writeRecord({ runs, files }: DurationRecord): void {
   );
 }
 
+export function secondsOf(file: string): number {
+  return recordedDurations.files.get(file)?.wall ?? 0;
+}
+
 export function isShort(file: string): boolean {
-  return (recordedDurations().files.get(file)?.wall ?? 0) <= SECONDS_OF_A_SHORT_FILE;
+  return secondsOf(file) <= SECONDS_OF_A_SHORT_FILE;
 }
 
 /** Says of each file that took longer than its group may. */

@@ -1,6 +1,7 @@
-import { BaseSequencer, type TestSpecification, type Vitest } from "vitest/node";
+import { relative } from "node:path";
+import { BaseSequencer, type TestSpecification } from "vitest/node";
 import { DEADLINE } from "./deadline.ts";
-import { recordedDurations, SECONDS_OF_A_SHORT_FILE } from "./durations.ts";
+import { isShort, secondsOf } from "./durations.ts";
 import { divide } from "./shards.ts";
 
 /**
@@ -8,29 +9,25 @@ import { divide } from "./shards.ts";
  * it leaves out are long ones then.
  */
 export default class LongestFirst extends BaseSequencer {
-  readonly #shard: Vitest["config"]["shard"];
-
-  constructor(vitest: Vitest) {
-    super(vitest);
-    this.#shard = vitest.config.shard;
-  }
-
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const sorted = files.toSorted((a, b) => secondsOf(b) - secondsOf(a));
+    const sorted = longestFirst(files);
     if (DEADLINE === Number.POSITIVE_INFINITY) return sorted;
-    const isShort = (file: TestSpecification) => secondsOf(file) <= SECONDS_OF_A_SHORT_FILE;
-    return [...sorted.filter(isShort), ...sorted.filter((file) => !isShort(file)).reverse()];
+    const { short = [], long = [] } = Object.groupBy(sorted, (file) => (isShort(pathOf(file)) ? "short" : "long"));
+    return [...short, ...long.reverse()];
   }
 
   /** `--shard=1/3`: each machine gets about the same work, and the union is everything. */
   override async shard(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const { index, count } = this.#shard!;
-    const sorted = files.toSorted((a, b) => secondsOf(b) - secondsOf(a) || (a.moduleId < b.moduleId ? -1 : 1));
-    return divide(sorted, secondsOf, count)[index - 1]!;
+    const { index, count } = this.ctx.config.shard!;
+    return divide(longestFirst(files), (file) => secondsOf(pathOf(file)), count)[index - 1]!;
   }
 }
 
-function secondsOf({ project, moduleId }: TestSpecification): number {
-  const file = moduleId.slice(project.config.root.length + 1);
-  return recordedDurations().files.get(file)?.wall ?? 0;
+/** Those of equal length in the order of their names, which is the same on all machines. */
+function longestFirst(files: readonly TestSpecification[]): TestSpecification[] {
+  return files.toSorted((a, b) => secondsOf(pathOf(b)) - secondsOf(pathOf(a)) || (a.moduleId < b.moduleId ? -1 : 1));
+}
+
+function pathOf({ project, moduleId }: TestSpecification): string {
+  return relative(project.config.root, moduleId);
 }

@@ -13,7 +13,6 @@ export { FairLimiter } from "./fair-limiter.ts";
 export type { WorkShare } from "./fair-queue.ts";
 export { FifoQueue } from "./fifo-queue.ts";
 export { type HandlePeerMessage, NO_PEERS, type PeerTopic, type PeerWorkers } from "./peer-workers.ts";
-
 export { startResponsiveTimer } from "./responsive-timer.ts";
 export { awaitedRetryDelay, retryDelay } from "./retry-delay.ts";
 export { noteAcceptedConnection, runStepwise, runToCompletion, type Stepwise } from "./stepwise.ts";
