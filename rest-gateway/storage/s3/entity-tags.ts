@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { createHash, type Hash } from "node:crypto";
 import type { ObjectAddress, ObjectRow, UploadPart } from "../object-rows.ts";
 import { s3Error } from "./s3-error.ts";
 import type { S3Request } from "./s3-request.ts";
@@ -37,10 +37,7 @@ export class PartTags {
 
   async *read({ tag, content: hash }: NamedPart, content: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
     const md5 = createHash("md5");
-    for await (const piece of content) {
-      md5.update(piece);
-      yield piece;
-    }
+    yield* hashPieces(content, md5);
     const digest = md5.digest();
     if (tag !== hash && tag !== digest.toString("hex")) throw s3Error("InvalidPart");
     this.#whole.update(digest);
@@ -49,5 +46,12 @@ export class PartTags {
 
   finish(): string {
     return `"${this.#whole.digest("hex")}-${this.#count}"`;
+  }
+}
+
+export async function* hashPieces(content: AsyncIterable<Buffer>, hash: Hash): AsyncGenerator<Buffer> {
+  for await (const piece of content) {
+    hash.update(piece);
+    yield piece;
   }
 }

@@ -18,7 +18,7 @@ import { openPayload, type Payload } from "./payload.ts";
 import { elementsOf, readXml, textOf } from "./read-xml.ts";
 import { s3Error } from "./s3-error.ts";
 import { bucketOf, countOf, objectOf, readCopySource, type S3Handler, type S3Request } from "./s3-request.ts";
-import { writeDraft } from "./write-draft.ts";
+import { writeDraft, writeTaggedDraft } from "./write-draft.ts";
 import { xmlResponse } from "./write-xml.ts";
 
 const MOST_PARTS = 10_000;
@@ -93,7 +93,7 @@ async function keepPart(
   const number = request.query.get("partNumber") ?? "";
   if (!/^\d{1,5}$/.test(number) || Number(number) < 1 || Number(number) > MOST_PARTS)
     throw s3Error("InvalidArgument", "Part number must be an integer between 1 and 10000, inclusive");
-  const { draft, md5 } = await writeDraft(payload, maxBytes, store);
+  const { draft, md5 } = await writeTaggedDraft(payload, maxBytes, store);
   try {
     const isKept = await rows.transact(async (run) => {
       await keepFile(run, draft.hash, draft.bytes);
@@ -197,7 +197,7 @@ export const completeMultipartUpload: S3Handler = async (sent, services): Promis
   const { maxBytes } = await termsOf(rows, address, services.config);
   await rows.checkUpload(newObject(address, right));
   const tags = new PartTags();
-  const { draft } = await writeDraft(
+  const draft = await writeDraft(
     { content: checkParts(readParts(parts, tags, services.store), checksums), checkHash() {} },
     maxBytes,
     services.store,

@@ -13,7 +13,7 @@ import { openPayload } from "./payload.ts";
 import { elementsOf, readXml, textOf } from "./read-xml.ts";
 import { s3Error } from "./s3-error.ts";
 import { bucketOf, objectOf, readCopySource, type S3Handler, type S3Request } from "./s3-request.ts";
-import { writeDraft } from "./write-draft.ts";
+import { writeTaggedDraft } from "./write-draft.ts";
 import { xmlResponse } from "./write-xml.ts";
 
 const MOST_NAMES = 1000;
@@ -97,7 +97,7 @@ export const putObjectOfKey: S3Handler = async (request, services) => {
   checkType(metadata.mimetype!, terms);
   await rows.checkUpload(newObject(address, right));
   const payload = openPayload(request, terms.maxBytes);
-  const { draft, md5 } = await writeDraft(payload, terms.maxBytes, services.store);
+  const { draft, md5 } = await writeTaggedDraft(payload, terms.maxBytes, services.store);
   const tag = `"${md5}"`;
   const file = { draft, metadata: { ...metadata, ...describeContent(draft, tag) }, userMetadata };
   const expectedContent = await findTaggedContent(request, address, condition.tag);
