@@ -4,7 +4,7 @@ import type { PostgresUrls } from "#cluster";
 import { type Config, toPgConnectionString } from "#config";
 import type { FileStore } from "#files";
 import { REALTIME_PUBLICATION } from "#live";
-import { quotedName, withServiceClient } from "#postgres/client";
+import { hasMovedApiNames, moveApiNames, quotedName, withServiceClient } from "#postgres/client";
 import { collectionsOf, displacedTables } from "#rest-gateway/resource/collections";
 import { driftFindings, readDrift } from "../inspect/drift-checks.ts";
 import { runChecks, sortBySeverity } from "./doctor.ts";
@@ -46,7 +46,7 @@ export async function collectFindings(subject: DoctorSubject): Promise<DoctorFin
   const { requestUrl, directUrl } = postgres;
   const login = await readLoginFacts(requestUrl, { catalog, config });
   const clients = [config.anonRole, SIGNED_IN].filter((role) => catalog.roles.has(role));
-  const [replication, server, schedules, webhooks, signUps, rowFunctions, files, hasTrigger] = await withServiceClient(
+  const [replication, server, jobs, signUps, rowFunctions, files, hasTrigger] = await withServiceClient(
     directUrl,
     async (client) => [
       await readReplicationFacts(client, REALTIME_PUBLICATION),
@@ -57,8 +57,7 @@ export async function collectFindings(subject: DoctorSubject): Promise<DoctorFin
         claimsHook: config.claimsHook,
         login: login.name,
       }),
-      await readScheduleFindings(client),
-      await readWebhookFindings(client),
+      await readJobFindings(client),
       await readSignUpFindings(client),
       await readRowFunctionFindings(client),
       subject.fileStore ? await readFileFindings(client, subject.fileStore) : [],
@@ -88,8 +87,7 @@ export async function collectFindings(subject: DoctorSubject): Promise<DoctorFin
   const drift = subject.comparesMigrations ? driftFindings(await readDrift(postgres)) : [];
   return sortBySeverity([
     ...checked,
-    ...schedules,
-    ...webhooks,
+    ...jobs,
     ...signUps,
     ...rowFunctions,
     ...files,
@@ -97,6 +95,13 @@ export async function collectFindings(subject: DoctorSubject): Promise<DoctorFin
     ...graphqlFindings(omitted),
     ...drift,
   ]);
+}
+
+/** What to do names schedules and webhooks where this database has them. */
+async function readJobFindings(client: pg.ClientBase): Promise<readonly DoctorFinding[]> {
+  const findings = [...(await readScheduleFindings(client)), ...(await readWebhookFindings(client))];
+  if (!(await hasMovedApiNames(client))) return findings;
+  return findings.map((finding) => ({ ...finding, fix: moveApiNames(finding.fix) }));
 }
 
 function databaseUrls({ databaseUrl, ownerDatabaseUrl, directDatabaseUrl }: Config): (readonly [string, string])[] {

@@ -1,7 +1,7 @@
 import pg from "pg";
 import { findDueTimes } from "#jobs/cron-times";
 import { hasSchedules } from "#jobs/queue";
-import { placeApiNames, queryApiSchema } from "#postgres/client";
+import { queryApiSchema } from "#postgres/client";
 import type { DoctorFinding } from "./facts.ts";
 
 const READ_SCHEDULES = `
@@ -46,8 +46,7 @@ export async function readScheduleFindings(owner: pg.ClientBase): Promise<Doctor
   const { rows: schedules } = await queryApiSchema<ScheduleFacts>(owner, READ_SCHEDULES);
   if (schedules.length === 0) return [];
   const { rows: stopped } = await owner.query<{ processed: Date }>(READ_STOPPED_CLOCK);
-  const findings = [...stopped.map(({ processed }) => clockFinding(processed)), ...schedules.flatMap(scheduleFindings)];
-  return Promise.all(findings.map(async (each) => ({ ...each, fix: await placeApiNames(owner, each.fix) })));
+  return [...stopped.map(({ processed }) => clockFinding(processed)), ...schedules.flatMap(scheduleFindings)];
 }
 
 function clockFinding(processed: Date): DoctorFinding {

@@ -1,5 +1,5 @@
 import pg from "pg";
-import { placeApiNames, queryApiSchema } from "#postgres/client";
+import { queryApiSchema } from "#postgres/client";
 import type { DoctorFinding } from "./facts.ts";
 
 const HAS_WEBHOOKS = `
@@ -36,8 +36,7 @@ type WebhookFacts = {
 export async function readWebhookFindings(owner: pg.ClientBase): Promise<DoctorFinding[]> {
   if ((await queryApiSchema(owner, HAS_WEBHOOKS)).rowCount === 0) return [];
   const { rows } = await queryApiSchema<WebhookFacts>(owner, READ_WEBHOOKS);
-  const findings = rows.flatMap(webhookFindings);
-  return Promise.all(findings.map(async (each) => ({ ...each, fix: await placeApiNames(owner, each.fix) })));
+  return rows.flatMap(webhookFindings);
 }
 
 function webhookFindings(webhook: WebhookFacts): DoctorFinding[] {
