@@ -91,11 +91,7 @@ export async function applyCommitted(
         // graphile-migrate would create the folder of a history without migrations.
         .filter(({ history, count, isLast }) => count > 0 && (isLast || (applied.get(history.name) ?? 0) < count))
         .map(async (step, index) => ({
-          ...(isApiMoved && step.history.name !== "project"
-            ? await copyFirst(step, join(partial, String(index)), toMovedFile)
-            : step.isLast
-              ? step.history
-              : await copyFirst(step, join(partial, String(index)))),
+          ...(await folderOf(step, join(partial, String(index)), isApiMoved)),
           makesApiSchema: step.makesApiSchema,
           searchPath: searchPathOf(step.history, searchPath),
           lockTimeoutMs: step.waitsFreely ? 0 : limits.lockTimeoutMs,
@@ -275,6 +271,12 @@ export async function copyFirst(
       .map(async ({ file }) => writeFile(join(committed, basename(file)), toText(await readFile(file, "utf8")))),
   );
   return { name: history.name, folder };
+}
+
+/** That of the history, unless the step has fewer migrations or other texts. */
+async function folderOf(step: MigrationStep, copy: string, isApiMoved: boolean): Promise<MigrationHistory> {
+  if (isApiMoved && step.history.name !== "project") return copyFirst(step, copy, toMovedFile);
+  return step.isLast ? step.history : copyFirst(step, copy);
 }
 
 /** Keeps its hash, by which databases know it. */
