@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from "node:crypto";
-import { chmod, link, lstat, mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { chmod, link, lstat, mkdir, readFile, rm, rmdir, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { chownTo, type SystemAccount, startTimeOf } from "./processes.ts";
 
@@ -77,6 +77,13 @@ export async function acquireFile(file: string): Promise<number | null> {
 
 export async function releaseFile(file: string): Promise<void> {
   if ((await readIfPresent(file)) === (await processIdentity(process.pid))) await rm(file, { force: true });
+}
+
+/** Gives up the claim, and removes the socket's folder where it is outside of the data folder: nothing else would. */
+export async function releaseFolders({ data, socket, ownerFile }: ClusterFolders): Promise<void> {
+  // It is empty, unless a server that was killed has left its socket there, or another user has made it.
+  if (dirname(socket) !== dirname(data)) await rmdir(socket).catch(() => {});
+  await releaseFile(ownerFile);
 }
 
 /** The id of the running process that owns the file. */

@@ -12,7 +12,7 @@ import {
   clusterFolders,
   createFolders,
   findFileOwner,
-  releaseFile,
+  releaseFolders,
 } from "./cluster-folders.ts";
 import { type Binaries, checkCluster, createCluster, findBinaries, finishUpgrade } from "./create-cluster.ts";
 import {
@@ -65,7 +65,7 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
   try {
     return await startClaimed(folders, options);
   } catch (error) {
-    await releaseFile(folders.ownerFile);
+    await releaseFolders(folders);
     throw error;
   }
 }
@@ -131,7 +131,7 @@ async function startClaimed(
   const stop = async () => {
     server.kill("SIGINT");
     await ended;
-    await releaseFile(folders.ownerFile);
+    await releaseFolders(folders);
   };
   return {
     url: (role, database) => socketUrl(folders.socket, port ?? DEFAULT_PORT, role, database),

@@ -270,8 +270,13 @@ describe("startCluster", () => {
   });
 
   test("a data folder whose path is too long for a socket gets its socket elsewhere", async () => {
-    const { url } = await start({ dataDir: join(root, "a".repeat(120)) });
-    expect(await ask(url("postgres", "postgres"), "select 1")).toEqual([1]);
+    const cluster = await start({ dataDir: join(root, "a".repeat(120)) });
+    const url = cluster.url("postgres", "postgres");
+    expect(await ask(url, "select 1")).toEqual([1]);
+    const folder = new URLSearchParams(url.split("?")[1]).get("host")!;
+    expect(existsSync(folder)).toBe(true);
+    await cluster.stop();
+    expect(existsSync(folder)).toBe(false);
   });
 
   test("a path with spaces, quotes and commas works", async () => {
