@@ -79,6 +79,8 @@ beforeAll(async () => {
     insert into api.webhooks (name, table_name, url, role) values ('marks', 'public.marks', 'http://127.0.0.1:9/', 'service_role')`);
   service = await serve(database, { RATE_LIMIT: "1000000", WEBHOOK_NETWORK: "loopback", ADMIN_PORT: "0" });
   opened.defer(() => service.stop());
+  // GraphQL is loaded by its first request.
+  expect(await post("/graphql", { query: "{ __typename }" })).toBe(true);
   const client = makeClient(service.url);
   opened.defer(() => void client.realtime.disconnect());
   await subscribed(client.channel("marks").on("postgres_changes", MARKS, ({ new: row }) => received.add(row.id)));
