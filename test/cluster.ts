@@ -6,6 +6,7 @@ import type { TestProject } from "vitest/node";
 import { releaseHistories } from "../migrate/committed-migrations.ts";
 import { runMigrations, setUsersAccess } from "../migrate/migrate.ts";
 import { withClient } from "../postgres/client/with-client.ts";
+import { keepFilesInMemory } from "./files-in-memory.ts";
 import { watchLeftProcesses } from "./left-processes.ts";
 import { COMPILE_CACHE } from "./program.ts";
 import { socketAddressOf, startRouter } from "./routers/router.ts";
@@ -27,6 +28,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   // For the workers and the programs that tests start: with it, to load the service takes half the processor time.
   process.env.NODE_COMPILE_CACHE ??= COMPILE_CACHE;
   const leftProcesses = watchLeftProcesses();
+  const removeFiles = await keepFilesInMemory();
   const dataDir = await mkdtemp(join(tmpdir(), "content-service-test-"));
   const cluster = await startServer({ dataDir, port: null, settings: CLUSTER_SETTINGS });
   const urlOf = (database: string) => cluster.url("postgres", database);
@@ -48,8 +50,9 @@ export default async function setup(project: TestProject): Promise<() => Promise
   return async () => {
     await router?.close();
     await cluster.stop();
-    await rm(dataDir, { recursive: true, force: true });
     const left = await leftProcesses.end();
+    await rm(dataDir, { recursive: true, force: true });
+    await removeFiles();
     if (left.length > 0)
       console.log(`Tests had not stopped these processes, which have been ended:\n${left.join("\n")}`);
   };
