@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import {
   type GraphQLField,
+  type GraphQLNamedType,
   type GraphQLObjectType,
   type GraphQLSchema,
   getNamedType,
@@ -143,14 +144,22 @@ export function sampleQuery(schema: GraphQLSchema, table: string): string | null
 export function sampleTablesQuery(schema: GraphQLSchema, role: RolePrivileges): string | null {
   // The schema of anonymous callers has fields that they may use after sign-in only.
   const mayUse = (field: QueryField) => visibilityRuleOf(field)?.(role) ?? true;
-  const rows = Object.values(schema.getQueryType()?.getFields() ?? {})
-    .values()
+  const usable = Object.values(schema.getQueryType()?.getFields() ?? {})
     .filter((field) => mayUse(field) && !field.args.some(isRequiredArgument))
-    .map((field) => selectRows(field, mayUse))
-    .filter((selection) => selection !== null)
+    .map((field) => ({ rowType: rowTypeOf(field), selection: selectRows(field, mayUse) }))
+    .filter(({ selection }) => selection !== null);
+  // The search results of a table are its rows once more.
+  const rows = Map.groupBy(usable, ({ rowType }) => rowType)
+    .values()
+    .map(([first]) => first!.selection)
     .take(MAX_TABLES)
     .toArray();
   return rows.length === 0 ? null : print(parse(`query Tables { ${rows.join(" ")} }`));
+}
+
+function rowTypeOf({ type }: QueryField): GraphQLNamedType {
+  const named = getNamedType(type);
+  return (isObjectType(named) && nodeOf(named)) || named;
 }
 
 /** The first rows of a connection or a list; null if the field is neither or has no column to select. */
