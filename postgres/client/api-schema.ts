@@ -30,7 +30,9 @@ const OWN_SCHEMA = "content_service";
 /** Queries the catalogue, because that is no error if the schema does not exist or is not accessible. */
 const IS_MOVED = `
   select from pg_catalog.pg_class
-  where relnamespace = (select oid from pg_catalog.pg_namespace where nspname = '${OWN_SCHEMA}') and relname = 'versions'`;
+  where relname operator(pg_catalog.=) 'versions' and relnamespace operator(pg_catalog.=) (
+    select oid from pg_catalog.pg_namespace where nspname operator(pg_catalog.=) '${OWN_SCHEMA}'
+  )`;
 
 /**
  * SQL of the service that names what it has in schema `api`, for this database: in schema `content_service`, where the project has a schema

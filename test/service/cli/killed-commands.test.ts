@@ -1,5 +1,3 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
 import { allTables } from "../../../cluster/archive/content-tables.ts";
@@ -7,7 +5,8 @@ import { writeArchive } from "../../../cluster/archive/write-archive.ts";
 import { createBranch, dropBranch, listBranches } from "../../../cluster/branches.ts";
 import { withScratchDatabase } from "../../../migrate/scratch-database.ts";
 import { withClient } from "../../../postgres/client/with-client.ts";
-import { cloneDatabase, type TestDatabase, urlOf, useDatabase } from "../../database.ts";
+import { type TestDatabase, urlOf, useDatabase } from "../../database.ts";
+import { useFolder } from "../../fixture.ts";
 import { killAtEachStep } from "../../killed-commands.ts";
 
 const settings = { BASE_SCHEMA: "platform" };
@@ -76,35 +75,36 @@ describe("a command that is killed at any step leaves nothing that the next one 
     expect(await query(database.ownerUrl, "select * from public.notes")).toEqual(before);
   });
 
-  test("restore, and its check", async () => {
-    const folder = await mkdtemp(join(tmpdir(), "killed-restore-"));
-    const file = join(folder, "backup.gz");
-    const target = await cloneDatabase("empty");
-    try {
-      await writeArchive(database.ownerUrl, file);
-      const notes = () => query(target.ownerUrl, "select * from public.notes");
-      const isEmpty = async () => (await withClient(target.ownerUrl, allTables)).length === 0;
-      const check = { database: target, command: "restore", words: ["--check", file], settings, isStep };
-      const checks = await killAtEachStep(check, async () => {
-        expect(await isEmpty()).toBe(true);
-        await withScratchDatabase(urlOf("postgres", `${target.name}_shadow`), rootUrl, async () => {});
-        expect(await databasesOf(target)).toEqual([]);
+  describe("restore", () => {
+    const checked = useDatabase({ template: "empty" });
+    const restored = useDatabase({ template: "empty" });
+    const file = join(useFolder("killed-restore-"), "backup.gz");
+    const isEmpty = async ({ ownerUrl }: TestDatabase) => (await withClient(ownerUrl, allTables)).length === 0;
+    beforeAll(() => writeArchive(database.ownerUrl, file));
+
+    test("of a check only", async () => {
+      const check = { database: checked, command: "restore", words: ["--check", file], settings, isStep };
+      const steps = await killAtEachStep(check, async () => {
+        expect(await isEmpty(checked)).toBe(true);
+        await withScratchDatabase(urlOf("postgres", `${checked.name}_shadow`), rootUrl, async () => {});
+        expect(await databasesOf(checked)).toEqual([]);
       });
-      expect(checks).toBeGreaterThan(4);
-      // All or nothing. What is complete is served, and refuses another restore.
-      const restore = { database: target, command: "restore", words: [file], settings, isStep };
+      expect(steps).toBeGreaterThan(4);
+    });
+
+    // All or nothing. What is complete is served, and refuses another restore.
+    test("of all rows", async () => {
+      const restore = { database: restored, command: "restore", words: [file], settings, isStep };
+      const notes = () => query(restored.ownerUrl, "select * from public.notes");
       let isRestored = false;
       await killAtEachStep(restore, async () => {
-        if (await isEmpty()) return;
+        if (await isEmpty(restored)) return;
         isRestored = true;
         expect(await notes()).toEqual([{ id: 1, text: "first" }]);
-        await query(rootUrl, `drop database ${target.name}`);
-        await query(rootUrl, `create database ${target.name} template empty strategy file_copy`);
+        await query(rootUrl, `drop database ${restored.name}`);
+        await query(rootUrl, `create database ${restored.name} template empty strategy file_copy`);
       });
       expect([isRestored, await notes()]).toEqual([true, [{ id: 1, text: "first" }]]);
-    } finally {
-      await target.drop();
-      await rm(folder, { recursive: true });
-    }
+    });
   });
 });
