@@ -10,7 +10,10 @@ import { useService } from "../serve.ts";
 import { until } from "../until.ts";
 
 const database = useDatabase();
-const service = useService({ database, settings: { RATE_LIMIT: "1000000", LOAD_SHEDDING: "true" } });
+const service = useService({
+  database,
+  settings: { RATE_LIMIT: "1000000", LOAD_SHEDDING: "true", GRAPHQL_PRELOAD: "on" },
+});
 
 const apikey = jwt.sign({ role: "anon" }, SECRET);
 const userToken = jwt.sign({ role: "authenticated", sub: "1" }, SECRET);

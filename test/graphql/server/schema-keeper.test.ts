@@ -273,7 +273,7 @@ describe("at the start", () => {
 
     const heard: Record<string, unknown>[] = [];
     const log = pino({ level: "info" }, listTo(heard));
-    const start = serve(database, { REST_REQUIRE_APIKEY: "false" }, { log, schemaWaitMs: 0 });
+    const start = serve(database, { REST_REQUIRE_APIKEY: "false", GRAPHQL_PRELOAD: "on" }, { log, schemaWaitMs: 0 });
     const { url } = opened.adopt(await start, (service) => service.stop());
     opened.defer(async () => void (await owner.query("rollback")));
     const ask = () =>
