@@ -55,7 +55,8 @@ const service = useService({
   settings: () => ({
     FUNCTIONS_DIR: project.folder,
     FUNCTIONS_MEMORY: "64",
-    FUNCTIONS_TIMEOUT_SECONDS: "2",
+    // Its threads yield to everything else that the machine does.
+    FUNCTIONS_TIMEOUT_SECONDS: "8",
     FUNCTIONS_CPU_SECONDS: "1",
     FUNCTIONS_MAX_BODY_BYTES: "100000000",
     MAX_ANONYMOUS_BODY_BYTES: "100000000",
