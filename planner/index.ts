@@ -1,4 +1,4 @@
-export { describeIntent } from "./describe-intent.ts";
+export { describeIntent } from "./intent/describe-intent.ts";
 export {
   type AggregateName,
   ALL_COLUMNS,
@@ -45,7 +45,7 @@ export {
   type UpdateIntent,
   type UpdateOperator,
   type WithEmbedPath,
-} from "./intent.ts";
+} from "./intent/intent.ts";
 export { type IntentOutline, outlineIntent, restoreIntent } from "./intent-outline.ts";
 export { explainNestedError, explainRowsError, nestedPathOf } from "./nested-errors.ts";
 export {

@@ -13,7 +13,7 @@ import type {
   SearchOperation,
   SelectItem,
   WithEmbedPath,
-} from "./intent.ts";
+} from "./intent/intent.ts";
 import { isObjectText } from "./plan/find-target.ts";
 
 /**

@@ -3,7 +3,7 @@ import type { CatalogTable } from "#catalog";
 import { PrecedingStatementError } from "#postgres/database";
 import { ApiError } from "#runtime";
 import { isJsonObject, type JsonObject, parseJsonExactly } from "#runtime/json";
-import type { UpdateIntent } from "./intent.ts";
+import type { UpdateIntent } from "./intent/intent.ts";
 import { joinPath, repeatedKey } from "./plan/nested-rows.ts";
 import { keyMismatch, type NestedInsertPlan } from "./plan/plan.ts";
 import type { NestedStep } from "./plan/plan-nested.ts";

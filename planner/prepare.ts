@@ -19,7 +19,7 @@ import type {
   RowPayload,
   RowSelection,
   SelectItem,
-} from "./intent.ts";
+} from "./intent/intent.ts";
 import { bindValues, bindValuesInSteps, listOperations } from "./plan/bind-parameters.ts";
 import { isObjectText } from "./plan/find-target.ts";
 import { bindKeysetOrder, orderOfShape } from "./plan/keyset-order.ts";

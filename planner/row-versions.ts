@@ -1,7 +1,7 @@
 import type { Catalog, CatalogTable } from "#catalog";
 import { quotedName } from "#postgres/client";
 import type { ParameterValue } from "#postgres/database";
-import type { DeleteIntent, RowCondition } from "./intent.ts";
+import type { DeleteIntent, RowCondition } from "./intent/intent.ts";
 import { bindValues, listOperations } from "./plan/bind-parameters.ts";
 import { planConditions } from "./plan/plan-selection.ts";
 import { tableScope } from "./plan/scope.ts";

@@ -1,5 +1,5 @@
 import type { Catalog, CatalogTable } from "#catalog";
-import type { Intent } from "./intent.ts";
+import type { Intent } from "./intent/intent.ts";
 import { listOperations } from "./plan/bind-parameters.ts";
 import type { Plan } from "./plan/plan.ts";
 import type { OutputColumn, SelectPlan, ValueExpression, WherePredicate } from "./plan/selection.ts";

@@ -1,5 +1,5 @@
 import { baseTypeOf, type Catalog, type QualifiedName } from "#catalog";
-import type { Intent } from "./intent.ts";
+import type { Intent } from "./intent/intent.ts";
 import type { Plan } from "./plan/plan.ts";
 import type { NestedStatements } from "./prepare.ts";
 

@@ -12,7 +12,7 @@ import type {
   RowPayload,
   SelectItem,
   UpdateIntent,
-} from "../intent.ts";
+} from "../intent/intent.ts";
 
 const [QUOTE, BACKSLASH, COMMA, LETTER_N] = [0x22, 0x5c, 0x2c, 0x6e];
 const [OPEN_BRACE, CLOSE_BRACE, OPEN_BRACKET] = [0x7b, 0x7d, 0x5b];

@@ -1,6 +1,6 @@
 import { type Catalog, type CatalogTable, hasAnyColumnPrivilege, type QualifiedName, type Routine } from "#catalog";
 import { ApiError, editDistance } from "#runtime";
-import type { CallArgument, CallIntent } from "../intent.ts";
+import type { CallArgument, CallIntent } from "../intent/intent.ts";
 
 const MIN_SIMILARITY = 0.75;
 

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { QualifiedName } from "#catalog";
 import { ApiError } from "#runtime";
-import type { CursorPosition, Intent, OrderTerm } from "../intent.ts";
+import type { CursorPosition, Intent, OrderTerm } from "../intent/intent.ts";
 import { bindValues } from "./bind-parameters.ts";
 import type { Plan } from "./plan.ts";
 

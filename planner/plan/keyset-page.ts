@@ -1,6 +1,6 @@
 import { baseTypeOf, type CatalogTable, type DataType, type QualifiedName } from "#catalog";
 import { ApiError } from "#runtime";
-import type { CursorPage, OrderTerm } from "../intent.ts";
+import type { CursorPage, OrderTerm } from "../intent/intent.ts";
 import {
   cursorMismatch,
   hasNullsLast,

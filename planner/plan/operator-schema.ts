@@ -1,5 +1,5 @@
 import { baseTypeOf, type Catalog, type DataType } from "#catalog";
-import type { ComparisonName, FieldReference } from "../intent.ts";
+import type { ComparisonName, FieldReference } from "../intent/intent.ts";
 import { isBuiltInType, isPlainText, type SelectScope, typeOfField } from "./scope.ts";
 
 /**

@@ -1,6 +1,6 @@
 import { baseTypeOf, type Catalog, type Routine, type RoutineArgument } from "#catalog";
 import { ApiError } from "#runtime";
-import type { CallArgument, CallIntent, ResponseOptions } from "../intent.ts";
+import type { CallArgument, CallIntent, ResponseOptions } from "../intent/intent.ts";
 import type { BindParameter } from "./bind-parameters.ts";
 import {
   acceptsWholeBody,

@@ -1,6 +1,6 @@
 import { policyConditionSql } from "#catalog";
 import { ApiError } from "#runtime";
-import type { ComparisonName, FieldReference, FilterOperation, RowCondition, RowOperation } from "../intent.ts";
+import type { ComparisonName, FieldReference, FilterOperation, RowCondition, RowOperation } from "../intent/intent.ts";
 import { operatorSchemaOf, schemaOfComparison } from "./operator-schema.ts";
 import { planMeasuredField } from "./plan-measure.ts";
 import { planSearch } from "./plan-search.ts";

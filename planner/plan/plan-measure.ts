@@ -1,6 +1,6 @@
 import { baseTypeOf, type DistanceFunction, type QualifiedName } from "#catalog";
 import { ApiError } from "#runtime";
-import type { DistanceName, DistanceOperation, FieldReference, Measure } from "../intent.ts";
+import type { DistanceName, DistanceOperation, FieldReference, Measure } from "../intent/intent.ts";
 import { planSearchResult } from "./plan-search.ts";
 import { hasName, isPlainText, planField, typeOfField } from "./scope.ts";
 import type { DistanceFunctionName, ValueExpression } from "./selection.ts";

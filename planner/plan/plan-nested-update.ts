@@ -1,7 +1,7 @@
 import type { CatalogTable } from "#catalog";
 import { ApiError } from "#runtime";
 import { toAddressText } from "#runtime/json";
-import type { InsertIntent, NestedRows, ResponseOptions, UpdateIntent } from "../intent.ts";
+import type { InsertIntent, NestedRows, ResponseOptions, UpdateIntent } from "../intent/intent.ts";
 import { findTable } from "./find-target.ts";
 import {
   type ColumnPairs,

@@ -1,6 +1,6 @@
 import type { CatalogColumn, CatalogTable, ColumnPair } from "#catalog";
 import { ApiError } from "#runtime";
-import type { InsertIntent, NestedRows, ResponseOptions } from "../intent.ts";
+import type { InsertIntent, NestedRows, ResponseOptions } from "../intent/intent.ts";
 import { findTable } from "./find-target.ts";
 import { isReferenced, type NestedRelation, type NestedRow, type NestedTable, readNestedRows } from "./nested-rows.ts";
 import { operatorSchemaOf } from "./operator-schema.ts";

@@ -1,5 +1,5 @@
 import { ApiError } from "#runtime";
-import type { FieldReference, OrderTerm } from "../intent.ts";
+import type { FieldReference, OrderTerm } from "../intent/intent.ts";
 import { planMeasuredField } from "./plan-measure.ts";
 import { countValue } from "./related-count.ts";
 import { fieldOutputName, hasName, type NamedSelectColumn, refuseAggregateName } from "./scope.ts";

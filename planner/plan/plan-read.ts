@@ -1,5 +1,11 @@
 import type { CatalogTable } from "#catalog";
-import { ALL_COLUMNS, type CountMethod, type ReadIntent, type ResponseOptions, type SelectItem } from "../intent.ts";
+import {
+  ALL_COLUMNS,
+  type CountMethod,
+  type ReadIntent,
+  type ResponseOptions,
+  type SelectItem,
+} from "../intent/intent.ts";
 import { findTable } from "./find-target.ts";
 import { planReadPage } from "./keyset-page.ts";
 import { negotiateFormat, type PlanOptions, type ReadPlan, type TotalPlan } from "./plan.ts";

@@ -7,7 +7,7 @@ import {
   type RowCondition,
   type SearchedField,
   type SearchOperation,
-} from "../intent.ts";
+} from "../intent/intent.ts";
 import { hasName, isPlainText, planField, typeOfField } from "./scope.ts";
 import type { SearchedPart, SearchedWords, ValueExpression, WherePredicate } from "./selection.ts";
 import type { PlanContext, SelectionContext } from "./selection-context.ts";

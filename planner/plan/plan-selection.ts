@@ -1,6 +1,6 @@
 import type { CatalogTable, DirectRelationship, Relationship } from "#catalog";
 import { ApiError } from "#runtime";
-import { ALL_COLUMNS, type FieldReference, type SelectedRelation } from "../intent.ts";
+import { ALL_COLUMNS, type FieldReference, type SelectedRelation } from "../intent/intent.ts";
 import type { KeptColumns } from "./plan.ts";
 import { planCondition, planHaving } from "./plan-condition.ts";
 import { planMeasuredField } from "./plan-measure.ts";

@@ -14,7 +14,7 @@ import {
   UPDATE_OPERATORS,
   type UpdateIntent,
   type UpdateOperator,
-} from "../intent.ts";
+} from "../intent/intent.ts";
 import { operatorSchemaOf } from "./operator-schema.ts";
 import type { AssignmentPlan, OperandSubject, OperationPlan, RecordColumn, UpdatePlan } from "./plan.ts";
 import {

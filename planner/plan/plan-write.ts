@@ -1,6 +1,6 @@
 import type { CatalogTable } from "#catalog";
 import { ApiError } from "#runtime";
-import type { DeleteIntent, InsertIntent, ResponseOptions, RowCondition, UpdateIntent } from "../intent.ts";
+import type { DeleteIntent, InsertIntent, ResponseOptions, RowCondition, UpdateIntent } from "../intent/intent.ts";
 import { findTable } from "./find-target.ts";
 import {
   type ChangePlan,

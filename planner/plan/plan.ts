@@ -7,7 +7,7 @@ import {
   type Routine,
 } from "#catalog";
 import { ApiError } from "#runtime";
-import type { ResponseFormat, UpdateOperator } from "../intent.ts";
+import type { ResponseFormat, UpdateOperator } from "../intent/intent.ts";
 import type { LegacyTarget } from "./select-tree.ts";
 import {
   columnExpression,

@@ -1,6 +1,6 @@
 import { baseTypeOf, type Catalog, type CatalogColumn, type CatalogTable, type DataType } from "#catalog";
 import { ApiError, type ApiErrorOptions } from "#runtime";
-import type { InsertIntent, RowPayload, UpdateIntent } from "../intent.ts";
+import type { InsertIntent, RowPayload, UpdateIntent } from "../intent/intent.ts";
 import type { ArrayElementPlan, ColumnDefaultPlan, JsonReader, RecordColumn, RecordsPlan } from "./plan.ts";
 import { findRepresentation } from "./scope.ts";
 

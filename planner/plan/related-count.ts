@@ -7,7 +7,7 @@ import type {
   SelectedRelation,
   SelectItem,
   WithEmbedPath,
-} from "../intent.ts";
+} from "../intent/intent.ts";
 import { findRelationship } from "./relationship.ts";
 import { ALL_COLUMNS_ITEM, castTo, hasName, type NamedSelectColumn, type RowNames } from "./scope.ts";
 import type { ValueExpression } from "./selection.ts";

@@ -15,7 +15,7 @@ import {
   type FieldReference,
   type SelectedAggregate,
   type SelectedColumn,
-} from "../intent.ts";
+} from "../intent/intent.ts";
 import {
   type CompositeRow,
   columnExpression,

@@ -8,7 +8,7 @@ import type {
   SelectedColumn,
   SelectedRelation,
   WithEmbedPath,
-} from "../intent.ts";
+} from "../intent/intent.ts";
 
 /** A selection as requested: columns, conditions and order of its rows, and the embedded relations. */
 export type SelectNode = {

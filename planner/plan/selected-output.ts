@@ -1,4 +1,4 @@
-import type { FieldReference } from "../intent.ts";
+import type { FieldReference } from "../intent/intent.ts";
 import { type NamedSelectColumn, toOutput } from "./scope.ts";
 import type { ValueExpression } from "./selection.ts";
 import type { SelectionContext } from "./selection-context.ts";

@@ -1,5 +1,5 @@
 import type { Catalog, DirectRelationship } from "#catalog";
-import type { BoundOperation } from "../intent.ts";
+import type { BoundOperation } from "../intent/intent.ts";
 import type { BindParameter } from "./bind-parameters.ts";
 import type { NamedSelectColumn, SelectColumn, SelectScope } from "./scope.ts";
 import type { EmbedNameRules, EmbedNode, SelectNode } from "./select-tree.ts";

@@ -6,7 +6,7 @@ import type {
   OperatorQuantifier,
   OrderTerm,
   SearchOperator,
-} from "../intent.ts";
+} from "../intent/intent.ts";
 import type { BindParameter } from "./bind-parameters.ts";
 
 /** An operator, or the function of pg_trgm, as the catalogue names it. */

@@ -1,7 +1,7 @@
 import type { CatalogTable } from "#catalog";
 import type { ResultRow } from "#postgres/database";
 import type { ApiError } from "#runtime";
-import type { CursorPosition, ResponseFormat } from "../intent.ts";
+import type { CursorPosition, ResponseFormat } from "../intent/intent.ts";
 import {
   type BodyPlan,
   type CallPlan,

@@ -1,4 +1,4 @@
-import type { AggregateName, ComparisonName, JsonPathStep } from "../intent.ts";
+import type { AggregateName, ComparisonName, JsonPathStep } from "../intent/intent.ts";
 import {
   columnExpression,
   type OrderExpression,

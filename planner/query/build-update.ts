@@ -1,4 +1,4 @@
-import type { UpdateOperator } from "../intent.ts";
+import type { UpdateOperator } from "../intent/intent.ts";
 import type { AssignmentPlan, ChangePlan, KeptColumns, OperandSubject, OperationPlan } from "../plan/plan.ts";
 import { buildConjunction, RESULT_CTE } from "./build-select.ts";
 import { keptColumns, recordsFromItem, returning, writeWhereClause } from "./build-write.ts";

@@ -1,4 +1,4 @@
-import type { SearchOperator } from "../intent.ts";
+import type { SearchOperator } from "../intent/intent.ts";
 import type { SearchedPart } from "../plan/selection.ts";
 
 /** Writes SQL: that of the planner, or of another builder of statements. */

@@ -11,7 +11,7 @@ import type {
   RowSelection,
   SelectItem,
   WithEmbedPath,
-} from "../../planner/intent.ts";
+} from "../../planner/intent/intent.ts";
 
 /** Texts that stand for names, JSON keys, types and languages, and those that stand for values. */
 export type Texts = { readonly name: fc.Arbitrary<string>; readonly value: fc.Arbitrary<string> };

@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import pg from "pg";
 import type { Catalog } from "../../catalog/catalog.ts";
 import { loadCatalog } from "../../catalog/load-catalog.ts";
-import type { Intent, ResponseOptions } from "../../planner/intent.ts";
+import type { Intent, ResponseOptions } from "../../planner/intent/intent.ts";
 import { bindValues } from "../../planner/plan/bind-parameters.ts";
 import type { Plan, PlanOptions } from "../../planner/plan/plan.ts";
 import { makeRequestPlanner } from "../../planner/prepare.ts";

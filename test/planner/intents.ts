@@ -16,7 +16,7 @@ import {
   type SelectItem,
   type UpdateIntent,
   type WithEmbedPath,
-} from "../../planner/intent.ts";
+} from "../../planner/intent/intent.ts";
 
 // Intents, written as short as their parts allow.
 

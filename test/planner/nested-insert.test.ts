@@ -1,6 +1,6 @@
 import pg from "pg";
 import { describe, expect, test } from "vitest";
-import type { InsertIntent } from "../../planner/intent.ts";
+import type { InsertIntent } from "../../planner/intent/intent.ts";
 import { explainNestedError, nestedPathOf } from "../../planner/nested-errors.ts";
 import { makeRequestPlanner, type NestedStatements } from "../../planner/prepare.ts";
 import type { JsonObject } from "../../runtime/json/json-values.ts";

@@ -1,4 +1,4 @@
-import type { RowPayload } from "../../planner/intent.ts";
+import type { RowPayload } from "../../planner/intent/intent.ts";
 import { parseRows } from "../../rest-gateway/table/parse/body.ts";
 import { contentOf } from "../rest-gateway/table/parse/content.ts";
 

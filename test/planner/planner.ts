@@ -1,4 +1,4 @@
-import type { Intent } from "../../planner/intent.ts";
+import type { Intent } from "../../planner/intent/intent.ts";
 import type { Plan } from "../../planner/plan/plan.ts";
 import { type FixtureOptions, planOver } from "./fixture-database.ts";
 import { readRecordedCatalog } from "./recorded-catalog.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { ReadIntent } from "../../planner/intent.ts";
+import type { ReadIntent } from "../../planner/intent/intent.ts";
 import { describeShownRows, isBodyOfRows, type ShownTable } from "../../planner/shown-tables.ts";
 import { aggregate, column, columns, compare, eq, everyColumn, filter, read, relation, term } from "./intents.ts";
 import { catalog, planIntent } from "./planner.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { CursorPage, Intent, OrderTerm } from "../../../planner/intent.ts";
+import type { CursorPage, Intent, OrderTerm } from "../../../planner/intent/intent.ts";
 import { MAX_BUFFERED_ROWS } from "../../../planner/plan/plan.ts";
 import type { ApiError } from "../../../runtime/errors.ts";
 import type { FixtureOptions } from "../fixture-database.ts";

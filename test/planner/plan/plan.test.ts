@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Intent, ResponseFormat } from "../../../planner/intent.ts";
+import type { Intent, ResponseFormat } from "../../../planner/intent/intent.ts";
 import type { ApiError, ErrorKind } from "../../../runtime/errors.ts";
 import type { FixtureOptions } from "../fixture-database.ts";
 import {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { CallIntent } from "../../../planner/intent.ts";
+import type { CallIntent } from "../../../planner/intent/intent.ts";
 import { findRoutine } from "../../../planner/plan/find-target.ts";
 import type { ApiError } from "../../../runtime/errors.ts";
 import { call, post } from "../intents.ts";

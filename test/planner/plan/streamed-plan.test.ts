@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Intent, ResponseFormat } from "../../../planner/intent.ts";
+import type { Intent, ResponseFormat } from "../../../planner/intent/intent.ts";
 import { MAX_BUFFERED_ROWS, toProbePlan, toStreamedPlan } from "../../../planner/plan/plan.ts";
 import { type FixtureOptions, JSON_FORMAT } from "../fixture-database.ts";
 import { call, column, everyColumn, insert, post, read } from "../intents.ts";

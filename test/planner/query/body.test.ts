@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Intent, ResponseFormat } from "../../../planner/intent.ts";
+import type { Intent, ResponseFormat } from "../../../planner/intent/intent.ts";
 import { useFixture } from "../../fixture.ts";
 import { answering } from "../expected.ts";
 import { openFixture } from "../fixture-database.ts";

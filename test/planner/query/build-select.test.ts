@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { CallIntent } from "../../../planner/intent.ts";
+import type { CallIntent } from "../../../planner/intent/intent.ts";
 import { guardError } from "../../../planner/query/build-query.ts";
 import { useFixture } from "../../fixture.ts";
 import { answering, JSON_ROWS } from "../expected.ts";

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import type { RowCondition } from "../../../planner/intent.ts";
+import type { RowCondition } from "../../../planner/intent/intent.ts";
 import { useFixture } from "../../fixture.ts";
 import { answering } from "../expected.ts";
 import { openFixture } from "../fixture-database.ts";

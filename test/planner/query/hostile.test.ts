@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { Intent, ResponseOptions } from "../../../planner/intent.ts";
+import type { Intent, ResponseOptions } from "../../../planner/intent/intent.ts";
 import { bindValues } from "../../../planner/plan/bind-parameters.ts";
 import { buildQuery } from "../../../planner/query/build-query.ts";
 import { ApiError } from "../../../runtime/errors.ts";

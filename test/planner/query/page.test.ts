@@ -1,5 +1,11 @@
 import { describe, expect, test } from "vitest";
-import type { CallIntent, CursorPosition, FieldReference, OrderTerm, ReadIntent } from "../../../planner/intent.ts";
+import type {
+  CallIntent,
+  CursorPosition,
+  FieldReference,
+  OrderTerm,
+  ReadIntent,
+} from "../../../planner/intent/intent.ts";
 import { useFixture } from "../../fixture.ts";
 import { answering } from "../expected.ts";
 import { type FixtureOptions, openFixture } from "../fixture-database.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Intent, ReadIntent } from "../../../planner/intent.ts";
+import type { Intent, ReadIntent } from "../../../planner/intent/intent.ts";
 import { type ReadPlan, toStreamedPlan } from "../../../planner/plan/plan.ts";
 import {
   bodyFrame,

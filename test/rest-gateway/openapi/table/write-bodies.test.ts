@@ -1,7 +1,7 @@
 import { Ajv2020 } from "ajv/dist/2020.js";
 import fc, { type Arbitrary } from "fast-check";
 import { beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { UPDATE_OPERATORS } from "../../../../planner/intent.ts";
+import { UPDATE_OPERATORS } from "../../../../planner/intent/intent.ts";
 import { useClient, useDatabase } from "../../../database.ts";
 import { useFixture } from "../../../fixture.ts";
 import { propertyRuns } from "../../../property-runs.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { FilterOperation } from "../../../../planner/intent.ts";
+import type { FilterOperation } from "../../../../planner/intent/intent.ts";
 import { parseFilter } from "../../../../rest-gateway/table/parse/filter.ts";
 import { complaintOf, parseErrorOf } from "./parse-error.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { FieldReference, FilterOperation, RowCondition } from "../../../../planner/intent.ts";
+import type { FieldReference, FilterOperation, RowCondition } from "../../../../planner/intent/intent.ts";
 import { parseLogic } from "../../../../rest-gateway/table/parse/filter.ts";
 import { complaintOf, parseErrorOf } from "./parse-error.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { ExplainOption, ResponseFormat } from "../../../../planner/intent.ts";
+import type { ExplainOption, ResponseFormat } from "../../../../planner/intent/intent.ts";
 import { parseAccept, parseContentType, parseMediaType } from "../../../../rest-gateway/table/parse/headers.ts";
 
 const named = (type: string): ResponseFormat => ({ kind: "media", type });

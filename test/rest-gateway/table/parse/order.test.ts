@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { OrderTerm } from "../../../../planner/intent.ts";
+import type { OrderTerm } from "../../../../planner/intent/intent.ts";
 import { parseOrder } from "../../../../rest-gateway/table/parse/select.ts";
 import { complaintOf, parseErrorOf } from "./parse-error.ts";
 

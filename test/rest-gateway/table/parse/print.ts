@@ -4,7 +4,7 @@ import type {
   OrderTerm,
   RowCondition,
   SelectItem,
-} from "../../../../planner/intent.ts";
+} from "../../../../planner/intent/intent.ts";
 
 // The grammar the other way round: an intent as a client would write it.
 

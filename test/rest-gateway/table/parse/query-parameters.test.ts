@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { ALL_COLUMNS } from "../../../../planner/intent.ts";
+import { ALL_COLUMNS } from "../../../../planner/intent/intent.ts";
 import { parseQueryParameters } from "../../../../rest-gateway/table/parse/query-parameters.ts";
 import { parseQueryString } from "../../../../rest-gateway/table/parse/query-string.ts";
 import { parseErrorOf } from "./parse-error.ts";

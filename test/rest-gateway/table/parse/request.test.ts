@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { ALL_COLUMNS } from "../../../../planner/intent.ts";
+import { ALL_COLUMNS } from "../../../../planner/intent/intent.ts";
 import { parseTableRequest, type RawTableRequest } from "../../../../rest-gateway/table/parse/request.ts";
 import { contentOf } from "./content.ts";
 import { parseErrorOf } from "./parse-error.ts";

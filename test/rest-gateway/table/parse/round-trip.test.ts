@@ -6,7 +6,7 @@ import type {
   OrderTerm,
   RowCondition,
   SelectItem,
-} from "../../../../planner/intent.ts";
+} from "../../../../planner/intent/intent.ts";
 import { parseQueryParameters } from "../../../../rest-gateway/table/parse/query-parameters.ts";
 import { parseQueryString } from "../../../../rest-gateway/table/parse/query-string.ts";
 import { printCondition, printField, printOperation, printOrder, printSelect, quoted } from "./print.ts";

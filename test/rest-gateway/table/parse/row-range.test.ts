@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { RowRange } from "../../../../planner/intent.ts";
+import type { RowRange } from "../../../../planner/intent/intent.ts";
 import { parseBound, parseRanges } from "../../../../rest-gateway/table/parse/query-parameters.ts";
 import { parseErrorOf } from "./parse-error.ts";
 

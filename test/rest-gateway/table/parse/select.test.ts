@@ -4,7 +4,7 @@ import {
   type SelectedColumn,
   type SelectedRelation,
   type SelectItem,
-} from "../../../../planner/intent.ts";
+} from "../../../../planner/intent/intent.ts";
 import { parseSelect } from "../../../../rest-gateway/table/parse/select.ts";
 import { complaintOf, parseErrorOf } from "./parse-error.ts";
 
