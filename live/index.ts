@@ -1,16 +1,3 @@
-export { openReplication } from "./change-stream.ts";
-export type {
-  ChangeFollower,
-  ChangeSubscription,
-  CommittedTransaction,
-  LogicalMessage,
-  ReplicatedColumn,
-  ReplicatedRelation,
-  ReplicatedRow,
-  ReplicationGap,
-  ReplicationStream,
-  RowChange,
-} from "./changes.ts";
 export { DependencyCache } from "./queries/dependency-cache.ts";
 export {
   type LiveEvent,
@@ -29,15 +16,6 @@ export {
 } from "./queries/policy-dependencies.ts";
 export type { QueryDependencies } from "./queries/query-dependencies.ts";
 export { filtersOf } from "./queries/result-contents.ts";
-export {
-  FRAME_HEADER_BYTES,
-  KEEPALIVE,
-  KEEPALIVE_BYTES,
-  makeReplicationClient,
-  standbyStatus,
-  WAL_DATA,
-} from "./replication-connection.ts";
-export { KEEPER_SLOT_NAME, REALTIME_PUBLICATION } from "./replication-slots.ts";
 export type { LiveShape } from "./shapes/live-shape.ts";
 export {
   defineShape,
@@ -50,5 +28,27 @@ export type { ShapeChange, ShapePosition, ShapeRow } from "./shapes/shape-log.ts
 export { openShapes, type ShapeRegistry } from "./shapes/shape-registry.ts";
 export { defineSubset, type ShapeSubset } from "./shapes/shape-subset.ts";
 export { parseNames } from "./shapes/where/condition-tokens.ts";
-export { type HistoryPosition, validUntil } from "./stream-history.ts";
-export { type AwaitVisible, makeAwaitVisible } from "./transaction-visibility.ts";
+export { openReplication } from "./stream/change-stream.ts";
+export type {
+  ChangeFollower,
+  ChangeSubscription,
+  CommittedTransaction,
+  LogicalMessage,
+  ReplicatedColumn,
+  ReplicatedRelation,
+  ReplicatedRow,
+  ReplicationGap,
+  ReplicationStream,
+  RowChange,
+} from "./stream/changes.ts";
+export {
+  FRAME_HEADER_BYTES,
+  KEEPALIVE,
+  KEEPALIVE_BYTES,
+  makeReplicationClient,
+  standbyStatus,
+  WAL_DATA,
+} from "./stream/replication-connection.ts";
+export { KEEPER_SLOT_NAME, REALTIME_PUBLICATION } from "./stream/replication-slots.ts";
+export { type HistoryPosition, validUntil } from "./stream/stream-history.ts";
+export { type AwaitVisible, makeAwaitVisible } from "./stream/transaction-visibility.ts";

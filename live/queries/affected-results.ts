@@ -1,5 +1,5 @@
 import type { Lsn } from "#postgres/database";
-import type { CommittedTransaction, RowChange } from "../changes.ts";
+import type { CommittedTransaction, RowChange } from "../stream/changes.ts";
 import type { LiveQueryResult, RelationResults } from "./relation-results.ts";
 import type { ResultGroup } from "./row-index.ts";
 import type { AffectingXids } from "./shared-result.ts";

@@ -1,4 +1,4 @@
-import type { ReplicatedColumn, ReplicatedRelation, ReplicatedRow, RowChange } from "../changes.ts";
+import type { ReplicatedColumn, ReplicatedRelation, ReplicatedRow, RowChange } from "../stream/changes.ts";
 
 /** A condition that each row meets which can change the result: the column has one of these values. */
 export type EqualityFilter = {

@@ -6,8 +6,8 @@ import type {
   LogicalMessage,
   ReplicatedRelation,
   RowChange,
-} from "../changes.ts";
-import { DecidedTransactions } from "../transaction-visibility.ts";
+} from "../stream/changes.ts";
+import { DecidedTransactions } from "../stream/transaction-visibility.ts";
 import { AffectedResults } from "./affected-results.ts";
 import { conditionsOf, isAffected, isNeverAffected, type ResultContents } from "./affected-rows.ts";
 import { type LiveQueryResult, RelationResults } from "./relation-results.ts";

@@ -1,6 +1,6 @@
 import type { Caller } from "#accounts/identity";
 import { ApiError } from "#runtime";
-import { tooManyOpen } from "../open-of-callers.ts";
+import { tooManyOpen } from "./open-of-callers.ts";
 import type { QueryDependencies } from "./query-dependencies.ts";
 
 export const LIVE_LIMITS = {

@@ -2,9 +2,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type AsOwner, type Database, formatLsn, type Lsn, type Statement } from "#postgres/database";
 import { unavailable } from "#runtime";
 import type { Logger } from "#runtime/log";
-import type { ChangeSubscription, CommittedTransaction, ReplicationStream } from "../changes.ts";
-import { OpenOfCallers } from "../open-of-callers.ts";
-import { makeAwaitVisible } from "../transaction-visibility.ts";
+import type { ChangeSubscription, CommittedTransaction, ReplicationStream } from "../stream/changes.ts";
+import { makeAwaitVisible } from "../stream/transaction-visibility.ts";
 import type { AffectedResults } from "./affected-results.ts";
 import type { ChangeFilter } from "./affected-rows.ts";
 import { ChangeMarks, type OpeningQuery } from "./change-marks.ts";
@@ -17,6 +16,7 @@ import {
   LiveSubscriber,
   type LiveSubscription,
 } from "./live-subscriber.ts";
+import { OpenOfCallers } from "./open-of-callers.ts";
 import { workWithPauses } from "./paused-work.ts";
 import { claimsKey } from "./policy-dependencies.ts";
 import { type QueryDependencies, readFingerprint } from "./query-dependencies.ts";

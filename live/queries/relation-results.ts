@@ -1,4 +1,4 @@
-import type { ReplicatedRelation, RowChange } from "../changes.ts";
+import type { ReplicatedRelation, RowChange } from "../stream/changes.ts";
 import { conditionsOf, isNeverAffected, type RowConditions, rowBefore } from "./affected-rows.ts";
 import type { LiveSubscriber } from "./live-subscriber.ts";
 import { type ResultGroup, RowIndex } from "./row-index.ts";

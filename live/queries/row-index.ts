@@ -1,4 +1,4 @@
-import type { ReplicatedRow } from "../changes.ts";
+import type { ReplicatedRow } from "../stream/changes.ts";
 import { type CellCondition, meetsAll, textOfCells, toOrderedValue } from "./affected-rows.ts";
 
 /** Results that are affected together. It is listed when they are taken. */

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { AsOwner } from "#postgres/database";
-import { invisibleIn, toLogXid } from "../transaction-visibility.ts";
+import { invisibleIn, toLogXid } from "../stream/transaction-visibility.ts";
 
 const MIN_PAUSE_MS = 100;
 const MAX_PAUSE_MS = 5_000;

@@ -1,5 +1,5 @@
-import type { ReplicatedRelation, ReplicatedRow, RowChange } from "../changes.ts";
-import { isTransactionVisible } from "../transaction-visibility.ts";
+import type { ReplicatedRelation, ReplicatedRow, RowChange } from "../stream/changes.ts";
+import { isTransactionVisible } from "../stream/transaction-visibility.ts";
 import { textOfCells } from "./affected-rows.ts";
 import type { QueryDependencies } from "./query-dependencies.ts";
 

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
-import { OpenOfCallers, tooManyOpen } from "../open-of-callers.ts";
 import type { LiveQueries, LiveSource } from "../queries/live-queries.ts";
+import { OpenOfCallers, tooManyOpen } from "../queries/open-of-callers.ts";
 import { LiveShape } from "./live-shape.ts";
 import type { ShapeDefinition } from "./shape-definition.ts";
 import { type ContinuingClient, logNumberOf, type ShapePosition } from "./shape-log.ts";

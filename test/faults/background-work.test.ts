@@ -39,7 +39,7 @@ const OTHER_TIMERS: Readonly<Record<string, string>> = {
   "postgres/database/connection-pools.ts": "closes idle connections, in memory",
   "postgres/database/replicas.ts": "reported as replicas in /health",
   "runtime/limits/load-shedding.ts": "reads the clock",
-  "live/replication-session.ts": "ends with its session, which the change stream opens again",
+  "live/stream/replication-session.ts": "ends with its session, which the change stream opens again",
   "cluster/wal-archive/wal-receiver.ts": "reported as the WAL archive in /health",
   "jobs/queue/job-runner.ts": "watches a lane",
   "http/socket-host.ts": "looks at sockets, in memory",

@@ -7,7 +7,7 @@ import { keepConfig } from "../../catalog/config-keeper.ts";
 import { readConfig } from "../../config/config.ts";
 import { JobRunner } from "../../jobs/queue/job-runner.ts";
 import { startWebhooks } from "../../jobs/webhooks/dispatcher.ts";
-import { openReplication } from "../../live/change-stream.ts";
+import { openReplication } from "../../live/stream/change-stream.ts";
 import { openListener } from "../../postgres/client/listen.ts";
 import { openDatabase } from "../../postgres/database/database.ts";
 import { Supervisor } from "../../runtime/concurrency/supervisor.ts";

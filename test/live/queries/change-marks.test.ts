@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import type { CommittedTransaction, RowChange } from "../../../live/changes.ts";
 import { ChangeMarks } from "../../../live/queries/change-marks.ts";
+import type { CommittedTransaction, RowChange } from "../../../live/stream/changes.ts";
 import { makeResult } from "./make-result.ts";
 
 const LISTS = 7;

@@ -4,7 +4,7 @@ import { openDatabase } from "#postgres/database";
 import { LiveQueries, type LiveSource } from "../../../live/queries/live-queries.ts";
 import { useFixture } from "../../fixture.ts";
 import { until } from "../../until.ts";
-import { Followed, QUIET, useFollowed } from "../followed.ts";
+import { Followed, QUIET, useFollowed } from "../stream/followed.ts";
 
 const followed = useFollowed();
 const STATEMENT = {

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import type { RowChange } from "../../../live/changes.ts";
 import { AffectedResults } from "../../../live/queries/affected-results.ts";
 import { type LiveQueryResult, RelationResults } from "../../../live/queries/relation-results.ts";
+import type { RowChange } from "../../../live/stream/changes.ts";
 import { makeResult } from "./make-result.ts";
 
 const RELATION = 7;

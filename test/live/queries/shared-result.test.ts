@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import type { ReplicatedRelation } from "../../../live/changes.ts";
 import { LIVE_LIMITS } from "../../../live/queries/live-limits.ts";
 import type { LiveQueryResult } from "../../../live/queries/relation-results.ts";
 import { SharedResult } from "../../../live/queries/shared-result.ts";
+import type { ReplicatedRelation } from "../../../live/stream/changes.ts";
 
 const TEXT = { typeOid: 25, typeName: "text" };
 const relation: ReplicatedRelation = {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import type { ReplicatedColumn, ReplicatedRelation, ReplicatedRow, RowChange } from "../../../live/changes.ts";
 import { changeRows, type TableRows, tableRowsOf } from "../../../live/queries/table-rows.ts";
+import type { ReplicatedColumn, ReplicatedRelation, ReplicatedRow, RowChange } from "../../../live/stream/changes.ts";
 
 const INT4 = { typeOid: 23, typeName: "int4" };
 const TEXT = { typeOid: 25, typeName: "text" };

@@ -3,10 +3,10 @@ import { expect, test } from "vitest";
 import { openDatabase } from "#postgres/database";
 import { LiveQueries, type LiveSource } from "../../../live/queries/live-queries.ts";
 import { LiveShape } from "../../../live/shapes/live-shape.ts";
-import { isTransactionVisible } from "../../../live/transaction-visibility.ts";
+import { isTransactionVisible } from "../../../live/stream/transaction-visibility.ts";
 import { useFixture } from "../../fixture.ts";
 import { until } from "../../until.ts";
-import { QUIET, useFollowed } from "../followed.ts";
+import { QUIET, useFollowed } from "../stream/followed.ts";
 
 const followed = useFollowed();
 

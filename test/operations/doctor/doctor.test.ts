@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { loadCatalog } from "../../../catalog/load-catalog.ts";
 import { readConfig } from "../../../config/config.ts";
-import { REALTIME_PUBLICATION } from "../../../live/replication-slots.ts";
+import { REALTIME_PUBLICATION } from "../../../live/stream/replication-slots.ts";
 import { runChecks } from "../../../operations/doctor/doctor.ts";
 import {
   type DoctorFacts,

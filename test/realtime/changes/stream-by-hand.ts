@@ -1,10 +1,10 @@
 import { Duplex } from "node:stream";
 import type pg from "pg";
 import { keepCatalog } from "../../../catalog/catalog-keeper.ts";
-import type { ChangeFollower, ReplicationState, ReplicationStream } from "../../../live/changes.ts";
 import { makeFindMissingPolicyColumns, makePolicyClaimsReader } from "../../../live/queries/policy-dependencies.ts";
-import type { HistoryPosition } from "../../../live/stream-history.ts";
-import type { AwaitVisible } from "../../../live/transaction-visibility.ts";
+import type { ChangeFollower, ReplicationState, ReplicationStream } from "../../../live/stream/changes.ts";
+import type { HistoryPosition } from "../../../live/stream/stream-history.ts";
+import type { AwaitVisible } from "../../../live/stream/transaction-visibility.ts";
 import type { Lsn } from "../../../postgres/database/lsn.ts";
 import type { FeedDependencies } from "../../../realtime/changes/feed.ts";
 import { makePublication } from "../../../realtime/changes/publication.ts";

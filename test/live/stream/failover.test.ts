@@ -1,9 +1,9 @@
 import { afterEach, beforeAll, expect, test } from "vitest";
-import type { ReplicationStream } from "../../live/changes.ts";
-import { FailoverGroup } from "../failover.ts";
-import { useFixture } from "../fixture.ts";
-import { serverBinaries } from "../server-binaries.ts";
-import { until } from "../until.ts";
+import type { ReplicationStream } from "../../../live/stream/changes.ts";
+import { FailoverGroup } from "../../failover.ts";
+import { useFixture } from "../../fixture.ts";
+import { serverBinaries } from "../../server-binaries.ts";
+import { until } from "../../until.ts";
 import { changesOf, Followed, since } from "./followed.ts";
 
 const { major } = await serverBinaries();

@@ -6,12 +6,12 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import pg from "pg";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { Cluster } from "../../cluster/embedded/cluster.ts";
-import { Supervisor } from "../../runtime/concurrency/supervisor.ts";
-import { useFolder } from "../fixture.ts";
-import { postmasterOf } from "../postmaster.ts";
-import { startServer } from "../server-binaries.ts";
-import { until } from "../until.ts";
+import type { Cluster } from "../../../cluster/embedded/cluster.ts";
+import { Supervisor } from "../../../runtime/concurrency/supervisor.ts";
+import { useFolder } from "../../fixture.ts";
+import { postmasterOf } from "../../postmaster.ts";
+import { startServer } from "../../server-binaries.ts";
+import { until } from "../../until.ts";
 import { changesOf, Followed, QUIET, since } from "./followed.ts";
 
 const ROWS = 50_000;

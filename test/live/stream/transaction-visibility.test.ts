@@ -1,7 +1,7 @@
 import pg from "pg";
 import { expect, test } from "vitest";
-import { isTransactionVisible, makeAwaitVisible } from "../../live/transaction-visibility.ts";
-import { cloneDatabase } from "../database.ts";
+import { isTransactionVisible, makeAwaitVisible } from "../../../live/stream/transaction-visibility.ts";
+import { cloneDatabase } from "../../database.ts";
 
 test.each([
   [5, "3:8:", true],

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { describe, expect, test } from "vitest";
-import { openWire } from "../postgres-wire.ts";
-import { serverBinaries } from "../server-binaries.ts";
-import { until } from "../until.ts";
+import { openWire } from "../../postgres-wire.ts";
+import { serverBinaries } from "../../server-binaries.ts";
+import { until } from "../../until.ts";
 import { Followed, since, useFollowed } from "./followed.ts";
 
 const followed = useFollowed();

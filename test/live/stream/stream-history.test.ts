@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { toStreamHistory, validUntil } from "../../live/stream-history.ts";
-import { parseLsn } from "../../postgres/database/lsn.ts";
+import { toStreamHistory, validUntil } from "../../../live/stream/stream-history.ts";
+import { parseLsn } from "../../../postgres/database/lsn.ts";
 
 const SYSTEM = "7565411734812345678";
 const first = toStreamHistory(SYSTEM, 1, "");

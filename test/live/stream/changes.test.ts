@@ -3,8 +3,8 @@ import { type AddressInfo, createServer } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { describe, expect, test } from "vitest";
-import { collectGarbage } from "../collect-garbage.ts";
-import { until } from "../until.ts";
+import { collectGarbage } from "../../collect-garbage.ts";
+import { until } from "../../until.ts";
 import { changesOf, Followed, QUIET, useFollowed } from "./followed.ts";
 
 const followed = useFollowed();

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { PgoutputDecoder, type WalHandler } from "../../live/pgoutput.ts";
-import { propertyRuns } from "../property-runs.ts";
+import { PgoutputDecoder, type WalHandler } from "../../../live/stream/pgoutput.ts";
+import { propertyRuns } from "../../property-runs.ts";
 
 const LSN = Buffer.alloc(8, 1);
 const int16 = (number: number) => Buffer.from([number >> 8, number & 255]);

@@ -1,6 +1,6 @@
 import pg from "pg";
 import { afterEach, beforeAll } from "vitest";
-import { openReplication } from "../../live/change-stream.ts";
+import { openReplication } from "../../../live/stream/change-stream.ts";
 import type {
   ChangeFollower,
   CommittedTransaction,
@@ -9,10 +9,10 @@ import type {
   ReplicationOptions,
   ReplicationStream,
   RowChange,
-} from "../../live/changes.ts";
-import type { HistoryPosition } from "../../live/stream-history.ts";
-import type { Lsn } from "../../postgres/database/lsn.ts";
-import { useClient, useDatabase } from "../database.ts";
+} from "../../../live/stream/changes.ts";
+import type { HistoryPosition } from "../../../live/stream/stream-history.ts";
+import type { Lsn } from "../../../postgres/database/lsn.ts";
+import { useClient, useDatabase } from "../../database.ts";
 
 /** All that a follower was told, in order. */
 export class Followed implements ChangeFollower {
