@@ -162,7 +162,7 @@ describe("the rules of the rooms", () => {
     const shared = programs.filter(
       (file) =>
         WITHOUT_PROTOCOL.includes(roomNameOf(file)) ||
-        /^(http\/observability|jobs\/queue|operations\/(inspect|script))\//.test(file),
+        /^(http\/observability|jobs\/(cron|queue)|operations\/(inspect|script))\//.test(file),
     );
     const protocols = /from "(express|node:http|graphql|ws|grafast|graphile-build|graphile-build-pg|@dataplan)[/"]/;
     expect(offenders(shared, (file) => protocols.test(textOf(file)))).toEqual([]);

@@ -4,7 +4,7 @@ import { queryApiSchema } from "#postgres/client";
 import { type AsOwner, inOwnerTransaction } from "#postgres/database";
 import { runStepwise, type Stepwise } from "#runtime/concurrency";
 import type { Logger } from "#runtime/log";
-import { findDueTimes } from "./cron-times.ts";
+import { findDueTimes } from "../cron/cron-times.ts";
 
 /** The name of the task in graphile-worker's queue that processes the schedules. */
 export const SCHEDULES_TASK = "content_service_schedules";

@@ -3,7 +3,7 @@ import { quotedName, withClient } from "#postgres/client";
 import type { AsOwner } from "#postgres/database";
 import type { RepeatedWork, Supervisor } from "#runtime/concurrency";
 import type { Logger } from "#runtime/log";
-import { findDueTimes } from "../queue/cron-times.ts";
+import { findDueTimes } from "../cron/cron-times.ts";
 
 export type CronJobOptions = {
   readonly asOwner: AsOwner;

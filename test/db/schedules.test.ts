@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { runMigrations } from "graphile-worker";
 import pg from "pg";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { findDueTimes } from "../../jobs/queue/cron-times.ts";
+import { findDueTimes } from "../../jobs/cron/cron-times.ts";
 import { propertyRuns } from "../property-runs.ts";
 import { REPOSITORY } from "../repository.ts";
 import { connect } from "./callers.ts";

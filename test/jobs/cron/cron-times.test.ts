@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { findDueTimes, MAX_DUE_TIMES } from "../../../jobs/queue/cron-times.ts";
+import { findDueTimes, MAX_DUE_TIMES } from "../../../jobs/cron/cron-times.ts";
 import { propertyRuns } from "../../property-runs.ts";
 import { referenceTimes } from "./reference-cron.ts";
 
