@@ -6,8 +6,8 @@ import type { FileStore } from "#files";
 import { REALTIME_PUBLICATION } from "#live";
 import { hasMovedApiNames, moveApiNames, quotedName, withServiceClient } from "#postgres/client";
 import { collectionsOf, displacedTables } from "#rest-gateway/resource/collections";
-import { driftFindings, readDrift } from "../inspect/drift-checks.ts";
 import { runChecks, sortBySeverity } from "./doctor.ts";
+import { driftFindings, readDrift } from "./drift-checks.ts";
 import {
   type DoctorFinding,
   readHostFacts,
@@ -23,6 +23,7 @@ import { readSignUpFindings } from "./sign-up-checks.ts";
 import { readWebhookFindings } from "./webhook-checks.ts";
 
 export type { DoctorFinding } from "./facts.ts";
+export { driftFindings, readDrift };
 
 const SIGNED_IN = "authenticated";
 

@@ -1,6 +1,5 @@
 export { makeAssumedContexts } from "./assumed-contexts.ts";
 export { describeDatabase } from "./describe-database.ts";
-export { driftFindings, readDrift } from "./drift-checks.ts";
 export { explainStatement, inRolledBackTransaction } from "./explain.ts";
 export { type AttemptOutcome, listRequestRoles, type PolicyMatrixRow, readPolicyMatrix } from "./policy-matrix.ts";
 export {

@@ -13,7 +13,6 @@ import {
   runMigrations,
   undoMigration,
 } from "#migrate";
-import { driftFindings, readDrift } from "#operations/inspect";
 import { withClient, withServiceClient } from "#postgres/client";
 import { commandLine } from "#runtime";
 import { findAction, runCommand, UsageError } from "./command.ts";
@@ -60,6 +59,7 @@ const ACTIONS: Readonly<Record<string, MigrateAction>> = {
   },
   async status(postgres) {
     await printStatus(postgres);
+    const { driftFindings, readDrift } = await import("#operations/doctor");
     for (const { problem, fix } of driftFindings(await readDrift(postgres)))
       console.log(`\n${problem}\n        ${fix}`);
   },

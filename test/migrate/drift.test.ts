@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { compareSchemas } from "../../migrate/compare-schemas.ts";
 import { findDrift, readDumpedSchema } from "../../migrate/drift.ts";
 import { runMigrations } from "../../migrate/migrate.ts";
-import { driftFindings, readDrift } from "../../operations/inspect/drift-checks.ts";
+import { driftFindings, readDrift } from "../../operations/doctor/drift-checks.ts";
 import { withClient } from "../../postgres/client/with-client.ts";
 import { cloneDatabase } from "../database.ts";
 import { ownHistories } from "./own-histories.ts";

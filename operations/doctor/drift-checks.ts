@@ -2,7 +2,7 @@ import type { PostgresUrls } from "#cluster";
 import { findDrift, readCurrentState, readMigrationState, type SchemaDifference } from "#migrate";
 import { withServiceClient } from "#postgres/client";
 import { commandLine } from "#runtime";
-import type { DoctorFinding } from "../doctor/facts.ts";
+import type { DoctorFinding } from "./facts.ts";
 
 type SchemaDrift =
   | {
