@@ -13,8 +13,8 @@ import {
   isVisibleCollection,
   type RowAction,
 } from "#rest-gateway/resource/collections";
-import { componentRef } from "../components.ts";
-import { type JsonSchema, orNull, type SchemaOfType } from "../json-schema.ts";
+import { componentRef } from "../document/components.ts";
+import { type JsonSchema, orNull, type SchemaOfType } from "../document/json-schema.ts";
 import components from "./components.json" with { type: "json" };
 import { type PathItem, type PathOperation, resourceErrorRefs, rowSchemaRef, withoutAbsent } from "./components.ts";
 

@@ -1,7 +1,7 @@
 import type { ErrorBodyShape } from "#http";
 import type { CollectionField } from "#rest-gateway/resource";
 import type { Collection } from "#rest-gateway/resource/collections";
-import { readComment } from "../comments.ts";
+import { readComment } from "../document/comments.ts";
 import {
   type ComponentReference,
   componentKey,
@@ -9,7 +9,7 @@ import {
   type ErrorStatusOf,
   errorRefs,
   errorResponses,
-} from "../components.ts";
+} from "../document/components.ts";
 import {
   defaultValue,
   describeDefault,
@@ -18,7 +18,7 @@ import {
   orNull,
   type SchemaOfType,
   withMaxLength,
-} from "../json-schema.ts";
+} from "../document/json-schema.ts";
 import components from "./components.json" with { type: "json" };
 
 export type ResourceErrorStatus = ErrorStatusOf<typeof components.errors>;

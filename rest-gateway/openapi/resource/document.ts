@@ -28,9 +28,9 @@ import {
   makeCollections,
 } from "#rest-gateway/resource/collections";
 import { forEachInSlices } from "#runtime/concurrency";
-import { type JsonSchema, makeSchemaOfType } from "../json-schema.ts";
-import { DocumentCache, documentResponse, type OpenApiDocument, printDocument } from "../printed-document.ts";
-import { viewSchema } from "../visible-schema.ts";
+import { type JsonSchema, makeSchemaOfType } from "../document/json-schema.ts";
+import { DocumentCache, documentResponse, type OpenApiDocument, printDocument } from "../document/printed-document.ts";
+import { viewSchema } from "../document/visible-schema.ts";
 import { collectionPaths } from "./collection-paths.ts";
 import components from "./components.json" with { type: "json" };
 import {

@@ -10,11 +10,16 @@ import {
 } from "#catalog";
 import { quotedName } from "#postgres/client";
 import { escapePointer } from "#runtime/json";
-import { makeColumnDescriber, readComment } from "../comments.ts";
-import { parseLiteral } from "../json-schema.ts";
-import type { OpenApiDocument } from "../printed-document.ts";
+import { makeColumnDescriber, readComment } from "../document/comments.ts";
+import { parseLiteral } from "../document/json-schema.ts";
+import type { OpenApiDocument } from "../document/printed-document.ts";
+import {
+  type TableDocumentOptions,
+  type VisibleSchema,
+  type VisibleTable,
+  viewSchema,
+} from "../document/visible-schema.ts";
 import { RESERVED_NAMES } from "../table/components.ts";
-import { type TableDocumentOptions, type VisibleSchema, type VisibleTable, viewSchema } from "../visible-schema.ts";
 
 const RETURN_PREFERENCES = ["return=representation", "return=minimal", "return=none"];
 

@@ -1,5 +1,5 @@
 import { type Catalog, type CatalogColumn, exposedSchemas } from "#catalog";
-import { makeColumnDescriber, readComment } from "../comments.ts";
+import { makeColumnDescriber, readComment } from "../document/comments.ts";
 import {
   type ComponentReference,
   componentKey,
@@ -7,9 +7,15 @@ import {
   type ErrorStatusOf,
   errorRefs,
   errorResponses,
-} from "../components.ts";
-import { columnSchema, defaultValue, describeDefault, type JsonSchema, type SchemaOfType } from "../json-schema.ts";
-import type { TableDocumentOptions, VisibleSchema, VisibleTable } from "../visible-schema.ts";
+} from "../document/components.ts";
+import {
+  columnSchema,
+  defaultValue,
+  describeDefault,
+  type JsonSchema,
+  type SchemaOfType,
+} from "../document/json-schema.ts";
+import type { TableDocumentOptions, VisibleSchema, VisibleTable } from "../document/visible-schema.ts";
 import components from "./components.json" with { type: "json" };
 
 /** Reserved parameter names: a column with such a name cannot be a filter, nor an argument be passed by GET. */

@@ -1,10 +1,15 @@
 import type { Catalog } from "#catalog";
 import { BATCH_TYPE } from "#rest-gateway";
-import { readComment } from "../comments.ts";
-import { type ComponentReference, componentKey } from "../components.ts";
-import { makeSchemaOfType } from "../json-schema.ts";
-import type { OpenApiDocument } from "../printed-document.ts";
-import { type TableDocumentOptions, type VisibleSchema, type VisibleTable, viewSchema } from "../visible-schema.ts";
+import { readComment } from "../document/comments.ts";
+import { type ComponentReference, componentKey } from "../document/components.ts";
+import { makeSchemaOfType } from "../document/json-schema.ts";
+import type { OpenApiDocument } from "../document/printed-document.ts";
+import {
+  type TableDocumentOptions,
+  type VisibleSchema,
+  type VisibleTable,
+  viewSchema,
+} from "../document/visible-schema.ts";
 import components from "./components.json" with { type: "json" };
 import {
   EMPTY_RESPONSE,

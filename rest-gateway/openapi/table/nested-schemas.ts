@@ -1,9 +1,9 @@
 import type { CatalogColumn, CatalogTable, QualifiedName } from "#catalog";
 import { isToOne, nameRelationships, type StoredRelationship } from "#planner";
 import { memoize } from "#runtime";
-import type { ComponentReference } from "../components.ts";
-import { columnSchema, type JsonSchema } from "../json-schema.ts";
-import type { VisibleTable } from "../visible-schema.ts";
+import type { ComponentReference } from "../document/components.ts";
+import { columnSchema, type JsonSchema } from "../document/json-schema.ts";
+import type { VisibleTable } from "../document/visible-schema.ts";
 import { needsValue, nonEmpty, type RowSchemaContext, rowRef, rowSchemaKey, writableColumns } from "./components.ts";
 
 type NestedForm = "nestedInsert" | "nestedUpdate";

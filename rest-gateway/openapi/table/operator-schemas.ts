@@ -1,8 +1,8 @@
 import { baseTypeOf, type CatalogColumn, type DataType } from "#catalog";
 import { operatorsOf, type UpdateOperator } from "#planner";
-import { type ComponentReference, componentKey, componentRef } from "../components.ts";
-import { columnSchema, type JsonSchema, orNull } from "../json-schema.ts";
-import type { VisibleTable } from "../visible-schema.ts";
+import { type ComponentReference, componentKey, componentRef } from "../document/components.ts";
+import { columnSchema, type JsonSchema, orNull } from "../document/json-schema.ts";
+import type { VisibleTable } from "../document/visible-schema.ts";
 import { type RowSchemaContext, rowRef, rowSchemaKey, writableColumns } from "./components.ts";
 
 const NOT_NULL: JsonSchema = { type: ["array", "boolean", "number", "object", "string"], items: {} };

@@ -1,8 +1,8 @@
 import { baseTypeOf, type Catalog, type Routine, type RoutineArgument, type RoutineReturn } from "#catalog";
-import { readComment } from "../comments.ts";
-import { componentKey } from "../components.ts";
-import { attributesSchema, type JsonSchema, orNull, type SchemaOfType } from "../json-schema.ts";
-import type { VisibleSchema } from "../visible-schema.ts";
+import { readComment } from "../document/comments.ts";
+import { componentKey } from "../document/components.ts";
+import { attributesSchema, type JsonSchema, orNull, type SchemaOfType } from "../document/json-schema.ts";
+import type { VisibleSchema } from "../document/visible-schema.ts";
 import {
   EMPTY_RESPONSE_REF,
   profileRefs,

@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises";
 import pg from "pg";
 import type { Catalog } from "../../../catalog/catalog.ts";
 import { loadCatalog } from "../../../catalog/load-catalog.ts";
-import type { TableDocumentOptions } from "../../../rest-gateway/openapi/visible-schema.ts";
+import type { TableDocumentOptions } from "../../../rest-gateway/openapi/document/visible-schema.ts";
 import { cloneDatabase, urlOf } from "../../database.ts";
 
 export type Fixture = {

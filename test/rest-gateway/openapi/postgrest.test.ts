@@ -1,6 +1,6 @@
 import jwt from "jsonwebtoken";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { printDocument } from "../../../rest-gateway/openapi/printed-document.ts";
+import { printDocument } from "../../../rest-gateway/openapi/document/printed-document.ts";
 import { makeSwaggerDocument } from "../../../rest-gateway/openapi/swagger/document.ts";
 import { isJsonObject } from "../../../runtime/json/json-values.ts";
 import { urlOf } from "../../database.ts";

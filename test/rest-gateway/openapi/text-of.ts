@@ -1,5 +1,5 @@
 import { gunzipSync } from "node:zlib";
-import type { PrintedDocument } from "../../../rest-gateway/openapi/printed-document.ts";
+import type { PrintedDocument } from "../../../rest-gateway/openapi/document/printed-document.ts";
 
 export async function textOf(document: PrintedDocument | Promise<PrintedDocument>): Promise<string> {
   return gunzipSync((await document).gzip).toString();

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { printDocument } from "../../../../rest-gateway/openapi/printed-document.ts";
+import { printDocument } from "../../../../rest-gateway/openapi/document/printed-document.ts";
+import type { TableDocumentOptions } from "../../../../rest-gateway/openapi/document/visible-schema.ts";
 import { makeTableDocument } from "../../../../rest-gateway/openapi/table/document.ts";
-import type { TableDocumentOptions } from "../../../../rest-gateway/openapi/visible-schema.ts";
 import { useFixture } from "../../../fixture.ts";
 import { makeFixture } from "../fixture.ts";
 import { textOf } from "../text-of.ts";

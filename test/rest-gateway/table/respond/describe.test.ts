@@ -1,7 +1,7 @@
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { describe, expect, test } from "vitest";
-import { DocumentCache } from "../../../../rest-gateway/openapi/printed-document.ts";
-import type { TableDocumentOptions } from "../../../../rest-gateway/openapi/visible-schema.ts";
+import { DocumentCache } from "../../../../rest-gateway/openapi/document/printed-document.ts";
+import type { TableDocumentOptions } from "../../../../rest-gateway/openapi/document/visible-schema.ts";
 import { describeTables } from "../../../../rest-gateway/table/respond/describe.ts";
 import { useFixture } from "../../../fixture.ts";
 import { makeFixture } from "../../openapi/fixture.ts";

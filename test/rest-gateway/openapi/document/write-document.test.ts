@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import { printDocument } from "../../../rest-gateway/openapi/printed-document.ts";
-import { textOf } from "./text-of.ts";
+import { printDocument } from "../../../../rest-gateway/openapi/document/printed-document.ts";
+import { textOf } from "../text-of.ts";
 
 const written = (document: Parameters<typeof printDocument>[0]) => textOf(printDocument(document));
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import type { DataType } from "../../../catalog/types.ts";
-import { defaultValue } from "../../../rest-gateway/openapi/json-schema.ts";
+import type { DataType } from "../../../../catalog/types.ts";
+import { defaultValue } from "../../../../rest-gateway/openapi/document/json-schema.ts";
 
 const named = { oid: 1, schema: "pg_catalog", comment: null };
 const base = (name: string): DataType => ({

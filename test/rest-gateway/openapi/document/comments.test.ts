@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { readComment } from "../../../rest-gateway/openapi/comments.ts";
+import { readComment } from "../../../../rest-gateway/openapi/document/comments.ts";
 
 const nothing = { text: undefined, summary: undefined, description: undefined };
 

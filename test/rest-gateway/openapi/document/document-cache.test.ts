@@ -1,5 +1,5 @@
 import { describe, expect, test, vi } from "vitest";
-import { DocumentCache } from "../../../rest-gateway/openapi/printed-document.ts";
+import { DocumentCache } from "../../../../rest-gateway/openapi/document/printed-document.ts";
 
 const bytes = (size: number) => vi.fn(async () => ({ gzip: Buffer.alloc(size), bytes: 60 * size, digest: "" }));
 

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { componentKey } from "../../../rest-gateway/openapi/components.ts";
+import { componentKey } from "../../../../rest-gateway/openapi/document/components.ts";
 
 describe("the key of a component", () => {
   test.each([
