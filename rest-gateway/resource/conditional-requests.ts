@@ -1,8 +1,8 @@
 import { digestOf, type Precondition } from "#http";
 import type { RowCondition } from "#planner";
 import { memoizePerObject } from "#runtime";
-import type { Collection } from "./collections.ts";
-import type { CollectionField } from "./fields.ts";
+import type { Collection } from "./collections/collections.ts";
+import type { CollectionField } from "./collections/fields.ts";
 
 /** How long a committed change may take to become visible to everybody. */
 const SETTLED_MS = 2_000;

@@ -35,25 +35,19 @@ import {
   type TaskHandler,
 } from "#rest-gateway";
 import { ApiError } from "#runtime";
-import { collectionsOf } from "./collections.ts";
-import { permissionDenied } from "./errors.ts";
+import { collectionsOf } from "./collections/collections.ts";
+import { permissionDenied } from "./collections/errors.ts";
 import { explainError } from "./explain-error.ts";
 import { makeResourcePlanner, type PlanIntent } from "./intents.ts";
+import type { ResourceOperation, ResourceRows } from "./operation.ts";
 import { findTarget, parseAddress, type ResourceAddress, resolveProfile, toPathTemplate } from "./parse/address.ts";
 import { readParameters } from "./parse/parameters.ts";
+import { type ResourceBodyLimits, type ResourceRequest, readResourceBody, requestsLinks } from "./parse/request.ts";
+import { type ApiVersion, negotiateVersion, type ReadVersions } from "./parse/versions.ts";
 import { readList, readRow } from "./read.ts";
-import {
-  type ResourceBodyLimits,
-  type ResourceOperation,
-  type ResourceRequest,
-  type ResourceRows,
-  readResourceBody,
-  requestsLinks,
-} from "./request.ts";
 import { requestValues } from "./request-values.ts";
 import { makeResourceBatches } from "./resource-batch.ts";
 import { cacheHeaders } from "./respond.ts";
-import { type ApiVersion, negotiateVersion, type ReadVersions } from "./versions.ts";
 import { callAction, changeRow, createRows, deleteRow } from "./write.ts";
 
 const SHAPING_HEADERS = ["content-type", "accept", "if-match", "if-none-match", "if-unmodified-since"] as const;

@@ -18,9 +18,9 @@ import {
   SCHEMA_CHANGED_MESSAGE,
 } from "#postgres/database";
 import { ApiError, type FieldError, unavailable } from "#runtime";
-import type { Collection } from "./collections.ts";
-import { ambiguousRow, errorCodesOf, invalidIdError, permissionDenied } from "./errors.ts";
-import { fieldNamingOf } from "./fields.ts";
+import type { Collection } from "./collections/collections.ts";
+import { ambiguousRow, errorCodesOf, invalidIdError, permissionDenied } from "./collections/errors.ts";
+import { fieldNamingOf } from "./collections/fields.ts";
 import { findUnreadableValues, type RequestValue } from "./request-values.ts";
 
 type ErrorContext = {

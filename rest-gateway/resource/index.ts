@@ -1,6 +1,6 @@
+export { validationError } from "./collections/errors.ts";
+export type { CollectionField } from "./collections/fields.ts";
 export { makeResourceInterface } from "./dialect.ts";
-export { validationError } from "./errors.ts";
-export type { CollectionField } from "./fields.ts";
 export { makeReadIntent, makeResourcePlanner, parentConditions, rowConditions } from "./intents.ts";
 export { findTarget, parseAddress, type ResourceTarget } from "./parse/address.ts";
 export { selectEveryField } from "./parse/fields.ts";
@@ -13,5 +13,11 @@ export {
   windowOf,
 } from "./parse/parameters.ts";
 export { isSearchable, SEARCH } from "./parse/search.ts";
+export {
+  type ApiVersion,
+  defaultVersion,
+  makeVersionReader,
+  negotiateVersion,
+  type ReadVersions,
+} from "./parse/versions.ts";
 export { BATCH_COLLECTION } from "./resource-batch.ts";
-export { type ApiVersion, defaultVersion, makeVersionReader, negotiateVersion, type ReadVersions } from "./versions.ts";

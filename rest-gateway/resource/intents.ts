@@ -19,9 +19,10 @@ import {
   type UpdateIntent,
 } from "#planner";
 import type { CacheHits } from "#runtime";
-import type { Collection } from "./collections.ts";
+import type { Collection } from "./collections/collections.ts";
+import type { NestedCollection } from "./collections/relations.ts";
 import type { PathStep } from "./parse/address.ts";
-import type { NestedCollection } from "./relations.ts";
+import { equalsCondition } from "./parse/parameters.ts";
 
 /** Rows are JSON. */
 const RESPONSE_OPTIONS: ResponseOptions = {
@@ -112,11 +113,6 @@ function foreignKeyValues(
   const values = new Map(collection.key.map(({ column }, index) => [column.name, key[index]!]));
   const pairs = relationship.columns.map(({ source, target }) => [target, values.get(source)] as const);
   return pairs.every((pair): pair is [string, string] => pair[1] !== undefined) ? new Map(pairs) : null;
-}
-
-export function equalsCondition(name: string, value: string): RowCondition {
-  const operation = { kind: "compare", operator: "eq", quantifier: null, value } as const;
-  return { kind: "filter", field: { name, path: [] }, negated: false, operation };
 }
 
 export type PlanIntent = (

@@ -1,10 +1,11 @@
 import type { SelectItem } from "#planner";
 import { parseJsonExactly, toAddressText } from "#runtime/json";
-import { ambiguousRow, rowNotFound } from "./errors.ts";
+import { ambiguousRow, rowNotFound } from "./collections/errors.ts";
 import { makeReadIntent, parentConditions, rowConditions } from "./intents.ts";
+import type { ResourceOperation, RunRows } from "./operation.ts";
 import { selectEveryField } from "./parse/fields.ts";
 import { cachedListParameters, parseRowParameters, windowOf } from "./parse/parameters.ts";
-import type { ResourceOperation, ResourceRequest, RunRows } from "./request.ts";
+import type { ResourceRequest } from "./parse/request.ts";
 import { respondWithList, respondWithRow, withLinks } from "./respond.ts";
 
 export function readList(resource: ResourceRequest): ResourceOperation {

@@ -1,11 +1,12 @@
 import type { DatabaseError } from "pg";
 import type { DataType } from "#catalog";
 import type { Intent, RowPayload } from "#planner";
-import type { Collection, RowAction } from "./collections.ts";
+import type { Collection, RowAction } from "./collections/collections.ts";
+import type { SentMembers } from "./operation.ts";
 import type { ResourceTarget } from "./parse/address.ts";
 import { filterFieldOf } from "./parse/parameters.ts";
+import type { ResourceRequest } from "./parse/request.ts";
 import { isCheckedByPostgres } from "./parse/values.ts";
-import type { ResourceRequest, SentMembers } from "./request.ts";
 
 /** Out-of-range numbers, dates and times, unknown time zones, bounds of ranges, lengths of bit strings, XML. */
 const VALUE_ERROR_CODES: readonly string[] = "22000 22003 22007 22008 22009 22015 22023 22026 2200M 2200N 22P02".split(

@@ -14,8 +14,8 @@ import {
 import { runStepwise } from "#runtime/concurrency";
 import { readJsonRecords } from "#runtime/json";
 import { parseAddress } from "./parse/address.ts";
-import { type ResourceRequest, requestsLinks } from "./request.ts";
-import { negotiateVersion, type ReadVersions } from "./versions.ts";
+import { type ResourceRequest, requestsLinks } from "./parse/request.ts";
+import { negotiateVersion, type ReadVersions } from "./parse/versions.ts";
 
 export const BATCH_COLLECTION = "batch";
 const BATCH_PATH = /^\/api(?:\/v\d+)?\/batch$/;

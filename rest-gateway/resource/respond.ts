@@ -3,16 +3,17 @@ import { digestOf, type GatewayResponse, isMet, matchesTag, parsePreconditions, 
 import type { RowCondition, SelectItem } from "#planner";
 import { runStepwise, type Stepwise } from "#runtime/concurrency";
 import { type JsonRecord, NO_RECORD_LIMITS, parseJsonExactly, readJsonRecords, toAddressText } from "#runtime/json";
-import { type Collection, returnsRowOf } from "./collections.ts";
+import { type Collection, returnsRowOf } from "./collections/collections.ts";
+import { preconditionFailed } from "./collections/errors.ts";
+import { chooseFreeName } from "./collections/fields.ts";
+import type { CollectionReference } from "./collections/relations.ts";
 import { entityTag, isModified, isUnmodified, lastModified } from "./conditional-requests.ts";
-import { preconditionFailed } from "./errors.ts";
-import { chooseFreeName } from "./fields.ts";
-import { equalsCondition, makeReadIntent } from "./intents.ts";
+import { makeReadIntent } from "./intents.ts";
+import type { RunRows } from "./operation.ts";
 import { formatKey } from "./parse/address.ts";
 import { selectEveryField } from "./parse/fields.ts";
-import { isFilteredByEquality, type Paging } from "./parse/parameters.ts";
-import type { CollectionReference } from "./relations.ts";
-import type { ResourceRequest, RunRows } from "./request.ts";
+import { equalsCondition, isFilteredByEquality, type Paging } from "./parse/parameters.ts";
+import type { ResourceRequest } from "./parse/request.ts";
 
 /** The request headers that a response depends on, besides those of credentials. */
 const VARY = "Accept, Accept-Profile, Accept-Version, Origin, X-API-Version";

@@ -3,8 +3,7 @@ import type { CallIntent, Intent, RowCondition, RowPayload, SelectItem } from "#
 import type { FieldError } from "#runtime";
 import { runStepwise } from "#runtime/concurrency";
 import { type JsonMember, type JsonRecord, NO_RECORD_LIMITS, readJsonRecords, toAddressText } from "#runtime/json";
-import { type RowAction, returnsRowOf } from "./collections.ts";
-import { conditionOf, findRowChange } from "./conditional-requests.ts";
+import { type RowAction, returnsRowOf } from "./collections/collections.ts";
 import {
   errorCodesOf,
   permissionDenied,
@@ -12,10 +11,10 @@ import {
   rowNotFound,
   suggestName,
   validationError,
-} from "./errors.ts";
-import type { CollectionField } from "./fields.ts";
+} from "./collections/errors.ts";
+import type { CollectionField } from "./collections/fields.ts";
+import { conditionOf, findRowChange } from "./conditional-requests.ts";
 import {
-  equalsCondition,
   makeDeleteIntent,
   makeInsertIntent,
   makeReadIntent,
@@ -24,9 +23,10 @@ import {
   targetOf,
   toShape,
 } from "./intents.ts";
+import type { ResourceOperation, ResourceRows, RunRows, SentMembers } from "./operation.ts";
 import { formatKey, type ResourceTarget } from "./parse/address.ts";
 import { selectEveryField } from "./parse/fields.ts";
-import { parseRowParameters } from "./parse/parameters.ts";
+import { equalsCondition, parseRowParameters } from "./parse/parameters.ts";
 import {
   type BodyRecords,
   type ParsedPayload,
@@ -35,16 +35,9 @@ import {
   readBodyRecords,
   toJsonObject,
 } from "./parse/payload.ts";
+import { type ResourceRequest, readResourceBody } from "./parse/request.ts";
 import { readMember, type SentMember } from "./parse/values.ts";
 import { onlyRow, parameterContext, readParent } from "./read.ts";
-import {
-  type ResourceOperation,
-  type ResourceRequest,
-  type ResourceRows,
-  type RunRows,
-  readResourceBody,
-  type SentMembers,
-} from "./request.ts";
 import { respondWithRow, withLinks } from "./respond.ts";
 
 const UPDATED_COLUMN = "updated_at";

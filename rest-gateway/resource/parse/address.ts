@@ -1,9 +1,9 @@
 import { type Catalog, exposedSchemas } from "#catalog";
 import { decodeSchemaName, type GatewayRequest, HttpError, profileHeader } from "#http";
-import { type Collection, type Collections, type RowAction, tableAddresses } from "../collections.ts";
-import { invalidIdError, rowNotFound } from "../errors.ts";
-import { type CollectionField, toAddressName } from "../fields.ts";
-import type { NestedCollection } from "../relations.ts";
+import { type Collection, type Collections, type RowAction, tableAddresses } from "../collections/collections.ts";
+import { invalidIdError, rowNotFound } from "../collections/errors.ts";
+import { type CollectionField, toAddressName } from "../collections/fields.ts";
+import type { NestedCollection } from "../collections/relations.ts";
 import { characterFault, isOutOfRange, textFault } from "./values.ts";
 
 const MAX_LEVELS = 3;

@@ -1,9 +1,9 @@
 import type { SelectedColumn, SelectItem } from "#planner";
 import { memoizePerObject } from "#runtime";
-import type { Collection, Collections } from "../collections.ts";
-import { suggestName, validationError } from "../errors.ts";
-import type { CollectionField } from "../fields.ts";
-import { relatedTo } from "../relations.ts";
+import type { Collection, Collections } from "../collections/collections.ts";
+import { suggestName, validationError } from "../collections/errors.ts";
+import type { CollectionField } from "../collections/fields.ts";
+import { relatedTo } from "../collections/relations.ts";
 import type { SearchResults } from "./search.ts";
 
 /** The selected fields of a collection and of its related collections. */

@@ -2,12 +2,12 @@ import type { HttpError } from "#http";
 import type { FieldReference, OrderTerm, RowCondition, SelectItem } from "#planner";
 import { queryWithoutApiKey } from "#rest-gateway";
 import { type FieldError, memoizePerObject, RecentMap } from "#runtime";
-import type { Collection } from "../collections.ts";
-import { suggestName, validationError } from "../errors.ts";
-import type { CollectionField } from "../fields.ts";
-import { equalsCondition } from "../intents.ts";
-import type { ResourceRequest } from "../request.ts";
+import type { Collection } from "../collections/collections.ts";
+import { suggestName, validationError } from "../collections/errors.ts";
+import type { CollectionField } from "../collections/fields.ts";
+
 import { type FieldsContext, parseFields, selectEveryField } from "./fields.ts";
+import type { ResourceRequest } from "./request.ts";
 import { isSearchable, parseSearch, SEARCH, type SearchResults } from "./search.ts";
 import { characterFault, isOutOfRange, TEXT_TYPES, textFault } from "./values.ts";
 
@@ -381,6 +381,11 @@ function toCondition({ column }: CollectionField, values: readonly string[]): Ro
     return { kind: "or", negated: false, conditions: values.map((value) => equalsCondition(column.name, value)) };
   }
   return { kind: "filter", field, negated: false, operation: { kind: "in", values } };
+}
+
+export function equalsCondition(name: string, value: string): RowCondition {
+  const operation = { kind: "compare", operator: "eq", quantifier: null, value } as const;
+  return { kind: "filter", field: { name, path: [] }, negated: false, operation };
 }
 
 /** A condition that no row meets. */

@@ -3,10 +3,10 @@ import type { RowPayload } from "#planner";
 import type { FieldError } from "#runtime";
 import { runStepwise, type Stepwise } from "#runtime/concurrency";
 import { type JsonRecord, readJsonRecords } from "#runtime/json";
-import type { Collection } from "../collections.ts";
-import { errorCodesOf, suggestName, validationError } from "../errors.ts";
-import type { CollectionField } from "../fields.ts";
-import { type ResourceRequest, readResourceBody } from "../request.ts";
+import type { Collection } from "../collections/collections.ts";
+import { errorCodesOf, suggestName, validationError } from "../collections/errors.ts";
+import type { CollectionField } from "../collections/fields.ts";
+import { type ResourceRequest, readResourceBody } from "./request.ts";
 import { passThrough, readMember, type SentMember, valueLengthFault } from "./values.ts";
 
 /** The column limit of a Postgres table, and a nesting depth beyond any real document. */

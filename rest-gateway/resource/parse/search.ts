@@ -9,10 +9,10 @@ import {
   type SearchOperation,
 } from "#planner";
 import type { FieldError } from "#runtime";
-import type { Collection, Collections } from "../collections.ts";
-import { suggestName, validationError } from "../errors.ts";
-import { type CollectionField, fieldNamingOf } from "../fields.ts";
-import { relatedTo } from "../relations.ts";
+import type { Collection, Collections } from "../collections/collections.ts";
+import { suggestName, validationError } from "../collections/errors.ts";
+import { type CollectionField, fieldNamingOf } from "../collections/fields.ts";
+import { relatedTo } from "../collections/relations.ts";
 import { characterFault } from "./values.ts";
 
 export const SEARCH = "search";

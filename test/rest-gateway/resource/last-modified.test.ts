@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Collection } from "../../../rest-gateway/resource/collections.ts";
+import type { Collection } from "../../../rest-gateway/resource/collections/collections.ts";
 import { isUnmodified, lastModified } from "../../../rest-gateway/resource/conditional-requests.ts";
 
 const field = (name: string, column: string) => ({

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from "vitest";
-import { useFixture } from "../../fixture.ts";
-import { openResources, type Resources } from "./open-resources.ts";
+import { useFixture } from "../../../fixture.ts";
+import { openResources, type Resources } from "../open-resources.ts";
 
 /** As long as names of Postgres can be. */
 const LONG_NAME = "ä".repeat(31);

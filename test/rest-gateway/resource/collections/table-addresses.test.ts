@@ -1,15 +1,15 @@
 import fc from "fast-check";
 import { pino } from "pino";
 import { beforeAll, describe, expect, test } from "vitest";
-import { loadCatalog } from "../../../catalog/load-catalog.ts";
-import { quotedName } from "../../../postgres/client/quoted-name.ts";
-import { withClient } from "../../../postgres/client/with-client.ts";
-import { tableAddresses } from "../../../rest-gateway/resource/collections.ts";
-import { parseAddress } from "../../../rest-gateway/resource/parse/address.ts";
-import { useDatabase } from "../../database.ts";
-import { useFixture } from "../../fixture.ts";
-import { propertyRuns } from "../../property-runs.ts";
-import { openResources } from "./open-resources.ts";
+import { loadCatalog } from "../../../../catalog/load-catalog.ts";
+import { quotedName } from "../../../../postgres/client/quoted-name.ts";
+import { withClient } from "../../../../postgres/client/with-client.ts";
+import { tableAddresses } from "../../../../rest-gateway/resource/collections/collections.ts";
+import { parseAddress } from "../../../../rest-gateway/resource/parse/address.ts";
+import { useDatabase } from "../../../database.ts";
+import { useFixture } from "../../../fixture.ts";
+import { propertyRuns } from "../../../property-runs.ts";
+import { openResources } from "../open-resources.ts";
 
 describe("tables whose names clash", () => {
   const warnings: Record<string, string>[] = [];

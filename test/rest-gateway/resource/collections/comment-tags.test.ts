@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { commentTags } from "../../../rest-gateway/resource/fields.ts";
+import { commentTags } from "../../../../rest-gateway/resource/collections/fields.ts";
 
 test.each([
   [null, []],

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { negotiateType } from "../../../rest-gateway/resource/versions.ts";
+import { negotiateType } from "../../../../rest-gateway/resource/parse/versions.ts";
 
 const JSON_TYPE = "application/json; charset=utf-8";
 

@@ -4,7 +4,7 @@ import { type GatewayRequest, HttpError, publicBasePath, readMediaRanges } from 
 import { queryApiSchema } from "#postgres/client";
 import type { AsOwner } from "#postgres/database";
 import { cacheLookups } from "#runtime/concurrency";
-import type { ResourceAddress } from "./parse/address.ts";
+import type { ResourceAddress } from "./address.ts";
 
 const JSON_TYPE: NegotiatedType = { contentType: "application/json; charset=utf-8", version: null, links: false };
 const HAL: NegotiatedType = { contentType: "application/hal+json; charset=utf-8", version: null, links: true };

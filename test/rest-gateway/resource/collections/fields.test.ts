@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { useFixture } from "../../fixture.ts";
-import { openResources } from "./open-resources.ts";
+import { useFixture } from "../../../fixture.ts";
+import { openResources } from "../open-resources.ts";
 
 const resources = useFixture(() =>
   openResources({

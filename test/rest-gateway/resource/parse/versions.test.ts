@@ -1,7 +1,7 @@
 import { afterEach, beforeAll, describe, expect, test } from "vitest";
-import { useFixture } from "../../fixture.ts";
-import { until } from "../../until.ts";
-import { openResources, type Resources, type TestResponse } from "./open-resources.ts";
+import { useFixture } from "../../../fixture.ts";
+import { until } from "../../../until.ts";
+import { openResources, type Resources, type TestResponse } from "../open-resources.ts";
 
 let ask: Resources["ask"];
 let ada: number;

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from "vitest";
-import { useFixture } from "../../fixture.ts";
-import { openResources, type Resources, type Sent } from "./open-resources.ts";
+import { useFixture } from "../../../fixture.ts";
+import { openResources, type Resources, type Sent } from "../open-resources.ts";
 
 let ask: Resources["ask"];
 let ada: number;

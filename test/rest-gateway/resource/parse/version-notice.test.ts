@@ -1,5 +1,9 @@
 import { expect, test } from "vitest";
-import { type ApiVersion, deprecationNotice, versionRetired } from "../../../rest-gateway/resource/versions.ts";
+import {
+  type ApiVersion,
+  deprecationNotice,
+  versionRetired,
+} from "../../../../rest-gateway/resource/parse/versions.ts";
 
 const version = (more: Partial<ApiVersion>): ApiVersion => ({
   number: 1,
