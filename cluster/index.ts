@@ -21,3 +21,4 @@ export {
   startPostgres,
   toClientUrl,
 } from "./served-postgres.ts";
+export { upgradeCluster } from "./upgrade-cluster.ts";

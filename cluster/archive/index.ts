@@ -9,5 +9,4 @@ export {
   restoreTables,
 } from "./table-restore/restore-tables.ts";
 export { openArchiveSource, openDatabaseSource, type TableSource } from "./table-restore/table-source.ts";
-export { upgradeCluster } from "./upgrade-cluster.ts";
 export { writeArchive } from "./write-archive.ts";

@@ -1,5 +1,4 @@
-import { EMBEDDED_DATABASE, reachPostgres } from "#cluster";
-import { upgradeCluster } from "#cluster/archive";
+import { EMBEDDED_DATABASE, reachPostgres, upgradeCluster } from "#cluster";
 import { type Config, isEmbedded } from "#config";
 import { readMigrationState, runMigrations } from "#migrate";
 import { withClient } from "#postgres/client";

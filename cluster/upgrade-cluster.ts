@@ -3,6 +3,8 @@ import { access, mkdtemp, readFile, rename, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
+import { type RestoreResult, restoreArchive } from "./archive/restore-archive.ts";
+import { writeArchive } from "./archive/write-archive.ts";
 import {
   acquireFile,
   chooseAccount,
@@ -15,10 +17,8 @@ import {
   spawnAs,
   stagingFolder,
   stopOrphans,
-} from "../embedded/index.ts";
-import type { PostgresUrls } from "../index.ts";
-import { type RestoreResult, restoreArchive } from "./restore-archive.ts";
-import { writeArchive } from "./write-archive.ts";
+} from "./embedded/index.ts";
+import type { PostgresUrls } from "./served-postgres.ts";
 
 type ClusterUpgradeOptions = {
   readonly dataDir: string;
