@@ -1,6 +1,5 @@
 import { isJsonObject } from "#runtime/json";
-
-export const BRANCH_MARK = "A branch of the database ";
+import { BRANCH_MARK } from "./archive/schema/privileges.ts";
 
 /** The first line of the comment of the database of a branch; others are never dropped. */
 export function branchMarkOf(database: string): string {

@@ -1,6 +1,8 @@
 import { SCRATCH_MARK } from "#migrate";
-import { BRANCH_MARK } from "../../branch-mark.ts";
 import { IS_PERMANENT, isOwn, objectName, roleName } from "./fragments.ts";
+
+/** Begins the comment of a branch's database. Backups leave that comment out: what they restore is not a branch. */
+export const BRANCH_MARK = "A branch of the database ";
 
 /** A statement about the database, whose name is another where it is restored. */
 function databaseStatement(before: string, after: string): string {
