@@ -1,7 +1,7 @@
 import pg from "pg";
 import { hasSmartTag, readSmartTag } from "#catalog";
 import { type AnonymizationRule, parseAnonymizationRule } from "./anonymization-rules.ts";
-import { type ContentTable, HAS_COPIED_ROWS, quotedNameSql, setPortableFormats } from "./content-tables.ts";
+import { type ContentTable, HAS_COPIED_ROWS, quotedNameSql, setPortableFormats } from "./content/content-tables.ts";
 
 /** From the value of a setting of the transaction, which appears in no statement and ends with it. */
 const SECRET = "content_service.pseudonym_secret";

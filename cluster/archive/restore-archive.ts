@@ -21,10 +21,10 @@ import {
   type ArchiveTable,
   inspectArchive,
   readArchive,
-} from "./archive-format.ts";
-import { FileRestorer } from "./archived-files.ts";
-import { allTables, type ContentTable, setPortableFormats } from "./content-tables.ts";
-import { RowInserter, setSequence } from "./restore-rows.ts";
+} from "./content/archive-format.ts";
+import { FileRestorer } from "./content/archived-files.ts";
+import { allTables, type ContentTable, setPortableFormats } from "./content/content-tables.ts";
+import { RowInserter, setSequence } from "./content/restore-rows.ts";
 import { archiveLines } from "./write-archive.ts";
 
 /** Insufficient privilege. */

@@ -1,6 +1,6 @@
 import pg from "pg";
 import { readSmartTag } from "#catalog";
-import { type ContentTable, HAS_COPIED_ROWS, IS_MEMBER, quotedNameSql } from "./content-tables.ts";
+import { type ContentTable, HAS_COPIED_ROWS, IS_MEMBER, quotedNameSql } from "./content/content-tables.ts";
 
 /** Tables of so many rows at most come whole. */
 const SMALL_TABLE_ROWS = 1_000;

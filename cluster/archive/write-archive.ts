@@ -9,12 +9,12 @@ import type { FileStore } from "#files";
 import { appliedMigrations } from "#migrate";
 import { withClient } from "#postgres/client";
 import { deleteStaleDrafts, draftNameOf, syncFolder } from "../embedded/index.ts";
-import { type ArchiveLine, FORMAT_VERSION } from "./archive-format.ts";
-import { fileLines } from "./archived-files.ts";
-import { allTables, type ContentTable, sequenceNames, setPortableFormats } from "./content-tables.ts";
+import { type ArchiveLine, FORMAT_VERSION } from "./content/archive-format.ts";
+import { fileLines } from "./content/archived-files.ts";
+import { allTables, type ContentTable, sequenceNames, setPortableFormats } from "./content/content-tables.ts";
+import { tableRows } from "./content/read-rows.ts";
 import { readSchema } from "./schema/read-schema.ts";
 
-const FETCH_ROWS = 200;
 const LARGE_OBJECT_BYTES = 100_000;
 const CHUNK_CHARACTERS = 64 * 1024;
 
@@ -129,26 +129,6 @@ export async function* archiveLines(
 async function serverVersion(client: pg.ClientBase): Promise<string> {
   const { rows } = await client.query<{ version: string }>("select current_setting('server_version') as version");
   return rows[0]!.version;
-}
-
-/** The rows of a table, without those of its children, in Postgres's text format of a composite value. */
-export async function* tableRows(
-  client: pg.ClientBase,
-  { table, condition, values = "t.*" }: Pick<ContentTable, "table" | "condition" | "values">,
-): AsyncGenerator<string> {
-  // `t` alone is a column if the table has one of this name; `t.*` is always the row.
-  yield* readByCursor(client, `select (${values})::text as row from only ${table} as t ${condition}`);
-}
-
-/** The texts that the query selects as `row`, a few at a time, in the open transaction. */
-export async function* readByCursor(client: pg.ClientBase, query: string): AsyncGenerator<string> {
-  await client.query(`declare archived no scroll cursor for ${query}`);
-  for (;;) {
-    const { rows } = await client.query<{ row: string }>(`fetch ${FETCH_ROWS} from archived`);
-    for (const { row } of rows) yield row;
-    if (rows.length < FETCH_ROWS) break;
-  }
-  await client.query("close archived");
 }
 
 async function* largeObjectLines(client: pg.ClientBase): AsyncGenerator<ArchiveLine> {

@@ -1,6 +1,6 @@
 import type pg from "pg";
 import { comments } from "#migrate";
-import type { ArchivedMembership, ArchivedRole, ArchivedStatement } from "../archive-format.ts";
+import type { ArchivedMembership, ArchivedRole, ArchivedStatement } from "../content/archive-format.ts";
 import { FIRST_OBJECT_ID, IS_PERMANENT, isOwn, isOwnRelation } from "./fragments.ts";
 import {
   eventTriggerOwners,

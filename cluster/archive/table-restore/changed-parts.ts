@@ -1,6 +1,6 @@
 import type pg from "pg";
 import { withClient } from "#postgres/client";
-import { setPortableFormats } from "../content-tables.ts";
+import { setPortableFormats } from "../content/content-tables.ts";
 import { quoteColumn, readTarget, type TargetTable, usableKey } from "./target-table.ts";
 
 /** Rows are in the same part if the hashes of their keys have the same last bits. */

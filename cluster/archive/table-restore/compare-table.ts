@@ -1,6 +1,6 @@
 import pg from "pg";
-import type { ArchiveTable } from "../archive-format.ts";
-import { insertRows } from "../restore-rows.ts";
+import type { ArchiveTable } from "../content/archive-format.ts";
+import { insertRows } from "../content/restore-rows.ts";
 import { type ChangedParts, findChangedParts, isInParts, rowText } from "./changed-parts.ts";
 import type { TableSource, TableSourceLine } from "./table-source.ts";
 import { findTarget, quoteColumn, type TargetTable, usableKey } from "./target-table.ts";

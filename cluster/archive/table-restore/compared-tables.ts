@@ -1,6 +1,6 @@
 import type pg from "pg";
 import { quotedName, withClient } from "#postgres/client";
-import { setPortableFormats, sortByReferences } from "../content-tables.ts";
+import { setPortableFormats, sortByReferences } from "../content/content-tables.ts";
 
 const TABLES = `
   select nspname as schema, relname as name from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace

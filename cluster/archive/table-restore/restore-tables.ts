@@ -1,7 +1,7 @@
 import type pg from "pg";
 import { withClient } from "#postgres/client";
-import { setPortableFormats } from "../content-tables.ts";
-import { readByCursor } from "../write-archive.ts";
+import { setPortableFormats } from "../content/content-tables.ts";
+import { readByCursor } from "../content/read-rows.ts";
 import { type AppliedRows, applyRows, keepWritten, settleWritten } from "./apply-rows.ts";
 import { findChangedParts } from "./changed-parts.ts";
 import { type CompareOptions, compareTable, type TableComparison } from "./compare-table.ts";

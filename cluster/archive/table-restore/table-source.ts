@@ -1,8 +1,8 @@
 import pg from "pg";
 import { quotedName } from "#postgres/client";
-import { type ArchiveTable, inspectArchive, readArchive } from "../archive-format.ts";
-import { setPortableFormats } from "../content-tables.ts";
-import { tableRows } from "../write-archive.ts";
+import { type ArchiveTable, inspectArchive, readArchive } from "../content/archive-format.ts";
+import { setPortableFormats } from "../content/content-tables.ts";
+import { tableRows } from "../content/read-rows.ts";
 import { type ChangedParts, isInParts } from "./changed-parts.ts";
 
 /** A string is a row of the preceding table; a partitioned table has several. */

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { anonymizeRows, checkAnonymization } from "../../../cluster/archive/anonymized-rows.ts";
-import { allTables } from "../../../cluster/archive/content-tables.ts";
+import { allTables } from "../../../cluster/archive/content/content-tables.ts";
+import { tableRows } from "../../../cluster/archive/content/read-rows.ts";
 import { copySchema } from "../../../cluster/archive/copy-schema.ts";
-import { tableRows } from "../../../cluster/archive/write-archive.ts";
 import { withClient } from "../../../postgres/client/with-client.ts";
 import { cloneDatabase } from "../../database.ts";
 

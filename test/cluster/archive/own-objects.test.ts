@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { pgDumpLines } from "../../../bench/archives/compare-restored.ts";
-import { allTables } from "../../../cluster/archive/content-tables.ts";
+import { allTables } from "../../../cluster/archive/content/content-tables.ts";
 import { checkArchive, restoreArchive } from "../../../cluster/archive/restore-archive.ts";
 import { writeArchive } from "../../../cluster/archive/write-archive.ts";
 import { withOldCluster } from "../../../cluster/upgrade-cluster.ts";

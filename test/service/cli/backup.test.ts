@@ -2,9 +2,9 @@ import { chmod, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { allTables, setPortableFormats } from "../../../cluster/archive/content-tables.ts";
+import { allTables, setPortableFormats } from "../../../cluster/archive/content/content-tables.ts";
+import { insertRows } from "../../../cluster/archive/content/restore-rows.ts";
 import { restoreArchive } from "../../../cluster/archive/restore-archive.ts";
-import { insertRows } from "../../../cluster/archive/restore-rows.ts";
 import { writeArchive } from "../../../cluster/archive/write-archive.ts";
 import { withOldCluster } from "../../../cluster/upgrade-cluster.ts";
 import { runMigrations } from "../../../migrate/migrate.ts";

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
-import { allTables } from "../../../cluster/archive/content-tables.ts";
+import { allTables } from "../../../cluster/archive/content/content-tables.ts";
 import { writeArchive } from "../../../cluster/archive/write-archive.ts";
 import { createBranch, dropBranch, listBranches } from "../../../cluster/branches.ts";
 import { withScratchDatabase } from "../../../migrate/scratch-database.ts";

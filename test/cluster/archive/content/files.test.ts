@@ -3,10 +3,10 @@ import { Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import pg from "pg";
 import { beforeAll, expect, test } from "vitest";
-import { restoreArchive, writeArchive } from "../../../cluster/archive/index.ts";
-import { type FileStore, makeFolderStore } from "../../../cluster/files/index.ts";
-import { cloneDatabase, type TestDatabase, urlOf, useDatabase } from "../../database.ts";
-import { useFolder } from "../../fixture.ts";
+import { restoreArchive, writeArchive } from "../../../../cluster/archive/index.ts";
+import { type FileStore, makeFolderStore } from "../../../../cluster/files/index.ts";
+import { cloneDatabase, type TestDatabase, urlOf, useDatabase } from "../../../database.ts";
+import { useFolder } from "../../../fixture.ts";
 
 const CONTENTS = [Buffer.from("small"), Buffer.alloc(0), Buffer.alloc(1_000_003, "large ")];
 

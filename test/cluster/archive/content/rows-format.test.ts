@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { expect, test } from "vitest";
-import { restoreArchive } from "../../../cluster/archive/restore-archive.ts";
-import { ownHistories } from "../../migrate/own-histories.ts";
+import { restoreArchive } from "../../../../cluster/archive/restore-archive.ts";
+import { ownHistories } from "../../../migrate/own-histories.ts";
 
 test("a backup of the first format, which has rows only, is refused with the commands that restore it", async () => {
   await using own = await ownHistories();
