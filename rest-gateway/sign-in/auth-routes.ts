@@ -11,16 +11,16 @@ import {
   withoutCaching,
 } from "#http";
 import { makeRenderPage, type RenderPage } from "#rest-gateway";
-import { authPages } from "./account-pages.ts";
-import { emailRoutes, factorRoutes } from "./account-routes.ts";
-import { formActionSource } from "./form-page.ts";
+import { authPages } from "./account/account-pages.ts";
+import { emailRoutes, factorRoutes } from "./account/account-routes.ts";
 import { API_KEYS_PATH, apiKeyRoutes } from "./key-routes.ts";
 import { sessionRoutes, tokenRoutes } from "./login-routes.ts";
 import { oauthPages } from "./oauth/oauth-routes.ts";
 import type { OAuthConfig } from "./oauth/oauth-services.ts";
 import type { OAuthStore } from "./oauth/oauth-store.ts";
+import { formActionSource } from "./pages/form-page.ts";
+import { readPageRedirect } from "./pages/sign-in-pages.ts";
 import { federationHandlers, makeStartLink } from "./provider-routes.ts";
-import { readPageRedirect } from "./sign-in-pages.ts";
 
 type AuthRouteOptions = {
   readonly accounts: Accounts;

@@ -3,6 +3,7 @@ export { AUTH_V1_PREFIX, authV1Handler } from "./auth-v1/auth-v1-routes.ts";
 export { toAuthErrorResponse } from "./auth-v1/errors.ts";
 export { keySetRoutes } from "./key-routes.ts";
 export { makeOAuthStore } from "./oauth/oauth-store.ts";
+export { SIGN_IN_PATH } from "./pages/sign-in-pages.ts";
 export {
   type BodyField,
   INTEGER,
@@ -12,5 +13,4 @@ export {
   readFields,
   readJsonObject,
   TEXT,
-} from "./read-body.ts";
-export { SIGN_IN_PATH } from "./sign-in-pages.ts";
+} from "./request/read-body.ts";

@@ -16,7 +16,7 @@ import {
 } from "#http";
 import { type AuthDependencies, authenticatePerson } from "#rest-gateway";
 import { commandLine } from "#runtime";
-import { type BodyField, OPTIONAL_TEXT, OPTIONAL_WHOLE_NUMBER, readFields, TEXT } from "./read-body.ts";
+import { type BodyField, OPTIONAL_TEXT, OPTIONAL_WHOLE_NUMBER, readFields, TEXT } from "./request/read-body.ts";
 
 const CACHE_FIVE_MINUTES = { "Cache-Control": "public, max-age=300" };
 

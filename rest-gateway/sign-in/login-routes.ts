@@ -17,7 +17,7 @@ import {
   type RequestSession,
   readIdempotencyKey,
 } from "#rest-gateway";
-import { OPTIONAL_INTEGER, OPTIONAL_TEXT, readFields, TEXT } from "./read-body.ts";
+import { OPTIONAL_INTEGER, OPTIONAL_TEXT, readFields, TEXT } from "./request/read-body.ts";
 
 const ACCOUNT_FIELDS = {
   name: TEXT,

@@ -20,7 +20,7 @@ import { type AuthDependencies, authenticateUser, authRequired, type RenderPage,
 import { isLoopback } from "#runtime/safe-fetch";
 import type { StartLink } from "./account/signed-in-page.ts";
 import { codePage, errorPage, respondToSignIn, signedOutPage } from "./provider-sign-in-response.ts";
-import { OPTIONAL_TEXT, readFields, readForm, requireFields, TEXT } from "./read-body.ts";
+import { OPTIONAL_TEXT, readFields, readForm, requireFields, TEXT } from "./request/read-body.ts";
 
 const SIGN_IN_MODES = ["session", "token"] as const;
 /** The base64url of a SHA-256 (RFC 7636 §4.2). */

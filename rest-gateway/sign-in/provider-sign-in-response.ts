@@ -11,8 +11,8 @@ import {
 import { html, type PageContent, type RenderPage, seeOther } from "#rest-gateway";
 import { CREDENTIALS_REQUIRED } from "#runtime";
 import { redirectToClient } from "./auth-v1/client-redirect.ts";
-import { alert, type RejectedForm, renderForm } from "./form-page.ts";
-import { ACCOUNT_PATH, CODE_FIELD, continuePage, SIGN_IN_PATH, signedInContent } from "./sign-in-pages.ts";
+import { alert, type RejectedForm, renderForm } from "./pages/form-page.ts";
+import { ACCOUNT_PATH, CODE_FIELD, continuePage, SIGN_IN_PATH, signedInContent } from "./pages/sign-in-pages.ts";
 
 /** The response to the browser at the end of a sign-in. */
 export function respondToSignIn(request: GatewayRequest, result: SignInResult, render: RenderPage): GatewayResponse {

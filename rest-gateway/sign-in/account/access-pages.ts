@@ -1,19 +1,17 @@
 import { type ApiKey, parseExpiryDate } from "#accounts/api-keys";
 import { clientInfoOf, HttpError } from "#http";
 import { type Html, html, type PageContent, type RequestSession, seeOther } from "#rest-gateway";
-import type { FormField, HtmlForm } from "../form-page.ts";
-import { requireFields } from "../read-body.ts";
-import { ACCOUNT_PATH, continuePage } from "../sign-in-pages.ts";
+import type { FormField, HtmlForm } from "../pages/form-page.ts";
+import { hiddenFields, timeOf } from "../pages/form-page.ts";
+import { ACCOUNT_PATH, BACK_TO_ACCOUNT, continuePage } from "../pages/sign-in-pages.ts";
+import { requireFields } from "../request/read-body.ts";
 import {
   type AccountPageDependencies,
-  BACK_TO_ACCOUNT,
   CONFIRMATION_FIELD,
   confirmedForm,
-  hiddenFields,
   renderButton,
   returnToAccount,
   type SignedInPage,
-  timeOf,
 } from "./signed-in-page.ts";
 
 const KEYS_PATH = `${ACCOUNT_PATH}/keys`;

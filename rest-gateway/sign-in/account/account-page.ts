@@ -2,27 +2,22 @@ import type { AccountSummary, LinkedProvider, SignIn } from "#accounts";
 import { clientInfoOf } from "#http";
 import { type Html, html, type RequestSession } from "#rest-gateway";
 import { fieldErrorsOf } from "#runtime";
-import { requireEmails } from "../account-routes.ts";
+import type { ListedGrant } from "../oauth/oauth-store.ts";
 import {
   alert,
   type FormField,
   type HtmlForm,
+  hiddenFields,
   type ProviderLink,
   type RejectedForm,
   renderForm,
-} from "../form-page.ts";
-import type { ListedGrant } from "../oauth/oauth-store.ts";
-import { requireFields } from "../read-body.ts";
-import { ACCOUNT_PATH, SIGN_OUT_PATH } from "../sign-in-pages.ts";
-import { applicationList } from "./applications.ts";
-import {
-  type AccountPageDependencies,
-  hiddenFields,
-  renderButton,
-  returnToAccount,
-  type SignedInPage,
   timeOf,
-} from "./signed-in-page.ts";
+} from "../pages/form-page.ts";
+import { ACCOUNT_PATH, SIGN_OUT_PATH } from "../pages/sign-in-pages.ts";
+import { requireFields } from "../request/read-body.ts";
+import { requireEmails } from "./account-routes.ts";
+import { applicationList } from "./applications.ts";
+import { type AccountPageDependencies, renderButton, returnToAccount, type SignedInPage } from "./signed-in-page.ts";
 
 /** What the page says after a form was submitted, by the parameter `done`. */
 const DONE_MESSAGES = new Map([

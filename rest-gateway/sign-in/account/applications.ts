@@ -1,11 +1,11 @@
 import { clientInfoOf, HttpError } from "#http";
 import { type Html, html, type RequestSession } from "#rest-gateway";
 import { showHiddenCharacters } from "#runtime";
-import { isolatedName } from "../form-page.ts";
 import type { ListedGrant, OAuthStore } from "../oauth/oauth-store.ts";
-import { requireFields } from "../read-body.ts";
-import { ACCOUNT_PATH } from "../sign-in-pages.ts";
-import { renderButton, returnToAccount, type SignedInPage, timeOf } from "./signed-in-page.ts";
+import { isolatedName, timeOf } from "../pages/form-page.ts";
+import { ACCOUNT_PATH } from "../pages/sign-in-pages.ts";
+import { requireFields } from "../request/read-body.ts";
+import { renderButton, returnToAccount, type SignedInPage } from "./signed-in-page.ts";
 
 export const WITHDRAW_PATH = `${ACCOUNT_PATH}/applications/withdraw`;
 

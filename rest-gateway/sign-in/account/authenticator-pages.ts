@@ -2,16 +2,14 @@ import type { AccountSummary, FactorEnrolment } from "#accounts";
 import type { ClientInfo } from "#accounts/identity";
 import { clientInfoOf } from "#http";
 import { type Html, html, type PageContent, type RequestSession } from "#rest-gateway";
-import { BACKUP_CODES_WARNING } from "../account-routes.ts";
-import { type HtmlForm, type RejectedForm, renderForm } from "../form-page.ts";
-import { requireFields } from "../read-body.ts";
-import { ACCOUNT_PATH, CODE_FIELD } from "../sign-in-pages.ts";
+import { type HtmlForm, hiddenFields, type RejectedForm, renderForm } from "../pages/form-page.ts";
+import { ACCOUNT_PATH, BACK_TO_ACCOUNT, CODE_FIELD } from "../pages/sign-in-pages.ts";
+import { requireFields } from "../request/read-body.ts";
+import { BACKUP_CODES_WARNING } from "./account-routes.ts";
 import {
   type AccountPageDependencies,
-  BACK_TO_ACCOUNT,
   CONFIRMATION_FIELD,
   confirmedForm,
-  hiddenFields,
   returnToAccount,
   type SignedInPage,
   withoutForm,

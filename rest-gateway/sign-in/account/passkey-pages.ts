@@ -1,18 +1,15 @@
 import type { Passkey } from "#accounts";
 import { clientInfoOf } from "#http";
 import { type Html, html, seeOther } from "#rest-gateway";
-import { type FormField, type HtmlForm, renderForm } from "../form-page.ts";
-import { passkeyRequestPage, readPasskeyResponse } from "../passkey-pages.ts";
-import { requireFields } from "../read-body.ts";
-import { ACCOUNT_PATH } from "../sign-in-pages.ts";
+import { type FormField, type HtmlForm, hiddenFields, renderForm, timeOf } from "../pages/form-page.ts";
+import { passkeyRequestPage, readPasskeyResponse } from "../pages/passkey-pages.ts";
+import { ACCOUNT_PATH, BACK_TO_ACCOUNT } from "../pages/sign-in-pages.ts";
+import { requireFields } from "../request/read-body.ts";
 import {
   type AccountPageDependencies,
-  BACK_TO_ACCOUNT,
   CONFIRMATION_FIELD,
   confirmedForm,
-  hiddenFields,
   type SignedInPage,
-  timeOf,
   withoutForm,
 } from "./signed-in-page.ts";
 

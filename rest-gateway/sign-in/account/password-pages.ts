@@ -1,16 +1,15 @@
 import { describePolicy } from "#accounts";
 import { clientInfoOf, setSessionCookie } from "#http";
 import { html } from "#rest-gateway";
-import { requireEmails } from "../account-routes.ts";
-import type { FormField, HtmlForm } from "../form-page.ts";
-import { requireFields } from "../read-body.ts";
-import { ACCOUNT_PATH } from "../sign-in-pages.ts";
+import type { FormField, HtmlForm } from "../pages/form-page.ts";
+import { hiddenFields } from "../pages/form-page.ts";
+import { ACCOUNT_PATH, BACK_TO_ACCOUNT } from "../pages/sign-in-pages.ts";
+import { requireFields } from "../request/read-body.ts";
+import { requireEmails } from "./account-routes.ts";
 import {
   type AccountPageDependencies,
-  BACK_TO_ACCOUNT,
   CONFIRMATION_FIELD,
   confirmedForm,
-  hiddenFields,
   returnToAccount,
   type SignedInPage,
 } from "./signed-in-page.ts";

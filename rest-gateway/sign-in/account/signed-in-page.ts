@@ -1,19 +1,20 @@
 import type { AccountSummary } from "#accounts";
-import { csrfTokenOf, type GatewayHandler, type GatewayRequest, type GatewayResponse } from "#http";
+import type { GatewayHandler, GatewayRequest, GatewayResponse } from "#http";
 import { findSession, type Html, html, type PageContent, type RequestSession, seeOther } from "#rest-gateway";
+import type { OAuthStore } from "../oauth/oauth-store.ts";
 import {
   alert,
   type FormField,
   type HtmlForm,
+  hiddenFields,
   hiddenInputs,
   type PageDependencies,
   type RejectedForm,
   renderForm,
   renderRejected,
-} from "../form-page.ts";
-import type { OAuthStore } from "../oauth/oauth-store.ts";
-import { readForm } from "../read-body.ts";
-import { ACCOUNT_PATH, continuePage, PASSWORD_FIELD, SIGN_IN_PATH, withRedirect } from "../sign-in-pages.ts";
+} from "../pages/form-page.ts";
+import { ACCOUNT_PATH, leadToSignIn, PASSWORD_FIELD, SIGN_IN_PATH, withRedirect } from "../pages/sign-in-pages.ts";
+import { readForm } from "../request/read-body.ts";
 
 /** Starts to link a provider to a signed-in user; returns the address to send the browser to. */
 export type StartLink = (
@@ -44,8 +45,6 @@ export type SignedInPage = {
   show(view: SignedInView): PageContent | Promise<PageContent>;
   submit(submission: Submission): Promise<GatewayResponse>;
 };
-
-export const BACK_TO_ACCOUNT = html`<nav aria-label="Go on"><a href="${ACCOUNT_PATH}">Your account</a></nav>`;
 
 /** The current password, which protects an account whose browser is left open. */
 export const CONFIRMATION_FIELD: FormField = { ...PASSWORD_FIELD, label: "Your current password" };
@@ -93,30 +92,9 @@ export function signedInHandlers(
   };
 }
 
-/** Of a page that needs a session, and that the browser comes back to. */
-export function leadToSignIn(
-  { path, rawQuery, headers }: GatewayRequest,
-  render: PageDependencies["render"],
-): GatewayResponse {
-  const address = rawQuery === "" ? path : `${path}?${rawQuery}`;
-  // Browsers do not send Strict cookies after a link or a redirect from another site; a page of this site loads it again.
-  if (headers["sec-fetch-site"] === "cross-site") return render(continuePage(address));
-  return seeOther(withRedirect(SIGN_IN_PATH, address));
-}
-
-/** The hidden fields of a form. */
-export function hiddenFields({ id }: RequestSession, others: Readonly<Record<string, string>> = {}) {
-  return { csrf: csrfTokenOf(id), ...others };
-}
-
 /** Leads to the account page with one of its messages, so that loading the page again does not submit the form again. */
 export function returnToAccount(done: string, headers: GatewayResponse["headers"] = {}): GatewayResponse {
   return seeOther(`${ACCOUNT_PATH}?${new URLSearchParams({ done })}`, headers);
-}
-
-export function timeOf(moment: Date): Html {
-  const text = moment.toISOString();
-  return html`<time datetime="${text}">${text.slice(0, 16).replace("T", " ")} UTC</time>`;
 }
 
 type ButtonForm = {

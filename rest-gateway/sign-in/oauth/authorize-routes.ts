@@ -2,7 +2,7 @@ import { API_RESOURCE, resourceAddress } from "#accounts/identity";
 import { clientInfoOf, type GatewayResponse, type MatchedRequest, type PatternRoutes } from "#http";
 import { html, makeRenderPage, seeOther } from "#rest-gateway";
 import { findUnstorable } from "#runtime/json";
-import { readForm } from "../read-body.ts";
+import { readForm } from "../request/read-body.ts";
 import { makeFindClient } from "./client-documents.ts";
 import { isRegisteredRedirect } from "./client-metadata.ts";
 import type { OAuthClient } from "./client-store.ts";

@@ -8,10 +8,24 @@ import {
   type RequestSession,
   seeOther,
 } from "#rest-gateway";
-import { BACK_TO_ACCOUNT, hiddenFields, leadToSignIn, timeOf } from "../account/signed-in-page.ts";
-import { alert, formActionSource, hiddenInputs, isolatedName, renderRejected } from "../form-page.ts";
-import { readForm } from "../read-body.ts";
-import { ACCOUNT_PATH, SIGN_IN_PATH, SIGN_OUT_PATH, withRedirect } from "../sign-in-pages.ts";
+import {
+  alert,
+  formActionSource,
+  hiddenFields,
+  hiddenInputs,
+  isolatedName,
+  renderRejected,
+  timeOf,
+} from "../pages/form-page.ts";
+import {
+  ACCOUNT_PATH,
+  BACK_TO_ACCOUNT,
+  leadToSignIn,
+  SIGN_IN_PATH,
+  SIGN_OUT_PATH,
+  withRedirect,
+} from "../pages/sign-in-pages.ts";
+import { readForm } from "../request/read-body.ts";
 import { CONSENT_PATH } from "./authorize-routes.ts";
 import { approve, type Decision, deny, openDecision } from "./decisions.ts";
 import { describeAccess } from "./describe-access.ts";

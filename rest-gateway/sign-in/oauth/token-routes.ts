@@ -3,7 +3,7 @@ import type pg from "pg";
 import { type AccessClaims, isUuid } from "#accounts";
 import { ANY_RESOURCE, type Claims, CredentialError, readOAuthAccess, resourceAddress } from "#accounts/identity";
 import { clientInfoOf, type GatewayResponse, jsonResponse, type MatchedRequest, type PatternRoutes } from "#http";
-import { readForm } from "../read-body.ts";
+import { readForm } from "../request/read-body.ts";
 import { authenticateClient } from "./authenticate-client.ts";
 import { GRANT_TYPES, type OAuthClient } from "./client-store.ts";
 import { OAuthError, withOAuthErrors } from "./oauth-error.ts";

@@ -2,30 +2,24 @@ import { describePolicy, EMAIL_LINK_PATHS, FORGOTTEN_PASSWORD_PATH } from "#acco
 import { clientInfoOf, type GatewayRoutes, setSessionCookie } from "#http";
 import { html, seeOther } from "#rest-gateway";
 import {
-  keysPage,
-  linkSubmission,
-  revokeKeySubmission,
-  signInsSubmission,
-  unlinkSubmission,
-} from "./account/access-pages.ts";
-import { accountPage, verificationSubmission } from "./account/account-page.ts";
-import { WITHDRAW_PATH, withdrawSubmission } from "./account/applications.ts";
-import { authenticatorPage, backupCodesPage } from "./account/authenticator-pages.ts";
-import { passkeyPage, passkeysPage } from "./account/passkey-pages.ts";
-import { addressPage, passwordPage } from "./account/password-pages.ts";
-import { type AccountPageDependencies, type SignedInPage, signedInHandlers } from "./account/signed-in-page.ts";
-import { requireEmails } from "./account-routes.ts";
-import {
   type FormField,
   type FormPage,
   formHandlers,
   type HtmlForm,
   type PageDependencies,
   renderForm,
-} from "./form-page.ts";
-import { passkeySignInPage } from "./passkey-pages.ts";
-import { requireFields } from "./read-body.ts";
-import { ACCOUNT_PATH, PASSKEY_SIGN_IN_PATH, SIGN_IN_PATH, signInPages, withRedirect } from "./sign-in-pages.ts";
+} from "../pages/form-page.ts";
+import { passkeySignInPage } from "../pages/passkey-pages.ts";
+import { ACCOUNT_PATH, PASSKEY_SIGN_IN_PATH, SIGN_IN_PATH, signInPages, withRedirect } from "../pages/sign-in-pages.ts";
+import { requireFields } from "../request/read-body.ts";
+import { keysPage, linkSubmission, revokeKeySubmission, signInsSubmission, unlinkSubmission } from "./access-pages.ts";
+import { accountPage, verificationSubmission } from "./account-page.ts";
+import { requireEmails } from "./account-routes.ts";
+import { WITHDRAW_PATH, withdrawSubmission } from "./applications.ts";
+import { authenticatorPage, backupCodesPage } from "./authenticator-pages.ts";
+import { passkeyPage, passkeysPage } from "./passkey-pages.ts";
+import { addressPage, passwordPage } from "./password-pages.ts";
+import { type AccountPageDependencies, type SignedInPage, signedInHandlers } from "./signed-in-page.ts";
 
 const SIGN_UP_PATH = "/auth/sign-up";
 const EMAIL_FIELD: FormField = { name: "email", label: "E-mail address", type: "email", autocomplete: "email" };

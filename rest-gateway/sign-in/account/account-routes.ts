@@ -1,7 +1,7 @@
 import type { AccountEmails } from "#accounts";
 import { clientInfoOf, type GatewayRequest, type GatewayRoutes, HttpError, jsonResponse } from "#http";
 import { type AuthDependencies, authenticateUser, type LimitedAuthDependencies } from "#rest-gateway";
-import { readFields, TEXT } from "./read-body.ts";
+import { readFields, TEXT } from "../request/read-body.ts";
 
 export const BACKUP_CODES_WARNING =
   "Store these codes where you can reach them without your phone. Each works once, and they are not shown again.";

@@ -1,5 +1,6 @@
 import type { PasswordPolicy } from "#accounts";
 import {
+  csrfTokenOf,
   errorHeaders,
   type GatewayHandler,
   type GatewayRequest,
@@ -7,9 +8,16 @@ import {
   type HttpError,
   toHttpError,
 } from "#http";
-import { type Html, html, type LimitedAuthDependencies, type PageContent, type RenderPage } from "#rest-gateway";
+import {
+  type Html,
+  html,
+  type LimitedAuthDependencies,
+  type PageContent,
+  type RenderPage,
+  type RequestSession,
+} from "#rest-gateway";
 import { ApiError, fieldErrorsOf, showHiddenCharacters } from "#runtime";
-import { readForm } from "./read-body.ts";
+import { readForm } from "../request/read-body.ts";
 
 /** A page with a form. */
 export type FormPage = {
@@ -113,6 +121,16 @@ export function hiddenInputs(hidden: Readonly<Record<string, string | null>>): H
   return Object.entries(hidden).flatMap(([name, value]) =>
     value === null ? [] : [html`<input type="hidden" name="${name}" value="${value}">`],
   );
+}
+
+/** The hidden fields of a form of a signed-in user. */
+export function hiddenFields({ id }: RequestSession, others: Readonly<Record<string, string>> = {}) {
+  return { csrf: csrfTokenOf(id), ...others };
+}
+
+export function timeOf(moment: Date): Html {
+  const text = moment.toISOString();
+  return html`<time datetime="${text}">${text.slice(0, 16).replace("T", " ")} UTC</time>`;
 }
 
 export function alert(message: string): Html {

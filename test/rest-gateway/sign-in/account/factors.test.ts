@@ -1,7 +1,7 @@
 import { generate } from "otplib";
 import { describe, expect, test } from "vitest";
-import { useFixture } from "../../fixture.ts";
-import { type Gateways, newFactor, newPerson, newSession, openGateways, PASSWORD } from "./gateways.ts";
+import { useFixture } from "../../../fixture.ts";
+import { type Gateways, newFactor, newPerson, newSession, openGateways, PASSWORD } from "../gateways.ts";
 
 const gateways = useFixture(openGateways);
 

@@ -6,12 +6,14 @@ import {
   clientInfoOf,
   csrfTokenOf,
   type GatewayHandler,
+  type GatewayRequest,
   type GatewayResponse,
   type GatewayRoutes,
   setSessionCookie,
 } from "#http";
 import { type RequestHeaders, readCookie } from "#http/request-info";
 import { findSession, type Html, html, type PageContent, type RequestSession, seeOther } from "#rest-gateway";
+import { requireFields } from "../request/read-body.ts";
 import {
   alert,
   type FormField,
@@ -23,7 +25,6 @@ import {
   type PageDependencies,
   renderForm,
 } from "./form-page.ts";
-import { requireFields } from "./read-body.ts";
 
 const PENDING_COOKIE = "SIGNING_IN";
 const PENDING_COOKIE_ATTRIBUTES = "Path=/auth/sign-in; HttpOnly; Secure; SameSite=Strict";
@@ -34,6 +35,8 @@ export const ACCOUNT_PATH = "/auth/account";
 export const PASSKEY_SIGN_IN_PATH = "/auth/sign-in/passkey";
 const CODE_PATH = "/auth/sign-in/code";
 export const SIGN_OUT_PATH = "/auth/sign-out";
+
+export const BACK_TO_ACCOUNT = html`<nav aria-label="Go on"><a href="${ACCOUNT_PATH}">Your account</a></nav>`;
 
 const USERNAME_FIELD: FormField = {
   name: "username",
@@ -175,6 +178,17 @@ export function signedInContent(username: string, signOut: Html | null): Html {
 export function continuePage(address: string): PageContent {
   const content = html`<p><a href="${address}">Go on</a></p>`;
   return { title: "One moment", content, headers: { Refresh: `0; url=${address}` } };
+}
+
+/** The response of a page that needs a session. The browser comes back to it after the sign-in. */
+export function leadToSignIn(
+  { path, rawQuery, headers }: GatewayRequest,
+  render: PageDependencies["render"],
+): GatewayResponse {
+  const address = rawQuery === "" ? path : `${path}?${rawQuery}`;
+  // Browsers do not send Strict cookies after a link or a redirect from another site; a page of this site loads it again.
+  if (headers["sec-fetch-site"] === "cross-site") return render(continuePage(address));
+  return seeOther(withRedirect(SIGN_IN_PATH, address));
 }
 
 /** Adds the redirect to a path. */

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import { useFixture } from "../../fixture.ts";
-import { type Gateways, newPerson, openGateways, PASSWORD } from "./gateways.ts";
+import { useFixture } from "../../../fixture.ts";
+import { type Gateways, newPerson, openGateways, PASSWORD } from "../gateways.ts";
 
 const RESET = "Set a new password";
 const CONFIRM = "Confirm your e-mail address";

@@ -1,9 +1,9 @@
 import type { BrowserContext, CDPSession, Page } from "playwright-core";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { describeInBrowser, launchBrowser } from "../../browser.ts";
-import { useFixture } from "../../fixture.ts";
-import { expectAccessible } from "../../page-layouts.ts";
-import { newFactor, newPerson, openGateways, PASSWORD, type Person } from "./gateways.ts";
+import { describeInBrowser, launchBrowser } from "../../../browser.ts";
+import { useFixture } from "../../../fixture.ts";
+import { expectAccessible } from "../../../page-layouts.ts";
+import { newFactor, newPerson, openGateways, PASSWORD, type Person } from "../gateways.ts";
 
 describeInBrowser("passkeys on the pages", () => {
   let context: BrowserContext;
