@@ -8,6 +8,8 @@ import type { AuthV1Routes, AuthV1Services } from "./auth-v1-request.ts";
 import { authError, COMMON_HEADERS } from "./errors.ts";
 import { factorRoutes } from "./factor-routes.ts";
 import { mailRoutes } from "./mail-routes.ts";
+import { clientAdministrationRoutes, registrationRoutes } from "./oauth-client-routes.ts";
+import { grantRoutes } from "./oauth-grant-routes.ts";
 import { passkeyRoutes } from "./passkey-routes.ts";
 import { providerRoutes } from "./provider-routes.ts";
 import { settingsRoutes } from "./settings-routes.ts";
@@ -51,6 +53,11 @@ export function authV1Routes(services: AuthV1Services): AuthV1Routes {
     ...factorRoutes(services),
     ...passkeyRoutes(services),
     ...oauthRoutes(services),
+    ...(services.config.oauthServer && {
+      ...registrationRoutes(services),
+      ...grantRoutes(services),
+      ...clientAdministrationRoutes(services),
+    }),
   };
 }
 

@@ -1,21 +1,16 @@
 import type { CsrfProtection, GatewayRoutes, PatternRoutes } from "#http";
 import { authorizeRoutes } from "./authorize-routes.ts";
-import { clientAdministrationRoutes, registrationRoutes } from "./client-routes.ts";
 import { consentRoutes } from "./consent-page.ts";
-import { grantRoutes } from "./grant-routes.ts";
 import { metadataRoutes } from "./metadata-routes.ts";
 import type { OAuthServices } from "./oauth-services.ts";
 import { oauthTokenRoutes } from "./token-routes.ts";
 
-/** The authorization server below `/auth/v1`; nothing unless OAUTH_SERVER is on. */
+/** The endpoints of the authorization server for applications, below `/auth/v1`; nothing unless OAUTH_SERVER is on. */
 export function oauthRoutes(services: OAuthServices): PatternRoutes {
   if (!services.config.oauthServer) return {};
   return {
     ...authorizeRoutes(services),
     ...oauthTokenRoutes(services),
-    ...registrationRoutes(services),
-    ...grantRoutes(services),
-    ...clientAdministrationRoutes(services),
   };
 }
 

@@ -6,16 +6,10 @@ import {
   type MatchedRequest,
   type PatternRoutes,
 } from "#http";
-import {
-  authenticateUser,
-  readJsonBody,
-  readText,
-  requireSecondFactor,
-  type SignedInUser,
-} from "../auth-v1/auth-v1-request.ts";
-import { authError, validationFailed } from "../auth-v1/errors.ts";
-import { approve, type Decision, deny, openDecision } from "./decisions.ts";
-import type { OAuthServices } from "./oauth-services.ts";
+import { approve, type Decision, deny, openDecision } from "../oauth/decisions.ts";
+import type { OAuthServices } from "../oauth/oauth-services.ts";
+import { authenticateUser, readJsonBody, readText, requireSecondFactor, type SignedInUser } from "./auth-v1-request.ts";
+import { authError, validationFailed } from "./errors.ts";
 
 /** `supabase.auth.oauth`: for consent pages of applications, and for lists of grants. */
 export function grantRoutes(services: OAuthServices): PatternRoutes {

@@ -1,12 +1,12 @@
 import { clientInfoOf, HttpError, jsonResponse, type MatchedRequest, type PatternRoutes } from "#http";
-import { readPageRequest } from "../auth-v1/admin-request.ts";
-import { makeAdministrativeRoute, pageLinks } from "../auth-v1/admin-routes.ts";
-import { readJsonBody } from "../auth-v1/auth-v1-request.ts";
-import { authError } from "../auth-v1/errors.ts";
-import { readClientMetadata, toClientJson } from "./client-metadata.ts";
-import type { OAuthClient } from "./client-store.ts";
-import { OAuthError, withOAuthErrors } from "./oauth-error.ts";
-import type { OAuthServices } from "./oauth-services.ts";
+import { readClientMetadata, toClientJson } from "../oauth/client-metadata.ts";
+import type { OAuthClient } from "../oauth/client-store.ts";
+import { OAuthError, withOAuthErrors } from "../oauth/oauth-error.ts";
+import type { OAuthServices } from "../oauth/oauth-services.ts";
+import { readPageRequest } from "./admin-request.ts";
+import { makeAdministrativeRoute, pageLinks } from "./admin-routes.ts";
+import { readJsonBody } from "./auth-v1-request.ts";
+import { authError } from "./errors.ts";
 
 /** `/oauth/clients/register`: an application registers itself (RFC 7591). */
 export function registrationRoutes({ config, oauthStore: store, limitExpensive }: OAuthServices): PatternRoutes {
