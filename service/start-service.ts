@@ -9,7 +9,7 @@ import { displayPath, type MigrateSettings, type MigrationWatch, readUsersAccess
 import { withServiceClient } from "#postgres/client";
 import { commandLine } from "#runtime";
 import { makeLogger, standardOutput } from "#runtime/log";
-import { acceptsStartArguments, takeBranch } from "./cli/command.ts";
+import { acceptsStartArguments, takeBranch } from "./cli/command/command.ts";
 import { CLOSE_TIMEOUT_MS, exitAfter, handleUncaughtErrors, reportFailure } from "./processes/process-lifecycle.ts";
 import { growYoungGeneration } from "./processes/young-generation.ts";
 import type { RunningService, ServiceOptions } from "./service.ts";

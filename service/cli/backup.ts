@@ -3,7 +3,7 @@ import { writeArchive } from "#cluster/archive";
 import { isEmbedded } from "#config";
 import { openFileStore } from "#files";
 import { commandLine } from "#runtime";
-import { runCommand, UsageError } from "./command.ts";
+import { runCommand, UsageError } from "./command/command.ts";
 
 /** System calls on files; errors with others concern the connection. */
 const FILE_SYSCALLS = ["open", "write", "fsync", "rename"];

@@ -11,7 +11,7 @@ import {
 } from "#cluster";
 import { readConfig } from "#config";
 import { commandLine } from "#runtime";
-import { findAction, formatColumns, runCommand, UsageError } from "./command.ts";
+import { findAction, formatColumns, runCommand, UsageError } from "./command/command.ts";
 
 type BranchAction = (postgres: PostgresUrls, name: string, options: BranchOptions) => Promise<void>;
 

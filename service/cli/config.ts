@@ -1,7 +1,7 @@
 import { describeSettings, withDatabaseSettings, writeSettingsDocument } from "#config";
 import { commandLine } from "#runtime";
-import { runCommand, UsageError } from "./command.ts";
-import { tryReadDatabaseSettings } from "./command-context.ts";
+import { runCommand, UsageError } from "./command/command.ts";
+import { tryReadDatabaseSettings } from "./command/command-context.ts";
 
 await runCommand({
   usage: `${commandLine("config")}

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { readProjectSettings } from "#config";
 import { findClosestName, PACKAGE_NAME, setPackageProgram } from "#runtime";
-import { EXIT_FAILURE, EXIT_USAGE } from "./command.ts";
+import { EXIT_FAILURE, EXIT_USAGE } from "./command/command.ts";
 
 /** The commands, by the first argument. */
 const COMMANDS: Readonly<Record<string, { readonly about: string; readonly run: () => Promise<unknown> }>> = {

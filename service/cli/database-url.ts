@@ -1,7 +1,7 @@
 import { joinPostgres, toClientUrl } from "#cluster";
 import { isEmbedded } from "#config";
 import { commandLine } from "#runtime";
-import { runCommand, UsageError } from "./command.ts";
+import { runCommand, UsageError } from "./command/command.ts";
 
 await runCommand({
   usage: `${commandLine("database-url", "", { silent: true })}

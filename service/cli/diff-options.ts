@@ -1,4 +1,4 @@
-import { UsageError } from "./command.ts";
+import { UsageError } from "./command/command.ts";
 
 /** The exit code of `migrate diff` if a change is at least as severe as --fail-on. */
 export const EXIT_CHANGED = 3;

@@ -5,8 +5,8 @@ import type { GraphqlTableNames } from "#plugins";
 import { quotedName } from "#postgres/client";
 import { tableAddresses } from "#rest-gateway/resource/collections";
 import { commandLine } from "#runtime";
-import { runCommand, UsageError } from "./command.ts";
-import { withCatalog } from "./command-context.ts";
+import { runCommand, UsageError } from "./command/command.ts";
+import { withCatalog } from "./command/command-context.ts";
 import { readConfigFindings } from "./supabase/config-checks.ts";
 
 function printFindings(findings: readonly DoctorFinding[]): void {

@@ -1,7 +1,7 @@
 import type { PostgresUrls } from "#cluster";
 import { type ColumnChange, readBackfillStatus, runBackfills, writeColumnPlan } from "#migrate";
 import { commandLine } from "#runtime";
-import { UsageError } from "./command.ts";
+import { UsageError } from "./command/command.ts";
 
 /** The exit code of `migrate backfill --status` while rows are left. */
 export const EXIT_INCOMPLETE = 3;

@@ -21,7 +21,7 @@ import {
   type StatementContext,
   type StatementResult,
 } from "#postgres/database";
-import { UsageError } from "./command.ts";
+import { UsageError } from "./command/command.ts";
 
 /** One statement of a GraphQL query, with its rows for the caller and for the owner, who bypasses row-level security. */
 export type ExplainedStatement = {

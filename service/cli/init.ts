@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { cp, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, extname, join, relative, resolve } from "node:path";
 import { commandLine, PACKAGE_NAME } from "#runtime";
-import { runCommand, UsageError } from "./command.ts";
+import { runCommand, UsageError } from "./command/command.ts";
 import { type ImportedFile, importSupabase, parseApis } from "./supabase/import-project.ts";
 
 /** The release's migrations that each template is built on. */

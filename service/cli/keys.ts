@@ -2,8 +2,8 @@ import { type ApiKey, type ApiKeys, makeApiKeys, parseExpiryDate } from "#accoun
 import { loadDeploymentKeys, makeProjectKeys, makeRoleKey, requireIssuingKeys } from "#accounts/identity";
 import { type Config, withDatabaseSettings } from "#config";
 import { commandLine, readSecrets } from "#runtime";
-import { findAction, formatRecords, runCommand, UsageError } from "./command.ts";
-import { tryReadDatabaseSettings, withOwner } from "./command-context.ts";
+import { findAction, formatRecords, runCommand, UsageError } from "./command/command.ts";
+import { tryReadDatabaseSettings, withOwner } from "./command/command-context.ts";
 
 type KeysOptions = Readonly<Record<string, unknown>>;
 type KeysAction = (keys: ApiKeys, args: readonly string[], options: KeysOptions) => Promise<void>;

@@ -1,6 +1,6 @@
 import type { Config } from "#config";
 import { commandLine, PACKAGE_NAME } from "#runtime";
-import { runCommand, UsageError } from "./command.ts";
+import { runCommand, UsageError } from "./command/command.ts";
 import { DEVELOPER_TOOLS, type ToolArguments } from "./developer-tools/tools.ts";
 
 /** The version of the tools. */

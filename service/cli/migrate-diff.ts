@@ -15,7 +15,7 @@ import {
 } from "#operations/contract";
 import { withServiceClient } from "#postgres/client";
 import { checkContractOf, readContractOf } from "../database-contract.ts";
-import { tryReadDatabaseSettings } from "./command-context.ts";
+import { tryReadDatabaseSettings } from "./command/command-context.ts";
 import { type DiffOptions, EXIT_CHANGED } from "./diff-options.ts";
 
 /** Compares the interfaces of the database, or of a snapshot, with those after the pending migrations. Returns the exit code. */

@@ -15,7 +15,7 @@ import {
 } from "#migrate";
 import { withClient, withServiceClient } from "#postgres/client";
 import { commandLine } from "#runtime";
-import { findAction, runCommand, UsageError } from "./command.ts";
+import { findAction, runCommand, UsageError } from "./command/command.ts";
 import { DIFF_OPTIONS, type DiffOptions, EXIT_CHANGED, parseDiffOptions } from "./diff-options.ts";
 import {
   BACKFILL_OPTIONS,

@@ -6,8 +6,8 @@ import { type AttemptOutcome, listRequestRoles, type PolicyMatrixRow, readPolicy
 import { withClient } from "#postgres/client";
 import type { StatementContext } from "#postgres/database";
 import { commandLine } from "#runtime";
-import { formatColumns, runCommand, UsageError } from "./command.ts";
-import { makeCallerContexts, parseClaimOptions, withCatalog } from "./command-context.ts";
+import { formatColumns, runCommand, UsageError } from "./command/command.ts";
+import { makeCallerContexts, parseClaimOptions, withCatalog } from "./command/command-context.ts";
 
 const PROGRESS_MS = 1_000;
 

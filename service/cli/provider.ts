@@ -13,8 +13,8 @@ import { loadDeploymentKeys, requireIssuingKeys } from "#accounts/identity";
 import { withDatabaseSettings } from "#config";
 import { commandLine, readSecrets } from "#runtime";
 import { isLoopback } from "#runtime/safe-fetch";
-import { findAction, formatRecords, runCommand, UsageError } from "./command.ts";
-import { tryReadDatabaseSettings, withOwner } from "./command-context.ts";
+import { findAction, formatRecords, runCommand, UsageError } from "./command/command.ts";
+import { tryReadDatabaseSettings, withOwner } from "./command/command-context.ts";
 
 /** The constraint of the column. */
 const PROVIDER_NAME = /^[a-z][a-z0-9-]*$/;

@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { reachPostgres } from "#cluster";
 import { commandLine } from "#runtime";
-import { runCommand } from "./command.ts";
+import { runCommand } from "./command/command.ts";
 
 /** Process lists show arguments to all users, but the environment only to the same user. */
 function splitPassword(url: string): { address: string; password: string | null } {

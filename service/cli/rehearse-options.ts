@@ -1,4 +1,4 @@
-import { UsageError } from "./command.ts";
+import { UsageError } from "./command/command.ts";
 
 /** The exit code of `migrate rehearse` if a statement would hold up others for long. */
 export const EXIT_HOLDS = 3;

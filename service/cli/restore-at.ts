@@ -16,7 +16,7 @@ import type { Config } from "#config";
 import { displayPath } from "#migrate";
 import { withClient } from "#postgres/client";
 import { commandLine } from "#runtime";
-import { UsageError } from "./command.ts";
+import { UsageError } from "./command/command.ts";
 
 type TimeOptions = {
   readonly at: string;

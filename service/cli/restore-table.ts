@@ -20,7 +20,7 @@ import {
 } from "#cluster/archive";
 import { type RecoveryPlan, withRecovered } from "#cluster/wal-archive";
 import { branchDatabase, type Config } from "#config";
-import { UsageError } from "./command.ts";
+import { UsageError } from "./command/command.ts";
 import { parseTarget } from "./restore-at.ts";
 
 type RowOptions = Pick<RestoreTablesOptions, "where" | "mode"> & {

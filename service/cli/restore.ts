@@ -4,7 +4,7 @@ import { checkArchive, checkInScratch, type RestoreResult, restoreArchive } from
 import { type Config, isEmbedded } from "#config";
 import { openFileStore } from "#files";
 import { commandLine } from "#runtime";
-import { runCommand, UsageError } from "./command.ts";
+import { runCommand, UsageError } from "./command/command.ts";
 import { checkAt, listTimes, restoreAt } from "./restore-at.ts";
 import { restoreRowsOfTables } from "./restore-table.ts";
 

@@ -3,7 +3,7 @@ import pg from "pg";
 import { reachPostgres } from "#cluster";
 import { hintOf, withClient } from "#postgres/client";
 import { commandLine } from "#runtime";
-import { formatColumns, runCommand, UsageError } from "./command.ts";
+import { formatColumns, runCommand, UsageError } from "./command/command.ts";
 
 /** Values as Postgres writes them: those of JavaScript lose digits and time zones. */
 const AS_TEXT = { getTypeParser: () => (value: string) => value };

@@ -1,7 +1,7 @@
 import { openFileStore } from "#files";
 import { commandLine } from "#runtime";
-import { findAction, runCommand, UsageError } from "./command.ts";
-import { withOwner } from "./command-context.ts";
+import { findAction, runCommand, UsageError } from "./command/command.ts";
+import { withOwner } from "./command/command-context.ts";
 import { importFiles } from "./import-files.ts";
 import { makeStorageSource } from "./storage-source.ts";
 

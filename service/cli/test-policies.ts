@@ -13,8 +13,8 @@ import {
 } from "#operations/inspect";
 import { withClient } from "#postgres/client";
 import { commandLine } from "#runtime";
-import { EXIT_FAILURE, formatColumns, runCommand, UsageError } from "./command.ts";
-import { makeCallerContexts } from "./command-context.ts";
+import { EXIT_FAILURE, formatColumns, runCommand, UsageError } from "./command/command.ts";
+import { makeCallerContexts } from "./command/command-context.ts";
 
 const DEFAULT_FOLDER = "test/policies";
 

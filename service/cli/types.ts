@@ -1,8 +1,8 @@
 import { writeFile } from "node:fs/promises";
 import { toClientTypes } from "#operations/contract";
 import { commandLine } from "#runtime";
-import { runCommand, UsageError } from "./command.ts";
-import { withCatalog } from "./command-context.ts";
+import { runCommand, UsageError } from "./command/command.ts";
+import { withCatalog } from "./command/command-context.ts";
 
 await runCommand({
   usage: `${commandLine("types", "[--output FILE]", { silent: true })}

@@ -3,7 +3,7 @@ import { type Config, isEmbedded } from "#config";
 import { readMigrationState, runMigrations } from "#migrate";
 import { withClient } from "#postgres/client";
 import { commandLine } from "#runtime";
-import { runCommand, UsageError } from "./command.ts";
+import { runCommand, UsageError } from "./command/command.ts";
 
 await runCommand({
   usage: `${commandLine("upgrade", "[--programs FOLDER]")}

@@ -1,8 +1,8 @@
 import { readFile } from "node:fs/promises";
 import { Administration, generateSecret, readAccountRows } from "#accounts";
 import { commandLine } from "#runtime";
-import { findAction, runCommand, UsageError } from "./command.ts";
-import { withOwner } from "./command-context.ts";
+import { findAction, runCommand, UsageError } from "./command/command.ts";
+import { withOwner } from "./command/command-context.ts";
 
 type UserOptions = Readonly<Record<string, unknown>>;
 type UserAction = (administration: Administration, args: readonly string[], options: UserOptions) => Promise<void>;

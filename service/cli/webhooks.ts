@@ -7,8 +7,8 @@ import type { Webhook } from "#jobs/webhooks";
 import { queryApiSchema } from "#postgres/client";
 import { type AsOwner, inOwnerTransaction } from "#postgres/database";
 import { commandLine } from "#runtime";
-import { findAction, formatRecords, runCommand, UsageError } from "./command.ts";
-import { withOwner } from "./command-context.ts";
+import { findAction, formatRecords, runCommand, UsageError } from "./command/command.ts";
+import { withOwner } from "./command/command-context.ts";
 
 type ActionContext = {
   readonly client: pg.ClientBase;

@@ -12,8 +12,8 @@ import {
 import { quotedName, withClient } from "#postgres/client";
 import { type FilterCondition, parseFilter } from "#realtime";
 import { commandLine } from "#runtime";
-import { runCommand, UsageError } from "./command.ts";
-import { makeCallerContexts, parseClaimOptions, withCatalog } from "./command-context.ts";
+import { runCommand, UsageError } from "./command/command.ts";
+import { makeCallerContexts, parseClaimOptions, withCatalog } from "./command/command-context.ts";
 import { explainLive } from "./explain-live.ts";
 import type { ExplainedStatement } from "./explain-query.ts";
 

@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { extname, join } from "node:path";
 import { packageProgram } from "#runtime";
-import { EXIT_FAILURE } from "../command.ts";
+import { EXIT_FAILURE } from "../command/command.ts";
 
 const EXTENSION = extname(import.meta.filename);
 const programOf = (name: string) => join(import.meta.dirname, `../${name}${EXTENSION}`);

@@ -1,7 +1,7 @@
 import type { Config } from "#config";
 import { tryStatements } from "#operations/inspect";
 import { readGuideText } from "#rest-gateway/guide";
-import { requireMigrated, withCatalog } from "../command-context.ts";
+import { requireMigrated, withCatalog } from "../command/command-context.ts";
 import { describeSchema } from "./describe-schema.ts";
 import { type CommandOutput, runOwnCommand } from "./own-command.ts";
 

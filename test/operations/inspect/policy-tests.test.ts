@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { loadCatalog } from "../../../catalog/load-catalog.ts";
 import { readConfig } from "../../../config/config.ts";
 import { parsePolicyTest, runPolicyTest } from "../../../operations/inspect/policy-tests.ts";
-import { makeCallerContexts } from "../../../service/cli/command-context.ts";
+import { makeCallerContexts } from "../../../service/cli/command/command-context.ts";
 import { useContent } from "../../db/content.ts";
 
 const content = useContent();

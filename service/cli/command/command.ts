@@ -1,7 +1,7 @@
 import { parseArgs } from "node:util";
 import { type Config, readConfig } from "#config";
 import { commandLine, ExplainedError, isExplained } from "#runtime";
-import { growYoungGeneration } from "../processes/young-generation.ts";
+import { growYoungGeneration } from "../../processes/young-generation.ts";
 
 export class UsageError extends ExplainedError {
   override name = "UsageError";
