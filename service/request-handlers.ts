@@ -81,8 +81,8 @@ import {
 } from "#rest-gateway/sign-in";
 import { authenticateTableCaller, makeTableInterface, preRequestStatement } from "#rest-gateway/table";
 import type { Logger } from "#runtime/log";
+import { makeInterfaceComparer } from "./contract/interface-comparison.ts";
 import type { AgentServices } from "./extension-services.ts";
-import { makeInterfaceComparer } from "./interface-comparison.ts";
 import type { SignInServices } from "./sign-in-services.ts";
 
 /** The entry point of HTTP requests, and what runs queued requests and function calls. */

@@ -25,7 +25,7 @@ ${commandLine("doctor", "--names")}
     if (args.length > 0) throw new UsageError(`Unexpected argument "${args[0]}".`);
     if (names) {
       const lines = await withCatalog(baseConfig, async ({ catalog, config, postgres }) => {
-        const { buildGraphQL } = await import("./explain-query.ts");
+        const { buildGraphQL } = await import("../contract/build-graphql.ts");
         return formatTableNames(catalog, (await buildGraphQL(catalog, config, postgres)).tableNames());
       });
       for (const line of lines) console.log(line);
@@ -37,7 +37,7 @@ ${commandLine("doctor", "--names")}
         config,
         postgres,
         findOmitted: async () => {
-          const { buildGraphQL } = await import("./explain-query.ts");
+          const { buildGraphQL } = await import("../contract/build-graphql.ts");
           return (await buildGraphQL(catalog, config, postgres)).omitted;
         },
         comparesMigrations: true,

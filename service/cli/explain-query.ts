@@ -2,25 +2,10 @@ import { execute } from "grafast";
 import { type DocumentNode, GraphQLError, type GraphQLSchema, getOperationAST, parse, validate } from "grafast/graphql";
 import type pg from "pg";
 import { type Catalog, type CatalogTable, exposedSchemas } from "#catalog";
-import { loginRoleOf, type PostgresUrls } from "#cluster";
-import type { Config } from "#config";
-import {
-  type BuiltSchema,
-  buildServableSchema,
-  type CallerDatabase,
-  makePgService,
-  makeWithPgClient,
-} from "#graphql/schema";
+import { type BuiltSchema, type CallerDatabase, makeWithPgClient } from "#graphql/schema";
 import { explainStatement, inRolledBackTransaction } from "#operations/inspect";
-import { makePreset } from "#plugins";
 import { quotedName } from "#postgres/client";
-import {
-  findNamedRelations,
-  openDatabase,
-  type Statement,
-  type StatementContext,
-  type StatementResult,
-} from "#postgres/database";
+import { findNamedRelations, type Statement, type StatementContext, type StatementResult } from "#postgres/database";
 import { UsageError } from "./command/command.ts";
 
 /** One statement of a GraphQL query, with its rows for the caller and for the owner, who bypasses row-level security. */
@@ -117,21 +102,4 @@ function tablesOf({ text }: Statement, catalog: Catalog): CatalogTable[] {
   return exposedSchemas(catalog)
     .flatMap(({ tables }) => [...tables.values()])
     .filter(({ schema, name }) => named.has(quotedName(schema, name)));
-}
-
-/** Builds the GraphQL schema as the service does. */
-export async function buildGraphQL(
-  catalog: Catalog,
-  { maxPageSize }: Pick<Config, "maxPageSize">,
-  { requestUrl, ownerUrl }: Pick<PostgresUrls, "requestUrl" | "ownerUrl">,
-  loginRole?: string,
-): Promise<BuiltSchema> {
-  const database = openDatabase({ url: requestUrl, ownerUrl, log: { info() {}, warn() {} } });
-  try {
-    const schemas = exposedSchemas(catalog).map(({ name }) => name);
-    const pgService = makePgService({ database, schemas, loginRole: loginRole ?? (await loginRoleOf(requestUrl)) });
-    return await buildServableSchema(makePreset({ pgService, maxPageSize }), new AbortController().signal);
-  } finally {
-    await database.close();
-  }
 }

@@ -14,7 +14,7 @@ import {
   readRecordedRequests,
 } from "#operations/contract";
 import { withServiceClient } from "#postgres/client";
-import { checkContractOf, readContractOf } from "../database-contract.ts";
+import { checkContractOf, readContractOf } from "../contract/database-contract.ts";
 import { tryReadDatabaseSettings } from "./command/command-context.ts";
 import { type DiffOptions, EXIT_CHANGED } from "./diff-options.ts";
 

@@ -100,7 +100,8 @@ Examples:
         const dependencies = { catalog, context, login, owner };
         if (!addressed) {
           // Imported here, because loading PostGraphile is slow, and after withCatalog has set GRAPHILE_ENV.
-          const { buildGraphQL, explainQuery } = await import("./explain-query.ts");
+          const { buildGraphQL } = await import("../contract/build-graphql.ts");
+          const { explainQuery } = await import("./explain-query.ts");
           const built = await buildGraphQL(catalog, config, postgres);
           for (const each of await explainQuery(address, { ...dependencies, built }))
             printStatement(each, role, catalog);

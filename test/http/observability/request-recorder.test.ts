@@ -6,7 +6,7 @@ import { type RecordedRequest, readRecordedRequests } from "../../../operations/
 import { withClient } from "../../../postgres/client/with-client.ts";
 import type { AsOwner } from "../../../postgres/database/owner-pool.ts";
 import { Supervisor } from "../../../runtime/concurrency/supervisor.ts";
-import { checkContractOf } from "../../../service/database-contract.ts";
+import { checkContractOf } from "../../../service/contract/database-contract.ts";
 import type { Service } from "../../../service/service.ts";
 import { urlOf, useDatabase } from "../../database.ts";
 import { tokenFor } from "../../graphql.ts";

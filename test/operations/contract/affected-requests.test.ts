@@ -6,7 +6,7 @@ import { compareWithRequests } from "../../../operations/contract/affected-reque
 import type { Contract, ContractChange } from "../../../operations/contract/contract.ts";
 import { type RecordedRequest, readRecordedRequests } from "../../../operations/contract/recorded-requests.ts";
 import { withClient } from "../../../postgres/client/with-client.ts";
-import { checkContractOf, readContractOf } from "../../../service/database-contract.ts";
+import { checkContractOf, readContractOf } from "../../../service/contract/database-contract.ts";
 import { urlOf, useDatabase } from "../../database.ts";
 import { serve } from "../../serve.ts";
 import { SHOP } from "./changed-contracts.ts";

@@ -3,7 +3,7 @@ import { readConfig } from "../../../config/config.ts";
 import { compareContracts } from "../../../operations/contract/compare-contracts.ts";
 import { CHANGE_LEVELS, type ContractChange } from "../../../operations/contract/contract.ts";
 import { withClient } from "../../../postgres/client/with-client.ts";
-import { readContractOf } from "../../../service/database-contract.ts";
+import { readContractOf } from "../../../service/contract/database-contract.ts";
 import { cloneDatabase, urlOf } from "../../database.ts";
 
 /** A shop, with whatever an interface can be made of. */

@@ -2,11 +2,11 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { SCHEMAS, schemaSql } from "../../bench/catalogue/schemas.ts";
-import { withClient } from "../../postgres/client/with-client.ts";
-import { cloneDatabase } from "../database.ts";
-import { tokenFor } from "../operations/admin/operated-service.ts";
-import { serveApart } from "../rest-gateway/table/serving-process.ts";
+import { SCHEMAS, schemaSql } from "../../../bench/catalogue/schemas.ts";
+import { withClient } from "../../../postgres/client/with-client.ts";
+import { cloneDatabase } from "../../database.ts";
+import { tokenFor } from "../../operations/admin/operated-service.ts";
+import { serveApart } from "../../rest-gateway/table/serving-process.ts";
 
 /** In the serving thread the comparison of 1,000 tables held it for 11,600. */
 const LONGEST_HOLD_MS = 200;

@@ -6,7 +6,7 @@ import { type Contract, checkRequests, type RecordedRequest, readContract } from
 import { listRequestRoles } from "#operations/inspect";
 import { withServiceClient } from "#postgres/client";
 import { makeVersionReader } from "#rest-gateway/resource";
-import { buildGraphQL } from "./cli/explain-query.ts";
+import { buildGraphQL } from "./build-graphql.ts";
 
 export type CheckedContract = {
   readonly contract: Contract;
