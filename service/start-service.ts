@@ -12,7 +12,7 @@ import { makeLogger, standardOutput } from "#runtime/log";
 import { acceptsStartArguments, takeBranch } from "./cli/command/command.ts";
 import { CLOSE_TIMEOUT_MS, exitAfter, handleUncaughtErrors, reportFailure } from "./processes/process-lifecycle.ts";
 import { growYoungGeneration } from "./processes/young-generation.ts";
-import type { RunningService, ServiceOptions } from "./service.ts";
+import type { RunningService, ServiceOptions } from "./wiring/service.ts";
 
 const startedAt = performance.now();
 if (!acceptsStartArguments(takeBranch(process.argv.slice(2), process.env))) process.exit();
@@ -84,7 +84,7 @@ async function startSingleProcess(config: Config, options: ServiceOptions): Prom
   const startingPostgres = startPostgres(config, options.report, options.onFatalError, spawned.resolve);
   // An error is reported when the service waits for it.
   await Promise.race([spawned.promise, startingPostgres]).catch(() => {});
-  const { startService } = await import("./service.ts");
+  const { startService } = await import("./wiring/service.ts");
   return startService(config, { ...options, startingPostgres });
 }
 

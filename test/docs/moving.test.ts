@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { readConfig } from "../../config/config.ts";
 import { withClient } from "../../postgres/client/with-client.ts";
 import { makeLogger } from "../../runtime/log/log.ts";
-import { type Service, startService } from "../../service/service.ts";
+import { type Service, startService } from "../../service/wiring/service.ts";
 import { cloneDatabase, type TestDatabase } from "../database.ts";
 import { NO_PROJECT } from "../repository.ts";
 

@@ -1,7 +1,7 @@
 import { createClient } from "graphql-ws";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { WebSocket } from "ws";
-import type { Service } from "../../service/service.ts";
+import type { Service } from "../../service/wiring/service.ts";
 import { cloneDatabase, type TestDatabase } from "../database.ts";
 import { startGateway, stopped } from "../program.ts";
 import { serve } from "../serve.ts";

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { readConfig } from "../../config/config.ts";
 import { type AdminServer, openAdminServer } from "../../http/admin.ts";
 import { makeLogger } from "../../runtime/log/log.ts";
-import { type Service, startService } from "../../service/service.ts";
+import { type Service, startService } from "../../service/wiring/service.ts";
 import { useClient, useDatabase } from "../database.ts";
 import { SECRET } from "../secret.ts";
 import { until } from "../until.ts";

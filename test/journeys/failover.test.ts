@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { resuming } from "../../realtime/resuming-socket.ts";
-import type { Service } from "../../service/service.ts";
+import type { Service } from "../../service/wiring/service.ts";
 import { FailoverGroup } from "../failover.ts";
 import { useFixture } from "../fixture.ts";
 import { type Client, makeClient, subscribed } from "../realtime/service.ts";

@@ -2,7 +2,7 @@ import { SignJWT } from "jose";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { findDrift } from "../../migrate/drift.ts";
 import { runMigrations } from "../../migrate/migrate.ts";
-import type { Service } from "../../service/service.ts";
+import type { Service } from "../../service/wiring/service.ts";
 import { type Receiver, startReceiver } from "../jobs/webhooks/receiver.ts";
 import { type OwnHistories, ownHistories } from "../migrate/own-histories.ts";
 import { SECRET } from "../secret.ts";

@@ -1,6 +1,6 @@
 import { REALTIME_SUBSCRIBE_STATES, type RealtimeChannel } from "@supabase/supabase-js";
 import { afterEach, describe, expect, test } from "vitest";
-import type { Service } from "../../service/service.ts";
+import type { Service } from "../../service/wiring/service.ts";
 import { useFixture } from "../fixture.ts";
 import { Inbox } from "../realtime/inbox.ts";
 import {

@@ -1,6 +1,6 @@
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Service } from "../../service/service.ts";
+import type { Service } from "../../service/wiring/service.ts";
 import { cloneDatabase, type TestDatabase } from "../database.ts";
 import { Inbox } from "../realtime/inbox.ts";
 import { anonKey, clientOf, subscribed, token } from "../realtime/service.ts";

@@ -1,7 +1,7 @@
 import { createClient, type RealtimeChannel, type SupabaseClient } from "@supabase/supabase-js";
 import jwt from "jsonwebtoken";
 import pg from "pg";
-import type { Service } from "../../service/service.ts";
+import type { Service } from "../../service/wiring/service.ts";
 import { cloneDatabase, type TestDatabase } from "../database.ts";
 import { SECRET } from "../secret.ts";
 import { serve } from "../serve.ts";

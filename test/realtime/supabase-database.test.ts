@@ -3,7 +3,7 @@ import { join } from "node:path";
 import jwt from "jsonwebtoken";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { withClient } from "../../postgres/client/with-client.ts";
-import type { Service } from "../../service/service.ts";
+import type { Service } from "../../service/wiring/service.ts";
 import { cloneDatabase, type TestDatabase } from "../database.ts";
 import { REPOSITORY } from "../repository.ts";
 import { SECRET } from "../secret.ts";

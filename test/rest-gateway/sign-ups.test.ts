@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
 import { ACCOUNT_SETTINGS } from "../../config/interface-settings.ts";
-import type { Service } from "../../service/service.ts";
+import type { Service } from "../../service/wiring/service.ts";
 import { useFixture } from "../fixture.ts";
 import { newAddress as newClient } from "../new-address.ts";
 import { REPOSITORY, serviceFiles } from "../repository.ts";

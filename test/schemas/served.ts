@@ -1,5 +1,5 @@
 import pg from "pg";
-import type { Service } from "../../service/service.ts";
+import type { Service } from "../../service/wiring/service.ts";
 import { cloneDatabase, type TestDatabase, urlOf } from "../database.ts";
 import { tokenFor } from "../graphql.ts";
 import { serve } from "../serve.ts";

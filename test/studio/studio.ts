@@ -3,7 +3,7 @@ import pg from "pg";
 import type { Browser, Page, Request } from "playwright-core";
 import { expect } from "vitest";
 import { type MigrationWatch, watchMigrations } from "../../migrate/watch-migrations.ts";
-import type { Service } from "../../service/service.ts";
+import type { Service } from "../../service/wiring/service.ts";
 import { launchBrowser } from "../browser.ts";
 import { cloneDatabase, type DatabaseTemplate, type TestDatabase } from "../database.ts";
 import { SECRET } from "../secret.ts";

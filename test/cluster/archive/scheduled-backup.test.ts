@@ -7,7 +7,7 @@ import { checkArchive } from "../../../cluster/archive/restore-archive.ts";
 import { BACKUP_TASK, ScheduledBackup } from "../../../cluster/archive/scheduled-backup.ts";
 import { SCHEDULES_TASK } from "../../../jobs/queue/schedules.ts";
 import { withClient } from "../../../postgres/client/with-client.ts";
-import type { Service } from "../../../service/service.ts";
+import type { Service } from "../../../service/wiring/service.ts";
 import { cloneDatabase, type TestDatabase, urlOf } from "../../database.ts";
 import { startGateway } from "../../program.ts";
 import { serve } from "../../serve.ts";

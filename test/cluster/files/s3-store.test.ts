@@ -9,7 +9,7 @@ import { buffer } from "node:stream/consumers";
 import S3rver from "s3rver";
 import { beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { ContentTooLarge, type FileStore, makeS3Store, TooManyUploads } from "../../../cluster/files/index.ts";
-import type { Service } from "../../../service/service.ts";
+import type { Service } from "../../../service/wiring/service.ts";
 import { cloneDatabase, type TestDatabase } from "../../database.ts";
 import { useFixture, useFolder } from "../../fixture.ts";
 import { serve } from "../../serve.ts";

@@ -1,6 +1,6 @@
 import type pg from "pg";
 import { describe, expect, test } from "vitest";
-import type { Service } from "../../../service/service.ts";
+import type { Service } from "../../../service/wiring/service.ts";
 import { cloneDatabase } from "../../database.ts";
 import { connect, SEED } from "../../db/callers.ts";
 import { tokenFor } from "../../graphql.ts";

@@ -3,7 +3,7 @@ import { buildClientSchema, type GraphQLSchema, getIntrospectionQuery } from "gr
 import { expect } from "vitest";
 import { formatExposition } from "../../../http/observability/metrics.ts";
 import { isJsonObject, parseJsonExactly } from "../../../runtime/json/json-values.ts";
-import type { Service } from "../../../service/service.ts";
+import type { Service } from "../../../service/wiring/service.ts";
 import type { TestDatabase } from "../../database.ts";
 import { serve } from "../../serve.ts";
 import { type GeneratedOperation, type KnownCursor, mutationsOf, operationsOf, type ValuePool } from "./operations.ts";

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import type { Service } from "../../../service/service.ts";
+import type { Service } from "../../../service/wiring/service.ts";
 import { cloneDatabase, type TestDatabase } from "../../database.ts";
 import { connect } from "../../db/callers.ts";
 import { tokenFor } from "../../graphql.ts";

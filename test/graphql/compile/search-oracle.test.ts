@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import type { Service } from "../../../service/service.ts";
+import type { Service } from "../../../service/wiring/service.ts";
 import { useClient, useDatabase } from "../../database.ts";
 import { useFixture } from "../../fixture.ts";
 import { propertyRuns } from "../../property-runs.ts";

@@ -14,7 +14,7 @@ import type pg from "pg";
 import { describe, expect, test } from "vitest";
 import { OperationValues } from "../../../graphql/compile/operation-values.ts";
 import { oneFieldEach, SelectionReader, withFields } from "../../../graphql/compile/selection-reader.ts";
-import type { Service } from "../../../service/service.ts";
+import type { Service } from "../../../service/wiring/service.ts";
 import { cloneDatabase } from "../../database.ts";
 import { connect } from "../../db/callers.ts";
 import { propertyRuns } from "../../property-runs.ts";

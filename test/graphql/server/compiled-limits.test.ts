@@ -1,7 +1,7 @@
 import { pino } from "pino";
 import { beforeAll, describe, expect, test } from "vitest";
 import { withClient } from "../../../postgres/client/with-client.ts";
-import type { Service } from "../../../service/service.ts";
+import type { Service } from "../../../service/wiring/service.ts";
 import { useFixture, useFolder } from "../../fixture.ts";
 import { tokenFor } from "../../graphql.ts";
 import { startCollector } from "../../http/observability/collector.ts";

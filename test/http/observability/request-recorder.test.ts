@@ -7,7 +7,7 @@ import { withClient } from "../../../postgres/client/with-client.ts";
 import type { AsOwner } from "../../../postgres/database/owner-pool.ts";
 import { Supervisor } from "../../../runtime/concurrency/supervisor.ts";
 import { checkContractOf } from "../../../service/contract/database-contract.ts";
-import type { Service } from "../../../service/service.ts";
+import type { Service } from "../../../service/wiring/service.ts";
 import { urlOf, useDatabase } from "../../database.ts";
 import { tokenFor } from "../../graphql.ts";
 import { SHOP } from "../../operations/contract/changed-contracts.ts";

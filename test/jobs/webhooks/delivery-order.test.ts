@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import fc from "fast-check";
 import pg from "pg";
 import { beforeAll, expect, test } from "vitest";
-import type { Service } from "../../../service/service.ts";
+import type { Service } from "../../../service/wiring/service.ts";
 import { useClient, useDatabase } from "../../database.ts";
 import { useFixture } from "../../fixture.ts";
 import { serve } from "../../serve.ts";

@@ -4,7 +4,7 @@ import { readConfig } from "../../../config/config.ts";
 import { startWebhooks } from "../../../jobs/webhooks/dispatcher.ts";
 import { withClient } from "../../../postgres/client/with-client.ts";
 import type { AsOwner } from "../../../postgres/database/owner-pool.ts";
-import type { Service } from "../../../service/service.ts";
+import type { Service } from "../../../service/wiring/service.ts";
 import { cloneDatabase, type TestDatabase } from "../../database.ts";
 import { serve } from "../../serve.ts";
 import { until } from "../../until.ts";

@@ -93,7 +93,7 @@ export const SERVED: Readonly<Record<string, string>> = {
 
 /** What is given to the router as routes, folders and the rest. */
 export async function listServed(): Promise<string[]> {
-  const text = await readFile(join(REPOSITORY, "service/request-handlers.ts"), "utf8");
+  const text = await readFile(join(REPOSITORY, "service/wiring/request-handlers.ts"), "utf8");
   const source = text.replaceAll("...acknowledged({", "").replaceAll(/\.\.\.acknowledged\w*\(/g, "...");
   const entries = ["const authAndHealthRoutes = {", "  const routes = {", "  const folders = {"].flatMap((start) => {
     const [, after = ""] = source.split(start);

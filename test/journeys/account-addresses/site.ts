@@ -11,7 +11,7 @@ import { type Accounts, makeAccounts } from "../../../accounts/accounts.ts";
 import { makeProviders } from "../../../accounts/federation/providers.ts";
 import { makeTokenKeys } from "../../../accounts/identity/token-keys.ts";
 import { makePasswords } from "../../../accounts/passwords.ts";
-import type { Service } from "../../../service/service.ts";
+import type { Service } from "../../../service/wiring/service.ts";
 import { CONFIG, lender } from "../../accounts/open-accounts.ts";
 import { cloneDatabase } from "../../database.ts";
 import { token } from "../../realtime/service.ts";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import type pg from "pg";
-import type { Service } from "../../../service/service.ts";
+import type { Service } from "../../../service/wiring/service.ts";
 import { cloneDatabase } from "../../database.ts";
 import { connect } from "../../db/callers.ts";
 import { serve } from "../../serve.ts";

@@ -1,4 +1,4 @@
-import type { Service } from "../../../service/service.ts";
+import type { Service } from "../../../service/wiring/service.ts";
 
 /** How often live queries of the service ran after commits. It needs `ADMIN_PORT`. */
 export async function countRuns({ operations }: Pick<Service, "operations">): Promise<number> {

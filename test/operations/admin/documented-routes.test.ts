@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import type { Service } from "../../../service/service.ts";
+import type { Service } from "../../../service/wiring/service.ts";
 import { useDatabase } from "../../database.ts";
 import { REPOSITORY } from "../../repository.ts";
 import { serve, useService } from "../../serve.ts";

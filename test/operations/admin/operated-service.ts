@@ -5,7 +5,7 @@ import { pino } from "pino";
 import { Administration } from "../../../accounts/administration.ts";
 import { makeTokenKeys } from "../../../accounts/identity/token-keys.ts";
 import { signToken } from "../../../accounts/identity/tokens.ts";
-import type { Service } from "../../../service/service.ts";
+import type { Service } from "../../../service/wiring/service.ts";
 import { cloneDatabase, type DatabaseTemplate, type TestDatabase } from "../../database.ts";
 import { SECRET } from "../../secret.ts";
 import { serve } from "../../serve.ts";

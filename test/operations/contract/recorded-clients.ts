@@ -1,4 +1,4 @@
-import type { Service } from "../../../service/service.ts";
+import type { Service } from "../../../service/wiring/service.ts";
 import { tokenFor } from "../../graphql.ts";
 
 /** Rows that the recorded requests read and write. */

@@ -13,7 +13,7 @@ import { withClient } from "../../../postgres/client/with-client.ts";
 import { openDatabase } from "../../../postgres/database/database.ts";
 import { OwnerPool } from "../../../postgres/database/owner-pool.ts";
 import { makeLogger } from "../../../runtime/log/log.ts";
-import { type Service, startService } from "../../../service/service.ts";
+import { type Service, startService } from "../../../service/wiring/service.ts";
 import { openWire } from "../../postgres-wire.ts";
 import { PGBOUNCER, startPgBouncer } from "../../routers/pgbouncer.ts";
 import { socketAddressOf } from "../../routers/router.ts";

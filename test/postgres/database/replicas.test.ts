@@ -7,7 +7,7 @@ import { type Database, openDatabase } from "../../../postgres/database/database
 import { formatLsn } from "../../../postgres/database/lsn.ts";
 import type { StatementContext } from "../../../postgres/database/statement.ts";
 import { makeLogger } from "../../../runtime/log/log.ts";
-import { startService } from "../../../service/service.ts";
+import { startService } from "../../../service/wiring/service.ts";
 import { connect } from "../../db/callers.ts";
 import { useFixture, useFolder } from "../../fixture.ts";
 import { SECRET } from "../../secret.ts";

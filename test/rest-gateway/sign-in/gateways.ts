@@ -7,7 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { generate } from "otplib";
 import pg from "pg";
 import { pino } from "pino";
-import type { Service } from "../../../service/service.ts";
+import type { Service } from "../../../service/wiring/service.ts";
 import { cloneDatabase, type DatabaseTemplate, type TestDatabase } from "../../database.ts";
 import { newAddress } from "../../new-address.ts";
 import { serve } from "../../serve.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Service } from "../../../service/service.ts";
+import type { Service } from "../../../service/wiring/service.ts";
 import { useFixture } from "../../fixture.ts";
 import { serve } from "../../serve.ts";
 import { SERVICE_KEY } from "../sign-up-ways.ts";

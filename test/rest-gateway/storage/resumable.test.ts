@@ -8,7 +8,7 @@ import { type DetailedError, Upload, type UploadOptions } from "tus-js-client";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { makeFolderStore } from "../../../cluster/files/index.ts";
 import { withClient } from "../../../postgres/client/with-client.ts";
-import type { Service } from "../../../service/service.ts";
+import type { Service } from "../../../service/wiring/service.ts";
 import { useDatabase } from "../../database.ts";
 import { useFolder } from "../../fixture.ts";
 import { SECRET } from "../../secret.ts";

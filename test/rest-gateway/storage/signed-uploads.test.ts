@@ -6,7 +6,7 @@ import { createClient, type SupabaseClient } from "@supabase/supabase-js";
 import jwt from "jsonwebtoken";
 import pg from "pg";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import type { Service } from "../../../service/service.ts";
+import type { Service } from "../../../service/wiring/service.ts";
 import { useDatabase } from "../../database.ts";
 import { useFixture, useFolder } from "../../fixture.ts";
 import { SECRET } from "../../secret.ts";

@@ -4,7 +4,7 @@ import jwt from "jsonwebtoken";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { collectFiles, makeFolderStore } from "../../../cluster/files/index.ts";
 import type { AsOwner } from "../../../postgres/database/index.ts";
-import type { Service } from "../../../service/service.ts";
+import type { Service } from "../../../service/wiring/service.ts";
 import { useClient, useDatabase } from "../../database.ts";
 import { useFolder } from "../../fixture.ts";
 import { SECRET } from "../../secret.ts";

@@ -4,7 +4,7 @@ import jwt from "jsonwebtoken";
 import * as client from "openid-client";
 import pg from "pg";
 import { expect } from "vitest";
-import type { Service } from "../../../../service/service.ts";
+import type { Service } from "../../../../service/wiring/service.ts";
 import { cloneDatabase, type TestDatabase } from "../../../database.ts";
 import { SECRET } from "../../../secret.ts";
 import { serve } from "../../../serve.ts";

@@ -81,7 +81,7 @@ import {
 } from "#rest-gateway/sign-in";
 import { authenticateTableCaller, makeTableInterface, preRequestStatement } from "#rest-gateway/table";
 import type { Logger } from "#runtime/log";
-import { makeInterfaceComparer } from "./contract/interface-comparison.ts";
+import { makeInterfaceComparer } from "../contract/interface-comparison.ts";
 import type { AgentServices } from "./extension-services.ts";
 import type { SignInServices } from "./sign-in-services.ts";
 

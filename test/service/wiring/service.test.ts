@@ -2,13 +2,13 @@ import { createHash, randomBytes } from "node:crypto";
 import pg from "pg";
 import { pino } from "pino";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { makeTokenKeys } from "../accounts/identity/token-keys.ts";
-import { signToken } from "../accounts/identity/tokens.ts";
-import type { Service } from "../service/service.ts";
-import { cloneDatabase, type TestDatabase } from "./database.ts";
-import { SECRET } from "./secret.ts";
-import { serve } from "./serve.ts";
-import { until } from "./until.ts";
+import { makeTokenKeys } from "../../../accounts/identity/token-keys.ts";
+import { signToken } from "../../../accounts/identity/tokens.ts";
+import type { Service } from "../../../service/wiring/service.ts";
+import { cloneDatabase, type TestDatabase } from "../../database.ts";
+import { SECRET } from "../../secret.ts";
+import { serve } from "../../serve.ts";
+import { until } from "../../until.ts";
 
 const OTHER_SECRET = "another secret that is long enough to sign with";
 

@@ -1,11 +1,11 @@
 import { readdir, readFile } from "node:fs/promises";
 import { expect, test } from "vitest";
 import WebSocket from "ws";
-import { useFixture, useFolder } from "../fixture.ts";
-import { run, startReady } from "../program.ts";
-import { RawClient } from "../realtime/raw-client.ts";
-import { SECRET } from "../secret.ts";
-import { until } from "../until.ts";
+import { useFixture, useFolder } from "../../fixture.ts";
+import { run, startReady } from "../../program.ts";
+import { RawClient } from "../../realtime/raw-client.ts";
+import { SECRET } from "../../secret.ts";
+import { until } from "../../until.ts";
 
 const ROWS = 10_000;
 const SOCKETS = 100;
