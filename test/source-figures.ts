@@ -78,8 +78,8 @@ function countImporters(imports: Imports): Map<string, number> {
   return counts;
 }
 
-/** The strongly connected components of more than one file (Tarjan). */
-function findCircles(imports: Imports): string[][] {
+/** The strongly connected components of more than one file or folder (Tarjan). */
+export function findCircles(imports: Imports): string[][] {
   const order = new Map<string, number>();
   const lowest = new Map<string, number>();
   const open: string[] = [];
