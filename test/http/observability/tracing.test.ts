@@ -71,13 +71,13 @@ describe("traces", () => {
 
   test("a GraphQL operation is a span between request and statements, with its name and type", async () => {
     const query = "query Reading { things { edges { node { word } } } }";
-    const spans = await spansOf((url) =>
+    const ask = (url: string) =>
       fetch(`${url}/graphql`, {
         method: "POST",
         headers: { "content-type": "application/json" },
         body: JSON.stringify({ query }),
-      }),
-    );
+      });
+    const spans = await spansOf(ask, { GRAPHQL_PRELOAD: "on" });
     const request = spans.find(({ kind }) => kind === SERVER)!;
     const [operation] = childOf(spans, request);
     expect(operation).toMatchObject({ name: "query", kind: INTERNAL });
