@@ -1,6 +1,6 @@
 import type { PgResourceParameter } from "@dataplan/pg";
 import type { PgAttribute, PgClass } from "graphile-build-pg/pg-introspection";
-import { HttpError } from "#http";
+import { ApiError } from "#runtime";
 import { baseCodecOf } from "./codecs.ts";
 import type { Codec } from "./table.ts";
 
@@ -119,8 +119,8 @@ export function toOriginalCodec(codec: Codec): Codec {
   return originalCodecs.get(codec) ?? codec;
 }
 
-export function invalidIdError(value: unknown): HttpError {
-  return new HttpError(400, "VALIDATION_ERROR", `"${String(value).slice(0, 40)}" is not a valid id.`);
+export function invalidIdError(value: unknown): ApiError {
+  return new ApiError("invalid", "VALIDATION_ERROR", `"${String(value).slice(0, 40)}" is not a valid id.`);
 }
 
 /** Parses an id to Postgres's spelling, so that equal ids are equal texts; null when malformed. */

@@ -12,8 +12,7 @@ import {
   lambda,
   Step,
 } from "grafast";
-import { HttpError } from "#http";
-import { memoizePerObject } from "#runtime";
+import { ApiError, memoizePerObject } from "#runtime";
 import { castToComparable, TIME_CODECS } from "./codecs.ts";
 import { type OrderValueReader, orderTermsOf, type RowOrderTerm } from "./OrderByPlugin.ts";
 import { bindWithCodec, joinRelation } from "./row-conditions.ts";
@@ -342,13 +341,13 @@ export function readPage(
   last: Count,
   max: number,
 ): { readonly first: number | null; readonly last: number | null } {
-  if (first != null && last != null) throw new HttpError(400, "VALIDATION_ERROR", "Give first or last, not both.");
+  if (first != null && last != null) throw new ApiError("invalid", "VALIDATION_ERROR", "Give first or last, not both.");
   if (last != null) return { first: null, last: Math.min(requireNonNegative("last", last), max) };
   return { first: Math.min(requireNonNegative("first", first ?? DEFAULT_PAGE_SIZE), max), last: null };
 }
 
 function requireNonNegative(name: string, count: number): number {
-  if (count < 0) throw new HttpError(400, "VALIDATION_ERROR", `${name} must not be negative.`);
+  if (count < 0) throw new ApiError("invalid", "VALIDATION_ERROR", `${name} must not be negative.`);
   return count;
 }
 

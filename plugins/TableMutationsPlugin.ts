@@ -19,8 +19,7 @@ import {
   type Step,
 } from "grafast";
 import { GraphQLBoolean, GraphQLNonNull, getNullableType } from "grafast/graphql";
-import { HttpError } from "#http";
-import { memoizePerObject } from "#runtime";
+import { ApiError, memoizePerObject } from "#runtime";
 import { functionMutationsOf } from "./FunctionMutationsPlugin.ts";
 import { type KeyArgument, type MutationVerb, withSource, withWrittenColumn } from "./field-sources.ts";
 import { countSignUps } from "./function-call.ts";
@@ -179,7 +178,7 @@ function updateField(build: GraphileBuild.Build, mutation: TableMutation): Grafa
       const $row = new UpdatedRowStep(table, keySteps(build, table, args));
       args.apply($row, "input", (builder: PgUpdateSingleQueryBuilder, input: object) => {
         if (Object.keys(input).length > 0) return builder.setBuilder();
-        throw new HttpError(400, "VALIDATION_ERROR", "The input is empty: give at least one field to change.");
+        throw new ApiError("invalid", "VALIDATION_ERROR", "The input is empty: give at least one field to change.");
       });
       return $row;
     },
@@ -310,10 +309,14 @@ function deleteRow(table: PgTable, key: KeySteps): Step<boolean> {
   });
 }
 
-function rowNotInsertedError(): HttpError {
-  return new HttpError(404, "RESOURCE_NOT_FOUND", "The row was not inserted: a trigger skipped or redirected it.");
+function rowNotInsertedError(): ApiError {
+  return new ApiError(
+    "notFound",
+    "RESOURCE_NOT_FOUND",
+    "The row was not inserted: a trigger skipped or redirected it.",
+  );
 }
 
-function rowNotFoundError(): HttpError {
-  return new HttpError(404, "RESOURCE_NOT_FOUND", "Row not found, or you may not change it.");
+function rowNotFoundError(): ApiError {
+  return new ApiError("notFound", "RESOURCE_NOT_FOUND", "Row not found, or you may not change it.");
 }

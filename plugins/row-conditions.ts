@@ -1,7 +1,7 @@
 import { sqlValueWithCodec, TYPES } from "@dataplan/pg";
 import { type SQL, sql } from "@dataplan/pg/pg-sql2";
-import { HttpError } from "#http";
 import { type ColumnComparison, MAX_SEARCHED_RELATIONS, type SearchedPart, type SearchOperator } from "#planner";
+import { ApiError } from "#runtime";
 import { castToComparable } from "./codecs.ts";
 import { equals } from "./operators.ts";
 import {
@@ -190,7 +190,7 @@ export function searchResultOf(
 ): SQL {
   const { fields: searched, ...operators } = search;
   const [given, ...others] = Object.entries(operators);
-  if (!given || others.length > 0) throw new HttpError(400, "VALIDATION_ERROR", ONE_OPERATOR);
+  if (!given || others.length > 0) throw new ApiError("invalid", "VALIDATION_ERROR", ONE_OPERATOR);
   const parts = (searched as readonly InputObject[]).map((each) => searchedPart(fields, each, row));
   const [operator, words] = given;
   if (words === null || parts.length === 0) return sql`null::${SEARCH_RESULT_CODECS[result].sqlType}`;
@@ -215,7 +215,7 @@ function searchedPart(fields: ConditionFields, item: InputObject, row: SQL, rela
     const [value, codec] = castToComparable(sql`${row}.${sql.identifier(field.column)}`, field.codec);
     return { form: searchedFormOf(codec), value };
   }
-  if (relations === MAX_SEARCHED_RELATIONS) throw new HttpError(400, "VALIDATION_ERROR", TOO_FAR);
+  if (relations === MAX_SEARCHED_RELATIONS) throw new ApiError("invalid", "VALIDATION_ERROR", TOO_FAR);
   const { relation, fields: below } = field as RelatedField;
   const related = sql.identifier(Symbol(relation.remoteResource.name));
   const { value } = searchedPart(below(), inner as InputObject, related, relations + 1);

@@ -177,6 +177,14 @@ describe("the rules of the rooms", () => {
     expect(below.filter(({ uses }) => uses.some(interfaceOf))).toEqual([]);
   });
 
+  test("plugins know GraphQL and not HTTP", () => {
+    const plugins = rooms.find(({ folder }) => folder === "plugins")!;
+    expect(plugins.uses).not.toContain("http");
+    const imported = files.filter((file) => /^plugins\/.*\.ts$/.test(file)).map(textOf);
+    expect(imported.some((text) => text.includes('from "grafast'))).toBe(true);
+    expect(imported.filter((text) => /from "(#http[/"]|node:http|express")/.test(text))).toEqual([]);
+  });
+
   test("what all interfaces share imports no module of HTTP or GraphQL", () => {
     const shared = programs.filter(
       (file) =>
