@@ -1,15 +1,8 @@
 import { resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
-import {
-  branchDatabase,
-  type Config,
-  isEmbedded,
-  parseServers,
-  toPgConnectionString,
-  toPrimaryUrl,
-  withDatabase,
-} from "#config";
+import { branchDatabase, type Config, isEmbedded, withDatabase } from "#config";
+import { parseServers, toPgConnectionString, toPrimaryUrl } from "#config/connection-string";
 import { allHistories, lockLimitsOf, type MigrateSettings } from "#migrate";
 import {
   findServer,

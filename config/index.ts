@@ -13,13 +13,6 @@ export {
   rereadFiles,
   withDatabaseSettings,
 } from "./config.ts";
-export {
-  type DatabaseServer,
-  parseServers,
-  type SessionAttributes,
-  toPgConnectionString,
-  toPrimaryUrl,
-} from "./connection-string.ts";
 export { DEFAULT_JWT_ISSUER } from "./interface-settings.ts";
 export { checkListenAddress, type ListenAddress, listenAt, readCertificate } from "./listen-address.ts";
 export { branchName } from "./setting-readers.ts";

@@ -4,7 +4,7 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, extname, join } from "node:path";
 import type pg from "pg";
-import { parseServers } from "#config";
+import { parseServers } from "#config/connection-string";
 import {
   findServer,
   hasMovedApiNames,

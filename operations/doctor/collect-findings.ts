@@ -1,7 +1,8 @@
 import pg from "pg";
 import { type Catalog, type CatalogTable, hasSchemaChangeTrigger, schemaChangeTriggerSql } from "#catalog";
 import type { PostgresUrls } from "#cluster";
-import { type Config, toPgConnectionString } from "#config";
+import type { Config } from "#config";
+import { toPgConnectionString } from "#config/connection-string";
 import type { FileStore } from "#files";
 import { REALTIME_PUBLICATION } from "#live";
 import { hasMovedApiNames, moveApiNames, quotedName, withServiceClient } from "#postgres/client";

@@ -1,7 +1,8 @@
 import pg from "pg";
 import { CLAIMS_HOOK_ROLE } from "#accounts";
 import { type Catalog, exposedSchemas } from "#catalog";
-import { type Config, parseServers, toPgConnectionString } from "#config";
+import type { Config } from "#config";
+import { parseServers, toPgConnectionString } from "#config/connection-string";
 import { KEEPER_SLOT_NAME } from "#live";
 import { quotedName, withServiceClient } from "#postgres/client";
 import { type ConnectionCapabilities, probeSessions } from "#postgres/database";

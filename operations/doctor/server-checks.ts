@@ -1,5 +1,6 @@
 import { type CatalogColumn, type CatalogTable, exposedTables } from "#catalog";
-import { isEmbedded, parseServers } from "#config";
+import { isEmbedded } from "#config";
+import { parseServers } from "#config/connection-string";
 import { REALTIME_PUBLICATION } from "#live";
 import { quotedName } from "#postgres/client";
 import type { ConnectionCapabilities } from "#postgres/database";

@@ -1,5 +1,5 @@
 import pg from "pg";
-import { type DatabaseServer, parseServers, type SessionAttributes } from "#config";
+import { type DatabaseServer, parseServers, type SessionAttributes } from "#config/connection-string";
 import { ExplainedError } from "#runtime";
 import { startResponsiveTimer } from "#runtime/concurrency";
 import { useSafeSearchPath } from "./search-path.ts";
