@@ -3,6 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type pg from "pg";
 import { isLockTimeout } from "#postgres/database";
 import { forEachInSlices } from "#runtime/concurrency";
+import type { CatalogQuery } from "./catalog-query.ts";
 import type { ExpressionKeeper } from "./locked-relations.ts";
 
 /** Above the statement_timeout of the snapshot, so that it only applies to dead connections. */
@@ -22,13 +23,6 @@ const SNAPSHOT_SETTINGS = `
 /** How long a snapshot is tried again while a migration holds its tables. */
 const LOCK_PATIENCE_MS = 10_000;
 const LOCK_RETRY_MS = 100;
-
-/** Runs one introspection query. All rows that it returns are part of the content hash. */
-export type CatalogQuery = <Row extends object>(
-  subject: string,
-  text: string,
-  values?: readonly unknown[],
-) => Promise<Row[]>;
 
 type CatalogReader = {
   readonly read: CatalogQuery;

@@ -1,4 +1,4 @@
-import type { CatalogQuery } from "./catalog-reader.ts";
+import type { CatalogQuery } from "./catalog-query.ts";
 import { readConstraints, readHiddenJunctions, readIndexes } from "./constraints.ts";
 import { readDistances } from "./distances.ts";
 import { makeGrantsParser, readRoles } from "./roles.ts";

@@ -1,4 +1,4 @@
-import type { CatalogQuery } from "./catalog-reader.ts";
+import type { CatalogQuery } from "./catalog-query.ts";
 import { isLocked } from "./locked-relations.ts";
 import type { QualifiedName } from "./types.ts";
 

@@ -8,7 +8,8 @@ export {
 } from "./access.ts";
 export { type Catalog, exposedSchemas, exposedTables, hasSmartTag, publicComment, readSmartTag } from "./catalog.ts";
 export { type CatalogKeeper, type CatalogRefresh, keepCatalog, makeCatalogRefresh } from "./catalog-keeper.ts";
-export { type CatalogQuery, inSnapshot, queryWithoutKeepingLocks } from "./catalog-reader.ts";
+export type { CatalogQuery } from "./catalog-query.ts";
+export { inSnapshot, queryWithoutKeepingLocks } from "./catalog-reader.ts";
 export { type CatalogOptions, readCatalogRows } from "./catalog-rows.ts";
 export { hasSchemaChangeTrigger, schemaChangeTriggerSql } from "./catalog-watch.ts";
 export { type ConfigKeeper, checkNamedFunctions, keepConfig, readDatabaseSettings } from "./config-keeper.ts";

@@ -1,5 +1,5 @@
 import { memoize } from "#runtime";
-import type { CatalogQuery } from "./catalog-reader.ts";
+import type { CatalogQuery } from "./catalog-query.ts";
 
 const PRIVILEGE_LETTERS: Readonly<Record<string, Privilege>> = {
   r: "select",

@@ -1,4 +1,4 @@
-import type { CatalogQuery } from "./catalog-reader.ts";
+import type { CatalogQuery } from "./catalog-query.ts";
 import type { Grants } from "./roles.ts";
 import type { Routine } from "./routines.ts";
 import type { CatalogTable } from "./tables.ts";

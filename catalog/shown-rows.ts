@@ -1,4 +1,4 @@
-import type { CatalogQuery } from "./catalog-reader.ts";
+import type { CatalogQuery } from "./catalog-query.ts";
 
 /**
  * A view is whole if it shows each row of one table without row-level security, itself or through whole views. The query

@@ -1,4 +1,4 @@
-import type { CatalogQuery } from "./catalog-reader.ts";
+import type { CatalogQuery } from "./catalog-query.ts";
 import type { CatalogIndex, ForeignKey, TableCheck, UniqueKey } from "./constraints.ts";
 import { isLocked } from "./locked-relations.ts";
 import type { Grants } from "./roles.ts";

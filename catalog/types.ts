@@ -1,5 +1,5 @@
 import { memoize } from "#runtime";
-import type { CatalogQuery } from "./catalog-reader.ts";
+import type { CatalogQuery } from "./catalog-query.ts";
 import type { Grants } from "./roles.ts";
 
 const DOMAIN_REPRESENTATIONS = `

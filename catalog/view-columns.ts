@@ -1,5 +1,5 @@
 import { forEachInSlices } from "#runtime/concurrency";
-import type { CatalogQuery } from "./catalog-reader.ts";
+import type { CatalogQuery } from "./catalog-query.ts";
 import type { QualifiedName } from "./types.ts";
 
 const TARGET_LIST_LABEL = " :targetList ";
