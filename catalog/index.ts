@@ -40,3 +40,4 @@ export {
   type QualifiedName,
   type TypeAttribute,
 } from "./types.ts";
+export type { UsedObjects, UsedRelation } from "./used-objects.ts";

@@ -95,4 +95,4 @@ export {
   type ShownTable,
   toShownPage,
 } from "./shown-tables.ts";
-export { listUsedObjects, type UsedObjects, type UsedRelation } from "./used-objects.ts";
+export { listUsedObjects } from "./used-objects.ts";

@@ -1,22 +1,7 @@
-import { baseTypeOf, type Catalog, type QualifiedName } from "#catalog";
+import { baseTypeOf, type Catalog, type QualifiedName, type UsedObjects } from "#catalog";
 import type { Intent } from "./intent/intent.ts";
 import type { Plan } from "./plan/plan.ts";
 import type { NestedStatements } from "./prepare.ts";
-
-/** The columns of a table or view that a request uses, by what it does with them. */
-export type UsedRelation = {
-  readonly select: readonly string[];
-  readonly insert: readonly string[];
-  readonly update: readonly string[];
-  readonly deletes: boolean;
-};
-
-/** The objects that a request names, by their qualified names. Those within views, functions and policies are not included. */
-export type UsedObjects = {
-  readonly relations: Readonly<Record<string, UsedRelation>>;
-  /** With the names of the arguments that are passed. */
-  readonly functions: Readonly<Record<string, readonly string[]>>;
-};
 
 type RelationSets = {
   readonly select: Set<string>;

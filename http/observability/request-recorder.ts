@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
+import type { UsedObjects } from "#catalog";
 import type { Config } from "#config";
-import type { IntentOutline, UsedObjects } from "#planner";
 import { type AsOwner, makeOwnerFunction } from "#postgres/database";
 import { RecentMap } from "#runtime";
 import type { RepeatedWork, Supervisor } from "#runtime/concurrency";
@@ -16,8 +16,8 @@ export type RequestShape = UsedObjects & {
   readonly endpoint?: string;
   /** The interface chose the columns of the response: those that there are. */
   readonly selectsDefault?: true;
-  /** Of a request that the planner plans. */
-  readonly intent?: IntentOutline;
+  /** Of a request that the planner plans: the outline of its intent. */
+  readonly intent?: Readonly<Record<string, unknown>>;
   /** Of GraphQL: its text, with variables in place of literals. */
   readonly operation?: string;
 };

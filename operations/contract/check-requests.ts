@@ -55,7 +55,7 @@ async function findRefusal(request: RecordedRequest, context: CheckContext): Pro
   if (request.operation !== undefined) return findInvalid(request.operation, await context.schemaOf(request.role));
   if (request.endpoint !== undefined && !hasEndpoint(contract.openapi, request.endpoint))
     return "The operation is no longer there.";
-  if (request.intent) return findUnplannable(request.intent, request, context);
+  if (request.intent) return findUnplannable(request.intent as IntentOutline, request, context);
   return findUnreadable(request, catalog);
 }
 

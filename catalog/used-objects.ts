@@ -1,0 +1,14 @@
+/** The columns of a table or view that a request uses, by what it does with them. */
+export type UsedRelation = {
+  readonly select: readonly string[];
+  readonly insert: readonly string[];
+  readonly update: readonly string[];
+  readonly deletes: boolean;
+};
+
+/** The objects that a request names, by their qualified names. Those within views, functions and policies are not included. */
+export type UsedObjects = {
+  readonly relations: Readonly<Record<string, UsedRelation>>;
+  /** With the names of the arguments that are passed. */
+  readonly functions: Readonly<Record<string, readonly string[]>>;
+};
