@@ -7,15 +7,9 @@ export {
   policyConditionSql,
 } from "./access.ts";
 export { type Catalog, exposedSchemas, exposedTables, hasSmartTag, publicComment, readSmartTag } from "./catalog.ts";
-export { type CatalogKeeper, type CatalogRefresh, keepCatalog, makeCatalogRefresh } from "./catalog-keeper.ts";
 export type { CatalogQuery } from "./catalog-query.ts";
-export { inSnapshot, queryWithoutKeepingLocks } from "./catalog-reader.ts";
-export { type CatalogOptions, readCatalogRows } from "./catalog-rows.ts";
-export { hasSchemaChangeTrigger, schemaChangeTriggerSql } from "./catalog-watch.ts";
-export { type ConfigKeeper, checkNamedFunctions, keepConfig, readDatabaseSettings } from "./config-keeper.ts";
 export { databaseErrorMessage, INVALID_VALUE, invalidValueMessage, isOfSqlText } from "./database-error-message.ts";
 export type { DistanceFunction } from "./distances.ts";
-export { assembleCatalog, loadCatalog } from "./load-catalog.ts";
 export { findMissingGrants, type RefusedCommand } from "./missing-grants.ts";
 export { type OwnValue, ownValuesOf } from "./own-values.ts";
 export {

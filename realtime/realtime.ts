@@ -8,7 +8,7 @@ import {
   NO_REQUEST,
   roleSettings,
 } from "#accounts/identity";
-import type { CatalogKeeper } from "#catalog";
+import type { CatalogKeeper } from "#catalog/loading";
 import type { Config } from "#config";
 import { type CsrfProtection, makeBodyLimits, type SocketMemory } from "#http";
 import { RequestRecorder } from "#http/observability";

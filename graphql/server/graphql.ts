@@ -8,7 +8,8 @@ import {
   makeSearchPathSetting,
   roleSettings,
 } from "#accounts/identity";
-import { type Catalog, type CatalogKeeper, exposedSchemas, makeCatalogRefresh } from "#catalog";
+import { type Catalog, exposedSchemas } from "#catalog";
+import { type CatalogKeeper, makeCatalogRefresh } from "#catalog/loading";
 import type { Config } from "#config";
 import { makeBodyLimits, makeCsrfProtection, makeReadYourWrites, readSessionCookie, type SocketMemory } from "#http";
 import { makeServiceCounters, type ServiceCounters, type Tracing } from "#http/observability";

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Catalog, CatalogRefresh } from "#catalog";
+import type { Catalog } from "#catalog";
+import type { CatalogRefresh } from "#catalog/loading";
 import type { OmittedObject } from "#plugins";
 import { type CacheHits, commandLine, unavailable } from "#runtime";
 import { Coalescer } from "#runtime/concurrency";

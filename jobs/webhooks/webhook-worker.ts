@@ -1,4 +1,4 @@
-import type { CatalogKeeper } from "#catalog";
+import type { CatalogKeeper } from "#catalog/loading";
 import type { Config } from "#config";
 import { toHttpError } from "#http";
 import type { Database } from "#postgres/database";

@@ -1,5 +1,6 @@
 import type { Caller } from "#accounts/identity";
-import { type CatalogTable, inSnapshot, type Policy } from "#catalog";
+import type { CatalogTable, Policy } from "#catalog";
+import { inSnapshot } from "#catalog/loading";
 import type { AsOwner } from "#postgres/database";
 import { readJsonMembers } from "#runtime/json";
 

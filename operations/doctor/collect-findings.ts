@@ -1,5 +1,6 @@
 import pg from "pg";
-import { type Catalog, type CatalogTable, hasSchemaChangeTrigger, schemaChangeTriggerSql } from "#catalog";
+import type { Catalog, CatalogTable } from "#catalog";
+import { hasSchemaChangeTrigger, schemaChangeTriggerSql } from "#catalog/loading";
 import type { PostgresUrls } from "#cluster";
 import type { Config } from "#config";
 import { toPgConnectionString } from "#config/connection-string";

@@ -1,18 +1,13 @@
 import type pg from "pg";
 import {
-  assembleCatalog,
   type Catalog,
   type CatalogColumn,
-  type CatalogOptions,
   type CatalogTable,
   type CompositeType,
   type DataType,
   exposedSchemas,
   type Grants,
-  inSnapshot,
   makeGrantsParser,
-  queryWithoutKeepingLocks,
-  readCatalogRows,
 } from "#catalog";
 import type {
   DatabaseDescription,
@@ -22,6 +17,13 @@ import type {
   DescribedTable,
   DescribedType,
 } from "#catalog/database-description";
+import {
+  assembleCatalog,
+  type CatalogOptions,
+  inSnapshot,
+  queryWithoutKeepingLocks,
+  readCatalogRows,
+} from "#catalog/loading";
 import { REALTIME_PUBLICATION } from "#live";
 import { isLockTimeout } from "#postgres/database";
 import { unavailable } from "#runtime";

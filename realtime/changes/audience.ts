@@ -1,13 +1,13 @@
 import type { Caller } from "#accounts/identity";
 import {
   type Catalog,
-  type CatalogKeeper,
   type CatalogTable,
   policyCondition,
   type RowVisibility,
   readTableAccess,
   type TableAccess,
 } from "#catalog";
+import type { CatalogKeeper } from "#catalog/loading";
 import {
   claimsKey,
   type FindMissingPolicyColumns,

@@ -1,12 +1,6 @@
 import { hash } from "node:crypto";
-import {
-  type CatalogColumn,
-  type CatalogKeeper,
-  type CatalogTable,
-  type QualifiedName,
-  readTableAccess,
-  type TableAccess,
-} from "#catalog";
+import { type CatalogColumn, type CatalogTable, type QualifiedName, readTableAccess, type TableAccess } from "#catalog";
+import type { CatalogKeeper } from "#catalog/loading";
 import { toHttpError } from "#http";
 import type { RequestRecorder } from "#http/observability";
 import type { FindMissingPolicyColumns } from "#live";

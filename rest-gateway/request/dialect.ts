@@ -1,5 +1,6 @@
 import type { Caller } from "#accounts/identity";
-import type { Catalog, CatalogRefresh } from "#catalog";
+import type { Catalog } from "#catalog";
+import type { CatalogRefresh } from "#catalog/loading";
 import type { GatewayRequest, GatewayResponse, HttpError, ResponseBody } from "#http";
 import type { RequestRecorder } from "#http/observability";
 import type { Intent, Plan, PlannedRequest, RunResult } from "#planner";

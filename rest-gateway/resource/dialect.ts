@@ -1,6 +1,7 @@
 import type { LimitCreatedUsers } from "#accounts";
 import { API_RESOURCE, type Authenticator, type Caller } from "#accounts/identity";
-import type { Catalog, CatalogRefresh } from "#catalog";
+import type { Catalog } from "#catalog";
+import type { CatalogRefresh } from "#catalog/loading";
 import type { Config } from "#config";
 import {
   type CsrfProtection,

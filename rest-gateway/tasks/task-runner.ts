@@ -1,7 +1,8 @@
 import type { TaskList } from "graphile-worker";
 import pg from "pg";
 import { type Authenticator, type Caller, type CredentialError, isActedAs, parseClaims } from "#accounts/identity";
-import type { Catalog, CatalogRefresh } from "#catalog";
+import type { Catalog } from "#catalog";
+import type { CatalogRefresh } from "#catalog/loading";
 import {
   type ErrorVerbosity,
   type GatewayRequest,

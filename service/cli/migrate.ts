@@ -1,6 +1,6 @@
 import { extname } from "node:path";
 import type pg from "pg";
-import { hasSchemaChangeTrigger, schemaChangeTriggerSql } from "#catalog";
+import { hasSchemaChangeTrigger, schemaChangeTriggerSql } from "#catalog/loading";
 import { joinPostgres, type PostgresUrls, reachPostgres } from "#cluster";
 import { type Config, isEmbedded } from "#config";
 import {

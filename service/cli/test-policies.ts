@@ -1,6 +1,6 @@
 import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { loadCatalog } from "#catalog";
+import { loadCatalog } from "#catalog/loading";
 import { loginRoleOf, type PostgresUrls, reachPostgres, withTemporaryFolder } from "#cluster";
 import { type Config, isEmbedded } from "#config";
 import { type MigrateSettings, runMigrations, withScratchDatabase } from "#migrate";

@@ -1,4 +1,4 @@
-import { loadCatalog } from "#catalog";
+import { loadCatalog } from "#catalog/loading";
 import { loginRoleOf } from "#cluster";
 import type { Config } from "#config";
 import { pruneToPrivileges } from "#graphql/schema";

@@ -1,4 +1,4 @@
-import type { CatalogKeeper } from "#catalog";
+import type { CatalogKeeper } from "#catalog/loading";
 import type { BackupState, ScheduledBackup } from "#cluster/archive";
 import type { WalArchiveState } from "#cluster/wal-archive";
 import type { GraphqlInterface } from "#graphql";

@@ -1,7 +1,8 @@
 import type { RequestListener } from "node:http";
 import type { LimitCreatedUsers, LimitSignUps } from "#accounts";
 import { API_RESOURCE, canIssueTokens, makeRoleKey, resourceAddress } from "#accounts/identity";
-import { type Catalog, type CatalogKeeper, type CatalogRefresh, makeCatalogRefresh } from "#catalog";
+import type { Catalog } from "#catalog";
+import { type CatalogKeeper, type CatalogRefresh, makeCatalogRefresh } from "#catalog/loading";
 import type { ServedPostgres } from "#cluster";
 import type { Config } from "#config";
 import type { FileStore } from "#files";

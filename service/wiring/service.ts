@@ -11,7 +11,7 @@ import {
   RecentEmails,
   readMailTemplates,
 } from "#accounts/mail";
-import { checkNamedFunctions, makeCatalogRefresh } from "#catalog";
+import { checkNamedFunctions, makeCatalogRefresh } from "#catalog/loading";
 import type { PostgresUrls } from "#cluster";
 import { checkInScratch, ScheduledBackup } from "#cluster/archive";
 import type { Config } from "#config";

@@ -1,5 +1,5 @@
 import { availableParallelism } from "node:os";
-import { type CatalogKeeper, type CatalogOptions, type ConfigKeeper, keepCatalog, keepConfig } from "#catalog";
+import { type CatalogKeeper, type CatalogOptions, type ConfigKeeper, keepCatalog, keepConfig } from "#catalog/loading";
 import { openWalArchive, type ServedPostgres, startPostgres } from "#cluster";
 import type { WalArchiveState } from "#cluster/wal-archive";
 import { type Config, isEmbedded } from "#config";

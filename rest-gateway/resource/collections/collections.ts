@@ -2,13 +2,13 @@ import {
   applicablePolicies,
   baseTypeOf,
   type Catalog,
-  type CatalogKeeper,
   type CatalogTable,
   exposedSchemas,
   publicComment,
   type Routine,
   type RoutineArgument,
 } from "#catalog";
+import type { CatalogKeeper } from "#catalog/loading";
 import { memoize, memoizePerObject } from "#runtime";
 import type { Logger } from "#runtime/log";
 import {

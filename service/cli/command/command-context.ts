@@ -1,6 +1,7 @@
 import pg from "pg";
 import { type Claims, parseClaims } from "#accounts/identity";
-import { type Catalog, loadCatalog, readDatabaseSettings } from "#catalog";
+import type { Catalog } from "#catalog";
+import { loadCatalog, readDatabaseSettings } from "#catalog/loading";
 import { awaitLogin, joinPostgres, loginRoleOf, type PostgresUrls, reachPostgres } from "#cluster";
 import { type Config, type DatabaseSettings, isEmbedded, withDatabaseSettings } from "#config";
 import { toPgConnectionString } from "#config/connection-string";
