@@ -4,7 +4,8 @@ import { type Catalog, type CatalogTable, findMissingGrants, type Policy, policy
 import type { Config } from "#config";
 import { isPathUnder, notFound, TABLE_PREFIX, toHttpError } from "#http";
 import { makeServiceCounters } from "#http/observability";
-import { bindRequest, type OrderTerm, type PreparedRequest, type SelectedColumn } from "#planner";
+import { bindRequest, type PreparedRequest } from "#planner";
+import type { OrderTerm, SelectedColumn } from "#planner/intent";
 import { quotedName } from "#postgres/client";
 import type { Statement, StatementContext } from "#postgres/database";
 import {

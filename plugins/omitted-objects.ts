@@ -1,7 +1,7 @@
 import { type GraphQLSchema, isObjectType } from "grafast/graphql";
 import type { PgProc, PgType } from "graphile-build-pg/pg-introspection";
 import type { Catalog } from "#catalog";
-import { mayCallRoutine, mayNameColumn, mayNameTable } from "#planner";
+import { mayCallRoutine, mayNameColumn, mayNameTable } from "#planner/find-target";
 import { quotedName } from "#postgres/client";
 import type { SchemaResource } from "./table.ts";
 

@@ -1,6 +1,8 @@
 import { sqlValueWithCodec, TYPES } from "@dataplan/pg";
 import { type SQL, sql } from "@dataplan/pg/pg-sql2";
-import { type ColumnComparison, MAX_SEARCHED_RELATIONS, type SearchedPart, type SearchOperator } from "#planner";
+import { MAX_SEARCHED_RELATIONS, type SearchOperator } from "#planner/intent";
+import type { SearchedPart } from "#planner/search-sql";
+import type { ColumnComparison } from "#planner/shown-tables";
 import { ApiError } from "#runtime";
 import { castToComparable } from "./codecs.ts";
 import { equals } from "./operators.ts";

@@ -1,6 +1,7 @@
 import { isEnumCodec, listOfCodec, TYPES } from "@dataplan/pg";
 import { type SQL, sql } from "@dataplan/pg/pg-sql2";
-import { makeSearchSql, type SearchedPart, type SearchOperator, type SearchQuery } from "#planner";
+import type { SearchOperator } from "#planner/intent";
+import { makeSearchSql, type SearchedPart, type SearchQuery } from "#planner/search-sql";
 import { memoizePerObject } from "#runtime";
 import { itemCodecOf } from "./ArrayDimensionsPlugin.ts";
 import { baseCodecOf } from "./codecs.ts";

@@ -14,7 +14,7 @@ import {
   type ShownRows,
   type ShownTable,
   toShownPage,
-} from "#planner";
+} from "#planner/shown-tables";
 import { baseCodecOf } from "./codecs.ts";
 import { type FieldSource, type PagePart, sourceOf } from "./field-sources.ts";
 import { toOriginalCodec } from "./IdScalarPlugin.ts";

@@ -13,7 +13,7 @@ import {
   typeFromAST,
 } from "grafast/graphql";
 import type { Catalog } from "#catalog";
-import type { ShownRows } from "#planner";
+import type { ShownRows } from "#planner/shown-tables";
 import { type RowsWrite, type SelectionValues, shownRowsOf } from "#plugins";
 import type { Statement } from "#postgres/database";
 import { RecentMap } from "#runtime";

@@ -6,13 +6,10 @@ import {
   explainGroupError,
   explainNestedError,
   explainRowsError,
-  type InsertIntent,
   makeRequestPlanner,
   type PlanRequest,
-  type ResponseOptions,
-  type SelectItem,
-  type UpdateIntent,
 } from "#planner";
+import type { InsertIntent, ResponseOptions, SelectItem, UpdateIntent } from "#planner/intent";
 import {
   type Codec,
   keyOf,

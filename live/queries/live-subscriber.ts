@@ -1,5 +1,5 @@
 import type { Caller } from "#accounts/identity";
-import type { ShownRows } from "#planner";
+import type { ShownRows } from "#planner/shown-tables";
 import type { Lsn, Statement, StatementContext } from "#postgres/database";
 import type { ChangeFilter } from "./affected-rows.ts";
 import type { ResultVersion, RowsRun, SharedResult } from "./shared-result.ts";

@@ -1,4 +1,4 @@
-import type { ShownRelation, ShownRows, ShownTable } from "#planner";
+import type { ShownRelation, ShownRows, ShownTable } from "#planner/shown-tables";
 import { isExactNumber, isJsonObject, type JsonObject, parseJsonExactly } from "#runtime/json";
 import { type ChangeFilter, keyText, type ResultContents, type ShownKeys } from "./affected-rows.ts";
 import type { LiveResult } from "./live-subscriber.ts";

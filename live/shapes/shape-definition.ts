@@ -1,5 +1,5 @@
 import { type Catalog, type CatalogColumn, type CatalogTable, hasAnyColumnPrivilege } from "#catalog";
-import { findTable, mayNameColumn } from "#planner";
+import { findTable, mayNameColumn } from "#planner/find-target";
 import { quotedName } from "#postgres/client";
 import type { ResultRow, Statement } from "#postgres/database";
 import { ApiError } from "#runtime";

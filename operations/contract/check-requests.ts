@@ -9,7 +9,8 @@ import {
 import pg from "pg";
 import { makeSearchPathSetting } from "#accounts/identity";
 import type { Catalog, DirectRelationship } from "#catalog";
-import { type Intent, type IntentOutline, makeRequestPlanner, type PlanRequest, restoreIntent } from "#planner";
+import { type IntentOutline, makeRequestPlanner, type PlanRequest, restoreIntent } from "#planner";
+import type { Intent } from "#planner/intent";
 import { quotedName } from "#postgres/client";
 import { ApiError, memoize } from "#runtime";
 import { isJsonObject } from "#runtime/json";

@@ -15,7 +15,7 @@ import {
   type RoutineArgument,
   type TypeAttribute,
 } from "#catalog";
-import { isCallable } from "#planner";
+import { isCallable } from "#planner/find-target";
 import { POSTGREST_VERSION } from "#rest-gateway/openapi/swagger";
 import { bodyTypes } from "./body-types.ts";
 import { indented, propertyName, typeBlock } from "./type-blocks.ts";

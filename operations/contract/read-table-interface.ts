@@ -9,7 +9,7 @@ import {
   type Relationship,
   type Routine,
 } from "#catalog";
-import { isCallable } from "#planner";
+import { isCallable } from "#planner/find-target";
 import { exposedRoutines, mayExecute, mayUseSchema, qualifiedName, supports, type Verb } from "./exposed-objects.ts";
 
 /** `/rest/v1`, as clients use it. */

@@ -1,6 +1,8 @@
 import type { SearchOperator } from "../intent/intent.ts";
 import type { SearchedPart } from "../plan/selection.ts";
 
+export type { SearchedPart };
+
 /** Writes SQL: that of the planner, or of another builder of statements. */
 type SqlWriter<S> = {
   sql(strings: TemplateStringsArray, ...inserted: readonly S[]): S;

@@ -15,7 +15,7 @@ import {
   toHttpError,
 } from "#http";
 import { filtersOf, type LiveQueries, type LiveResult, type LiveSubscription } from "#live";
-import { describeShownRows, isBodyOfRows } from "#planner";
+import { describeShownRows, isBodyOfRows } from "#planner/shown-tables";
 import { formatLsn, parseLsn, type RunStatement, type StatementContext } from "#postgres/database";
 import { ApiError } from "#runtime";
 import { authenticate } from "./authenticate.ts";

@@ -1,4 +1,5 @@
-import type { Intent, Plan } from "#planner";
+import type { Plan } from "#planner";
+import type { Intent } from "#planner/intent";
 import type { ParsedRequest, PlannedIntent, RequestState, RunIntent } from "./dialect.ts";
 
 /** Intent + catalogue → plan, or a refusal of what does not exist. Some intents are known only when other rows have been read. */

@@ -1,13 +1,7 @@
 import { TABLE_PREFIX } from "#http";
 import type { RequestShape } from "#http/observability";
-import {
-  describeIntent,
-  type Intent,
-  listUsedObjects,
-  outlineIntent,
-  type PlannedRequest,
-  restoreIntent,
-} from "#planner";
+import { describeIntent, listUsedObjects, outlineIntent, type PlannedRequest, restoreIntent } from "#planner";
+import type { Intent } from "#planner/intent";
 import type { ParsedRequest, RequestState } from "./dialect.ts";
 
 /** In the resource interface. */

@@ -1,5 +1,5 @@
 import { digestOf, type Precondition } from "#http";
-import type { RowCondition } from "#planner";
+import type { RowCondition } from "#planner/intent";
 import { memoizePerObject } from "#runtime";
 import type { Collection } from "./collections/collections.ts";
 import type { CollectionField } from "./collections/fields.ts";

@@ -16,7 +16,8 @@ import {
 } from "#http";
 import { makeServiceCounters, type ServiceCounters } from "#http/observability";
 import type { LiveQueries } from "#live";
-import type { Intent, Plan, RunResult } from "#planner";
+import type { Plan, RunResult } from "#planner";
+import type { Intent } from "#planner/intent";
 import type { Database } from "#postgres/database";
 import {
   authenticateCaller,

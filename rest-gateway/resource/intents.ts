@@ -1,23 +1,22 @@
 import type { Caller } from "#accounts/identity";
 import { type Catalog, reverseRelationship } from "#catalog";
 import type { Config } from "#config";
-import {
-  type CountMethod,
-  type DeleteIntent,
-  type InsertIntent,
-  type Intent,
-  makeRequestPlanner,
-  type OrderTerm,
-  type PlannedRequest,
-  type ReadIntent,
-  type ResponseOptions,
-  type RowCondition,
-  type RowPayload,
-  type RowRange,
-  type RowSelection,
-  type SelectItem,
-  type UpdateIntent,
-} from "#planner";
+import { makeRequestPlanner, type PlannedRequest } from "#planner";
+import type {
+  CountMethod,
+  DeleteIntent,
+  InsertIntent,
+  Intent,
+  OrderTerm,
+  ReadIntent,
+  ResponseOptions,
+  RowCondition,
+  RowPayload,
+  RowRange,
+  RowSelection,
+  SelectItem,
+  UpdateIntent,
+} from "#planner/intent";
 import type { CacheHits } from "#runtime";
 import type { Collection } from "./collections/collections.ts";
 import type { NestedCollection } from "./collections/relations.ts";

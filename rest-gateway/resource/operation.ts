@@ -1,5 +1,5 @@
 import type { GatewayResponse } from "#http";
-import type { Intent } from "#planner";
+import type { Intent } from "#planner/intent";
 
 export type ResourceRows = {
   /** A JSON array of rows, or the value of a function that returns no rows. */

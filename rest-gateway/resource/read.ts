@@ -1,4 +1,4 @@
-import type { SelectItem } from "#planner";
+import type { SelectItem } from "#planner/intent";
 import { parseJsonExactly, toAddressText } from "#runtime/json";
 import { ambiguousRow, rowNotFound } from "./collections/errors.ts";
 import { makeReadIntent, parentConditions, rowConditions } from "./intents.ts";

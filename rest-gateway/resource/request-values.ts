@@ -1,6 +1,6 @@
 import type { DatabaseError } from "pg";
 import type { DataType } from "#catalog";
-import type { Intent, RowPayload } from "#planner";
+import type { Intent, RowPayload } from "#planner/intent";
 import type { Collection, RowAction } from "./collections/collections.ts";
 import type { SentMembers } from "./operation.ts";
 import type { ResourceTarget } from "./parse/address.ts";

@@ -1,6 +1,6 @@
 import type { Caller } from "#accounts/identity";
 import { digestOf, type GatewayResponse, isMet, matchesTag, parsePreconditions, publicBaseUrl } from "#http";
-import type { RowCondition, SelectItem } from "#planner";
+import type { RowCondition, SelectItem } from "#planner/intent";
 import { runStepwise, type Stepwise } from "#runtime/concurrency";
 import { type JsonRecord, NO_RECORD_LIMITS, parseJsonExactly, readJsonRecords, toAddressText } from "#runtime/json";
 import { type Collection, returnsRowOf } from "./collections/collections.ts";

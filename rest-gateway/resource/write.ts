@@ -1,5 +1,5 @@
 import { digestOf, type GatewayResponse, HttpError, isMet, parsePreconditions, publicBasePath } from "#http";
-import type { CallIntent, Intent, RowCondition, RowPayload, SelectItem } from "#planner";
+import type { CallIntent, Intent, RowCondition, RowPayload, SelectItem } from "#planner/intent";
 import type { FieldError } from "#runtime";
 import { runStepwise } from "#runtime/concurrency";
 import { type JsonMember, type JsonRecord, NO_RECORD_LIMITS, readJsonRecords, toAddressText } from "#runtime/json";

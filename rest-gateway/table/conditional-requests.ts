@@ -8,7 +8,8 @@ import {
   parsePreconditions,
   type ResponseBody,
 } from "#http";
-import type { Intent, Plan, ReadIntent, ResponseFormat, ResponseOptions, RunResult } from "#planner";
+import type { Plan, RunResult } from "#planner";
+import type { Intent, ReadIntent, ResponseFormat, ResponseOptions } from "#planner/intent";
 import type { RunIntent } from "#rest-gateway";
 import type { TableRequest } from "./parse/request.ts";
 

@@ -4,15 +4,8 @@ import { type Config, isEmbedded } from "#config";
 import { type FindBodyLimit, type GatewayHandler, type GatewayRequest, makeBodyLimits, TABLE_PREFIX } from "#http";
 import { makeServiceCounters, type ServiceCounters } from "#http/observability";
 import type { LiveQueries } from "#live";
-import {
-  type Intent,
-  makeRequestPlanner,
-  type Plan,
-  type PlannedRequest,
-  type PlanRequest,
-  type ResponseOptions,
-  type RunResult,
-} from "#planner";
+import { makeRequestPlanner, type Plan, type PlannedRequest, type PlanRequest, type RunResult } from "#planner";
+import type { Intent, ResponseOptions } from "#planner/intent";
 import { quotedName } from "#postgres/client";
 import { type Database, isSerializationFailure, type Statement } from "#postgres/database";
 import {

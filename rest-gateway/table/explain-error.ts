@@ -1,7 +1,8 @@
 import pg from "pg";
 import { type Catalog, findMissingGrants, type TablePrivilege } from "#catalog";
 import { HttpError, statusOf, toHttpError, withBearerChallenge } from "#http";
-import { type Intent, nestedPathOf } from "#planner";
+import { nestedPathOf } from "#planner";
+import type { Intent } from "#planner/intent";
 import { ContextError, clientDetailOf, isContextRefused, isRoleRefused } from "#postgres/database";
 import { CREDENTIALS_REQUIRED } from "#runtime";
 import { canonicalHeaderName, isValidHeader } from "./respond/sql-headers.ts";

@@ -1,5 +1,6 @@
 import type { Catalog } from "#catalog";
-import { type Intent, type PlannedRequest, retainedBytes } from "#planner";
+import { type PlannedRequest, retainedBytes } from "#planner";
+import type { Intent } from "#planner/intent";
 import { type CacheHits, RecentMap } from "#runtime";
 import { decodeQuery, encodeQuery, parseQueryString } from "./parse/query-string.ts";
 import type { RawTableRequest, TableRequest } from "./parse/request.ts";

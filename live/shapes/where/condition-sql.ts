@@ -1,5 +1,6 @@
 import type { Catalog, CatalogTable } from "#catalog";
-import { mayNameColumn, operatorSchemaOf } from "#planner";
+import { operatorSchemaOf } from "#planner";
+import { mayNameColumn } from "#planner/find-target";
 import { quotedName } from "#postgres/client";
 import type { EqualityFilter } from "../../queries/affected-rows.ts";
 import { invalidCondition } from "./condition-tokens.ts";

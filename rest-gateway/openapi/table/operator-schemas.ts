@@ -1,5 +1,6 @@
 import { baseTypeOf, type CatalogColumn, type DataType } from "#catalog";
-import { operatorsOf, type UpdateOperator } from "#planner";
+import { operatorsOf } from "#planner";
+import type { UpdateOperator } from "#planner/intent";
 import { type ComponentReference, componentKey, componentRef } from "../document/components.ts";
 import { columnSchema, type JsonSchema, orNull } from "../document/json-schema.ts";
 import type { VisibleTable } from "../document/visible-schema.ts";

@@ -1,4 +1,4 @@
-import type { SelectedColumn, SelectItem } from "#planner";
+import type { SelectedColumn, SelectItem } from "#planner/intent";
 import { memoizePerObject } from "#runtime";
 import type { Collection, Collections } from "../collections/collections.ts";
 import { suggestName, validationError } from "../collections/errors.ts";

@@ -1,5 +1,5 @@
 import type { HttpError } from "#http";
-import type { FieldReference, OrderTerm, RowCondition, SelectItem } from "#planner";
+import type { FieldReference, OrderTerm, RowCondition, SelectItem } from "#planner/intent";
 import { queryWithoutApiKey } from "#rest-gateway";
 import { type FieldError, memoizePerObject, RecentMap } from "#runtime";
 import type { Collection } from "../collections/collections.ts";

@@ -1,5 +1,5 @@
 import { concatenate, HttpError } from "#http";
-import type { RowPayload } from "#planner";
+import type { RowPayload } from "#planner/intent";
 import type { FieldError } from "#runtime";
 import { runStepwise, type Stepwise } from "#runtime/concurrency";
 import { type JsonRecord, readJsonRecords } from "#runtime/json";

@@ -7,7 +7,7 @@ import {
   SEARCH_OPERATORS,
   type SearchedField,
   type SearchOperation,
-} from "#planner";
+} from "#planner/intent";
 import type { FieldError } from "#runtime";
 import type { Collection, Collections } from "../collections/collections.ts";
 import { suggestName, validationError } from "../collections/errors.ts";

@@ -1,6 +1,6 @@
 import { isUtf8 } from "node:buffer";
 import { HttpError } from "#http";
-import type { CallArgument, JsonValueSpans, NestedRows, ResponseFormat, RowPayload } from "#planner";
+import type { CallArgument, JsonValueSpans, NestedRows, ResponseFormat, RowPayload } from "#planner/intent";
 import type { Stepwise } from "#runtime/concurrency";
 import {
   isExactJsonObject,

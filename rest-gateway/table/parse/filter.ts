@@ -5,7 +5,7 @@ import type {
   OperatorQuantifier,
   RowCondition,
   SearchOperator,
-} from "#planner";
+} from "#planner/intent";
 import { takeMeasure, takeMeasureCall } from "./measure.ts";
 import { maskApiKey } from "./query-string.ts";
 import { Scanner, takeField, takeName, unescaped } from "./scanner.ts";

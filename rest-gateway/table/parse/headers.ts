@@ -1,5 +1,5 @@
 import { HttpError, readMediaRanges } from "#http";
-import type { ExplainOption, ResponseFormat } from "#planner";
+import type { ExplainOption, ResponseFormat } from "#planner/intent";
 import { memoizePerObject } from "#runtime";
 
 const EXPLAIN_OPTIONS: readonly ExplainOption[] = ["analyze", "verbose", "settings", "buffers", "wal"];

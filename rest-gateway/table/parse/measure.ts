@@ -5,7 +5,7 @@ import {
   SEARCH_OPERATORS,
   type SearchedField,
   type SearchOperation,
-} from "#planner";
+} from "#planner/intent";
 import { Scanner, takeField, takeName, unescaped } from "./scanner.ts";
 
 const MEASURE = new RegExp(`\\.(${MEASURE_NAMES.join("|")})\\(`, "y");

@@ -9,7 +9,7 @@ import type {
   RowRange,
   SelectItem,
   WithEmbedPath,
-} from "#planner";
+} from "#planner/intent";
 import { memoizeRecent } from "#runtime";
 import { parseFilter, parseLogic, parseQuantified } from "./filter.ts";
 import { isSearch, parseSearch } from "./measure.ts";

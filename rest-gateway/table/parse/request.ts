@@ -1,17 +1,17 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { decodeSchemaName, HttpError, profileHeader } from "#http";
-import {
-  type CallArgument,
-  cursorNotPossible,
-  type Intent,
-  type NestedRows,
-  type ResponseFormat,
-  type RowPayload,
-  type RowRange,
-  type RowSelection,
-  type UpdateIntent,
-  type WithEmbedPath,
-} from "#planner";
+import { cursorNotPossible } from "#planner";
+import type {
+  CallArgument,
+  Intent,
+  NestedRows,
+  ResponseFormat,
+  RowPayload,
+  RowRange,
+  RowSelection,
+  UpdateIntent,
+  WithEmbedPath,
+} from "#planner/intent";
 import { memoizeRecent } from "#runtime";
 import { EMPTY_PAYLOAD, type ParsedBody, parseArgument, parseNestedRows, parseRows } from "./body.ts";
 import { type PreferenceRules, type Preferences, parseAccept, parsePreferences } from "./headers.ts";

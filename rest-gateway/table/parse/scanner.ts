@@ -1,5 +1,5 @@
 import { HttpError } from "#http";
-import type { FieldReference, JsonPathStep } from "#planner";
+import type { FieldReference, JsonPathStep } from "#planner/intent";
 
 export const END = "end of input";
 const SPACE = "space";

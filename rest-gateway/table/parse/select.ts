@@ -7,7 +7,7 @@ import {
   type SelectedColumn,
   type SelectedRelation,
   type SelectItem,
-} from "#planner";
+} from "#planner/intent";
 import { takeMeasure } from "./measure.ts";
 import { readField, readIdentifier, readName, Scanner, takeField, takeName } from "./scanner.ts";
 

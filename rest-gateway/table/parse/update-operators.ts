@@ -7,7 +7,7 @@ import {
   UPDATE_OPERATORS,
   type UpdateIntent,
   type UpdateOperator,
-} from "#planner";
+} from "#planner/intent";
 import { isExactJsonObject, isJsonObject, type JsonObject } from "#runtime/json";
 import { invalidBody, parseWholeJson } from "./whole-json.ts";
 

@@ -9,7 +9,8 @@ import {
   readMediaRanges,
   TABLE_PREFIX,
 } from "#http";
-import { type CallArgument, findTable, routineNotFound } from "#planner";
+import { findTable, routineNotFound } from "#planner/find-target";
+import type { CallArgument } from "#planner/intent";
 import {
   DocumentCache,
   documentResponse,

@@ -7,11 +7,11 @@ import {
   orderNotTotal,
   type Plan,
   type ReadPlan,
-  type ResponseFormat,
   type ResponseRow,
   type RunResult,
   type WritePlan,
 } from "#planner";
+import type { ResponseFormat } from "#planner/intent";
 import type { Preferences } from "../parse/headers.ts";
 import { formatCursor, isCursor } from "../parse/query-parameters.ts";
 import { canonicalQueryString, type UrlParameter } from "../parse/query-string.ts";
