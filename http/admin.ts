@@ -1,10 +1,9 @@
 import type { RequestListener, Server, ServerResponse } from "node:http";
 import type { Config } from "#config";
+import { EXPOSITION_TYPE, formatExposition, type ProcessMetrics, type SharedActivity } from "#http/observability";
 import type { RunningStatement } from "#postgres/database";
 import type { Logger } from "#runtime/log";
 import { drain } from "./drain.ts";
-import { EXPOSITION_TYPE, formatExposition, type ProcessMetrics } from "./observability/metrics.ts";
-import type { SharedActivity } from "./observability/process-activity.ts";
 import { pathOfUrl } from "./request.ts";
 import { openServer, serverUrl } from "./server.ts";
 

@@ -3,7 +3,7 @@ import { CREDENTIAL_VARY } from "./credentials.ts";
 import { toHttpError } from "./http-error.ts";
 import type { GatewayHandler } from "./request.ts";
 import { type GatewayResponse, mergeVary } from "./response.ts";
-import type { GatewayRoutes } from "./router.ts";
+import type { GatewayRoutes } from "./route-patterns.ts";
 
 type Headers = GatewayResponse["headers"];
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Database } from "#postgres/database";
 import { type GatewayResponse, jsonResponse } from "./response.ts";
-import type { GatewayRoutes } from "./router.ts";
+import type { GatewayRoutes } from "./route-patterns.ts";
 
 /** How long the database may take to answer a ping. */
 const DATABASE_TIMEOUT_MS = 2_000;

@@ -37,7 +37,6 @@ export {
   withBearerChallenge,
   withMembers,
 } from "./http-error.ts";
-export type { LimitExpensiveRequest } from "./limits.ts";
 export { digestOf, isMet, matchesTag, type Precondition, parsePreconditions } from "./preconditions.ts";
 export { makeReadYourWrites } from "./read-your-writes.ts";
 export {
@@ -47,6 +46,7 @@ export {
   type GatewayHandler,
   type GatewayRequest,
   isPathUnder,
+  type LimitExpensiveRequest,
   NO_STAGES,
   prefersHtml,
   profileHeader,
@@ -66,14 +66,13 @@ export {
 } from "./response.ts";
 export { securityHeaders } from "./response-headers.ts";
 export {
+  dispatchMethod,
+  type GatewayRoutes,
   type MatchedRequest,
   type MatchedRequestHandler,
   makeRouteFinder,
   type PatternRoutes,
 } from "./route-patterns.ts";
-export { dispatchMethod, type GatewayRoutes } from "./router.ts";
-export { type AcceptedSocket, rejectUpgrade, SequentialReader, SocketHost, type SocketSession } from "./socket-host.ts";
-export { SocketMemory } from "./socket-memory.ts";
 export { statusOf } from "./sqlstates.ts";
 export {
   type CompressedContent,

@@ -12,7 +12,7 @@ import {
 import { clientNetwork, clientSite, LoadShedder } from "#runtime";
 import type { PeerWorkers, Supervisor } from "#runtime/concurrency";
 import { HttpError, tooManyRequests } from "./http-error.ts";
-import type { ClientConnection } from "./request.ts";
+import type { ClientConnection, LimitExpensiveRequest } from "./request.ts";
 
 type RateLimitHeaders = Readonly<Record<string, string>>;
 
@@ -71,14 +71,6 @@ function headersOf({ limit, remaining, endsAt }: RateLimitStatus): RateLimitHead
     "X-RateLimit-Reset": String(Math.ceil(endsAt / 1000)),
   };
 }
-
-/**
- * Limits requests that create an account or send an e-mail, per client address: they hash a password or reach a third
- * person. Throws 429 above the limit.
- */
-export type LimitExpensiveRequest = (request: LimitedRequest, count?: number) => Promise<void>;
-
-type LimitedRequest = { readonly connection: () => Pick<ClientConnection, "address"> };
 
 /** For requests whose client's address is read only if there is a limit. */
 export function makeExpensiveRequestLimit(limitSignUps: LimitSignUps): LimitExpensiveRequest {

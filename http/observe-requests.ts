@@ -1,7 +1,5 @@
 import type { IncomingMessage, RequestListener, Server } from "node:http";
 import type { Socket } from "node:net";
-import { memoize } from "#runtime";
-import type { FinishedRequest } from "./entry.ts";
 import {
   BUCKET_COUNT,
   counter,
@@ -10,10 +8,12 @@ import {
   histogram,
   type Metric,
   type MetricSample,
-} from "./observability/metrics.ts";
-import { RecentRequests } from "./observability/recent-requests.ts";
-import type { RequestTotals } from "./observability/request-history.ts";
-import type { Tracing } from "./observability/tracing.ts";
+  RecentRequests,
+  type RequestTotals,
+  type Tracing,
+} from "#http/observability";
+import { memoize } from "#runtime";
+import type { FinishedRequest } from "./entry.ts";
 import { isPathUnder, pathOfUrl, type ReadClientConnection, TABLE_PREFIX as TABLES, toOriginForm } from "./request.ts";
 
 const FUNCTION_CALLS = `${TABLES}/rpc/`;

@@ -51,6 +51,14 @@ export type GatewayHandler = (
   request: GatewayRequest,
 ) => GatewayResponse<ResponseBody> | Promise<GatewayResponse<ResponseBody>>;
 
+/**
+ * Limits requests that create an account or send an e-mail, per client address: they hash a password or reach a third
+ * person. Throws 429 above the limit.
+ */
+export type LimitExpensiveRequest = (request: LimitedRequest, count?: number) => Promise<void>;
+
+type LimitedRequest = { readonly connection: () => Pick<ClientConnection, "address"> };
+
 type GatewayRequestParts = Omit<GatewayRequest, "method" | "path" | "rawQuery" | "headers">;
 
 export function toGatewayRequest(

@@ -1,6 +1,27 @@
 import { methodNotAllowed, notFound } from "./http-error.ts";
-import type { GatewayRequest } from "./request.ts";
+import type { GatewayHandler, GatewayRequest } from "./request.ts";
 import type { GatewayResponse, ResponseBody } from "./response.ts";
+
+/** Path -> method -> handler. */
+export type GatewayRoutes = Readonly<Record<string, Readonly<Record<string, GatewayHandler>>>>;
+
+/** Calls the handler of the method; answers OPTIONS, and throws 405 for other methods. */
+export function dispatchMethod(
+  methods: ReadonlyMap<string, GatewayHandler>,
+  request: GatewayRequest,
+): ReturnType<GatewayHandler> {
+  const { method } = request;
+  const handler = methods.get(method) ?? (method === "HEAD" ? methods.get("GET") : undefined);
+  if (handler) return handler(request);
+  const allow = allowHeader([...methods.keys()]);
+  if (method === "OPTIONS") return { status: 204, headers: { Allow: allow }, body: null };
+  throw methodNotAllowed(method, allow);
+}
+
+function allowHeader(methods: readonly string[]): string {
+  const derived = methods.includes("GET") ? ["HEAD", "OPTIONS"] : ["OPTIONS"];
+  return [...new Set([...methods, ...derived])].sort().join(", ");
+}
 
 /** A request whose path matched a pattern. */
 export type MatchedRequest = GatewayRequest & {

@@ -1,15 +1,13 @@
+import type { KeyedCounter } from "#http/observability";
 import { shuttingDown } from "#postgres/database";
 import type { Logger } from "#runtime/log";
 import { CREDENTIAL_HEADERS } from "./credentials.ts";
 import type { ErrorBodyShape, ErrorVerbosity } from "./error-bodies.ts";
 import { type NegotiateErrorPage, toErrorResponse } from "./errors.ts";
-import { type HttpError, methodNotAllowed, notFound, toHttpError } from "./http-error.ts";
-import type { KeyedCounter } from "./observability/metrics.ts";
+import { type HttpError, notFound, toHttpError } from "./http-error.ts";
 import { type GatewayHandler, type GatewayRequest, isPathUnder } from "./request.ts";
 import type { GatewayResponse, ResponseBody } from "./response.ts";
-
-/** Path -> method -> handler. */
-export type GatewayRoutes = Readonly<Record<string, Readonly<Record<string, GatewayHandler>>>>;
+import { dispatchMethod, type GatewayRoutes } from "./route-patterns.ts";
 
 type RouterOptions = {
   readonly routes: GatewayRoutes;
@@ -104,24 +102,6 @@ function preferRateLimitError(request: GatewayRequest, thrown: unknown): unknown
   }
 }
 
-/** Calls the handler of the method; answers OPTIONS, and throws 405 for other methods. */
-export function dispatchMethod(
-  methods: ReadonlyMap<string, GatewayHandler>,
-  request: GatewayRequest,
-): ReturnType<GatewayHandler> {
-  const { method } = request;
-  const handler = methods.get(method) ?? (method === "HEAD" ? methods.get("GET") : undefined);
-  if (handler) return handler(request);
-  const allow = allowHeader([...methods.keys()]);
-  if (method === "OPTIONS") return { status: 204, headers: { Allow: allow }, body: null };
-  throw methodNotAllowed(method, allow);
-}
-
 function hasCredentials({ headers, rawQuery }: GatewayRequest): boolean {
   return CREDENTIAL_HEADERS.some((name) => headers[name] !== undefined) || /(^|&)api_?key=/.test(rawQuery);
-}
-
-function allowHeader(methods: readonly string[]): string {
-  const derived = methods.includes("GET") ? ["HEAD", "OPTIONS"] : ["OPTIONS"];
-  return [...new Set([...methods, ...derived])].sort().join(", ");
 }

@@ -1,5 +1,5 @@
 import type { Authenticator, Caller } from "#accounts/identity";
-import type { SocketMemory } from "#http";
+import type { SocketMemory } from "#http/sockets";
 import { type ByteQuota, Reservation, type SharedBytes } from "#runtime";
 import { isJsonObject } from "#runtime/json";
 import type { Logger } from "#runtime/log";

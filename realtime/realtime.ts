@@ -10,8 +10,9 @@ import {
 } from "#accounts/identity";
 import type { CatalogKeeper } from "#catalog/loading";
 import type { Config } from "#config";
-import { type CsrfProtection, makeBodyLimits, type SocketMemory } from "#http";
+import { type CsrfProtection, makeBodyLimits } from "#http";
 import { RequestRecorder } from "#http/observability";
+import type { SocketMemory } from "#http/sockets";
 import { makeAwaitVisible, makeFindMissingPolicyColumns, makePolicyClaimsReader, type ReplicationStream } from "#live";
 import type { Database, StatementContext } from "#postgres/database";
 import { SharedBytes } from "#runtime";

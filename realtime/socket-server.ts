@@ -2,14 +2,8 @@ import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import { API_RESOURCE, type Caller, callerKey } from "#accounts/identity";
 import type { Config } from "#config";
-import {
-  type AcceptedSocket,
-  type CsrfProtection,
-  rejectUpgrade,
-  SocketHost,
-  type SocketSession,
-  toHttpError,
-} from "#http";
+import { type CsrfProtection, toHttpError } from "#http";
+import { type AcceptedSocket, rejectUpgrade, SocketHost, type SocketSession } from "#http/sockets";
 import type { ByteQuota } from "#runtime";
 import type { PausableSource } from "#runtime/concurrency";
 import type { ChannelDependencies } from "./channel.ts";

@@ -173,7 +173,7 @@ describe("the rules of the rooms", () => {
       uses.some((each) => interfaceOf(folder) && interfaceOf(each) && interfaceOf(each) !== interfaceOf(folder)),
     );
     expect(mixes).toEqual([]);
-    const below = rooms.filter(({ folder }) => /^(http|plugins)$/.test(folder));
+    const below = rooms.filter(({ folder }) => /^(http|plugins)(\/|$)/.test(folder));
     expect(below.filter(({ uses }) => uses.some(interfaceOf))).toEqual([]);
   });
 

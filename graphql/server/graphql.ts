@@ -11,9 +11,10 @@ import {
 import { type Catalog, exposedSchemas } from "#catalog";
 import { type CatalogKeeper, makeCatalogRefresh } from "#catalog/loading";
 import type { Config } from "#config";
-import { makeBodyLimits, makeCsrfProtection, makeReadYourWrites, readSessionCookie, type SocketMemory } from "#http";
+import { makeBodyLimits, makeCsrfProtection, makeReadYourWrites, readSessionCookie } from "#http";
 import { makeServiceCounters, type ServiceCounters, type Tracing } from "#http/observability";
 import { requestInfoOf } from "#http/request-info";
+import type { SocketMemory } from "#http/sockets";
 import type { LiveQueries } from "#live";
 import { isKnownTo, makePreset, type OmittedObject } from "#plugins";
 import type { Listener } from "#postgres/client";

@@ -1,6 +1,11 @@
 export {
+  BUCKET_COUNT,
   counter,
+  DurationHistogram,
+  EXPOSITION_TYPE,
+  formatExposition,
   gauge,
+  histogram,
   KeyedCounter,
   labelled,
   type Metric,
@@ -15,6 +20,6 @@ export {
 } from "./metrics.ts";
 export type { FunctionLine, ProcessActivity, SharedActivity } from "./process-activity.ts";
 export { MAX_RECENT_REQUESTS, type RecentRequest, RecentRequests, searchRequests } from "./recent-requests.ts";
-export { addUp, INTERVAL_SECONDS, RequestHistory, summarizeIntervals } from "./request-history.ts";
+export { addUp, INTERVAL_SECONDS, RequestHistory, type RequestTotals, summarizeIntervals } from "./request-history.ts";
 export { type OtherRequests, RequestRecorder, type RequestShape } from "./request-recorder.ts";
 export { openTracing, type Tracing } from "./tracing.ts";

@@ -1,4 +1,4 @@
-import { SequentialReader } from "#http";
+import { SequentialReader } from "#http/sockets";
 import { runStepwise, waitForLargeWorkSlot } from "#runtime/concurrency";
 import { scanJson } from "#runtime/json";
 import { checkDepth, checkLength, MAX_MESSAGE_VALUES, tooDeep, tooManyValues } from "./client-limits.ts";

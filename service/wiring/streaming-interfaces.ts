@@ -1,8 +1,9 @@
 import type { IncomingMessage } from "node:http";
 import { type GraphqlInterface, openGraphql } from "#graphql";
-import { makeCsrfProtection, SocketMemory } from "#http";
+import { makeCsrfProtection } from "#http";
 import type { ServiceCounters } from "#http/observability";
 import type { makeClientConnectionReader, RateLimits } from "#http/serving";
+import { SocketMemory } from "#http/sockets";
 import { LiveQueries, openReplication, openShapes, REALTIME_PUBLICATION, type ReplicationStream } from "#live";
 import { openRealtime, type Realtime } from "#realtime";
 import type { ServiceCore } from "./shared-services.ts";

@@ -10,7 +10,8 @@ import { makeEntryListener, makeExpressApp } from "../../http/entry.ts";
 import { HttpError } from "../../http/http-error.ts";
 import { toNodeHandler } from "../../http/node-handler.ts";
 import { jsonResponse } from "../../http/response.ts";
-import { type GatewayRoutes, makeRouter } from "../../http/router.ts";
+import type { GatewayRoutes } from "../../http/route-patterns.ts";
+import { makeRouter } from "../../http/router.ts";
 
 const routes: GatewayRoutes = {
   "/things": {

@@ -13,7 +13,8 @@ import {
   callerKey,
   hasExpired,
 } from "#accounts/identity";
-import { type CsrfProtection, readSessionCookie, type SocketMemory } from "#http";
+import { type CsrfProtection, readSessionCookie } from "#http";
+import type { SocketMemory } from "#http/sockets";
 import { type ByteQuota, heapSize, Reservation, SharedBytes, type Shortage } from "#runtime";
 import { parseJsonExactly } from "#runtime/json";
 import { GraphqlRefusal } from "../documents.ts";

@@ -9,7 +9,7 @@ import {
   SocketHost,
   type SocketMemory,
   type SocketSession,
-} from "#http";
+} from "#http/sockets";
 import { ByteQuota } from "#runtime";
 import { type PausableSource, runStepwise, waitForLargeWorkSlot } from "#runtime/concurrency";
 import type { Logger } from "#runtime/log";
