@@ -8,7 +8,7 @@ import {
   type PatternRoutes,
   withNoStore,
 } from "#http";
-import { authenticateCaller, authRequired } from "#rest-gateway";
+import { authenticateCaller, authRequired } from "#rest-gateway/authenticate";
 import { accessRoutes } from "./access-routes.ts";
 import { permissionDenied } from "./admin-errors.ts";
 import type { AdminRouteHandler, AdminRoutes, AdminServices } from "./admin-request.ts";

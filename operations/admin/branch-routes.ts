@@ -10,7 +10,7 @@ import {
 } from "#cluster";
 import { branchDatabase, branchName, type Config, withDatabase } from "#config";
 import { jsonResponse, type MatchedRequest } from "#http";
-import { prefersAsync } from "#rest-gateway";
+import { prefersAsync } from "#rest-gateway/pipeline";
 import {
   type BodyField,
   OPTIONAL_BOOLEAN,

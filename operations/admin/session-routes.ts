@@ -3,7 +3,7 @@ import { type Caller, isActedAs, isAdministrator } from "#accounts/identity";
 import { bypassesPolicies } from "#catalog";
 import { type Config, isLoopbackHost } from "#config";
 import { type GatewayRequest, HttpError, jsonResponse, type PatternRoutes } from "#http";
-import { authenticateCaller, LOOPBACK_ADDRESS } from "#rest-gateway";
+import { authenticateCaller, LOOPBACK_ADDRESS } from "#rest-gateway/authenticate";
 import { OPTIONAL_TEXT, readFields } from "#rest-gateway/sign-in";
 import { CREDENTIALS_REQUIRED } from "#runtime";
 import { invalidRequest, permissionDenied } from "./admin-errors.ts";

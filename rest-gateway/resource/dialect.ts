@@ -19,23 +19,18 @@ import type { LiveQueries } from "#live";
 import type { Plan, RunResult } from "#planner";
 import type { Intent } from "#planner/intent";
 import type { Database } from "#postgres/database";
+import { authenticateCaller, queryWithoutApiKey } from "#rest-gateway/authenticate";
+import type { Dialect, ParsedRequest, Pipeline, ReadyResponse, RunIntent } from "#rest-gateway/dialect";
 import {
-  authenticateCaller,
-  type Dialect,
   handleLiveRequest,
   handleRequest,
   isLiveRequest,
   makeIdempotentRunner,
   makeStatementContexts,
-  type ParsedRequest,
-  type Pipeline,
   prepareTask,
   type QueueTask,
-  queryWithoutApiKey,
-  type ReadyResponse,
-  type RunIntent,
   type TaskHandler,
-} from "#rest-gateway";
+} from "#rest-gateway/pipeline";
 import { ApiError } from "#runtime";
 import { collectionsOf } from "./collections/collections.ts";
 import { permissionDenied } from "./collections/errors.ts";

@@ -1,6 +1,7 @@
 import { type Catalog, exposedSchemas } from "#catalog";
 import type { Config } from "#config";
 import { dispatchMethod, type GatewayHandler, type GatewayRequest, isPathUnder } from "#http";
+import type { ParsedRequest, Pipeline } from "#rest-gateway/dialect";
 import {
   type BatchInterface,
   handleBatch,
@@ -8,9 +9,7 @@ import {
   inheritHeaders,
   invalidBatch,
   listResponses,
-  type ParsedRequest,
-  type Pipeline,
-} from "#rest-gateway";
+} from "#rest-gateway/pipeline";
 import { runStepwise } from "#runtime/concurrency";
 import { readJsonRecords } from "#runtime/json";
 import { parseAddress } from "./parse/address.ts";

@@ -14,7 +14,7 @@ import {
   notFound,
   withoutCaching,
 } from "#http";
-import { type AuthDependencies, authenticatePerson } from "#rest-gateway";
+import { type AuthDependencies, authenticatePerson } from "#rest-gateway/authenticate";
 import { commandLine } from "#runtime";
 import { type BodyField, OPTIONAL_TEXT, OPTIONAL_WHOLE_NUMBER, readFields, TEXT } from "./request/read-body.ts";
 

@@ -15,8 +15,8 @@ import {
   findSession,
   type LimitedAuthDependencies,
   type RequestSession,
-  readIdempotencyKey,
-} from "#rest-gateway";
+} from "#rest-gateway/authenticate";
+import { readIdempotencyKey } from "#rest-gateway/pipeline";
 import { OPTIONAL_INTEGER, OPTIONAL_TEXT, readFields, TEXT } from "./request/read-body.ts";
 
 const ACCOUNT_FIELDS = {

@@ -16,7 +16,8 @@ import {
   withoutCaching,
 } from "#http";
 import { readCookie } from "#http/request-info";
-import { type AuthDependencies, authenticateUser, authRequired, type RenderPage, seeOther } from "#rest-gateway";
+import { type RenderPage, seeOther } from "#rest-gateway";
+import { type AuthDependencies, authenticateUser, authRequired } from "#rest-gateway/authenticate";
 import { isLoopback } from "#runtime/safe-fetch";
 import type { StartLink } from "./account/signed-in-page.ts";
 import { codePage, errorPage, respondToSignIn, signedOutPage } from "./provider-sign-in-response.ts";

@@ -10,7 +10,7 @@ import {
 } from "#http";
 import type { Plan, RunResult } from "#planner";
 import type { Intent, ReadIntent, ResponseFormat, ResponseOptions } from "#planner/intent";
-import type { RunIntent } from "#rest-gateway";
+import type { RunIntent } from "#rest-gateway/dialect";
 import type { TableRequest } from "./parse/request.ts";
 
 const CHANGING_METHODS: readonly string[] = ["PATCH", "PUT", "DELETE"];

@@ -8,21 +8,18 @@ import { makeRequestPlanner, type Plan, type PlannedRequest, type PlanRequest, t
 import type { Intent, ResponseOptions } from "#planner/intent";
 import { quotedName } from "#postgres/client";
 import { type Database, isSerializationFailure, type Statement } from "#postgres/database";
+import type { Dialect, ParsedRequest, Pipeline, ReadyResponse } from "#rest-gateway/dialect";
 import {
-  type Dialect,
   handleBatch,
   handleLiveRequest,
   handleRequest,
   isLiveRequest,
   makeIdempotentRunner,
   makeStatementContexts,
-  type ParsedRequest,
-  type Pipeline,
   prepareTask,
   type QueueTask,
-  type ReadyResponse,
   type TaskHandler,
-} from "#rest-gateway";
+} from "#rest-gateway/pipeline";
 import type { CacheHits } from "#runtime";
 import { runStepwise } from "#runtime/concurrency";
 import { authenticateTableCaller } from "./authenticate.ts";

@@ -2,6 +2,7 @@ import type { Catalog } from "#catalog";
 import type { Config } from "#config";
 import { type GatewayRequest, isPathUnder, TABLE_PREFIX } from "#http";
 import type { PreparedRequest } from "#planner";
+import type { ParsedRequest, Pipeline } from "#rest-gateway/dialect";
 import {
   BATCH_TYPE,
   type BatchInterface,
@@ -10,9 +11,7 @@ import {
   hasBatchType,
   inheritHeaders,
   listResponses,
-  type ParsedRequest,
-  type Pipeline,
-} from "#rest-gateway";
+} from "#rest-gateway/pipeline";
 import { hasPreconditions } from "./conditional-requests.ts";
 import { type Preferences, parsePreferences } from "./parse/headers.ts";
 import { parseProfile, type TableParseSettings } from "./parse/request.ts";

@@ -39,7 +39,6 @@ import type { AsOwner, Database } from "#postgres/database";
 import type { RequestLimit } from "#postgres/rate-limits";
 import type { Realtime } from "#realtime";
 import {
-  authenticateCaller,
   errorReferenceRoutes,
   FUNCTIONS_PREFIX,
   type Functions,
@@ -49,10 +48,8 @@ import {
   isFunctionPath,
   makeErrorPage,
   makePrepareCall,
-  makeStatementContexts,
   makeTaskRoutes,
   type PrepareCall,
-  type QueueTask,
   S3_PREFIX,
   SHAPES_PATH,
   STORAGE_PREFIX,
@@ -62,13 +59,14 @@ import {
   startPageRoutes,
   storageHandler,
   studioFolder,
-  type TaskHandler,
   toFunctionsErrorResponse,
   toS3ErrorResponse,
   toStorageErrorResponse,
 } from "#rest-gateway";
+import { authenticateCaller } from "#rest-gateway/authenticate";
 import { MCP_PATH, makeMcpHandler, toMcpErrorResponse } from "#rest-gateway/mcp";
 import { apiReferenceRoutes, OPENAPI_PATH, openApiRoutes } from "#rest-gateway/openapi";
+import { makeStatementContexts, type QueueTask, type TaskHandler } from "#rest-gateway/pipeline";
 import { makeResourceInterface, negotiateVersion, parseAddress, type ReadVersions } from "#rest-gateway/resource";
 import {
   AUTH_V1_PREFIX,

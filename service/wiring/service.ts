@@ -51,14 +51,13 @@ import { type Realtime, SOCKET_PATH } from "#realtime";
 import {
   FUNCTIONS_PREFIX,
   maintainTasks,
-  makeQueueTask,
   makeTaskList,
   makeTaskRunner,
   openFunctions,
-  type QueueTask,
   type TaskLane,
 } from "#rest-gateway";
 import type { ExtendServer } from "#rest-gateway/mcp";
+import { makeQueueTask, type QueueTask } from "#rest-gateway/pipeline";
 import { defaultVersion, makeVersionReader } from "#rest-gateway/resource";
 import { warnOfDisplacedTables } from "#rest-gateway/resource/collections";
 import { functionEnvironment, openAgentServices } from "./extension-services.ts";

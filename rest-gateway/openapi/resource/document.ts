@@ -12,7 +12,8 @@ import {
   publicBaseUrl,
   type ResponseBody,
 } from "#http";
-import { BATCH_TYPE, TASKS_COLLECTION } from "#rest-gateway";
+import { TASKS_COLLECTION } from "#rest-gateway";
+import { BATCH_TYPE } from "#rest-gateway/pipeline";
 import {
   type ApiVersion,
   BATCH_COLLECTION,

@@ -1,6 +1,6 @@
 import type { AccountEmails } from "#accounts";
 import { clientInfoOf, type GatewayRequest, type GatewayRoutes, HttpError, jsonResponse } from "#http";
-import { type AuthDependencies, authenticateUser, type LimitedAuthDependencies } from "#rest-gateway";
+import { type AuthDependencies, authenticateUser, type LimitedAuthDependencies } from "#rest-gateway/authenticate";
 import { readFields, TEXT } from "../request/read-body.ts";
 
 export const BACKUP_CODES_WARNING =

@@ -1,6 +1,7 @@
 import type { AccountSummary } from "#accounts";
 import type { GatewayHandler, GatewayRequest, GatewayResponse } from "#http";
-import { findSession, type Html, html, type PageContent, type RequestSession, seeOther } from "#rest-gateway";
+import { type Html, html, type PageContent, seeOther } from "#rest-gateway";
+import { findSession, type RequestSession } from "#rest-gateway/authenticate";
 import type { OAuthStore } from "../oauth/oauth-store.ts";
 import {
   alert,

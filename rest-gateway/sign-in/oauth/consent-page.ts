@@ -1,13 +1,6 @@
 import { type CsrfProtection, clientInfoOf, type GatewayRequest, type GatewayRoutes, withoutCaching } from "#http";
-import {
-  findSession,
-  type Html,
-  html,
-  makeRenderPage,
-  type PageContent,
-  type RequestSession,
-  seeOther,
-} from "#rest-gateway";
+import { type Html, html, makeRenderPage, type PageContent, seeOther } from "#rest-gateway";
+import { findSession, type RequestSession } from "#rest-gateway/authenticate";
 import {
   alert,
   formActionSource,

@@ -8,14 +8,8 @@ import {
   type HttpError,
   toHttpError,
 } from "#http";
-import {
-  type Html,
-  html,
-  type LimitedAuthDependencies,
-  type PageContent,
-  type RenderPage,
-  type RequestSession,
-} from "#rest-gateway";
+import { type Html, html, type PageContent, type RenderPage } from "#rest-gateway";
+import type { LimitedAuthDependencies, RequestSession } from "#rest-gateway/authenticate";
 import { ApiError, fieldErrorsOf, showHiddenCharacters } from "#runtime";
 import { readForm } from "../request/read-body.ts";
 

@@ -12,7 +12,8 @@ import {
   setSessionCookie,
 } from "#http";
 import { type RequestHeaders, readCookie } from "#http/request-info";
-import { findSession, type Html, html, type PageContent, type RequestSession, seeOther } from "#rest-gateway";
+import { type Html, html, type PageContent, seeOther } from "#rest-gateway";
+import { findSession, type RequestSession } from "#rest-gateway/authenticate";
 import { requireFields } from "../request/read-body.ts";
 import {
   alert,
