@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
 import type { Caller } from "#accounts/identity";
 import type { Config } from "#config";
-import { formatLsn, parseLsn, type ReadYourWrites, type StatementContext } from "#postgres/database";
+import { formatLsn, parseLsn, type ReadYourWrites } from "#postgres/database";
+import type { StatementContext } from "#postgres/statement";
 import type { RequestHeaders } from "./request-info.ts";
 
 /** Returned with the response to a write. A read that sends it back sees that write, whichever process and replica serve it. */

@@ -7,7 +7,7 @@ import { makeServiceCounters } from "#http/observability";
 import { bindRequest, type PreparedRequest } from "#planner";
 import type { OrderTerm, SelectedColumn } from "#planner/intent";
 import { quotedName } from "#postgres/client";
-import type { Statement, StatementContext } from "#postgres/database";
+import type { Statement, StatementContext } from "#postgres/statement";
 import {
   findTarget,
   makeReadIntent,

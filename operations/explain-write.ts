@@ -8,7 +8,7 @@ import {
   policyCondition,
 } from "#catalog";
 import { quotedName } from "#postgres/client";
-import type { StatementContext } from "#postgres/database";
+import type { StatementContext } from "#postgres/statement";
 import { type RequestedRows, readKeys } from "./explain-read.ts";
 import { findMissingTableGrants, inRolledBackTransaction } from "./inspect/explain.ts";
 

@@ -1,5 +1,5 @@
 import type { Catalog, DirectRelationship } from "#catalog";
-import type { Statement } from "#postgres/database";
+import type { Statement } from "#postgres/statement";
 import { ApiError, type CacheHits, memoizePerObject, RecentMap } from "#runtime";
 import type { Stepwise } from "#runtime/concurrency";
 import { withoutHiddenEstimates } from "./hidden-rows.ts";

@@ -1,6 +1,6 @@
 import type { Catalog, CatalogTable } from "#catalog";
 import { quotedName } from "#postgres/client";
-import type { ParameterValue } from "#postgres/database";
+import type { ParameterValue } from "#postgres/statement";
 import type { DeleteIntent, RowCondition } from "./intent/intent.ts";
 import { bindValues, listOperations } from "./plan/bind-parameters.ts";
 import { planConditions } from "./plan/plan-selection.ts";

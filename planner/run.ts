@@ -5,13 +5,10 @@ import {
   isResponseTooLarge,
   type QueryInTransaction,
   type QueryTogether,
-  type ResultRow,
   type RowChunk,
   type RunStatement,
-  type Statement,
-  type StatementContext,
-  type StatementResult,
 } from "#postgres/database";
+import type { ResultRow, Statement, StatementContext, StatementResult } from "#postgres/statement";
 import type { AbortLike } from "#runtime/concurrency";
 import { explainNestedError, explainRowsError } from "./nested-errors.ts";
 import { MAX_BUFFERED_ROWS, type Plan, type StreamedPlan } from "./plan/plan.ts";

@@ -9,7 +9,7 @@ import {
 } from "@dataplan/pg";
 import { type SQL, sql } from "@dataplan/pg/pg-sql2";
 import { context, type ExecutionDetails, type GrafastResultsList, Step, sideEffect } from "grafast";
-import type { ResultRow } from "#postgres/database";
+import type { ResultRow } from "#postgres/statement";
 import type { SchemaResource } from "./table.ts";
 
 declare global {

@@ -1,6 +1,7 @@
 import { type Caller, isReadOnlyAccess } from "#accounts/identity";
 import { HttpError, toHttpError } from "#http";
-import type { Database, Statement, StatementContext } from "#postgres/database";
+import type { Database } from "#postgres/database";
+import type { Statement, StatementContext } from "#postgres/statement";
 import type { ChannelTopic } from "./broadcast.ts";
 
 export type ChannelExtension = "broadcast" | "presence";

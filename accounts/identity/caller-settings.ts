@@ -1,7 +1,7 @@
 import type { Catalog, CatalogRole } from "#catalog";
 import type { Config } from "#config";
 import { quotedName } from "#postgres/client";
-import type { StatementContext } from "#postgres/database";
+import type { StatementContext } from "#postgres/statement";
 import { memoize } from "#runtime";
 import type { Logger } from "#runtime/log";
 import type { Caller } from "./caller.ts";

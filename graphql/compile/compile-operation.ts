@@ -6,7 +6,7 @@ import {
   OperationTypeNode,
 } from "grafast/graphql";
 import { isTransaction } from "#plugins";
-import type { ParameterValue } from "#postgres/database";
+import type { ParameterValue } from "#postgres/statement";
 import type { Stepwise } from "#runtime/concurrency";
 import { toPgText } from "../server/pg-client.ts";
 import { NotCompiled } from "./not-compiled.ts";

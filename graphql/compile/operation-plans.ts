@@ -15,7 +15,7 @@ import {
 import type { Catalog } from "#catalog";
 import type { ShownRows } from "#planner/shown-tables";
 import { type RowsWrite, type SelectionValues, shownRowsOf } from "#plugins";
-import type { Statement } from "#postgres/database";
+import type { Statement } from "#postgres/statement";
 import { RecentMap } from "#runtime";
 import type { Stepwise } from "#runtime/concurrency";
 import {

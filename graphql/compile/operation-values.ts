@@ -15,7 +15,7 @@ import {
   valueFromAST,
 } from "grafast/graphql";
 import { type Codec, isNestedValue, takesExactNumbers } from "#plugins";
-import type { ParameterValue } from "#postgres/database";
+import type { ParameterValue } from "#postgres/statement";
 import { isJsonObject } from "#runtime/json";
 import { toPgText } from "../server/pg-client.ts";
 import { NotCompiled } from "./not-compiled.ts";

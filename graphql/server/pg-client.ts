@@ -1,16 +1,8 @@
 import type { PgClient, PgClientQuery, PgClientResult, WithPgClient } from "@dataplan/pg";
 import type { NodePostgresPgClient } from "@dataplan/pg/adaptors/pg";
 import { FunctionCall, PlannedWrite, type RowsWrite, UnsuccessfulResult } from "#plugins";
-import {
-  type Database,
-  type ParameterValue,
-  type QueryInTransaction,
-  ResponseBudget,
-  type SharedRunOptions,
-  type Statement,
-  type StatementContext,
-  type StatementResult,
-} from "#postgres/database";
+import { type Database, type QueryInTransaction, ResponseBudget, type SharedRunOptions } from "#postgres/database";
+import type { ParameterValue, Statement, StatementContext, StatementResult } from "#postgres/statement";
 import type { AbortLike } from "#runtime/concurrency";
 
 type PgClientOptions = {

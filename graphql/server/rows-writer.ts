@@ -19,14 +19,8 @@ import {
   type RowInput,
   type RowsWrite,
 } from "#plugins";
-import {
-  failedStatementOf,
-  type ParameterValue,
-  type SharedRunOptions,
-  type Statement,
-  type StatementContext,
-  type StatementResult,
-} from "#postgres/database";
+import { failedStatementOf, type SharedRunOptions } from "#postgres/database";
+import type { ParameterValue, Statement, StatementContext, StatementResult } from "#postgres/statement";
 import { ApiError } from "#runtime";
 import { type JsonObject, parseJsonExactly } from "#runtime/json";
 import { type CallerDatabase, toPgText, type WriteRows } from "./pg-client.ts";

@@ -2,7 +2,8 @@ import { makeCallerSettings, NO_REQUEST, roleSettings } from "#accounts/identity
 import { type Catalog, type CatalogTable, readTableAccess, type TableAccess } from "#catalog";
 import type { Config } from "#config";
 import { buildVersionCondition, rowVersionsSql, type VersionCondition } from "#planner";
-import type { Database, StatementContext } from "#postgres/database";
+import type { Database } from "#postgres/database";
+import type { StatementContext } from "#postgres/statement";
 import { parseQueryParameters, parseQueryString } from "#rest-gateway/table";
 import type { LeasedWebhook, RecordedChange } from "./webhook-store.ts";
 

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { type AsOwner, type Database, formatLsn, type Lsn, type Statement } from "#postgres/database";
+import { type AsOwner, type Database, formatLsn, type Lsn } from "#postgres/database";
+import type { Statement } from "#postgres/statement";
 import { unavailable } from "#runtime";
 import type { Logger } from "#runtime/log";
 import type { ChangeSubscription, CommittedTransaction, ReplicationStream } from "../stream/changes.ts";

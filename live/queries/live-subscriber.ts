@@ -1,6 +1,7 @@
 import type { Caller } from "#accounts/identity";
 import type { ShownRows } from "#planner/shown-tables";
-import type { Lsn, Statement, StatementContext } from "#postgres/database";
+import type { Lsn } from "#postgres/database";
+import type { Statement, StatementContext } from "#postgres/statement";
 import type { ChangeFilter } from "./affected-rows.ts";
 import type { ResultVersion, RowsRun, SharedResult } from "./shared-result.ts";
 import type { ReadRows, RowsByKey } from "./table-rows.ts";

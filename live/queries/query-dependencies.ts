@@ -1,5 +1,6 @@
 import type pg from "pg";
-import type { AsOwner, Statement } from "#postgres/database";
+import type { AsOwner } from "#postgres/database";
+import type { Statement } from "#postgres/statement";
 import { type ParsedFunction, parseBody, type UnparsedFunction } from "./parse-bodies.ts";
 import { findClaims, IS_IMMUTABLE_C, type PolicyClaims, type PolicyDependency } from "./policy-dependencies.ts";
 import { findRowFilters, type RowFilter, type UsedTree } from "./row-filters.ts";

@@ -1,5 +1,5 @@
 import pg from "pg";
-import type { Statement, StatementResult } from "#postgres/database";
+import type { Statement, StatementResult } from "#postgres/statement";
 import type { EqualityFilter } from "./affected-rows.ts";
 import { findNodes, isNode, nodesOf, parseNodeTree, type TreeNode, type TreeValue } from "./node-tree.ts";
 

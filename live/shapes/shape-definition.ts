@@ -1,7 +1,7 @@
 import { type Catalog, type CatalogColumn, type CatalogTable, hasAnyColumnPrivilege } from "#catalog";
 import { findTable, mayNameColumn } from "#planner/find-target";
 import { quotedName } from "#postgres/client";
-import type { ResultRow, Statement } from "#postgres/database";
+import type { ResultRow, Statement } from "#postgres/statement";
 import { ApiError } from "#runtime";
 import type { EqualityFilter } from "../queries/affected-rows.ts";
 import type { LiveResult } from "../queries/live-subscriber.ts";

@@ -1,6 +1,6 @@
 import type { Catalog } from "#catalog";
 import { quotedName } from "#postgres/client";
-import type { Statement } from "#postgres/database";
+import type { Statement } from "#postgres/statement";
 import { rowSql, type ShapeDefinition } from "./shape-definition.ts";
 import { ConditionWriter, columnSql, ROW, type ShapeTable } from "./where/condition-sql.ts";
 import { invalidCondition, readTokens, type Token } from "./where/condition-tokens.ts";

@@ -1,7 +1,7 @@
 import { type Claims, parseClaims } from "#accounts/identity";
 import { applicablePolicies, type Catalog, type CatalogTable, exposedTables, type Policy } from "#catalog";
 import { clientDisconnected, type GatewayRequest, jsonResponse } from "#http";
-import type { StatementContext } from "#postgres/database";
+import type { StatementContext } from "#postgres/statement";
 import { type BodyField, OPTIONAL_TEXT, readFields, TEXT } from "#rest-gateway/sign-in";
 import { isJsonObject } from "#runtime/json";
 import { collectFindings } from "../doctor/collect-findings.ts";

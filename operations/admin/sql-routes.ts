@@ -2,7 +2,8 @@ import { makeCallerSettings, makeSearchPathSetting, roleSettings, serializeClaim
 import type { Config } from "#config";
 import { type BodyLimit, type HttpError, jsonResponse } from "#http";
 import { requestInfoOf } from "#http/request-info";
-import { type StatementContext, shorterLimit } from "#postgres/database";
+import { shorterLimit } from "#postgres/database";
+import type { StatementContext } from "#postgres/statement";
 import { readJsonObject } from "#rest-gateway/sign-in";
 import { isJsonObject } from "#runtime/json";
 import { runScript, type ScriptMessage, type ScriptOutcome, type ScriptResult } from "../script/run-script.ts";

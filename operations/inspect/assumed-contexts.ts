@@ -9,7 +9,7 @@ import {
 import type { Catalog } from "#catalog";
 import type { Config } from "#config";
 import { requestInfoOf } from "#http/request-info";
-import type { StatementContext } from "#postgres/database";
+import type { StatementContext } from "#postgres/statement";
 
 type ContextConfig = Pick<Config, "schemas" | "usersAccess" | "appSettings" | "extraSearchPath">;
 type AssumedCaller = { readonly role: string; readonly claims: Claims };

@@ -2,7 +2,7 @@ import type pg from "pg";
 import { type Catalog, type CatalogTable, hasAnyColumnPrivilege, type TablePrivilege } from "#catalog";
 import type { PostgresUrls } from "#cluster";
 import { quotedName, withClient } from "#postgres/client";
-import type { Statement, StatementContext } from "#postgres/database";
+import type { Statement, StatementContext } from "#postgres/statement";
 import type { AbortLike } from "#runtime/concurrency";
 
 type InspectionOptions = {

@@ -1,7 +1,7 @@
 import pg from "pg";
 import { type Catalog, type CatalogTable, exposedTables } from "#catalog";
 import { quotedName } from "#postgres/client";
-import type { StatementContext } from "#postgres/database";
+import type { StatementContext } from "#postgres/statement";
 
 export const VERBS = ["select", "insert", "update", "delete"] as const;
 

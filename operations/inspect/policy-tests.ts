@@ -2,7 +2,7 @@ import pg from "pg";
 import { type Claims, INTERFACE_NAMES, type InterfaceName, parseClaims } from "#accounts/identity";
 import { splitStatements } from "#migrate";
 import { quotedName } from "#postgres/client";
-import type { StatementContext } from "#postgres/database";
+import type { StatementContext } from "#postgres/statement";
 
 /** The caller of a statement, as written after `as`. */
 export type TestCaller =

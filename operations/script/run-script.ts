@@ -7,11 +7,9 @@ import {
   makeOpeningSteps,
   outcomeUnknown,
   ResponseBudget,
-  type ResultRow,
-  type Statement,
-  type StatementContext,
   UNLIMITED,
 } from "#postgres/database";
+import type { ResultRow, Statement, StatementContext } from "#postgres/statement";
 import type { AbortLike } from "#runtime/concurrency";
 import { type LimitedResult, MAX_NOTICES, type ResultLimits, ScriptSession } from "./script-session.ts";
 

@@ -9,14 +9,8 @@ import {
   readFields,
   readRow,
 } from "#postgres/client";
-import {
-  type MemoryAllowance,
-  MessageEncoder,
-  openPostgresSocket,
-  type PostgresSocket,
-  type ResultRow,
-  type Statement,
-} from "#postgres/database";
+import { type MemoryAllowance, MessageEncoder, openPostgresSocket, type PostgresSocket } from "#postgres/database";
+import type { ResultRow, Statement } from "#postgres/statement";
 
 const APPLICATION_NAME = "content-service sql";
 /** How many rows the server may send before it is known whether their bytes are still wanted. */

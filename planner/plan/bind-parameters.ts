@@ -1,4 +1,4 @@
-import type { ParameterValue } from "#postgres/database";
+import type { ParameterValue } from "#postgres/statement";
 import { runToCompletion, type Stepwise } from "#runtime/concurrency";
 import type {
   BoundOperation,

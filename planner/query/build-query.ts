@@ -1,5 +1,5 @@
 import type { CatalogTable } from "#catalog";
-import type { ResultRow } from "#postgres/database";
+import type { ResultRow } from "#postgres/statement";
 import type { ApiError } from "#runtime";
 import type { CursorPosition, ResponseFormat } from "../intent/intent.ts";
 import {

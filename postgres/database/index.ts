@@ -46,14 +46,6 @@ export type { ReplicaState } from "./replicas.ts";
 export { type MemoryAllowance, ResponseBudget, UNLIMITED } from "./response-budget.ts";
 export type { RowChunk } from "./result-collectors.ts";
 export { suspectsStandby } from "./standby-check.ts";
-export {
-  type ParameterValue,
-  type ResultRow,
-  type Statement,
-  type StatementContext,
-  type StatementResult,
-  withTextCells,
-} from "./statement.ts";
 export { findNamedRelations } from "./statement-shape.ts";
 export {
   asLogin,

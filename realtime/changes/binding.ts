@@ -5,7 +5,7 @@ import { toHttpError } from "#http";
 import type { RequestRecorder } from "#http/observability";
 import type { FindMissingPolicyColumns } from "#live";
 import { quotedName } from "#postgres/client";
-import type { Statement } from "#postgres/database";
+import type { Statement } from "#postgres/statement";
 import { ApiError, memoize } from "#runtime";
 import { type BindingRequest, stringifyValue } from "../protocol/messages.ts";
 import type { Publication } from "./publication.ts";

@@ -3,13 +3,8 @@ import type { Caller } from "#accounts/identity";
 import type { CatalogTable } from "#catalog";
 import { toHttpError } from "#http";
 import { quotedName } from "#postgres/client";
-import {
-  type Database,
-  isQueryCanceled,
-  type RunStatementOptions,
-  type Statement,
-  type StatementContext,
-} from "#postgres/database";
+import { type Database, isQueryCanceled, type RunStatementOptions } from "#postgres/database";
+import type { Statement, StatementContext } from "#postgres/statement";
 import { unavailable } from "#runtime";
 import { FairWorkQueue } from "#runtime/concurrency";
 import type { Outbox } from "../protocol/outbox.ts";

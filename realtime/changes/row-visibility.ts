@@ -4,7 +4,8 @@ import type { CatalogTable, RowVisibility } from "#catalog";
 import { toHttpError } from "#http";
 import type { ReplicatedColumn, ReplicatedRow, RowChange } from "#live";
 import { rowVersionsSql } from "#planner";
-import { type Database, isQueryCanceled, type Statement, type StatementContext } from "#postgres/database";
+import { type Database, isQueryCanceled } from "#postgres/database";
+import type { Statement, StatementContext } from "#postgres/statement";
 import type { CellText } from "./row-filter.ts";
 
 const encodedVersions = new WeakMap<readonly RowVersion[], string>();

@@ -8,10 +8,9 @@ import {
   type QueryTogether,
   type ResponseBudget,
   type RunStatement,
-  type StatementContext,
   type TransactionEnd,
-  withTextCells,
 } from "#postgres/database";
+import { type StatementContext, withTextCells } from "#postgres/statement";
 import type { FailedStatement, ParsedRequest, Pipeline, RequestState, RunIntent } from "../request/dialect.ts";
 import { parse } from "../request/parse.ts";
 import { plan } from "../request/plan.ts";

@@ -5,7 +5,8 @@ import type { GatewayRequest, GatewayResponse, HttpError, ResponseBody } from "#
 import type { RequestRecorder } from "#http/observability";
 import type { Plan, PlannedRequest, RunResult } from "#planner";
 import type { Intent } from "#planner/intent";
-import type { Database, IsolationLevel, Statement, StatementContext } from "#postgres/database";
+import type { Database, IsolationLevel } from "#postgres/database";
+import type { Statement, StatementContext } from "#postgres/statement";
 import type { IdempotentRunner } from "../idempotency/idempotent-runner.ts";
 import type { QueueTask } from "../tasks/task-queue.ts";
 

@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { isReadOnlyAccess } from "#accounts/identity";
 import type { GatewayResponse, ResponseBody } from "#http";
-import { isSerializationFailure, type RunStatement, type Statement } from "#postgres/database";
+import { isSerializationFailure, type RunStatement } from "#postgres/database";
+import type { Statement } from "#postgres/statement";
 import { type AbortLike, awaitedRetryDelay } from "#runtime/concurrency";
 import { type KeyedRequest, readIdempotencyKey } from "../idempotency/idempotent-runner.ts";
 import { prefersAsync } from "../tasks/task-queue.ts";

@@ -16,7 +16,8 @@ import {
 } from "#http";
 import { filtersOf, type LiveQueries, type LiveResult, type LiveSubscription } from "#live";
 import { describeShownRows, isBodyOfRows } from "#planner/shown-tables";
-import { formatLsn, parseLsn, type RunStatement, type StatementContext } from "#postgres/database";
+import { formatLsn, parseLsn, type RunStatement } from "#postgres/database";
+import type { StatementContext } from "#postgres/statement";
 import { ApiError } from "#runtime";
 import { authenticate } from "./authenticate.ts";
 import type { ParsedRequest, Pipeline, RequestState } from "./dialect.ts";

@@ -11,7 +11,8 @@ import type { Config } from "#config";
 import { makeReadYourWrites } from "#http";
 import { requestInfoOf } from "#http/request-info";
 import { bindRequest, type Plan, type PreparedRequest, type RunResult, runInTransaction, runRequest } from "#planner";
-import type { IsolationLevel, RunStatement, StatementContext } from "#postgres/database";
+import type { IsolationLevel, RunStatement } from "#postgres/database";
+import type { StatementContext } from "#postgres/statement";
 import type { ParsedRequest, RequestState, RunIntent, StatementContexts } from "./dialect.ts";
 import { planIntent } from "./plan.ts";
 

@@ -27,7 +27,8 @@ import {
   type ShapeRow,
   type ShapeSubset,
 } from "#live";
-import type { Database, ResultRow, Statement, StatementContext } from "#postgres/database";
+import type { Database } from "#postgres/database";
+import type { ResultRow, Statement, StatementContext } from "#postgres/statement";
 import { isStillValid } from "../request/live-request.ts";
 import { makeStatementContexts } from "../request/run.ts";
 import { MessageWriter, snapshotEnd, upToDate } from "./shape-messages.ts";

@@ -1,13 +1,7 @@
 import type { Caller } from "#accounts/identity";
 import type { GatewayRequest } from "#http";
-import {
-  asLogin,
-  BECOME_LOGIN,
-  type Database,
-  type RunStatement,
-  type Statement,
-  type StatementContext,
-} from "#postgres/database";
+import { asLogin, BECOME_LOGIN, type Database, type RunStatement } from "#postgres/database";
+import type { Statement, StatementContext } from "#postgres/statement";
 import { isJsonObject, parseJsonExactly } from "#runtime/json";
 import { explainStorageError, storageError } from "./storage-error.ts";
 

@@ -7,7 +7,8 @@ import type { LiveQueries } from "#live";
 import { makeRequestPlanner, type Plan, type PlannedRequest, type PlanRequest, type RunResult } from "#planner";
 import type { Intent, ResponseOptions } from "#planner/intent";
 import { quotedName } from "#postgres/client";
-import { type Database, isSerializationFailure, type Statement } from "#postgres/database";
+import { type Database, isSerializationFailure } from "#postgres/database";
+import type { Statement } from "#postgres/statement";
 import type { Dialect, ParsedRequest, Pipeline, ReadyResponse } from "#rest-gateway/dialect";
 import {
   handleBatch,

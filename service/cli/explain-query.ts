@@ -5,7 +5,8 @@ import { type Catalog, type CatalogTable, exposedSchemas } from "#catalog";
 import { type BuiltSchema, type CallerDatabase, makeWithPgClient } from "#graphql/schema";
 import { explainStatement, inRolledBackTransaction } from "#operations/inspect";
 import { quotedName } from "#postgres/client";
-import { findNamedRelations, type Statement, type StatementContext, type StatementResult } from "#postgres/database";
+import { findNamedRelations } from "#postgres/database";
+import type { Statement, StatementContext, StatementResult } from "#postgres/statement";
 import { UsageError } from "./command/command.ts";
 
 /** One statement of a GraphQL query, with its rows for the caller and for the owner, who bypasses row-level security. */

@@ -4,7 +4,7 @@ import { loginRoleOf } from "#cluster";
 import type { Config } from "#config";
 import { type AttemptOutcome, listRequestRoles, type PolicyMatrixRow, readPolicyMatrix } from "#operations/inspect";
 import { withClient } from "#postgres/client";
-import type { StatementContext } from "#postgres/database";
+import type { StatementContext } from "#postgres/statement";
 import { commandLine } from "#runtime";
 import { formatColumns, runCommand, UsageError } from "./command/command.ts";
 import { makeCallerContexts, parseClaimOptions, withCatalog } from "./command/command-context.ts";

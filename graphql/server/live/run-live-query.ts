@@ -1,5 +1,6 @@
 import { filtersOf, type LiveResult } from "#live";
-import type { QueryInTransaction, QueryTogether, Statement } from "#postgres/database";
+import type { QueryInTransaction, QueryTogether } from "#postgres/database";
+import type { Statement } from "#postgres/statement";
 import { NotCompiled } from "../../compile/not-compiled.ts";
 import type { BoundOperation } from "../../compile/operation-plans.ts";
 import type { OperationDependencies, PlannedOperation } from "../request/operation.ts";

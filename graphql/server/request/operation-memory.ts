@@ -1,5 +1,6 @@
 import type { OperationTypeNode } from "grafast/graphql";
-import { changedButResponseTooLarge, ResponseBudget, type ResultRow } from "#postgres/database";
+import { changedButResponseTooLarge, ResponseBudget } from "#postgres/database";
+import type { ResultRow } from "#postgres/statement";
 import { estimateResponseBytes, type ResponseAmplification } from "../document-size.ts";
 
 /** Larger responses are built one after the other: a few milliseconds per mebibyte. */

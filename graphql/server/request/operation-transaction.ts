@@ -5,9 +5,8 @@ import {
   type QueryInTransaction,
   type QueryTogether,
   type ResponseBudget,
-  type StatementContext,
-  withTextCells,
 } from "#postgres/database";
+import { type StatementContext, withTextCells } from "#postgres/statement";
 import { NotCompiled } from "../../compile/not-compiled.ts";
 import { toGraphQLError } from "../errors.ts";
 import type { CallerDatabase } from "../pg-client.ts";

@@ -7,8 +7,8 @@ import {
   isResponseTooLarge,
   PrecedingStatementError,
   type ResponseBudget,
-  type StatementContext,
 } from "#postgres/database";
+import type { StatementContext } from "#postgres/statement";
 import { ApiError } from "#runtime";
 import { type AbortLike, runStepwise } from "#runtime/concurrency";
 import { normalizeJson, parseJsonExactly } from "#runtime/json";
