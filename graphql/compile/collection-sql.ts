@@ -16,10 +16,10 @@ import {
   wholeRow,
 } from "#plugins";
 import { memoizePerObject } from "#runtime";
-import { toPgText } from "../server/pg-client.ts";
 import { NotCompiled } from "./not-compiled.ts";
 import { ABSENT, type CoercedVariables, type InputValue, parameterOf, parameterSql } from "./operation-values.ts";
 import { quoted, spellAsString, textLiteral, withoutLineBreaks } from "./spell-value.ts";
+import { toPgText } from "./text-values.ts";
 
 /**
  * Concatenates texts, none of which is null. `concat` would look up the output function of each argument, a tenth of the time of a list.

@@ -8,7 +8,6 @@ import {
 import { isTransaction } from "#plugins";
 import type { ParameterValue } from "#postgres/statement";
 import type { Stepwise } from "#runtime/concurrency";
-import { toPgText } from "../server/pg-client.ts";
 import { NotCompiled } from "./not-compiled.ts";
 import { OperationCompiler } from "./operation-compiler.ts";
 import { type CoercedVariables, OperationValues, type Parameter } from "./operation-values.ts";
@@ -21,6 +20,7 @@ import {
   SelectionReader,
   withFields,
 } from "./selection-reader.ts";
+import { toPgText } from "./text-values.ts";
 
 /** A query, or one field of a mutation: a statement that returns the text of these fields of `data`. */
 export type CompiledStep = CompiledStatement & {

@@ -17,8 +17,8 @@ import {
 import { type Codec, isNestedValue, takesExactNumbers } from "#plugins";
 import type { ParameterValue } from "#postgres/statement";
 import { isJsonObject } from "#runtime/json";
-import { toPgText } from "../server/pg-client.ts";
 import { NotCompiled } from "./not-compiled.ts";
+import { toPgText } from "./text-values.ts";
 
 /** Variables after coercion to their types. */
 export type CoercedVariables = Readonly<Record<string, unknown>>;

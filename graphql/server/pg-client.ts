@@ -2,8 +2,9 @@ import type { PgClient, PgClientQuery, PgClientResult, WithPgClient } from "@dat
 import type { NodePostgresPgClient } from "@dataplan/pg/adaptors/pg";
 import { FunctionCall, PlannedWrite, type RowsWrite, UnsuccessfulResult } from "#plugins";
 import { type Database, type QueryInTransaction, ResponseBudget, type SharedRunOptions } from "#postgres/database";
-import type { ParameterValue, Statement, StatementContext, StatementResult } from "#postgres/statement";
+import type { Statement, StatementContext, StatementResult } from "#postgres/statement";
 import type { AbortLike } from "#runtime/concurrency";
+import { toPgText } from "../compile/text-values.ts";
 
 type PgClientOptions = {
   /** Whether statements only read: they then use the read pools and are retried when a connection is lost. */
@@ -200,34 +201,4 @@ export function makePgService({
     pgSettingsKey: "pgSettings",
     withPgClientKey: "withPgClient",
   };
-}
-
-/** Converts a value to Postgres's text format, as node-postgres does. */
-export function toPgText(value: unknown): ParameterValue {
-  switch (typeof value) {
-    case "string":
-      return value;
-    case "number":
-    case "bigint":
-      return String(value);
-    case "boolean":
-      return value ? "true" : "false";
-    default:
-      return value === null || value === undefined ? null : objectToPgText(value as object);
-  }
-}
-
-function objectToPgText(value: object): ParameterValue {
-  if (Buffer.isBuffer(value)) return `\\x${value.toString("hex")}`;
-  if (value instanceof Date) return value.toISOString();
-  return Array.isArray(value) ? arrayLiteral(value) : JSON.stringify(value);
-}
-
-/** `{1,"a \"quoted\" word",NULL,{2}}` */
-function arrayLiteral(items: readonly unknown[]): string {
-  return `{${items.map((item) => (Array.isArray(item) ? arrayLiteral(item) : arrayElement(toPgText(item))))}}`;
-}
-
-function arrayElement(text: ParameterValue): string {
-  return text === null ? "NULL" : `"${String(text).replace(/["\\]/g, "\\$&")}"`;
 }

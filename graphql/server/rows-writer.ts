@@ -23,7 +23,8 @@ import { failedStatementOf, type SharedRunOptions } from "#postgres/database";
 import type { ParameterValue, Statement, StatementContext, StatementResult } from "#postgres/statement";
 import { ApiError } from "#runtime";
 import { type JsonObject, parseJsonExactly } from "#runtime/json";
-import { type CallerDatabase, toPgText, type WriteRows } from "./pg-client.ts";
+import { toPgText } from "../compile/text-values.ts";
+import type { CallerDatabase, WriteRows } from "./pg-client.ts";
 
 /** The statements that write rows and keep their keys for the statement that reads them. */
 type PlannedStatements = {

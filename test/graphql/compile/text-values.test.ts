@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { toPgText } from "../../../graphql/server/pg-client.ts";
+import { toPgText } from "../../../graphql/compile/text-values.ts";
 import { useClient, useDatabase } from "../../database.ts";
 
 describe("a value as text", () => {
