@@ -76,3 +76,8 @@ export function readSmartTag(comment: string | null, tag: string): string | null
   const line = lines.find((each) => each.split(/\s/, 1)[0] === `@${tag}`);
   return line === undefined ? null : line.slice(tag.length + 1).trim();
 }
+
+/** The function of the cast between the types, if any. */
+export function findRepresentation(catalog: Catalog, source: string | null, target: string | null): string | null {
+  return catalog.representations.find((known) => known.source === source && known.target === target)?.function ?? null;
+}

@@ -6,7 +6,15 @@ export {
   policyCondition,
   policyConditionSql,
 } from "./access.ts";
-export { type Catalog, exposedSchemas, exposedTables, hasSmartTag, publicComment, readSmartTag } from "./catalog.ts";
+export {
+  type Catalog,
+  exposedSchemas,
+  exposedTables,
+  findRepresentation,
+  hasSmartTag,
+  publicComment,
+  readSmartTag,
+} from "./catalog.ts";
 export type { CatalogQuery } from "./catalog-query.ts";
 export { databaseErrorMessage, INVALID_VALUE, invalidValueMessage, isOfSqlText } from "./database-error-message.ts";
 export type { DistanceFunction } from "./distances.ts";

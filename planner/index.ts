@@ -7,7 +7,6 @@ export { type CallPlan, notOneRow, type Plan, type ReadPlan, type WritePlan } fr
 export type { NestedStep } from "./plan/plan-nested.ts";
 export { operatorsOf } from "./plan/plan-update.ts";
 export { isToOne, nameRelationships, type StoredRelationship } from "./plan/relationship.ts";
-export { findRepresentation } from "./plan/scope.ts";
 export type { LegacyTarget } from "./plan/select-tree.ts";
 export {
   bindRequest,

@@ -1,8 +1,14 @@
-import { baseTypeOf, type Catalog, type CatalogColumn, type CatalogTable, type DataType } from "#catalog";
+import {
+  baseTypeOf,
+  type Catalog,
+  type CatalogColumn,
+  type CatalogTable,
+  type DataType,
+  findRepresentation,
+} from "#catalog";
 import { ApiError, type ApiErrorOptions } from "#runtime";
 import type { InsertIntent, RowPayload, UpdateIntent } from "../intent/intent.ts";
 import type { ArrayElementPlan, ColumnDefaultPlan, JsonReader, RecordColumn, RecordsPlan } from "./plan.ts";
-import { findRepresentation } from "./scope.ts";
 
 /** Types whose input function reads values from an array as from JSON, and does not depend on a type modifier. */
 const ARRAY_READABLE_TYPES = new Set([

@@ -3,6 +3,7 @@ import {
   type Catalog,
   type CatalogTable,
   type DataType,
+  findRepresentation,
   hasSmartTag,
   type OwnValue,
   ownValuesOf,
@@ -146,11 +147,6 @@ export function compositeTypeOf({ name, path }: FieldReference, scope: SelectSco
   const type = path.length === 0 ? typeOfField(name, scope) : null;
   const base = type && baseTypeOf(type);
   return base?.kind === "composite" ? base.sqlName : null;
-}
-
-/** The function of the cast between the types, if any. */
-export function findRepresentation(catalog: Catalog, source: string | null, target: string | null): string | null {
-  return catalog.representations.find((known) => known.source === source && known.target === target)?.function ?? null;
 }
 
 /** Whether functions and operators of Postgres itself are meant for values of this type, whatever else is on the search path. */

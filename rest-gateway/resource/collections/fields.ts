@@ -1,5 +1,11 @@
-import { type Catalog, type CatalogColumn, type CatalogTable, comparabilityOf, ownValuesOf } from "#catalog";
-import { findRepresentation } from "#planner";
+import {
+  type Catalog,
+  type CatalogColumn,
+  type CatalogTable,
+  comparabilityOf,
+  findRepresentation,
+  ownValuesOf,
+} from "#catalog";
 import { memoize } from "#runtime";
 
 /** A column as clients see it, and what the role may do with it. */
