@@ -8,7 +8,6 @@ import { runningTexts } from "./texts/running.ts";
 import { schemaTexts } from "./texts/schema.ts";
 import { sqlTexts } from "./texts/sql.ts";
 import { tablesTexts } from "./texts/tables.ts";
-import { tryTexts } from "./texts/try.ts";
 
 /** The English texts of the pages, by part. Texts with values are functions. */
 export const texts = {
@@ -17,7 +16,6 @@ export const texts = {
   ...sqlTexts,
   ...schemaTexts,
   ...accessTexts,
-  ...tryTexts,
   ...filesTexts,
   ...peopleTexts,
   ...runningTexts,

@@ -89,12 +89,13 @@ function isFromThisMachine({ headers, connection }: GatewayRequest): boolean {
 }
 
 async function studioState({ config, schemaChanges }: AdminServices): Promise<object> {
-  const { studio, studioSql, nodeEnv } = config;
+  const { studio, studioSql, nodeEnv, graphqlExplorer } = config;
   return {
     mode: studio,
     sql: studioSql,
     migrations: await schemaChanges.mode(),
     development: nodeEnv !== "production",
+    graphiql: graphqlExplorer,
   };
 }
 

@@ -1,4 +1,4 @@
-import { fetchResponse, type HttpRequest, ServiceError, sendRequest } from "./http.ts";
+import { type HttpRequest, ServiceError, sendRequest } from "./http.ts";
 import { currentToken, renewSession, viewedToken } from "./session.ts";
 
 export { isAborted, ServiceError } from "./http.ts";
@@ -25,11 +25,6 @@ export async function request(path: string, options: ServiceRequest = {}): Promi
 
 export async function requestJson<Body>(path: string, options: ServiceRequest = {}): Promise<Body> {
   return (await (await request(path, options)).json()) as Body;
-}
-
-/** As `request`, but any status is a result. */
-export async function requestAnyStatus(path: string, options: ServiceRequest = {}): Promise<Response> {
-  return fetchResponse(path, { ...options, token: tokenFor(path, options) });
 }
 
 function tokenFor(path: string, { as }: ServiceRequest): string | null {

@@ -17,6 +17,8 @@ export type StudioSettings = {
   /** What a change of the schema does: writes into the current migration, runs at once, or is refused. */
   readonly migrations: "current" | "run" | "off";
   readonly development: boolean;
+  /** Whether the service has the page `/graphiql`. */
+  readonly graphiql: boolean;
 };
 
 /** Another caller whose rows are shown, by a token that the server has made for that. */
@@ -75,7 +77,7 @@ export function currentToken(): string | null {
   return state.status === "signed-in" ? state.session.access_token : null;
 }
 
-/** The token that rows, realtime, GraphQL and tried requests are sent with. */
+/** The token that rows, files and realtime are requested with. */
 export function viewedToken(): string | null {
   const state = sessionState.get();
   return state.status === "signed-in" ? (state.viewAs ?? state.session).access_token : null;

@@ -37,12 +37,12 @@ export function Dialog({ title, size = "normal", onClose, actions, children }: D
       onMouseDown=${(event: MouseEvent) => event.target === element.current && onClose()}
     >
       <div class="dialog-box">
-        <header class="dialog-head">
+        <div class="dialog-head">
           <h2 id=${titleId}>${title}</h2>
           <${IconButton} icon="close" label=${texts.components.close} onClick=${onClose} />
-        </header>
+        </div>
         <div class="dialog-body">${children}</div>
-        ${actions && html`<footer class="dialog-actions">${actions}</footer>`}
+        ${actions && html`<div class="dialog-actions">${actions}</div>`}
       </div>
     </dialog>
   `;

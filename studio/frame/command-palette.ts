@@ -4,6 +4,7 @@ import { useCatalog } from "../api/use-catalog.ts";
 import { Dialog } from "../components/dialog.ts";
 import { Icon, type IconName } from "../components/icon.ts";
 import { html } from "../html.ts";
+import { pathToFunction } from "../schema/objects.ts";
 import { texts } from "../texts.ts";
 import { pages } from "./pages.ts";
 import { navigate, pathTo } from "./router.ts";
@@ -126,9 +127,9 @@ function commandsOf(catalog: Pick<DatabaseDescription, "tables" | "functions"> |
     .map(
       (called): Command => ({
         label: `${shortName(called)}(${called.signature})`,
-        kind: texts.frame.commandKinds.call,
+        kind: texts.frame.commandKinds.schema,
         icon: "function",
-        path: pathTo("try", "function", called.schema, called.name, called.signature),
+        path: pathToFunction(called),
       }),
     );
   return [...ofPages, ...ofTables, ...ofFunctions];

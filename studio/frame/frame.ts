@@ -7,6 +7,7 @@ import { Toasts } from "../components/toast.ts";
 import { html } from "../html.ts";
 import { makeStore, useStore } from "../store.ts";
 import { texts } from "../texts.ts";
+import { ApiButton } from "./api-dialog.ts";
 import { CurrentPage } from "./current-page.ts";
 import { pages } from "./pages.ts";
 import { pathTo, useSegments } from "./router.ts";
@@ -72,6 +73,7 @@ function Navigation({ state }: { state: SignedIn }) {
       </nav>
       <div class="sidebar-foot">
         <${ViewAsButton} />
+        <${ApiButton} />
         <${ShortcutButtons} />
         <${ThemeMenu} />
         <${AccountMenu} state=${state} />

@@ -37,12 +37,6 @@ export const pages: readonly StudioPage[] = [
     load: async () => (await import("../access/access-page.ts")).AccessPage,
   },
   {
-    name: "try",
-    title: texts.try.title,
-    icon: "play",
-    load: async () => (await import("../try/try-page.ts")).TryPage,
-  },
-  {
     name: "files",
     title: texts.files.title,
     icon: "folder",

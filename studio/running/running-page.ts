@@ -4,9 +4,11 @@ import { Button } from "../components/button.ts";
 import { formatTime } from "../components/format.ts";
 import { Notice } from "../components/notice.ts";
 import { Loading, PageHeader } from "../components/page.ts";
+import { pathTo, useSegments } from "../frame/router.ts";
 import { html } from "../html.ts";
 import { makeStore, useStore } from "../store.ts";
 import { texts } from "../texts.ts";
+import { ChannelPage } from "./channel/channel-page.ts";
 import { DatabaseSections } from "./database-sections.ts";
 import { readRunning } from "./running-api.ts";
 import { RunningCharts } from "./running-charts.ts";
@@ -14,6 +16,7 @@ import { addState, NO_HISTORY, type RunningHistory } from "./running-history.ts"
 import { ServiceSections } from "./service-sections.ts";
 
 const POLL_MS = 2_000;
+const CHANNEL = "channel";
 
 type Polling = { readonly history: RunningHistory; readonly error: Error | null; readonly isPaused: boolean };
 
@@ -48,7 +51,13 @@ function usePolling(isPaused: boolean): void {
   }, [isPaused]);
 }
 
+/** `/studio/running`, `/studio/running/channel`. */
 export function RunningPage() {
+  const [, view] = useSegments();
+  return view === CHANNEL ? html`<${ChannelPage} />` : html`<${CurrentState} />`;
+}
+
+function CurrentState() {
   const { history, error, isPaused } = useStore(polling);
   usePolling(isPaused);
   const { latest } = history;
@@ -57,6 +66,7 @@ export function RunningPage() {
   return html`
     <${PageHeader} title=${texts.running.title}>
       <span class="quiet">${latest && texts.running.updated(formatTime(latest.at))}</span>
+      <a class="button" href=${pathTo("running", CHANNEL)}>${texts.running.channel.link}</a>
       <${Button} icon=${isPaused ? "play" : "stop"} pressed=${isPaused} onClick=${pause}>${texts.running.pause}<//>
     <//>
     <div class="page-body running">

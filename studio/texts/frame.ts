@@ -20,7 +20,7 @@ export const frameTexts = {
     paletteField: "Page, table or function",
     paletteEmpty: "Nothing has this name.",
     openPalette: "Open a page, table or function (Ctrl+K)",
-    commandKinds: { page: "Page", rows: "Rows", schema: "Schema", call: "Try" },
+    commandKinds: { page: "Page", rows: "Rows", schema: "Schema" },
     shortcuts: "Keyboard shortcuts",
     shortcutList: [
       ["Ctrl+K, ⌘K", "Open a page, table or function"],
@@ -79,6 +79,28 @@ export const frameTexts = {
     noUser: "No user found.",
     userInRole: (user: string, role: string) => `${user} (${role})`,
     ended: (label: string, reason: string) => `Viewing as ${label} has ended: ${reason}`,
+  },
+  api: {
+    title: "APIs",
+    graphiql: {
+      title: "GraphiQL",
+      about:
+        "Queries, mutations and subscriptions of /graphql. Paste the token below under Headers, as Authorization: Bearer.",
+    },
+    reference: {
+      title: "API reference",
+      about:
+        "Forms that send requests of the plain REST interface and of sign-in. Paste the token below into Access token.",
+    },
+    tableInterface: { title: "Guide to /rest/v1", about: "Requests of the table interface for curl and supabase-js." },
+    address: "Address",
+    token: "Access token",
+    role: (role: string) => `Requests with this token run as ${role}.`,
+    roleUntil: (role: string, time: string) => `Requests with this token run as ${role}, until ${time}.`,
+    tokenUse:
+      "Send it as Authorization: Bearer, and to /rest/v1 and Realtime also as apikey. For the token of another role or user, choose View as… first.",
+    keys: "For programs, use an API key, which lasts longer. The command keys prints the public key anon.",
+    makeKey: "API keys",
   },
   placeholder: (title: string) => `${title} is not available yet.`,
 };

@@ -3,10 +3,14 @@ import { useFixture } from "../fixture.ts";
 import { expectAccessible, LAYOUTS } from "../page-layouts.ts";
 import { describeInBrowser, openStudio } from "./studio.ts";
 
-const PAGES = ["Tables", "SQL", "Schema", "Access", "Try", "Files", "People", "Running", "Changes"];
+const SCHEMA = `
+  create function public.double(value integer) returns integer language sql immutable return value * 2;
+  grant execute on function public.double to authenticated`;
+
+const PAGES = ["Tables", "SQL", "Schema", "Access", "Files", "People", "Running", "Changes"];
 
 describeInBrowser("the frame of Studio", () => {
-  const studio = useFixture(openStudio);
+  const studio = useFixture(() => openStudio({ schema: SCHEMA }));
 
   test("lists the parts, and shows the first of them at /studio", async () => {
     const links = studio.page.getByRole("navigation", { name: "Studio" }).getByRole("link");
@@ -30,7 +34,7 @@ describeInBrowser("the frame of Studio", () => {
   });
 
   test("keeps the chosen colour scheme", async () => {
-    const page = await studio.open("/studio/try");
+    const page = await studio.open("/studio/schema");
     await page.getByRole("button", { name: "Colour scheme" }).click();
     await page.getByRole("menuitemradio", { name: "Dark" }).click();
     expect(await page.evaluate("getComputedStyle(document.documentElement).colorScheme")).toBe("dark");
@@ -52,24 +56,80 @@ describeInBrowser("the frame of Studio", () => {
     await field.fill("articles rows");
     await page.keyboard.press("Enter");
     await page.waitForURL("**/studio/tables/public/articles");
+    await page.keyboard.press("Control+k");
+    await field.fill("double");
+    await page.getByRole("option", { name: /^double\(value integer\)/ }).click();
+    await page.waitForURL("**/studio/schema/function/public/double/value%20integer");
+    await page.getByRole("heading", { name: "double(value integer)" }).waitFor();
+    await page.close();
+  });
+
+  test("leads to the pages that send requests, and gives the address and the token to call the APIs", async () => {
+    const page = await studio.open("/studio");
+    await page.getByRole("button", { name: "APIs" }).click();
+    const dialog = page.getByRole("dialog", { name: "APIs" });
+    const links = dialog.getByRole("listitem").getByRole("link");
+    expect(
+      await links.evaluateAll((all) => all.map((link) => [link.getAttribute("href"), link.getAttribute("target")])),
+    ).toEqual([
+      ["/graphiql", "_blank"],
+      ["/docs", "_blank"],
+      ["/docs/guide/table-interface", "_blank"],
+    ]);
+    for (const link of await links.all()) {
+      const path = await link.getAttribute("href");
+      expect((await fetch(studio.service.url + path)).status, path!).toBe(200);
+    }
+    expect(await dialog.getByRole("group", { name: "Address" }).textContent()).toBe(studio.service.url);
+    await page.getByText(/^Requests with this token run as admin, until 2/).waitFor();
+    await page.close();
+  });
+
+  test("gives the token of the role that is viewed, which /rest/v1 accepts", async () => {
+    const page = await studio.open("/studio");
+    await page.getByRole("button", { name: "View as…" }).click();
+    await page.getByRole("region", { name: "Roles" }).getByRole("button", { name: "authenticated" }).click();
+    await page.getByRole("button", { name: "APIs" }).click();
+    await page.getByText(/^Requests with this token run as authenticated/).waitFor();
+    const token = await page.getByRole("group", { name: "Access token" }).textContent();
+    const response = await fetch(`${studio.service.url}/rest/v1/rpc/double?value=21`, {
+      headers: { apikey: token!, Authorization: `Bearer ${token}` },
+    });
+    expect([response.status, await response.text()]).toEqual([200, "42"]);
+    await page.getByRole("link", { name: "API keys" }).click();
+    await page.waitForURL("**/studio/people/keys");
+    await page.close();
+  });
+
+  test("does not lead to GraphiQL where the service has none", async () => {
+    const page = await studio.open("/studio");
+    await page.getByRole("button", { name: "APIs" }).click();
+    expect(await page.getByRole("link", { name: "GraphiQL" }).count()).toBe(1);
+    await page.evaluate(async (module) => {
+      const { sessionState } = await import(module);
+      const { session, ...state } = sessionState.get();
+      sessionState.set({ ...state, session: { ...session, studio: { ...session.studio, graphiql: false } } });
+    }, "/studio/app/api/session.ts");
+    await expect.poll(() => page.getByRole("link", { name: "GraphiQL" }).count()).toBe(0);
+    await page.getByRole("link", { name: "API reference" }).waitFor();
     await page.close();
   });
 
   test("has shortcuts, which a dialog lists, except where text is typed", async () => {
-    const page = await studio.open("/studio/try");
-    await page.getByLabel("Filter tables and functions").waitFor();
-    await page.getByRole("link", { name: "Try", exact: true }).focus();
+    const page = await studio.open("/studio/tables");
+    await page.getByLabel("Search tables").waitFor();
+    await page.getByRole("link", { name: "Tables", exact: true }).focus();
     await page.keyboard.press("?");
     const help = page.getByRole("dialog", { name: "Keyboard shortcuts" });
     await help.waitFor();
     await page.keyboard.press("Escape");
     await help.waitFor({ state: "detached" });
-    expect(await page.evaluate(() => document.activeElement?.textContent?.trim())).toBe("Try");
+    expect(await page.evaluate(() => document.activeElement?.textContent?.trim())).toBe("Tables");
     await page.keyboard.press("/");
     expect(await page.evaluate(() => document.activeElement?.getAttribute("type"))).toBe("search");
     await page.keyboard.type("g3?");
-    await expect.poll(() => page.getByLabel("Filter tables and functions").inputValue()).toBe("g3?");
-    await page.getByRole("link", { name: "Try", exact: true }).focus();
+    await expect.poll(() => page.getByLabel("Search tables").inputValue()).toBe("g3?");
+    await page.getByRole("link", { name: "Tables", exact: true }).focus();
     await page.keyboard.type("g3");
     await page.waitForURL("**/studio/schema");
     await page.close();

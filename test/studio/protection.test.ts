@@ -72,7 +72,7 @@ describeInBrowser("pages of other sites", () => {
 
   test("Studio puts no token into an address, a cookie or the storage of the browser", async () => {
     const own = await studio.open("/studio/tables");
-    for (const part of ["access", "sql", "schema", "try", "people", "running"]) {
+    for (const part of ["access", "sql", "schema", "files", "people", "running"]) {
       await own.goto(`${studio.service.url}/studio/${part}`);
       await own.getByRole("heading", { level: 1 }).first().waitFor();
     }

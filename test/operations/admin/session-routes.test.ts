@@ -31,7 +31,7 @@ describe("POST /admin/v1/session for administrators", () => {
       expires_at: claims.exp,
       role: "admin",
       user: { id: operated.adminId, email: ADMIN_EMAIL, name: "Root" },
-      studio: { mode: "administrators", sql: false, migrations: "off", development: true },
+      studio: { mode: "administrators", sql: false, migrations: "off", development: true, graphiql: true },
     });
     const users = await operated.send("/auth/v1/admin/users", { token, headers: { apikey: token } });
     expect(users.body.users.map(({ email }: { email: string }) => email)).toContain(USER_EMAIL);

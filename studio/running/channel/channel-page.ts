@@ -1,17 +1,19 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import { type ChannelStatus, type JoinedChannel, RealtimeClient } from "../api/realtime.ts";
-import { sessionState, viewedToken } from "../api/session.ts";
-import { Button } from "../components/button.ts";
-import { CodeBlock } from "../components/code-block.ts";
-import { Checkbox, TextArea, TextField } from "../components/field.ts";
-import { formatTime } from "../components/format.ts";
-import { PlainTable } from "../components/plain-table.ts";
-import { html } from "../html.ts";
-import { isJsonObject } from "../stored-json.ts";
-import { texts } from "../texts.ts";
+import { type ChannelStatus, type JoinedChannel, RealtimeClient } from "../../api/realtime.ts";
+import { sessionState, viewedToken } from "../../api/session.ts";
+import { Button } from "../../components/button.ts";
+import { CodeBlock } from "../../components/code-block.ts";
+import { Checkbox, TextArea, TextField } from "../../components/field.ts";
+import { formatTime } from "../../components/format.ts";
+import { PageHeader } from "../../components/page.ts";
+import { PlainTable } from "../../components/plain-table.ts";
+import { pathTo } from "../../frame/router.ts";
+import { html } from "../../html.ts";
+import { isJsonObject } from "../../stored-json.ts";
+import { texts } from "../../texts.ts";
 import { applyPresence, type PresenceDiff, type PresenceState, presenceState, toChannelCode } from "./channel-state.ts";
 
-const words = texts.try.channel;
+const words = texts.running.channel;
 const MAX_MESSAGES = 200;
 
 type ChannelMessage = {
@@ -22,17 +24,18 @@ type ChannelMessage = {
 };
 
 /** Broadcasts and presence of a channel, as its clients see and send them. */
-export function ChannelPanel() {
+export function ChannelPage() {
   const [name, setName] = useState("room");
   const [isPrivate, setPrivate] = useState(false);
   const channel = useChannel();
   const join = () => channel.join(name.trim(), isPrivate);
   return html`
-    <div class="try-form">
+    <${PageHeader} title=${words.title}>
+      <a class="button" href=${pathTo("running")}>${words.back}</a>
+    <//>
+    <div class="page-body stack running-channel">
       <p class="quiet">${words.about}</p>
-      <div class="try-address">
-        <${TextField} label=${words.name} hint=${words.nameHint} value=${name} disabled=${channel.isOn} onInput=${setName} />
-      </div>
+      <${TextField} label=${words.name} hint=${words.nameHint} value=${name} disabled=${channel.isOn} onInput=${setName} />
       <${Checkbox} label=${words.private} checked=${isPrivate} disabled=${channel.isOn} onChange=${setPrivate} />
       <div class="row">
         ${
@@ -43,7 +46,7 @@ export function ChannelPanel() {
         <span role="status">${channel.status && statusText(channel.status)}</span>
       </div>
       <${SendForm} isJoined=${channel.status?.state === "joined"} send=${channel.send} />
-      <${CodeBlock} label=${texts.try.code} text=${toChannelCode(name.trim(), isPrivate)} />
+      <${CodeBlock} label=${words.code} text=${toChannelCode(name.trim(), isPrivate)} />
       <${Presence} state=${channel.presence} />
       <${Messages} messages=${channel.messages} />
     </div>
@@ -88,7 +91,7 @@ function Presence({ state }: { readonly state: PresenceState }) {
     })),
   );
   return html`
-    <section class="try-response" aria-label=${words.presence}>
+    <section class="stack" aria-label=${words.presence}>
       <h2>${words.presence}</h2>
       ${rows.length === 0 ? html`<p class="quiet">${words.nobody}</p>` : html`<${PlainTable} label=${words.presence} heads=${[words.key, words.state]} rows=${rows} />`}
     </section>
@@ -97,7 +100,7 @@ function Presence({ state }: { readonly state: PresenceState }) {
 
 function Messages({ messages }: { readonly messages: readonly ChannelMessage[] }) {
   return html`
-    <section class="try-response" aria-label=${words.messages}>
+    <section class="stack" aria-label=${words.messages}>
       <h2>${words.messages}</h2>
       ${messages.length === 0 && html`<p class="quiet">${words.noMessages}</p>`}
       ${messages.map(({ number, at, kind, payload }) => {
@@ -146,6 +149,6 @@ function useChannel() {
 
 function statusText(status: ChannelStatus): string {
   if (status.state === "joined") return words.joined;
-  if (status.state === "refused") return texts.try.refused(status.reason);
-  return status.state === "joining" ? texts.try.joining : texts.try.interrupted(status.reason);
+  if (status.state === "refused") return words.refused(status.reason);
+  return status.state === "joining" ? words.joining : words.interrupted(status.reason);
 }

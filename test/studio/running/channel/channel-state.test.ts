@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { applyPresence, presenceState, toChannelCode } from "../../../studio/try/channel-state.ts";
+import { applyPresence, presenceState, toChannelCode } from "../../../../studio/running/channel/channel-state.ts";
 
 test("presence follows joins and leaves of several clients with one key", () => {
   let state = presenceState({ anna: { metas: [{ phx_ref: "1", page: "a" }] } });
