@@ -7,14 +7,13 @@ import {
   type Policy,
   policyCondition,
 } from "#catalog";
+import type { WriteCommand } from "#operations/admin-types";
 import { quotedName } from "#postgres/client";
 import type { StatementContext } from "#postgres/statement";
 import { type RequestedRows, readKeys } from "./explain-read.ts";
 import { findMissingTableGrants, inRolledBackTransaction } from "./inspect/explain.ts";
 
-export const WRITE_COMMANDS = ["insert", "update", "delete"] as const;
-
-export type WriteCommand = (typeof WRITE_COMMANDS)[number];
+export const WRITE_COMMANDS: readonly WriteCommand[] = ["insert", "update", "delete"];
 
 export type RequestedWrite = {
   readonly command: WriteCommand;

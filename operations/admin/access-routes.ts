@@ -1,6 +1,15 @@
 import { type Claims, parseClaims } from "#accounts/identity";
 import { applicablePolicies, type Catalog, type CatalogTable, exposedTables, type Policy } from "#catalog";
 import { clientDisconnected, type GatewayRequest, jsonResponse } from "#http";
+import type {
+  FindingList,
+  MatrixPage,
+  PolicyInWords,
+  RefusalExplanation,
+  RowsExplanation,
+  TriedTable,
+  WritesExplanation,
+} from "#operations/admin-types";
 import type { StatementContext } from "#postgres/statement";
 import { type BodyField, OPTIONAL_TEXT, readFields, TEXT } from "#rest-gateway/sign-in";
 import { isJsonObject } from "#runtime/json";
@@ -13,7 +22,7 @@ import { findMissingTableGrants, withInspectionClients } from "../inspect/explai
 import { listRequestRoles, type PolicyMatrixRow, readTableMatrix } from "../inspect/policy-matrix.ts";
 import { invalidRequest } from "./admin-errors.ts";
 import { type AdminRequest, type AdminRoutes, type AdminServices, limitRunning } from "./admin-request.ts";
-import { requireRole, tokenAsUser } from "./issued-tokens.ts";
+import { requireRole, textClaim, tokenAsUser } from "./issued-tokens.ts";
 
 /** Of each statement, and of each command of the matrix for all callers together. */
 const TIMEOUT_MS = 10_000;
@@ -24,7 +33,7 @@ const MAX_CALLERS = 20;
 /** Each has two connections of its own. */
 const MAX_RUNNING = 4;
 
-type TriedCaller = { readonly role: string; readonly user: string | null; readonly claims: Claims };
+type AssumedCaller = { readonly role: string; readonly user: string | null; readonly claims: Claims };
 
 const JSON_OBJECT: BodyField<Readonly<Record<string, unknown>>> = {
   isRequired: true,
@@ -71,9 +80,10 @@ export function accessRoutes(services: AdminServices): AdminRoutes {
         findOmitted: services.omittedFromGraphql,
         comparesMigrations: request.query.get("migrations") === "true",
       });
-      return jsonResponse(200, {
+      const list: FindingList = {
         findings: findings.map((finding) => ({ ...finding, sql: findMigrationSql(finding.fix) })),
-      });
+      };
+      return jsonResponse(200, list);
     },
   };
 }
@@ -83,7 +93,7 @@ async function readCaller(
   { role, claims = {}, user }: Readonly<Record<string, unknown>>,
   { caller }: Pick<AdminRequest, "caller">,
   services: AdminServices,
-): Promise<TriedCaller> {
+): Promise<AssumedCaller> {
   if (typeof user === "string") {
     const token = await tokenAsUser(user, caller.claims, services);
     return { role: String(token.claims.role), user, claims: token.claims };
@@ -103,10 +113,10 @@ type ExplainedRequest = {
 
 async function explain(
   { path, schema, command: named, values }: ExplainedRequest,
-  caller: TriedCaller,
+  caller: AssumedCaller,
   request: GatewayRequest,
   services: AdminServices,
-) {
+): Promise<RowsExplanation | WritesExplanation | RefusalExplanation> {
   const { config, postgres } = services;
   const catalog = services.catalog();
   const { role } = caller;
@@ -116,15 +126,14 @@ async function explain(
   const about = { role, user: caller.user, interface: addressed.interfaceName };
   try {
     const rows = addressed.rows({ catalog, config, role });
-    const explanation = await withInspectionClients(
-      postgres,
-      { timeoutMs: TIMEOUT_MS, signal: request.signal },
-      async (clients) =>
-        command === "select"
-          ? toJson(await explainRead(rows, { ...clients, catalog, context, maxRows: MAX_ROWS }), role, catalog)
-          : writeToJson(await explainWrite(rows, { command, values }, { ...clients, catalog, context })),
-    );
-    return { ...about, command, refusal: null, ...explanation };
+    return await withInspectionClients(postgres, { timeoutMs: TIMEOUT_MS, signal: request.signal }, async (clients) => {
+      if (command !== "select") {
+        const explanation = await explainWrite(rows, { command, values }, { ...clients, catalog, context });
+        return { ...about, command, refusal: null, ...writeToJson(explanation) };
+      }
+      const explanation = await explainRead(rows, { ...clients, catalog, context, maxRows: MAX_ROWS });
+      return { ...about, command, refusal: null, ...toJson(explanation, role, catalog) };
+    });
   } catch (error) {
     if (request.signal.aborted) throw clientDisconnected(error);
     const { missingGrants, ...refusal } = explainRefusal(error, { catalog, config, role });
@@ -132,12 +141,18 @@ async function explain(
   }
 }
 
+type AboutRequest = Pick<RowsExplanation, "role" | "user" | "interface">;
+
 /** The role's own timeout may be longer. */
 function withTimeout({ role, settings }: StatementContext): StatementContext {
   return { role, settings: [...settings, ["statement_timeout", String(TIMEOUT_MS)]] };
 }
 
-function toJson(explanation: ReadExplanation, role: string, catalog: Catalog): object {
+function toJson(
+  explanation: ReadExplanation,
+  role: string,
+  catalog: Catalog,
+): Omit<RowsExplanation, "command" | "refusal" | keyof AboutRequest> {
   const { table, visible, total, isPartial, hidden, policies, unreadableColumns, plan } = explanation;
   const bypasses = applicablePolicies(catalog, table, role, "select") === null;
   return {
@@ -156,7 +171,9 @@ function toJson(explanation: ReadExplanation, role: string, catalog: Catalog): o
   };
 }
 
-function writeToJson(explanation: WriteExplanation): object {
+function writeToJson(
+  explanation: WriteExplanation,
+): Omit<WritesExplanation, "command" | "refusal" | keyof AboutRequest> {
   const { table, missingGrants, bypassesPolicies, policies, rows, isPartial } = explanation;
   const { schema, name, rowSecurity } = table;
   return {
@@ -175,13 +192,13 @@ function writeToJson(explanation: WriteExplanation): object {
   };
 }
 
-function policyToJson(policy: Policy): object {
+function policyToJson(policy: Policy): PolicyInWords {
   const { name, command, permissive, roles, using, check, comment } = policy;
   return { name, command, permissive, roles, using, check, comment, words: describePolicy(policy) };
 }
 
 /** `?role=anon&role=authenticated&claims={"sub":"7"}&user=9`; without a role, all that requests may take. */
-async function readCallers(admin: AdminRequest, services: AdminServices): Promise<TriedCaller[]> {
+async function readCallers(admin: AdminRequest, services: AdminServices): Promise<AssumedCaller[]> {
   const { query } = admin.request;
   const claims = parseClaims(query.get("claims") ?? "{}");
   if (!claims) throw invalidRequest("claims must be a JSON object.");
@@ -202,10 +219,10 @@ async function readCallers(admin: AdminRequest, services: AdminServices): Promis
 
 /** `?table=public.films` for one table; else a page of tables, and the name that continues it: `?after=public.films`. */
 async function readMatrixPage(
-  callers: readonly TriedCaller[],
+  callers: readonly AssumedCaller[],
   { query, signal }: AdminRequest["request"],
   services: AdminServices,
-) {
+): Promise<MatrixPage> {
   const { config, postgres } = services;
   const catalog = services.catalog();
   const tables = exposedTables(catalog);
@@ -217,7 +234,7 @@ async function readMatrixPage(
   const contexts = callers.map((caller) => contextOf(caller, { interfaceName: "table", path: "/" }));
   try {
     const rows = await withInspectionClients(postgres, { timeoutMs: TIMEOUT_MS, signal }, async (clients) => {
-      const found: object[] = [];
+      const found: TriedTable[] = [];
       for (const table of page) {
         const matrix = await readTableMatrix(table, { ...clients, catalog, contexts, timeoutMs: TIMEOUT_MS });
         found.push(matrixToJson(table, matrix, callers, catalog));
@@ -226,7 +243,11 @@ async function readMatrixPage(
     });
     const isLast = one !== null || start + TABLES_PER_PAGE >= tables.length;
     return {
-      callers: callers.map(({ role, user, claims }) => ({ role, user, name: claims.email ?? claims.name ?? null })),
+      callers: callers.map(({ role, user, claims }) => ({
+        role,
+        user,
+        name: textClaim(claims, "email") ?? textClaim(claims, "name"),
+      })),
       tables: rows,
       table_count: tables.length,
       next: isLast ? null : nameOf(page.at(-1)!),
@@ -243,9 +264,9 @@ function nameOf({ schema, name }: CatalogTable): string {
 function matrixToJson(
   table: CatalogTable,
   matrix: readonly PolicyMatrixRow[],
-  callers: readonly TriedCaller[],
+  callers: readonly AssumedCaller[],
   catalog: Catalog,
-): object {
+): TriedTable {
   const { schema, name, kind, rowSecurity, policies } = table;
   return {
     ...{ schema, name, kind, row_security: rowSecurity },

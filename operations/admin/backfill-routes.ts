@@ -1,5 +1,6 @@
 import { jsonResponse } from "#http";
 import { type ListedBackfill, listBackfills, pauseBackfill } from "#migrate";
+import type { BackfillList, IncompleteBackfill } from "#operations/admin-types";
 import { type BodyField, readFields } from "#rest-gateway/sign-in";
 import { commandLine } from "#runtime";
 import { rejectAsConflict, resourceNotFound, stateConflict } from "./admin-errors.ts";
@@ -20,11 +21,12 @@ export function backfillRoutes({
   const list = () => listBackfills(url).catch(rejectAsConflict);
   return {
     "GET /migrations/backfills": async () => {
-      return jsonResponse(200, {
+      const listed: BackfillList = {
         refusal: schemaChanges.refusal(),
         run_command: commandLine("migrate", "backfill"),
         backfills: (await list()).map(toJson),
-      });
+      };
+      return jsonResponse(200, listed);
     },
     "POST /migrations/backfills/{backfill}": async ({ request, logEvent }) => {
       schemaChanges.requireEnabled();
@@ -42,7 +44,7 @@ export function backfillRoutes({
   };
 }
 
-function toJson({ estimatedRows, progress, ...backfill }: ListedBackfill) {
+function toJson({ estimatedRows, progress, ...backfill }: ListedBackfill): IncompleteBackfill {
   if (progress === null) return { ...backfill, estimated_rows: estimatedRows, progress };
   const { rowsPerSecond, waitsFor, startedAt, updatedAt, ...counts } = progress;
   return {
@@ -52,8 +54,8 @@ function toJson({ estimatedRows, progress, ...backfill }: ListedBackfill) {
       ...counts,
       rows_per_second: rowsPerSecond,
       waits_for: waitsFor,
-      started_at: startedAt,
-      updated_at: updatedAt,
+      started_at: startedAt.toISOString(),
+      updated_at: updatedAt.toISOString(),
     },
   };
 }

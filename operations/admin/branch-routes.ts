@@ -10,6 +10,7 @@ import {
 } from "#cluster";
 import { branchDatabase, branchName, type Config, withDatabase } from "#config";
 import { jsonResponse, type MatchedRequest } from "#http";
+import type { BranchList, NewBranch } from "#operations/admin-types";
 import { prefersAsync } from "#rest-gateway/pipeline";
 import {
   type BodyField,
@@ -34,7 +35,7 @@ const BRANCH = {
   sample: OPTIONAL_TEXT,
   seed: OPTIONAL_WHOLE_NUMBER,
   anonymize: OPTIONAL_BOOLEAN,
-};
+} satisfies Record<keyof NewBranch, BodyField<unknown>>;
 
 /** Each copies a database. */
 const MAX_RUNNING = 2;
@@ -49,12 +50,13 @@ export function branchRoutes({ config, postgres, schemaChanges, log }: AdminServ
   return {
     "GET /branches": async () => {
       const branches = await list();
-      return jsonResponse(200, {
+      const listed: BranchList = {
         refusal: schemaChanges.refusal(),
         served: config.branch,
         create_command: commandLine("branch", "create NAME"),
         branches: branches.map((branch) => ({ ...branch, serve_command: serveCommand(branch.name) })),
-      });
+      };
+      return jsonResponse(200, listed);
     },
     "POST /branches": async ({ request, logEvent }) => {
       schemaChanges.requireEnabled();

@@ -10,6 +10,15 @@ import {
   SchemaChangeError,
   withCommittedSchema,
 } from "#migrate";
+import type {
+  CopyBasis,
+  CopyOrigin,
+  FailedSql,
+  InterfaceComparison,
+  LastMigrationUndo,
+  MigrationsState,
+  RehearsedMigrations,
+} from "#operations/admin-types";
 import { OPTIONAL_BOOLEAN, OPTIONAL_TEXT, readFields } from "#rest-gateway/sign-in";
 import { commandLine } from "#runtime";
 import { toSignal } from "#runtime/concurrency";
@@ -18,9 +27,6 @@ import { rejectAsConflict, toStateConflict } from "./admin-errors.ts";
 import type { AdminRequest, AdminRoutes, AdminServices } from "./admin-request.ts";
 import { sqlFaultJson } from "./migration-routes.ts";
 
-/** What the copy for a rehearsal or a comparison is made of. */
-type CopyBasis = "database" | "committed migrations";
-
 type ChangesServices = Pick<AdminServices, "postgres" | "asOwner" | "schemaChanges" | "compareInterfaces">;
 
 /** `/migrations`: what is pending, what it would hold up, and what it changes for clients. */
@@ -28,10 +34,10 @@ export function changesRoutes({ postgres, asOwner, schemaChanges, compareInterfa
   const { migrate } = postgres;
 
   /** Runs the work on a copy, and responds with its result, or with the error of a migration. */
-  const onCopy = async (
+  const onCopy = async <Result extends RehearsedMigrations | InterfaceComparison>(
     { request, logEvent }: AdminRequest,
     { event, withRows }: CopyRequest,
-    work: (settings: MigrateSettings, basis: CopyBasis, signal: AbortSignal) => Promise<object>,
+    work: (settings: MigrateSettings, basis: CopyBasis, signal: AbortSignal) => Promise<Result>,
   ): Promise<GatewayResponse<ResponseBody>> => {
     schemaChanges.requireEnabled();
     await logEvent(event, { with_rows: withRows });
@@ -44,14 +50,15 @@ export function changesRoutes({ postgres, asOwner, schemaChanges, compareInterfa
       const result = await (basis === "database"
         ? withSchemaCopy(postgres, { withRows, warn, signal }, workOn)
         : withCommittedSchema(migrate, { signal }, workOn));
-      return { basis, warnings, ...result };
+      const copy: CopyOrigin = { basis, warnings, error: null };
+      return { ...copy, ...result };
     });
   };
 
   return {
     "GET /migrations": async () => {
       const { pending, applied } = await listMigrations(migrate).catch(rejectAsConflict);
-      return jsonResponse(200, {
+      const state: MigrationsState = {
         refusal: schemaChanges.refusal(),
         commands: {
           rehearse: commandLine("migrate", "rehearse"),
@@ -63,8 +70,9 @@ export function changesRoutes({ postgres, asOwner, schemaChanges, compareInterfa
         pending: pending.map(({ isCurrent, isApplied, ...migration }) => {
           return { ...migration, is_current: isCurrent, is_applied: isApplied };
         }),
-        applied: applied.map(({ appliedAt, ...migration }) => ({ ...migration, applied_at: appliedAt })),
-      });
+        applied: applied.map(({ appliedAt, ...migration }) => ({ ...migration, applied_at: appliedAt.toISOString() })),
+      };
+      return jsonResponse(200, state);
     },
     "POST /migrations/undo": async ({ request, logEvent }) => {
       schemaChanges.requireEnabled();
@@ -74,14 +82,15 @@ export function changesRoutes({ postgres, asOwner, schemaChanges, compareInterfa
       return respondWithFault(signal, async () => {
         const { changedSince, isUndone, ...undone } = await schemaChanges.undo({ confirmedFile, signal });
         if (isUndone) await logEvent("studio.migration_undone", { file: confirmedFile });
-        return { ...undone, changed_since: changedSince, is_undone: isUndone };
+        const undo: LastMigrationUndo = { ...undone, changed_since: changedSince, is_undone: isUndone, error: null };
+        return undo;
       });
     },
     "POST /migrations/rehearsal": async (administration) => {
       const { with_rows: sent } = await readFields(administration.request, { with_rows: OPTIONAL_BOOLEAN });
       const withRows = sent === true;
       const options = { event: "studio.migrations_rehearsed", withRows };
-      return onCopy(administration, options, async (settings, basis) => {
+      return onCopy<RehearsedMigrations>(administration, options, async (settings, basis) => {
         const originalUrl = basis === "database" ? postgres.directUrl : null;
         const requestRates = await asOwner(readRequestRates);
         return { statements: await rehearseMigrations(settings, { originalUrl, withRows, requestRates }) };
@@ -89,7 +98,7 @@ export function changesRoutes({ postgres, asOwner, schemaChanges, compareInterfa
     },
     "POST /migrations/diff": async (administration) => {
       const options = { event: "studio.interfaces_compared", withRows: false };
-      return onCopy(administration, options, async (settings, basis, signal) => {
+      return onCopy<InterfaceComparison>(administration, options, async (settings, basis, signal) => {
         const beforeUrl = basis === "database" ? postgres.directUrl : settings.url;
         const requests = await asOwner(readRecordedRequests);
         return compareInterfaces({ beforeUrl, afterUrl: settings.url, requests, signal }, () =>
@@ -103,14 +112,15 @@ export function changesRoutes({ postgres, asOwner, schemaChanges, compareInterfa
 /** The result, or the error of a migration. */
 async function respondWithFault(
   signal: AbortSignal,
-  work: () => Promise<object>,
+  work: () => Promise<{ readonly error: null }>,
 ): Promise<GatewayResponse<ResponseBody>> {
   try {
-    return jsonResponse(200, { ...(await work()), error: null });
+    return jsonResponse(200, await work());
   } catch (error) {
     if (signal.aborted) throw clientDisconnected(error);
     if (!(error instanceof MigrationError)) throw toStateConflict(error);
-    return jsonResponse(200, { error: sqlFaultJson(new SchemaChangeError(error)) });
+    const failed: FailedSql = { error: sqlFaultJson(new SchemaChangeError(error)) };
+    return jsonResponse(200, failed);
   }
 }
 

@@ -1,6 +1,7 @@
 import { type IssuedToken, isUuid, makeAdministratorTokens, readUserId } from "#accounts";
 import { type Claims, canIssueTokens, OPERATOR } from "#accounts/identity";
 import { HttpError } from "#http";
+import type { StudioUser } from "#operations/admin-types";
 import { invalidRequest, resourceNotFound } from "./admin-errors.ts";
 import type { AdminServices } from "./admin-request.ts";
 
@@ -34,7 +35,13 @@ export function issuedToken({ accessToken, claims }: IssuedToken) {
 }
 
 /** Null: the claims name no account. */
-export function userOf(claims: Claims): object | null {
+export function userOf(claims: Claims): StudioUser | null {
   const id = readUserId(claims);
-  return id === null ? null : { id, email: claims.email ?? null, name: claims.name ?? null };
+  return id === null ? null : { id, email: textClaim(claims, "email"), name: textClaim(claims, "name") };
+}
+
+/** Other issuers may send anything. */
+export function textClaim(claims: Claims, name: "email" | "name"): string | null {
+  const value = claims[name];
+  return typeof value === "string" ? value : null;
 }

@@ -2,6 +2,7 @@ import { findRecoverableTimes, planFor, restoreLostRows } from "#cluster";
 import { isDifferent, type RestoredTable } from "#cluster/archive";
 import { parseRecoveryTarget, type RecoveryTarget } from "#cluster/wal-archive";
 import { jsonResponse } from "#http";
+import type { FoundLostRows, LostRowsOfTable, LostRowsState } from "#operations/admin-types";
 import { OPTIONAL_BOOLEAN, readFields, TEXT } from "#rest-gateway/sign-in";
 import { commandLine } from "#runtime";
 import { invalidRequest, rejectAsConflict } from "./admin-errors.ts";
@@ -19,11 +20,12 @@ export function lostRowsRoutes({ config, postgres, schemaChanges, log }: LostRow
     "GET /lost-rows": async () => {
       const found = await findRecoverableTimes(config);
       const times = "times" in found ? found.times : null;
-      return jsonResponse(200, {
+      const state: LostRowsState = {
         refusal: schemaChanges.refusal() ?? ("times" in found ? null : found),
         command: commandLine("restore", "--lost --at '10 minutes ago'"),
-        recoverable: times,
-      });
+        recoverable: times && { from: times.from.toISOString(), to: times.to.toISOString() },
+      };
+      return jsonResponse(200, state);
     },
     "POST /lost-rows": async ({ request, logEvent }) => {
       schemaChanges.requireEnabled();
@@ -39,13 +41,14 @@ export function lostRowsRoutes({ config, postgres, schemaChanges, log }: LostRow
       }).catch(rejectAsConflict);
       const { madeAt, restored, dropped } = found;
       const tables = restored.filter(isDifferent);
-      return jsonResponse(200, {
+      const lost: FoundLostRows = {
         as_of: madeAt,
         compared_tables: restored.length,
         dropped_tables: dropped,
         copy_command: commandLine("restore", `--at ${madeAt} --into FOLDER`),
         tables: tables.map(toJson),
-      });
+      };
+      return jsonResponse(200, lost);
     },
   };
 }
@@ -64,7 +67,7 @@ function tryParse(at: string): RecoveryTarget {
   }
 }
 
-function toJson({ comparison, applied, dependents }: RestoredTable) {
+function toJson({ comparison, applied, dependents }: RestoredTable): LostRowsOfTable {
   const { target, gone, added, missing, different, onlyHere, missingExamples, differentExamples } = comparison;
   return {
     table: target.table,

@@ -1,17 +1,25 @@
 import type pg from "pg";
 import { jsonResponse } from "#http";
-import { type RowCountRequest, SchemaChangeError, type SchemaChanges } from "#migrate";
+import { SchemaChangeError, type SchemaChanges } from "#migrate";
+import type {
+  AppliedSql,
+  DryRunResult,
+  FailedSql,
+  MigrationStatus,
+  RowsToCount,
+  SqlFault,
+} from "#operations/admin-types";
 import { type BodyField, OPTIONAL_BOOLEAN, OPTIONAL_TEXT, readFields, TEXT } from "#rest-gateway/sign-in";
 import { isJsonObject } from "#runtime/json";
 import { toLoggedSql } from "../script/without-secrets.ts";
 import { type AdminRoutes, limitRunning } from "./admin-request.ts";
 
-const isCount = (value: unknown): value is RowCountRequest => {
+const isCount = (value: unknown): value is RowsToCount => {
   if (!isJsonObject(value) || !isJsonObject(value.table)) return false;
   const { schema, name } = value.table;
   return Array.isArray(value.roles) && [schema, name, ...value.roles].every(TEXT.accepts);
 };
-const OPTIONAL_COUNT: BodyField<RowCountRequest | null> = {
+const OPTIONAL_COUNT: BodyField<RowsToCount | null> = {
   isRequired: false,
   accepts: isCount,
   message: 'Send {"table": {"schema": …, "name": …}, "roles": […]}.',
@@ -28,27 +36,31 @@ const MAX_RUNNING = 4;
 export function migrationRoutes({ schemaChanges }: { readonly schemaChanges: SchemaChanges }): AdminRoutes {
   const limited = limitRunning(MAX_RUNNING, "changes of the schema");
   return {
-    "GET /migration": async () => jsonResponse(200, await schemaChanges.state()),
+    "GET /migration": async () => {
+      const status: MigrationStatus = await schemaChanges.state();
+      return jsonResponse(200, status);
+    },
     "POST /migration": async ({ request, logEvent }) => {
       const { sql: sent, name, dry_run: isDryRun, count_rows: counted } = await readFields(request, CHANGE);
       const sql = sent.trim();
       const logged = { sql: toLoggedSql(sql, LOGGED_LENGTH) };
       await logEvent(isDryRun ? "studio.schema_change_tried" : "studio.schema_changed", logged);
       try {
-        const done = isDryRun
-          ? await limited(() => schemaChanges.dryRun(sql, counted ?? undefined))
-          : { ...(await schemaChanges.apply(sql, name ?? DEFAULT_NAME)), applied: true };
-        return jsonResponse(200, { ...done, error: null });
+        const done: DryRunResult | AppliedSql = isDryRun
+          ? { ...(await limited(() => schemaChanges.dryRun(sql, counted ?? undefined))), error: null }
+          : { ...(await schemaChanges.apply(sql, name ?? DEFAULT_NAME)), applied: true, error: null };
+        return jsonResponse(200, done);
       } catch (error) {
         if (!(error instanceof SchemaChangeError)) throw error;
-        return jsonResponse(200, { ...(isDryRun ? { tried: true } : { applied: false }), error: sqlFaultJson(error) });
+        const failed: FailedSql = { error: sqlFaultJson(error) };
+        return jsonResponse(200, { ...(isDryRun ? { tried: true } : { applied: false }), ...failed });
       }
     },
   };
 }
 
 /** The error of a statement, with its place. */
-export function sqlFaultJson({ message, place, cause }: SchemaChangeError): object {
+export function sqlFaultJson({ message, place, cause }: SchemaChangeError): SqlFault {
   const { code = null, detail = null, hint = null } = cause as Partial<pg.DatabaseError>;
   return { message, sqlstate: code, detail, hint, ...place };
 }

@@ -3,6 +3,14 @@ import { makeProviders } from "#accounts/federation";
 import { keepsEmails } from "#accounts/mail";
 import { listSignInSettings } from "#config";
 import { clientInfoOf, type HttpError, jsonResponse } from "#http";
+import type {
+  AuditPage,
+  KeptEmails,
+  ProviderList,
+  SessionList,
+  SignInSettingList,
+  UserKeys,
+} from "#operations/admin-types";
 import { invalidRequest, resourceNotFound } from "./admin-errors.ts";
 import { type AdminRequest, type AdminRoutes, type AdminServices, NO_CONTENT } from "./admin-request.ts";
 
@@ -19,13 +27,16 @@ function sessionRoutes(services: AdminServices): AdminRoutes {
   return {
     "GET /user-keys": async ({ request, userId }) => {
       const ids = request.query.getAll("user").filter(isUuid).slice(0, MAX_PAGE_SIZE);
-      return jsonResponse(200, { keys: await administrationBy(services, { request, userId }).findKeys(ids) });
+      const found: UserKeys = { keys: await administrationBy(services, { request, userId }).findKeys(ids) };
+      return jsonResponse(200, found);
     },
     "GET /sessions": async ({ request, userId }) => {
       const administration = administrationBy(services, { request, userId });
       const user = request.query.get("user");
-      const sessions = await administration.listSessions(user === null ? null : await findUser(administration, user));
-      return jsonResponse(200, { sessions });
+      const list: SessionList = {
+        sessions: await administration.listSessions(user === null ? null : await findUser(administration, user)),
+      };
+      return jsonResponse(200, list);
     },
     "DELETE /sessions": async ({ request, userId, logEvent }) => {
       const administration = administrationBy(services, { request, userId });
@@ -57,23 +68,29 @@ function recordRoutes(services: AdminServices): AdminRoutes {
       // One more than is sent tells whether there are others.
       const entries = await readAuditLog(asOwner, { ...filter, limit: filter.limit + 1 });
       if (!entries) throw resourceNotFound("This database has no audit log.");
-      const page = entries.slice(0, filter.limit);
-      return jsonResponse(200, { entries: page, next: entries.length > page.length ? page.at(-1)!.id : null });
+      const shown = entries.slice(0, filter.limit);
+      const page: AuditPage = { entries: shown, next: entries.length > shown.length ? shown.at(-1)!.id : null };
+      return jsonResponse(200, page);
     },
     "GET /mails": async () => {
       const mails = [...(await everywhere.recentEmails())].sort((a, b) => b.at.localeCompare(a.at));
-      return jsonResponse(200, { kept: keepsEmails(config), mails });
+      const emails: KeptEmails = { kept: keepsEmails(config), mails };
+      return jsonResponse(200, emails);
     },
-    "GET /sign-in-settings": () => jsonResponse(200, { settings: listSignInSettings(config) }),
+    "GET /sign-in-settings": () => {
+      const list: SignInSettingList = { settings: listSignInSettings(config) };
+      return jsonResponse(200, list);
+    },
     "GET /providers": async () => {
       const listed = services.accounts ? await providers.list() : [];
-      return jsonResponse(200, {
+      const list: ProviderList = {
         providers: listed.map(({ clientId, signUps, ...provider }) => ({
           ...provider,
           client_id: clientId,
           sign_ups: signUps,
         })),
-      });
+      };
+      return jsonResponse(200, list);
     },
   };
 }

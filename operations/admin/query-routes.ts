@@ -1,4 +1,5 @@
 import { jsonResponse } from "#http";
+import type { SharedQuery, SharedQueryList } from "#operations/admin-types";
 import { readFields, TEXT } from "#rest-gateway/sign-in";
 import { invalidRequest, resourceNotFound } from "./admin-errors.ts";
 import { type AdminRoutes, type AdminServices, NO_CONTENT } from "./admin-request.ts";
@@ -18,6 +19,8 @@ const SAVE = `insert into content_service.shared_queries (name, text, saved_by) 
   returning name, text, saved_by, saved_at`;
 const DELETE = "delete from content_service.shared_queries where name operator(pg_catalog.=) $1";
 
+type SharedQueryRow = Omit<SharedQuery, "saved_at"> & { readonly saved_at: Date };
+
 /** SQL that administrators keep for one another. */
 export function queryRoutes({ asOwner }: Pick<AdminServices, "asOwner">): AdminRoutes {
   /** Throws where the database has no such table, as without the platform. */
@@ -28,7 +31,11 @@ export function queryRoutes({ asOwner }: Pick<AdminServices, "asOwner">): AdminR
       return work(owner);
     });
   return {
-    "GET /queries": async () => jsonResponse(200, { queries: (await onQueries((owner) => owner.query(LIST))).rows }),
+    "GET /queries": async () => {
+      const { rows } = await onQueries((owner) => owner.query<SharedQueryRow>(LIST));
+      const list: SharedQueryList = { queries: rows.map(toJson) };
+      return jsonResponse(200, list);
+    },
     "POST /queries": async ({ request, userId, logEvent }) => {
       const { name: given, text } = await readFields(request, QUERY_FIELDS);
       const name = given.trim();
@@ -39,9 +46,9 @@ export function queryRoutes({ asOwner }: Pick<AdminServices, "asOwner">): AdminR
       const saved = await onQueries(async (owner) => {
         const { rows } = await owner.query<{ full: boolean }>(IS_FULL, [name]);
         if (rows[0]!.full) throw invalidRequest(`There are ${MAX_QUERIES} shared queries: delete one first.`);
-        return owner.query(SAVE, [name, text, userId]);
+        return owner.query<SharedQueryRow>(SAVE, [name, text, userId]);
       });
-      return jsonResponse(200, saved.rows[0]!);
+      return jsonResponse(200, toJson(saved.rows[0]!));
     },
     "DELETE /queries/{name}": async ({ request, logEvent }) => {
       const { name = "" } = request.parameters;
@@ -51,4 +58,8 @@ export function queryRoutes({ asOwner }: Pick<AdminServices, "asOwner">): AdminR
       return NO_CONTENT;
     },
   };
+}
+
+function toJson({ saved_at: savedAt, ...query }: SharedQueryRow): SharedQuery {
+  return { ...query, saved_at: savedAt.toISOString() };
 }

@@ -9,15 +9,22 @@ import {
 } from "#http/observability";
 import { readScheduleActivity, readTaskActivity } from "#jobs/queue";
 import { hasWebhooks, readWebhookStates } from "#jobs/webhook-store";
+import type {
+  Cancellation,
+  DatabaseActivity,
+  DatabaseSession,
+  FoundRequests,
+  FunctionLines,
+  ListedWebhook,
+  NoticedStatement,
+  PoolState,
+  RunningSession,
+  RunningState,
+  ScheduleState,
+} from "#operations/admin-types";
 import type { AsOwner, RunningStatement, SlowStatement } from "#postgres/database";
 import { type BodyField, INTEGER, OPTIONAL_TEXT, readFields } from "#rest-gateway/sign-in";
-import {
-  cancelStatement,
-  type DatabaseActivity,
-  type DatabaseSession,
-  readDatabaseActivity,
-  readStatementStatistics,
-} from "../inspect/database-activity.ts";
+import { cancelStatement, readDatabaseActivity, readStatementStatistics } from "../inspect/database-activity.ts";
 import { withoutSecrets } from "../script/without-secrets.ts";
 import { invalidRequest } from "./admin-errors.ts";
 import type { AdminRoutes, AdminServices } from "./admin-request.ts";
@@ -46,7 +53,7 @@ export function runningRoutes(services: AdminServices): AdminRoutes {
     const [statements, tasks, schedules, webhooks] = await Promise.all([
       readStatementStatistics(asOwner),
       readTaskActivity(asOwner),
-      readScheduleActivity(asOwner, MAX_LISTED),
+      readSchedules(asOwner),
       readWebhooks(asOwner),
     ]);
     return { statements, tasks, schedules, webhooks };
@@ -60,7 +67,7 @@ export function runningRoutes(services: AdminServices): AdminRoutes {
         readStatistics(),
       ]);
       const own = new Map(processes.flatMap((each) => each.statements).map((statement) => [statement.pid, statement]));
-      return jsonResponse(200, {
+      const state: RunningState = {
         at: new Date().toISOString(),
         ...describeProcesses(processes, since),
         database: { ...database, sessions: describeSessions(database, own) },
@@ -74,7 +81,8 @@ export function runningRoutes(services: AdminServices): AdminRoutes {
         tasks,
         schedules,
         webhooks,
-      });
+      };
+      return jsonResponse(200, state);
     },
     "GET /requests": async ({ request: { query } }) => {
       const requests = await everywhere.recentRequests();
@@ -85,7 +93,7 @@ export function runningRoutes(services: AdminServices): AdminRoutes {
         leastMilliseconds: readWholeNumber(query, "least_ms") ?? 0,
         limit: MAX_LISTED,
       });
-      return jsonResponse(200, {
+      const list: FoundRequests = {
         requests: found.map(({ at, milliseconds, ...each }) => ({
           at: new Date(at).toISOString(),
           ...each,
@@ -93,32 +101,46 @@ export function runningRoutes(services: AdminServices): AdminRoutes {
         })),
         searched: requests.length,
         kept_per_process: MAX_RECENT_REQUESTS,
-      });
+      };
+      return jsonResponse(200, list);
     },
     "GET /functions/log": async () => {
       const lines = (await everywhere.functionLines()).toSorted((one, other) => (one.at < other.at ? 1 : -1));
-      return jsonResponse(200, { lines: lines.slice(0, MAX_LISTED) });
+      const log: FunctionLines = { lines: lines.slice(0, MAX_LISTED) };
+      return jsonResponse(200, log);
     },
     "POST /running/cancel": async ({ request, logEvent }) => {
       const { pid, started_at: startedAt } = await readFields(request, CANCEL_FIELDS);
       const statement = await cancelStatement(asOwner, { pid, startedAt }, ({ application, role, milliseconds }) =>
         logEvent("studio.statement_cancelled", { pid, application, role, milliseconds: milliseconds ?? 0 }),
       );
-      return jsonResponse(200, { ...hideSecrets(statement), message: "Postgres was asked to cancel the statement." });
+      const message = "Postgres was asked to cancel the statement.";
+      const cancellation: Cancellation = { ...hideSecrets(statement), message };
+      return jsonResponse(200, cancellation);
     },
   };
 }
 
+async function readSchedules(asOwner: AsOwner): Promise<readonly ScheduleState[] | null> {
+  const schedules = await readScheduleActivity(asOwner, MAX_LISTED);
+  return (
+    schedules?.map(({ next_run_at: nextRunAt, ...schedule }) => ({
+      ...schedule,
+      next_run_at: nextRunAt?.toISOString() ?? null,
+    })) ?? null
+  );
+}
+
 /** Null if the database has no webhooks that this login may process. */
-async function readWebhooks(asOwner: AsOwner): Promise<readonly object[] | null> {
+async function readWebhooks(asOwner: AsOwner): Promise<readonly ListedWebhook[] | null> {
   if (!(await hasWebhooks(asOwner))) return null;
   const states = await asOwner((client) => readWebhookStates(client, MAX_COUNTED_CHANGES));
   return states.slice(0, MAX_LISTED).map(({ url, disabledBecause, oldestAt, deliveredAt, lastError, ...state }) => ({
     ...state,
     origin: originOf(url),
     disabled_because: disabledBecause,
-    oldest_at: oldestAt,
-    delivered_at: deliveredAt,
+    oldest_at: oldestAt?.toISOString() ?? null,
+    delivered_at: deliveredAt?.toISOString() ?? null,
     last_error: lastError,
   }));
 }
@@ -162,11 +184,12 @@ function describeProcesses(processes: readonly ProcessActivity[], since: number)
   };
 }
 
-function sumPools(processes: readonly ProcessActivity[]) {
+function sumPools(processes: readonly ProcessActivity[]): readonly PoolState[] {
   const names = Object.keys(processes[0]?.pools ?? {}) as (keyof ProcessActivity["pools"])[];
   return names.map((name) => {
-    const { inFlight, ...sums } = addUp(processes.map(({ pools }) => pools[name]));
-    return { name, ...sums, in_flight: inFlight };
+    const sums = addUp(processes.map(({ pools }) => pools[name]));
+    const { connections = 0, max = 0, inFlight = 0, waiting = 0 } = sums;
+    return { name, connections, max, in_flight: inFlight, waiting };
   });
 }
 
@@ -177,7 +200,7 @@ function sumPools(processes: readonly ProcessActivity[]) {
 function describeSessions(
   { sessions, sees_all: seesAll }: DatabaseActivity,
   own: ReadonlyMap<number, RunningStatement>,
-): readonly object[] {
+): readonly RunningSession[] {
   const seen = new Set(sessions.map(({ pid }) => pid));
   const unseen = seesAll ? [] : [...own.values()].filter(({ pid }) => !seen.has(pid));
   return [
@@ -191,7 +214,7 @@ function hideSecrets<T extends { readonly statement: string | null }>(running: T
   return { ...running, statement: running.statement === null ? null : withoutSecrets(running.statement) };
 }
 
-function requestOf(running: RunningStatement | undefined) {
+function requestOf(running: RunningStatement | undefined): RunningSession["request"] {
   return running ? { id: running.request, interface: running.interface, role: running.role } : null;
 }
 
@@ -200,7 +223,7 @@ function toSession({ pid, milliseconds, statement }: RunningStatement): Database
   return { ...unknown, pid, application: "content-service", state: "active", milliseconds, statement };
 }
 
-function mergeSlowStatements(statements: readonly SlowStatement[]) {
+function mergeSlowStatements(statements: readonly SlowStatement[]): readonly NoticedStatement[] {
   const byText = Map.groupBy(statements, ({ statement }) => statement);
   const merged = [...byText].map(([statement, same]) => {
     const last = same.reduce((latest, each) => (each.at > latest.at ? each : latest));

@@ -3,6 +3,7 @@ import { type Caller, isActedAs, isAdministrator } from "#accounts/identity";
 import { bypassesPolicies } from "#catalog";
 import { type Config, isLoopbackHost } from "#config";
 import { type GatewayRequest, HttpError, jsonResponse, type PatternRoutes } from "#http";
+import type { AdminSession, StudioSettings, ViewedToken } from "#operations/admin-types";
 import { authenticateCaller, LOOPBACK_ADDRESS } from "#rest-gateway/authenticate";
 import { OPTIONAL_TEXT, readFields } from "#rest-gateway/sign-in";
 import { CREDENTIALS_REQUIRED } from "#runtime";
@@ -30,7 +31,8 @@ export function sessionRoutes(services: AdminServices): PatternRoutes {
         : await tokenOfAdministrator(request, caller, services);
       const logEvent = makeLogEvent({ request, userId: isLocal ? null : readUserId(caller.claims) });
       await logEvent("studio.opened", { credential: isLocal ? "none" : caller.kind });
-      return jsonResponse(200, { ...token, role: ADMINISTRATOR, studio: await studioState(services) });
+      const session: AdminSession = { ...token, role: ADMINISTRATOR, studio: await studioState(services) };
+      return jsonResponse(200, session);
     },
   };
 }
@@ -49,7 +51,8 @@ export function viewAsRoutes(services: AdminServices): AdminRoutes {
       refuseBypass(viewed.role, services);
       await logEvent("studio.viewed_as", viewed);
       const { access_token, expires_at } = issuedToken(token);
-      return jsonResponse(200, { access_token, expires_at, role: viewed.role, claims: token.claims });
+      const sent: ViewedToken = { access_token, expires_at, role: viewed.role, claims: token.claims };
+      return jsonResponse(200, sent);
     },
   };
 }
@@ -88,7 +91,7 @@ function isFromThisMachine({ headers, connection }: GatewayRequest): boolean {
   );
 }
 
-async function studioState({ config, schemaChanges }: AdminServices): Promise<object> {
+async function studioState({ config, schemaChanges }: AdminServices): Promise<StudioSettings> {
   const { studio, studioSql, nodeEnv, graphqlExplorer } = config;
   return {
     mode: studio,

@@ -2,6 +2,7 @@ import { makeCallerSettings, makeSearchPathSetting, roleSettings, serializeClaim
 import type { Config } from "#config";
 import { type BodyLimit, type HttpError, jsonResponse } from "#http";
 import { requestInfoOf } from "#http/request-info";
+import type { SqlMessage, SqlResponse, SqlResult } from "#operations/admin-types";
 import { shorterLimit } from "#postgres/database";
 import type { StatementContext } from "#postgres/statement";
 import { readJsonObject } from "#rest-gateway/sign-in";
@@ -152,7 +153,7 @@ function isExplainOptions(value: unknown): value is { readonly analyze?: boolean
   return isJsonObject(value) && (value.analyze === undefined || typeof value.analyze === "boolean");
 }
 
-function toJson({ results, notices, droppedNotices, error, transaction }: ScriptOutcome, sql: string): object {
+function toJson({ results, notices, droppedNotices, error, transaction }: ScriptOutcome, sql: string): SqlResponse {
   return {
     transaction,
     results: results.map(resultJson),
@@ -162,7 +163,7 @@ function toJson({ results, notices, droppedNotices, error, transaction }: Script
   };
 }
 
-function resultJson({ statement, columns, rows, tag, cut, isPlan, milliseconds }: ScriptResult): object {
+function resultJson({ statement, columns, rows, tag, cut, isPlan, milliseconds }: ScriptResult): SqlResult {
   return {
     start: statement.start,
     end: statement.start + statement.sql.length,
@@ -182,7 +183,7 @@ function rowCountOf(tag: string | null): number | null {
   return count === undefined ? null : Number(count);
 }
 
-function messageJson({ offset, ...message }: ScriptMessage, sql: string): object {
+function messageJson({ offset, ...message }: ScriptMessage, sql: string): SqlMessage {
   const before = offset === null ? null : sql.slice(0, offset).split("\n");
   return { ...message, offset, line: before?.length ?? null, column: before ? before.at(-1)!.length + 1 : null };
 }

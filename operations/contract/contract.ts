@@ -1,6 +1,9 @@
+import type { ChangeLevel, ContractChange, ContractSurface, InterfaceComparison } from "#operations/admin-types";
 import type { AccessMatrix } from "./read-access.ts";
 import type { TableInterface } from "./read-table-interface.ts";
 import type { RecordedRequest } from "./recorded-requests.ts";
+
+export type { AffectedRequest, ChangeLevel, ContractChange, InterfaceComparison } from "#operations/admin-types";
 
 export const CONTRACT_FORMAT = 1;
 
@@ -19,32 +22,12 @@ export type Contract = {
   readonly requests?: readonly RecordedRequest[] | null;
 };
 
-export const CONTRACT_SURFACES = ["graphql", "openapi", "tables", "types", "access"] as const;
+export const CONTRACT_SURFACES: readonly ContractSurface[] = ["graphql", "openapi", "tables", "types", "access"];
 /** From harmless to severe. */
-export const CHANGE_LEVELS = ["compatible", "dangerous", "breaking"] as const;
-
-export type ChangeLevel = (typeof CHANGE_LEVELS)[number];
-
-/** A recorded request that a breaking change concerns. */
-export type AffectedRequest = Pick<RecordedRequest, "interface" | "role" | "request" | "requests"> & {
-  /** Null: it is not refused, but its response has another form, or other rows, or some of its values are refused. */
-  readonly refusal: string | null;
-};
-
-export type ContractChange = {
-  readonly surface: (typeof CONTRACT_SURFACES)[number];
-  readonly level: ChangeLevel;
-  /** `public.films.title`. */
-  readonly object: string;
-  readonly message: string;
-  /** Of a breaking change, where requests are recorded: those that use the object. */
-  readonly requests?: readonly AffectedRequest[];
-};
+export const CHANGE_LEVELS: readonly ChangeLevel[] = ["compatible", "dangerous", "breaking"];
 
 /** The changes of one surface; the caller adds which. */
 export type SurfaceChange = Omit<ContractChange, "surface">;
-
-export type InterfaceComparison = { readonly changes: readonly ContractChange[]; readonly markdown: string };
 
 /** The first database is read before it migrates, the other one afterwards: as their owner. */
 export type CompareInterfaces = (

@@ -1,44 +1,14 @@
 import type pg from "pg";
+import type {
+  Cancellation,
+  ConnectionCount,
+  DatabaseActivity,
+  DatabaseSession,
+  StatementStatistics,
+} from "#operations/admin-types";
 import { quotedName } from "#postgres/client";
 import { type AsOwner, inOwnerTransaction } from "#postgres/database";
 import { ApiError } from "#runtime";
-
-type ConnectionCount = {
-  readonly application: string;
-  /** As in `pg_stat_activity`; null for a process of the server. */
-  readonly state: string | null;
-  readonly count: number;
-};
-
-type AwaitedLock = { readonly type: string; readonly mode: string; readonly relation: string | null };
-
-/** A session that does something, or that others wait for. */
-export type DatabaseSession = {
-  readonly pid: number;
-  readonly application: string;
-  readonly role: string | null;
-  readonly state: string;
-  /** What it waits for: `Lock: transactionid`. */
-  readonly wait: string | null;
-  /** When its statement began, with microseconds: it identifies the statement. */
-  readonly started_at: string | null;
-  readonly milliseconds: number | null;
-  /** How long its transaction has lasted. */
-  readonly transaction_ms: number | null;
-  /** Null if the owner may not read it. */
-  readonly statement: string | null;
-  /** The sessions whose locks it waits for; 0 is a prepared transaction. */
-  readonly waits_for: readonly number[];
-  readonly lock: AwaitedLock | null;
-};
-
-export type DatabaseActivity = {
-  readonly max_connections: number;
-  /** Whether the owner may read what other roles do. */
-  readonly sees_all: boolean;
-  readonly connections: readonly ConnectionCount[];
-  readonly sessions: readonly DatabaseSession[];
-};
 
 const MAX_SESSIONS = 200;
 const MAX_STATEMENT_LENGTH = 4_000;
@@ -82,17 +52,6 @@ export function readDatabaseActivity(asOwner: AsOwner): Promise<DatabaseActivity
   });
 }
 
-/** What pg_stat_statements has counted of a statement. */
-export type StatementStatistics = {
-  readonly statement: string | null;
-  readonly role: string | null;
-  readonly calls: number;
-  readonly total_ms: number;
-  readonly mean_ms: number;
-  readonly max_ms: number;
-  readonly rows: number;
-};
-
 const FIND_EXTENSION = `
   select nspname as schema from pg_catalog.pg_extension join pg_catalog.pg_namespace on pg_namespace.oid = extnamespace
   where extname = 'pg_stat_statements'`;
@@ -119,10 +78,7 @@ export async function readStatementStatistics(asOwner: AsOwner): Promise<readonl
 /** The statement of a session. With `startedAt`, only the one that began then. */
 export type StatementToCancel = { readonly pid: number; readonly startedAt: string | null };
 
-export type CancelledStatement = Pick<
-  DatabaseSession,
-  "pid" | "application" | "role" | "started_at" | "milliseconds" | "statement"
->;
+export type CancelledStatement = Omit<Cancellation, "message">;
 
 const FIND_STATEMENT = `
   select pid, application_name as application, usename as role, state, pg_catalog.to_jsonb(query_start) #>> '{}' as started_at,

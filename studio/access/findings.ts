@@ -1,4 +1,5 @@
 import { useState } from "preact/hooks";
+import type { Finding } from "#operations/admin-types";
 import { Button } from "../components/button.ts";
 import { CodeBlock } from "../components/code-block.ts";
 import { Checkbox } from "../components/field.ts";
@@ -8,7 +9,7 @@ import { useLoaded } from "../components/use-loaded.ts";
 import { html } from "../html.ts";
 import { ApplySqlDialog } from "../schema/forms/apply-sql-dialog.ts";
 import { texts } from "../texts.ts";
-import { type Finding, readFindings } from "./access-api.ts";
+import { readFindings } from "./access-api.ts";
 
 const words = texts.access.doctor;
 const BADGES: Readonly<Record<Finding["kind"], string>> = { danger: "danger", advice: "", slow: "warning" };

@@ -1,17 +1,18 @@
 import { useState } from "preact/hooks";
+import type { PolicyInWords, TriedCaller, TriedOutcome, TriedTable } from "#operations/admin-types";
 import { Button } from "../components/button.ts";
 import { CodeBlock } from "../components/code-block.ts";
 import { Dialog } from "../components/dialog.ts";
 import { html } from "../html.ts";
 import { ApplySqlDialog } from "../schema/forms/apply-sql-dialog.ts";
 import { texts } from "../texts.ts";
-import { type Outcome, type PolicyInWords, type TriedCaller, type TriedTable, whyLink } from "./access-api.ts";
+import { whyLink } from "./access-api.ts";
 
 export type ChosenCell = {
   readonly table: TriedTable;
   readonly command: string;
   readonly caller: TriedCaller;
-  readonly outcome: Outcome;
+  readonly outcome: TriedOutcome;
 };
 
 const words = texts.access.outcome;

@@ -1,4 +1,5 @@
 import { useEffect, useRef, useState } from "preact/hooks";
+import type { MatrixPage, TriedCaller, TriedOutcome, TriedTable } from "#operations/admin-types";
 import { isAborted } from "../api/client.ts";
 import { Button } from "../components/button.ts";
 import { Dialog } from "../components/dialog.ts";
@@ -7,7 +8,7 @@ import { Notice } from "../components/notice.ts";
 import { type FoundUser, UserSearch, userName } from "../components/user-search.ts";
 import { html } from "../html.ts";
 import { texts } from "../texts.ts";
-import { type MatrixPage, type Outcome, readMatrixPage, type TriedCaller, type TriedTable } from "./access-api.ts";
+import { readMatrixPage } from "./access-api.ts";
 import { type ChosenCell, OutcomeDialog } from "./outcome-dialog.ts";
 
 type Matrix = Pick<MatrixPage, "callers" | "table_count"> & { readonly tables: readonly TriedTable[] };
@@ -146,14 +147,14 @@ function callerName({ role, user, name }: TriedCaller): string {
 }
 
 /** Green: all of it; red: nothing of it. */
-function verdictOf({ kind, count }: Outcome, total: number | null): "good" | "part" | "bad" | "unknown" {
+function verdictOf({ kind, count }: TriedOutcome, total: number | null): "good" | "part" | "bad" | "unknown" {
   if (kind === "denied") return "bad";
   if (kind === "allowed") return "good";
   if (kind === "failed" || total === 0 || total === null) return "unknown";
   return count === total ? "good" : count === 0 ? "bad" : "part";
 }
 
-function outcomeText({ kind, count = 0, code = "" }: Outcome, total: number | null): string {
+function outcomeText({ kind, count = 0, code = "" }: TriedOutcome, total: number | null): string {
   switch (kind) {
     case "denied":
       return words.denied;

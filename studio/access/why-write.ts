@@ -1,3 +1,10 @@
+import type {
+  PolicyInWords,
+  PolicyPass,
+  RefusalExplanation,
+  WriteCommand,
+  WritesExplanation,
+} from "#operations/admin-types";
 import { CodeBlock } from "../components/code-block.ts";
 import { Notice } from "../components/notice.ts";
 import { Loading } from "../components/page.ts";
@@ -5,13 +12,7 @@ import { PlainTable } from "../components/plain-table.ts";
 import { useLoaded } from "../components/use-loaded.ts";
 import { html } from "../html.ts";
 import { texts } from "../texts.ts";
-import {
-  explainWrite,
-  type PolicyInWords,
-  type WhyWriteRequest,
-  type WriteCommand,
-  type WriteExplanation,
-} from "./access-api.ts";
+import { explainWrite, type WhyWriteRequest } from "./access-api.ts";
 import { MissingGrants, PolicyList } from "./outcome-dialog.ts";
 
 const words = texts.access.why;
@@ -39,13 +40,18 @@ export function ExplainedWrite(request: WhyWriteRequest) {
   return html`<div class="stack" aria-busy=${isLoading}><${WriteDetails} explanation=${value} request=${request} /></div>`;
 }
 
-type WriteDetailsProps = { readonly explanation: WriteExplanation; readonly request: WhyWriteRequest };
+type WriteDetailsProps = {
+  readonly explanation: WritesExplanation | RefusalExplanation;
+  readonly request: WhyWriteRequest;
+};
 
 function WriteDetails({ explanation, request: { command, values } }: WriteDetailsProps) {
-  const { role, refusal, missing_grants: grants, table, policies = [], rows = [] } = explanation;
-  if (refusal) {
+  const { role, missing_grants: grants } = explanation;
+  if (explanation.refusal) {
+    const { refusal } = explanation;
     return html`<${Notice} kind="error" title=${words.refused(role, refusal.status, refusal.code)}><p>${refusal.message}</p><//>`;
   }
+  const { table, policies, rows } = explanation;
   const refused = rows.filter((row) => !row.is_allowed).length;
   const isAllowed = grants.length === 0 && refused === 0;
   const title =
@@ -58,8 +64,8 @@ function WriteDetails({ explanation, request: { command, values } }: WriteDetail
     <${Notice} kind=${isAllowed ? "success" : "error"} title=${title}>
       ${isAllowed && html`<p>${words.otherRefusals}</p>`}
       ${explanation.is_partial && html`<p>${words.partial(rows.length)}</p>`}
-      ${table!.row_security === "off" && html`<p>${words.noRowSecurity}</p>`}
-      ${table!.bypasses_policies && table!.row_security !== "off" && html`<p>${words.bypasses}</p>`}
+      ${table.row_security === "off" && html`<p>${words.noRowSecurity}</p>`}
+      ${table.bypasses_policies && table.row_security !== "off" && html`<p>${words.bypasses}</p>`}
     <//>
     <${MissingGrants} grants=${grants} />
     ${values && html`<${CodeBlock} label=${words.written} text=${JSON.stringify(values, null, 2)} wrap />`}
@@ -70,7 +76,7 @@ function WriteDetails({ explanation, request: { command, values } }: WriteDetail
 }
 
 /** Each check that decides about each row, with its policies. */
-function CheckedRows({ explanation: { rows = [], policies = [] } }: { readonly explanation: WriteExplanation }) {
+function CheckedRows({ explanation: { rows, policies } }: { readonly explanation: WritesExplanation }) {
   const checked = rows.flatMap(({ key, checks }) => {
     const name = Object.entries(key).map(([column, value]) => `${column} = ${value}`);
     return checks.map((check) => ({
@@ -92,11 +98,7 @@ function CheckedRows({ explanation: { rows = [], policies = [] } }: { readonly e
   `;
 }
 
-type PolicyResultProps = {
-  readonly name: string;
-  readonly passes: boolean | null;
-  readonly policies: readonly PolicyInWords[];
-};
+type PolicyResultProps = PolicyPass & { readonly policies: readonly PolicyInWords[] };
 
 export function PolicyResult({ name, passes, policies }: PolicyResultProps) {
   const policy = policies.find((each) => each.name === name);

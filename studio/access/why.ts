@@ -1,4 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
+import type { RefusalExplanation, RowsExplanation } from "#operations/admin-types";
 import { requestRoles } from "../api/catalog.ts";
 import { sessionState } from "../api/session.ts";
 import { useCatalog } from "../api/use-catalog.ts";
@@ -14,7 +15,7 @@ import { useSearchParameter } from "../frame/router.ts";
 import { html } from "../html.ts";
 import { useStore } from "../store.ts";
 import { texts } from "../texts.ts";
-import { type Explanation, explainRequest, type TriedAs } from "./access-api.ts";
+import { explainRequest, type TriedAs } from "./access-api.ts";
 import { MissingGrants, PolicyList } from "./outcome-dialog.ts";
 import { ExplainedWrite, PolicyResult, parseWriteCommand, parseWrittenValues } from "./why-write.ts";
 
@@ -81,9 +82,10 @@ function ExplainedRequest({ path, schema, as }: ExplainedRequestProps) {
   return html`<div class="stack" aria-busy=${isLoading}><${ExplanationDetails} explanation=${value} /></div>`;
 }
 
-function ExplanationDetails({ explanation }: { explanation: Explanation }) {
-  const { role, refusal, missing_grants: grants, table, visible = 0, total = 0, policies = [], plan } = explanation;
-  if (refusal) {
+function ExplanationDetails({ explanation }: { explanation: RowsExplanation | RefusalExplanation }) {
+  const { role, missing_grants: grants } = explanation;
+  if (explanation.refusal) {
+    const { refusal } = explanation;
     return html`
       <${Notice} kind="error" title=${words.refused(role, refusal.status, refusal.code)}>
         <p>${refusal.message}</p>
@@ -92,22 +94,23 @@ function ExplanationDetails({ explanation }: { explanation: Explanation }) {
       <${MissingGrants} grants=${grants} />
     `;
   }
+  const { table, visible, total, policies, plan } = explanation;
   return html`
     <${Notice} kind=${visible === total ? "success" : "warning"} title=${words.sees(role, visible, total)}>
       ${explanation.is_partial && html`<p>${words.partial(total)}</p>`}
-      ${table!.row_security === "off" && html`<p>${words.noRowSecurity}</p>`}
-      ${table!.bypasses_policies && table!.row_security !== "off" && html`<p>${words.bypasses}</p>`}
-      ${explanation.unreadable_columns!.length > 0 && html`<p>${words.unreadable(explanation.unreadable_columns!)}</p>`}
+      ${table.row_security === "off" && html`<p>${words.noRowSecurity}</p>`}
+      ${table.bypasses_policies && table.row_security !== "off" && html`<p>${words.bypasses}</p>`}
+      ${explanation.unreadable_columns.length > 0 && html`<p>${words.unreadable(explanation.unreadable_columns)}</p>`}
     <//>
     <${HiddenRows} explanation=${explanation} />
     <h2>${words.policies}</h2>
     ${policies.length === 0 ? html`<p class="quiet">${words.noPolicies}</p>` : html`<${PolicyList} policies=${policies} />`}
     <h2>${words.plan}</h2>
-    <${CodeBlock} text=${plan ?? ""} label=${words.plan} />
+    <${CodeBlock} text=${plan} label=${words.plan} />
   `;
 }
 
-function HiddenRows({ explanation: { hidden = [], policies = [] } }: { explanation: Explanation }) {
+function HiddenRows({ explanation: { hidden, policies } }: { explanation: RowsExplanation }) {
   if (hidden.length === 0) return null;
   const rows = hidden.map(({ key, policies: results }) => ({
     key: JSON.stringify(key),

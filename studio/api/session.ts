@@ -1,32 +1,9 @@
+import type { AdminSession, ViewedToken } from "#operations/admin-types";
 import { makeStore } from "../store.ts";
 import { fetchResponse, ServiceError, sendRequest } from "./http.ts";
 
-/** The response of `POST /admin/v1/session`. */
-export type AdminSession = {
-  readonly access_token: string;
-  /** Seconds since 1970; null: never. */
-  readonly expires_at: number | null;
-  readonly role: string;
-  readonly user: { readonly id: string; readonly email: string | null; readonly name: string | null } | null;
-  readonly studio: StudioSettings;
-};
-
-export type StudioSettings = {
-  readonly mode: "open" | "administrators";
-  readonly sql: boolean;
-  /** What a change of the schema does: writes into the current migration, runs at once, or is refused. */
-  readonly migrations: "current" | "run" | "off";
-  readonly development: boolean;
-  /** Whether the service has the page `/graphiql`. */
-  readonly graphiql: boolean;
-};
-
 /** Another caller whose rows are shown, by a token that the server has made for that. */
-export type ViewedCaller = {
-  readonly access_token: string;
-  readonly expires_at: number;
-  readonly role: string;
-  readonly claims: Readonly<Record<string, unknown>>;
+export type ViewedCaller = ViewedToken & {
   /** `authenticated`, or the e-mail address of a user. */
   readonly label: string;
 };

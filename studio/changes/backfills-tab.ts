@@ -1,3 +1,4 @@
+import type { FilledSoFar, IncompleteBackfill } from "#operations/admin-types";
 import { Button } from "../components/button.ts";
 import { CodeBlock } from "../components/code-block.ts";
 import { formatTime } from "../components/format.ts";
@@ -7,11 +8,11 @@ import { showToast } from "../components/toast.ts";
 import { useLoaded, useRepeatedLoads } from "../components/use-loaded.ts";
 import { html } from "../html.ts";
 import { texts } from "../texts.ts";
-import { type Backfill, type BackfillProgress, listBackfills, pauseBackfill } from "./changes-api.ts";
+import { listBackfills, pauseBackfill } from "./changes-api.ts";
 import { RefusalNotice } from "./copy-task.ts";
 
 const words = texts.changes.backfills;
-const BADGES: Readonly<Record<Backfill["state"], string>> = {
+const BADGES: Readonly<Record<IncompleteBackfill["state"], string>> = {
   "not started": "",
   running: "good",
   paused: "warning",
@@ -23,7 +24,7 @@ export function BackfillsTab() {
   const loaded = useLoaded(listBackfills, []);
   useRepeatedLoads(loaded);
   const { value, error, isLoading, reload } = loaded;
-  const pause = async ({ id, state }: Backfill) => {
+  const pause = async ({ id, state }: IncompleteBackfill) => {
     try {
       await pauseBackfill(id, state === "running");
     } catch (failure) {
@@ -48,7 +49,7 @@ export function BackfillsTab() {
 }
 
 type BackfillItemProps = {
-  readonly backfill: Backfill;
+  readonly backfill: IncompleteBackfill;
   readonly command: string;
   readonly isRefused: boolean;
   /** Pauses it, or resumes it. */
@@ -92,8 +93,8 @@ function BackfillItem({ backfill, command, isRefused, onPause }: BackfillItemPro
 }
 
 function describeProgress(
-  { state, estimated_rows: estimated }: Backfill,
-  progress: BackfillProgress,
+  { state, estimated_rows: estimated }: IncompleteBackfill,
+  progress: FilledSoFar,
 ): readonly string[] {
   const { read, filled, rows_per_second: rate, load, waits_for: waitsFor, started_at: startedAt } = progress;
   return [

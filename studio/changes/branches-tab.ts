@@ -1,4 +1,5 @@
 import { useState } from "preact/hooks";
+import type { BranchList, ListedBranch } from "#operations/admin-types";
 import { ActionDialog } from "../components/action-dialog.ts";
 import { Button } from "../components/button.ts";
 import { CodeBlock } from "../components/code-block.ts";
@@ -9,7 +10,7 @@ import { PlainTable } from "../components/plain-table.ts";
 import { useLoaded, useRepeatedLoads } from "../components/use-loaded.ts";
 import { html } from "../html.ts";
 import { texts } from "../texts.ts";
-import { type Branch, type BranchList, dropBranch, listBranches } from "./changes-api.ts";
+import { dropBranch, listBranches } from "./changes-api.ts";
 import { RefusalNotice } from "./copy-task.ts";
 import { CreateBranchDialog } from "./create-branch-dialog.ts";
 
@@ -21,7 +22,7 @@ export function BranchesTab() {
   const { value, error, isLoading, reload } = loaded;
   useRepeatedLoads(loaded, value?.branches.some(({ state }) => state === "being copied") ?? false);
   const [isCreating, setCreating] = useState(false);
-  const [dropped, setDropped] = useState<Branch | null>(null);
+  const [dropped, setDropped] = useState<ListedBranch | null>(null);
   const drop = async () => {
     await dropBranch(dropped!.name);
     reload();
@@ -50,21 +51,21 @@ export function BranchesTab() {
   `;
 }
 
-function BranchNotices({ branch: { name, state, error, warnings } }: { readonly branch: Branch }) {
+function BranchNotices({ branch: { name, state, error, warnings } }: { readonly branch: ListedBranch }) {
   if (state === "failed") return html`<${Notice} kind="error" title=${words.failure(name)}>${error}<//>`;
   if (state === "interrupted")
     return html`<${Notice} kind="warning" title=${words.failure(name)}>${words.interruption}<//>`;
   return warnings.map((warning) => html`<${Notice} key=${warning} kind="warning" title=${name}>${warning}<//>`);
 }
 
-const BADGES: Readonly<Record<Branch["state"], string>> = {
+const BADGES: Readonly<Record<ListedBranch["state"], string>> = {
   complete: "",
   "being copied": "",
   failed: "danger",
   interrupted: "warning",
 };
 
-type BranchTableProps = { readonly list: BranchList; readonly onDrop: (branch: Branch) => void };
+type BranchTableProps = { readonly list: BranchList; readonly onDrop: (branch: ListedBranch) => void };
 
 function BranchTable({ list: { branches, served, refusal }, onDrop }: BranchTableProps) {
   if (branches.length === 0) return html`<${Empty}>${words.none}<//>`;

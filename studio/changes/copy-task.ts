@@ -1,15 +1,15 @@
+import type { ComparisonOfCopy, CopyRefusal, Rehearsal } from "#operations/admin-types";
 import { Button } from "../components/button.ts";
 import { CodeBlock } from "../components/code-block.ts";
 import { Notice } from "../components/notice.ts";
 import { type Children, html } from "../html.ts";
 import { FaultNotice } from "../schema/forms/apply-sql-dialog.ts";
 import { texts } from "../texts.ts";
-import type { Comparison, Refusal, Rehearsal } from "./changes-api.ts";
 import type { Task } from "./use-task.ts";
 
 const words = texts.changes;
 
-type RefusalNoticeProps = { readonly refusal: Refusal | null; readonly command: string };
+type RefusalNoticeProps = { readonly refusal: CopyRefusal | null; readonly command: string };
 
 /** Why it cannot be done here, and the command that does it. */
 export function RefusalNotice({ refusal, command }: RefusalNoticeProps) {
@@ -24,7 +24,7 @@ export function RefusalNotice({ refusal, command }: RefusalNoticeProps) {
 }
 
 type CopyTaskProps = {
-  readonly task: Pick<Task<Rehearsal | Comparison>, "result" | "error" | "isRunning" | "stop">;
+  readonly task: Pick<Task<Rehearsal | ComparisonOfCopy>, "result" | "error" | "isRunning" | "stop">;
   readonly action: string;
   readonly progress: string;
   readonly isRefused: boolean;

@@ -1,3 +1,10 @@
+import type {
+  AffectedRequest,
+  ChangeLevel,
+  ComparisonOfCopy,
+  ContractChange,
+  MigrationsState,
+} from "#operations/admin-types";
 import { CopyButton } from "../components/code-block.ts";
 import { Empty } from "../components/page.ts";
 import { Section } from "../components/plain-table.ts";
@@ -5,22 +12,14 @@ import { Select } from "../components/select.ts";
 import { useSearchParameter } from "../frame/router.ts";
 import { html } from "../html.ts";
 import { texts } from "../texts.ts";
-import {
-  type AffectedRequest,
-  type ChangeLevel,
-  type Comparison,
-  type InterfaceChange,
-  LEVELS,
-  type MigrationList,
-  SURFACES,
-} from "./changes-api.ts";
+import { LEVELS, SURFACES } from "./changes-api.ts";
 import { CopyTask, RefusalNotice } from "./copy-task.ts";
 import type { Task } from "./use-task.ts";
 
 const words = texts.changes.interfaces;
 const BADGES: Readonly<Record<ChangeLevel, string>> = { compatible: "good", dangerous: "warning", breaking: "danger" };
 
-type InterfacesTabProps = { readonly list: MigrationList; readonly task: Task<Comparison> };
+type InterfacesTabProps = { readonly list: MigrationsState; readonly task: Task<ComparisonOfCopy> };
 
 /** What the pending migrations change for clients. */
 export function InterfacesTab({ list: { refusal, commands }, task }: InterfacesTabProps) {
@@ -34,7 +33,7 @@ export function InterfacesTab({ list: { refusal, commands }, task }: InterfacesT
   `;
 }
 
-type ChangesProps = { readonly changes: readonly InterfaceChange[]; readonly markdown: string };
+type ChangesProps = { readonly changes: readonly ContractChange[]; readonly markdown: string };
 
 function Changes({ changes, markdown }: ChangesProps) {
   const [chosen, setChosen] = useSearchParameter("level");
@@ -66,8 +65,8 @@ function Changes({ changes, markdown }: ChangesProps) {
 }
 
 type SurfaceChangesProps = {
-  readonly surface: InterfaceChange["surface"];
-  readonly changes: readonly InterfaceChange[];
+  readonly surface: ContractChange["surface"];
+  readonly changes: readonly ContractChange[];
 };
 
 function SurfaceChanges({ surface, changes }: SurfaceChangesProps) {

@@ -1,4 +1,5 @@
 import { useState } from "preact/hooks";
+import type { FoundLostRows, LostRowsOfTable } from "#operations/admin-types";
 import { ActionDialog } from "../components/action-dialog.ts";
 import { Button } from "../components/button.ts";
 import { CodeBlock } from "../components/code-block.ts";
@@ -9,13 +10,7 @@ import { Loading } from "../components/page.ts";
 import { useLoaded } from "../components/use-loaded.ts";
 import { html } from "../html.ts";
 import { texts } from "../texts.ts";
-import {
-  findLostRows,
-  type LostRows,
-  type LostRowsOfTable,
-  readLostRowsState,
-  restoreLostRows,
-} from "./changes-api.ts";
+import { findLostRows, readLostRowsState, restoreLostRows } from "./changes-api.ts";
 import { RefusalNotice } from "./copy-task.ts";
 import { useTask } from "./use-task.ts";
 
@@ -25,7 +20,7 @@ const words = texts.changes.lostRows;
 export function LostRowsTab() {
   const { value, error, isLoading, reload } = useLoaded(readLostRowsState, []);
   const [time, setTime] = useState("10 minutes ago");
-  const [restored, setRestored] = useState<LostRows | null>(null);
+  const [restored, setRestored] = useState<FoundLostRows | null>(null);
   const task = useTask(findLostRows);
   const find = (event: Event) => {
     event.preventDefault();
@@ -58,7 +53,7 @@ export function LostRowsTab() {
   `;
 }
 
-type FoundRowsProps = { readonly found: LostRows; readonly onRestored: (restored: LostRows) => void };
+type FoundRowsProps = { readonly found: FoundLostRows; readonly onRestored: (restored: FoundLostRows) => void };
 
 function FoundRows({ found, onRestored }: FoundRowsProps) {
   const { as_of: asOf, compared_tables: compared, dropped_tables: dropped, tables } = found;
@@ -120,7 +115,7 @@ function describeCounts(lost: LostRowsOfTable): readonly string[] {
   ];
 }
 
-function RestoredRows({ restored: { tables } }: { readonly restored: LostRows }) {
+function RestoredRows({ restored: { tables } }: { readonly restored: FoundLostRows }) {
   const sum = (count: (table: LostRowsOfTable) => number | null) =>
     tables.reduce((total, table) => total + (count(table) ?? 0), 0);
   const skipped = tables.filter(({ skipped_triggers: triggers }) => (triggers ?? []).length > 0);

@@ -1,15 +1,15 @@
+import type { MigrationsState, PendingFile } from "#operations/admin-types";
 import { CodeBlock } from "../components/code-block.ts";
 import { formatTime } from "../components/format.ts";
 import { PlainTable, Section } from "../components/plain-table.ts";
 import { html } from "../html.ts";
 import { texts } from "../texts.ts";
-import type { MigrationList, PendingMigration } from "./changes-api.ts";
 
 import { UndoSection } from "./undo-section.ts";
 
 const words = texts.changes;
 
-type PendingTabProps = { readonly list: MigrationList; readonly onUndone: () => void };
+type PendingTabProps = { readonly list: MigrationsState; readonly onUndone: () => void };
 
 export function PendingTab({ list, onUndone }: PendingTabProps) {
   const { pending, applied, commands } = list;
@@ -35,7 +35,7 @@ export function PendingTab({ list, onUndone }: PendingTabProps) {
   `;
 }
 
-function PendingItem({ migration, isOpen }: { readonly migration: PendingMigration; readonly isOpen: boolean }) {
+function PendingItem({ migration, isOpen }: { readonly migration: PendingFile; readonly isOpen: boolean }) {
   const { history, name, file, is_current: isCurrent, is_applied: isApplied, sql } = migration;
   return html`
     <details class="changes-item" open=${isOpen}>

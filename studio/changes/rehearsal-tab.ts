@@ -1,4 +1,5 @@
 import { useState } from "preact/hooks";
+import type { MigrationsState, Rehearsal, StatementRehearsal } from "#operations/admin-types";
 import { CodeBlock } from "../components/code-block.ts";
 import { Checkbox } from "../components/field.ts";
 import { Notice } from "../components/notice.ts";
@@ -6,12 +7,11 @@ import { Empty } from "../components/page.ts";
 import { UndoReport } from "../components/undo-report.ts";
 import { html } from "../html.ts";
 import { texts } from "../texts.ts";
-import type { MigrationList, Rehearsal, RehearsedStatement } from "./changes-api.ts";
 import { CopyTask, RefusalNotice } from "./copy-task.ts";
 import type { Task } from "./use-task.ts";
 
 const words = texts.changes.rehearsal;
-const BADGES: Readonly<Record<RehearsedStatement["verdict"], string>> = {
+const BADGES: Readonly<Record<StatementRehearsal["verdict"], string>> = {
   safe: "good",
   brief: "good",
   "holds writes": "warning",
@@ -20,7 +20,7 @@ const BADGES: Readonly<Record<RehearsedStatement["verdict"], string>> = {
   "not rehearsed": "",
 };
 
-type RehearsalTabProps = { readonly list: MigrationList; readonly task: Task<Rehearsal, [withRows: boolean]> };
+type RehearsalTabProps = { readonly list: MigrationsState; readonly task: Task<Rehearsal, [withRows: boolean]> };
 
 /** Whom each pending statement would hold up. */
 export function RehearsalTab({ list: { refusal, commands, pending }, task }: RehearsalTabProps) {
@@ -47,7 +47,7 @@ export function RehearsalTab({ list: { refusal, commands, pending }, task }: Reh
   `;
 }
 
-function Statements({ statements }: { readonly statements: readonly RehearsedStatement[] }) {
+function Statements({ statements }: { readonly statements: readonly StatementRehearsal[] }) {
   const counts = Object.keys(BADGES)
     .map((verdict) => ({ verdict, count: statements.filter((each) => each.verdict === verdict).length }))
     .filter(({ count }) => count > 0);
@@ -59,7 +59,7 @@ function Statements({ statements }: { readonly statements: readonly RehearsedSta
   `;
 }
 
-function StatementItem({ statement }: { readonly statement: RehearsedStatement }) {
+function StatementItem({ statement }: { readonly statement: StatementRehearsal }) {
   const { file, line, sql, verdict, safeForm, undo } = statement;
   return html`
     <li class="stack">
@@ -77,7 +77,7 @@ function StatementItem({ statement }: { readonly statement: RehearsedStatement }
   `;
 }
 
-function describeMeasures(statement: RehearsedStatement): readonly string[] {
+function describeMeasures(statement: StatementRehearsal): readonly string[] {
   if (statement.verdict === "not rehearsed") return [words.skipped];
   const { locks, lockedRows, rewritten, scanned, inserted, changed, walBytes, milliseconds, heldRequests } = statement;
   return [

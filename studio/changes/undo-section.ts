@@ -1,4 +1,5 @@
 import { useState } from "preact/hooks";
+import type { LastMigrationUndo, MigrationsState } from "#operations/admin-types";
 import { reloadCatalog } from "../api/use-catalog.ts";
 import { ActionDialog } from "../components/action-dialog.ts";
 import { Button } from "../components/button.ts";
@@ -10,13 +11,13 @@ import { html } from "../html.ts";
 
 import { FaultNotice } from "../schema/forms/apply-sql-dialog.ts";
 import { texts } from "../texts.ts";
-import { findUndo, type MigrationList, type MigrationUndo, undoMigration } from "./changes-api.ts";
+import { findUndo, undoMigration } from "./changes-api.ts";
 import { RefusalNotice } from "./copy-task.ts";
 import { useTask } from "./use-task.ts";
 
 const words = texts.changes.undoLast;
 
-type UndoSectionProps = { readonly list: MigrationList; readonly onUndone: () => void };
+type UndoSectionProps = { readonly list: MigrationsState; readonly onUndone: () => void };
 
 /** Takes the last migration back, if that loses nothing. */
 export function UndoSection({ list: { refusal, commands }, onUndone }: UndoSectionProps) {
@@ -39,7 +40,7 @@ export function UndoSection({ list: { refusal, commands }, onUndone }: UndoSecti
 }
 
 type FoundUndoProps = {
-  readonly found: Extract<MigrationUndo, { error: null }>;
+  readonly found: Extract<LastMigrationUndo, { error: null }>;
   readonly command: string;
   readonly onUndone: () => void;
 };

@@ -1,4 +1,4 @@
-import type { UndoVerdict } from "../api/migration.ts";
+import type { UndoAssessment } from "#operations/admin-types";
 import { html } from "../html.ts";
 import { texts } from "../texts.ts";
 import { CodeBlock } from "./code-block.ts";
@@ -7,7 +7,7 @@ import { Notice } from "./notice.ts";
 const words = texts.undo;
 
 /** Whether a migration can be undone: the SQL that does it, or the reason. */
-export function UndoReport({ undo }: { readonly undo: UndoVerdict }) {
+export function UndoReport({ undo }: { readonly undo: UndoAssessment }) {
   if (undo.verdict === "cannot be undone") {
     const { reason, statement } = undo;
     return html`

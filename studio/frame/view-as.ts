@@ -1,4 +1,5 @@
 import { useState } from "preact/hooks";
+import type { ViewedToken } from "#operations/admin-types";
 import { adminCall } from "../api/admin.ts";
 import { requestRoles } from "../api/catalog.ts";
 import { sessionState, setViewAs, type ViewedCaller } from "../api/session.ts";
@@ -72,7 +73,7 @@ export function ViewAsBar({ viewed: { label, role } }: { readonly viewed: Viewed
 
 /** Asks for a token of the subject, and for the next one before it expires. */
 async function viewAs(subject: ViewedSubject, label: string): Promise<void> {
-  const token = await adminCall<Omit<ViewedCaller, "label">>("POST /view-as", { body: subject });
+  const token = await adminCall<ViewedToken>("POST /view-as", { body: subject });
   clearTimeout(renewal);
   setViewAs({ ...token, label });
   const lifetime = token.expires_at * 1000 - Date.now();

@@ -1,4 +1,5 @@
 import { useState } from "preact/hooks";
+import type { AuditRecord } from "#operations/admin-types";
 import { Button } from "../components/button.ts";
 import { TextField } from "../components/field.ts";
 import { formatTime } from "../components/format.ts";
@@ -9,7 +10,7 @@ import { useLoaded } from "../components/use-loaded.ts";
 import { pathTo, useSearchParameter } from "../frame/router.ts";
 import { html } from "../html.ts";
 import { texts } from "../texts.ts";
-import { type AuditEntry, type AuditFilter, readAuditLog } from "./people-api.ts";
+import { type AuditFilter, readAuditLog } from "./people-api.ts";
 
 /** The filters are in the address. */
 export function AuditTab() {
@@ -44,7 +45,7 @@ function startOfDay(day: string | null): string {
 
 /** The newest page, and older ones below it. */
 function AuditEntries({ filter }: { readonly filter: AuditFilter }) {
-  const [older, setOlder] = useState<readonly AuditEntry[]>([]);
+  const [older, setOlder] = useState<readonly AuditRecord[]>([]);
   const [before, setBefore] = useState("");
   const { value, error, isLoading, reload } = useLoaded(
     (signal) => readAuditLog({ ...filter, before }, signal),
@@ -64,7 +65,7 @@ function AuditEntries({ filter }: { readonly filter: AuditFilter }) {
   `;
 }
 
-function AuditTable({ entries }: { readonly entries: readonly AuditEntry[] }) {
+function AuditTable({ entries }: { readonly entries: readonly AuditRecord[] }) {
   const { time, event, user, by, address, details } = texts.people.columns;
   const unique = [...new Map(entries.map((entry) => [entry.id, entry])).values()];
   const rows = unique.map((entry) => ({
@@ -81,13 +82,13 @@ function AuditTable({ entries }: { readonly entries: readonly AuditEntry[] }) {
   return html`<${PlainTable} label=${texts.people.tabs.audit} heads=${[time, event, user, by, address, details]} rows=${rows} />`;
 }
 
-function linkTo(user: AuditEntry["user"]) {
+function linkTo(user: AuditRecord["user"]) {
   if (!user) return "";
   if (user.id === null) return texts.people.audit.deletedUser(user.key);
   return html`<a href=${pathTo("people", "users", user.id)}>${user.email ?? user.id}</a>`;
 }
 
-function textOf(details: AuditEntry["details"]): string {
+function textOf(details: AuditRecord["details"]): string {
   return Object.entries(details)
     .map(([name, value]) => `${name}: ${typeof value === "string" ? value : JSON.stringify(value)}`)
     .join("\n");

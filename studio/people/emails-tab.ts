@@ -1,3 +1,4 @@
+import type { KeptEmail } from "#operations/admin-types";
 import { Button } from "../components/button.ts";
 import { formatTime } from "../components/format.ts";
 import { Notice } from "../components/notice.ts";
@@ -5,7 +6,7 @@ import { Empty, Loading } from "../components/page.ts";
 import { useLoaded } from "../components/use-loaded.ts";
 import { type Children, html } from "../html.ts";
 import { texts } from "../texts.ts";
-import { listEmails, type SentEmail } from "./people-api.ts";
+import { listEmails } from "./people-api.ts";
 
 /** Without the full stop or the bracket that ends a sentence. */
 const LINK = /(https?:\/\/[^\s<>"]*[^\s<>".,;:!?)])/;
@@ -27,7 +28,7 @@ export function EmailsTab() {
   `;
 }
 
-function EmailText({ mail }: { readonly mail: SentEmail }) {
+function EmailText({ mail }: { readonly mail: KeptEmail }) {
   return html`
     <article class="email">
       <h2>${mail.subject}</h2>

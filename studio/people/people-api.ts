@@ -1,3 +1,11 @@
+import type {
+  AuditPage,
+  KeptEmails,
+  ProviderList,
+  SessionList,
+  SignInSettingList,
+  UserKeys,
+} from "#operations/admin-types";
 import { adminCall } from "../api/admin.ts";
 import { request, requestJson } from "../api/client.ts";
 
@@ -44,13 +52,10 @@ export async function listUsers(page: number, filter: string, signal: AbortSigna
 }
 
 /** By what rows and policies know the users: `auth.uid()`, by the ids of the users. */
-export async function readUserKeys(
-  ids: readonly string[],
-  signal: AbortSignal,
-): Promise<Readonly<Record<string, string>>> {
+export async function readUserKeys(ids: readonly string[], signal: AbortSignal): Promise<UserKeys["keys"]> {
   if (ids.length === 0) return {};
   const query = new URLSearchParams(ids.map((id) => ["user", id]));
-  return (await adminCall<{ keys: Readonly<Record<string, string>> }>(`GET /user-keys?${query}`, { signal })).keys;
+  return (await adminCall<UserKeys>(`GET /user-keys?${query}`, { signal })).keys;
 }
 
 export function readUser(id: string, signal: AbortSignal): Promise<User> {
@@ -100,20 +105,9 @@ export async function removeFactor(userId: string, kind: FactorKind, id: string)
   await request(`${userPath(userId)}/${kind}/${encodeURIComponent(id)}`, { method: "DELETE" });
 }
 
-export type UserSession = {
-  readonly id: string;
-  readonly kind: "browser" | "tokens";
-  readonly signed_in_at: string;
-  readonly last_used_at: string;
-  readonly expires_at: string;
-  readonly address: string | null;
-  readonly user_agent: string | null;
-  readonly aal: number | null;
-};
-
-export async function listSessions(userId: string, signal: AbortSignal): Promise<readonly UserSession[]> {
+export async function listSessions(userId: string, signal: AbortSignal): Promise<SessionList["sessions"]> {
   const query = new URLSearchParams({ user: userId });
-  return (await adminCall<{ sessions: readonly UserSession[] }>(`GET /sessions?${query}`, { signal })).sessions;
+  return (await adminCall<SessionList>(`GET /sessions?${query}`, { signal })).sessions;
 }
 
 export async function endSession(id: string): Promise<void> {
@@ -155,40 +149,14 @@ export async function revokeKey(id: number): Promise<void> {
   await request(`/auth/keys/${id}`, { method: "DELETE" });
 }
 
-export type Provider = {
-  readonly name: string;
-  readonly kind: string;
-  readonly title: string;
-  readonly issuer: string;
-  readonly enabled: boolean;
-  readonly sign_ups: boolean;
-  readonly identities: number;
-};
-
-export async function listProviders(signal: AbortSignal): Promise<readonly Provider[]> {
-  return (await adminCall<{ providers: readonly Provider[] }>("GET /providers", { signal })).providers;
+export async function listProviders(signal: AbortSignal): Promise<ProviderList["providers"]> {
+  return (await adminCall<ProviderList>("GET /providers", { signal })).providers;
 }
 
-export type SentEmail = { readonly at: string; readonly to: string; readonly subject: string; readonly text: string };
-export type SentEmails = { readonly kept: boolean; readonly mails: readonly SentEmail[] };
-
-export function listEmails(signal: AbortSignal): Promise<SentEmails> {
-  return adminCall<SentEmails>("GET /mails", { signal });
+export function listEmails(signal: AbortSignal): Promise<KeptEmails> {
+  return adminCall<KeptEmails>("GET /mails", { signal });
 }
 
-type AuditUser = { readonly key: string; readonly id: string | null; readonly email: string | null };
-
-export type AuditEntry = {
-  readonly id: string;
-  readonly at: string;
-  readonly event: string;
-  readonly user: AuditUser | null;
-  readonly by: AuditUser | null;
-  readonly address: string | null;
-  readonly details: Readonly<Record<string, unknown>>;
-};
-
-export type AuditPage = { readonly entries: readonly AuditEntry[]; readonly next: string | null };
 export type AuditFilter = Readonly<Partial<Record<"user" | "event" | "from" | "to" | "before", string>>>;
 
 export function readAuditLog(filter: AuditFilter, signal: AbortSignal): Promise<AuditPage> {
@@ -196,17 +164,6 @@ export function readAuditLog(filter: AuditFilter, signal: AbortSignal): Promise<
   return adminCall<AuditPage>(`GET /audit-log?${new URLSearchParams(parameters)}`, { signal });
 }
 
-export type SignInSetting = {
-  readonly name: string;
-  readonly value: string | null;
-  readonly is_set: boolean;
-  readonly is_secret: boolean;
-  readonly is_default: boolean;
-  readonly database_name: string | null;
-  /** With links and code as in Markdown. */
-  readonly description: string;
-};
-
-export async function listSignInSettings(signal: AbortSignal): Promise<readonly SignInSetting[]> {
-  return (await adminCall<{ settings: readonly SignInSetting[] }>("GET /sign-in-settings", { signal })).settings;
+export async function listSignInSettings(signal: AbortSignal): Promise<SignInSettingList["settings"]> {
+  return (await adminCall<SignInSettingList>("GET /sign-in-settings", { signal })).settings;
 }

@@ -1,10 +1,11 @@
+import type { SignInSetting } from "#operations/admin-types";
 import { Notice } from "../components/notice.ts";
 import { Loading } from "../components/page.ts";
 import { PlainTable } from "../components/plain-table.ts";
 import { useLoaded } from "../components/use-loaded.ts";
 import { html } from "../html.ts";
 import { texts } from "../texts.ts";
-import { listSignInSettings, type SignInSetting } from "./people-api.ts";
+import { listSignInSettings } from "./people-api.ts";
 
 const words = texts.people.settings;
 

@@ -1,4 +1,5 @@
 import { useState } from "preact/hooks";
+import type { RunningSession, RunningState } from "#operations/admin-types";
 import { Button } from "../components/button.ts";
 import { Dialog } from "../components/dialog.ts";
 import { formatDuration, formatNumber } from "../components/format.ts";
@@ -8,13 +9,13 @@ import { showToast } from "../components/toast.ts";
 import { type Children, html } from "../html.ts";
 import { texts } from "../texts.ts";
 import { buildLockTree, type LockNode } from "./lock-tree.ts";
-import { cancelStatement, type DatabaseSession, type RunningState } from "./running-api.ts";
+import { cancelStatement } from "./running-api.ts";
 
 type DatabaseProps = { readonly state: RunningState; readonly onChange: () => void };
 
 /** Locks, statements and connections. */
 export function DatabaseSections({ state, onChange }: DatabaseProps) {
-  const [chosen, setChosen] = useState<DatabaseSession | null>(null);
+  const [chosen, setChosen] = useState<RunningSession | null>(null);
   const { sessions, sees_all: seesAll } = state.database;
   const locks = buildLockTree(sessions);
   const statements = sessions.filter((session) => session.state === "active" && session.waits_for.length === 0);
@@ -49,7 +50,7 @@ function StatementText({ text }: { readonly text: string | null }) {
 
 type LockListProps = {
   readonly nodes: readonly LockNode[];
-  readonly onCancel: (session: DatabaseSession) => void;
+  readonly onCancel: (session: RunningSession) => void;
 };
 
 function LockList({ nodes, onCancel }: LockListProps): Children {
@@ -69,9 +70,9 @@ function LockList({ nodes, onCancel }: LockListProps): Children {
 
 type LockLineProps = {
   readonly pid: number;
-  readonly session: DatabaseSession | null;
+  readonly session: RunningSession | null;
   readonly waiters: number;
-  readonly onCancel: (session: DatabaseSession) => void;
+  readonly onCancel: (session: RunningSession) => void;
 };
 
 function LockLine({ pid, session, waiters, onCancel }: LockLineProps) {
@@ -103,8 +104,8 @@ function LockLine({ pid, session, waiters, onCancel }: LockLineProps) {
 
 type SessionTableProps = {
   readonly label: string;
-  readonly sessions: readonly DatabaseSession[];
-  readonly onCancel?: (session: DatabaseSession) => void;
+  readonly sessions: readonly RunningSession[];
+  readonly onCancel?: (session: RunningSession) => void;
 };
 
 function SessionTable({ label, sessions, onCancel }: SessionTableProps) {
@@ -135,9 +136,9 @@ function SessionTable({ label, sessions, onCancel }: SessionTableProps) {
 }
 
 function SlowStatements({ state }: { readonly state: RunningState }) {
-  const { source, least_ms: least = 0, statements } = state.slow_statements;
+  const { slow_statements: slow } = state;
   const { statement, role, calls, total, mean, max } = texts.running.columns;
-  const rows = statements.map((each, index) => ({
+  const rows = slow.statements.map((each, index) => ({
     key: String(index),
     cells: [
       html`<${StatementText} text=${each.statement} />`,
@@ -148,12 +149,12 @@ function SlowStatements({ state }: { readonly state: RunningState }) {
       formatDuration(each.max_ms),
     ],
   }));
-  const isCounted = source === "pg_stat_statements";
+  const note = slow.source === "service" ? texts.running.fromService(slow.least_ms) : texts.running.fromExtension;
   return html`
     <${Section} title=${texts.running.slowStatements} count=${rows.length} empty=${texts.running.noSlowStatements}>
       <${PlainTable} label=${texts.running.slowStatements} heads=${[statement, role, calls, total, mean, max]} rows=${rows} />
     <//>
-    <p class="quiet note">${isCounted ? texts.running.fromExtension : texts.running.fromService(least)}</p>
+    <p class="quiet note">${note}</p>
   `;
 }
 
@@ -179,7 +180,7 @@ function Connections({ state }: { readonly state: RunningState }) {
 }
 
 type CancelDialogProps = {
-  readonly session: DatabaseSession;
+  readonly session: RunningSession;
   readonly onClose: () => void;
   readonly onDone: () => void;
 };

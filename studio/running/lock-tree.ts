@@ -1,19 +1,19 @@
-import type { DatabaseSession } from "./running-api.ts";
+import type { RunningSession } from "#operations/admin-types";
 
 export type LockNode = {
   readonly pid: number;
   /** Null: a prepared transaction, or a session that has ended meanwhile. */
-  readonly session: DatabaseSession | null;
+  readonly session: RunningSession | null;
   readonly waiters: readonly LockNode[];
 };
 
 /** Who waits for whom: each session is listed below the last one that it waits for. */
-export function buildLockTree(sessions: readonly DatabaseSession[]): readonly LockNode[] {
+export function buildLockTree(sessions: readonly RunningSession[]): readonly LockNode[] {
   const byPid = new Map(sessions.map((session) => [session.pid, session]));
   const waiting = sessions.filter(({ waits_for }) => waits_for.length > 0);
   const waitsFor = (pid: number): readonly number[] => byPid.get(pid)?.waits_for ?? [];
   /** A blocker that another blocker waits for too is above that one. */
-  const parentsOf = ({ waits_for: blockers }: DatabaseSession) => {
+  const parentsOf = ({ waits_for: blockers }: RunningSession) => {
     const direct = blockers.filter((pid) => !blockers.some((other) => other !== pid && waitsFor(other).includes(pid)));
     return direct.length > 0 ? direct : blockers;
   };

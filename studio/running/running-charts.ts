@@ -1,8 +1,8 @@
+import type { RunningState } from "#operations/admin-types";
 import { type ChartPoint, TimeChart } from "../components/chart.ts";
 import { formatBytes, formatDuration, formatNumber } from "../components/format.ts";
 import { html } from "../html.ts";
 import { texts } from "../texts.ts";
-import type { RunningState } from "./running-api.ts";
 import { type RunningHistory, type RunningSample, requestSeries, SPAN_MS } from "./running-history.ts";
 
 type ChartsProps = { readonly history: RunningHistory; readonly latest: RunningState };

@@ -1,5 +1,5 @@
+import type { CountedInterval, ProcessState, RunningState } from "#operations/admin-types";
 import type { ChartPoint } from "../components/chart.ts";
-import type { RequestInterval, RunningState, ServiceProcess } from "./running-api.ts";
 
 /** What one answer of the service said, besides requests. */
 export type RunningSample = {
@@ -19,7 +19,7 @@ export type RunningSample = {
 
 /** The last minutes, as far as the page has seen them; those of requests are from the service. */
 export type RunningHistory = {
-  readonly intervals: readonly RequestInterval[];
+  readonly intervals: readonly CountedInterval[];
   readonly samples: readonly RunningSample[];
   readonly latest: RunningState | null;
 };
@@ -60,7 +60,7 @@ function toSample(state: RunningState, previous: RunningState | null): RunningSa
 function processorUse(state: RunningState, previous: RunningState | null): number {
   const seconds = previous ? (Date.parse(state.at) - Date.parse(previous.at)) / 1000 : 0;
   const before = new Map(previous?.processes.map((each) => [each.pid, each.processor_seconds]));
-  const usedBy = ({ pid, processor_seconds: used, uptime_seconds: uptime }: ServiceProcess) =>
+  const usedBy = ({ pid, processor_seconds: used, uptime_seconds: uptime }: ProcessState) =>
     seconds > 0 && before.has(pid) ? (used - before.get(pid)!) / seconds : used / Math.max(1, uptime);
   return state.processes.reduce((sum, each) => sum + Math.max(0, usedBy(each)), 0);
 }
@@ -78,7 +78,7 @@ export function requestSeries({ intervals, latest }: RunningHistory): RequestSer
   const end = Math.floor(Date.parse(latest?.at ?? "") / step) * step;
   const byTime = new Map(intervals.map((interval) => [Date.parse(interval.at), interval]));
   const times = Array.from({ length: SPAN_MS / step }, (_, index) => end - (SPAN_MS / step - 1 - index) * step);
-  const seriesOf = (measure: (interval: RequestInterval) => number): ChartPoint[] =>
+  const seriesOf = (measure: (interval: CountedInterval) => number): ChartPoint[] =>
     times.map((at) => ({ at, value: byTime.has(at) ? measure(byTime.get(at)!) : 0 }));
   return {
     rate: seriesOf(({ count }) => (count * 1000) / step),
@@ -88,7 +88,7 @@ export function requestSeries({ intervals, latest }: RunningHistory): RequestSer
   };
 }
 
-function failuresOf({ interfaces }: RequestInterval): number {
+function failuresOf({ interfaces }: CountedInterval): number {
   const statuses = Object.values(interfaces).flatMap((each) => Object.entries(each.statuses));
   return statuses.reduce((sum, [status, count]) => sum + (Number(status) >= 500 ? count : 0), 0);
 }

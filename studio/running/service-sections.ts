@@ -1,3 +1,4 @@
+import type { RunningState } from "#operations/admin-types";
 import { Button } from "../components/button.ts";
 import { formatBytes, formatDuration, formatNumber, formatTime } from "../components/format.ts";
 import { Notice } from "../components/notice.ts";
@@ -7,7 +8,7 @@ import { html } from "../html.ts";
 import { texts } from "../texts.ts";
 import { Schedules, Webhooks } from "./jobs/job-sections.ts";
 import { kindOf, RequestSearch } from "./request-search.ts";
-import { type RunningState, readFunctionLines } from "./running-api.ts";
+import { errorMessage, readFunctionLines } from "./running-api.ts";
 import { type RunningHistory, summarizeInterfaces } from "./running-history.ts";
 
 const functionWords = texts.running.functions;
@@ -108,7 +109,7 @@ function Tasks({ state }: { readonly state: RunningState }) {
       html`<code>${each.work}</code>`,
       html`<span class=${`badge ${each.status === "failed" ? "danger" : ""}`}>${each.status}</span>`,
       formatTime(each.created_at),
-      each.error?.message ?? "",
+      errorMessage(each.error),
     ],
   }));
   const { queued, running, failed } = tasks;

@@ -1,4 +1,5 @@
 import { useState } from "preact/hooks";
+import type { SavedQuery } from "#operations/admin-types";
 import { Button, IconButton } from "../components/button.ts";
 import { Dialog } from "../components/dialog.ts";
 import { TextField } from "../components/field.ts";
@@ -17,7 +18,6 @@ import {
   openTabs,
   type QueryTab,
   queryHistory,
-  type SavedQuery,
   savedQueries,
   saveQuery,
   searchHistory,

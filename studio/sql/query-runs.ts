@@ -1,8 +1,9 @@
+import type { SqlResponse } from "#operations/admin-types";
 import { isAborted } from "../api/client.ts";
 import type { ViewedCaller } from "../api/session.ts";
 import type { CodeProblem } from "../components/code-editor.ts";
 import { makeStore } from "../store.ts";
-import { ROLE_PREFIX, runSql, type SqlOptions, type SqlResponse, VIEWED } from "./sql-request.ts";
+import { ROLE_PREFIX, runSql, type SqlOptions, VIEWED } from "./sql-request.ts";
 import { addToHistory, queryHistory } from "./stored-queries.ts";
 
 /** The part of a query's text that is run. */

@@ -1,6 +1,6 @@
+import type { SqlColumn, SqlResult } from "#operations/admin-types";
 import { writeTabSeparated } from "../components/tab-separated.ts";
 import { writeCsvRecord } from "../tables/transfer/csv-writer.ts";
-import type { SqlColumn, SqlResult } from "./sql-request.ts";
 
 type ResultRows = Pick<SqlResult, "columns" | "rows">;
 

@@ -1,10 +1,10 @@
 import { useCallback, useMemo, useState } from "preact/hooks";
+import type { SqlColumn, SqlResult, SqlRow } from "#operations/admin-types";
 import { DataGrid } from "../components/data-grid.ts";
 import type { GridColumn } from "../components/grid-columns.ts";
 import { rowsInMemory } from "../components/grid-rows.ts";
 import { html } from "../html.ts";
 import { texts } from "../texts.ts";
-import type { SqlColumn, SqlResult, SqlRow } from "./sql-request.ts";
 
 const CHARACTER = 7.5;
 const PADDING = 28;

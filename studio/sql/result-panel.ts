@@ -1,4 +1,5 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
+import type { SqlMessage, SqlResponse, SqlResult, StatementPlan } from "#operations/admin-types";
 import { Button } from "../components/button.ts";
 import { formatDuration } from "../components/format.ts";
 import { Menu, type MenuItem } from "../components/menu.ts";
@@ -11,12 +12,10 @@ import { html } from "../html.ts";
 import { texts } from "../texts.ts";
 import { suggestChart } from "./chart/chart-data.ts";
 import { ChartView } from "./chart/chart-view.ts";
-import type { ExplainedStatement } from "./plan/plan-tree.ts";
 import { PlanPicture, PlanText } from "./plan/plan-view.ts";
 import type { QueryRun } from "./query-runs.ts";
 import { writeResultCsv, writeResultJson, writeResultText } from "./result-files.ts";
 import { ResultGrid } from "./result-grid.ts";
-import type { SqlMessage, SqlResponse, SqlResult } from "./sql-request.ts";
 
 type View = "grid" | "chart" | "plan" | "planText";
 
@@ -114,7 +113,7 @@ function Result({ result, chooser }: { readonly result: SqlResult; readonly choo
   `;
 }
 
-function viewOf(view: View, { columns, rows }: SqlResult, plan: ExplainedStatement | null) {
+function viewOf(view: View, { columns, rows }: SqlResult, plan: StatementPlan | null) {
   switch (view) {
     case "grid":
       return html`<${ResultGrid} columns=${columns} rows=${rows} />`;
@@ -131,7 +130,7 @@ function cutText({ cut, rows }: SqlResult): string {
   return cut === "rows" ? texts.sql.cutByRows(rows.length) : texts.sql.cutByBytes;
 }
 
-function viewsOf({ columns, rows, plan: isExplained }: SqlResult, plan: ExplainedStatement | null): View[] {
+function viewsOf({ columns, rows, plan: isExplained }: SqlResult, plan: StatementPlan | null): View[] {
   return [
     ...(plan ? (["plan", "planText"] as const) : []),
     ...(columns && !isExplained ? (["grid"] as const) : []),
@@ -140,11 +139,11 @@ function viewsOf({ columns, rows, plan: isExplained }: SqlResult, plan: Explaine
 }
 
 /** Also of an `explain (format json)` that was written by hand. */
-function planOf({ plan, columns, rows }: SqlResult): ExplainedStatement | null {
+function planOf({ plan, columns, rows }: SqlResult): StatementPlan | null {
   if (plan) return plan[0] ?? null;
   const [column] = columns ?? [];
   if (column?.name !== "QUERY PLAN" || column.type !== "json") return null;
-  return (JSON.parse(rows[0]?.[0] ?? "[]") as ExplainedStatement[])[0] ?? null;
+  return (JSON.parse(rows[0]?.[0] ?? "[]") as StatementPlan[])[0] ?? null;
 }
 
 type ViewButtonsProps = {

@@ -1,51 +1,6 @@
+import type { SqlResponse } from "#operations/admin-types";
 import { adminCall } from "../api/admin.ts";
 import type { ViewedCaller } from "../api/session.ts";
-import type { ExplainedStatement } from "./plan/plan-tree.ts";
-
-/** The response of `POST /admin/v1/sql`. */
-export type SqlResponse = {
-  readonly transaction: "committed" | "rolled back";
-  readonly results: readonly SqlResult[];
-  readonly notices: readonly SqlMessage[];
-  readonly dropped_notices: number;
-  readonly error: SqlMessage | null;
-};
-
-/** Each value as Postgres writes it. */
-export type SqlRow = readonly (string | null)[];
-
-export type SqlColumn = {
-  readonly name: string;
-  readonly type: string;
-  /** `pg_type.typcategory` */
-  readonly category: string;
-};
-
-export type SqlResult = {
-  /** Its statement in the text that was sent. */
-  readonly start: number;
-  readonly end: number;
-  readonly command: string | null;
-  readonly row_count: number | null;
-  readonly columns: readonly SqlColumn[] | null;
-  readonly rows: readonly SqlRow[];
-  readonly cut: "rows" | "bytes" | null;
-  readonly plan: readonly ExplainedStatement[] | null;
-  readonly duration_ms: number;
-};
-
-export type SqlMessage = {
-  readonly statement: number | null;
-  readonly severity: string;
-  readonly sqlstate: string;
-  readonly message: string;
-  readonly detail: string | null;
-  readonly hint: string | null;
-  readonly where: string | null;
-  readonly offset: number | null;
-  readonly line: number | null;
-  readonly column: number | null;
-};
 
 export type SqlOptions = {
   /** `owner`, `viewed`, or a role. */

@@ -1,3 +1,4 @@
+import type { SavedQuery, SharedQuery, SharedQueryList } from "#operations/admin-types";
 import { adminCall } from "../api/admin.ts";
 import { request } from "../api/client.ts";
 import { makeStore, type Store } from "../store.ts";
@@ -6,8 +7,6 @@ import { isJsonObject, readStoredJson, writeStoredJson } from "../stored-json.ts
 export type QueryTab = { readonly id: string; readonly name: string; readonly text: string };
 
 export type OpenTabs = { readonly tabs: readonly QueryTab[]; readonly current: string };
-
-export type SavedQuery = { readonly name: string; readonly text: string };
 
 /** A text that was run. */
 export type HistoryEntry = {
@@ -23,11 +22,8 @@ export type HistoryEntry = {
   readonly isPinned: boolean;
 };
 
-/** As other administrators see it. */
-export type SharedQuery = SavedQuery & { readonly saved_at: string };
-
-export async function listSharedQueries(signal: AbortSignal): Promise<readonly SharedQuery[]> {
-  return (await adminCall<{ queries: readonly SharedQuery[] }>("GET /queries", { signal })).queries;
+export async function listSharedQueries(signal: AbortSignal): Promise<SharedQueryList["queries"]> {
+  return (await adminCall<SharedQueryList>("GET /queries", { signal })).queries;
 }
 
 export function shareQuery(query: SavedQuery): Promise<SharedQuery> {

@@ -212,6 +212,9 @@ function isHiddenFromAdministrator(table: DescribedTable, role: string): boolean
   return role === ADMINISTRATOR && table.lacks_administrator_policy;
 }
 
+/** Of a request that is refused. */
+const NO_ROWS = { visible: 0, total: 0, is_partial: false };
+
 type AdministratorNoticeProps = { readonly table: DescribedTable; readonly onGranted: () => void };
 
 /** How many rows are hidden from administrators, and the policy that shows them. */
@@ -223,7 +226,7 @@ function AdministratorNotice({ table, onGranted }: AdministratorNoticeProps) {
     [schema, name],
   );
   if (!value) return null;
-  const { visible = 0, total = 0, is_partial: isPartial = false } = value;
+  const { visible, total, is_partial: isPartial } = value.refusal ? NO_ROWS : value;
   return html`
     <${Notice}>
       <p>${texts.tables.noAdministratorPolicy({ visible, total, isPartial })} <${WhyLink} table=${table} /></p>

@@ -1,11 +1,12 @@
+import type { ListedWebhook, ScheduleState } from "#operations/admin-types";
 import { formatCount, formatDuration, formatTime } from "../../components/format.ts";
 import { PlainTable, Section } from "../../components/plain-table.ts";
 import { html } from "../../html.ts";
 import { texts } from "../../texts.ts";
-import type { ListedSchedule, ListedWebhook } from "../running-api.ts";
+import { errorMessage } from "../running-api.ts";
 import { JobActions, NewJobButton } from "./job-actions.ts";
 
-type SchedulesProps = { readonly schedules: readonly ListedSchedule[] | null; readonly onChange: () => void };
+type SchedulesProps = { readonly schedules: readonly ScheduleState[] | null; readonly onChange: () => void };
 
 export function Schedules({ schedules, onChange }: SchedulesProps) {
   if (!schedules) return null;
@@ -20,7 +21,7 @@ export function Schedules({ schedules, onChange }: SchedulesProps) {
       last &&
         html`<span class=${`badge ${RUN_KINDS[last.status] ?? ""}`}>${last.status}</span> ${formatTime(last.planned_at)}`,
       last?.milliseconds == null ? "" : formatDuration(last.milliseconds),
-      last?.error?.message ?? "",
+      errorMessage(last?.error),
       html`<${JobActions} kind="schedule" name=${each.name} isEnabled=${each.is_enabled} onChange=${onChange} />`,
     ],
   }));
@@ -40,7 +41,7 @@ const RUN_KINDS: Readonly<Record<string, string>> = {
   skipped: "warning",
 };
 
-function ScheduleStatus({ schedule }: { readonly schedule: Pick<ListedSchedule, "current_run" | "is_enabled"> }) {
+function ScheduleStatus({ schedule }: { readonly schedule: Pick<ScheduleState, "current_run" | "is_enabled"> }) {
   const { current_run: current, is_enabled: isEnabled } = schedule;
   if (current?.started_at)
     return html`<span class="badge">${current.status}</span> ${texts.running.since(formatTime(current.started_at))}`;

@@ -1,5 +1,5 @@
+import type { SqlResponse } from "#operations/admin-types";
 import { adminCall } from "../../api/admin.ts";
-import type { SqlResponse } from "../../sql/sql-request.ts";
 
 /** Runs a statement as the owner of the database, and returns the first value of its first row. */
 export async function runOwnerSql(

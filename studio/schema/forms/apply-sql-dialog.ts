@@ -1,14 +1,6 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
-import {
-  type AppliedChange,
-  applyChange,
-  type DryRun,
-  type MigrationState,
-  type RowCountRequest,
-  readMigrationState,
-  type SqlFault,
-  tryChange,
-} from "../../api/migration.ts";
+import type { AppliedSql, DryRunResult, MigrationStatus, RowsToCount, SqlFault } from "#operations/admin-types";
+import { applyChange, readMigrationState, tryChange } from "../../api/migration.ts";
 import { reloadCatalog } from "../../api/use-catalog.ts";
 import { Button } from "../../components/button.ts";
 import { CopyButton } from "../../components/code-block.ts";
@@ -28,10 +20,10 @@ export type ApplySqlDialogProps = {
   /** Of the change, in a few words: it becomes part of the file's name. */
   readonly name: string;
   /** For policies and grants: the dry run counts the rows that roles see. */
-  readonly counted?: RowCountRequest;
+  readonly counted?: RowsToCount;
   readonly onClose: () => void;
   /** Called when it is applied and the catalogue is read again; then the dialog is closed. */
-  readonly onApplied?: (change: AppliedChange) => void;
+  readonly onApplied?: (change: AppliedSql) => void;
   /** Back to the form that made the SQL. */
   readonly onBack?: () => void;
 };
@@ -74,15 +66,15 @@ export function ApplySqlDialog(props: ApplySqlDialogProps) {
 type ChangeWork = {
   readonly running: "try" | "apply" | null;
   readonly fault: SqlFault | null;
-  readonly dryRun: DryRun | null;
+  readonly dryRun: DryRunResult | null;
   readonly error: Error | null;
 };
 
 const NO_WORK: ChangeWork = { running: null, fault: null, dryRun: null, error: null };
 
-type SqlChange = Pick<ApplySqlDialogProps, "sql" | "name"> & { readonly counted: RowCountRequest | undefined };
+type SqlChange = Pick<ApplySqlDialogProps, "sql" | "name"> & { readonly counted: RowsToCount | undefined };
 
-function useSqlChange({ sql, name, counted }: SqlChange, onApplied: (change: AppliedChange) => void) {
+function useSqlChange({ sql, name, counted }: SqlChange, onApplied: (change: AppliedSql) => void) {
   const [work, setWork] = useState<ChangeWork>(NO_WORK);
   const trySql = async () => {
     setWork({ ...NO_WORK, running: "try" });
@@ -108,7 +100,7 @@ function useSqlChange({ sql, name, counted }: SqlChange, onApplied: (change: App
   return { work, trySql, apply };
 }
 
-function ModeNotice({ state: { mode, reason, how } }: { readonly state: MigrationState }) {
+function ModeNotice({ state: { mode, reason, how } }: { readonly state: MigrationStatus }) {
   return html`
     <${Notice} kind=${mode === "off" ? "warning" : "info"}>
       <p>${reason}</p>

@@ -1,4 +1,4 @@
-import type { DryRun, SchemaChange } from "../../api/migration.ts";
+import type { DryRunResult, ObjectChange } from "#operations/admin-types";
 import { Notice } from "../../components/notice.ts";
 import { html } from "../../html.ts";
 import { texts } from "../../texts.ts";
@@ -6,7 +6,7 @@ import { texts } from "../../texts.ts";
 const words = texts.schemaForms;
 
 /** What SQL would do: the objects that change, the locks, and what to know. */
-export function DryRunReport({ run }: { readonly run: DryRun }) {
+export function DryRunReport({ run }: { readonly run: DryRunResult }) {
   const { tried, statements, changes, locks, warnings, milliseconds, visible } = run;
   if (!tried) return html`<${Notice} kind="info">${words.notTried}<//>${statements.map(verdictNotice)}`;
   return html`
@@ -29,11 +29,11 @@ export function DryRunReport({ run }: { readonly run: DryRun }) {
   `;
 }
 
-function verdictNotice({ line, verdict, safeForm }: DryRun["statements"][number]) {
+function verdictNotice({ line, verdict, safeForm }: DryRunResult["statements"][number]) {
   return safeForm !== null && html`<${Notice} kind="warning" title=${words.verdict(line, verdict)}>${safeForm}<//>`;
 }
 
-function visibleRows(visible: DryRun["visible"]) {
+function visibleRows(visible: DryRunResult["visible"]) {
   const count = (rows: number | null) => (rows === null ? words.noRows : rows);
   return html`
     <table class="plain-table">
@@ -60,7 +60,7 @@ function visibleRows(visible: DryRun["visible"]) {
   `;
 }
 
-function changeItem({ object, change, added, removed }: SchemaChange) {
+function changeItem({ object, change, added, removed }: ObjectChange) {
   return html`
     <li key=${object}>
       <details>

@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import type { AppliedChange, RowCountRequest } from "../../api/migration.ts";
+import type { AppliedSql, RowsToCount } from "#operations/admin-types";
 import { Button } from "../../components/button.ts";
 import { CodeBlock } from "../../components/code-block.ts";
 import { Dialog } from "../../components/dialog.ts";
@@ -13,7 +13,7 @@ const words = texts.schemaForms;
 /** What each form is given. */
 export type FormEvents = {
   readonly onClose: () => void;
-  readonly onApplied?: (change: AppliedChange) => void;
+  readonly onApplied?: (change: AppliedSql) => void;
 };
 
 export type FormDialogProps = FormEvents & {
@@ -22,7 +22,7 @@ export type FormDialogProps = FormEvents & {
   readonly name: string;
   /** Null until the form is filled in. */
   readonly sql: string | null;
-  readonly counted?: RowCountRequest;
+  readonly counted?: RowsToCount;
   readonly children?: Children;
 };
 

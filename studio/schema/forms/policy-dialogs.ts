@@ -1,3 +1,4 @@
+import type { RowsToCount } from "#operations/admin-types";
 import {
   type DatabaseDescription,
   type DescribedPolicy,
@@ -5,7 +6,6 @@ import {
   nameKey,
   requestRoles,
 } from "../../api/catalog.ts";
-import type { RowCountRequest } from "../../api/migration.ts";
 import { Checkbox, TextArea, TextField } from "../../components/field.ts";
 import { Select } from "../../components/select.ts";
 import { html } from "../../html.ts";
@@ -127,7 +127,7 @@ function TemplateSelect({ catalog, table, onChoose }: TemplateSelectProps) {
 }
 
 /** What each role would see. */
-function rowsOf({ schema, name }: DescribedTable, catalog: DatabaseDescription): RowCountRequest {
+function rowsOf({ schema, name }: DescribedTable, catalog: DatabaseDescription): RowsToCount {
   return { table: { schema, name }, roles: requestRoles(catalog) };
 }
 

@@ -1,4 +1,4 @@
-import type { SqlColumn, SqlRow } from "../sql-request.ts";
+import type { SqlColumn, SqlRow } from "#operations/admin-types";
 
 export const CHART_KINDS = ["bar", "line", "area", "scatter"] as const;
 export type ChartKind = (typeof CHART_KINDS)[number];

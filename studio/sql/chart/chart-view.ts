@@ -1,4 +1,5 @@
 import { useMemo, useRef, useState } from "preact/hooks";
+import type { SqlColumn, SqlResult } from "#operations/admin-types";
 import { Button } from "../../components/button.ts";
 import { Checkbox } from "../../components/field.ts";
 import { Empty } from "../../components/page.ts";
@@ -6,7 +7,6 @@ import { saveFile } from "../../components/save-file.ts";
 import { Select } from "../../components/select.ts";
 import { html } from "../../html.ts";
 import { texts } from "../../texts.ts";
-import type { SqlColumn, SqlResult } from "../sql-request.ts";
 import { CHART_KINDS, type ChartChoice, type ChartKind, isNumeric, readChartData, suggestChart } from "./chart-data.ts";
 import { ResultChart } from "./result-chart.ts";
 

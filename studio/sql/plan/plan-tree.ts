@@ -1,24 +1,5 @@
+import type { ExplainedNode, StatementPlan } from "#operations/admin-types";
 import { formatDuration } from "../../components/format.ts";
-/** A node of `explain (format json)`. */
-export type ExplainedNode = {
-  readonly "Node Type": string;
-  readonly "Plan Rows": number;
-  readonly "Total Cost": number;
-  readonly "Actual Rows"?: number;
-  readonly "Actual Loops"?: number;
-  readonly "Actual Total Time"?: number;
-  readonly "Workers Launched"?: number;
-  readonly Plans?: readonly ExplainedNode[];
-  readonly [property: string]: unknown;
-};
-
-export type ExplainedStatement = {
-  readonly Plan: ExplainedNode;
-  readonly "Planning Time"?: number;
-  readonly "Execution Time"?: number;
-  readonly Settings?: Readonly<Record<string, string>>;
-};
-
 export type PlanNode = {
   readonly id: number;
   /** `Hash Join`, `Parallel Seq Scan`, `Insert` */
@@ -78,7 +59,7 @@ const HIDDEN = new Set([
   ...["Startup Cost", "Total Cost", "Plan Width", "Parallel Aware", "Async Capable", "Parent Relationship", "Disabled"],
 ]);
 
-export function readPlan(statement: ExplainedStatement): PlanTree {
+export function readPlan(statement: StatementPlan): PlanTree {
   const { Plan: top } = statement;
   let lastId = 0;
   const read = (node: ExplainedNode, context: NodeContext): MutableNode => {

@@ -1,13 +1,14 @@
 import { useMemo, useState } from "preact/hooks";
+import type { StatementPlan } from "#operations/admin-types";
 import { CodeBlock } from "../../components/code-block.ts";
 import { formatDuration, formatNumber } from "../../components/format.ts";
 import { html } from "../../html.ts";
 import { texts } from "../../texts.ts";
 import { layOutPlan, NODE_HEIGHT, NODE_WIDTH, type PlacedNode, type PlanEdge, type PlanLayout } from "./plan-layout.ts";
-import { type ExplainedStatement, type PlanNode, planNodes, readPlan, writePlan } from "./plan-tree.ts";
+import { type PlanNode, planNodes, readPlan, writePlan } from "./plan-tree.ts";
 
 /** A plan as a picture; a click on a node shows all that Postgres says about it. */
-export function PlanPicture({ statement }: { readonly statement: ExplainedStatement }) {
+export function PlanPicture({ statement }: { readonly statement: StatementPlan }) {
   const plan = useMemo(() => readPlan(statement), [statement]);
   const layout = useMemo(() => layOutPlan(plan.root), [plan]);
   const initial = useMemo(() => [...planNodes(plan.root)].find(({ isSlowest }) => isSlowest) ?? plan.root, [plan]);
@@ -27,7 +28,7 @@ export function PlanPicture({ statement }: { readonly statement: ExplainedStatem
   `;
 }
 
-export function PlanText({ statement }: { readonly statement: ExplainedStatement }) {
+export function PlanText({ statement }: { readonly statement: StatementPlan }) {
   const text = useMemo(() => writePlan(readPlan(statement)), [statement]);
   return html`<div class="plan-text"><${CodeBlock} text=${text} label=${texts.sql.plan} /></div>`;
 }

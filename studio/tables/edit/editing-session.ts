@@ -1,4 +1,5 @@
-import { type WriteCommand, whyLink } from "../../access/access-api.ts";
+import type { WriteCommand } from "#operations/admin-types";
+import { whyLink } from "../../access/access-api.ts";
 import { formatQuery, type QueryParameter, type TableRow, tablePath } from "../../api/rest-query.ts";
 import type { GridCell } from "../../components/grid-keys.ts";
 import { showToast } from "../../components/toast.ts";

@@ -1,5 +1,5 @@
 import { useEffect, useMemo, useRef } from "preact/hooks";
-import type { WriteCommand } from "../../access/access-api.ts";
+import type { WriteCommand } from "#operations/admin-types";
 import { type DatabaseDescription, type DescribedTable, hasPrivilege, hasPrivilegeOnAny } from "../../api/catalog.ts";
 import { request } from "../../api/client.ts";
 import type { TableRow } from "../../api/rest-query.ts";

@@ -1,5 +1,6 @@
 import jwt from "jsonwebtoken";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { SqlResponse } from "../../../operations/admin-types/index.ts";
 import type { Service } from "../../../service/wiring/service.ts";
 import { useClient, useDatabase } from "../../database.ts";
 import { SECRET } from "../../secret.ts";
@@ -39,29 +40,6 @@ afterAll(async () => {
   await switchedOff.stop();
 });
 
-type SqlMessage = {
-  readonly statement: number | null;
-  readonly sqlstate: string;
-  readonly message: string;
-  readonly hint: string | null;
-  readonly offset: number | null;
-};
-type SqlResult = {
-  readonly command: string | null;
-  readonly row_count: number | null;
-  readonly columns: readonly object[] | null;
-  readonly rows: readonly (readonly (string | null)[])[];
-  readonly cut: string | null;
-  readonly plan: readonly { readonly Plan: object }[] | null;
-  readonly duration_ms: number;
-};
-type SqlResponse = {
-  readonly transaction: string;
-  readonly results: readonly SqlResult[];
-  readonly notices: readonly SqlMessage[];
-  readonly dropped_notices: number;
-  readonly error: SqlMessage | null;
-};
 type Refusal = {
   readonly error: { readonly code: string; readonly message: string; readonly details: readonly { field: string }[] };
 };

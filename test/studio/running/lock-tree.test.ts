@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
+import type { RunningSession } from "#operations/admin-types";
 import { buildLockTree, type LockNode } from "../../../studio/running/lock-tree.ts";
-import type { DatabaseSession } from "../../../studio/running/running-api.ts";
 
-const session = (pid: number, ...waits_for: number[]): DatabaseSession => ({
+const session = (pid: number, ...waits_for: number[]): RunningSession => ({
   pid,
   waits_for,
   application: "",
@@ -17,7 +17,7 @@ const session = (pid: number, ...waits_for: number[]): DatabaseSession => ({
   request: null,
 });
 const pids = (nodes: readonly LockNode[]): unknown => nodes.map(({ pid, waiters }) => [pid, pids(waiters)]);
-const tree = (...sessions: DatabaseSession[]) => pids(buildLockTree(sessions));
+const tree = (...sessions: RunningSession[]) => pids(buildLockTree(sessions));
 
 describe("the tree of locks", () => {
   test("is empty where nobody waits", () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { RunningState } from "../../../studio/running/running-api.ts";
+import type { RunningState } from "#operations/admin-types";
 import { addState, NO_HISTORY, requestSeries, summarizeInterfaces } from "../../../studio/running/running-history.ts";
 
 const START = Date.parse("2026-11-22T12:00:00.000Z");
@@ -16,7 +16,7 @@ function stateAt(seconds: number, parts: Partial<RunningState> = {}): RunningSta
     realtime: { sockets: 0, channels: 0, subscriptions: 0 },
     graphql: { sockets: 0, operations: 0, subscriptions: 0 },
     database: { max_connections: 100, sees_all: true, connections: [], sessions: [] },
-    slow_statements: { source: "service", statements: [] },
+    slow_statements: { source: "service", least_ms: 0, statements: [] },
     tasks: null,
     schedules: null,
     webhooks: null,

@@ -1,19 +1,14 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
+import type { StatementPlan } from "#operations/admin-types";
 import { layOutPlan, NODE_HEIGHT, NODE_WIDTH } from "../../../studio/sql/plan/plan-layout.ts";
-import {
-  type ExplainedStatement,
-  type PlanNode,
-  planNodes,
-  readPlan,
-  writePlan,
-} from "../../../studio/sql/plan/plan-tree.ts";
+import { type PlanNode, planNodes, readPlan, writePlan } from "../../../studio/sql/plan/plan-tree.ts";
 
 // Plans that Postgres 18 made.
 const PLANS = ["insert", "join", "misestimated", "not-analyzed", "parallel", "subplans"] as const;
 
 const planOf = (name: (typeof PLANS)[number]) =>
-  readPlan(JSON.parse(readFileSync(new URL(`plans/${name}.json`, import.meta.url), "utf8")) as ExplainedStatement);
+  readPlan(JSON.parse(readFileSync(new URL(`plans/${name}.json`, import.meta.url), "utf8")) as StatementPlan);
 const nodesOf = (name: (typeof PLANS)[number]) => [...planNodes(planOf(name).root)];
 const titles = (nodes: readonly PlanNode[]) => nodes.map(({ title, subject }) => `${title} ${subject ?? ""}`.trim());
 

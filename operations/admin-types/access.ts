@@ -1,0 +1,126 @@
+export type PolicyInWords = {
+  readonly name: string;
+  readonly command: string;
+  readonly permissive: boolean;
+  readonly roles: readonly string[];
+  readonly using: string | null;
+  readonly check: string | null;
+  readonly comment: string | null;
+  readonly words: string;
+};
+
+/** What happened when a caller tried a command. */
+export type TriedOutcome = {
+  readonly kind: "rows" | "allowed" | "denied" | "failed";
+  /** The number of rows that the statement read or changed. */
+  readonly count?: number;
+  readonly code?: string;
+  /** The policies that apply; null: the role bypasses them. */
+  readonly policies: readonly string[] | null;
+  readonly missing_grants: readonly string[];
+};
+
+export type TriedTable = {
+  readonly schema: string;
+  readonly name: string;
+  readonly kind: string;
+  readonly row_security: "off" | "enabled" | "forced";
+  readonly total: number | null;
+  readonly policies: readonly PolicyInWords[];
+  /** The results are in the order of the callers. */
+  readonly commands: readonly { readonly command: string; readonly results: readonly TriedOutcome[] }[];
+};
+
+export type TriedCaller = { readonly role: string; readonly user: string | null; readonly name: string | null };
+
+/** A page of `GET /policies`. */
+export type MatrixPage = {
+  readonly callers: readonly TriedCaller[];
+  readonly tables: readonly TriedTable[];
+  readonly table_count: number;
+  readonly next: string | null;
+};
+
+/** What the response of `POST /why` says of any request. */
+type ExplainedCaller = {
+  readonly role: string;
+  readonly user: string | null;
+  readonly interface: string;
+};
+
+export type ExplainedTable = {
+  readonly schema: string;
+  readonly name: string;
+  readonly row_security: "off" | "enabled" | "forced";
+  readonly bypasses_policies: boolean;
+};
+
+/** Whether a row passes a policy; null if its condition is null, which hides or refuses the row too. */
+export type PolicyPass = { readonly name: string; readonly passes: boolean | null };
+
+/** The response of `POST /why` for a request that is refused. */
+export type RefusalExplanation = ExplainedCaller & {
+  readonly refusal: {
+    readonly status: number;
+    readonly code: string;
+    readonly message: string;
+    readonly cause: string | null;
+  };
+  readonly missing_grants: readonly string[];
+};
+
+/** The response of `POST /why` for a read. */
+export type RowsExplanation = ExplainedCaller & {
+  readonly command: "select";
+  readonly refusal: null;
+  readonly missing_grants: readonly string[];
+  readonly table: ExplainedTable;
+  readonly visible: number;
+  readonly total: number;
+  readonly is_partial: boolean;
+  readonly hidden: readonly {
+    readonly key: Readonly<Record<string, unknown>>;
+    readonly policies: readonly PolicyPass[];
+  }[];
+  readonly policies: readonly PolicyInWords[];
+  readonly unreadable_columns: readonly string[];
+  readonly plan: string;
+};
+
+export type WriteCommand = "insert" | "update" | "delete";
+
+/** What the policies for one command say about a row: before the write, or as it would be written. */
+export type ExplainedCheck = {
+  readonly command: "select" | WriteCommand;
+  readonly on: "existing" | "new";
+  readonly passes: boolean;
+  readonly policies: readonly PolicyPass[];
+};
+
+/** The response of `POST /why` for a write. */
+export type WritesExplanation = ExplainedCaller & {
+  readonly command: WriteCommand;
+  readonly refusal: null;
+  readonly missing_grants: readonly string[];
+  readonly table: ExplainedTable;
+  readonly policies: readonly PolicyInWords[];
+  readonly rows: readonly {
+    readonly key: Readonly<Record<string, unknown>>;
+    readonly is_allowed: boolean;
+    readonly checks: readonly ExplainedCheck[];
+  }[];
+  readonly is_partial: boolean;
+};
+
+export type Finding = {
+  /** `danger`: rows or privileges are accessible that should not be. `slow`: a performance problem. */
+  readonly kind: "danger" | "advice" | "slow";
+  readonly problem: string;
+  /** SQL, or a setting to change. */
+  readonly fix: string;
+  /** For a migration; null where the fix is not SQL of the schema. */
+  readonly sql: string | null;
+};
+
+/** The response of `GET /doctor`. */
+export type FindingList = { readonly findings: readonly Finding[] };

@@ -1,0 +1,79 @@
+/** The response of `GET /user-keys`: by what rows and policies know the users, `auth.uid()`, by the ids of the users. */
+export type UserKeys = { readonly keys: Readonly<Record<string, string>> };
+
+export type UserSession = {
+  readonly id: string;
+  readonly kind: "browser" | "tokens";
+  readonly user: { readonly id: string; readonly email: string | null; readonly username: string };
+  readonly signed_in_at: string;
+  readonly last_used_at: string;
+  /** When it ends if it is not used. */
+  readonly expires_at: string;
+  readonly address: string | null;
+  readonly user_agent: string | null;
+  /** The assurance level: 2 after a second factor; null for a browser. */
+  readonly aal: number | null;
+};
+
+/** The response of `GET /sessions`. */
+export type SessionList = { readonly sessions: readonly UserSession[] };
+
+export type IdentityProvider = {
+  readonly name: string;
+  readonly kind: string;
+  readonly title: string;
+  readonly issuer: string;
+  readonly client_id: string | null;
+  readonly enabled: boolean;
+  readonly sign_ups: boolean;
+  /** The number of linked users. */
+  readonly identities: number;
+};
+
+/** The response of `GET /providers`. */
+export type ProviderList = { readonly providers: readonly IdentityProvider[] };
+
+export type KeptEmail = { readonly at: string; readonly to: string; readonly subject: string; readonly text: string };
+
+/** The response of `GET /mails`. */
+export type KeptEmails = {
+  /** Whether the service keeps e-mails. */
+  readonly kept: boolean;
+  readonly mails: readonly KeptEmail[];
+};
+
+/** A deleted user has neither id nor address. */
+export type AuditedUser = { readonly key: string; readonly id: string | null; readonly email: string | null };
+
+export type AuditRecord = {
+  readonly id: string;
+  readonly at: string;
+  /** `session.created` */
+  readonly event: string;
+  /** The affected user. */
+  readonly user: AuditedUser | null;
+  /** The acting user, if it was not the affected one. */
+  readonly by: AuditedUser | null;
+  readonly address: string | null;
+  readonly request_id: string | null;
+  readonly details: Readonly<Record<string, unknown>>;
+};
+
+/** A page of `GET /audit-log`. */
+export type AuditPage = { readonly entries: readonly AuditRecord[]; readonly next: string | null };
+
+export type SignInSetting = {
+  readonly name: string;
+  /** Null: not set, or a secret. */
+  readonly value: string | null;
+  readonly is_set: boolean;
+  readonly is_secret: boolean;
+  readonly is_default: boolean;
+  /** By which `alter role … set` sets it; null: only the environment does. */
+  readonly database_name: string | null;
+  /** With links and code as in Markdown. */
+  readonly description: string;
+};
+
+/** The response of `GET /sign-in-settings`. */
+export type SignInSettingList = { readonly settings: readonly SignInSetting[] };

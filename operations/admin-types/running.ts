@@ -1,0 +1,199 @@
+/** The response of `GET /running`. */
+export type RunningState = {
+  readonly at: string;
+  readonly processes: readonly ProcessState[];
+  readonly requests: { readonly interval_seconds: number; readonly intervals: readonly CountedInterval[] };
+  /** By error code. */
+  readonly errors: Readonly<Record<string, number>>;
+  readonly pools: readonly PoolState[];
+  readonly replicas: readonly { readonly status: string; readonly lag_seconds: number | null }[];
+  readonly realtime: { readonly sockets: number; readonly channels: number; readonly subscriptions: number };
+  readonly graphql: { readonly sockets: number; readonly operations: number; readonly subscriptions: number };
+  readonly database: Omit<DatabaseActivity, "sessions"> & { readonly sessions: readonly RunningSession[] };
+  readonly slow_statements:
+    | { readonly source: "pg_stat_statements"; readonly statements: readonly StatementStatistics[] }
+    | { readonly source: "service"; readonly least_ms: number; readonly statements: readonly NoticedStatement[] };
+  readonly tasks: {
+    readonly queued: number;
+    readonly running: number;
+    readonly failed: number;
+    readonly tasks: readonly TaskState[];
+  } | null;
+  /** Null, as for webhooks and tasks, if the database has none of these tables. */
+  readonly schedules: readonly ScheduleState[] | null;
+  readonly webhooks: readonly ListedWebhook[] | null;
+};
+
+export type ProcessState = {
+  readonly pid: number;
+  readonly uptime_seconds: number;
+  readonly processor_seconds: number;
+  readonly memory_bytes: number;
+  readonly heap_bytes: number;
+};
+
+/** The requests of one interval. */
+export type CountedInterval = {
+  /** Its end. */
+  readonly at: string;
+  readonly count: number;
+  readonly p50_ms: number;
+  readonly p99_ms: number;
+  readonly interfaces: Readonly<Record<string, InterfaceInterval>>;
+};
+
+export type InterfaceInterval = {
+  readonly statuses: Readonly<Record<string, number>>;
+  readonly p50_ms: number;
+  readonly p99_ms: number;
+};
+
+export type PoolState = {
+  readonly name: string;
+  readonly connections: number;
+  readonly max: number;
+  readonly in_flight: number;
+  readonly waiting: number;
+};
+
+export type DatabaseActivity = {
+  readonly max_connections: number;
+  /** Whether the owner may read what other roles do. */
+  readonly sees_all: boolean;
+  readonly connections: readonly ConnectionCount[];
+  readonly sessions: readonly DatabaseSession[];
+};
+
+export type ConnectionCount = {
+  readonly application: string;
+  /** As in `pg_stat_activity`; null for a process of the server. */
+  readonly state: string | null;
+  readonly count: number;
+};
+
+export type AwaitedLock = { readonly type: string; readonly mode: string; readonly relation: string | null };
+
+/** A session that does something, or that others wait for. */
+export type DatabaseSession = {
+  readonly pid: number;
+  readonly application: string;
+  readonly role: string | null;
+  readonly state: string;
+  /** What it waits for: `Lock: transactionid`. */
+  readonly wait: string | null;
+  /** When its statement began, with microseconds: it identifies the statement. */
+  readonly started_at: string | null;
+  readonly milliseconds: number | null;
+  /** How long its transaction has lasted. */
+  readonly transaction_ms: number | null;
+  /** Null if the owner may not read it. */
+  readonly statement: string | null;
+  /** The sessions whose locks it waits for; 0 is a prepared transaction. */
+  readonly waits_for: readonly number[];
+  readonly lock: AwaitedLock | null;
+};
+
+/** With the request of the service that its statement belongs to. */
+export type RunningSession = DatabaseSession & {
+  readonly request: {
+    readonly id: string | null;
+    readonly interface: string | null;
+    readonly role: string | null;
+  } | null;
+};
+
+/** What is known of a slow statement. */
+export type StatementTimes = {
+  readonly statement: string | null;
+  readonly role: string | null;
+  readonly calls: number;
+  readonly total_ms: number;
+  readonly mean_ms: number;
+  readonly max_ms: number;
+};
+
+/** What pg_stat_statements has counted of a statement. */
+export type StatementStatistics = StatementTimes & { readonly rows: number };
+
+/** What the service has counted of a statement that was slow; the other values are those of the last time. */
+export type NoticedStatement = StatementTimes & { readonly interface: string | null; readonly at: string };
+
+export type TaskState = {
+  readonly id: string;
+  /** Method and path of the request, or the function. */
+  readonly work: string;
+  readonly owner: string;
+  readonly status: string;
+  readonly created_at: string;
+  readonly started_at: string | null;
+  readonly finished_at: string | null;
+  readonly error: unknown;
+};
+
+export type ScheduleState = {
+  readonly name: string;
+  readonly cron: string;
+  readonly time_zone: string;
+  readonly function: string;
+  readonly is_enabled: boolean;
+  readonly next_run_at: string | null;
+  readonly last_run: {
+    readonly planned_at: string;
+    readonly status: string;
+    readonly milliseconds: number | null;
+    readonly error: unknown;
+  } | null;
+  /** Waits in the queue, or runs. */
+  readonly current_run: {
+    readonly planned_at: string;
+    readonly status: string;
+    readonly started_at: string | null;
+  } | null;
+};
+
+export type ListedWebhook = {
+  readonly name: string;
+  readonly table: string;
+  readonly events: readonly string[];
+  readonly origin: string;
+  readonly state: "enabled" | "stopped" | "disabled";
+  readonly disabled_because: string | null;
+  readonly pending: number;
+  readonly oldest_at: string | null;
+  readonly dead: number;
+  readonly delivered_at: string | null;
+  readonly last_error: string | null;
+};
+
+/** The response of `POST /running/cancel`. */
+export type Cancellation = Pick<
+  DatabaseSession,
+  "pid" | "application" | "role" | "started_at" | "milliseconds" | "statement"
+> & { readonly message: string };
+
+/** The response of `GET /requests`. */
+export type FoundRequests = {
+  readonly requests: readonly {
+    readonly at: string;
+    readonly id: string;
+    readonly method: string;
+    readonly path: string;
+    readonly status: number;
+    readonly milliseconds: number;
+    readonly interface: string;
+  }[];
+  readonly searched: number;
+  readonly kept_per_process: number;
+};
+
+/** The response of `GET /functions/log`. */
+export type FunctionLines = {
+  readonly lines: readonly {
+    readonly at: string;
+    readonly function: string;
+    readonly level: "debug" | "info" | "warn" | "error";
+    readonly text: string;
+    /** The `X-Request-Id`; null outside of requests. */
+    readonly request: string | null;
+  }[];
+};
