@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { dirname } from "node:path/posix";
 import { argv } from "node:process";
 import { repositoryFiles } from "./repository.ts";
 import { importsOf, readRooms, roomOf } from "./rooms.ts";
@@ -11,6 +12,8 @@ export type SourceFigures = {
   readonly longest: readonly SizedFile[];
   /** Groups of files that import each other, types included. */
   readonly circles: readonly (readonly string[])[];
+  /** Groups of folders that import each other, types included; a folder is its own files. */
+  readonly folderCircles: readonly (readonly string[])[];
   /** Groups of rooms that import each other, types included. */
   readonly roomCircles: readonly (readonly string[])[];
   /** Files under 40 lines that one other file imports. */
@@ -51,7 +54,8 @@ export function measureSource(part: "service" | "studio" = "service"): SourceFig
     medianLines: sizes[sizes.length >> 1]!.lines,
     longest: sizes.slice(-5).reverse(),
     circles: findCircles(imports),
-    roomCircles: findCircles(importsOfRooms(imports)),
+    folderCircles: findCircles(importsOfGroups(imports, dirname)),
+    roomCircles: findCircles(importsOfGroups(imports, roomNames())),
     crumbs: sizes.filter(({ file, lines }) => lines < 40 && importers.get(file) === 1).map(({ file }) => file),
     repeatedTypes: new Map([...types].filter(([, definitions]) => definitions.length > 1)),
     oddTypes: [...types.keys()].filter((name) => ODD_TYPE.test(name)),
@@ -59,9 +63,12 @@ export function measureSource(part: "service" | "studio" = "service"): SourceFig
   };
 }
 
-function importsOfRooms(imports: Imports): Imports {
+function roomNames(): (file: string) => string {
   const rooms = readRooms();
-  const nameOf = (file: string) => roomOf(file, rooms)?.folder ?? ".";
+  return (file) => roomOf(file, rooms)?.folder ?? ".";
+}
+
+function importsOfGroups(imports: Imports, nameOf: (file: string) => string): Imports {
   const used = new Map<string, Set<string>>();
   for (const [file, paths] of imports) {
     const [from, others] = [nameOf(file), paths.map(nameOf)];
@@ -69,7 +76,7 @@ function importsOfRooms(imports: Imports): Imports {
     used.set(from, known);
     for (const other of others) if (other !== from) known.add(other);
   }
-  return new Map([...used].map(([room, others]) => [room, [...others]]));
+  return new Map([...used].map(([group, others]) => [group, [...others]]));
 }
 
 function countImporters(imports: Imports): Map<string, number> {

@@ -25,7 +25,7 @@ export function studioFolder(): Readonly<Record<string, GatewayHandler>> {
 /** One page for all paths: its script shows what the path names. */
 async function shell(files: StudioFiles, path: string): Promise<GatewayResponse> {
   const part = PART.exec(path)?.groups?.part ?? "tables";
-  const main = files.modulePath("main");
+  const main = files.modulePath("frame/main");
   const modules = await files.withImports([main, files.modulePath(`${part}/${part}-page`)]);
   const styles = await files.styles();
   const nonce = randomBytes(18).toString("base64");

@@ -7,7 +7,7 @@ import type {
   WritesExplanation,
 } from "#operations/admin-types";
 import { adminCall } from "../api/admin.ts";
-import { pathTo } from "../frame/router.ts";
+import { pathTo } from "../router.ts";
 
 /** A role with claims, or a user with those of the account. */
 export type TriedAs = { readonly role: string; readonly claims?: object } | { readonly user: string };

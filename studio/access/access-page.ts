@@ -1,7 +1,7 @@
 import { PageHeader } from "../components/page.ts";
 import { Tabs } from "../components/tabs.ts";
-import { useSearchParameter } from "../frame/router.ts";
 import { html } from "../html.ts";
+import { useSearchParameter } from "../router.ts";
 import { texts } from "../texts.ts";
 import { Findings } from "./findings.ts";
 import { PolicyMatrix } from "./policy-matrix.ts";

@@ -1,11 +1,11 @@
 import { useState } from "preact/hooks";
 import type { Finding } from "#operations/admin-types";
+import { useLoaded } from "../api/use-loaded.ts";
 import { Button } from "../components/button.ts";
 import { CodeBlock } from "../components/code-block.ts";
 import { Checkbox } from "../components/field.ts";
 import { Notice } from "../components/notice.ts";
 import { Empty, Loading } from "../components/page.ts";
-import { useLoaded } from "../components/use-loaded.ts";
 import { html } from "../html.ts";
 import { ApplySqlDialog } from "../schema/forms/apply-sql-dialog.ts";
 import { texts } from "../texts.ts";

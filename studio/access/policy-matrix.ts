@@ -3,10 +3,10 @@ import type { MatrixPage, TriedCaller, TriedOutcome, TriedTable } from "#operati
 import { isAborted } from "../api/client.ts";
 import { Button } from "../components/button.ts";
 import { Dialog } from "../components/dialog.ts";
-import { formatCount } from "../components/format.ts";
 import { Notice } from "../components/notice.ts";
 import { type FoundUser, UserSearch, userName } from "../components/user-search.ts";
 import { html } from "../html.ts";
+import { formatCount } from "../texts/format.ts";
 import { texts } from "../texts.ts";
 import { readMatrixPage } from "./access-api.ts";
 import { type ChosenCell, OutcomeDialog } from "./outcome-dialog.ts";

@@ -5,11 +5,11 @@ import type {
   WriteCommand,
   WritesExplanation,
 } from "#operations/admin-types";
+import { useLoaded } from "../api/use-loaded.ts";
 import { CodeBlock } from "../components/code-block.ts";
 import { Notice } from "../components/notice.ts";
 import { Loading } from "../components/page.ts";
 import { PlainTable } from "../components/plain-table.ts";
-import { useLoaded } from "../components/use-loaded.ts";
 import { html } from "../html.ts";
 import { texts } from "../texts.ts";
 import { explainWrite, type WhyWriteRequest } from "./access-api.ts";

@@ -3,6 +3,7 @@ import type { RefusalExplanation, RowsExplanation } from "#operations/admin-type
 import { requestRoles } from "../api/catalog.ts";
 import { sessionState } from "../api/session.ts";
 import { useCatalog } from "../api/use-catalog.ts";
+import { useLoaded } from "../api/use-loaded.ts";
 import { Button } from "../components/button.ts";
 import { CodeBlock } from "../components/code-block.ts";
 import { TextField } from "../components/field.ts";
@@ -10,9 +11,8 @@ import { Notice } from "../components/notice.ts";
 import { Loading } from "../components/page.ts";
 import { PlainTable } from "../components/plain-table.ts";
 import { Select } from "../components/select.ts";
-import { useLoaded } from "../components/use-loaded.ts";
-import { useSearchParameter } from "../frame/router.ts";
 import { html } from "../html.ts";
+import { useSearchParameter } from "../router.ts";
 import { useStore } from "../store.ts";
 import { texts } from "../texts.ts";
 import { explainRequest, type TriedAs } from "./access-api.ts";

@@ -1,9 +1,9 @@
 import { useEffect } from "preact/hooks";
-import type { Loaded } from "../components/use-loaded.ts";
 import { makeStore, useStore } from "../store.ts";
 import { type DatabaseDescription, inNaturalOrder } from "./catalog.ts";
 import { request } from "./client.ts";
 import { ServiceError } from "./http.ts";
+import type { Loaded } from "./use-loaded.ts";
 
 type CatalogState = Omit<Loaded<DatabaseDescription>, "reload"> & { readonly tag: string | null };
 

@@ -1,12 +1,12 @@
 import type { FilledSoFar, IncompleteBackfill } from "#operations/admin-types";
+import { useLoaded, useRepeatedLoads } from "../api/use-loaded.ts";
 import { Button } from "../components/button.ts";
 import { CodeBlock } from "../components/code-block.ts";
-import { formatTime } from "../components/format.ts";
 import { Notice } from "../components/notice.ts";
 import { Empty, Loading } from "../components/page.ts";
 import { showToast } from "../components/toast.ts";
-import { useLoaded, useRepeatedLoads } from "../components/use-loaded.ts";
 import { html } from "../html.ts";
+import { formatTime } from "../texts/format.ts";
 import { texts } from "../texts.ts";
 import { listBackfills, pauseBackfill } from "./changes-api.ts";
 import { RefusalNotice } from "./copy-task.ts";

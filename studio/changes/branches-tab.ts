@@ -1,14 +1,14 @@
 import { useState } from "preact/hooks";
 import type { BranchList, ListedBranch } from "#operations/admin-types";
+import { useLoaded, useRepeatedLoads } from "../api/use-loaded.ts";
 import { ActionDialog } from "../components/action-dialog.ts";
 import { Button } from "../components/button.ts";
 import { CodeBlock } from "../components/code-block.ts";
-import { formatBytes } from "../components/format.ts";
 import { Notice } from "../components/notice.ts";
 import { Empty, Loading } from "../components/page.ts";
 import { PlainTable } from "../components/plain-table.ts";
-import { useLoaded, useRepeatedLoads } from "../components/use-loaded.ts";
 import { html } from "../html.ts";
+import { formatBytes } from "../texts/format.ts";
 import { texts } from "../texts.ts";
 import { dropBranch, listBranches } from "./changes-api.ts";
 import { RefusalNotice } from "./copy-task.ts";

@@ -1,11 +1,11 @@
 import { useState } from "preact/hooks";
+import { useLoaded } from "../api/use-loaded.ts";
 import { Button } from "../components/button.ts";
 import { Notice } from "../components/notice.ts";
 import { Loading, PageHeader } from "../components/page.ts";
 import { Tabs } from "../components/tabs.ts";
-import { useLoaded } from "../components/use-loaded.ts";
-import { useSearchParameter } from "../frame/router.ts";
 import { html } from "../html.ts";
+import { useSearchParameter } from "../router.ts";
 import { texts } from "../texts.ts";
 import { BackfillsTab } from "./backfills-tab.ts";
 import { BranchesTab } from "./branches-tab.ts";

@@ -1,14 +1,14 @@
 import { useState } from "preact/hooks";
 import type { FoundLostRows, LostRowsOfTable } from "#operations/admin-types";
+import { useLoaded } from "../api/use-loaded.ts";
 import { ActionDialog } from "../components/action-dialog.ts";
 import { Button } from "../components/button.ts";
 import { CodeBlock } from "../components/code-block.ts";
 import { Checkbox, TextField } from "../components/field.ts";
-import { formatTime } from "../components/format.ts";
 import { Notice } from "../components/notice.ts";
 import { Loading } from "../components/page.ts";
-import { useLoaded } from "../components/use-loaded.ts";
 import { html } from "../html.ts";
+import { formatTime } from "../texts/format.ts";
 import { texts } from "../texts.ts";
 import { findLostRows, readLostRowsState, restoreLostRows } from "./changes-api.ts";
 import { RefusalNotice } from "./copy-task.ts";

@@ -1,8 +1,8 @@
 import type { MigrationsState, PendingFile } from "#operations/admin-types";
 import { CodeBlock } from "../components/code-block.ts";
-import { formatTime } from "../components/format.ts";
 import { PlainTable, Section } from "../components/plain-table.ts";
 import { html } from "../html.ts";
+import { formatTime } from "../texts/format.ts";
 import { texts } from "../texts.ts";
 
 import { UndoSection } from "./undo-section.ts";

@@ -1,6 +1,6 @@
 import { html } from "../html.ts";
+import { formatDuration } from "../texts/format.ts";
 import { texts } from "../texts.ts";
-import { formatDuration } from "./format.ts";
 import { linearScale, roundUp } from "./scales.ts";
 import { useWidth } from "./use-width.ts";
 

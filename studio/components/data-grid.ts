@@ -1,6 +1,6 @@
 import { useEffect, useId, useLayoutEffect, useMemo } from "preact/hooks";
 import { type Children, html } from "../html.ts";
-import { formatCount } from "./format.ts";
+import { formatCount } from "../texts/format.ts";
 import { columnsWithin, type PlacedColumn, placeColumns, widthOf } from "./grid-columns.ts";
 import { type GridCursor, type GridCursorOptions, useGridCursor } from "./grid-cursor.ts";
 import { GridHeader, type GridSort, type HeaderActions } from "./grid-header.ts";

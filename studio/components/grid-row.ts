@@ -1,6 +1,6 @@
 import { Component } from "preact";
 import { type Children, html } from "../html.ts";
-import { formatCount } from "./format.ts";
+import { formatCount } from "../texts/format.ts";
 import type { GridColumn, PlacedColumn } from "./grid-columns.ts";
 import { type CellRange, type GridCell, isWithin } from "./grid-keys.ts";
 

@@ -1,11 +1,11 @@
 import { useState } from "preact/hooks";
 import { requestJson } from "../api/client.ts";
+import { useLoaded } from "../api/use-loaded.ts";
 import { html } from "../html.ts";
 import { texts } from "../texts.ts";
 import { TextField } from "./field.ts";
 import { Notice } from "./notice.ts";
 import { useDelayed } from "./use-delayed.ts";
-import { useLoaded } from "./use-loaded.ts";
 
 export type FoundUser = { readonly id: string; readonly email?: string; readonly phone?: string };
 

@@ -1,12 +1,12 @@
 import { useState } from "preact/hooks";
+import { useLoaded } from "../api/use-loaded.ts";
 import { Button } from "../components/button.ts";
 import { CodeBlock } from "../components/code-block.ts";
 import { Dialog } from "../components/dialog.ts";
-import { formatBytes } from "../components/format.ts";
 import { Notice } from "../components/notice.ts";
 import { Loading } from "../components/page.ts";
-import { useLoaded } from "../components/use-loaded.ts";
 import { html } from "../html.ts";
+import { formatBytes } from "../texts/format.ts";
 import { texts } from "../texts.ts";
 import { deleteFile, type FolderEntry, makeAddress, readText, type StoredBucket, signFile } from "./files-api.ts";
 

@@ -1,13 +1,13 @@
 import { useRef, useState } from "preact/hooks";
+import { useLoaded } from "../api/use-loaded.ts";
 import { Button } from "../components/button.ts";
-import { formatBytes, formatTime } from "../components/format.ts";
 import { Notice } from "../components/notice.ts";
 import { Empty, Loading, PageHeader } from "../components/page.ts";
 import { PlainTable } from "../components/plain-table.ts";
 import { showToast } from "../components/toast.ts";
-import { useLoaded } from "../components/use-loaded.ts";
-import { pathTo } from "../frame/router.ts";
 import { html } from "../html.ts";
+import { pathTo } from "../router.ts";
+import { formatBytes, formatTime } from "../texts/format.ts";
 import { texts } from "../texts.ts";
 import { FileDialog } from "./file-dialog.ts";
 import { type FolderEntry, listFolder, PAGE_SIZE, type StoredBucket, uploadFile } from "./files-api.ts";

@@ -3,12 +3,12 @@ import { type SessionState, sessionState } from "../api/session.ts";
 import { Button } from "../components/button.ts";
 import { CodeBlock } from "../components/code-block.ts";
 import { Dialog } from "../components/dialog.ts";
-import { formatTime } from "../components/format.ts";
 import { Icon } from "../components/icon.ts";
 import { html } from "../html.ts";
+import { pathTo } from "../router.ts";
 import { useStore } from "../store.ts";
+import { formatTime } from "../texts/format.ts";
 import { texts } from "../texts.ts";
-import { pathTo } from "./router.ts";
 
 const words = texts.api;
 

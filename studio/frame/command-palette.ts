@@ -4,10 +4,10 @@ import { useCatalog } from "../api/use-catalog.ts";
 import { Dialog } from "../components/dialog.ts";
 import { Icon, type IconName } from "../components/icon.ts";
 import { html } from "../html.ts";
+import { navigate, pathTo } from "../router.ts";
 import { pathToFunction } from "../schema/objects.ts";
 import { texts } from "../texts.ts";
 import { pages } from "./pages.ts";
-import { navigate, pathTo } from "./router.ts";
 
 export type Command = {
   readonly label: string;

@@ -3,9 +3,9 @@ import { useEffect, useErrorBoundary, useState } from "preact/hooks";
 import { Notice } from "../components/notice.ts";
 import { Empty, Loading } from "../components/page.ts";
 import { type Children, html } from "../html.ts";
+import { useSegments } from "../router.ts";
 import { texts } from "../texts.ts";
 import { pages } from "./pages.ts";
-import { useSegments } from "./router.ts";
 
 type LoadedPage = { readonly name: string; readonly Page: FunctionComponent | null; readonly error: Error | null };
 

@@ -3,10 +3,10 @@ import { useEffect, useState } from "preact/hooks";
 import { IconButton } from "../components/button.ts";
 import { Dialog } from "../components/dialog.ts";
 import { html } from "../html.ts";
+import { navigate, pathTo } from "../router.ts";
 import { makeStore, useStore } from "../store.ts";
 import { texts } from "../texts.ts";
 import { pages } from "./pages.ts";
-import { navigate, pathTo } from "./router.ts";
 
 type OpenedDialog = "palette" | "help" | null;
 

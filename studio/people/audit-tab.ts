@@ -1,14 +1,14 @@
 import { useState } from "preact/hooks";
 import type { AuditRecord } from "#operations/admin-types";
+import { useLoaded } from "../api/use-loaded.ts";
 import { Button } from "../components/button.ts";
 import { TextField } from "../components/field.ts";
-import { formatTime } from "../components/format.ts";
 import { Notice } from "../components/notice.ts";
 import { Empty, Loading } from "../components/page.ts";
 import { PlainTable } from "../components/plain-table.ts";
-import { useLoaded } from "../components/use-loaded.ts";
-import { pathTo, useSearchParameter } from "../frame/router.ts";
 import { html } from "../html.ts";
+import { pathTo, useSearchParameter } from "../router.ts";
+import { formatTime } from "../texts/format.ts";
 import { texts } from "../texts.ts";
 import { type AuditFilter, readAuditLog } from "./people-api.ts";
 

@@ -1,10 +1,10 @@
 import type { KeptEmail } from "#operations/admin-types";
+import { useLoaded } from "../api/use-loaded.ts";
 import { Button } from "../components/button.ts";
-import { formatTime } from "../components/format.ts";
 import { Notice } from "../components/notice.ts";
 import { Empty, Loading } from "../components/page.ts";
-import { useLoaded } from "../components/use-loaded.ts";
 import { type Children, html } from "../html.ts";
+import { formatTime } from "../texts/format.ts";
 import { texts } from "../texts.ts";
 import { listEmails } from "./people-api.ts";
 

@@ -1,18 +1,18 @@
 import { useState } from "preact/hooks";
 import { sessionState } from "../api/session.ts";
+import { useLoaded } from "../api/use-loaded.ts";
 import { ActionDialog } from "../components/action-dialog.ts";
 import { Button } from "../components/button.ts";
 import { CodeBlock } from "../components/code-block.ts";
 import { Dialog } from "../components/dialog.ts";
 import { TextField } from "../components/field.ts";
-import { formatTime } from "../components/format.ts";
 import { Notice } from "../components/notice.ts";
 import { Empty, Loading } from "../components/page.ts";
 import { PlainTable } from "../components/plain-table.ts";
 import { Select } from "../components/select.ts";
-import { useLoaded } from "../components/use-loaded.ts";
 import { html } from "../html.ts";
 import { useStore } from "../store.ts";
+import { formatTime } from "../texts/format.ts";
 import { texts } from "../texts.ts";
 import { type ApiKey, listKeys, makeKey, revokeKey } from "./people-api.ts";
 

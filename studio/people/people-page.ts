@@ -1,10 +1,10 @@
+import { useLoaded } from "../api/use-loaded.ts";
 import { Notice } from "../components/notice.ts";
 import { Empty, Loading, PageHeader } from "../components/page.ts";
 import { PlainTable } from "../components/plain-table.ts";
 import { Tabs } from "../components/tabs.ts";
-import { useLoaded } from "../components/use-loaded.ts";
-import { navigate, pathTo, useSegments } from "../frame/router.ts";
 import { html } from "../html.ts";
+import { navigate, pathTo, useSegments } from "../router.ts";
 import { texts } from "../texts.ts";
 import { AuditTab } from "./audit-tab.ts";
 import { EmailsTab } from "./emails-tab.ts";

@@ -1,8 +1,8 @@
 import type { SignInSetting } from "#operations/admin-types";
+import { useLoaded } from "../api/use-loaded.ts";
 import { Notice } from "../components/notice.ts";
 import { Loading } from "../components/page.ts";
 import { PlainTable } from "../components/plain-table.ts";
-import { useLoaded } from "../components/use-loaded.ts";
 import { html } from "../html.ts";
 import { texts } from "../texts.ts";
 import { listSignInSettings } from "./people-api.ts";

@@ -1,4 +1,5 @@
 import { useState } from "preact/hooks";
+import { useLoaded } from "../api/use-loaded.ts";
 import { ActionDialog } from "../components/action-dialog.ts";
 import { CodeBlock } from "../components/code-block.ts";
 import { Dialog } from "../components/dialog.ts";
@@ -6,9 +7,8 @@ import { Checkbox, TextArea, TextField } from "../components/field.ts";
 import { Notice } from "../components/notice.ts";
 import { Loading } from "../components/page.ts";
 import { Select } from "../components/select.ts";
-import { useLoaded } from "../components/use-loaded.ts";
-import { navigate, pathTo } from "../frame/router.ts";
 import { html } from "../html.ts";
+import { navigate, pathTo } from "../router.ts";
 import { texts } from "../texts.ts";
 import { changeUser, deleteUser, endSessions, makeRecoveryLink, type User } from "./people-api.ts";
 import { labelOf } from "./users-tab.ts";

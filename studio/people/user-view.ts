@@ -1,14 +1,14 @@
 import { useState } from "preact/hooks";
+import { useLoaded } from "../api/use-loaded.ts";
 import { Button } from "../components/button.ts";
 import { CodeBlock } from "../components/code-block.ts";
-import { formatTime } from "../components/format.ts";
 import { Notice } from "../components/notice.ts";
 import { Loading } from "../components/page.ts";
 import { PlainTable, Section } from "../components/plain-table.ts";
 import { showToast } from "../components/toast.ts";
-import { useLoaded } from "../components/use-loaded.ts";
-import { pathTo } from "../frame/router.ts";
 import { html } from "../html.ts";
+import { pathTo } from "../router.ts";
+import { formatTime } from "../texts/format.ts";
 import { texts } from "../texts.ts";
 import {
   endSession,

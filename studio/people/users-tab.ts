@@ -1,15 +1,15 @@
 import { useState } from "preact/hooks";
+import { useLoaded } from "../api/use-loaded.ts";
 import { ActionDialog } from "../components/action-dialog.ts";
 import { Button } from "../components/button.ts";
 import { Checkbox, TextField } from "../components/field.ts";
-import { formatTime } from "../components/format.ts";
 import { Notice } from "../components/notice.ts";
 import { Empty, Loading } from "../components/page.ts";
 import { PlainTable } from "../components/plain-table.ts";
 import { showToast } from "../components/toast.ts";
-import { useLoaded } from "../components/use-loaded.ts";
-import { navigate, pathTo, useSearchParameter } from "../frame/router.ts";
 import { html } from "../html.ts";
+import { navigate, pathTo, useSearchParameter } from "../router.ts";
+import { formatTime } from "../texts/format.ts";
 import { texts } from "../texts.ts";
 import { createUser, inviteUser, listUsers, PAGE_SIZE, readUserKeys, type User } from "./people-api.ts";
 

@@ -1,13 +1,13 @@
 import { useState } from "preact/hooks";
+import { useLoaded } from "../api/use-loaded.ts";
 import { Button } from "../components/button.ts";
 import { TextField } from "../components/field.ts";
-import { formatDuration, formatTime } from "../components/format.ts";
 import { Notice } from "../components/notice.ts";
 import { PlainTable } from "../components/plain-table.ts";
 import { Select } from "../components/select.ts";
 import { useDelayed } from "../components/use-delayed.ts";
-import { useLoaded } from "../components/use-loaded.ts";
 import { html } from "../html.ts";
+import { formatDuration, formatTime } from "../texts/format.ts";
 import { texts } from "../texts.ts";
 import { type RequestFilter, searchRequests } from "./running-api.ts";
 

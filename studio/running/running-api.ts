@@ -1,6 +1,5 @@
 import type { Cancellation, FoundRequests, FunctionLines, RunningSession, RunningState } from "#operations/admin-types";
 import { adminCall } from "../api/admin.ts";
-import { isJsonObject } from "../stored-json.ts";
 
 /** With the intervals after `since`, the `at` of one. */
 export function readRunning(since: string | null, signal: AbortSignal): Promise<RunningState> {
@@ -20,9 +19,4 @@ export type RequestFilter = { readonly search: string; readonly status: string; 
 
 export function searchRequests(filter: RequestFilter, signal: AbortSignal): Promise<FoundRequests> {
   return adminCall<FoundRequests>(`GET /requests?${new URLSearchParams(filter)}`, { signal });
-}
-
-/** The message of the error of a task or a run; empty if it has none. */
-export function errorMessage(error: unknown): string {
-  return isJsonObject(error) && typeof error.message === "string" ? error.message : "";
 }

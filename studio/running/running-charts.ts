@@ -1,7 +1,7 @@
 import type { RunningState } from "#operations/admin-types";
 import { type ChartPoint, TimeChart } from "../components/chart.ts";
-import { formatBytes, formatDuration, formatNumber } from "../components/format.ts";
 import { html } from "../html.ts";
+import { formatBytes, formatDuration, formatNumber } from "../texts/format.ts";
 import { texts } from "../texts.ts";
 import { type RunningHistory, type RunningSample, requestSeries, SPAN_MS } from "./running-history.ts";
 

@@ -1,12 +1,12 @@
 import { useEffect } from "preact/hooks";
 import { isAborted } from "../api/http.ts";
 import { Button } from "../components/button.ts";
-import { formatTime } from "../components/format.ts";
 import { Notice } from "../components/notice.ts";
 import { Loading, PageHeader } from "../components/page.ts";
-import { pathTo, useSegments } from "../frame/router.ts";
 import { html } from "../html.ts";
+import { pathTo, useSegments } from "../router.ts";
 import { makeStore, useStore } from "../store.ts";
+import { formatTime } from "../texts/format.ts";
 import { texts } from "../texts.ts";
 import { ChannelPage } from "./channel/channel-page.ts";
 import { DatabaseSections } from "./database-sections.ts";

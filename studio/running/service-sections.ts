@@ -1,14 +1,15 @@
 import type { RunningState } from "#operations/admin-types";
+import { useLoaded } from "../api/use-loaded.ts";
 import { Button } from "../components/button.ts";
-import { formatBytes, formatDuration, formatNumber, formatTime } from "../components/format.ts";
 import { Notice } from "../components/notice.ts";
 import { PlainTable, Section } from "../components/plain-table.ts";
-import { useLoaded } from "../components/use-loaded.ts";
 import { html } from "../html.ts";
+import { formatBytes, formatDuration, formatNumber, formatTime } from "../texts/format.ts";
 import { texts } from "../texts.ts";
+import { jobErrorMessage } from "./jobs/job-error.ts";
 import { Schedules, Webhooks } from "./jobs/job-sections.ts";
 import { kindOf, RequestSearch } from "./request-search.ts";
-import { errorMessage, readFunctionLines } from "./running-api.ts";
+import { readFunctionLines } from "./running-api.ts";
 import { type RunningHistory, summarizeInterfaces } from "./running-history.ts";
 
 const functionWords = texts.running.functions;
@@ -109,7 +110,7 @@ function Tasks({ state }: { readonly state: RunningState }) {
       html`<code>${each.work}</code>`,
       html`<span class=${`badge ${each.status === "failed" ? "danger" : ""}`}>${each.status}</span>`,
       formatTime(each.created_at),
-      errorMessage(each.error),
+      jobErrorMessage(each.error),
     ],
   }));
   const { queued, running, failed } = tasks;

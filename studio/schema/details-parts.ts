@@ -1,8 +1,8 @@
 import type { DescribedName } from "../api/catalog.ts";
 import { shortName } from "../api/catalog.ts";
-import { formatCount } from "../components/format.ts";
 import { PlainTable } from "../components/plain-table.ts";
 import { type Children, html } from "../html.ts";
+import { formatCount } from "../texts/format.ts";
 import { texts } from "../texts.ts";
 import { pathToTable } from "./objects.ts";
 

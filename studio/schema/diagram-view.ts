@@ -1,7 +1,7 @@
 import type { Ref } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { navigate } from "../frame/router.ts";
 import { html } from "../html.ts";
+import { navigate } from "../router.ts";
 import { texts } from "../texts.ts";
 import {
   type Bounds,

@@ -6,8 +6,8 @@ import { Checkbox, TextField } from "../components/field.ts";
 import { Empty } from "../components/page.ts";
 import { saveFile } from "../components/save-file.ts";
 import { Select } from "../components/select.ts";
-import { useSearchParameter } from "../frame/router.ts";
 import { html } from "../html.ts";
+import { useSearchParameter } from "../router.ts";
 import { isJsonObject, readStoredJson, writeStoredJson } from "../stored-json.ts";
 import { texts } from "../texts.ts";
 import {

@@ -1,5 +1,5 @@
 import { type DatabaseDescription, type DescribedName, shortName } from "../api/catalog.ts";
-import { pathTo } from "../frame/router.ts";
+import { pathTo } from "../router.ts";
 
 export const OBJECT_KINDS = ["table", "function", "type", "sequence", "extension", "publication"] as const;
 export type ObjectKind = (typeof OBJECT_KINDS)[number];

@@ -11,10 +11,10 @@ import {
 } from "../api/catalog.ts";
 import { CopyButton } from "../components/code-block.ts";
 import { CodeEditor } from "../components/code-editor.ts";
-import { formatBytes } from "../components/format.ts";
 import { Icon } from "../components/icon.ts";
-import { pathTo } from "../frame/router.ts";
 import { type Children, html } from "../html.ts";
+import { pathTo } from "../router.ts";
+import { formatBytes } from "../texts/format.ts";
 import { texts } from "../texts.ts";
 import { aboutCount, Code, DetailsHeader, DetailsSection, Facts, PartsTable, TableLink } from "./details-parts.ts";
 import { ColumnMenu, ConstraintMenu, IndexMenu, PolicyMenu, TableMenu } from "./forms/schema-menus.ts";

@@ -1,13 +1,13 @@
 import { useState } from "preact/hooks";
 import type { SavedQuery } from "#operations/admin-types";
+import { useLoaded } from "../api/use-loaded.ts";
 import { Button, IconButton } from "../components/button.ts";
 import { Dialog } from "../components/dialog.ts";
 import { TextField } from "../components/field.ts";
-import { formatDuration, formatTime } from "../components/format.ts";
 import { Notice } from "../components/notice.ts";
-import { useLoaded } from "../components/use-loaded.ts";
 import { type Children, html } from "../html.ts";
 import { useStore } from "../store.ts";
+import { formatDuration, formatTime } from "../texts/format.ts";
 import { texts } from "../texts.ts";
 import {
   addTab,

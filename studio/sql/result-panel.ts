@@ -1,7 +1,6 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
 import type { SqlMessage, SqlResponse, SqlResult, StatementPlan } from "#operations/admin-types";
 import { Button } from "../components/button.ts";
-import { formatDuration } from "../components/format.ts";
 import { Menu, type MenuItem } from "../components/menu.ts";
 import { Notice } from "../components/notice.ts";
 import { Empty } from "../components/page.ts";
@@ -9,6 +8,7 @@ import { saveFile } from "../components/save-file.ts";
 import { Select } from "../components/select.ts";
 import { showToast } from "../components/toast.ts";
 import { html } from "../html.ts";
+import { formatDuration } from "../texts/format.ts";
 import { texts } from "../texts.ts";
 import { suggestChart } from "./chart/chart-data.ts";
 import { ChartView } from "./chart/chart-view.ts";

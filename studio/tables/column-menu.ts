@@ -1,9 +1,9 @@
 import { useEffect, useRef } from "preact/hooks";
 import { html } from "../html.ts";
 import { texts } from "../texts.ts";
-import type { RowsState } from "./filters.ts";
-import { isSortable } from "./table-access.ts";
-import type { TableColumns } from "./use-columns.ts";
+import type { RowsState } from "./rows/filters.ts";
+import { isSortable } from "./rows/table-access.ts";
+import type { TableColumns } from "./rows/use-columns.ts";
 
 export type ColumnMenuProps = {
   readonly column: string;

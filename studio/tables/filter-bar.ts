@@ -4,8 +4,8 @@ import { TextField } from "../components/field.ts";
 import { Select } from "../components/select.ts";
 import { html } from "../html.ts";
 import { texts } from "../texts.ts";
-import { type FilterOperator, filterKind, operatorsOf, type RowFilter, wantsValue } from "./filters.ts";
-import type { TableColumns } from "./use-columns.ts";
+import { type FilterOperator, filterKind, operatorsOf, type RowFilter, wantsValue } from "./rows/filters.ts";
+import type { TableColumns } from "./rows/use-columns.ts";
 
 export type FilterBarProps = {
   readonly columns: TableColumns;

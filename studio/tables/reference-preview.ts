@@ -3,17 +3,17 @@ import { type DatabaseDescription, type DescribedTable, shortName } from "../api
 import type { TableRow } from "../api/rest-query.ts";
 import { readRows } from "../api/rows.ts";
 import { viewedRole } from "../api/session.ts";
+import { useLoaded } from "../api/use-loaded.ts";
 import type { GridCell } from "../components/grid-keys.ts";
 import { Loading } from "../components/page.ts";
-import { useLoaded } from "../components/use-loaded.ts";
 import { html } from "../html.ts";
 import { texts } from "../texts.ts";
 import { cellContent, cutText } from "./cell-content.ts";
-import { formatFilter } from "./filters.ts";
 import { addressOf, foreignKeyOf, type Reference, referencedRow } from "./references.ts";
-import type { RowWindows } from "./row-windows.ts";
-import { readableColumns } from "./table-access.ts";
-import type { TableColumns } from "./use-columns.ts";
+import { formatFilter } from "./rows/filters.ts";
+import type { RowWindows } from "./rows/row-windows.ts";
+import { readableColumns } from "./rows/table-access.ts";
+import type { TableColumns } from "./rows/use-columns.ts";
 
 export type ReferencePreviewProps = {
   readonly catalog: DatabaseDescription;

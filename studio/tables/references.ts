@@ -7,8 +7,8 @@ import {
   isSameName,
 } from "../api/catalog.ts";
 import type { TableRow } from "../api/rest-query.ts";
-import { pathTo } from "../frame/router.ts";
-import { formatRowsState, type RowFilter } from "./filters.ts";
+import { pathTo } from "../router.ts";
+import { formatRowsState, type RowFilter } from "./rows/filters.ts";
 
 /** Rows of another table that a row refers to, or that refer to it. */
 export type Reference = {

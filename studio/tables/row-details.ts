@@ -5,7 +5,7 @@ import { useGridRows } from "../components/grid-rows.ts";
 import { html } from "../html.ts";
 import { texts } from "../texts.ts";
 import { addressOf, foreignKeyOf, referencedRow, referencingRows } from "./references.ts";
-import type { RowWindows } from "./row-windows.ts";
+import type { RowWindows } from "./rows/row-windows.ts";
 
 export type RowDetailsProps = {
   readonly catalog: DatabaseDescription;

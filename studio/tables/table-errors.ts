@@ -4,18 +4,18 @@ import type { DatabaseDescription, DescribedTable } from "../api/catalog.ts";
 import { ServiceError } from "../api/http.ts";
 import { tablePath } from "../api/rest-query.ts";
 import { sessionState } from "../api/session.ts";
+import { useLoaded } from "../api/use-loaded.ts";
 import { Button } from "../components/button.ts";
 import { CodeBlock } from "../components/code-block.ts";
 import { useGridRows } from "../components/grid-rows.ts";
 import { lazy } from "../components/lazy.ts";
 import { Notice } from "../components/notice.ts";
-import { useLoaded } from "../components/use-loaded.ts";
-import { location } from "../frame/router.ts";
 import { html } from "../html.ts";
+import { location } from "../router.ts";
 import { useStore } from "../store.ts";
 import { texts } from "../texts.ts";
-import type { RowWindows } from "./row-windows.ts";
-import { grantStatements } from "./table-access.ts";
+import type { RowWindows } from "./rows/row-windows.ts";
+import { grantStatements } from "./rows/table-access.ts";
 
 const ApplySqlDialog = lazy(async () => (await import("../schema/forms/apply-sql-dialog.ts")).ApplySqlDialog);
 

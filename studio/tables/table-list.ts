@@ -2,10 +2,10 @@ import { useState } from "preact/hooks";
 import { type DatabaseDescription, type DescribedName, type DescribedTable, isSameName } from "../api/catalog.ts";
 import { TextField } from "../components/field.ts";
 import { Icon } from "../components/icon.ts";
-import { pathTo } from "../frame/router.ts";
 import { html } from "../html.ts";
+import { pathTo } from "../router.ts";
 import { texts } from "../texts.ts";
-import { findObstacle } from "./table-access.ts";
+import { findObstacle } from "./rows/table-access.ts";
 
 export type TableListProps = {
   readonly catalog: DatabaseDescription;

@@ -7,8 +7,8 @@ import { useGridRows } from "../components/grid-rows.ts";
 import { PageHeader } from "../components/page.ts";
 import { type Children, html } from "../html.ts";
 import { texts } from "../texts.ts";
-import type { RowWindows } from "./row-windows.ts";
-import type { TableColumns } from "./use-columns.ts";
+import type { RowWindows } from "./rows/row-windows.ts";
+import type { TableColumns } from "./rows/use-columns.ts";
 
 export type TableToolbarProps = {
   readonly table: DescribedTable;

@@ -2,6 +2,7 @@ import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks"
 import { explainRequest } from "../access/access-api.ts";
 import type { DatabaseDescription, DescribedTable } from "../api/catalog.ts";
 import { type TableRow, tablePath } from "../api/rest-query.ts";
+import { useLoaded } from "../api/use-loaded.ts";
 import { Button } from "../components/button.ts";
 import { DataGrid } from "../components/data-grid.ts";
 import type { GridColumn } from "../components/grid-columns.ts";
@@ -9,26 +10,32 @@ import type { GridControl } from "../components/grid-cursor.ts";
 import type { GridCell } from "../components/grid-keys.ts";
 import { useGridRows } from "../components/grid-rows.ts";
 import { Notice } from "../components/notice.ts";
-import { useLoaded } from "../components/use-loaded.ts";
-import { location, navigate } from "../frame/router.ts";
 import { type Children, html } from "../html.ts";
+import { location, navigate } from "../router.ts";
 import { ADMINISTRATOR, allowAdministrators } from "../schema/forms/policy-sql.ts";
 import { useStore } from "../store.ts";
 import { texts } from "../texts.ts";
 import { cellContent } from "./cell-content.ts";
 import { ColumnMenu } from "./column-menu.ts";
-import { EditingToolbar, useEditingView } from "./edit/editing-view.ts";
 import { type Editing, isSameCell, useEditing } from "./edit/use-editing.ts";
+import { EditingToolbar, useEditingView } from "./editing-view.ts";
 import { FilterBar } from "./filter-bar.ts";
-import { filterKind, formatRowsState, operatorsOf, parseRowsState, type RowsState, toggleSort } from "./filters.ts";
 import { ReferencePreview } from "./reference-preview.ts";
 import { addressOf, foreignKeyOf, referencedRow } from "./references.ts";
 import { RowDetails } from "./row-details.ts";
-import type { RowWindows } from "./row-windows.ts";
+import {
+  filterKind,
+  formatRowsState,
+  operatorsOf,
+  parseRowsState,
+  type RowsState,
+  toggleSort,
+} from "./rows/filters.ts";
+import type { RowWindows } from "./rows/row-windows.ts";
+import { type TableColumns, useColumns } from "./rows/use-columns.ts";
+import { useTableRows } from "./rows/use-table-rows.ts";
 import { GrantDialog, TableErrors, WhyLink } from "./table-errors.ts";
 import { TableToolbar } from "./table-toolbar.ts";
-import { type TableColumns, useColumns } from "./use-columns.ts";
-import { useTableRows } from "./use-table-rows.ts";
 
 export type TableViewProps = {
   readonly catalog: DatabaseDescription;

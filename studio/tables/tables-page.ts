@@ -1,14 +1,14 @@
 import { adminCall } from "../api/admin.ts";
 import { type DatabaseDescription, findTable, inNaturalOrder } from "../api/catalog.ts";
 import { sessionState, viewedCaller } from "../api/session.ts";
+import { useLoaded } from "../api/use-loaded.ts";
 import { Notice } from "../components/notice.ts";
 import { Empty, Loading, PageHeader } from "../components/page.ts";
-import { useLoaded } from "../components/use-loaded.ts";
-import { pathTo, useSegments } from "../frame/router.ts";
 import { html } from "../html.ts";
+import { pathTo, useSegments } from "../router.ts";
 import { useStore } from "../store.ts";
 import { texts } from "../texts.ts";
-import { findObstacle, grantStatements } from "./table-access.ts";
+import { findObstacle, grantStatements } from "./rows/table-access.ts";
 import { MissingGrant } from "./table-errors.ts";
 import { TableList } from "./table-list.ts";
 import { TableView } from "./table-view.ts";

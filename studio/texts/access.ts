@@ -1,4 +1,4 @@
-import { formatCount } from "../components/format.ts";
+import { formatCount } from "./format.ts";
 
 export const accessTexts = {
   access: {

@@ -1,4 +1,4 @@
-import { formatBytes, formatCount, formatDuration } from "../components/format.ts";
+import { formatBytes, formatCount, formatDuration } from "./format.ts";
 
 const countOf = (count: number, one: string, many = `${one}s`) => `${formatCount(count)} ${count === 1 ? one : many}`;
 

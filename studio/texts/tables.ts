@@ -1,4 +1,4 @@
-import { formatCount } from "../components/format.ts";
+import { formatCount } from "./format.ts";
 
 const compactNumber = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
 

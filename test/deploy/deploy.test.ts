@@ -58,7 +58,7 @@ describe("the container's image", () => {
       "/docs/guide/deployment",
       "/openapi.json",
       "/graphiql",
-      "/studio/app/main.ts",
+      "/studio/app/frame/main.ts",
     ]) {
       expect([path, (await fetch(program.url + path)).status]).toEqual([path, 200]);
     }

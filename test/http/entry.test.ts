@@ -30,7 +30,7 @@ const routes: GatewayRoutes = {
     },
   },
   "/unsendable": { GET: () => jsonResponse(200, {}, { "Content-Encoding": "br", "X-Note": "two\nlines" }) },
-  "/studio/app/main.ts": { GET: () => jsonResponse(200, {}) },
+  "/studio/app/frame/main.ts": { GET: () => jsonResponse(200, {}) },
   "/rest/v1/never": { GET: () => new Promise(() => {}) },
   "/rest/v1/nothing": { GET: () => ({ status: 200, headers: {}, body: null }) },
   "/rest/v1/varied": { GET: () => jsonResponse(200, {}, { Vary: "Accept" }) },
@@ -74,10 +74,10 @@ function start(environment: NodeJS.ProcessEnv = {}) {
 describe("the log line of a request", () => {
   test("has the level debug for a file of Studio that was sent, and info for others", async () => {
     const { app, lines } = start();
-    for (const path of ["/studio/app/main.ts", "/studio/app/missing.ts", "/things"]) await request(app).get(path);
+    for (const path of ["/studio/app/frame/main.ts", "/studio/app/missing.ts", "/things"]) await request(app).get(path);
     const levels = lines.filter(({ msg }) => msg === "request").map(({ path, level }) => ({ path, level }));
     expect(levels).toEqual([
-      { path: "/studio/app/main.ts", level: 20 },
+      { path: "/studio/app/frame/main.ts", level: 20 },
       { path: "/studio/app/missing.ts", level: 30 },
       { path: "/things", level: 30 },
     ]);

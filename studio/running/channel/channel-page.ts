@@ -4,12 +4,12 @@ import { sessionState, viewedToken } from "../../api/session.ts";
 import { Button } from "../../components/button.ts";
 import { CodeBlock } from "../../components/code-block.ts";
 import { Checkbox, TextArea, TextField } from "../../components/field.ts";
-import { formatTime } from "../../components/format.ts";
 import { PageHeader } from "../../components/page.ts";
 import { PlainTable } from "../../components/plain-table.ts";
-import { pathTo } from "../../frame/router.ts";
 import { html } from "../../html.ts";
+import { pathTo } from "../../router.ts";
 import { isJsonObject } from "../../stored-json.ts";
+import { formatTime } from "../../texts/format.ts";
 import { texts } from "../../texts.ts";
 import { applyPresence, type PresenceDiff, type PresenceState, presenceState, toChannelCode } from "./channel-state.ts";
 

@@ -1,6 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { type DatabaseDescription, requestRoles } from "../../api/catalog.ts";
 import { useCatalog } from "../../api/use-catalog.ts";
+import { useLoaded } from "../../api/use-loaded.ts";
 import { Button } from "../../components/button.ts";
 import { CodeBlock } from "../../components/code-block.ts";
 import { Dialog } from "../../components/dialog.ts";
@@ -8,7 +9,6 @@ import { Checkbox, TextArea, TextField } from "../../components/field.ts";
 import { Notice } from "../../components/notice.ts";
 import { Loading } from "../../components/page.ts";
 import { Select } from "../../components/select.ts";
-import { useLoaded } from "../../components/use-loaded.ts";
 import { type Children, html } from "../../html.ts";
 import { Choices, useForm } from "../../schema/forms/form-dialog.ts";
 import { identifierOf } from "../../sql-text.ts";

@@ -1,10 +1,10 @@
 import type { ListedWebhook, ScheduleState } from "#operations/admin-types";
-import { formatCount, formatDuration, formatTime } from "../../components/format.ts";
 import { PlainTable, Section } from "../../components/plain-table.ts";
 import { html } from "../../html.ts";
+import { formatCount, formatDuration, formatTime } from "../../texts/format.ts";
 import { texts } from "../../texts.ts";
-import { errorMessage } from "../running-api.ts";
 import { JobActions, NewJobButton } from "./job-actions.ts";
+import { jobErrorMessage } from "./job-error.ts";
 
 type SchedulesProps = { readonly schedules: readonly ScheduleState[] | null; readonly onChange: () => void };
 
@@ -21,7 +21,7 @@ export function Schedules({ schedules, onChange }: SchedulesProps) {
       last &&
         html`<span class=${`badge ${RUN_KINDS[last.status] ?? ""}`}>${last.status}</span> ${formatTime(last.planned_at)}`,
       last?.milliseconds == null ? "" : formatDuration(last.milliseconds),
-      errorMessage(last?.error),
+      jobErrorMessage(last?.error),
       html`<${JobActions} kind="schedule" name=${each.name} isEnabled=${each.is_enabled} onChange=${onChange} />`,
     ],
   }));

@@ -1,8 +1,8 @@
 import { type DatabaseDescription, nameKey } from "../../api/catalog.ts";
 import { Checkbox, TextArea, TextField } from "../../components/field.ts";
 import { Select } from "../../components/select.ts";
-import { navigate, pathTo } from "../../frame/router.ts";
 import { html } from "../../html.ts";
+import { navigate, pathTo } from "../../router.ts";
 import { texts } from "../../texts.ts";
 import { tableOptions } from "./column-fields.ts";
 import { ColumnGrid } from "./column-grid.ts";

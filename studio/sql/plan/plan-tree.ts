@@ -1,5 +1,5 @@
 import type { ExplainedNode, StatementPlan } from "#operations/admin-types";
-import { formatDuration } from "../../components/format.ts";
+import { formatDuration } from "../../texts/format.ts";
 export type PlanNode = {
   readonly id: number;
   /** `Hash Join`, `Parallel Seq Scan`, `Insert` */

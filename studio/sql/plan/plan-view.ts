@@ -1,8 +1,8 @@
 import { useMemo, useState } from "preact/hooks";
 import type { StatementPlan } from "#operations/admin-types";
 import { CodeBlock } from "../../components/code-block.ts";
-import { formatDuration, formatNumber } from "../../components/format.ts";
 import { html } from "../../html.ts";
+import { formatDuration, formatNumber } from "../../texts/format.ts";
 import { texts } from "../../texts.ts";
 import { layOutPlan, NODE_HEIGHT, NODE_WIDTH, type PlacedNode, type PlanEdge, type PlanLayout } from "./plan-layout.ts";
 import { type PlanNode, planNodes, readPlan, writePlan } from "./plan-tree.ts";

@@ -1,10 +1,10 @@
 import { useState } from "preact/hooks";
 import type { TableRow } from "../../api/rest-query.ts";
+import { useLoaded } from "../../api/use-loaded.ts";
 import { Button } from "../../components/button.ts";
 import { Dialog } from "../../components/dialog.ts";
 import { Notice } from "../../components/notice.ts";
 import { Loading } from "../../components/page.ts";
-import { useLoaded } from "../../components/use-loaded.ts";
 import { html } from "../../html.ts";
 import { texts } from "../../texts.ts";
 import { type CascadeStep, countAffected, isRestricted } from "./cascade.ts";

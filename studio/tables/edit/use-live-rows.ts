@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import type { ChannelStatus, ReceivedChange } from "../../api/realtime.ts";
 import { liveChanges } from "../../api/realtime.ts";
 import type { TableRow } from "../../api/rest-query.ts";
-import type { RowWindows } from "../row-windows.ts";
+import type { RowWindows } from "../rows/row-windows.ts";
 import { keyText } from "./edited-table.ts";
 import { type RowChanger, readRows } from "./row-changes.ts";
 

@@ -1,10 +1,13 @@
 import { texts } from "../../texts.ts";
-import type { RecordProblem } from "../transfer/import-plan.ts";
 import type { EditedTable } from "./edited-table.ts";
 import { constraintOfError, type RowError } from "./field-errors.ts";
+import type { ValueProblem } from "./value-kind.ts";
 
-/** What is wrong with a value, for people. */
-export function problemText(problem: RecordProblem["problem"]): string {
+/** What is wrong with a value, or with a record of an import. */
+export type InputProblem = ValueProblem | { readonly problem: "required" | "noObject" | "tooManyCells" | "structure" };
+
+/** For people. */
+export function problemText(problem: InputProblem): string {
   switch (problem.problem) {
     case "range":
       return texts.editing.outOfRange(problem.least, problem.greatest);

@@ -1,12 +1,12 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { valueNamed } from "../../api/named-values.ts";
+import { useLoaded } from "../../api/use-loaded.ts";
 import { Button } from "../../components/button.ts";
 import { Dialog } from "../../components/dialog.ts";
 import { Field } from "../../components/field.ts";
 import { Notice } from "../../components/notice.ts";
 import { Loading } from "../../components/page.ts";
 import { Select } from "../../components/select.ts";
-import { useLoaded } from "../../components/use-loaded.ts";
 import { html } from "../../html.ts";
 import { texts } from "../../texts.ts";
 import { type EditedTable, isWritable } from "../edit/edited-table.ts";

@@ -3,7 +3,8 @@ import { emptyNamedValues } from "../../api/named-values.ts";
 import { type ArrayElement, writeArrayLiteral } from "../edit/array-literal.ts";
 import { columnOf, type EditedColumn, type EditedTable, isRequired, isWritable } from "../edit/edited-table.ts";
 import type { RowValues } from "../edit/row-requests.ts";
-import { findValueProblem, type ValueProblem, valueKind } from "../edit/value-kind.ts";
+import { findValueProblem, valueKind } from "../edit/value-kind.ts";
+import type { InputProblem } from "../edit/value-texts.ts";
 import { type CsvDelimiter, CsvReader, detectDelimiter } from "./csv-reader.ts";
 import { type JsonElement, JsonElementReader } from "./json-elements.ts";
 
@@ -27,7 +28,7 @@ export type ImportRow = { readonly line: number; readonly values: RowValues };
 export type RecordProblem = {
   readonly line: number;
   readonly column: string | null;
-  readonly problem: ValueProblem | { readonly problem: "required" | "noObject" | "tooManyCells" | "structure" };
+  readonly problem: InputProblem;
 };
 
 /** Reads the records of a CSV or JSON file in pieces. */
@@ -146,7 +147,7 @@ export function convertRecord(plan: ImportPlan, { line, values }: ImportRecord):
   return problems.length > 0 ? problems : { line, values: row };
 }
 
-function problemOf(value: string | null | typeof NO_TEXT, column: EditedColumn): RecordProblem["problem"] | null {
+function problemOf(value: string | null | typeof NO_TEXT, column: EditedColumn): InputProblem | null {
   if (value === NO_TEXT) return { problem: "structure" };
   if (value === null) return column.nullable ? null : { problem: "required" };
   return findValueProblem(value, column);

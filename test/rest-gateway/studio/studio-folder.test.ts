@@ -30,7 +30,7 @@ describe("the files of /studio", () => {
       );
       expect(policy).toMatch(/frame-ancestors 'none'$/);
       expect(response.headers.get("cache-control")).toBe("no-store");
-      expect(await response.text()).toContain('<script type="module" src="/studio/app/main.ts"></script>');
+      expect(await response.text()).toContain('<script type="module" src="/studio/app/frame/main.ts"></script>');
       nonces.add(policy);
     }
     expect(nonces.size).toBe(3);
@@ -45,7 +45,7 @@ describe("the files of /studio", () => {
   });
 
   test("a module is JavaScript without types, whose packages are at paths of their versions", async () => {
-    const response = await get("/studio/app/main.ts");
+    const response = await get("/studio/app/frame/main.ts");
     const text = await response.text();
     expect(response.headers.get("content-type")).toBe("text/javascript; charset=utf-8");
     expect(response.headers.get("cache-control")).toBe("no-cache");

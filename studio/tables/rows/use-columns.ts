@@ -1,7 +1,7 @@
 import { useMemo, useState } from "preact/hooks";
-import type { DatabaseDescription, DescribedColumn, DescribedTable } from "../api/catalog.ts";
-import { valueNamed } from "../api/named-values.ts";
-import type { GridColumn } from "../components/grid-columns.ts";
+import type { DatabaseDescription, DescribedColumn, DescribedTable } from "../../api/catalog.ts";
+import { valueNamed } from "../../api/named-values.ts";
+import type { GridColumn } from "../../components/grid-columns.ts";
 import {
   type ColumnLayout,
   hideColumn,

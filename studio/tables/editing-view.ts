@@ -1,28 +1,28 @@
 import { useState } from "preact/hooks";
-import { findTable, shortName } from "../../api/catalog.ts";
-import type { TableRow } from "../../api/rest-query.ts";
-import { Button } from "../../components/button.ts";
-import { lazy } from "../../components/lazy.ts";
-import { Menu } from "../../components/menu.ts";
-import { html } from "../../html.ts";
-import { texts } from "../../texts.ts";
-import { GrantDialog } from "../table-errors.ts";
-import { CellEditor, type CellMove } from "./cell-editor.ts";
-import type { EditedTable } from "./edited-table.ts";
-import type { RowValues } from "./row-requests.ts";
-import type { RowChangeRecord } from "./undo.ts";
-import { type Editing, toEditedTable } from "./use-editing.ts";
-import { isLong } from "./value-input.ts";
-import { valueKind } from "./value-kind.ts";
+import { findTable, shortName } from "../api/catalog.ts";
+import type { TableRow } from "../api/rest-query.ts";
+import { Button } from "../components/button.ts";
+import { lazy } from "../components/lazy.ts";
+import { Menu } from "../components/menu.ts";
+import { html } from "../html.ts";
+import { texts } from "../texts.ts";
+import { CellEditor, type CellMove } from "./edit/cell-editor.ts";
+import type { EditedTable } from "./edit/edited-table.ts";
+import type { RowValues } from "./edit/row-requests.ts";
+import type { RowChangeRecord } from "./edit/undo.ts";
+import { type Editing, toEditedTable } from "./edit/use-editing.ts";
+import { isLong } from "./edit/value-input.ts";
+import { valueKind } from "./edit/value-kind.ts";
+import { GrantDialog } from "./table-errors.ts";
 
 // Not for the first paint of a table.
-const ConflictDialog = lazy(async () => (await import("./conflict-dialog.ts")).ConflictDialog);
-const DeleteDialog = lazy(async () => (await import("./delete-dialog.ts")).DeleteDialog);
-const ExportDialog = lazy(async () => (await import("../transfer/export-dialog.ts")).ExportDialog);
-const ImportDialog = lazy(async () => (await import("../transfer/import-dialog.ts")).ImportDialog);
-const ReferencePicker = lazy(async () => (await import("./reference-picker.ts")).ReferencePicker);
-const RowForm = lazy(async () => (await import("./row-form.ts")).RowForm);
-const ValueDialog = lazy(async () => (await import("./value-dialog.ts")).ValueDialog);
+const ConflictDialog = lazy(async () => (await import("./edit/conflict-dialog.ts")).ConflictDialog);
+const DeleteDialog = lazy(async () => (await import("./edit/delete-dialog.ts")).DeleteDialog);
+const ExportDialog = lazy(async () => (await import("./transfer/export-dialog.ts")).ExportDialog);
+const ImportDialog = lazy(async () => (await import("./transfer/import-dialog.ts")).ImportDialog);
+const ReferencePicker = lazy(async () => (await import("./edit/reference-picker.ts")).ReferencePicker);
+const RowForm = lazy(async () => (await import("./edit/row-form.ts")).RowForm);
+const ValueDialog = lazy(async () => (await import("./edit/value-dialog.ts")).ValueDialog);
 
 /** The actions of a table's page that change rows. */
 export function EditingToolbar({ editing }: { readonly editing: Editing }) {

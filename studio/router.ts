@@ -1,5 +1,5 @@
 import { useCallback } from "preact/hooks";
-import { makeStore, useStore } from "../store.ts";
+import { makeStore, useStore } from "./store.ts";
 
 export const ROOT = "/studio";
 

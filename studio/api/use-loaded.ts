@@ -1,5 +1,5 @@
 import { useCallback, useEffect, useState } from "preact/hooks";
-import { isAborted } from "../api/http.ts";
+import { isAborted } from "./http.ts";
 
 export type Loaded<Value> = {
   /** Null until the first result; kept while it is loaded again. */

@@ -1,5 +1,5 @@
-import { quoteField } from "../api/field-names.ts";
-import { formatQuery, type QueryParameter } from "../api/rest-query.ts";
+import { quoteField } from "../../api/field-names.ts";
+import { formatQuery, type QueryParameter } from "../../api/rest-query.ts";
 import type { SortTerm } from "./keyset.ts";
 
 /** A condition on a column, or on what a JSON path finds in it. */

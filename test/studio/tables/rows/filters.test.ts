@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from "vitest";
-import { withClient } from "../../../postgres/client/with-client.ts";
-import { formatQuery } from "../../../studio/api/rest-query.ts";
+import { withClient } from "../../../../postgres/client/with-client.ts";
+import { formatQuery } from "../../../../studio/api/rest-query.ts";
 import {
   type FilterKind,
   type FilterOperator,
@@ -11,11 +11,11 @@ import {
   parseRowsState,
   type RowFilter,
   toggleSort,
-} from "../../../studio/tables/filters.ts";
-import { useDatabase } from "../../database.ts";
-import { useFixture } from "../../fixture.ts";
-import { openClient } from "../../rest-gateway/table/client.ts";
-import { useService } from "../../serve.ts";
+} from "../../../../studio/tables/rows/filters.ts";
+import { useDatabase } from "../../../database.ts";
+import { useFixture } from "../../../fixture.ts";
+import { openClient } from "../../../rest-gateway/table/client.ts";
+import { useService } from "../../../serve.ts";
 
 const COLUMNS: Readonly<Record<FilterKind, { type: string; value: string; list?: string }>> = {
   text: { type: "text", value: "x", list: 'a,"b,c"' },

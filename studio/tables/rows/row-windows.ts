@@ -1,5 +1,5 @@
-import type { QueryParameter, RowBatch, TableRow } from "../api/rest-query.ts";
-import type { GridRows } from "../components/grid-rows.ts";
+import type { QueryParameter, RowBatch, TableRow } from "../../api/rest-query.ts";
+import type { GridRows } from "../../components/grid-rows.ts";
 import { filterAt, filtersAfter, isAddressable, type OrderTerm, type RowPosition, reverseOrder } from "./keyset.ts";
 
 export type RowRequest = {

@@ -1,4 +1,4 @@
-import { isJsonObject, readStoredJson, writeStoredJson } from "../stored-json.ts";
+import { isJsonObject, readStoredJson, writeStoredJson } from "../../stored-json.ts";
 
 /** How a table's columns are shown, kept by the browser. */
 export type ColumnLayout = {

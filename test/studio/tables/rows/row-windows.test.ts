@@ -1,13 +1,13 @@
 import { beforeAll, describe, expect, test } from "vitest";
-import { withClient } from "../../../postgres/client/with-client.ts";
-import { rowsPath, type TableRow } from "../../../studio/api/rest-query.ts";
-import { completeOrder, formatOrder, type SortTerm } from "../../../studio/tables/keyset.ts";
-import { type RowRequest, RowWindows } from "../../../studio/tables/row-windows.ts";
-import { useDatabase } from "../../database.ts";
-import { useFixture } from "../../fixture.ts";
-import { openClient } from "../../rest-gateway/table/client.ts";
-import { useService } from "../../serve.ts";
-import { until } from "../../until.ts";
+import { withClient } from "../../../../postgres/client/with-client.ts";
+import { rowsPath, type TableRow } from "../../../../studio/api/rest-query.ts";
+import { completeOrder, formatOrder, type SortTerm } from "../../../../studio/tables/rows/keyset.ts";
+import { type RowRequest, RowWindows } from "../../../../studio/tables/rows/row-windows.ts";
+import { useDatabase } from "../../../database.ts";
+import { useFixture } from "../../../fixture.ts";
+import { openClient } from "../../../rest-gateway/table/client.ts";
+import { useService } from "../../../serve.ts";
+import { until } from "../../../until.ts";
 
 const PAGE = 10;
 const SCHEMA = `

@@ -1,6 +1,6 @@
 import { useEffect, useMemo } from "preact/hooks";
-import type { DatabaseDescription, DescribedTable } from "../api/catalog.ts";
-import { countRows, readRows } from "../api/rows.ts";
+import type { DatabaseDescription, DescribedTable } from "../../api/catalog.ts";
+import { countRows, readRows } from "../../api/rows.ts";
 import { formatFilter, type RowsState } from "./filters.ts";
 import { completeOrder, formatOrder } from "./keyset.ts";
 import { RowWindows } from "./row-windows.ts";

@@ -1,5 +1,5 @@
-import { quoteField, quoteValue } from "../api/field-names.ts";
-import type { QueryParameter } from "../api/rest-query.ts";
+import { quoteField, quoteValue } from "../../api/field-names.ts";
+import type { QueryParameter } from "../../api/rest-query.ts";
 
 export type SortTerm = {
   readonly column: string;

@@ -5,8 +5,8 @@ import {
   hasPrivilege,
   hasPrivilegeOnAny,
   hasUsage,
-} from "../api/catalog.ts";
-import { identifier, identifierOf, identifierOfRole } from "../sql-text.ts";
+} from "../../api/catalog.ts";
+import { identifier, identifierOf, identifierOfRole } from "../../sql-text.ts";
 import { filterKind } from "./filters.ts";
 
 /** Why a table's rows cannot be read by a role. */
