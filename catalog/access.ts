@@ -1,13 +1,6 @@
 import { memoize } from "#runtime";
-import type {
-  CatalogRole,
-  CatalogRoles,
-  Grants,
-  Privilege,
-  RoutinePrivilege,
-  SchemaPrivilege,
-  TablePrivilege,
-} from "./roles.ts";
+import type { Grants, Privilege, RoutinePrivilege, SchemaPrivilege, TablePrivilege } from "./privileges.ts";
+import type { CatalogRole, CatalogRoles } from "./roles.ts";
 import type { Routine } from "./routines.ts";
 import type { CatalogSchema } from "./schemas.ts";
 import type { CatalogTable, Policy } from "./tables.ts";

@@ -1,5 +1,5 @@
 import type { CatalogQuery } from "./catalog-query.ts";
-import type { Grants } from "./roles.ts";
+import type { Grants } from "./privileges.ts";
 import type { QualifiedName } from "./types.ts";
 
 /** An operator such as `<->`, or a function, that takes a value of each type and returns how far or how near they are. */

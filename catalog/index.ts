@@ -20,6 +20,7 @@ export { databaseErrorMessage, INVALID_VALUE, invalidValueMessage, isOfSqlText }
 export type { DistanceFunction } from "./distances.ts";
 export { findMissingGrants, type RefusedCommand } from "./missing-grants.ts";
 export { type OwnValue, ownValuesOf } from "./own-values.ts";
+export type { Grants, TablePrivilege } from "./privileges.ts";
 export {
   type ColumnPair,
   type ComputedRelationship,
@@ -27,7 +28,7 @@ export {
   type Relationship,
   reverseRelationship,
 } from "./relationships.ts";
-export { type CatalogRole, type Grants, makeGrantsParser, type TablePrivilege } from "./roles.ts";
+export { type CatalogRole, makeGrantsParser } from "./roles.ts";
 export type { MediaHandler, Routine, RoutineArgument, RoutineReturn } from "./routines.ts";
 export type { CatalogSchema } from "./schemas.ts";
 export { type RowVisibility, readsAllRows, readTableAccess, type TableAccess } from "./table-access.ts";

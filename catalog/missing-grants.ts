@@ -1,7 +1,7 @@
 import { quotedName } from "#postgres/client";
 import { hasAnyColumnPrivilege } from "./access.ts";
 import type { Catalog } from "./catalog.ts";
-import type { TablePrivilege } from "./roles.ts";
+import type { TablePrivilege } from "./privileges.ts";
 import type { CatalogTable } from "./tables.ts";
 
 /** `permission denied for materialized view sales` */

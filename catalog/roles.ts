@@ -1,5 +1,6 @@
 import { memoize } from "#runtime";
 import type { CatalogQuery } from "./catalog-query.ts";
+import type { Grants, Privilege } from "./privileges.ts";
 
 const PRIVILEGE_LETTERS: Readonly<Record<string, Privilege>> = {
   r: "select",
@@ -139,22 +140,6 @@ export function parseSettings(rows: readonly Pick<RoleSettingRow, "setting">[]):
     }),
   );
 }
-
-export type TablePrivilege =
-  | "select"
-  | "insert"
-  | "update"
-  | "delete"
-  | "truncate"
-  | "references"
-  | "trigger"
-  | "maintain";
-export type SchemaPrivilege = "usage" | "create";
-export type RoutinePrivilege = "execute";
-export type Privilege = TablePrivilege | SchemaPrivilege | RoutinePrivilege;
-
-/** Privileges by grantee; `public` is PUBLIC (no role can have that name). */
-export type Grants = ReadonlyMap<string, ReadonlySet<Privilege>>;
 
 /** Memoized, because thousands of tables have the same few access control lists. */
 export function makeGrantsParser(): (acl: string | null) => Grants {

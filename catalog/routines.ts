@@ -1,5 +1,6 @@
 import type { CatalogQuery } from "./catalog-query.ts";
-import { type Grants, parseSettings } from "./roles.ts";
+import type { Grants } from "./privileges.ts";
+import { parseSettings } from "./roles.ts";
 import {
   baseTypeOf,
   type CatalogTypes,

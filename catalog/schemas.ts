@@ -1,5 +1,5 @@
 import type { CatalogQuery } from "./catalog-query.ts";
-import type { Grants } from "./roles.ts";
+import type { Grants } from "./privileges.ts";
 import type { Routine } from "./routines.ts";
 import type { CatalogTable } from "./tables.ts";
 import type { DataType, QualifiedName } from "./types.ts";

@@ -1,7 +1,7 @@
 import type { CatalogQuery } from "./catalog-query.ts";
 import type { CatalogIndex, ForeignKey, TableCheck, UniqueKey } from "./constraints.ts";
 import { isLocked } from "./locked-relations.ts";
-import type { Grants } from "./roles.ts";
+import type { Grants } from "./privileges.ts";
 import type { Routine } from "./routines.ts";
 import { baseTypeOf, type DataType, maxLength, type QualifiedName, type TypeAttribute } from "./types.ts";
 

@@ -1,6 +1,6 @@
 import { memoize } from "#runtime";
 import type { CatalogQuery } from "./catalog-query.ts";
-import type { Grants } from "./roles.ts";
+import type { Grants } from "./privileges.ts";
 
 const DOMAIN_REPRESENTATIONS = `
   select format_type(c.castsource, null) as source, format_type(c.casttarget, null) as target,

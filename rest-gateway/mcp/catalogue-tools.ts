@@ -1,10 +1,16 @@
 import type { Routine } from "#catalog";
 import { readComment, type VisibleTable } from "#rest-gateway/openapi";
 import type { JsonObject } from "#runtime/json";
-import type { GenericToolName, McpSchema, McpSurface, ToolOperation } from "./surface.ts";
+import {
+  type GenericToolName,
+  type McpSchema,
+  type McpSurface,
+  type TableVerb,
+  type ToolOperation,
+  verbsOf,
+} from "./surface.ts";
 import { ArgumentError, checkNames, readInteger } from "./tool-requests.ts";
 import { checkTexts, routineArguments, rowSchemasOf } from "./tool-schemas.ts";
-import { type TableVerb, verbsOf } from "./verbs.ts";
 
 /** What a generic tool answers from the catalogue, or the tool of a table or function that it stands for. */
 type GenericCall =

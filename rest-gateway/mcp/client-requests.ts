@@ -2,7 +2,6 @@ import { randomUUID } from "node:crypto";
 import type { JSONRPCMessage } from "@modelcontextprotocol/server";
 import type { PeerWorkers } from "#runtime/concurrency";
 import { isJsonObject } from "#runtime/json";
-import type { ClientSession } from "./client-session.ts";
 
 /** The answer of a client to a request of the server. */
 type ClientAnswer = { readonly id: string; readonly [member: string]: unknown };
@@ -14,7 +13,7 @@ export function isClientAnswer(message: unknown): message is ClientAnswer {
 type SentAnswer = { readonly sessionId: string; readonly answer: ClientAnswer };
 
 type AskingCall = {
-  readonly session: ClientSession;
+  readonly session: { readonly id: string };
   /** Who is asked. */
   readonly owner: string;
   readonly receive: (answer: JSONRPCMessage) => void;

@@ -2,7 +2,9 @@ import { hash, randomUUID } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
 import { type GatewayResponse, HttpError, type ResponseBody } from "#http";
 import { isJsonObject } from "#runtime/json";
-import { STATELESS_VERSION } from "./short-call.ts";
+
+/** Of the protocol: its messages say all themselves, without a session. */
+export const STATELESS_VERSION = "2026-07-28";
 
 /** What a server may ask of a client that has declared it. */
 const ASKABLE = ["elicitation", "sampling", "roots"] as const;

@@ -1,5 +1,5 @@
 import type { JsonSchema } from "#rest-gateway/openapi";
-import type { GenericToolName, ToolDescription } from "./surface.ts";
+import { ANNOTATIONS, type GenericToolName, type ToolDescription } from "./surface.ts";
 import {
   ANY_ROW,
   CALL_RESULT,
@@ -11,7 +11,6 @@ import {
   updateArguments,
   writeResult,
 } from "./tool-schemas.ts";
-import { ANNOTATIONS } from "./verbs.ts";
 
 type GenericTool = Omit<ToolDescription, "name" | "inputSchema"> & {
   readonly inputSchema: (maxRows: number) => JsonSchema;

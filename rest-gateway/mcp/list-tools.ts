@@ -3,7 +3,15 @@ import type { Catalog, Routine } from "#catalog";
 import { readComment, type VisibleTable } from "#rest-gateway/openapi";
 import { GENERIC_TOOLS } from "./generic-tools.ts";
 import type { McpGrants } from "./grants.ts";
-import type { GenericToolName, McpSchema, McpTool, ToolDescription } from "./surface.ts";
+import {
+  ANNOTATIONS,
+  type GenericToolName,
+  type McpSchema,
+  type McpTool,
+  type TableVerb,
+  type ToolDescription,
+  verbsOf,
+} from "./surface.ts";
 import {
   CALL_RESULT,
   checkTexts,
@@ -19,7 +27,6 @@ import {
   updateArguments,
   writeResult,
 } from "./tool-schemas.ts";
-import { ANNOTATIONS, type TableVerb, verbsOf } from "./verbs.ts";
 
 const MAX_NAME_LENGTH = 64;
 

@@ -1,7 +1,6 @@
 import { callTool, type ToolCall } from "./call-tool.ts";
 import { describeTableFully, findTable } from "./catalogue-tools.ts";
-import type { McpSurface } from "./surface.ts";
-import { verbsOf } from "./verbs.ts";
+import { type McpSurface, verbsOf } from "./surface.ts";
 
 type ResourceDescription = {
   readonly uri: string;

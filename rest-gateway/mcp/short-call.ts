@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { isJsonObject, type JsonObject } from "#runtime/json";
 import type { ToolResult } from "./call-tool.ts";
+import { STATELESS_VERSION } from "./client-session.ts";
 
 /** A call that needs nothing of the SDK: one message, a known version, no progress. */
 type ShortCall = {
@@ -13,7 +14,6 @@ type ShortCall = {
   readonly capabilities: unknown;
 };
 
-export const STATELESS_VERSION = "2026-07-28";
 const SESSION_VERSIONS: readonly unknown[] = ["2025-11-25", "2025-06-18", "2025-03-26"];
 const META = "io.modelcontextprotocol/";
 const CLIENT_CAPABILITIES = `${META}clientCapabilities`;

@@ -5,8 +5,7 @@ import { makeSchemaOfType, viewSchema } from "#rest-gateway/openapi";
 import { memoizePerObject } from "#runtime";
 import { grantsOf, type McpGrants } from "./grants.ts";
 import { makeTools } from "./list-tools.ts";
-import type { McpSchema, McpSurface } from "./surface.ts";
-import { verbsOf } from "./verbs.ts";
+import { type McpSchema, type McpSurface, verbsOf } from "./surface.ts";
 
 type SurfaceCacheOptions = {
   readonly config: Pick<Config, "mcp" | "schemas" | "mcpSchemas" | "mcpMaxRows">;

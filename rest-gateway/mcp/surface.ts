@@ -1,7 +1,34 @@
 import type { Catalog, Routine } from "#catalog";
 import type { JsonSchema, SchemaOfType, VisibleSchema, VisibleTable } from "#rest-gateway/openapi";
 import type { McpGrants } from "./grants.ts";
-import type { TableVerb, ToolAnnotations } from "./verbs.ts";
+
+export type TableVerb = "read" | "insert" | "update" | "delete";
+
+/** What clients are told of a tool, to ask their user or not. */
+export type ToolAnnotations = {
+  readonly readOnlyHint: boolean;
+  readonly destructiveHint: boolean;
+  readonly idempotentHint: boolean;
+  readonly openWorldHint: false;
+};
+
+/** `call`: a function that may change data. */
+export const ANNOTATIONS: Readonly<Record<TableVerb | "call", ToolAnnotations>> = {
+  read: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+  insert: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false },
+  update: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
+  delete: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
+  call: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: false },
+};
+
+/** What both the role and the grants allow. */
+export function verbsOf({ table, verbs }: VisibleTable, grants: McpGrants): readonly TableVerb[] {
+  const writes = grants.mayWrite(table) ? (["insert", "update", "delete"] as const) : [];
+  return [
+    ...(verbs.has("select") && grants.mayRead(table) ? (["read"] as const) : []),
+    ...writes.filter((verb) => verbs.has(verb)),
+  ];
+}
 
 /** What a tool does. The generic ones find the table or function by their arguments. */
 export type ToolOperation =

@@ -2,8 +2,8 @@ import type { Routine } from "#catalog";
 import { type GatewayRequest, TABLE_PREFIX } from "#http";
 import { RESERVED_NAMES, type VisibleTable } from "#rest-gateway/openapi";
 import { isExactNumber, isJsonObject, type JsonObject, toAddressText } from "#runtime/json";
+import type { TableVerb } from "./surface.ts";
 import { type NamedColumns, OPERATORS } from "./tool-schemas.ts";
-import type { TableVerb } from "./verbs.ts";
 
 /** A request of the table interface. */
 export type TableRequestParts = Pick<GatewayRequest, "method" | "path" | "rawQuery"> & {

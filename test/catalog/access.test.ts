@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import type { Catalog } from "../../catalog/catalog.ts";
 import { loadCatalog } from "../../catalog/load-catalog.ts";
-import type { TablePrivilege } from "../../catalog/roles.ts";
+import type { TablePrivilege } from "../../catalog/privileges.ts";
 import { useFixture } from "../fixture.ts";
 import { makeFixture, tableOf } from "./fixture.ts";
 
