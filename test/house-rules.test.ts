@@ -106,8 +106,10 @@ const WITHOUT_PROTOCOL = [
 const INTERFACES = ["rest-gateway", "graphql", "realtime"];
 
 /** The circles of folders that are left, and the pairs of folders in them that import each other. Lower these numbers when one goes. */
-const MOST_CIRCLES = 2;
-const MOST_PAIRS = 21;
+const MOST_CIRCLES = 1;
+const MOST_PAIRS = 5;
+/** Files, each of which imports the next one, if only for a type. Lower this too. */
+const LONGEST_PATH = 61;
 
 describe("the rules of the rooms", () => {
   const folders = rooms.map(({ folder }) => folder);
@@ -149,8 +151,9 @@ describe("the rules of the rooms", () => {
   });
 
   test("neither files nor rooms import each other in a circle, not even types", () => {
-    const { circles, roomCircles } = measureSource();
+    const { circles, roomCircles, deepestImports } = measureSource();
     expect({ circles, roomCircles }).toEqual({ circles: [], roomCircles: [] });
+    expect(deepestImports).toBeLessThanOrEqual(LONGEST_PATH);
   });
 
   test("no further folders import each other", () => {
