@@ -37,7 +37,7 @@ describe("the size of a page", () => {
     () => readLimit(-1, 1000),
     () => readOffset(-1),
   ])("is refused: %s", (read) => {
-    expect(read).toThrow(expect.objectContaining({ code: "VALIDATION_ERROR", status: 400 }));
+    expect(read).toThrow(expect.objectContaining({ code: "VALIDATION_ERROR", kind: "invalid" }));
   });
 
   test("starts at the first row", () => {
