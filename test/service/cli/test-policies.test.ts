@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { withClient } from "../../../postgres/client/with-client.ts";
 import { cloneDatabase, urlOf } from "../../database.ts";
+import { useFolder } from "../../fixture.ts";
 import { SECRET } from "../../secret.ts";
 import { makeProjectFolder, type ProjectFolder } from "./project.ts";
 
@@ -41,18 +42,18 @@ const PROJECT = {
 const SETTINGS = { BASE_SCHEMA: "platform", MIGRATIONS_DIR: "db/migrations" };
 
 describe("content-service test", () => {
+  const temporary = useFolder("t-", 0o755);
+
   test("migrates a new embedded database, runs the seed and the tests, and keeps nothing", async () => {
     await using project = await makeProjectFolder(SETTINGS);
     await writeFiles(project, PROJECT);
-    const temporary = join(project.folder, "tmp");
-    await mkdir(temporary);
     project.environment.TMPDIR = temporary;
     const { stdout, stderr, code } = await project.run("test");
     expect({ stdout, stderr, code }).toMatchObject({ stderr: "", code: 0 });
     expect(stdout).toMatch(/^test\/policies\/notes\.sql\n {2}anon\n {4}ok {8}2 {2}select \* from notes +denied$/m);
     expect(stdout).toMatch(/^ {2}authenticated 7\n {4}ok {8}4 {2}select \* from notes +1 row$/m);
     expect(stdout).toMatch(/^anon +1 +0\nauthenticated +2 +0$/m);
-    expect(await readdir(project.folder)).toEqual(["db", "node_modules", "test", "tmp"]);
+    expect(await readdir(project.folder)).toEqual(["db", "node_modules", "test"]);
     expect(await readdir(temporary)).toEqual([]);
   });
 
