@@ -4,7 +4,7 @@ import { dirname } from "node:path";
 import { describe, expect, test } from "vitest";
 import { REPOSITORY, repositoryFiles, serviceFiles } from "./repository.ts";
 import { importedFile, importsOf, readRooms, roomOf } from "./rooms.ts";
-import { findCircles, measureSource } from "./source-figures.ts";
+import { findCircles, importsOfGroups, measureSource } from "./source-figures.ts";
 
 const files = repositoryFiles();
 const programs = serviceFiles();
@@ -157,14 +157,14 @@ describe("the rules of the rooms", () => {
   });
 
   test("no further folders import each other", () => {
-    const used = new Map(modules.map((file) => [dirname(file), new Set<string>()]));
-    for (const file of modules) {
-      for (const imported of importsOf(file, textOf(file)).filter((each) => modules.includes(each)))
-        if (dirname(imported) !== dirname(file)) used.get(dirname(file))!.add(dirname(imported));
-    }
-    const circles = findCircles(new Map([...used].map(([folder, others]) => [folder, [...others]])));
+    const known = new Set(modules);
+    const imports = new Map(
+      modules.map((file) => [file, importsOf(file, textOf(file)).filter((each) => known.has(each))]),
+    );
+    const used = importsOfGroups(imports, dirname);
+    const circles = findCircles(used);
     const pairs = [...used].flatMap(([folder, others]) =>
-      [...others].filter((other) => folder < other && used.get(other)!.has(folder)).map((other) => [folder, other]),
+      others.filter((other) => folder < other && used.get(other)!.includes(folder)).map((other) => [folder, other]),
     );
     expect(circles.length, circles.map((circle) => circle.join(" ")).join("\n")).toBeLessThanOrEqual(MOST_CIRCLES);
     expect(pairs.length, pairs.map((pair) => pair.join(" ")).join("\n")).toBeLessThanOrEqual(MOST_PAIRS);

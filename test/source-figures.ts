@@ -68,7 +68,8 @@ function roomNames(): (file: string) => string {
   return (file) => roomOf(file, rooms)?.folder ?? ".";
 }
 
-function importsOfGroups(imports: Imports, nameOf: (file: string) => string): Imports {
+/** Which groups of files import which other ones: folders or rooms, by the name that a file has. */
+export function importsOfGroups(imports: Imports, nameOf: (file: string) => string): Imports {
   const used = new Map<string, Set<string>>();
   for (const [file, paths] of imports) {
     const [from, others] = [nameOf(file), paths.map(nameOf)];
