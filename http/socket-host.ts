@@ -8,6 +8,7 @@ import type { ByteQuota } from "#runtime";
 import { type PausableSource, paceReading } from "#runtime/concurrency";
 import type { Logger } from "#runtime/log";
 import type { CsrfProtection } from "./csrf-protection.ts";
+import { DepartedSockets } from "./departed-sockets.ts";
 import { UnfinishedMessage } from "./socket-memory.ts";
 
 /** A WebSocket that was accepted. */
@@ -71,6 +72,7 @@ export class SocketHost<Session extends SocketSession> {
   readonly #options: SocketHostOptions;
   readonly #server: WebSocketServer;
   readonly #clients = new Set<HostedClient<Session>>();
+  readonly #departed = new DepartedSockets();
   readonly #timers: readonly NodeJS.Timeout[];
   #isClosing = false;
 
@@ -154,6 +156,7 @@ export class SocketHost<Session extends SocketSession> {
   }
 
   #checkClients(): void {
+    this.#departed.observe(this.#clients.size);
     const { idleTimeoutMs = Number.POSITIVE_INFINITY } = this.#options;
     const now = performance.now();
     for (const { webSocket, session, receivedAt } of this.#clients) {

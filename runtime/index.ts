@@ -18,6 +18,7 @@ export { hasHiddenCharacters, showHiddenCharacters } from "./hidden-characters.t
 export { clientNetwork, clientRange, clientSite, normalizeAddress } from "./limits/ip-address.ts";
 export { LoadShedder } from "./limits/load-shedding.ts";
 export { ByteQuota, heapSize, Reservation, SharedBytes, type Shortage } from "./memory/byte-quota.ts";
+export { collectGarbage } from "./memory/collect-garbage.ts";
 export {
   type DeploymentSecrets,
   decryptBytes,
