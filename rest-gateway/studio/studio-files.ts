@@ -1,3 +1,4 @@
+import { hash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { readdir, readFile, stat } from "node:fs/promises";
 import { findPackageJSON, stripTypeScriptTypes } from "node:module";
@@ -6,7 +7,9 @@ import { dirname, normalize } from "node:path/posix";
 import { type CompressedContent, compressContent } from "#http";
 
 export const STUDIO_PATH = "/studio";
-const APP_PATH = `${STUDIO_PATH}/app/`;
+const APP_PATH = `${STUDIO_PATH}/app`;
+/** A file of Studio: of the edition that a page names, or as it is now. */
+const APP_FILE = /^\/studio\/app(?:@(?<edition>[\w-]+))?\/(?<name>.+)$/;
 const MODULES_PATH = `${STUDIO_PATH}/modules/`;
 
 const SOURCES = join(import.meta.dirname, "../../studio");
@@ -34,6 +37,13 @@ const CONTENT_TYPES: Readonly<Record<string, string>> = {
 /** `from "x"`, `import "x"` and `import("x")`, of which the last is loaded later. */
 const IMPORT = /(?<keyword>\bfrom\s*|\bimport\s*(?<later>\(\s*)?)(?<quote>["'])(?<specifier>[^"'\s]+)\k<quote>/g;
 
+/** All sources of Studio at one time. */
+type Edition = {
+  readonly id: string;
+  /** When each file was last modified. */
+  readonly modified: ReadonlyMap<string, number>;
+};
+
 export type StudioFile = {
   /** Compressed when it is first requested: the page needs the imports only. */
   content(): Promise<CompressedContent>;
@@ -58,23 +68,46 @@ type PackageManifest = {
 export class StudioFiles {
   readonly #packages = findPackages();
   readonly #read = new Map<string, { readonly modifiedAt: number; readonly file: Promise<StudioFile> }>();
+  #edition: Edition = { id: "", modified: new Map() };
 
   /** Null if there is no file at the path. */
-  async find(path: string): Promise<StudioFile | null> {
-    const source = this.#locate(path);
+  async find(requested: string): Promise<StudioFile | null> {
+    const { edition, name = null } = APP_FILE.exec(requested)?.groups ?? {};
+    if (edition !== undefined && this.#edition.id === "") await this.#folder();
+    const isCurrent = edition === this.#edition.id;
+    // Another gateway's edition, or an earlier one: what there is now is sent.
+    const path = name === null || isCurrent ? requested : `${APP_PATH}/${name}`;
+    const source = name === null ? this.#locatePackageFile(path) : this.#locate(name);
     if (source === null) return null;
     const stats = await stat(source).catch(() => null);
     if (!stats?.isFile()) return null;
     const known = this.#read.get(path);
     if (known?.modifiedAt === stats.mtimeMs) return known.file;
-    const file = this.#load(path, source);
+    const isKept = name === null || (isCurrent && this.#edition.modified.get(name) === stats.mtimeMs);
+    const file = this.#load(path, source, isKept);
     this.#read.set(path, { modifiedAt: stats.mtimeMs, file });
     return file;
   }
 
-  /** The path of a module of Studio, which is named without its extension. */
-  modulePath(name: string): string {
-    return `${APP_PATH}${name}${MODULE_EXTENSION}`;
+  /** The paths of modules of Studio, which are named without their extension. */
+  async modulePaths(...names: readonly string[]): Promise<string[]> {
+    const folder = await this.#folder();
+    return names.map((name) => `${folder}/${name}${MODULE_EXTENSION}`);
+  }
+
+  /** The folder of Studio's files for a new page. Its name changes with any of them, so that browsers keep them without asking. */
+  async #folder(): Promise<string> {
+    const modified = await modificationTimes();
+    const isSame =
+      modified.size === this.#edition.modified.size &&
+      [...modified].every(([name, time]) => this.#edition.modified.get(name) === time);
+    if (!isSame) {
+      const texts = await Promise.all([...modified.keys()].map((name) => readFile(join(SOURCES, name))));
+      const digests = [...modified.keys()].map((name, index) => `${name} ${hash("sha256", texts[index]!)}`);
+      this.#edition = { id: hash("sha256", digests.join("\n"), "base64url").slice(0, 16), modified };
+      this.#read.clear();
+    }
+    return `${APP_PATH}@${this.#edition.id}`;
   }
 
   /** The modules and all that they need before they run. */
@@ -91,28 +124,29 @@ export class StudioFiles {
 
   /** All styles; those of the whole page come first. */
   async styles(): Promise<string[]> {
-    const names = (await readdir(SOURCES, { recursive: true })).filter((name) => name.endsWith(".css"));
+    const folder = await this.#folder();
+    const names = [...this.#edition.modified.keys()].filter((name) => name.endsWith(".css"));
     return names
       .sort((one, other) => depthOf(one) - depthOf(other) || (one < other ? -1 : 1))
-      .map((name) => APP_PATH + name);
+      .map((name) => `${folder}/${name}`);
   }
 
-  #locate(path: string): string | null {
-    if (!FILE.test(path) || CONTENT_TYPES[extname(path)] === undefined) return null;
-    if (path.startsWith(APP_PATH)) return join(SOURCES, path.slice(APP_PATH.length));
+  #locate(name: string): string | null {
+    return isServed(name) ? join(SOURCES, name) : null;
+  }
+
+  #locatePackageFile(path: string): string | null {
     const [, name = "", version, file = ""] =
       /^((?:@[^/@]+\/)?[^/@]+)@([^/]+)\/(.+)$/.exec(path.slice(MODULES_PATH.length)) ?? [];
     const found = this.#packages.get(name);
-    return found !== undefined && found.version === version ? join(found.folder, file) : null;
+    return found?.version === version && isServed(file) ? join(found!.folder, file) : null;
   }
 
-  async #load(path: string, source: string): Promise<StudioFile> {
+  async #load(path: string, source: string, isKept: boolean): Promise<StudioFile> {
     const text = await readFile(source, "utf8");
-    const isOwn = path.startsWith(APP_PATH);
     const headers = {
       "Content-Type": CONTENT_TYPES[extname(path)]!,
-      // The path of a package's file has its version.
-      "Cache-Control": isOwn ? "no-cache" : "public, max-age=31536000, immutable",
+      "Cache-Control": isKept ? "public, max-age=31536000, immutable" : "no-cache",
       "Cross-Origin-Resource-Policy": "same-origin",
     };
     const isStyle = path.endsWith(".css");
@@ -143,6 +177,20 @@ export class StudioFiles {
     const target = found && exportedFile(found.exports, `.${rest}`);
     return target ? `${MODULES_PATH}${name}@${found.version}/${normalize(target)}` : null;
   }
+}
+
+/** Of each file that is served of Studio's, by its path in Studio's folder. */
+async function modificationTimes(): Promise<Map<string, number>> {
+  const names = (await readdir(SOURCES, { recursive: true })).map((name) => name.replaceAll("\\", "/"));
+  const times = names
+    .filter(isServed)
+    .sort()
+    .map(async (name) => [name, (await stat(join(SOURCES, name))).mtimeMs] as const);
+  return new Map(await Promise.all(times));
+}
+
+function isServed(file: string): boolean {
+  return FILE.test(file) && CONTENT_TYPES[extname(file)] !== undefined;
 }
 
 /** The packages and their dependencies, by name. */

@@ -4,7 +4,7 @@ import { html } from "../pages/page.ts";
 import { STUDIO_PATH, StudioFiles } from "./studio-files.ts";
 
 /** A path of a file, not of a page. */
-const FILE_PATH = /^\/studio\/(app|modules)\//;
+const FILE_PATH = /^\/studio\/(app(@[^/]*)?|modules)\//;
 /** The part that a path shows: `/studio/tables/public/films` -> `tables`. */
 const PART = /^\/studio\/(?<part>[a-z]+)(\/|$)/;
 
@@ -25,8 +25,8 @@ export function studioFolder(): Readonly<Record<string, GatewayHandler>> {
 /** One page for all paths: its script shows what the path names. */
 async function shell(files: StudioFiles, path: string): Promise<GatewayResponse> {
   const part = PART.exec(path)?.groups?.part ?? "tables";
-  const main = files.modulePath("frame/main");
-  const modules = await files.withImports([main, files.modulePath(`${part}/${part}-page`)]);
+  const [main, page] = await files.modulePaths("frame/main", `${part}/${part}-page`);
+  const modules = await files.withImports([main!, page!]);
   const styles = await files.styles();
   const nonce = randomBytes(18).toString("base64");
   return {

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { useFixture } from "../fixture.ts";
 import { expectAccessible, LAYOUTS } from "../page-layouts.ts";
-import { describeInBrowser, openStudio } from "./studio.ts";
+import { describeInBrowser, modulePath, openStudio } from "./studio.ts";
 
 const SCHEMA = `
   create function public.double(value integer) returns integer language sql immutable return value * 2;
@@ -105,11 +105,14 @@ describeInBrowser("the frame of Studio", () => {
     const page = await studio.open("/studio");
     await page.getByRole("button", { name: "APIs" }).click();
     expect(await page.getByRole("link", { name: "GraphiQL" }).count()).toBe(1);
-    await page.evaluate(async (module) => {
-      const { sessionState } = await import(module);
-      const { session, ...state } = sessionState.get();
-      sessionState.set({ ...state, session: { ...session, studio: { ...session.studio, graphiql: false } } });
-    }, "/studio/app/api/session.ts");
+    await page.evaluate(
+      async (module) => {
+        const { sessionState } = await import(module);
+        const { session, ...state } = sessionState.get();
+        sessionState.set({ ...state, session: { ...session, studio: { ...session.studio, graphiql: false } } });
+      },
+      await modulePath(page, "api/session.ts"),
+    );
     await expect.poll(() => page.getByRole("link", { name: "GraphiQL" }).count()).toBe(0);
     await page.getByRole("link", { name: "API reference" }).waitFor();
     await page.close();
@@ -139,10 +142,11 @@ describeInBrowser("the frame of Studio", () => {
     const page = await studio.open("/studio/people");
     const loaded = () =>
       page.evaluate<string[]>("performance.getEntriesByType('resource').map((entry) => new URL(entry.name).pathname)");
-    expect(await loaded()).not.toContain("/studio/app/running/running-page.ts");
+    const module = await modulePath(page, "running/running-page.ts");
+    expect(await loaded()).not.toContain(module);
     await page.getByRole("link", { name: "Running" }).click();
     await page.getByRole("heading", { name: "Running", level: 1 }).waitFor();
-    expect(await loaded()).toContain("/studio/app/running/running-page.ts");
+    expect(await loaded()).toContain(module);
     await page.close();
   });
 

@@ -99,6 +99,12 @@ export async function openStudio(options: StudioOptions = {}): Promise<OpenStudi
   };
 }
 
+/** The path of the module that the page has loaded, by its path in Studio's folder. */
+export async function modulePath(page: Page, name: string): Promise<string> {
+  const main = await page.locator("script[type=module]").getAttribute("src");
+  return main!.replace("frame/main.ts", name);
+}
+
 /** With the token of an administrator where the service does not give one to whoever opens the page. */
 export async function signIn(page: Page): Promise<void> {
   await page.locator(".frame, .sign-in").waitFor();

@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
+import { StudioFiles } from "../../../rest-gateway/studio/studio-files.ts";
 import { useDatabase } from "../../database.ts";
 import { REPOSITORY } from "../../repository.ts";
 import { serve, useService } from "../../serve.ts";
@@ -30,7 +31,9 @@ describe("the files of /studio", () => {
       );
       expect(policy).toMatch(/frame-ancestors 'none'$/);
       expect(response.headers.get("cache-control")).toBe("no-store");
-      expect(await response.text()).toContain('<script type="module" src="/studio/app/frame/main.ts"></script>');
+      expect(await response.text()).toMatch(
+        /<script type="module" src="\/studio\/app@[\w-]{16}\/frame\/main.ts"><\/script>/,
+      );
       nonces.add(policy);
     }
     expect(nonces.size).toBe(3);
@@ -38,8 +41,9 @@ describe("the files of /studio", () => {
 
   test("the page names the modules that it needs at first, with those of the part in its path", async () => {
     const files = await filesOf("/studio/people");
-    expect(files).toContain("/studio/app/people/people-page.ts");
-    expect(files).not.toContain("/studio/app/schema/schema-page.ts");
+    const names = files.map((file) => file.replace(/^\/studio\/app@[\w-]+\//, ""));
+    expect(names).toContain("people/people-page.ts");
+    expect(names).not.toContain("schema/schema-page.ts");
     expect(files.filter((file) => /\/preact@[\d.]+\/(dist|hooks\/dist)\/\w+\.mjs$/.test(file)).length).toBe(2);
     for (const file of files) expect({ file, status: (await get(file)).status }).toEqual({ file, status: 200 });
   });
@@ -66,8 +70,9 @@ describe("the files of /studio", () => {
     expect(stderr).toBe("");
   });
 
-  test("a file of a package, and of the packages that it needs, may be kept for ever", async () => {
-    const paths = [...(await filesOf("/studio"))].filter((file) => file.includes("/modules/"));
+  test("a file of the page, of a package, and of the packages that it needs, may be kept for ever", async () => {
+    const paths = await filesOf("/studio");
+    expect(paths.length).toBeGreaterThan(80);
     const version = JSON.parse(
       readFileSync(join(REPOSITORY, "node_modules/@codemirror/view/package.json"), "utf8"),
     ).version;
@@ -81,6 +86,21 @@ describe("the files of /studio", () => {
         caching: "public, max-age=31536000, immutable",
       });
     }
+  });
+
+  test("a file of another edition is sent as it is now, and asked for again the next time", async () => {
+    const [now] = (await filesOf("/studio")).filter((file) => file.endsWith("/studio.css"));
+    const other = now!.replace(/@[\w-]+/, "@another-edition0");
+    const [response, current] = await Promise.all([get(other), get(now!)]);
+    expect(response.headers.get("cache-control")).toBe("no-cache");
+    expect(await response.text()).toBe(await current.text());
+  });
+
+  test("an edition is known to a process that has shown no page", async () => {
+    const [path] = (await filesOf("/studio")).filter((file) => file.endsWith("/studio.css"));
+    const file = await new StudioFiles().find(path!);
+    const { headers } = (await file!.content()).plain;
+    expect(headers["Cache-Control"]).toBe("public, max-age=31536000, immutable");
   });
 
   test("unchanged files are answered 304, and compressed for those who accept it", async () => {

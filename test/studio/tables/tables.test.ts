@@ -3,7 +3,7 @@ import { afterEach, expect, test } from "vitest";
 import { useFixture } from "../../fixture.ts";
 import { expectAccessible, LAYOUTS } from "../../page-layouts.ts";
 import { until } from "../../until.ts";
-import { describeInBrowser, openStudio } from "../studio.ts";
+import { describeInBrowser, modulePath, openStudio } from "../studio.ts";
 
 const HOSTILE = `<img src=x onerror="document.title='run'">`;
 const LONG = "long ".repeat(200);
@@ -299,8 +299,8 @@ describeInBrowser("the tables of Studio", () => {
     await visit("/studio/tables/public/glad_people");
     await showsIds(page, ["9007199254740993"]);
     await page.evaluate(`(async () => {
-      const { requestJson } = await import("/studio/app/api/client.ts");
-      const { setViewAs } = await import("/studio/app/api/session.ts");
+      const { requestJson } = await import("${await modulePath(page, "api/client.ts")}");
+      const { setViewAs } = await import("${await modulePath(page, "api/session.ts")}");
       setViewAs({ ...(await requestJson("/admin/v1/view-as", { method: "POST", body: { role: "anon" } })), label: "anon" });
     })()`);
     await page.getByRole("link", { name: /people.*The role anon may not read this table/s }).waitFor();
@@ -315,10 +315,10 @@ describeInBrowser("the tables of Studio", () => {
   });
 
   test("stay, with the place, when the token of the viewed role is renewed", async () => {
-    const viewAs = (role: string) =>
+    const viewAs = async (role: string) =>
       page.evaluate(`(async () => {
-        const { requestJson } = await import("/studio/app/api/client.ts");
-        const { currentToken, setViewAs } = await import("/studio/app/api/session.ts");
+        const { requestJson } = await import("${await modulePath(page, "api/client.ts")}");
+        const { currentToken, setViewAs } = await import("${await modulePath(page, "api/session.ts")}");
         const headers = { Authorization: "Bearer " + currentToken() };
         const viewed = await requestJson("/admin/v1/view-as", { method: "POST", headers, body: { role: "${role}" } });
         setViewAs({ ...viewed, label: "${role}" });
