@@ -1,8 +1,14 @@
 import { existsSync } from "node:fs";
 import { type Browser, chromium } from "playwright-core";
 
-/** Where Debian, Ubuntu and others put it; or wherever CHROMIUM says. */
-const PLACES = [process.env.CHROMIUM, "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
+/** Wherever CHROMIUM says, or where Debian, Ubuntu and others put it. First the one without windows: it takes a third less processor time. */
+const PLACES = [
+  process.env.CHROMIUM,
+  "/usr/bin/chromium-headless-shell",
+  "/usr/bin/chromium",
+  "/usr/bin/chromium-browser",
+  "/usr/bin/google-chrome",
+];
 
 export const program = PLACES.find((place) => place !== undefined && existsSync(place));
 
