@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import pg from "pg";
 import { beforeAll, inject } from "vitest";
 import { withClient } from "../postgres/client/with-client.ts";
+import { copyDatabase } from "./copy-database.ts";
 import { aroundTests } from "./fixture.ts";
 
 export type TestDatabase = {
@@ -58,14 +59,14 @@ function nameDatabase(): TestDatabase {
     ownerUrl: urlOf("postgres", name),
     url: urlOf("authenticator", name),
     drop: async () => {
-      await inMaintenance(afterSessions(name));
-      await inMaintenance(`drop database ${name} with (force)`);
+      await withClient(urlOf("postgres", "postgres"), (client) => client.query(afterSessions(name)));
+      await withClient(urlOf("postgres", "postgres"), (client) => client.query(`drop database ${name} with (force)`));
     },
   };
 }
 
 async function createDatabase(name: string, template: DatabaseTemplate = "content"): Promise<void> {
-  await inMaintenance(`create database ${name} template ${template} strategy file_copy`);
+  await withClient(urlOf("postgres", "postgres"), (client) => copyDatabase(client, name, template));
 }
 
 export function urlOf(role: string, database: string): string {
@@ -89,14 +90,4 @@ function afterSessions(name: string): string {
       perform pg_sleep(0.02);
     end loop;
   end $$`;
-}
-
-async function inMaintenance(statement: string): Promise<void> {
-  const client = new pg.Client({ connectionString: urlOf("postgres", "postgres") });
-  await client.connect();
-  try {
-    await client.query(statement);
-  } finally {
-    await client.end();
-  }
 }

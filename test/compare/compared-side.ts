@@ -7,6 +7,7 @@ import pg from "pg";
 import type { Cluster } from "../../cluster/embedded/cluster.ts";
 import type { Binaries } from "../../cluster/embedded/create-cluster.ts";
 import { withClient } from "../../postgres/client/with-client.ts";
+import { copyDatabase } from "../copy-database.ts";
 import { COMPILE_CACHE, run } from "../program.ts";
 import { NO_PROJECT } from "../repository.ts";
 import { SECRET } from "../secret.ts";
@@ -77,7 +78,7 @@ export class ComparedSide implements AsyncDisposable {
   async openService(name: DatabaseName, settings: Settings): Promise<ComparedService> {
     const id = ++this.#lastId;
     const database = `${name}_${id}`;
-    await this.#inDatabase("postgres", `create database ${database} template ${name} strategy file_copy`);
+    await withClient(this.#cluster.url("postgres", "postgres"), (client) => copyDatabase(client, database, name));
     const owner = new pg.Client({ connectionString: this.#cluster.url("postgres", database) });
     await owner.connect();
     this.#opened.defer(() => owner.end());
