@@ -19,6 +19,7 @@ export type { CatalogQuery } from "./catalog-query.ts";
 export { databaseErrorMessage, INVALID_VALUE, invalidValueMessage, isOfSqlText } from "./database-error-message.ts";
 export type { DistanceFunction } from "./distances.ts";
 export { findMissingGrants, type RefusedCommand } from "./missing-grants.ts";
+export { isBuiltInType, operatorSchemaOf, operatorSchemaOfRows } from "./operator-schema.ts";
 export { type OwnValue, ownValuesOf } from "./own-values.ts";
 export type { Grants, TablePrivilege } from "./privileges.ts";
 export {

@@ -1,2 +1,2 @@
 export { type GraphqlInterface, openGraphql } from "./open-graphql.ts";
-export { GRAPHQL_PATH } from "./paths.ts";
+export { GRAPHQL_PATH } from "./server/paths.ts";

@@ -2,8 +2,8 @@ import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { OmittedObject } from "#plugins";
-import { EXPLORER_PATH, GRAPHQL_PATH } from "./paths.ts";
 import type { GraphqlDependencies, GraphqlState, StartedGraphql } from "./server/graphql.ts";
+import { EXPLORER_PATH, GRAPHQL_PATH } from "./server/paths.ts";
 import type { GraphqlHttpRequest, GraphqlHttpResponse } from "./server/request/http-messages.ts";
 
 export type GraphqlOptions = GraphqlDependencies & {

@@ -1,4 +1,4 @@
-export { type CallerDatabase, makePgService, makeWithPgClient } from "./server/pg-client.ts";
-export { buildServableSchema } from "./server/resilient-build.ts";
-export { pruneToPrivileges } from "./server/role-schemas.ts";
-export type { BuiltSchema } from "./server/stepwise-build.ts";
+export { type CallerDatabase, makePgService, makeWithPgClient } from "./operations/pg-client.ts";
+export { buildServableSchema } from "./schemas/resilient-build.ts";
+export { pruneToPrivileges } from "./schemas/role-schemas.ts";
+export type { BuiltSchema } from "./schemas/stepwise-build.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { rootAttribute } from "../accounts/federation/saml-message.ts";
 import type { DataType } from "../catalog/types.ts";
-import { makeIntrospectionAccess } from "../graphql/server/introspection-access.ts";
+import { makeIntrospectionAccess } from "../graphql/documents/introspection-access.ts";
 import { parsePreconditions } from "../http/preconditions.ts";
 import { mergeVary } from "../http/response.ts";
 import { numberComparator } from "../realtime/changes/row-filter.ts";

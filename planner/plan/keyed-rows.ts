@@ -1,7 +1,6 @@
-import type { CatalogColumn, CatalogTable } from "#catalog";
+import { type CatalogColumn, type CatalogTable, operatorSchemaOf } from "#catalog";
 import { ApiError } from "#runtime";
 import { joinPath, type NestedRow } from "./nested-rows.ts";
-import { operatorSchemaOf } from "./operator-schema.ts";
 import type { MatchedColumn, NestedChangePlan, RowLink, SavedRows } from "./plan.ts";
 import { type NestedStep, type RowSaver, type StepDraft, toPositionColumn } from "./plan-nested.ts";
 import { columnNotFound, makeUnusedNames, planRecordColumn, recordsAlias, unboundedType } from "./records.ts";

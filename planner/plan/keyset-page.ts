@@ -1,4 +1,4 @@
-import { baseTypeOf, type CatalogTable, type DataType, type QualifiedName } from "#catalog";
+import { baseTypeOf, type CatalogTable, type DataType, operatorSchemaOfRows, type QualifiedName } from "#catalog";
 import { ApiError } from "#runtime";
 import type { CursorPage, OrderTerm } from "../intent/intent.ts";
 import {
@@ -9,7 +9,6 @@ import {
   orderFingerprint,
   orderOfShape,
 } from "./keyset-order.ts";
-import { operatorSchemaOfRows } from "./operator-schema.ts";
 import { type KeptColumns, type KeysetPlan, MAX_BUFFERED_ROWS } from "./plan.ts";
 import { effectiveRange, planResultRows, planSelection } from "./plan-selection.ts";
 import { type SelectScope, tableScope, typeOfField } from "./scope.ts";

@@ -1,7 +1,7 @@
-import { policyConditionSql } from "#catalog";
+import { operatorSchemaOf, policyConditionSql } from "#catalog";
 import { ApiError } from "#runtime";
 import type { ComparisonName, FieldReference, FilterOperation, RowCondition, RowOperation } from "../intent/intent.ts";
-import { operatorSchemaOf, schemaOfComparison } from "./operator-schema.ts";
+import { schemaOfComparison } from "./comparison-operators.ts";
 import { planMeasuredField } from "./plan-measure.ts";
 import { planSearch } from "./plan-search.ts";
 import { countValue, isCountFilter } from "./related-count.ts";

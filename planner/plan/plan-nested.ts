@@ -1,9 +1,8 @@
-import type { CatalogColumn, CatalogTable, ColumnPair } from "#catalog";
+import { type CatalogColumn, type CatalogTable, type ColumnPair, operatorSchemaOf } from "#catalog";
 import { ApiError } from "#runtime";
 import type { InsertIntent, NestedRows, ResponseOptions } from "../intent/intent.ts";
 import { findTable } from "./find-target.ts";
 import { isReferenced, type NestedRelation, type NestedRow, type NestedTable, readNestedRows } from "./nested-rows.ts";
-import { operatorSchemaOf } from "./operator-schema.ts";
 import type {
   NestedChangePlan,
   NestedColumn,

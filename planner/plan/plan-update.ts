@@ -5,6 +5,7 @@ import {
   type CatalogTable,
   comparabilityOf,
   type DataType,
+  operatorSchemaOf,
 } from "#catalog";
 import { ApiError } from "#runtime";
 import {
@@ -15,7 +16,6 @@ import {
   type UpdateIntent,
   type UpdateOperator,
 } from "../intent/intent.ts";
-import { operatorSchemaOf } from "./operator-schema.ts";
 import type { AssignmentPlan, OperandSubject, OperationPlan, RecordColumn, UpdatePlan } from "./plan.ts";
 import {
   columnNotFound,

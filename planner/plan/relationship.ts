@@ -1,7 +1,13 @@
-import type { Catalog, CatalogTable, ColumnPair, QualifiedName, Relationship } from "#catalog";
+import {
+  type Catalog,
+  type CatalogTable,
+  type ColumnPair,
+  operatorSchemaOf,
+  type QualifiedName,
+  type Relationship,
+} from "#catalog";
 import { ApiError } from "#runtime";
 import { mayNameColumn, mayNameTable, suggestName } from "./find-target.ts";
-import { operatorSchemaOf } from "./operator-schema.ts";
 import { chooseAlias, type SelectScope, tableRowScope, tableScope, typeOfField, useColumn } from "./scope.ts";
 import { columnExpression, type RowSource, type WherePredicate } from "./selection.ts";
 

@@ -5,6 +5,7 @@ import {
   type DataType,
   findRepresentation,
   hasSmartTag,
+  isBuiltInType,
   type OwnValue,
   ownValuesOf,
   type TypeAttribute,
@@ -147,14 +148,6 @@ export function compositeTypeOf({ name, path }: FieldReference, scope: SelectSco
   const type = path.length === 0 ? typeOfField(name, scope) : null;
   const base = type && baseTypeOf(type);
   return base?.kind === "composite" ? base.sqlName : null;
-}
-
-/** Whether functions and operators of Postgres itself are meant for values of this type, whatever else is on the search path. */
-export function isBuiltInType(type: DataType | null): boolean {
-  const base = type && baseTypeOf(type);
-  return (
-    base?.schema === "pg_catalog" || base?.kind === "enum" || base?.kind === "range" || base?.kind === "multirange"
-  );
 }
 
 /** Whether a field is a text of Postgres, whose functions and operators are meant whatever else is on the search path. */

@@ -1,6 +1,6 @@
 import { isObjectType } from "grafast/graphql";
 import { beforeAll, describe, expect, test } from "vitest";
-import { buildServableSchema } from "../../graphql/server/resilient-build.ts";
+import { buildServableSchema } from "../../graphql/schemas/resilient-build.ts";
 import type { OmittedObject } from "../../plugins/omitted-objects.ts";
 import { alice, anonymous } from "../db/callers.ts";
 import { useGeneratedSchema } from "./generated-schema.ts";

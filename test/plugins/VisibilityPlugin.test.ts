@@ -4,8 +4,8 @@ import { GraphQLSchema, isInterfaceType, isObjectType, validateSchema } from "gr
 import { makeSchema } from "graphile-build";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { loadCatalog } from "../../catalog/load-catalog.ts";
-import { findHiddenElements, pruneSchema } from "../../graphql/server/prune-schema.ts";
-import { privilegesOf } from "../../graphql/server/role-schemas.ts";
+import { findHiddenElements, pruneSchema } from "../../graphql/schemas/prune-schema.ts";
+import { privilegesOf } from "../../graphql/schemas/role-schemas.ts";
 import { type RolePrivileges, visibilityRuleOf } from "../../plugins/VisibilityPlugin.ts";
 import { runToCompletion } from "../../runtime/concurrency/stepwise.ts";
 import { openPreset, type PresetOptions } from "./open-preset.ts";

@@ -4,7 +4,7 @@ import { type GraphQLSchema, getOperationAST, parse, validate } from "grafast/gr
 import { makeSchema } from "graphile-build";
 import type pg from "pg";
 import { afterAll, beforeAll } from "vitest";
-import { makeWithPgClient } from "../../graphql/server/pg-client.ts";
+import { makeWithPgClient } from "../../graphql/operations/pg-client.ts";
 import { errorCodeOf, toHttpError } from "../../http/http-error.ts";
 import type { StatementContext } from "../../postgres/database/statement.ts";
 import type { TestDatabase } from "../database.ts";

@@ -18,7 +18,12 @@ const NOT_AT_START = {
   "@tus/server/": "resumable uploads",
   "grafast/": "/graphql",
   "graphile-build": "/graphql",
-  [`${REPOSITORY}/graphql/server/`]: "/graphql",
+  ...Object.fromEntries(
+    ["compile", "documents", "operations", "schemas", "server"].map((name) => [
+      `${REPOSITORY}/graphql/${name}/`,
+      "/graphql",
+    ]),
+  ),
   [`${REPOSITORY}/plugins/`]: "/graphql",
   "hash-wasm/": "checksums of S3",
   "node_modules/graphql/": "/graphql",

@@ -2,14 +2,19 @@ import { GraphQLError } from "grafast/graphql";
 import type { AuthenticationResult, Authenticator } from "#accounts/identity";
 import { acceptsEventStream, type CsrfProtection, type FindBodyLimit, HttpError, notFound } from "#http";
 import { isSchemaOutdated } from "#postgres/database";
-import { GraphqlRefusal } from "../documents.ts";
-import type { ExplainError } from "../errors.ts";
-import type { FindDocument } from "../persisted-operations.ts";
-import type { SchemaKeeper } from "../schema-keeper.ts";
+import { GraphqlRefusal } from "../../documents/documents.ts";
+import type { ExplainError } from "../../operations/errors.ts";
+import type {
+  OperationOutcome,
+  OperationRequestInfo,
+  OperationStages,
+  PlannedOperation,
+} from "../../operations/operation.ts";
+import type { SchemaKeeper } from "../../schemas/schema-keeper.ts";
 import { authenticate, isRevoked, readCredentials } from "./authenticate.ts";
 import type { GraphqlHttpRequest, GraphqlHttpResponse } from "./http-messages.ts";
-import type { OperationOutcome, OperationRequestInfo, OperationStages, PlannedOperation } from "./operation.ts";
 import { GRAPHQL_METHODS, parse } from "./parse.ts";
+import type { FindDocument } from "./persisted-operations.ts";
 import { negotiateMediaType, respond, toErrorResult } from "./respond.ts";
 import { respondWithEvents } from "./respond-with-events.ts";
 

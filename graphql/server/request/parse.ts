@@ -2,7 +2,7 @@ import { type Caller, callerKey } from "#accounts/identity";
 import { type BodyLimit, HttpError, methodNotAllowed } from "#http";
 import { type AbortLike, runStepwise, type Stepwise, waitForLargeWorkSlot } from "#runtime/concurrency";
 import { isJsonObject, parseJsonExactly, scanJson } from "#runtime/json";
-import type { OperationVariables } from "../exact-numbers.ts";
+import type { OperationVariables } from "../../documents/exact-numbers.ts";
 import type { GraphqlHttpRequest } from "./http-messages.ts";
 
 /** A parsed request: GraphQL over HTTP, section 5. */

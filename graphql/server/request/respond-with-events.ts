@@ -2,12 +2,12 @@ import { GraphQLError } from "grafast/graphql";
 import type { AuthenticationResult } from "#accounts/identity";
 import { EVENT_STREAM_HEADERS, type EventSource, sendEvents, toEventText } from "#http";
 import { formatLsn } from "#postgres/database";
-import type { ExplainError } from "../errors.ts";
-import type { LiveResults } from "../live/live-results.ts";
+import type { ExplainError } from "../../operations/errors.ts";
+import type { LiveResults } from "../../operations/live-results.ts";
+import type { OperationOutcome } from "../../operations/operation.ts";
+import type { OperationResult } from "../../operations/run-compiled.ts";
 import type { GraphqlHttpRequest, GraphqlHttpResponse } from "./http-messages.ts";
-import type { OperationOutcome } from "./operation.ts";
 import { serializeResult } from "./respond.ts";
-import type { OperationResult } from "./run-compiled.ts";
 
 /** As in the mode of distinct connections of https://github.com/graphql/graphql-over-http/blob/main/rfcs/GraphQLOverSSE.md */
 const COMPLETE = toEventText({ event: "complete", data: "" });

@@ -2,9 +2,9 @@ import type { GraphQLFormattedError } from "grafast/graphql";
 import type { AuthenticationResult } from "#accounts/identity";
 import { EVENT_STREAM, HttpError } from "#http";
 import { ApiError } from "#runtime";
-import { type ExplainError, errorsOf, type ResponseExtensions, responseExtensions } from "../errors.ts";
+import { type ExplainError, errorsOf, type ResponseExtensions, responseExtensions } from "../../operations/errors.ts";
+import type { OperationResult } from "../../operations/run-compiled.ts";
 import type { GraphqlHttpResponse } from "./http-messages.ts";
-import type { OperationResult } from "./run-compiled.ts";
 
 const JSON_MEDIA_TYPE: ResponseMediaType = "application/json";
 const GRAPHQL_MEDIA_TYPE: ResponseMediaType = "application/graphql-response+json";

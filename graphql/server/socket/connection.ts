@@ -17,14 +17,14 @@ import { type CsrfProtection, readSessionCookie } from "#http";
 import type { SocketMemory } from "#http/sockets";
 import { type ByteQuota, heapSize, Reservation, SharedBytes, type Shortage } from "#runtime";
 import { parseJsonExactly } from "#runtime/json";
-import { GraphqlRefusal } from "../documents.ts";
-import { type ExplainError, errorsOf, responseExtensions } from "../errors.ts";
-import type { FindDocument } from "../persisted-operations.ts";
+import { GraphqlRefusal } from "../../documents/documents.ts";
+import { type ExplainError, errorsOf, responseExtensions } from "../../operations/errors.ts";
+import type { OperationRequestInfo, OperationStages, PreparedOperation } from "../../operations/operation.ts";
+import { prepareOperation } from "../../operations/operation-stages.ts";
+import type { OperationResult } from "../../operations/run-compiled.ts";
 import { isRevoked, readConnectionCredentials, readCredentials } from "../request/authenticate.ts";
-import type { OperationRequestInfo, OperationStages, PreparedOperation } from "../request/operation.ts";
-import { prepareOperation } from "../request/operation-stages.ts";
 import { parseParameters } from "../request/parse.ts";
-import type { OperationResult } from "../request/run-compiled.ts";
+import type { FindDocument } from "../request/persisted-operations.ts";
 
 export type GraphqlSocketDependencies = {
   readonly path: string;

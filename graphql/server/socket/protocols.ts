@@ -1,8 +1,8 @@
 import type { ExecutionArgs, ExecutionResult } from "grafast/graphql";
 import { makeServer, type Server } from "graphql-ws";
-import { errorsOf, toGraphQLError } from "../errors.ts";
-import type { PreparedOperation } from "../request/operation.ts";
-import type { OperationResult } from "../request/run-compiled.ts";
+import { errorsOf, toGraphQLError } from "../../operations/errors.ts";
+import type { PreparedOperation } from "../../operations/operation.ts";
+import type { OperationResult } from "../../operations/run-compiled.ts";
 import type { SocketChannel, SocketConnection } from "./connection.ts";
 
 /** https://github.com/enisdenjo/graphql-ws/blob/master/PROTOCOL.md */

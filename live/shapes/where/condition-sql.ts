@@ -1,5 +1,4 @@
-import type { Catalog, CatalogTable } from "#catalog";
-import { operatorSchemaOf } from "#planner";
+import { type Catalog, type CatalogTable, operatorSchemaOf } from "#catalog";
 import { mayNameColumn } from "#planner/find-target";
 import { quotedName } from "#postgres/client";
 import type { EqualityFilter } from "../../queries/affected-rows.ts";

@@ -1,0 +1,98 @@
+import { GraphQLError } from "grafast/graphql";
+import {
+  type Database,
+  isOutcomeUnknown,
+  type QueryInTransaction,
+  type QueryTogether,
+  type ResponseBudget,
+} from "#postgres/database";
+import { type StatementContext, withTextCells } from "#postgres/statement";
+import { NotCompiled } from "../compile/not-compiled.ts";
+import { toGraphQLError } from "./errors.ts";
+import type { CallerDatabase } from "./pg-client.ts";
+import type { OperationResult } from "./run-compiled.ts";
+
+type OperationTransaction = {
+  readonly database: Database;
+  readonly context: StatementContext;
+  /** Makes the memory budget of each statement. */
+  readonly makeBudget: () => ResponseBudget;
+};
+
+/** Thrown to roll back an operation of which a field has failed. */
+class FailedOperation extends Error {
+  override name = "FailedOperation";
+  readonly result: OperationResult;
+
+  constructor(result: OperationResult) {
+    super("a field has failed");
+    this.result = result;
+  }
+}
+
+/** Runs an operation in one transaction, which is rolled back if the result has an error. Throws NotCompiled after the rollback. */
+export async function runOperationTransaction(
+  { database, context, makeBudget }: OperationTransaction,
+  run: (database: CallerDatabase) => Promise<OperationResult>,
+): Promise<OperationResult> {
+  const work = async (query: QueryInTransaction, queryTogether: QueryTogether): Promise<OperationResult> => {
+    const result = await run(databaseWithin(query, queryTogether));
+    if (result.errors && result.errors.length > 0) throw new FailedOperation(result);
+    return result;
+  };
+  try {
+    return await database.transaction(context, work, { isTimedAsOne: true, makeBudget });
+  } catch (error) {
+    if (error instanceof NotCompiled) throw error;
+    return error instanceof FailedOperation ? undoneResult(error.result) : failedCommit(error);
+  }
+}
+
+/** The statements of a plan run in the open transaction, whose caller and limits are fixed. */
+export function databaseWithin(query: QueryInTransaction, queryTogether: QueryTogether): CallerDatabase {
+  let failure: unknown = null;
+  const noteFailure = (error: unknown): never => {
+    failure ??= error;
+    throw error;
+  };
+  const run: CallerDatabase["run"] = async (_context, statement, { before, fields = false, signal } = {}) => {
+    if (signal?.aborted) throw signal.reason;
+    if (!before) return query(statement, { fields }).catch(noteFailure);
+    const both = [query(before, { isPreceding: true }), query(statement, { fields })] as const;
+    const [, result] = await Promise.all(both).catch(noteFailure);
+    return result;
+  };
+  return {
+    run,
+    runEach: (context, statements, options) => statements.map((statement) => run(context, statement, options)),
+    runTogether: async (_context, statements, { signal } = {}) => {
+      if (signal?.aborted) throw signal.reason;
+      // Otherwise the error of the statement before would be explained as one of these.
+      if (failure !== null) throw new Error("A statement before has failed.", { cause: failure });
+      return (await queryTogether(statements).catch(noteFailure)).map(withTextCells);
+    },
+    transaction: (_context, work) => work(query, queryTogether),
+  };
+}
+
+/** Errors of fields after the first one that failed are consequences. */
+function undoneResult({ data, errors = [] }: OperationResult): OperationResult {
+  // Nothing was executed.
+  if (data === undefined) return { errors };
+  const failed = errors[0]?.path?.[0];
+  const own = errors.filter(({ path }) => path?.[0] === failed);
+  const field = failed === undefined ? "a field" : `the field "${failed}"`;
+  return { data: null, errors: [...own, rolledBack(`Nothing was changed, because ${field} failed.`)] };
+}
+
+function failedCommit(error: unknown): OperationResult {
+  const errors = [toGraphQLError(error)];
+  if (!isOutcomeUnknown(error)) {
+    errors.push(rolledBack("Nothing was changed, because the transaction could not be committed."));
+  }
+  return { data: null, errors };
+}
+
+function rolledBack(message: string): GraphQLError {
+  return new GraphQLError(message, { extensions: { code: "TRANSACTION_ROLLED_BACK" } });
+}

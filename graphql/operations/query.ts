@@ -1,0 +1,31 @@
+import type { Stepwise } from "#runtime/concurrency";
+import { NotCompiled } from "../compile/not-compiled.ts";
+import type { BoundOperation } from "../compile/operation-plans.ts";
+import { GraphqlRefusal } from "../documents/documents.ts";
+import type { CompilationOptions, PlannedOperation } from "./operation.ts";
+
+/** Operation → SQL text and parameters, compiled once per document and combination of variables; null when Grafast runs it. */
+export function* query(
+  compilation: CompilationOptions,
+  { checked, selected, args, requestInfo, planRefusal }: PlannedOperation,
+): Stepwise<BoundOperation | null> {
+  if (compilation.isOn) {
+    try {
+      const bound = yield* checked.plans(selected).bind(args.variableValues ?? {}, planRefusal === null);
+      compilation.outcomes.add("compiled");
+      return bound;
+    } catch (error) {
+      noteNotCompiled(compilation, requestInfo.requestId, error);
+    }
+  }
+  if (planRefusal) throw new GraphqlRefusal([planRefusal]);
+  return null;
+}
+
+/** Throws all errors but NotCompiled. */
+export function noteNotCompiled({ outcomes, log }: CompilationOptions, request: string, error: unknown): void {
+  if (!(error instanceof NotCompiled)) throw error;
+  const { reason, message: detail } = error;
+  outcomes.add(reason);
+  log.debug({ request, reason, detail }, "the operation was not compiled");
+}

@@ -1,0 +1,160 @@
+import { type ExecutionResult, GraphQLError, isNonNullType } from "grafast/graphql";
+import pg from "pg";
+import { nestedPathOf } from "#planner";
+import {
+  ContextError,
+  isQueryCanceled,
+  isResponseTooLarge,
+  PrecedingStatementError,
+  type ResponseBudget,
+} from "#postgres/database";
+import type { StatementContext } from "#postgres/statement";
+import { ApiError } from "#runtime";
+import { type AbortLike, runStepwise } from "#runtime/concurrency";
+import { normalizeJson, parseJsonExactly } from "#runtime/json";
+import type { CompiledStep } from "../compile/compile-operation.ts";
+import { NotCompiled } from "../compile/not-compiled.ts";
+import type { BoundOperation, BoundStep } from "../compile/operation-plans.ts";
+import type { RootField } from "../compile/selection-reader.ts";
+import type { ResponseExtensions } from "./errors.ts";
+import { type CallerDatabase, checkSuccess, type WriteRows } from "./pg-client.ts";
+
+export type CompiledRunOptions = {
+  readonly database: Pick<CallerDatabase, "run">;
+  readonly context: StatementContext;
+  readonly signal: AbortLike | undefined;
+  readonly budget: ResponseBudget;
+  /** Takes the memory for the response; may refuse or delay it. */
+  readonly admit: (bytes: number) => Promise<void> | void;
+  readonly asText: boolean;
+  /** Writes rows before a statement. */
+  readonly writeRows: WriteRows;
+  /** Whether no step runs after one that has failed. */
+  readonly stopsAtError: boolean;
+  /** Null: Grafast may repeat a step. Otherwise, why it may not. */
+  readonly planRefusal: GraphQLError | null;
+};
+
+/** `data` is absent when nothing was executed. */
+export type OperationResult = {
+  readonly data?: ExecutionResult["data"] | string | Buffer;
+  readonly errors?: readonly GraphQLError[] | undefined;
+  readonly extensions?: ResponseExtensions | undefined;
+};
+
+/** Runs the step by Grafast, because of an error that Grafast assigns to fields. */
+type RepeatStep = (step: CompiledStep, reason: NotCompiled) => Promise<OperationResult>;
+
+/** Runs the steps of an operation one after the other. */
+export async function runCompiled(
+  { plan, steps }: BoundOperation,
+  options: CompiledRunOptions,
+  repeat: RepeatStep,
+): Promise<OperationResult> {
+  const runOne = async (bound: BoundStep): Promise<OperationResult> => {
+    try {
+      return await runStep(bound, options);
+    } catch (error) {
+      if (!(error instanceof NotCompiled)) throw error;
+      if (error.reason === "limit") plan.noteExceededLimit();
+      return repeat(bound.step, error);
+    }
+  };
+  const [first] = steps;
+  if (steps.length === 1) return runOne(first!);
+  const results: OperationResult[] = [];
+  for (const step of steps) {
+    const result = await runOne(step);
+    results.push(result);
+    if (options.stopsAtError && result.errors) break;
+  }
+  return mergeResults(results, options.asText);
+}
+
+/** Fields of `data` from several steps. Where one has none `data` is null, and Grafast reports no errors of fields after it. */
+function mergeResults(results: readonly OperationResult[], asText: boolean): OperationResult {
+  const failed = results.findIndex(({ data }) => data == null);
+  if (failed >= 0) return { data: null, errors: results.slice(0, failed + 1).flatMap(({ errors = [] }) => errors) };
+  const all = results.flatMap(({ errors = [] }) => errors);
+  const errors = all.length > 0 ? { errors: all } : {};
+  if (!asText) return { data: Object.assign({}, ...results.map(({ data }) => data)), ...errors };
+  const texts = results.map(({ data }) => textOf(data!).slice(1, -1));
+  return { data: `{${texts.join()}}`, ...errors };
+}
+
+export function textOf(data: NonNullable<OperationResult["data"]>): string {
+  return typeof data === "string" || Buffer.isBuffer(data) ? String(data) : JSON.stringify(data);
+}
+
+/** Throws NotCompiled for an error that Grafast assigns to fields when it repeats the step. */
+async function runStep(
+  { step, statement, before, rows: written }: BoundStep,
+  { database, context, signal, budget, admit, asText, writeRows, planRefusal }: CompiledRunOptions,
+): Promise<OperationResult> {
+  const readOnly = before === undefined && step.write === null;
+  try {
+    const runOptions = { readOnly, before, signal, budget, largeValues: "buffer" } as const;
+    const { rows } = await (written
+      ? writeRows(written, statement, { signal, budget })
+      : database.run(context, statement, runOptions));
+    if (step.failureText) await checkSuccess(database, context, step.failureText);
+    const data = rows[0]?.[0];
+    // The write is done, whatever its triggers have done instead.
+    if (data == null) return failedResult(step.rootFields, step.write!.noRowError!());
+    const admitted = admit(data.length);
+    if (admitted) await admitted;
+    if (!asText) return { data: parseJsonExactly(String(data)) as Record<string, unknown> };
+    return { data: step.holdsJson ? await runStepwise(normalizeJson(String(data)), signal) : data };
+  } catch (error) {
+    if (mayBeRepeated(error, step)) {
+      if (planRefusal) return failedResult(step.rootFields, exceedsLimit(error) ? (error as Error) : planRefusal);
+      const reason = exceedsLimit(error) ? "limit" : "refused";
+      throw new NotCompiled(reason, error instanceof Error ? error.message : String(error));
+    }
+    return failedResult(step.rootFields, error as Error);
+  }
+}
+
+function exceedsLimit(error: unknown): boolean {
+  return isQueryCanceled(error) || isResponseTooLarge(error);
+}
+
+/** A mutation that may have been committed is not repeated, and neither is a query that would only take as long again. */
+function mayBeRepeated(error: unknown, step: CompiledStep): boolean {
+  const { before, write, rootFields } = step;
+  const readOnly = before === null && write === null;
+  // Grafast reads each field with a statement of its own, so only some of several exceed a limit.
+  if (exceedsLimit(error)) return readOnly && rootFields.filter(({ constant }) => constant === undefined).length > 1;
+  // Postgres does not answer.
+  if (error instanceof ApiError) return false;
+  // Other errors of a mutation come from its function, from the write of its row, or after the commit.
+  if (!readOnly) return error instanceof pg.DatabaseError && !hasWriteFailed(error, step);
+  // The client has left.
+  return !(error instanceof Error && error.name === "AbortError");
+}
+
+/** SQLSTATEs of errors that may be due to how the operation was compiled: a value that is refused, a missing feature, sizes. */
+const STATEMENT_ERRORS = /^(?:0A|42(?!501)|54)/;
+
+/** Whether a mutation's function, or the write of a row, has failed as it would by Grafast. */
+function hasWriteFailed(error: pg.DatabaseError, { write, before }: CompiledStep): boolean {
+  if (write === null) return error instanceof PrecedingStatementError;
+  if (write.rows) return nestedPathOf(error) !== null && !STATEMENT_ERRORS.test(error.code ?? "");
+  const isOfWrite = before === null || error instanceof PrecedingStatementError;
+  return isOfWrite && !(error instanceof ContextError) && !STATEMENT_ERRORS.test(error.code ?? "");
+}
+
+/** The error is one of each field, as if each had a statement of its own. */
+function failedResult(fields: readonly RootField[], originalError: Error): OperationResult {
+  const failed = fields.filter(({ constant }) => constant === undefined);
+  const whole = failed.findIndex(({ type }) => isNonNullType(type));
+  const isWhole = whole >= 0;
+  const reported = isWhole ? failed.slice(0, whole + 1) : failed;
+  const errors = reported.map(
+    ({ key, nodes }) => new GraphQLError(originalError.message, { nodes, path: [key], originalError }),
+  );
+  return {
+    data: isWhole ? null : Object.fromEntries(fields.map(({ key, constant = null }) => [key, constant])),
+    errors,
+  };
+}

@@ -1,0 +1,157 @@
+import { execute, subscribe } from "grafast";
+import type { OperationDefinitionNode } from "grafast/graphql";
+import { callerKey } from "#accounts/identity";
+import { waitForLargeWorkSlot } from "#runtime/concurrency";
+import type { BoundOperation } from "../compile/operation-plans.ts";
+import type { RowEventHub } from "./events.ts";
+import type { OperationDependencies, OperationOutcome, PlannedOperation } from "./operation.ts";
+import type { OperationMemory } from "./operation-memory.ts";
+import { runOperationTransaction } from "./operation-transaction.ts";
+import { type CallerDatabase, makeWithPgClient } from "./pg-client.ts";
+import { noteNotCompiled } from "./query.ts";
+import { type CompiledRunOptions, type OperationResult, runCompiled } from "./run-compiled.ts";
+import { type GrafastResults, SubscriptionResults } from "./subscription-delivery.ts";
+
+/** Runs the statements, or the operation by Grafast where there are none; in one transaction if the operation asks for that. */
+export function run(
+  dependencies: OperationDependencies,
+  planned: PlannedOperation,
+  bound: BoundOperation | null,
+): Promise<OperationOutcome> {
+  const { kind, selected, isOneTransaction } = planned;
+  const { tracing = null } = dependencies;
+  const runInside = (inside: RunDependencies) =>
+    bound ? runBound(inside, planned, bound) : runByGrafast(inside, planned);
+  const start = () => (isOneTransaction ? runTransaction(dependencies, planned, runInside) : runInside(dependencies));
+  return tracing ? tracing.traceWork(kind, traceAttributes(selected), start) : start();
+}
+
+function traceAttributes({ operation, name }: OperationDefinitionNode): Record<string, string> {
+  return { "graphql.operation.type": operation, ...(name && { "graphql.operation.name": name.value }) };
+}
+
+/** The database may be an open transaction. */
+type RunDependencies = Omit<OperationDependencies, "database"> & { readonly database: CallerDatabase };
+
+type RunOperation = (dependencies: RunDependencies) => Promise<OperationOutcome>;
+
+/** Where a compiled field fails by an error that Grafast assigns to fields, nothing was changed, and Grafast runs the whole operation. */
+async function runTransaction(
+  dependencies: OperationDependencies,
+  planned: PlannedOperation,
+  runInside: RunOperation,
+): Promise<OperationOutcome> {
+  const { database, compilation } = dependencies;
+  const { context, memory, requestInfo } = planned;
+  const transaction = { database, context, makeBudget: () => memory.statementBudget() };
+  const runAll = async (run: RunOperation): Promise<OperationOutcome> => {
+    const result = await runOperationTransaction(transaction, async (inside) =>
+      resultOf(await run({ ...dependencies, database: inside })),
+    );
+    return { kind: "result", result };
+  };
+  try {
+    return await runAll(runInside);
+  } catch (error) {
+    noteNotCompiled(compilation, requestInfo.requestId, error);
+    return runAll((inside) => runByGrafast(inside, planned));
+  }
+}
+
+export function resultOf(outcome: OperationOutcome): OperationResult {
+  if (outcome.kind !== "result") throw new TypeError("Queries and mutations have one result");
+  return outcome.result;
+}
+
+async function runBound(
+  dependencies: RunDependencies,
+  planned: PlannedOperation,
+  bound: BoundOperation,
+): Promise<OperationOutcome> {
+  const { memory, requestInfo, isOneTransaction } = planned;
+  try {
+    const options = compiledRunOptions(dependencies, planned);
+    const result = await runCompiled(bound, options, async ({ document }, reason) => {
+      if (isOneTransaction) throw reason;
+      noteNotCompiled(dependencies.compilation, requestInfo.requestId, reason);
+      memory.endExecution();
+      const outcome = await runByGrafast(dependencies, { ...planned, args: { ...planned.args, document } });
+      return resultOf(outcome);
+    });
+    return { kind: "result", result };
+  } finally {
+    memory.endExecution();
+  }
+}
+
+export function compiledRunOptions(
+  { database, makeWriteRows }: Pick<RunDependencies, "database" | "makeWriteRows">,
+  { memory, context, requestInfo, isOneTransaction, planRefusal }: PlannedOperation,
+): CompiledRunOptions {
+  const { signal, asText = false } = requestInfo;
+  return {
+    database,
+    context,
+    signal,
+    budget: memory.rowBudget(),
+    admit: (bytes) => memory.admitBytes(bytes),
+    asText,
+    writeRows: makeWriteRows(database, context),
+    stopsAtError: isOneTransaction,
+    planRefusal,
+  };
+}
+
+/** Documents that Grafast has planned. */
+const plannedDocuments = new WeakSet<object>();
+
+export async function runByGrafast(
+  { database, events, makeWriteRows, limitCreatedUsers }: RunDependencies,
+  { served, args, kind, isOneTransaction, memory, requestInfo, context, isLong }: PlannedOperation,
+): Promise<OperationOutcome> {
+  if (isLong && !plannedDocuments.has(args.document)) {
+    await waitForLargeWorkSlot(callerKey(requestInfo.authentication.caller.claims, requestInfo.address));
+    plannedDocuments.add(args.document);
+  }
+  const { signal, asText = false } = requestInfo;
+  const withPgClient = makeWithPgClient(database, context, {
+    readOnly: kind !== "mutation",
+    refusesUnsuccessful: isOneTransaction,
+    writeRows: makeWriteRows(database, context),
+    budgetOf: () => memory.rowBudget(),
+    admit: (rows) => memory.admit(rows),
+    ...(signal && { signal }),
+  });
+  const { resolvedPreset } = served;
+  const countSignUp =
+    limitCreatedUsers && (() => limitCreatedUsers(requestInfo.authentication.caller, requestInfo.address));
+  // No middleware: PostGraphile's would only set the context values that are set here.
+  const contextValue = { pgSettings: null, withPgClient, countSignUp };
+  const executionArgs = { ...args, resolvedPreset, middleware: null, contextValue };
+  return kind === "subscription"
+    ? runSubscription(executionArgs, events)
+    : runToResult({ ...executionArgs, outputDataAsString: asText }, memory);
+}
+
+async function runToResult(args: Parameters<typeof execute>[0], memory: OperationMemory): Promise<OperationOutcome> {
+  try {
+    const result = await execute(args);
+    if (Symbol.asyncIterator in result) throw new TypeError("Results are not delivered in parts");
+    return { kind: "result", result };
+  } finally {
+    memory.endExecution();
+  }
+}
+
+async function runSubscription(
+  args: Parameters<typeof subscribe>[0] & { readonly contextValue: object },
+  events: RowEventHub,
+): Promise<OperationOutcome> {
+  const queue = await events.open();
+  const results = await subscribe({ ...args, contextValue: { ...args.contextValue, events: queue } });
+  if (Symbol.asyncIterator in results) {
+    return { kind: "stream", results: new SubscriptionResults(results as GrafastResults, queue) };
+  }
+  queue.close();
+  return { kind: "result", result: results };
+}

@@ -1,0 +1,67 @@
+import { readFile, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { GraphQLError } from "grafast/graphql";
+import { HttpError } from "#http";
+import { RecentMap } from "#runtime";
+import { GraphqlRefusal } from "../../documents/documents.ts";
+import type { GraphqlRequest } from "./parse.ts";
+
+/** Finds the document of a request. */
+export type FindDocument = (request: GraphqlRequest) => string | Promise<string>;
+
+export type PersistedOperationsOptions = {
+  /** Contains `<id>.graphql` for each operation; null when there are none. */
+  readonly folder: string | null;
+  /** Whether only persisted operations are run. */
+  readonly only: boolean;
+};
+
+const MAX_CACHED_OPERATIONS = 2_000;
+/** Such as a hash; cannot contain a path. */
+const OPERATION_ID = /^[\w-]{1,128}$/;
+
+/** Finds persisted operations by the ids that Apollo, Relay and others send. */
+export async function makeFindDocument({ folder, only }: PersistedOperationsOptions): Promise<FindDocument> {
+  if (folder === null) return (request) => request.query ?? refuseMissingDocument(request);
+  const stats = await stat(folder).catch(() => null);
+  if (!stats?.isDirectory()) throw new Error(`GRAPHQL_PERSISTED_OPERATIONS is not a folder: ${folder}`);
+
+  const cache = new RecentMap<string, string>(MAX_CACHED_OPERATIONS);
+  const readOperation = async (id: string): Promise<string> => {
+    const text = OPERATION_ID.test(id)
+      ? await readFile(join(folder, `${id}.graphql`), "utf8").catch(nullIfMissing)
+      : null;
+    if (text === null) throw persistedRefusal("PersistedQueryNotFound", "PERSISTED_QUERY_NOT_FOUND");
+    cache.set(id, text);
+    return text;
+  };
+
+  return (request) => {
+    if (request.query !== null && !only) return request.query;
+    const id = operationIdOf(request);
+    if (id !== null) return cache.get(id) ?? readOperation(id);
+    if (request.query === null) return refuseMissingDocument(request);
+    throw persistedRefusal("Only persisted operations are allowed: send an operation id.", "PERMISSION_DENIED");
+  };
+}
+
+function operationIdOf({ documentId, extensions }: GraphqlRequest): string | null {
+  const { sha256Hash } = (extensions.persistedQuery ?? {}) as Record<string, unknown>;
+  return typeof sha256Hash === "string" ? sha256Hash : documentId;
+}
+
+/** On these two messages, Apollo's clients send the document. */
+function refuseMissingDocument(request: GraphqlRequest): never {
+  if (operationIdOf(request) !== null)
+    throw persistedRefusal("PersistedQueryNotSupported", "PERSISTED_QUERY_NOT_SUPPORTED");
+  throw new HttpError(400, "VALIDATION_ERROR", "Send the operation in query.");
+}
+
+function persistedRefusal(message: string, code: string): GraphqlRefusal {
+  return new GraphqlRefusal([new GraphQLError(message, { extensions: { code } })]);
+}
+
+function nullIfMissing(error: NodeJS.ErrnoException): null {
+  if (error.code === "ENOENT") return null;
+  throw error;
+}

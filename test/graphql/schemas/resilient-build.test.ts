@@ -1,0 +1,65 @@
+import { type GraphQLSchema, isObjectType } from "grafast/graphql";
+import { describe, expect, test } from "vitest";
+import { buildServableSchema } from "../../../graphql/schemas/resilient-build.ts";
+import type { BuiltSchema } from "../../../graphql/schemas/stepwise-build.ts";
+import { openPreset, type PresetOptions } from "../../plugins/open-preset.ts";
+
+const GRANTED = `
+  grant usage on schema public to anon;
+  create table public.b (id int primary key, n int);
+  grant select on public.b to anon;
+`;
+
+async function build(sql: string, options: PresetOptions = {}): Promise<BuiltSchema> {
+  await using opened = await openPreset({ template: "empty", sql: `${GRANTED} ${sql}`, ...options });
+  const built = await buildServableSchema(opened.preset, new AbortController().signal);
+  return built;
+}
+
+function fieldsOf(schema: GraphQLSchema, name: string): string[] {
+  const type = schema.getType(name);
+  return isObjectType(type) ? Object.keys(type.getFields()) : [];
+}
+
+describe("the schema", () => {
+  test.each([
+    [
+      "a row argument that is not first, of a relation that may not be inserted into",
+      "create function public.bump(x int, bs b) returns int language sql as 'select 1'",
+      ["function public.bump(int4, public.b)"],
+    ],
+    [
+      "an array of such rows",
+      "create function public.bump(bs b[]) returns int language sql as 'select 1'",
+      ["function public.bump(public.b[])"],
+    ],
+    [
+      "an argument of an enum without values",
+      "create type public.none as enum (); create function public.choose(x public.none) returns int language sql as 'select 1'",
+      ["function public.choose(public.none)"],
+    ],
+    [
+      "a result of rows without a column that GraphQL shows",
+      "create table public.words (w text); comment on column public.words.w is '@behavior -attribute:select'; create function public.say() returns public.words language sql as 'select null::public.words'",
+      ["function public.say()"],
+    ],
+    [
+      "a comment that asks for global ids",
+      `create function public.find(x int, id b) returns int language sql stable as 'select 1'; grant insert on public.b to anon; comment on function public.find(int, b) is '@arg1variant nodeId'`,
+      ['"@arg1variant nodeId" in the comment on function public.find(int4, public.b)'],
+    ],
+    [
+      "a comment that orders by a column that is not there",
+      `comment on table public.b is e'@name bee\n@order nothing\nThe table.'`,
+      ['"@order nothing" in the comment on table public.b'],
+    ],
+  ])("is built without %s, and with everything else", async (_, sql, objects) => {
+    const { schema, omitted: leftOut } = await build(
+      `${sql}; create function public.fine() returns int language sql as 'select 1'`,
+    );
+    expect(leftOut.map(({ object }) => object)).toEqual(objects);
+    expect(leftOut.every(({ isBuildFault: isFault }) => isFault)).toBe(true);
+    expect(fieldsOf(schema, "Mutation")).toContain("fine");
+    expect([...fieldsOf(schema, "B"), ...fieldsOf(schema, "Bee")]).toEqual(expect.arrayContaining(["id", "n"]));
+  });
+});
