@@ -19,10 +19,9 @@ const NOT_AT_START = {
   "grafast/": "/graphql",
   "graphile-build": "/graphql",
   ...Object.fromEntries(
-    ["compile", "documents", "operations", "schemas", "server"].map((name) => [
-      `${REPOSITORY}/graphql/${name}/`,
-      "/graphql",
-    ]),
+    ["compile/", "documents/", "operations/", "schemas/", "server/graphql", "server/request/", "server/socket/"].map(
+      (path) => [`${REPOSITORY}/graphql/${path}`, "/graphql"],
+    ),
   ),
   [`${REPOSITORY}/plugins/`]: "/graphql",
   "hash-wasm/": "checksums of S3",
