@@ -11,12 +11,23 @@ const TABLE_CODES: Readonly<Record<string, string>> = {
   RESOURCE_NOT_FOUND: "PGRST125",
 };
 
+/** PostgREST's words, which clients compare, for errors that say more here. */
+const TABLE_MESSAGES: Readonly<Record<string, string>> = {
+  PGRST003: "Timed out acquiring connection from connection pool.",
+};
+
 export type ErrorVerbosity = "verbose" | "minimal";
 
 /** The body in the table interface. */
 export function toTableBody(error: HttpError) {
-  const { code, message, tableMessage, details, hint, beside } = error;
-  return { code: TABLE_CODES[code] ?? code, details, hint, message: tableMessage ?? message, ...beside };
+  const { code, details, hint, beside } = error;
+  return { code: TABLE_CODES[code] ?? code, details, hint, message: tableMessageOf(error), ...beside };
+}
+
+/** The message for a rejected credential is the description in its challenge. */
+function tableMessageOf({ code, message, challenge }: HttpError): string {
+  if (challenge?.error) return challenge.description;
+  return TABLE_MESSAGES[code] ?? message;
 }
 
 /** The same without details, for deployments that hide them. */

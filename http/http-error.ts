@@ -80,8 +80,8 @@ export function toHttpError(thrown: unknown, { anonymous = false }: { anonymous?
 }
 
 function fromApiError(error: ApiError): HttpError {
-  const { kind, code, message, details, hint, challenge, retryAfterSeconds, tableMessage, cause } = error;
-  const options = { details, hint, challenge, retryAfterSeconds, tableMessage, cause };
+  const { kind, code, message, details, hint, challenge, retryAfterSeconds, cause } = error;
+  const options = { details, hint, challenge, retryAfterSeconds, cause };
   return new HttpError(STATUS_OF_KIND[kind], code, message, options);
 }
 

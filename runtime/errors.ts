@@ -30,7 +30,6 @@ export type ApiErrorOptions = {
   readonly hint?: string | null;
   readonly challenge?: AuthenticationChallenge | null;
   readonly retryAfterSeconds?: number | null;
-  readonly tableMessage?: string | null;
   readonly cause?: unknown;
 };
 
@@ -43,11 +42,9 @@ export class ApiError extends Error {
   readonly challenge: AuthenticationChallenge | null;
   /** When a retry may succeed; null if it is not known. */
   readonly retryAfterSeconds: number | null;
-  /** The message in the table interface, whose clients compare PostgREST's words; null: the same. */
-  readonly tableMessage: string | null;
 
   constructor(kind: ErrorKind, code: string, message: string, options: ApiErrorOptions = {}) {
-    const { details, hint, challenge, retryAfterSeconds, tableMessage, cause } = options;
+    const { details, hint, challenge, retryAfterSeconds, cause } = options;
     super(message, cause === undefined ? undefined : { cause });
     this.name = "ApiError";
     this.kind = kind;
@@ -56,7 +53,6 @@ export class ApiError extends Error {
     this.hint = hint ?? null;
     this.challenge = challenge ?? null;
     this.retryAfterSeconds = retryAfterSeconds ?? null;
-    this.tableMessage = tableMessage ?? null;
   }
 }
 

@@ -28,10 +28,7 @@ export type CredentialErrorReason = keyof typeof CODES;
 
 type CredentialErrorOptions = { readonly details?: string; readonly cause?: unknown };
 
-/**
- * A 401 error with the challenge of RFC 6750 §3. The description is also the message of the table interface, and PostgREST's
- * text if it has one, because clients check for `JWT expired`.
- */
+/** A 401 error with the challenge of RFC 6750 §3. The description is PostgREST's text if it has one, because clients check for `JWT expired`. */
 export class CredentialError extends ApiError {
   readonly reason: CredentialErrorReason;
 
@@ -43,7 +40,6 @@ export class CredentialError extends ApiError {
   ) {
     super("unauthenticated", CODES[reason], message, {
       challenge: { error: "invalid_token", description },
-      tableMessage: description,
       details: details ?? null,
       cause,
     });

@@ -269,10 +269,10 @@ export class RecentLockTimeouts {
     if (this.#known.size === 0 || !isAcquireTimeout(error)) return error;
     const lock = relations.map((relation) => this.#find(lockKey(role, relation))).find((found) => found !== null);
     if (!lock) return error;
-    const { kind, code, message: tableMessage, retryAfterSeconds } = error;
+    const { kind, code, retryAfterSeconds } = error;
     const message = `"${lock.table}" is locked by another transaction; try again.`;
     const { detail: details, hint } = lock;
-    return new ApiError(kind, code, message, { tableMessage, details, hint, retryAfterSeconds });
+    return new ApiError(kind, code, message, { details, hint, retryAfterSeconds });
   }
 
   #find(key: string): LockDescription | null {

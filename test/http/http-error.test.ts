@@ -181,6 +181,15 @@ describe("the interfaces", () => {
     expect(toTableBody(new HttpError(401, "INVALID_TOKEN", "unreadable")).code).toBe("PGRST301");
   });
 
+  test("the table interface has PostgREST's words for what other interfaces explain", () => {
+    const challenge = { error: "invalid_token", description: "JWT expired" } as const;
+    const expired = new HttpError(401, "TOKEN_EXPIRED", "The token expired a minute ago.", { challenge });
+    expect(toTableBody(expired).message).toBe("JWT expired");
+    const locked = new HttpError(504, "PGRST003", '"films" is locked by another transaction; try again.');
+    expect(toTableBody(locked).message).toBe("Timed out acquiring connection from connection pool.");
+    expect(toGraphQLBody(locked, "verbose").message).toBe('"films" is locked by another transaction; try again.');
+  });
+
   test("a PostgREST code is replaced by that of its status in other interfaces", () => {
     expect(errorCodeOf(new HttpError(404, "PGRST205", "no such table"))).toBe("RESOURCE_NOT_FOUND");
     expect(errorCodeOf(new HttpError(400, "PGRST100", "unreadable"))).toBe("VALIDATION_ERROR");
@@ -204,7 +213,7 @@ describe("an error of the engine over HTTP", () => {
     ["unavailable", 503],
     ["timeout", 504],
   ])("of the kind %s has the status %i and no headers", (kind, status) => {
-    const options = { details: "the details", hint: "the hint", tableMessage: "the table message", cause: "the cause" };
+    const options = { details: "the details", hint: "the hint", cause: "the cause" };
     const error = toHttpError(new ApiError(kind, "CODE", "What went wrong.", options));
     expect(error).toMatchObject({ ...options, kind, status, code: "CODE", message: "What went wrong.", headers: {} });
   });

@@ -325,7 +325,6 @@ describe("the lock timeout", () => {
       expect(reason).toMatchObject({
         kind: "timeout",
         message: '"locked" is locked by another transaction; try again.',
-        tableMessage: "Timed out acquiring connection from connection pool.",
         details: 'Another transaction has locked relation "locked" (AccessExclusiveLock).',
         hint: "Try again when it has ended.",
       });
