@@ -313,7 +313,7 @@ Example:
 });
 
 /** Why the release's histories cannot be changed here; null in a clone. */
-export function refuseOutsideClone(option: string): string | null {
+function refuseOutsideClone(option: string): string | null {
   if (isClone) return null;
   return `${option} works only in a clone of the repository. Omit --history to write migrations of your project.`;
 }

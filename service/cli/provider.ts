@@ -31,7 +31,7 @@ const TEXT_OPTIONS = [
 const FLAG_OPTIONS = ["no-sign-ups", "trust-email", "trust-factor", "private-network"];
 
 /** The options of `provider add`. */
-export const PROVIDER_OPTIONS = Object.fromEntries([
+const PROVIDER_OPTIONS = Object.fromEntries([
   ...TEXT_OPTIONS.map((name) => [name, { type: "string" }] as const),
   ...FLAG_OPTIONS.map((name) => [name, { type: "boolean" }] as const),
 ]);
@@ -115,7 +115,7 @@ type ProviderFlags = Readonly<Record<string, unknown>>;
 type TextOption = (name: string) => string | null;
 
 /** Validates the options of a new provider, and reads the files that they name. */
-export async function parseProvider(options: ProviderFlags): Promise<NewProvider> {
+async function parseProvider(options: ProviderFlags): Promise<NewProvider> {
   const text: TextOption = (name) => (typeof options[name] === "string" && options[name] !== "" ? options[name] : null);
   const kind = PROVIDER_KINDS.find((each) => each === options.kind);
   const [name, issuer] = [text("name"), text("issuer")];

@@ -40,7 +40,7 @@ export async function startWorkerCluster(
     if (!setupSteps.has(step)) report(step);
     setupSteps.add(step);
   };
-  const cluster = new WorkerCluster({ config, log, report: reportOnce });
+  const cluster = new WorkerCluster({ config: divideAmongWorkers(config), log, report: reportOnce });
   resources.defer(() => cluster.stop());
   const { close: stopPostgres, ...postgres } = await startPostgres(config, report, onFatalError);
   closePostgres = stopPostgres;
