@@ -12,7 +12,7 @@ import type { CodePurpose, MailSecrets, OneTimeCodes, SignUp } from "./one-time-
 import { digestOf } from "./random-secrets.ts";
 
 /** Where links lead. Opening one signs the user in. */
-export const VERIFY_PATH = "/auth/v1/verify";
+const VERIFY_PATH = "/auth/v1/verify";
 
 /** What a request for an e-mail says of the sign-in that its link completes. */
 export type CodeRequest = {

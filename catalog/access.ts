@@ -85,11 +85,6 @@ type CatalogAccess = Pick<PrivilegeChecks, "hasRole"> & { readonly roles: Readon
 
 type PolicyCommand = Exclude<Policy["command"], "all">;
 
-/** The policies that decide which rows can be read. */
-export function selectPolicies(table: CatalogTable): readonly Policy[] {
-  return policiesFor(table, "select");
-}
-
 /** The policies that apply to the role for the command; null if the role bypasses row-level security. */
 export function applicablePolicies(
   catalog: CatalogAccess,

@@ -80,7 +80,7 @@ export const list: SettingReader<readonly string[]> = (value) =>
 
 /** `name=value,name=value` with percent-encoded values (W3C Baggage), the format of OpenTelemetry's settings. */
 /** The parts of Supabase's SQL that a project of template `supabase` may have. */
-export const SUPABASE_API_NAMES = ["cron", "net", "vault", "queues", "graphql"] as const;
+const SUPABASE_API_NAMES = ["cron", "net", "vault", "queues", "graphql"] as const;
 
 export const supabaseApis: SettingReader<readonly string[]> = (value) => list(value).map(oneOf(...SUPABASE_API_NAMES));
 

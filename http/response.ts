@@ -138,7 +138,7 @@ async function writeStream(flow: BodyStream, response: ServerResponse): Promise<
 }
 
 /** How long a client may read nothing: memory, and often a database connection, waits for it. */
-export const CLIENT_STALL_MS = 30_000;
+const CLIENT_STALL_MS = 30_000;
 
 /** Resolves when the client has read what was sent, or has disconnected. */
 async function waitForDrain(response: ServerResponse): Promise<void> {

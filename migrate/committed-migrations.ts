@@ -86,7 +86,7 @@ function parseMigration(text: string): { readonly headers: ReadonlyMap<string, s
 }
 
 /** Computed as graphile-migrate does; each hash depends on the previous one. */
-export function computeHash(body: string, previous: string | null): string {
+function computeHash(body: string, previous: string | null): string {
   const chained = `${previous ?? ""}\n${body.trim()}`;
   return `sha1:${createHash("sha1").update(`${chained.trim()}\n`).digest("hex")}`;
 }

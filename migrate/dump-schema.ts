@@ -411,16 +411,7 @@ function entriesOnlyIn(acl: string, other: string): string {
 export type SchemaStatement = { readonly object: string; readonly statement: string };
 
 /** In the order in which the statements about one object are to be read. */
-export const SCHEMA_PARTS = [
-  ...definitions,
-  defaultPrivileges,
-  indexes,
-  triggers,
-  rowSettings,
-  policies,
-  grants,
-  comments,
-];
+const SCHEMA_PARTS = [...definitions, defaultPrivileges, indexes, triggers, rowSettings, policies, grants, comments];
 
 /** For a comparison: one privilege per statement. */
 export const COMPARED_PARTS = [...SCHEMA_PARTS.filter((part) => part !== grants), singleGrants];

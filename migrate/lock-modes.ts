@@ -9,8 +9,6 @@ const BLOCKING_MODES: readonly (readonly [mode: string, blocks: BlockedWork])[] 
   ["AccessExclusiveLock", "reads and writes"],
 ];
 
-export const BLOCKING_MODE_NAMES = BLOCKING_MODES.map(([mode]) => mode);
-
 /** The strongest mode that others wait for; null if there is none. */
 export function strongestBlockingMode(modes: readonly string[]): { mode: string; blocks: BlockedWork } | null {
   const strongest = BLOCKING_MODES.findLast(([mode]) => modes.includes(mode));

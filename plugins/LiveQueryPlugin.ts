@@ -9,7 +9,7 @@ declare global {
 }
 
 /** The field of subscriptions that has the fields of queries. */
-export const LIVE_FIELD = "live";
+const LIVE_FIELD = "live";
 
 export const LiveQueryPlugin: GraphileConfig.Plugin = {
   name: "LiveQueryPlugin",

@@ -135,7 +135,7 @@ type ListedPage = {
 };
 
 /** The response of the S3 service, for the log. */
-export class S3Error extends Error {
+class S3Error extends Error {
   override name = "S3Error";
   readonly status: number;
 

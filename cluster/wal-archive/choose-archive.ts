@@ -76,7 +76,7 @@ function covers(archive: ArchiveContent, at: Date): boolean {
 }
 
 /** For messages. */
-export function describeRanges(archives: readonly ArchiveContent[]): string {
+function describeRanges(archives: readonly ArchiveContent[]): string {
   const ranges = archives.map(recoverableRange).filter((range) => range !== null);
   if (ranges.length === 0) return "No time can be restored yet.";
   const list = ranges.map(({ from, to }) => `from ${from.toISOString()} to ${to.toISOString()}`);

@@ -124,7 +124,7 @@ const cursorDigestOf = memoizePerObject((order: RowOrder, table: PgTable): strin
 });
 
 /** The cursor of a row, as a JSON string. */
-export function cursorSql(table: PgTable, order: RowOrder, row: SQL): SQL {
+function cursorSql(table: PgTable, order: RowOrder, row: SQL): SQL {
   const values = orderExpressionsOf(row, table, order).map(({ fragment, codec }) => {
     const text = codec === TYPES.boolean ? sql`${fragment}::pg_catalog.text` : spellAsString(fragment, codec);
     return sql`coalesce(${text}, 'null')`;

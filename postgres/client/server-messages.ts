@@ -8,7 +8,7 @@ export const CLOSE_COMPLETE = 0x33;
 export const NOTIFICATION = 0x41;
 export const COMMAND_COMPLETE = 0x43;
 export const DATA_ROW = 0x44;
-export const COPY_DATA = 0x64;
+const COPY_DATA = 0x64;
 export const ERROR = 0x45;
 export const EMPTY_QUERY = 0x49;
 export const NOTICE = 0x4e;
@@ -145,7 +145,7 @@ function readInt16(buffer: Buffer, at: number): number {
   return (buffer[at]! << 8) | buffer[at + 1]!;
 }
 
-export function readInt32(buffer: Buffer, at: number): number {
+function readInt32(buffer: Buffer, at: number): number {
   return (buffer[at]! << 24) | (buffer[at + 1]! << 16) | (buffer[at + 2]! << 8) | buffer[at + 3]!;
 }
 

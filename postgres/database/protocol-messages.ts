@@ -2,7 +2,7 @@ import type { ParameterValue } from "./statement.ts";
 
 // The first byte of each message from the client (https://www.postgresql.org/docs/current/protocol-message-formats.html).
 export const BIND = 0x42;
-export const CLOSE = 0x43;
+const CLOSE = 0x43;
 const DESCRIBE = 0x44;
 export const EXECUTE = 0x45;
 const FLUSH = 0x48;

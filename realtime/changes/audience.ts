@@ -231,7 +231,7 @@ function toGroupMembers(
 type LapseContext = { readonly catalog: Pick<CatalogKeeper, "current">; readonly publication: Publication };
 
 /** Subscribers who would no longer receive a table that they were granted when they joined, with the reason. */
-export async function findLapsedSubscribers(
+async function findLapsedSubscribers(
   subscribers: readonly ChangeSubscriber[],
   { catalog, publication }: LapseContext,
 ): Promise<ReadonlyMap<ChangeSubscriber, string>> {

@@ -168,6 +168,6 @@ async function removeAll(request: StorageRequest) {
 }
 
 /** Without the names of contents, which are nobody's business. */
-export function shownRow({ content: _content, ...row }: ObjectRow) {
+function shownRow({ content: _content, ...row }: ObjectRow) {
   return row;
 }

@@ -126,7 +126,7 @@ export function checkType(type: string, { types }: UploadTerms): void {
 }
 
 /** Throws unless they can be headers of responses. */
-export function checkHeaders(sent: SentHeaders): SentHeaders {
+function checkHeaders(sent: SentHeaders): SentHeaders {
   for (const value of Object.values(sent)) if (value !== undefined) singleLine(value);
   return sent;
 }

@@ -6,7 +6,7 @@ import type { ArchiveTable } from "./archive-format.ts";
 export const IS_MEMBER =
   "exists (select from pg_depend where classid = 'pg_class'::regclass and objid = c.oid and deptype = 'e')";
 /** Of `pg_class c` in `pg_namespace n`. */
-export const IS_ARCHIVED = `nspname !~ '^pg_' and nspname <> 'information_schema' and relpersistence <> 't' and not ${IS_MEMBER}`;
+const IS_ARCHIVED = `nspname !~ '^pg_' and nspname <> 'information_schema' and relpersistence <> 't' and not ${IS_MEMBER}`;
 
 /** Extensions list those of their tables that have rows of users. */
 const EXTENSION_ROWS = `

@@ -44,7 +44,7 @@ export type SignedInUser = {
 };
 
 /** The caller of the bearer token, which is required. */
-export async function authenticateBearer(
+async function authenticateBearer(
   request: AuthRequest,
   { authenticator }: Pick<AuthV1Services, "authenticator">,
 ): Promise<Caller> {

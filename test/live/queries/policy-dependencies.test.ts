@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { Caller } from "../../../accounts/identity/caller.ts";
 import type { Claims } from "../../../accounts/identity/claims.ts";
-import { selectPolicies } from "../../../catalog/access.ts";
+import { applicablePolicies } from "../../../catalog/access.ts";
 import { loadCatalog } from "../../../catalog/load-catalog.ts";
 import { claimsKey, makePolicyClaimsReader, type PolicyClaims } from "../../../live/queries/policy-dependencies.ts";
 import { useClient, useDatabase } from "../../database.ts";
@@ -41,7 +41,7 @@ async function claimsReadBy(using: string): Promise<PolicyClaims> {
     loginRole: "authenticator",
   });
   const table = catalog.findTable({ schema: "public", name: "t" })!;
-  return makePolicyClaimsReader((work) => work(client)).read(table, selectPolicies(table));
+  return makePolicyClaimsReader((work) => work(client)).read(table, applicablePolicies(catalog, table, "authenticated", "select")!);
 }
 
 test.each([
