@@ -168,6 +168,8 @@ describe("two workers at one address", () => {
       await channel.send({ type: "broadcast", event: "word", payload: { from: `client ${n}` } });
     }
     await until(() => heard.every(({ size }) => size === 4));
+    const names = clients.map((_, n) => `client ${n}`);
+    expect(heard.map((each) => [...each].sort())).toEqual(clients.map(() => names));
     await Promise.all(clients.map((client) => client.removeAllChannels()));
   });
 
