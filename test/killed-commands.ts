@@ -4,6 +4,7 @@ import { type TestDatabase, urlOf } from "./database.ts";
 import { openWire } from "./postgres-wire.ts";
 import { run } from "./program.ts";
 import { SECRET } from "./secret.ts";
+import { runCommand } from "./service/cli/run-command.ts";
 import { until } from "./until.ts";
 
 type KilledCommand = {
@@ -16,9 +17,14 @@ type KilledCommand = {
   readonly isStep: RegExp;
 };
 
+/** The step at which the process of the command is killed: the first that has one before it. */
+const PROCESS_STEP = 1;
+
 /**
- * Runs a command again and again, each time killed by SIGKILL at a later statement: the statement reaches Postgres, which runs it to its
- * end, and nobody hears the result. Ends when a run has no step left, and returns the number of steps.
+ * Runs a command again and again, each time killed at a later statement: the statement reaches Postgres, which runs it to its end, and
+ * nobody hears the result. Once this is a process that is ended by SIGKILL. Otherwise the command runs in this process, where it hears
+ * nothing more of Postgres and reaches it no longer: to Postgres it is the same. Ends when a run has no step left, and returns the number
+ * of steps.
  */
 export async function killAtEachStep(
   { database, command, words, settings = {}, isStep }: KilledCommand,
@@ -26,36 +32,49 @@ export async function killAtEachStep(
 ): Promise<number> {
   for (let step = 0; ; step++) {
     let seen = 0;
-    let killedAt: string | null = null;
+    const killed = Promise.withResolvers<string>();
+    let hasKilled = false;
+    let kill = () => {};
     const listen = () => (said: Buffer) => {
       const statement = statementIn(said);
-      if (!isStep.test(statement) || killedAt !== null || seen++ < step) return;
-      killedAt = statement;
-      child.kill("SIGKILL");
+      if (!isStep.test(statement) || hasKilled || seen++ < step) return;
+      hasKilled = true;
+      kill();
+      killed.resolve(statement);
     };
     const wire = await openWire(urlOf("postgres", database.name), { listen });
     const urlTo = (role: string, name: string) =>
       wire.url.replace("//postgres@", `//${role}@`).replace(/\/[^/]*$/, `/${name}`);
-    const { child, streams } = run(
-      `service/cli/${command}.ts`,
-      {
-        DATABASE_URL: urlTo("authenticator", database.name),
-        OWNER_DATABASE_URL: urlTo("postgres", database.name),
-        SHADOW_DATABASE_URL: urlTo("postgres", `${database.name}_shadow`),
-        ROOT_DATABASE_URL: urlTo("postgres", "postgres"),
-        JWT_SECRET: SECRET,
-        ...settings,
-      },
-      { args: words },
-    );
-    const [code] = await once(child, "close");
-    await wire.close();
-    await until(async () => !(await hasSessions(database.name)));
-    if (killedAt === null) {
-      if (code !== 0) throw new Error(`It ended with ${code}:\n${streams.logged}`);
-      return step;
+    const urls = { url: urlTo("authenticator", database.name), ownerUrl: urlTo("postgres", database.name) };
+    const environment = {
+      SHADOW_DATABASE_URL: urlTo("postgres", `${database.name}_shadow`),
+      ROOT_DATABASE_URL: urlTo("postgres", "postgres"),
+      ...settings,
+    };
+    let result: Promise<{ readonly code: number | null; readonly stderr: string }>;
+    if (step === PROCESS_STEP) {
+      const own = { DATABASE_URL: urls.url, OWNER_DATABASE_URL: urls.ownerUrl, JWT_SECRET: SECRET };
+      const { child, streams } = run(`service/cli/${command}.ts`, { ...own, ...environment }, { args: words });
+      kill = () => child.kill("SIGKILL");
+      result = once(child, "close").then(([code]) => ({ code, stderr: streams.logged }));
+    } else {
+      // The statement is passed on first.
+      kill = () => process.nextTick(wire.abandon);
+      result = runCommand(command, words, urls, environment);
     }
-    await check(killedAt);
+    try {
+      const ended = await Promise.race([killed.promise, result]);
+      if (typeof ended !== "string") {
+        if (ended.code !== 0) throw new Error(`It ended with ${ended.code}:\n${ended.stderr}`);
+        return step;
+      }
+      if (step === PROCESS_STEP) await result;
+      await until(async () => !(await hasSessions(database.name)));
+      await check(ended);
+    } finally {
+      await wire.close();
+      await result;
+    }
   }
 }
 

@@ -11,6 +11,8 @@ export type Wire = {
   silence(): void;
   /** Who is connected is thrown out, and nobody can connect until it is repaired. */
   cut(): void;
+  /** To Postgres, whoever is connected has gone; they hear nothing any more, and nobody can connect until it is repaired. */
+  abandon(): void;
   repair(): void;
   /** Who connects from now on reaches another server; who is connected stays where they are. */
   leadTo(url: string): void;
@@ -30,6 +32,7 @@ export async function openWire(url: string, { listen, passes = () => true, alter
   const { username, pathname } = new URL(url.replace("@/", "@localhost/"));
   let path = socketOf(url);
   const sockets = new Set<Socket>();
+  const toPostgres = new Set<Socket>();
   const silent = new Set<Socket>();
   let opened = 0;
   let isUp = true;
@@ -41,6 +44,8 @@ export async function openWire(url: string, { listen, passes = () => true, alter
     }
     opened++;
     const postgres = connect(path);
+    toPostgres.add(postgres);
+    postgres.on("close", () => toPostgres.delete(postgres));
     const part = () => {
       if (!silent.has(client)) client.destroy();
       if (!silent.has(postgres)) postgres.destroy();
@@ -77,13 +82,19 @@ export async function openWire(url: string, { listen, passes = () => true, alter
     isUp = false;
     for (const socket of sockets) socket.destroy();
   };
+  const silence = () => {
+    for (const socket of sockets) silent.add(socket);
+  };
   return {
     url: `postgresql://${username}@127.0.0.1:${(server.address() as AddressInfo).port}${pathname}`,
     opened: () => opened,
-    silence: () => {
-      for (const socket of sockets) silent.add(socket);
-    },
+    silence,
     cut,
+    abandon: () => {
+      isUp = false;
+      silence();
+      for (const socket of toPostgres) socket.destroy();
+    },
     repair: () => {
       isUp = true;
     },

@@ -11,12 +11,13 @@ const DIST = join(ROOT, "dist");
 const FOLDERS_WITH_ASSETS = ["accounts", "graphql/server", "plugins", "rest-gateway", "service", "studio"];
 /** The types of what package.json exports. It runs in browsers, so it has their types. */
 const DECLARE_EXPORTS =
-  "realtime/resuming-socket.ts --ignoreConfig --declaration --emitDeclarationOnly --target es2024 --lib es2024,dom " +
+  "realtime/resuming-socket.ts --noCheck --ignoreConfig --declaration --emitDeclarationOnly --target es2024 --lib es2024,dom " +
   "--module nodenext --rootDir . --outDir dist";
 
 await rm(DIST, { recursive: true, force: true });
 for (const project of ["tsconfig.build.json", "studio/tsconfig.build.json"]) {
-  execFileSync("tsc", ["-p", project], { cwd: ROOT, stdio: "inherit" });
+  // `npm run check` checks the types, which takes five times as long as to write the files.
+  execFileSync("tsc", ["-p", project, "--noCheck"], { cwd: ROOT, stdio: "inherit" });
 }
 execFileSync("tsc", DECLARE_EXPORTS.split(" "), { cwd: ROOT, stdio: "inherit" });
 for (const folder of FOLDERS_WITH_ASSETS) await copyAssets(folder);

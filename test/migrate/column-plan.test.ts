@@ -12,9 +12,9 @@ import { runCommand } from "../service/cli/run-command.ts";
 import { until } from "../until.ts";
 import { ownHistories } from "./own-histories.ts";
 
-const ROWS = 50_000;
+const ROWS = 20_000;
 
-const own = useFixture(() => ownHistories(["platform"]));
+const own = useFixture(() => ownHistories(["platform"], { isMigrated: true }));
 beforeAll(async () => {
   await own.add(
     "project",
@@ -101,7 +101,7 @@ test("a column is renamed while old and new clients write", async () => {
   expect(await takeFile("films-headline", "0010-expand.sql")).toSatisfy((all: string[]) => all.every(isHarmless));
   await runMigrations({ name: "migrate" }, own.settings);
   expect((await migrate("backfill", "--status")).stdout).toBe(
-    "public.films.headline: 50,000 of 50,000 rows are left.\n",
+    "public.films.headline: 20,000 of 20,000 rows are left.\n",
   );
   expect((await migrate("backfill", "--status")).code).toBe(3);
   expect(await fieldsOf("/api/v1/films/17")).toEqual(Object.keys(films.body));
@@ -156,7 +156,7 @@ async function killInTheMiddle(): Promise<void> {
   const database = { DATABASE_URL: own.requestUrl, OWNER_DATABASE_URL: own.settings.url, JWT_SECRET: SECRET };
   const { child } = run("service/cli/migrate.ts", { ...database, ...settings() }, { args: ["backfill"] });
   const ended = once(child, "close");
-  const filled = "select from public.films where headline is not null and id = 5000";
+  const filled = "select from public.films where headline is not null and id = 2000";
   await until(async () => child.exitCode !== null || (await own.rows(filled)).length === 1);
   child.kill("SIGKILL");
   expect(await ended).toEqual([null, "SIGKILL"]);

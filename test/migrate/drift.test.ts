@@ -55,7 +55,7 @@ describe("findDrift", () => {
   });
 
   test("reports manual changes with the SQL to keep and to undo them, and leaves no scratch database", async () => {
-    await using own = await ownHistories(["platform"]);
+    await using own = await ownHistories(["platform"], { isMigrated: true });
     await own.add("project", "notes", NOTES);
     await runMigrations({ name: "migrate" }, own.settings);
     // Its triggers belong to its row.
@@ -80,7 +80,7 @@ describe("findDrift", () => {
   });
 
   test("does not report a function that Postgres prints differently after a restore, unless it was changed", async () => {
-    await using own = await ownHistories();
+    await using own = await ownHistories(["platform", "content"], { isMigrated: true });
     const body = (value: string) => `begin atomic select 'a'::text as name union all select '${value}'; end`;
     const create = (value: string) => `create or replace function public.names() returns setof text ${body(value)}`;
     await own.add("project", "names", `${create("b")};`);
@@ -98,7 +98,7 @@ describe("findDrift", () => {
   });
 
   test("compares with the files of current/ as the database has applied them, and names those that it has not", async () => {
-    await using own = await ownHistories(["platform"]);
+    await using own = await ownHistories(["platform"], { isMigrated: true });
     const found = async () => {
       const { directUrl, migrate } = { directUrl: own.settings.url, migrate: own.settings };
       return driftFindings(await readDrift({ directUrl, migrate })).map(({ problem, fix }) => [problem, fix]);

@@ -9,7 +9,7 @@ import { ownHistories } from "./own-histories.ts";
 
 let holder: pg.Client;
 let reader: pg.Client;
-const own = useFixture(() => ownHistories(["platform"]));
+const own = useFixture(() => ownHistories(["platform"], { isMigrated: true }));
 beforeAll(async () => {
   await own.add("project", "notes", "create table public.notes (id int primary key, text text)");
   await runMigrations({ name: "migrate" }, own.settings);

@@ -13,7 +13,7 @@ const start = (
 ) => bringUpToDate({ settings, requestUrl, isOwnDatabase, report });
 
 async function migrated(): Promise<OwnHistories> {
-  const own = await ownHistories();
+  const own = await ownHistories(["platform", "content"], { isMigrated: true });
   await own.add("project", "tags", PROJECT);
   await runMigrations({ name: "migrate" }, own.settings);
   return own;
@@ -51,7 +51,7 @@ test("the service's own database is repaired by its start", async () => {
 });
 
 test("a single function is created again, and those that the project has replaced or dropped stay", async () => {
-  await using own = await ownHistories();
+  await using own = await ownHistories(["platform", "content"], { isMigrated: true });
   await own.add(
     "project",
     "mine",

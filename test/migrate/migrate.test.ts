@@ -7,7 +7,7 @@ import { type MigrateSettings, type MigrationHistory, releaseHistories } from ".
 import { bringUpToDate, runMigrations } from "../../migrate/migrate.ts";
 import { readMigrationState } from "../../migrate/migration-state.ts";
 import { withClient } from "../../postgres/client/with-client.ts";
-import { cloneDatabase, type TestDatabase, urlOf } from "../database.ts";
+import { cloneDatabase, type DatabaseTemplate, type TestDatabase, urlOf } from "../database.ts";
 
 let database: TestDatabase;
 let client: pg.Client;
@@ -15,9 +15,7 @@ let folder: string;
 /** A copy of the release's, and an empty one of a project. */
 let histories: MigrationHistory[];
 beforeEach(async () => {
-  database = await cloneDatabase("empty");
-  client = new pg.Client({ connectionString: database.ownerUrl });
-  await client.connect();
+  await haveDatabase("empty");
   folder = await mkdtemp(join(tmpdir(), "migrations-"));
   for (const { name, folder: released } of releaseHistories()) {
     await cp(released, join(folder, name), { recursive: true });
@@ -29,6 +27,19 @@ afterEach(async () => {
   await database.drop();
   await rm(folder, { recursive: true });
 });
+
+async function haveDatabase(template: DatabaseTemplate): Promise<void> {
+  database = await cloneDatabase(template);
+  client = new pg.Client({ connectionString: database.ownerUrl });
+  await client.connect();
+}
+
+/** As if all migrations had been applied before: few tests are about how they are. */
+async function haveMigrations(): Promise<void> {
+  await client.end();
+  await database.drop();
+  await haveDatabase("content");
+}
 
 function settings(): MigrateSettings {
   const shadow = `${database.name}_shadow`;
@@ -60,7 +71,7 @@ describe("migrationState", () => {
   });
 
   test("a login that may not read the record gets an error that names OWNER_DATABASE_URL", async () => {
-    await runMigrations({ name: "migrate" }, settings());
+    await haveMigrations();
     const looking = withClient(database.url, (login) => readMigrationState(login, histories));
     await expect(looking).rejects.toThrow("Set OWNER_DATABASE_URL");
   });
@@ -73,7 +84,7 @@ describe("migrationState", () => {
   });
 
   test("a database of a newer release is ahead, by name", async () => {
-    await runMigrations({ name: "migrate" }, settings());
+    await haveMigrations();
     const [newest] = await older(1);
     expect(await readMigrationState(client, histories)).toEqual({
       kind: "ahead",
@@ -134,13 +145,13 @@ describe("bringUpToDate, with a read-only database", () => {
     bringUpToDate({ settings: settings(), requestUrl: database.url, isOwnDatabase: false, report: () => {} });
 
   test("rejects the service's own, and says what to disable", async () => {
-    await runMigrations({ name: "migrate" }, settings());
+    await haveMigrations();
     await client.query(`alter database ${database.name} set default_transaction_read_only = on`);
     await expect(attempt()).rejects.toThrow("default_transaction_read_only is on");
   });
 
   test("rejects the service's own if only the login role may not write", async () => {
-    await runMigrations({ name: "migrate" }, settings());
+    await haveMigrations();
     await client.query(`alter role authenticator in database ${database.name} set default_transaction_read_only = on`);
     await expect(attempt()).rejects.toThrow('no writes from the login "authenticator"');
   });
@@ -226,7 +237,7 @@ describe("a committed migration that was changed", () => {
     ["a line more", (text: string) => `${text}create table public.more ();\n`],
     ["other line ends", (text: string) => text.replaceAll("\n", "\r\n")],
   ])("is named by every command that reads migrations: %s", async (_, change) => {
-    await runMigrations({ name: "migrate" }, settings());
+    await haveMigrations();
     const name = await changeFirst(change);
     const refusal = `${name} was changed after it was committed`;
     await expect(readMigrationState(client, histories)).rejects.toThrow(refusal);
@@ -234,7 +245,7 @@ describe("a committed migration that was changed", () => {
   });
 
   test("passes where its header allows it", async () => {
-    await runMigrations({ name: "migrate" }, settings());
+    await haveMigrations();
     await changeFirst((text) => text.replace("\n\n", "\n--! AllowInvalidHash\n\n-- As it should have been.\n"));
     expect(await readMigrationState(client, histories)).toMatchObject({ kind: "current" });
   });
@@ -270,7 +281,7 @@ describe("runMigrations", () => {
   });
 
   test("reset creates the database again", async () => {
-    await runMigrations({ name: "migrate" }, settings());
+    await haveMigrations();
     await client.query("create table public.mine ()");
     await client.end();
     await runMigrations({ name: "reset" }, settings());
@@ -285,7 +296,7 @@ describe("runMigrations", () => {
     const { execFileSync } = await import("node:child_process");
     const running = runMigrations({ name: "migrate" }, settings());
     let seen = "";
-    const watch = setInterval(() => (seen += execFileSync("ps", ["-eo", "args"], { encoding: "utf8" })), 20);
+    const watch = setInterval(() => (seen += execFileSync("ps", ["-eo", "args"], { encoding: "utf8" })), 100);
     await running;
     clearInterval(watch);
     expect(seen).toContain("runner.ts");

@@ -12,7 +12,7 @@ import {
 import { withClient } from "../../postgres/client/with-client.ts";
 import { cloneDatabase, urlOf } from "../database.ts";
 
-/** An empty database, a copy of the release's migrations and a project without any. */
+/** A database, a copy of the release's migrations and a project without any. */
 export type OwnHistories = AsyncDisposable & {
   readonly settings: MigrateSettings;
   readonly requestUrl: string;
@@ -27,10 +27,17 @@ export type OwnHistories = AsyncDisposable & {
   shadowExists(): Promise<boolean>;
 };
 
+type OwnHistoriesOptions = {
+  /** The database has the release's migrations already. Otherwise it is empty, and the first command applies them. */
+  readonly isMigrated?: boolean;
+};
+
 export async function ownHistories(
   names: readonly MigrationHistory["name"][] = ["platform", "content"],
+  { isMigrated = false }: OwnHistoriesOptions = {},
 ): Promise<OwnHistories> {
-  const database = await cloneDatabase("empty");
+  const release = names.includes("content") ? "content" : "platform";
+  const database = await cloneDatabase(isMigrated ? release : "empty");
   const folder = await mkdtemp(join(tmpdir(), "histories-"));
   for (const { name, folder: released } of releaseHistories()) {
     if (names.includes(name)) await cp(released, join(folder, name), { recursive: true });

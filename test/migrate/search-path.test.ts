@@ -33,7 +33,7 @@ test("nothing that the release creates is bound to objects of the database that 
 });
 
 test("a project's migrations keep the search path of the database", async () => {
-  await using own = await ownHistories();
+  await using own = await ownHistories(["platform", "content"], { isMigrated: true });
   await own.add("project", "notes", "create table notes (id bigint primary key);");
   await runMigrations({ name: "migrate" }, own.settings);
   expect(await own.rows("select to_regclass('public.notes') is not null as exists")).toEqual([{ exists: true }]);

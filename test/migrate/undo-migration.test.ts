@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { runMigrations } from "../../migrate/migrate.ts";
 import { undoMigration } from "../../migrate/undo-migration.ts";
 import { withClient } from "../../postgres/client/with-client.ts";
+import { shareOf } from "../property-runs.ts";
 import { runCommand } from "../service/cli/run-command.ts";
 import { type OwnHistories, ownHistories } from "./own-histories.ts";
 
@@ -85,11 +86,13 @@ test("an only migration can be undone, and none after later ones or under files 
 });
 
 describe("refuses a migration that changes what was there", () => {
-  test.each([
+  test.each<[sql: string, reason: string]>([
     ["alter table public.notes drop column text", "is dropped with its values"],
     ["update public.notes set text = 'two'", "It changes rows"],
-    ["insert into public.notes select id + 1, text from public.notes", "It changes rows"],
-    ["insert into public.log values ('line')", "It changes rows"],
+    ...shareOf<[sql: string, reason: string]>([
+      ["insert into public.notes select id + 1, text from public.notes", "It changes rows"],
+      ["insert into public.log values ('line')", "It changes rows"],
+    ]),
     ["do $$ begin delete from public.notes where id > 5; end $$", "It changes rows"],
     ["--! no-transaction\ncall public.fill()", "It changes rows"],
     ["alter table public.notes alter column text type int using length(text)", "It changes rows"],

@@ -66,7 +66,7 @@ describe("the migrations of an empty database", () => {
 
 describe("an upgrade of a project with migrations of its own", () => {
   test("applies the migrations of the release and of the project, each with its own numbers, and keeps the rows", async () => {
-    await using own = await ownHistories();
+    await using own = await ownHistories(["platform", "content"], { isMigrated: true });
     await own.add("project", "add tags", "create table public.tags (id int primary key, name text);");
     await own.add(
       "project",
@@ -100,7 +100,7 @@ describe("an upgrade of a project with migrations of its own", () => {
   });
 
   test("that fails keeps the applied migrations, refuses to serve, and continues once the migration is fixed", async () => {
-    await using own = await ownHistories();
+    await using own = await ownHistories(["platform", "content"], { isMigrated: true });
     await own.add("project", "tags", "create table public.tags (name text);");
     await runMigrations({ name: "migrate" }, own.settings);
     await own.rows("insert into public.tags values ('twice'), ('twice')");
@@ -124,7 +124,7 @@ describe("an upgrade of a project with migrations of its own", () => {
   });
 
   test("is refused when a migration was committed again after it was applied", async () => {
-    await using own = await ownHistories();
+    await using own = await ownHistories(["platform", "content"], { isMigrated: true });
     const name = await own.add("project", "tags", "create table public.tags (name text);");
     await runMigrations({ name: "migrate" }, own.settings);
     const file = join(own.history("project").folder, "committed", name);

@@ -6,7 +6,6 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { checkArchive } from "../../../cluster/archive/restore-archive.ts";
 import { BACKUP_TASK, ScheduledBackup } from "../../../cluster/archive/scheduled-backup.ts";
 import { SCHEDULES_TASK } from "../../../jobs/queue/schedules.ts";
-import { withClient } from "../../../postgres/client/with-client.ts";
 import type { Service } from "../../../service/wiring/service.ts";
 import { cloneDatabase, type TestDatabase, urlOf } from "../../database.ts";
 import { startGateway } from "../../program.ts";
@@ -14,18 +13,21 @@ import { serve } from "../../serve.ts";
 import { until } from "../../until.ts";
 
 let source: TestDatabase;
+let owner: pg.Client;
 let folder: string;
 beforeEach(async () => {
   source = await cloneDatabase("content");
+  owner = new pg.Client({ connectionString: source.ownerUrl });
+  await owner.connect();
   folder = await mkdtemp(join(tmpdir(), "scheduled-"));
 });
 afterEach(async () => {
+  await owner.end();
   await source.drop();
   await rm(folder, { recursive: true, force: true });
 });
 
-const run = (statement: string, values: unknown[] = []) =>
-  withClient(source.ownerUrl, (client) => client.query(statement, values));
+const run = (statement: string, values?: unknown[]) => owner.query(statement, values);
 /** As graphile-worker's cron does at the scheduled time. */
 const queueBackup = () => {
   const log = { info: () => {}, error: () => {} };

@@ -48,8 +48,8 @@ afterEach(async () => {
 });
 
 /** As if a cluster had run here before: few tests are about how it is made, which takes long. */
-async function haveCluster(): Promise<void> {
-  await promisify(execFile)("cp", ["-a", join(before, "data"), dataDir]);
+async function haveCluster(folder = dataDir): Promise<void> {
+  await promisify(execFile)("cp", ["-a", join(before, "data"), folder]);
 }
 
 async function start(options: Partial<ClusterOptions> = {}): Promise<Cluster> {
@@ -99,6 +99,7 @@ describe("startCluster", () => {
   });
 
   test("the cluster is Postgres 18 with UTF-8, logical WAL and fsync, on a unix socket only", async () => {
+    await haveCluster();
     const { url } = await start();
     const settings = `select setting from pg_settings
       where name in ('server_encoding', 'wal_level', 'fsync', 'listen_addresses', 'max_slot_wal_keep_size') order by name`;
@@ -134,7 +135,9 @@ describe("startCluster", () => {
   });
 
   test("two clusters in two folders run side by side", async () => {
-    const [one, other] = await Promise.all([start(), start({ dataDir: join(root, "other") })]);
+    const second = join(root, "other");
+    await Promise.all([haveCluster(), haveCluster(second)]);
+    const [one, other] = await Promise.all([start(), start({ dataDir: second })]);
     await ask(one.url("postgres", "postgres"), "create table only_here ()");
     expect(await ask(other.url("postgres", "postgres"), "select to_regclass('only_here')")).toEqual([null]);
   });
@@ -157,6 +160,7 @@ describe("startCluster", () => {
   test.runIf(process.getuid!() === 0)(
     "runningCluster refuses a cluster of another user instead of waiting",
     async () => {
+      await haveCluster();
       await start();
       // By its own choice: where the modules lie it might not be let in.
       const look = `import { runningCluster } from ${JSON.stringify(CLUSTER)};
@@ -232,7 +236,7 @@ describe("startCluster", () => {
   });
 
   test("a claim whose process id was reused by another process is ignored", async () => {
-    await mkdir(dataDir);
+    await haveCluster();
     await writeFile(join(dataDir, "service.pid"), `${process.ppid}\n1\n`);
     expect(await runningCluster({ dataDir })).toBeNull();
     const { url } = await start();
@@ -270,7 +274,9 @@ describe("startCluster", () => {
   });
 
   test("a data folder whose path is too long for a socket gets its socket elsewhere", async () => {
-    const cluster = await start({ dataDir: join(root, "a".repeat(120)) });
+    const long = join(root, "a".repeat(120));
+    await haveCluster(long);
+    const cluster = await start({ dataDir: long });
     const url = cluster.url("postgres", "postgres");
     expect(await ask(url, "select 1")).toEqual([1]);
     const folder = new URLSearchParams(url.split("?")[1]).get("host")!;

@@ -12,7 +12,7 @@ import { withClient } from "../../../postgres/client/with-client.ts";
 import { cloneDatabase, type TestDatabase, urlOf } from "../../database.ts";
 import { hasOldPostgres, makeOldCluster, OLD_BINARIES, OLD_MAJOR } from "../../old-cluster.ts";
 import { serve } from "../../serve.ts";
-import { runCommand, runCommandWith } from "./run-command.ts";
+import { runCommand, runCommandWith, runWithoutDatabase } from "./run-command.ts";
 
 const ROWS = `
   insert into public.users (id, name, email, age) overriding system value values (41, 'Ann', 'ann@example.com', null);
@@ -68,8 +68,8 @@ describe("a database", () => {
     const embedded = { DATA_DIR: join(folder, "data") };
     expect(await runCommand("backup", [first], source)).toMatchObject({ code: 0 });
     expect((await stat(first)).mode & 0o777).toBe(0o600);
-    expect(await runCommandWith("restore", [first], embedded)).toMatchObject({ code: 0 });
-    const result = await runCommandWith("backup", [second], embedded);
+    expect(await runWithoutDatabase("restore", [first], embedded)).toMatchObject({ code: 0 });
+    const result = await runWithoutDatabase("backup", [second], embedded);
     expect(result).toMatchObject({ code: 0, stdout: expect.stringContaining("secrets.json") });
     expect(await runCommand("restore", [second], target)).toMatchObject({ code: 0 });
     expect(await digests(target.ownerUrl)).toEqual(await digests(source.ownerUrl));

@@ -9,12 +9,15 @@ import { describe, expect, test } from "vitest";
 import { cloneDatabase, useDatabase } from "../../database.ts";
 import { walkProject } from "../../docs/project-walk.ts";
 import { useFolder } from "../../fixture.ts";
+import { COMPILE_CACHE } from "../../program.ts";
 import { NO_PROJECT, REPOSITORY } from "../../repository.ts";
 import { SECRET } from "../../secret.ts";
 import { until } from "../../until.ts";
 
 const BIN = join(REPOSITORY, "bin/content-service.js");
 const run = promisify(execFile);
+/** Of a command in this repository, whose modules other tests have compiled. */
+const inRepository = { PATH: process.env.PATH, NODE_COMPILE_CACHE: COMPILE_CACHE };
 
 const folder = useFolder("content-service-package-");
 const database = useDatabase();
@@ -55,7 +58,7 @@ describe("content-service", () => {
     const empty = await cloneDatabase("empty");
     try {
       const env = {
-        PATH: process.env.PATH,
+        ...inRepository,
         DATABASE_URL: empty.ownerUrl,
         MIGRATIONS_DIR: NO_PROJECT,
         JWT_SECRET: SECRET,
@@ -77,7 +80,7 @@ describe("content-service", () => {
 
   test("names the database that cannot be reached, without a stack", async () => {
     const address = "postgres://nobody:hunter2@127.0.0.1:1/nowhere";
-    const env = { PATH: process.env.PATH, DATABASE_URL: address, JWT_SECRET: SECRET };
+    const env = { ...inRepository, DATABASE_URL: address, JWT_SECRET: SECRET };
     const { stderr, code } = await run(process.execPath, [BIN, "types"], { env }).catch((error) => error);
     expect(stderr).toContain("The database at 127.0.0.1:1 (DATABASE_URL) cannot be used");
     expect(stderr).not.toMatch(/hunter2|^ +at /m);
@@ -86,7 +89,7 @@ describe("content-service", () => {
 
   test("ends with the shell that npm started it in, which passes no signals on", async () => {
     const shell = spawn("sh", ["-c", '"$0" "$1" start; :', process.execPath, BIN], {
-      env: { ...servingEnvironment(), MIGRATIONS_DIR: NO_PROJECT, npm_command: "exec" },
+      env: { ...servingEnvironment(), ...inRepository, MIGRATIONS_DIR: NO_PROJECT, npm_command: "exec" },
       stdio: ["ignore", "pipe", "inherit"],
     });
     const said = createInterface({ input: shell.stdout });

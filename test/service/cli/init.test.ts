@@ -6,8 +6,14 @@ import { createInterface } from "node:readline";
 import { createClient, type SupabaseClient } from "@supabase/supabase-js";
 import { describe, expect, test } from "vitest";
 import { committedMigrations } from "../../../migrate/committed-migrations.ts";
+import { useDatabase } from "../../database.ts";
 import { REPOSITORY } from "../../repository.ts";
-import { makeProjectFolder, type ProjectFolder } from "./project.ts";
+import { SECRET } from "../../secret.ts";
+import { BIN, makeProjectFolder, type ProjectFolder } from "./project.ts";
+
+/** What needs no Postgres of its own is tested on that of the run. */
+const database = useDatabase({ template: "empty" });
+const onDatabase = { DATABASE_URL: database.ownerUrl, JWT_SECRET: SECRET };
 
 async function filesOf(folder: string): Promise<string[]> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });
@@ -20,9 +26,13 @@ async function filesOf(folder: string): Promise<string[]> {
 
 const readText = ({ folder }: ProjectFolder, path: string) => readFile(join(folder, path), "utf8");
 
-/** Starts `npm start` in the project, and gives its address to the work. */
-async function whileServing({ folder, environment }: ProjectFolder, work: (address: string) => Promise<void>) {
-  const service = spawn("npm", ["start"], { cwd: folder, env: environment, stdio: ["ignore", "pipe", "inherit"] });
+/** Starts the service in the project, and gives its address to the work. */
+async function whileServing(
+  { folder, environment }: ProjectFolder,
+  work: (address: string) => Promise<void>,
+  [program, ...args]: readonly [string, ...string[]] = [process.execPath, BIN, "start"],
+) {
+  const service = spawn(program, args, { cwd: folder, env: environment, stdio: ["ignore", "pipe", "inherit"] });
   const ended = once(service, "exit");
   try {
     await work(await announcedAddress(service));
@@ -69,34 +79,38 @@ describe("content-service init", () => {
     expect(tested).toMatchObject({ code: 0 });
     expect(tested.stdout).toMatch(/^anon +4 +0\nauthenticated +5 +0\nadmin +4 +0\nservice_role +1 +0$/m);
 
-    await whileServing(project, async (address) => {
-      const anonKey = (await project.npm("run", "--silent", "keys")).stdout.split("\n")[1]!;
-      const read = (path: string) => fetch(`${address}${path}`, { headers: { apikey: anonKey } });
-      const added = await project.run("user", "add", "--email", "ada@example.org", "--name", "Ada");
-      expect(added).toMatchObject({ code: 0 });
-      const password = /^password: (.+)$/m.exec(added.stdout)![1];
-      const login = await postJson(`${address}/auth/login`, { username: "ada@example.org", password });
-      expect(login.status).toBe(200);
-      const { accessToken } = (await login.json()) as { accessToken: string };
-      expect((await read("/rest/v1/articles")).status).toBe(404);
-      expect((await read("/rest/v1/notes")).status).toBe(404);
-      expect(await project.npm("run", "migrate", "--", "commit", "add notes")).toMatchObject({ code: 0 });
-      await expect.poll(async () => (await read("/rest/v1/notes")).status).toBe(200);
-      const own = { apikey: anonKey, Authorization: `Bearer ${accessToken}`, Prefer: "return=representation" };
-      const written = await postJson(`${address}/rest/v1/notes`, { words: "Mine." }, own);
-      expect(await written.json()).toMatchObject([{ author_id: 1, words: "Mine.", is_public: false }]);
-      expect(await (await read("/rest/v1/notes")).json()).toEqual([]);
-      expect(await project.npm("run", "types")).toMatchObject({ code: 0 });
-      expect(await readText(project, "database.types.ts")).toContain("is_public: boolean");
-    });
+    await whileServing(
+      project,
+      async (address) => {
+        const anonKey = (await project.npm("run", "--silent", "keys")).stdout.split("\n")[1]!;
+        const read = (path: string) => fetch(`${address}${path}`, { headers: { apikey: anonKey } });
+        const added = await project.run("user", "add", "--email", "ada@example.org", "--name", "Ada");
+        expect(added).toMatchObject({ code: 0 });
+        const password = /^password: (.+)$/m.exec(added.stdout)![1];
+        const login = await postJson(`${address}/auth/login`, { username: "ada@example.org", password });
+        expect(login.status).toBe(200);
+        const { accessToken } = (await login.json()) as { accessToken: string };
+        expect((await read("/rest/v1/articles")).status).toBe(404);
+        expect((await read("/rest/v1/notes")).status).toBe(404);
+        expect(await project.npm("run", "migrate", "--", "commit", "add notes")).toMatchObject({ code: 0 });
+        await expect.poll(async () => (await read("/rest/v1/notes")).status).toBe(200);
+        const own = { apikey: anonKey, Authorization: `Bearer ${accessToken}`, Prefer: "return=representation" };
+        const written = await postJson(`${address}/rest/v1/notes`, { words: "Mine." }, own);
+        expect(await written.json()).toMatchObject([{ author_id: 1, words: "Mine.", is_public: false }]);
+        expect(await (await read("/rest/v1/notes")).json()).toEqual([]);
+        expect(await project.npm("run", "types")).toMatchObject({ code: 0 });
+        expect(await readText(project, "database.types.ts")).toContain("is_public: boolean");
+      },
+      ["npm", "start"],
+    );
     expect(await readdir(join(project.folder, "db/migrations/committed"))).toEqual(["000001-add-notes.sql"]);
     expect(await readText(project, "db/migrations/schema.sql")).toContain("create table public.notes");
   });
 
   test("creates a project with the example application", async () => {
-    await using project = await makeProjectFolder();
+    await using project = await makeProjectFolder(onDatabase);
     expect(await project.run("init", "--template", "content")).toMatchObject({ code: 0 });
-    const tested = await project.npm("test");
+    const tested = await project.run("test");
     expect(tested).toMatchObject({ code: 0 });
     expect(tested.stdout).toContain("authenticated ben@example.org");
   });
@@ -257,17 +271,17 @@ describe("content-service init --template supabase", () => {
       join(project.folder, "test/policies/todos.sql"),
       `--! as anon\nselect * from todos; --! expect no rows\n--! as user ${BOB}\nselect * from todos; --! expect 1 row\n`,
     );
-    const tested = await project.npm("test");
+    const tested = await project.run("test");
     expect(tested).toMatchObject({ code: 0 });
     expect(tested.stdout).toMatch(/^anon +2 +0\nauthenticated +3 +0$/m);
 
     await whileServing(project, async (address) => {
-      expect(await project.npm("run", "migrate", "--", "seed")).toMatchObject({ code: 0 });
-      const serviceKey = (await project.npm("run", "--silent", "keys")).stdout.split("\n")[4]!;
+      expect(await project.run("migrate", "seed")).toMatchObject({ code: 0 });
+      const keys = (await project.run("keys")).stdout.split("\n");
+      const [anonKey, serviceKey] = [keys[1]!, keys[4]!];
       const response = await fetch(`${address}/rest/v1/todos?select=task`, { headers: { apikey: serviceKey } });
       expect(await response.json()).toEqual([{ task: "Welcome" }]);
 
-      const anonKey = (await project.npm("run", "--silent", "keys")).stdout.split("\n")[1]!;
       const client = createClient(address, anonKey, { auth: { persistSession: false, autoRefreshToken: false } });
       const credentials = { email: "eve@example.org", password: "Tangerine-Boat-7" };
       const { data, error } = await client.auth.signUp({ ...credentials, options: { data: { full_name: "Eve" } } });
@@ -328,7 +342,7 @@ describe("content-service init --template supabase", () => {
     expect(remote.stdout).toContain("the hook https://example.org/hook is not called");
     expect(found.stdout).toContain("set CLAIMS_HOOK to public.custom_access_token_hook");
     await whileServing(found.project, async (address) => {
-      const anonKey = (await found.project.npm("run", "--silent", "keys")).stdout.split("\n")[1]!;
+      const anonKey = (await found.project.run("keys")).stdout.split("\n")[1]!;
       const client = createClient(address, anonKey, { auth: { persistSession: false, autoRefreshToken: false } });
       const { data } = await client.auth.signUp({ email: "eve@example.org", password: "Tangerine-Boat-7" });
       const [, claims] = data.session!.access_token.split(".");
@@ -369,7 +383,7 @@ describe("content-service init --template supabase", () => {
 test("the example of docs/policy-tests.md has the documented result", async () => {
   const page = await readFile(join(REPOSITORY, "docs/policy-tests.md"), "utf8");
   const [, example, output] = /```sql\n(.*?)```\n\n```\n(.*?)```/s.exec(page)!;
-  await using project = await makeProjectFolder();
+  await using project = await makeProjectFolder(onDatabase);
   await project.run("init");
   await writeFile(join(project.folder, "test/policies/notes.sql"), example!);
   const { stdout } = await project.run("test");

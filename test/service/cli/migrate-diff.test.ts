@@ -11,7 +11,7 @@ import { runCommand } from "./run-command.ts";
 
 const snapshot = join(tmpdir(), `snapshot-${process.pid}.json`);
 
-const own = useFixture(() => ownHistories(["platform"]));
+const own = useFixture(() => ownHistories(["platform"], { isMigrated: true }));
 beforeAll(async () => {
   await own.add(
     "project",

@@ -12,7 +12,7 @@ import { SECRET } from "../../secret.ts";
 import { until } from "../../until.ts";
 import { runCommand } from "./run-command.ts";
 
-const own = useFixture(() => ownHistories(["platform"]));
+const own = useFixture(() => ownHistories(["platform"], { isMigrated: true }));
 beforeAll(async () => {
   await own.add(
     "project",

@@ -7,7 +7,7 @@ import { COMPILE_CACHE } from "../../program.ts";
 import { REPOSITORY } from "../../repository.ts";
 import type { CommandResult } from "./run-command.ts";
 
-const BIN = join(REPOSITORY, "bin/content-service.js");
+export const BIN = join(REPOSITORY, "bin/content-service.js");
 
 /** A temporary folder where content-service is installed, as a link to this repository. */
 export type ProjectFolder = AsyncDisposable & {

@@ -28,8 +28,17 @@ export function runCommand(
   settings: NodeJS.ProcessEnv = {},
 ): Promise<CommandResult> {
   const own = { DATABASE_URL: url, OWNER_DATABASE_URL: ownerUrl, JWT_SECRET: SECRET };
+  return runWithoutDatabase(name, words, { ...own, ...settings });
+}
+
+/** The same with these settings and no other. */
+export function runWithoutDatabase(
+  name: string,
+  words: readonly string[],
+  settings: NodeJS.ProcessEnv,
+): Promise<CommandResult> {
   const run = isRunningInProcess || NEEDS_PROCESS.includes(name) ? runCommandWith : runInProcess;
-  return run(name, words, { ...own, ...settings });
+  return run(name, words, settings);
 }
 
 /** As a person runs it, with these settings and no other. */

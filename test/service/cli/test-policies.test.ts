@@ -2,7 +2,7 @@ import { mkdir, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { withClient } from "../../../postgres/client/with-client.ts";
-import { cloneDatabase, urlOf } from "../../database.ts";
+import { cloneDatabase, urlOf, useDatabase } from "../../database.ts";
 import { useFolder } from "../../fixture.ts";
 import { SECRET } from "../../secret.ts";
 import { makeProjectFolder, type ProjectFolder } from "./project.ts";
@@ -43,6 +43,8 @@ const SETTINGS = { BASE_SCHEMA: "platform", MIGRATIONS_DIR: "db/migrations" };
 
 describe("content-service test", () => {
   const temporary = useFolder("t-", 0o755);
+  const empty = useDatabase({ template: "empty" });
+  const onDatabase = { ...SETTINGS, DATABASE_URL: empty.ownerUrl, JWT_SECRET: SECRET };
 
   test("migrates a new embedded database, runs the seed and the tests, and keeps nothing", async () => {
     await using project = await makeProjectFolder(SETTINGS);
@@ -58,7 +60,7 @@ describe("content-service test", () => {
   });
 
   test("exits with 1 at a wrong result, and names file and line", async () => {
-    await using project = await makeProjectFolder(SETTINGS);
+    await using project = await makeProjectFolder(onDatabase);
     await writeFiles(project, { ...PROJECT, "test/policies/wrong.sql": WRONG });
     const { stdout, code } = await project.run("test", "test/policies/wrong.sql");
     expect(code).toBe(1);
@@ -69,30 +71,21 @@ describe("content-service test", () => {
   });
 
   test("exits with 1 at an invalid file, at one without tests and where there are none, and with 2 at a missing file", async () => {
-    const database = await cloneDatabase("empty");
-    try {
-      await using project = await makeProjectFolder({
-        ...SETTINGS,
-        DATABASE_URL: database.ownerUrl,
-        JWT_SECRET: SECRET,
-      });
-      await mkdir(join(project.folder, "test/policies"), { recursive: true });
-      expect(await project.run("test")).toMatchObject({
-        code: 1,
-        stderr: "There are no policy tests in test/policies.\n",
-      });
-      expect(await project.run("test", "nothing.sql")).toMatchObject({ code: 2 });
-      await writeFiles(project, {
-        "test/policies/invalid.sql": "select 1;",
-        "test/policies/empty.sql": "--! as anon\nselect 1;",
-      });
-      const { stdout, code } = await project.run("test");
-      expect(code).toBe(1);
-      expect(stdout).toContain("test/policies/invalid.sql:1: Say above it who runs this statement");
-      expect(stdout).toContain("test/policies/empty.sql:1: No statement has an expectation.");
-    } finally {
-      await database.drop();
-    }
+    await using project = await makeProjectFolder(onDatabase);
+    await mkdir(join(project.folder, "test/policies"), { recursive: true });
+    expect(await project.run("test")).toMatchObject({
+      code: 1,
+      stderr: "There are no policy tests in test/policies.\n",
+    });
+    expect(await project.run("test", "nothing.sql")).toMatchObject({ code: 2 });
+    await writeFiles(project, {
+      "test/policies/invalid.sql": "select 1;",
+      "test/policies/empty.sql": "--! as anon\nselect 1;",
+    });
+    const { stdout, code } = await project.run("test");
+    expect(code).toBe(1);
+    expect(stdout).toContain("test/policies/invalid.sql:1: Say above it who runs this statement");
+    expect(stdout).toContain("test/policies/empty.sql:1: No statement has an expectation.");
   });
 
   test("with DATABASE_URL uses a scratch database on its server, and with --in-place the database itself", async () => {

@@ -5,7 +5,7 @@ import { ownHistories } from "../../migrate/own-histories.ts";
 import { runCommand } from "./run-command.ts";
 
 test("npm run upgrade brings a database that lacks migrations to this version, once", async () => {
-  await using own = await ownHistories();
+  await using own = await ownHistories(["platform", "content"], { isMigrated: true });
   await own.add("project", "tags", "create table public.tags (id int primary key, name text, stars int);");
   await runMigrations({ name: "migrate" }, own.settings);
   await own.rows("insert into public.tags values (1, 'green', 1)");

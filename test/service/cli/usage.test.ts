@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { useFolder } from "../../fixture.ts";
 import { SECRET } from "../../secret.ts";
-import { runCommandWith } from "./run-command.ts";
+import { runCommandWith, runWithoutDatabase } from "./run-command.ts";
 
 const folder = useFolder("content-service-usage-");
 
@@ -22,7 +22,7 @@ describe("a mistyped DATA_DIR", () => {
     ["sql", "select 1"],
   ])("is named in the error of %s %s, which creates nothing", async (name, ...words) => {
     const dataDir = join(folder, "mistyped");
-    const { code, stdout, stderr } = await runCommandWith(name, words, { DATA_DIR: dataDir });
+    const { code, stdout, stderr } = await runWithoutDatabase(name, words, { DATA_DIR: dataDir });
     expect([code, stdout]).toEqual([1, ""]);
     expect(stderr).toContain(`There is no database in ${dataDir}.`);
     expect(existsSync(dataDir)).toBe(false);
@@ -31,7 +31,7 @@ describe("a mistyped DATA_DIR", () => {
 
 describe("a file that does not exist", () => {
   const run = (name: string, ...words: string[]) =>
-    runCommandWith(name, words, { DATA_DIR: join(folder, "none"), JWT_SECRET: SECRET });
+    runWithoutDatabase(name, words, { DATA_DIR: join(folder, "none"), JWT_SECRET: SECRET });
 
   test.each([["restore"], ["restore", "--check"]])("is named by %s %s, which creates no database", async (...words) => {
     const [name, ...options] = words as [string];
@@ -42,7 +42,7 @@ describe("a file that does not exist", () => {
 });
 
 describe("keys that do not exist yet", () => {
-  const print = (settings: NodeJS.ProcessEnv) => runCommandWith("keys", [], settings);
+  const print = (settings: NodeJS.ProcessEnv) => runWithoutDatabase("keys", [], settings);
 
   test("are not created by printing them, whether the folder exists or not", async () => {
     for (const dataDir of [join(folder, "mistyped"), folder]) {
@@ -83,7 +83,7 @@ describe("a usage error", () => {
     [["provider"], "Specify an action: add, list, remove, enable, disable."],
     [["webhooks", "send"], 'npm run webhooks has no action "send".'],
   ])("of %j prints the error and the usage", async ([name, ...words], first) => {
-    const { code, stderr } = await runCommandWith(name!, words, { DATA_DIR: join(folder, "none") });
+    const { code, stderr } = await runWithoutDatabase(name!, words, { DATA_DIR: join(folder, "none") });
     const [said, empty, usage] = stderr.split("\n");
     expect([code, said, empty]).toEqual([2, first, ""]);
     expect(usage).toMatch(new RegExp(`^npm run (--silent )?${name}`));

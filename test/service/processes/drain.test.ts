@@ -37,7 +37,7 @@ afterEach(async () => {
 
 async function start(settings: NodeJS.ProcessEnv): Promise<void> {
   // Longer than a slow machine takes for what is in flight.
-  const patience = { DRAIN_TIMEOUT_SECONDS: "300", DB_STATEMENT_TIMEOUT_SECONDS: "300", GRAPHQL_PRELOAD: "on" };
+  const patience = { DRAIN_TIMEOUT_SECONDS: "300", DB_STATEMENT_TIMEOUT_SECONDS: "300" };
   program = await startGateway(database, { ...patience, ...settings });
 }
 
@@ -76,7 +76,7 @@ describe.each([
   ["several processes", "2"],
 ])("SIGTERM to %s", (_size, workers) => {
   test("finishes open requests, closes sockets with a reason, refuses new requests, and exits with 0", async () => {
-    await start({ WEB_CONCURRENCY: workers });
+    await start({ WEB_CONCURRENCY: workers, GRAPHQL_PRELOAD: "on" });
     const { outcome } = await sendWaiting();
     const channel = await socketAt(`/realtime/v1/websocket?vsn=2.0.0&apikey=${anonKey}`);
     const graphql = await socketAt("/graphql", "graphql-transport-ws");
@@ -188,7 +188,7 @@ describe("SIGTERM", () => {
   });
 
   test("finishes an operation on a GraphQL socket before it closes the socket", async () => {
-    await start({});
+    await start({ GRAPHQL_PRELOAD: "on" });
     const codes: unknown[] = [];
     const client = createClient({
       url: `${program.url.replace("http", "ws")}/graphql`,
