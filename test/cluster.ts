@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { runMigrations as migrateQueue, Logger as WorkerLogger } from "graphile-worker";
 import pg from "pg";
 import type { TestProject } from "vitest/node";
 import { releaseHistories } from "../migrate/committed-migrations.ts";
@@ -39,6 +40,10 @@ export default async function setup(project: TestProject): Promise<() => Promise
   // One after the other: the first migration creates the roles of the cluster.
   await runMigrations({ name: "migrate" }, { ...settings, url: urlOf("platform"), histories: [platform!] });
   await runMigrations({ name: "migrate" }, { ...settings, url: urlOf("content"), histories: [platform!, content!] });
+
+  // As each service does that starts on a database without it. Its statements also have the service read the catalogue again.
+  const logger = new WorkerLogger(() => () => {});
+  for (const name of ["platform", "content"]) await migrateQueue({ connectionString: urlOf(name), logger });
 
   await withClient(urlOf("content"), (client) => setUsersAccess(client, "open"));
 

@@ -1,38 +1,19 @@
 import { createClient } from "graphql-ws";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { WebSocket } from "ws";
 import type { Service } from "../../service/wiring/service.ts";
-import { cloneDatabase, type TestDatabase } from "../database.ts";
+import { useDatabase } from "../database.ts";
 import { startGateway, stopped } from "../program.ts";
 import { serve } from "../serve.ts";
 import { until } from "../until.ts";
 
-let database: TestDatabase;
-let service: Service;
-let loads: number;
-beforeEach(async () => {
-  database = await cloneDatabase("content");
-  loads = 0;
-  service = await serve(
-    database,
-    { GRAPHQL_PRELOAD: "off" },
-    {
-      onGraphqlLoad: () => {
-        loads++;
-      },
-    },
-  );
-});
-afterEach(async () => {
-  await service.stop();
-  await database.drop();
-});
+const database = useDatabase();
 
 /** For so long requests wait for the first schema. */
 const WAIT_MS = 10_000;
 
 /** Asks again where the machine is too busy to build the schema in that time. */
-const ask = async (url = service.url): Promise<unknown> => {
+const ask = async (url: string): Promise<unknown> => {
   const begun = performance.now();
   const response = await fetch(`${url}/graphql`, {
     method: "POST",
@@ -43,52 +24,63 @@ const ask = async (url = service.url): Promise<unknown> => {
   return response.json();
 };
 
-test("the first requests load GraphQL, once, and are answered", async () => {
-  for (const path of ["health", "health/ready"]) expect((await fetch(`${service.url}/${path}`)).status).toBe(200);
-  expect(service.graphql.state()).toMatchObject({ fault: null, isBuildingFirst: false });
-  expect(loads).toBe(0);
-  const answer = { data: { __typename: "Query" } };
-  expect(await Promise.all([ask(), ask()])).toEqual([answer, answer]);
-  expect(await ask()).toEqual(answer);
-  expect(loads).toBe(1);
-});
-
-test("so does the first WebSocket", async () => {
-  const client = createClient({
-    url: `${service.url.replace("http", "ws")}/graphql`,
-    webSocketImpl: WebSocket,
-    retryAttempts: 0,
+describe("a service that has not loaded GraphQL", () => {
+  let service: Service;
+  let loads: number;
+  beforeEach(async () => {
+    loads = 0;
+    const onGraphqlLoad = () => void loads++;
+    service = await serve(database, { GRAPHQL_PRELOAD: "off" }, { onGraphqlLoad });
   });
-  for await (const { data } of client.iterate({ query: "{ __typename }" }))
-    expect(data).toEqual({ __typename: "Query" });
-  await client.dispose();
-  expect(loads).toBe(1);
-});
+  afterEach(() => service.stop());
 
-test("the start page loads nothing, and has a sample query for each table once it is loaded", async () => {
-  const readPage = async () => (await fetch(service.url)).text();
-  const link = "opens with a GraphQL query of them";
-  const before = await readPage();
-  expect(before).toContain(link);
-  expect(before).not.toContain("<h3>GraphQL</h3>");
-  expect(loads).toBe(0);
-  await ask();
-  const after = await readPage();
-  expect(after).toContain("<h3>GraphQL</h3>");
-  expect(after).not.toContain(link);
+  test("the first requests load GraphQL, once, and are answered", async () => {
+    for (const path of ["health", "health/ready"]) expect((await fetch(`${service.url}/${path}`)).status).toBe(200);
+    expect(service.graphql.state()).toMatchObject({ fault: null, isBuildingFirst: false });
+    expect(loads).toBe(0);
+    const answer = { data: { __typename: "Query" } };
+    expect(await Promise.all([ask(service.url), ask(service.url)])).toEqual([answer, answer]);
+    expect(await ask(service.url)).toEqual(answer);
+    expect(loads).toBe(1);
+  });
+
+  test("so does the first WebSocket", async () => {
+    const client = createClient({
+      url: `${service.url.replace("http", "ws")}/graphql`,
+      webSocketImpl: WebSocket,
+      retryAttempts: 0,
+    });
+    for await (const { data } of client.iterate({ query: "{ __typename }" }))
+      expect(data).toEqual({ __typename: "Query" });
+    await client.dispose();
+    expect(loads).toBe(1);
+  });
+
+  test("the start page loads nothing, and has a sample query for each table once it is loaded", async () => {
+    const readPage = async () => (await fetch(service.url)).text();
+    const link = "opens with a GraphQL query of them";
+    const before = await readPage();
+    expect(before).toContain(link);
+    expect(before).not.toContain("<h3>GraphQL</h3>");
+    expect(loads).toBe(0);
+    await ask(service.url);
+    const after = await readPage();
+    expect(after).toContain("<h3>GraphQL</h3>");
+    expect(after).not.toContain(link);
+  });
+
+  test("a service that stops while it loads waits for neither", async () => {
+    const answer = ask(service.url).catch(() => null);
+    await expect.poll(() => loads).toBe(1);
+    await service.stop();
+    await answer;
+  });
 });
 
 test("requests that load it do not wait as long as starts of workers that replace others", async () => {
   const impatient = await serve(database, { GRAPHQL_PRELOAD: "off" }, { schemaWaitMs: 0 });
   expect(await ask(impatient.url)).toEqual({ data: { __typename: "Query" } });
   await impatient.stop();
-});
-
-test("a service that stops while it loads waits for neither", async () => {
-  const answer = ask().catch(() => null);
-  await expect.poll(() => loads).toBe(1);
-  await service.stop();
-  await answer;
 });
 
 test.each([{ GRAPHQL_PRELOAD: "on" }, { GRAPHQL_PERSISTED_OPERATIONS: import.meta.dirname }])(

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { useFixture } from "../fixture.ts";
+import { atMost, propertyRuns } from "../property-runs.ts";
 import {
   accountOf,
   addCredentials,
@@ -44,9 +45,17 @@ const site = useFixture(openSite);
 
 type Cell = Way & { readonly way: Way; readonly state: State };
 
-/** Every way in every state; each cell is an address of its own. */
+/**
+ * Every way in every state; each cell is an address of its own. Unless all runs are made, this is so for the first way of each rule and
+ * kind of address, and the others are taken in one state, each in the one after that of the way before.
+ */
 const cellsOf = (ways: readonly Way[]): Cell[] =>
-  ways.flatMap((way) => STATES.map((state) => ({ ...way, way, state })));
+  ways.flatMap((way, index) => {
+    const first = ways.findIndex(({ rule, address }) => rule === way.rule && address === way.address);
+    const turned = [...STATES.slice(index % STATES.length), ...STATES.slice(0, index % STATES.length)];
+    const states = first === index ? STATES : atMost(propertyRuns(STATES.length), turned);
+    return states.map((state) => ({ ...way, way, state }));
+  });
 
 /** Addresses that no message may have been sent to in the end, and the cells that they belong to. */
 const silent = new Map<string, string>();

@@ -13,8 +13,8 @@ import { startServer } from "../server-binaries.ts";
 import { until } from "../until.ts";
 
 /** More take as long as they are more, and show the same. */
-const CHANGES = Number(process.env.REALTIME_CHANGES ?? 10_000);
-const BATCH = 100;
+const CHANGES = Number(process.env.REALTIME_CHANGES ?? 5_000);
+const BATCH = 50;
 
 let cluster: Cluster;
 let gateway: Program;

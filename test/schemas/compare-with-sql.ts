@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { useFixture } from "../fixture.ts";
 import { shareOf } from "../property-runs.ts";
 import { crawlFunctions } from "./crawl-functions.ts";
-import { crawlGraphQL, readShapes } from "./crawl-graphql.ts";
+import { crawlGraphQL, type GraphQLShapes, readShapes } from "./crawl-graphql.ts";
 import { crawlRealtime } from "./crawl-realtime.ts";
 import { crawlResourceInterface } from "./crawl-resource-interface.ts";
 import { crawlTableInterface } from "./crawl-table-interface.ts";
@@ -22,6 +22,12 @@ const MANY_TABLES = 40;
 export function compareWithSql(schema: PublicSchema): void {
   describe(schema.title, () => {
     const served = useFixture(() => serveSchema(schema));
+    let shapes: Promise<GraphQLShapes> | null = null;
+    /** Once, since a large schema takes long to read, and the tests change only rows and triggers. */
+    const readShapesOnce = (findings = new Findings()) => {
+      shapes ??= readShapes(served, findings);
+      return shapes;
+    };
 
     test("has a row in each table", () => {
       expect(served.tables.length).toBeGreaterThan(5);
@@ -42,8 +48,8 @@ export function compareWithSql(schema: PublicSchema): void {
 
     test("returns the same over GraphQL as SQL: rows, relations, filters", async () => {
       const findings = new Findings();
-      const shapes = await readShapes(served, findings);
-      await forEachTable((table) => crawlGraphQL(served, shapes, table, findings));
+      const read = await readShapesOnce(findings);
+      await forEachTable((table) => crawlGraphQL(served, read, table, findings));
       expectNoDifference(findings, "graphql");
     });
 
@@ -55,9 +61,9 @@ export function compareWithSql(schema: PublicSchema): void {
 
     test("is unchanged when rows that were read are written back", async () => {
       const findings = new Findings();
-      const shapes = await readShapes(served, new Findings());
+      const read = await readShapesOnce();
       await disableTriggers(served);
-      await forEachTable((table) => crawlWrites(served, shapes, table, findings));
+      await forEachTable((table) => crawlWrites(served, read, table, findings));
       expect(unexpected(findings.differences)).toEqual([]);
       const { table, resource, graphql } = findings.counts;
       expect(Math.min(table, resource, graphql)).toBeGreaterThan(crawledTables().length / 2);
@@ -66,7 +72,7 @@ export function compareWithSql(schema: PublicSchema): void {
     // Last: what functions change over GraphQL stays.
     test("has functions that return the same over HTTP as in SQL", async () => {
       const findings = new Findings();
-      await crawlFunctions(served, await readShapes(served, new Findings()), findings);
+      await crawlFunctions(served, await readShapesOnce(), findings);
       expect(unexpected(findings.differences)).toEqual([]);
     });
 

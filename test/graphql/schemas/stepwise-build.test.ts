@@ -10,11 +10,12 @@ import { openPreset } from "../../plugins/open-preset.ts";
 import { until } from "../../until.ts";
 
 const ODD = readFileSync(join(import.meta.dirname, "../../plugins/odd-schema.sql"), "utf8");
-const MANY = `
-  do $$ begin for n in 1..300 loop
+const tables = (count: number) => `
+  do $$ begin for n in 1..${count} loop
     execute format('create table public.thing_%s (id int primary key, title text)', n);
   end loop; end $$;
   grant select, insert, update, delete on all tables in schema public to authenticated`;
+const MANY = tables(300);
 
 /** Each table refers to the one before it. */
 const CHAIN = `
@@ -39,7 +40,7 @@ const ENDLESS = new AbortController().signal;
 test.each([
   ["our own", {}],
   ["odd", { template: "empty", sql: ODD }],
-  ["large", { template: "empty", sql: MANY }],
+  ["large", { template: "empty", sql: tables(100) }],
   ["empty", { template: "empty" }],
   ["without fields for some table", { template: "empty", sql: FIELDLESS }],
 ] as const)("a database that is %s has the same schema as when built in one step", async (_, given) => {
@@ -58,10 +59,10 @@ test("a path of 400 foreign keys does not exceed the stack", async () => {
 
 test("the event loop is free between the steps, none of which is a large part of the build", async () => {
   await using opened = await openPreset({ template: "empty", sql: MANY });
-  const shares: number[] = [];
+  let least = 1;
   // The first one compiles what the others run, and the collector may come at any time.
-  for (let build = 0; build < 8; build++) shares.push(await longestShare(opened.preset));
-  expect(Math.min(...shares)).toBeLessThan(1 / 5);
+  for (let build = 0; build < 8 && least >= 1 / 5; build++) least = Math.min(least, await longestShare(opened.preset));
+  expect(least).toBeLessThan(1 / 5);
 });
 
 /** Of the processor time that a build takes, how much goes by at most without a turn for others. */
@@ -92,7 +93,7 @@ test("an aborted build ends early", async () => {
 });
 
 test("an unused schema is garbage collected, with all its parts, even the first one with some types", async () => {
-  await using opened = await openPreset({ template: "empty", sql: `${RARE_TYPES} ${MANY}` });
+  await using opened = await openPreset({ template: "empty", sql: `${RARE_TYPES} ${tables(20)}` });
   const made: WeakRef<object>[] = [];
   const note = (object: object) => void made.push(new WeakRef(object));
   const plugin: GraphileConfig.Plugin = {

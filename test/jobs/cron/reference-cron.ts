@@ -29,7 +29,7 @@ export function referenceTimes(
   const fields = cron.split(" ");
   const isInterval = /[*/]/.test(fields.slice(0, 2).join());
   const matches = makeMatcher(fields);
-  const localClock = makeLocalClock(timeZone);
+  const localClock = localClockOf(timeZone);
   const found: Date[] = [];
   let latestLocal = localClock(after.getTime());
   for (let time = after.getTime() + MINUTE_MS; time <= until.getTime(); time += MINUTE_MS) {
@@ -72,6 +72,23 @@ function valuesOf(field: string, [low, high]: readonly [number, number]): Set<nu
 
 function range(from: number, to: number, step: number): number[] {
   return Array.from({ length: Math.max(0, Math.floor((to - from) / step) + 1) }, (_, index) => from + index * step);
+}
+
+/** Of each zone, with the times that it was asked for before: many texts are compared over the same days. */
+const clocks = new Map<string, LocalClock>();
+
+function localClockOf(timeZone: string): LocalClock {
+  const known = clocks.get(timeZone);
+  if (known) return known;
+  const read = makeLocalClock(timeZone);
+  const times = new Map<number, number>();
+  const clock = (time: number) => {
+    const local = times.get(time) ?? read(time);
+    times.set(time, local);
+    return local;
+  };
+  clocks.set(timeZone, clock);
+  return clock;
 }
 
 function makeLocalClock(timeZone: string): LocalClock {

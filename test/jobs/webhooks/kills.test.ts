@@ -10,8 +10,8 @@ import { type ReceivedRequest, type Receiver, startReceiver } from "./receiver.t
 
 const KEYS = 30;
 const RUNS = 200;
-/** Each starts a process, so there are fewer of them than of other runs unless all are run. */
-const KILLS = Math.max(8, Math.round(propertyRuns(RUNS) ** 2 / RUNS));
+/** Each starts a process, so there are fewer of them than of other runs unless all are run: one of each step. */
+const KILLS = Math.max(7, Math.round(propertyRuns(RUNS) ** 2 / RUNS));
 /** Of the kills, the share after which the lease ends by itself, not by a statement. */
 const EVERY_REAL_LEASE = 25;
 

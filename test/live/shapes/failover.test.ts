@@ -43,7 +43,6 @@ beforeAll(async () => {
     ownerUrl: group.allServers("postgres", "postgres"),
   };
   [running, killed] = await Promise.all([openRestartedService(database), openRestartedService(database)]);
-  [running, killed] = await Promise.all([openRestartedService(database), openRestartedService(database)]);
 });
 beforeEach(() => group.query(ROWS));
 afterAll(async () => {

@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { chmod, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { makeTokenKeys } from "../../../accounts/identity/token-keys.ts";
 import { signToken } from "../../../accounts/identity/tokens.ts";
@@ -32,6 +33,7 @@ const KEYS = makeTokenKeys({ jwtSecret: SECRET, jwtSecretIsBase64: false, jwtPri
 const HEADERS = { apikey: signToken({ role: "anon" }, KEYS), "Content-Type": "application/json" };
 const NO_PRIMARY = "There is no primary: the database servers that answer are standbys.";
 const ONE_MINUTE_MS = 60_000;
+const WRITE_PAUSE_MS = 10;
 const log = { info() {}, warn() {} };
 
 let root: string;
@@ -73,7 +75,7 @@ async function serveDatabase(settings: NodeJS.ProcessEnv): Promise<Service> {
   return service;
 }
 
-/** Writes through a service without a pause, and keeps what was answered. */
+/** Writes through a service again and again, and keeps what was answered. */
 class Writer {
   readonly answers = new Set<string>();
   readonly acknowledged: string[] = [];
@@ -100,7 +102,8 @@ class Writer {
   }
 
   async #write(path: string): Promise<void> {
-    for (let number = 0; this.#isBusy; number++) {
+    // Without a pause, refused writes alone would keep a processor busy.
+    for (let number = 0; this.#isBusy; number++, await sleep(WRITE_PAUSE_MS)) {
       const id = `${this.#name} ${path} ${number}`;
       const request = { method: "POST", headers: HEADERS, body: JSON.stringify({ id }) };
       const response = await fetch(`${this.#service.url}/rest/v1/${path}`, request);
