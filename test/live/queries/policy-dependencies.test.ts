@@ -41,7 +41,10 @@ async function claimsReadBy(using: string): Promise<PolicyClaims> {
     loginRole: "authenticator",
   });
   const table = catalog.findTable({ schema: "public", name: "t" })!;
-  return makePolicyClaimsReader((work) => work(client)).read(table, applicablePolicies(catalog, table, "authenticated", "select")!);
+  return makePolicyClaimsReader((work) => work(client)).read(
+    table,
+    applicablePolicies(catalog, table, "authenticated", "select")!,
+  );
 }
 
 test.each([
