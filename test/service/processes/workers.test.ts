@@ -22,12 +22,19 @@ const PASSWORD = "Tangerine-Boat-7";
 
 let program: Program;
 
-const database = useDatabase({ sql: SEED });
+const PAUSE = `
+  create function public.pause() returns int language sql volatile as 'select 1 from pg_sleep(0.2)';
+  grant execute on function public.pause to anon;`;
+/** The connections of the service as a whole. */
+const DB_POOL = 12;
+
+const database = useDatabase({ sql: `${SEED}; ${PAUSE}` });
 const owner = useClient(database.ownerUrl);
 beforeAll(async () => {
   // With 0 there would be another one after all workers have ended.
   const PORT = String(await freePort());
-  program = await startGateway(database, { PORT, WEB_CONCURRENCY: "2", RATE_LIMIT: "0", ADMIN_PORT: "0" });
+  const settings = { PORT, WEB_CONCURRENCY: "2", DB_POOL: String(DB_POOL), RATE_LIMIT: "0", ADMIN_PORT: "0" };
+  program = await startGateway(database, settings);
 });
 afterAll(() => program.kill());
 
@@ -104,12 +111,15 @@ describe("two workers at one address", () => {
   });
 
   test("share the connections of one pool size", async () => {
-    await Promise.all(Array.from({ length: 80 }, () => ask(at("/api/v1/articles"))));
+    const headers = { apikey: anonKey, "Content-Type": "application/json" };
+    const call = () => ask(at("/rest/v1/rpc/pause"), { method: "POST", headers, body: "{}" });
+    const answers = await Promise.all(Array.from({ length: 60 }, call));
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
     const { rows } = await owner.query<{ links: number }>(
       "select count(*)::int as links from pg_stat_activity where usename = 'authenticator' and datname = current_database()",
     );
-    expect(rows[0]!.links).toBeGreaterThan(2);
-    expect(rows[0]!.links).toBeLessThanOrEqual(28);
+    expect(rows[0]!.links).toBeGreaterThan(DB_POOL / 2);
+    expect(rows[0]!.links).toBeLessThanOrEqual(DB_POOL);
   });
 
   test("accept each other's tokens, and exchange a refresh token only once", async () => {
