@@ -123,7 +123,7 @@ class LoadedAtFirstUse {
 
   async #start(schemaWaitMs: number | undefined): Promise<StartedGraphql> {
     this.#options.onLoad?.();
-    // One after the other, so that the event loop is not held for as long as all take.
+    // The modules are loaded one after the other, so that the event loop is not held for the time that all take.
     await import("grafast/graphql");
     await nextTurn();
     await import("grafast");

@@ -48,7 +48,7 @@ import { endsTransactions, splitTransactions } from "./split-transactions.ts";
 export type RunnerJob = MigrationSession & {
   readonly url: string;
   readonly rootUrl: string;
-  /** In the order in which they are applied; a history can occur several times, with more migrations each time. */
+  /** The histories in the order in which they are applied; one can occur several times, with more migrations each time. */
   readonly histories: readonly (MigrationHistory & { readonly searchPath: string; readonly lockTimeoutMs: number })[];
 };
 
@@ -59,7 +59,7 @@ export type RunnerError = {
   readonly error: { readonly message: string } & Record<string, unknown>;
 };
 
-/** Has the extension of this file: `.ts`, or `.js` in a build. */
+/** The runner has the extension of this file: `.ts`, or `.js` in a build. */
 const RUNNER = join(import.meta.dirname, `runner${extname(import.meta.filename)}`);
 
 type ApplyOptions = { readonly limits?: LockLimits | undefined; readonly report?: ReportLine | undefined };
@@ -88,7 +88,7 @@ export async function applyCommitted(
   try {
     const folders = await Promise.all(
       steps
-        // graphile-migrate would create the folder of a history without migrations.
+        // graphile-migrate creates the folder of a history if there is none, so histories without migrations are left out.
         .filter(({ history, count, isLast }) => count > 0 && (isLast || (applied.get(history.name) ?? 0) < count))
         .map(async (step, index) => ({
           ...(await folderOf(step, join(partial, String(index)), isApiMoved)),
@@ -117,14 +117,14 @@ export async function applyCommitted(
 }
 
 /**
- * A release qualifies what is not Postgres's, and the database may have functions, operators and types with names of Postgres's: those of
- * `public` would be called by the owner, and be bound to what the migrations create. A project writes for the search path of its database.
+ * A release qualifies all names but Postgres's, and `public` may have functions, operators and types with names of Postgres's: the owner
+ * would call them, and the migrations would bind to them. A project's migrations rely on the search path of its database.
  */
 function searchPathOf({ name }: Pick<MigrationHistory, "name">, ofDatabase: string): string {
   return name === "project" ? ofDatabase : SAFE_SEARCH_PATH;
 }
 
-/** Runs the work with the search path of the history's migrations, and tells it that of the database. */
+/** Runs the work with the search path of the history's migrations, and passes the database's search path to it. */
 export async function onPathOf<T>(
   history: Pick<MigrationHistory, "name">,
   client: pg.ClientBase,
@@ -144,8 +144,8 @@ export async function onPathOf<T>(
 type CommittedHistory = { readonly history: MigrationHistory; readonly migrations: readonly CommittedMigration[] };
 
 /**
- * How many transactions a migration is: one, which leaves nothing behind when it is stopped; none, after `--! no-transaction`; or several, of
- * which those that are committed stay. One that changes its session runs as several do.
+ * The number of a migration's transactions: one, which leaves nothing behind when it is stopped; none, after `--! no-transaction`; or several,
+ * of which the committed ones stay. A migration that changes its session runs like several.
  */
 type MigrationForm = "one" | "none" | "several";
 
@@ -154,17 +154,17 @@ type MigrationStep = CommittedHistory & {
   readonly count: number;
   readonly isLast: boolean;
   readonly form: MigrationForm;
-  /** Whether nobody waits behind it while it waits for others, and stopping it would leave something behind. */
+  /** True if no other session waits behind the migration while it waits, and stopping it would leave something behind. */
   readonly waitsFreely: boolean;
-  /** Whether the last one creates a schema `api` of the project. */
+  /** True if the last migration creates a schema `api` of the project. */
   readonly makesApiSchema: boolean;
   /** The step that must not be exceeded when this one is still to be applied. */
   readonly previous: MigrationStep | null;
 };
 
 /**
- * A migration that changes what another history has built on comes after the migrations of that history that were written before it, also
- * in an empty database: `--! after content/000009`. It has no effect where the other history is not applied.
+ * A migration that changes objects on which another history builds comes after the earlier migrations of that history, also
+ * in an empty database: `--! after content/000009`. The line has no effect if the other history is not applied.
  */
 const AFTER = /^--! after (\w+)\/(\d+)$/m;
 
@@ -172,24 +172,24 @@ async function readHistory(history: MigrationHistory): Promise<CommittedHistory>
   return { history, migrations: await committedMigrations(history) };
 }
 
-/** Statements without a transaction behind which others wait: `detach partition … concurrently` too. */
+/** Statements without a transaction that others wait for, including `detach partition … concurrently`. */
 const IS_WAITED_FOR = /^(alter|cluster|vacuum|reindex(?!.*\bconcurrently\b))\b/is;
 
 function runsFreely(body: string): boolean {
   return !IS_WAITED_FOR.test(splitStatements(body)[0]?.sql ?? "");
 }
 
-/** graphile-migrate would record the migration as the role that it becomes, or by a setting that it resets; also in a block. */
+/** graphile-migrate would record the migration as the role that it becomes, or by a setting that it resets. Matches within blocks too. */
 const CHANGES_SESSION =
   /\b(?:(?:reset|discard)\s+all|set\s+(?:(?:session|local)\s+)?(?:role|session\s+authorization))\b/i;
 
 function formOf({ history, body }: CommittedMigration): MigrationForm {
   if (runsWithoutTransaction(body.trimStart())) return "none";
-  // Those of a release are one.
+  // Migrations of a release have one transaction.
   return history === "project" && (endsTransactions(body) || CHANGES_SESSION.test(body)) ? "several" : "one";
 }
 
-/** Those that follow each other and are alike in what stopping them leaves behind; of several transactions, each alone. */
+/** Groups successive migrations of the same form; each migration of several transactions is alone. */
 function groupFolders<T extends Pick<MigrationStep, "form" | "makesApiSchema">>(
   folders: readonly T[],
 ): { readonly form: MigrationForm; readonly folders: T[] }[] {
@@ -202,7 +202,7 @@ function groupFolders<T extends Pick<MigrationStep, "form" | "makesApiSchema">>(
   return groups;
 }
 
-/** The form of what is applied does not matter any more, and need not be read. */
+/** Applied migrations count as form "one": their form does not matter any more, so it is not read. */
 function orderSteps(histories: readonly CommittedHistory[], applied: ReadonlyMap<string, number>): MigrationStep[] {
   return histories.flatMap((committed) => {
     const part = {
@@ -227,7 +227,7 @@ function orderSteps(histories: readonly CommittedHistory[], applied: ReadonlyMap
   });
 }
 
-/** Those that the database does not have, in the order in which they are applied. */
+/** The migrations that the database does not have, in the order in which they are applied. */
 export async function pendingMigrations(
   client: pg.ClientBase,
   histories: readonly MigrationHistory[],
@@ -243,7 +243,7 @@ export async function pendingMigrations(
   );
 }
 
-/** A history that is added later would meet what has been changed for it already. */
+/** Throws if a history is added too late: its migrations would meet later changes of other histories. */
 function requireOrder(steps: readonly MigrationStep[], applied: ReadonlyMap<string, number>): void {
   const countOf = ({ history }: MigrationStep) => applied.get(history.name) ?? 0;
   const late = steps.find((step) => {
@@ -257,7 +257,7 @@ function requireOrder(steps: readonly MigrationStep[], applied: ReadonlyMap<stri
   );
 }
 
-/** A folder with the first migrations of a history alone: graphile-migrate applies all that it finds. */
+/** Makes a folder with only the first migrations of a history: graphile-migrate applies all that it finds. */
 export async function copyFirst(
   { history, migrations, count }: CommittedHistory & { readonly count: number },
   folder: string,
@@ -273,19 +273,19 @@ export async function copyFirst(
   return { name: history.name, folder };
 }
 
-/** That of the history, unless the step has fewer migrations or other texts. */
+/** The folder of the history, or a copy if the step has fewer migrations or other texts. */
 async function folderOf(step: MigrationStep, copy: string, isApiMoved: boolean): Promise<MigrationHistory> {
   if (isApiMoved && step.history.name !== "project") return copyFirst(step, copy, toMovedFile);
   return step.isLast ? step.history : copyFirst(step, copy);
 }
 
-/** Keeps its hash, by which databases know it. */
+/** Keeps the hash of the file, by which databases know it. */
 function toMovedFile(text: string): string {
   const moved = placeReleaseText(text);
   return moved === text ? text : moved.replace(/^--! Hash:.*\n/m, "$&--! AllowInvalidHash\n");
 }
 
-/** A release that shared schema `api` with a project's leaves it. */
+/** Moves the release's objects out of schema `api` if a project has shared it. */
 async function leaveApiSchema(
   client: pg.ClientBase,
   histories: readonly MigrationHistory[],
@@ -297,7 +297,7 @@ async function leaveApiSchema(
     await moveApiObjects(client);
 }
 
-/** Whether schema `api` is the project's, also if that was there before the first migration. */
+/** True if schema `api` is the project's, even if the schema existed before the first migration. */
 async function isApiSchemaTaken(client: pg.ClientBase, applied: ReadonlyMap<string, number>): Promise<boolean> {
   if ((applied.get("platform") ?? 0) > 0) return hasMovedApiNames(client);
   const { rowCount } = await client.query("select from pg_catalog.pg_namespace where nspname = 'api'");
@@ -311,7 +311,7 @@ async function countApplied(client: pg.ClientBase): Promise<ReadonlyMap<string, 
   return new Map(rows.map(({ history, count }) => [history, count]));
 }
 
-/** graphile-migrate does not support connection strings with several hosts. */
+/** Selects one server: graphile-migrate does not support connection strings with several hosts. */
 function onOneServer(url: string, rootUrl: string): Pick<RunnerJob, "url" | "rootUrl"> {
   const latest = findServer(url).latest?.name;
   const pin = (each: string) => {
@@ -340,7 +340,7 @@ async function runInChildProcess(job: RunnerJob): Promise<RunnerError | null> {
 const ALLOW_CHANGE = "add the line --! AllowInvalidHash to the head of the file";
 const MISSING_CONSTRAINT = /^constraint "(\w+)" (?:of relation|for table) "\w+" does not exist$/;
 
-/** The schema of the service was called `private` before the first release, and its constraints had names that projects choose too. */
+/** Before the first release, the service's schema was called `private`, and its constraints had names that projects choose too. */
 function formerNameHint({ message, ...fields }: RunnerError["error"]): { readonly hint?: string } {
   const { code } = fields as Partial<pg.DatabaseError>;
   if (code === "3F000" && message.includes('"private"')) {
@@ -483,7 +483,7 @@ export async function applyCurrent(
   });
 }
 
-/** A file may have become another role, which neither records it nor runs the next one. */
+/** A file may have become another role, which can neither record the file nor run the next one. */
 const RESET_ROLE = "reset session authorization; reset role";
 
 async function applyFile(client: pg.ClientBase, file: CurrentFile, report: ReportLine): Promise<void> {
@@ -504,7 +504,7 @@ async function applyFile(client: pg.ClientBase, file: CurrentFile, report: Repor
   }
 }
 
-/** From the first transaction, also when some of them are committed: files of `current/` can be repeated. */
+/** Starts at the first transaction even if some are committed: files of `current/` can be repeated. */
 async function applyFileInTransactions(
   client: pg.ClientBase,
   { file, sql, report }: { readonly file: CurrentFile; readonly sql: string; readonly report: ReportLine },
@@ -537,7 +537,7 @@ async function recordCurrent(client: pg.ClientBase, file: CurrentFile): Promise<
 }
 
 export type CurrentState = {
-  /** As the database has applied them. */
+  /** The files as the database has applied them. */
   readonly applied: readonly CurrentFile[];
   /** Paths of the files that the database has not applied, or not as they are. */
   readonly pending: readonly string[];

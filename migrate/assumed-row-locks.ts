@@ -7,17 +7,17 @@ const LOCKS_ROWS = new RegExp(
     String.raw`\bfor\s+((no\s+key\s+)?update|share)\b`,
     String.raw`\bupdate\s+(only\s+)?\S+.*?\bset\b`,
     String.raw`\b(delete\s+from|merge\s+into|do\s+update)\b`,
-    // A query that may lock, of an earlier statement.
+    // This matches queries of an earlier statement that may lock rows.
     String.raw`^(fetch|move|execute)\b`,
   ].join("|"),
   "is",
 );
 
 /**
- * Finds locked rows where they cannot be tried: in a copy that has none, and in a database that others use. They are known from the
- * locks on tables, which whoever locks or changes rows takes, also a function or trigger; an insert and the check of a foreign key take them too,
- * so that the text of the statement, and of the functions and triggers that it runs, tells those apart. In a copy without rows a loop or a
- * condition may not get to its statements: the tables that such a text names count.
+ * Finds locked rows where they cannot be tried: in a copy without rows, and in a database that others use. Each statement, function or trigger
+ * that locks or changes rows locks the table, which shows the rows' locks. Inserts and checks of foreign keys take such locks too, so the text
+ * of the statement, and of the functions and triggers that it runs, tells them apart. In a copy without rows, a loop or condition may not
+ * reach its statements: then the tables that such a text names count.
  */
 export function assumeRowLocks({ hasRows, estimate }: RowCounts): RowLockFinder {
   return async (states) => {
@@ -38,7 +38,7 @@ export function assumeRowLocks({ hasRows, estimate }: RowCounts): RowLockFinder 
   };
 }
 
-/** A search by place counts as no scan, and a join may end before its second table where the first one has no rows. */
+/** A search by `ctid` counts as no scan, and a join may end before its second table if the first one has no rows. */
 function isNewlyLocked({ table, newModes, isTouched }: TableUse, hasRows: boolean): boolean {
   return hasRows ? isTouched && table.modes.includes("RowShareLock") : newModes.length > 0;
 }

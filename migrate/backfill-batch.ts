@@ -3,24 +3,24 @@ import { quotedName } from "#postgres/client";
 import { ExplainedError } from "#runtime";
 import { BACKFILL_TAG } from "./plan-statements.ts";
 
-/** A column that is to be filled: a check constraint that is not valid yet says in which rows, a trigger fills each that is written. */
+/** A column to fill: a check constraint that is not valid yet defines the rows, and a trigger fills each row that is written. */
 export type Backfill = {
   /** The number of the constraint. */
   readonly id: number;
   /** `public.films` */
   readonly table: string;
   readonly oid: number;
-  /** As SQL spells it. */
+  /** The name as SQL spells it. */
   readonly column: string;
   readonly constraint: string;
-  /** False in rows that are not filled. */
+  /** An SQL condition that is false in rows that are not filled. */
   readonly isFilled: string;
-  /** Empty without a primary key. */
+  /** Empty if there is no primary key. */
   readonly key: readonly KeyColumn[];
   readonly estimatedRows: number;
 };
 
-/** Its operators are those of the key's index. */
+/** A column of the key, with the operators of the key's index. */
 type KeyColumn = { readonly name: string; readonly type: string; readonly operatorSchema: string };
 
 const KEY = `
@@ -41,12 +41,12 @@ const BACKFILLS = `
   cross join pg_catalog.regexp_matches(pg_catalog.obj_description(declared.oid, 'pg_constraint'), '^${BACKFILL_TAG} ([^\\n]+)') as declaration
   where contype = 'c' and not convalidated order by 2, 4`;
 
-/** In the order of their tables. */
+/** Reads the backfills in the order of their tables. */
 export async function readDeclaredBackfills(client: pg.ClientBase): Promise<Backfill[]> {
   return (await client.query<Backfill>(BACKFILLS)).rows;
 }
 
-/** Throws if one of them cannot be run. */
+/** Throws if one of the backfills cannot be run. */
 export async function readBackfills(client: pg.ClientBase): Promise<Backfill[]> {
   const rows = await readDeclaredBackfills(client);
   for (const { table, key } of rows) {
@@ -97,8 +97,8 @@ export async function readNext(
 }
 
 /**
- * Fills the next rows, in one transaction. It waits for no row, so that it is part of no deadlock: who has locked a row writes it, or leaves
- * it to the next pass. Null at the end of the table.
+ * Fills the next rows in one transaction. It waits for no row, so it cannot be part of a deadlock: the session that has locked a row writes it,
+ * or leaves it to the next pass. Null at the end of the table.
  */
 export async function fillNext(
   client: pg.ClientBase,
@@ -136,11 +136,11 @@ export async function fillNext(
 }
 
 export type Pressure = {
-  /** Somebody has asked for that. */
+  /** True if an administrator has asked for a pause. */
   readonly isPaused: boolean;
-  /** Others wait for a lock of the table or of its rows, which no batch holds now. */
+  /** True if others wait for a lock of the table or of its rows, none of which a batch holds now. */
   readonly isContended: boolean;
-  /** How far the last replica is behind, as far as the login may see that. */
+  /** The lag of the last replica, as far as the login may see it. */
   readonly lagBytes: number;
 };
 

@@ -2,21 +2,21 @@ import type pg from "pg";
 import { withClient } from "#postgres/client";
 import { type Backfill, readDeclaredBackfills } from "./backfill-batch.ts";
 
-/** Only one session fills at a time, as only one migrates. It holds this advisory lock. */
+/** The advisory lock of the one session that fills at a time; likewise only one migrates. */
 export const BACKFILL_LOCK = 7_446_310;
 
-/** How far a backfill is, as its session has recorded it. */
+/** The progress of a backfill, as its session has recorded it. */
 export type BackfillProgress = {
-  /** In the pass over the table that runs. */
+  /** The rows read in the running pass over the table. */
   readonly read: number;
   readonly filled: number;
-  /** Read, since the record before. */
+  /** The rows read per second since the record before. */
   readonly rowsPerSecond: number;
   /** The share of the time in which batches run, in percent. */
   readonly load: number;
-  /** Why it does not go on now. */
+  /** The reason why it does not continue now. */
   readonly waitsFor: string | null;
-  /** Why it has ended. */
+  /** The reason why it has ended. */
   readonly error: string | null;
   readonly startedAt: Date;
   readonly updatedAt: Date;
@@ -48,7 +48,7 @@ const CREATE_RECORD = `
 const hasRecord = async (client: pg.ClientBase) =>
   (await client.query("select where pg_catalog.to_regclass('graphile_migrate.backfills') is not null")).rowCount === 1;
 
-/** A backfill that is begun again is not paused. Removes the records of constraints that are gone, too. */
+/** Records the start, which ends a pause. Also removes the records of constraints that are gone. */
 export async function recordStart(client: pg.ClientBase, { id }: Backfill, load: number): Promise<void> {
   if (!(await hasRecord(client))) await client.query(CREATE_RECORD);
   await client.query(
@@ -109,7 +109,7 @@ export function listBackfills(url: string): Promise<ListedBackfill[]> {
   });
 }
 
-/** Asks the session that runs the backfill to pause it after its batch, or to go on. False if none runs it. */
+/** Asks the session that runs the backfill to pause it after its batch, or to continue. False if no session runs it. */
 export function pauseBackfill(url: string, id: number, isPaused: boolean): Promise<boolean> {
   return withClient(url, async (client) => {
     if (!(await hasRecord(client))) return false;

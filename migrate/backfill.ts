@@ -33,10 +33,10 @@ export function readBackfillStatus(url: string): Promise<BackfillStatus[]> {
 
 export type CompletedBackfill = BackfillSubject & { readonly filled: number; readonly milliseconds: number };
 
-/** Others wait behind a batch that waits for the lock of the table. */
+/** The limit is short, since others wait behind a batch that waits for the lock of the table. */
 const LOCK_TIMEOUT = "1s";
 
-/** Fills what the database declares. A signal stops it after the batch that runs; what is left follows from the rows. */
+/** Fills the declared columns. A signal stops it after the running batch; the rows show which work is left. */
 export function runBackfills(url: string, options: BackfillOptions): Promise<CompletedBackfill[]> {
   return withBackfills(url, (client, backfills) =>
     withInterruption(async (untilInterrupted) => {
@@ -66,7 +66,7 @@ function withBackfills<T>(
   work: (client: pg.Client, backfills: readonly Backfill[]) => Promise<T>,
 ): Promise<T> {
   return withClient(url, async (client) => {
-    // Rows that a policy hides would stay as they are: this is an error then.
+    // Rows that a policy hides would stay unfilled: with this setting Postgres raises an error instead.
     await client.query("select pg_catalog.set_config('row_security', 'off', false)");
     return work(client, await readBackfills(client));
   });
@@ -88,14 +88,14 @@ const FIRST_ROWS = 200;
 const MAX_ROWS = 20_000;
 const REPORT_MS = 2000;
 const RETRY_MS = 1000;
-/** Others may wait for one another, on and on. */
+/** The limit of waits, since others may wait for one another without end. */
 const MAX_WAITS = 5;
 const MAX_LAG_BYTES = 16 * 2 ** 20;
 
 const CHECK_VIOLATION = "23514";
 /** Lock not available, deadlock detected, serialization failure. */
 const TO_REPEAT: readonly (string | undefined)[] = ["55P03", "40P01", "40001"];
-/** Data exception, integrity constraint violation, and what functions raise. */
+/** Data exceptions, integrity constraint violations, and errors that functions raise. */
 const OF_A_ROW = /^(22|23|P0)/;
 
 const formatCount = (rows: number) => Math.round(rows).toLocaleString("en");

@@ -29,22 +29,22 @@ import {
   requireNoDependents,
 } from "./planned-table.ts";
 
-/** The value of a column by others. */
+/** A column's value, computed from other columns. */
 type Assignment = { readonly column: string; readonly expression: string };
 
-/** What becomes of columns of a table. */
+/** A change of a table's columns. */
 export type ColumnChange =
   | { readonly kind: "rename"; readonly column: string; readonly to: string }
-  /** Without an expression the values are cast. */
+  /** If there is no expression, the values are cast. */
   | { readonly kind: "type"; readonly column: string; readonly type: string; readonly expression: string | null }
   /** The expression replaces null. */
   | { readonly kind: "not-null"; readonly column: string; readonly expression: string }
-  /** Others replace these, as in a split or a merge; the assignments say how each follows from those of the other side. */
+  /** Other columns replace these, as in a split or a merge; the assignments say how the columns of each side follow from the other side. */
   | { readonly kind: "replace"; readonly columns: readonly string[]; readonly assignments: readonly Assignment[] };
 
 type TypeChange = Extract<ColumnChange, { readonly kind: "type" }>;
 
-/** A file for `current/`, when its turn comes. */
+/** A file for `current/`, which the developer moves there in its turn. */
 type PlanFile = { readonly name: string; readonly sql: string };
 
 type ColumnPlan = { readonly name: string; readonly files: readonly PlanFile[] };
@@ -61,7 +61,7 @@ export async function writeColumnPlan(
     return { ...plan, files: await Promise.all(plan.files.map(place)) };
   });
   const folder = join(histories.find((history) => history.name === "project")!.folder, "plans", slugOf(name));
-  // The folder has all files or is not there: a part of a plan would be taken for one.
+  // The folder has all files or does not exist: a part of a plan would be taken for a whole one.
   const draft = `${folder}.part`;
   await rm(draft, { recursive: true, force: true });
   await mkdir(draft, { recursive: true });
@@ -106,7 +106,7 @@ function requireFree(table: PlannedTable, name: string): void {
   if (table.names.includes(name)) throw new Error(`${table.quoted} has a column ${name} already.`);
 }
 
-/** Both columns hold the same, so the new one is dropped in the end, and the old one gets its name with all that depends on it. */
+/** Both columns hold the same values. In the end the new one is dropped, and the old one gets its name, with everything that depends on it. */
 async function planRename(client: pg.ClientBase, table: PlannedTable, to: string): Promise<ColumnPlan> {
   requireFree(table, to);
   const [old] = table.columns as [PlannedColumn];

@@ -26,7 +26,7 @@ const MAX_NAME_LENGTH = 60;
 
 export type CommitReports = {
   readonly report?: ReportLine | undefined;
-  /** Gets the verdicts of the statements before they are committed, as of large tables; null if they cannot be rehearsed. */
+  /** Receives the verdicts of the statements before the commit, judged as if tables were large; null if they cannot be rehearsed. */
   readonly reportStatements?: ((statements: readonly RehearsedStatement[] | null) => void) | undefined;
 };
 
@@ -113,7 +113,7 @@ function bodyOf(files: readonly CurrentFile[]): string {
   return files.map((file) => `${splitMark(file)}${file.sql}${endsInStatement(file.sql) ? "\n;" : ""}\n`).join("\n");
 }
 
-/** Whether what follows would belong to the last statement, which has no semicolon. */
+/** True if following SQL would belong to the last statement, which has no semicolon. */
 function endsInStatement(sql: string): boolean {
   return splitStatements(`${sql}\nselect`).length === splitStatements(sql).length;
 }
@@ -158,7 +158,7 @@ async function clearCurrentRecord({ name }: MigrationHistory, url: string): Prom
   );
 }
 
-/** Part of a file name. */
+/** Makes the part of a file name that describes the migration. */
 export function slugOf(message: string): string {
   const slug = message
     .toLowerCase()
@@ -174,15 +174,15 @@ export function schemaFileOf({ name, folder }: MigrationHistory): string {
   return join(name === "project" ? folder : dirname(folder), "schema.sql");
 }
 
-/** Whose `schema.sql` is written. */
+/** The histories whose `schema.sql` is written. */
 export type SchemaScope = "project" | "all";
 
-/** A project's migration does not change the release's schema. */
+/** The scope of a history: a project's migration does not change the release's schema. */
 function schemaScopeOf(name: MigrationHistory["name"]): SchemaScope {
   return name === "project" ? "project" : "all";
 }
 
-/** By file; null if there are no migrations. */
+/** The texts by file; null if there are no migrations. */
 type SchemaTexts = ReadonlyMap<string, string | null>;
 
 /** The schema after all committed migrations are applied to an empty database. */

@@ -85,13 +85,13 @@ function parseMigration(text: string): { readonly headers: ReadonlyMap<string, s
   return { headers: new Map(headers), body: text.slice(head.length) };
 }
 
-/** Computed as graphile-migrate does; each hash depends on the previous one. */
+/** Computes the hash as graphile-migrate does; each hash depends on the previous one. */
 function computeHash(body: string, previous: string | null): string {
   const chained = `${previous ?? ""}\n${body.trim()}`;
   return `sha1:${createHash("sha1").update(`${chained.trim()}\n`).digest("hex")}`;
 }
 
-/** Happens when two branches are merged; graphile-migrate's error would only contain hashes. */
+/** Throws for equal numbers, which two merged branches can cause; graphile-migrate's error would only contain hashes. */
 function requireUniqueNumbers(history: string, names: readonly string[]): void {
   const number = (name: string) => Number.parseInt(name, 10);
   const duplicate = names.findIndex((name, index) => index > 0 && number(name) === number(names[index - 1]!));
@@ -120,11 +120,11 @@ export type MigrateSettings = {
   /** Connection string of a database that always exists, for creating and dropping the others. */
   readonly rootUrl: string;
   readonly histories: readonly MigrationHistory[];
-  /** Default: none. */
+  /** The default is no limits. */
   readonly lockLimits?: LockLimits;
 };
 
-/** The histories are those of the release if they are omitted. */
+/** Settings whose histories default to those of the release. */
 export type ReleaseMigrateSettings = Omit<MigrateSettings, "histories"> & Partial<Pick<MigrateSettings, "histories">>;
 
 /** The histories of this release, in the order in which they are applied. */
@@ -136,7 +136,7 @@ export function releaseHistories(): MigrationHistory[] {
   return histories.filter(({ folder }) => existsSync(folder));
 }
 
-/** Whether these are all histories of the release, in a clone, where its `schema.sql` can be renewed. */
+/** True if these are all histories of the release, in a clone, where its `schema.sql` can be renewed. */
 export function includesRelease(histories: readonly MigrationHistory[]): boolean {
   return isClone && releaseHistories().every(({ name }) => histories.some((history) => history.name === name));
 }

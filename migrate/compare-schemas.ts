@@ -6,11 +6,11 @@ const QUALIFIED_PATTERN = `${NAME_PATTERN}(?:\\.${NAME_PATTERN})*`;
 
 /** `title text default 'x'::text not null`. */
 const COLUMN_PATTERN = new RegExp(`^(${NAME_PATTERN}) (.+?)(?: default (.+?))?( not null)?$`);
-/** It must be dropped and added again. */
+/** A generated column, which can only be dropped and added again. */
 const COMPUTED_COLUMN = / generated always as \(/;
 const IDENTITY_COLUMN = / generated (always|by default) as identity/;
 
-/** The name of what a statement of the dump creates, and the SQL that removes it. */
+/** The patterns of the dump's statements, with the name of the created object and the SQL that removes it. */
 const STATEMENT_PATTERNS: readonly [RegExp, (match: RegExpExecArray, object: string) => DescribedObject][] = [
   [
     new RegExp(`^CREATE (?:UNIQUE )?INDEX (${NAME_PATTERN}) ON (?:ONLY )?(${NAME_PATTERN})\\.`),
@@ -74,7 +74,7 @@ export type SchemaDifference = {
   readonly keepSql: string;
   /** SQL that reverts the database to what the migrations create. */
   readonly undoSql: string;
-  /** Reverts it where `undoSql` fails, because a replacement cannot change types or remove columns. */
+  /** SQL for cases where `undoSql` fails, because a replacement cannot change types or remove columns. */
   readonly recreateSql?: string;
 };
 
@@ -84,7 +84,7 @@ export type DumpedSchema = {
   readonly tableLines: readonly SchemaStatement[];
 };
 
-/** It is there without statements, too. */
+/** An object that exists in every schema, even without statements. */
 const DEFAULT_PRIVILEGES = "default privileges";
 
 /** Objects that exist in only one schema are reported as a whole, others statement by statement. */
@@ -234,7 +234,7 @@ function alterColumn(table: string, from: string, to: string): string {
   const dropsDefault = before.fallback !== undefined && (changesType || fallback === undefined);
   const actions = [
     ...(before.identity !== undefined && identity === undefined ? ["drop identity"] : []),
-    // It may have no cast to the type.
+    // The default is dropped first: it may have no cast to the type.
     ...(dropsDefault ? ["drop default"] : []),
     ...(changesType ? [`type ${type} using ${after.name}::${type}`] : []),
     ...(fallback !== undefined && (changesType || fallback !== before.fallback) ? [`set default ${fallback}`] : []),

@@ -1,8 +1,8 @@
 import type pg from "pg";
 
 /**
- * A project of Supabase has Postgres's own default: everybody may execute a new function. The functions of a release are closed, also in its
- * database. A process that is killed in between leaves them closed until the project's migrations are applied again.
+ * A project of Supabase has Postgres's default: everybody may execute a new function. A release closes its functions, also in such a
+ * database. If the process is killed in between, they stay closed until the project's migrations are applied again.
  */
 const CLOSE_FUNCTIONS = "alter default privileges revoke execute on functions from public";
 const OPEN_FUNCTIONS = "alter default privileges grant execute on functions to public";

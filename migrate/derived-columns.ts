@@ -5,7 +5,7 @@ import { hasEquality, type PlannedTable, readExpressionTypes } from "./planned-t
 export const listNames = (columns: readonly { readonly quoted: string }[]) =>
   columns.map(({ quoted }) => quoted).join(", ");
 
-/** Fails where Postgres does not accept an expression or its type. */
+/** Throws if Postgres does not accept an expression or its type. */
 export async function requireAssignable(
   client: pg.ClientBase,
   table: PlannedTable,
@@ -19,7 +19,7 @@ export async function requireAssignable(
   await readExpressionTypes(client, values(old), `(select ${given}) as given`);
 }
 
-/** Never null. */
+/** A condition that the columns have the values of their expressions; it is never null. */
 export async function compareValues(client: pg.ClientBase, columns: readonly DerivedColumn[]): Promise<string> {
   const terms: string[] = [];
   for (const { quoted, type, expression } of columns) {
@@ -30,7 +30,7 @@ export async function compareValues(client: pg.ClientBase, columns: readonly Der
   return terms.join(" and ");
 }
 
-/** New columns may hold more than the old ones, which follow from them then. */
+/** A condition that either side has the values of the other: new columns may hold more than the old ones, which then follow from them. */
 export async function compareBothWays(
   client: pg.ClientBase,
   added: readonly DerivedColumn[],

@@ -12,8 +12,8 @@ const SERVICE_OBJECTS =
   /(^schema | )"?(graphile_worker|graphile_migrate|content_service_watch)\b|^event trigger content_service_/;
 
 /**
- * Compares a database with its migrations: creates a scratch database, applies all migrations, including what the database has applied of
- * `current/`, and compares the schemas of both.
+ * Compares a database with its migrations: creates a scratch database, applies all migrations, including the files of `current/` that the
+ * database has applied, and compares the schemas of both.
  */
 export async function findDrift(settings: MigrateSettings): Promise<SchemaDifference[]> {
   const { url, shadowUrl, rootUrl, histories } = settings;
@@ -39,7 +39,7 @@ async function compareDatabases(url: string, shadowUrl: string): Promise<SchemaD
 }
 
 /**
- * What was changed by hand after a migration, and is taken back with it: other definitions of what the migration has made or removed. The
+ * Finds manual changes after a migration that its undo takes back: other definitions of objects that the migration has made or removed. The
  * scratch database has the migration and nothing later.
  */
 export async function findChangedSince(url: string, shadowUrl: string, before: SchemaState): Promise<string[]> {
@@ -72,7 +72,7 @@ function readState(url: string): Promise<SchemaState> {
   });
 }
 
-/** Dropping a column drops indexes and constraints that mention it. */
+/** Lists the added columns, since dropping a column drops the indexes and constraints that mention it. */
 function listAddedColumns(migrated: SchemaState, before: SchemaState) {
   return [...migrated.names.values()].flatMap(({ key, object, name }) => {
     if (!object?.startsWith("column ") || before.names.has(key)) return [];
@@ -85,8 +85,9 @@ function listAddedColumns(migrated: SchemaState, before: SchemaState) {
 const PARSED_FUNCTION = /^create or replace (function|procedure) .*\nbegin atomic\n/is;
 
 /**
- * Postgres prints some of these bodies differently once they were restored from what it has printed: `select 'a'` in a later branch of a
- * union is printed as `SELECT 'a'::text`, and then as `SELECT 'a'::text AS text`. So those that differ are restored in the scratch database too, and the new text counts as the old one.
+ * Postgres may print such a body differently after it was restored from its printed form: `select 'a'` in a later branch of a union
+ * becomes `SELECT 'a'::text`, and then `SELECT 'a'::text AS text`. So differing bodies are restored in the scratch database too, and the
+ * new text counts as the old one.
  */
 async function undoRestoredSpelling(
   database: readonly SchemaStatement[],

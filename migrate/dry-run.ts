@@ -9,15 +9,15 @@ import { runsWithoutTransaction, splitStatements } from "./split-statements.ts";
 import { inTrialTransaction, runStatements } from "./sql-transaction.ts";
 import { type JudgedStatement, judgeWithoutTransaction } from "./statement-verdict.ts";
 
-/** What a script would do. */
+/** The effects that a script would have. */
 export type DryRun = {
-  /** False for a script that refuses a transaction, which cannot be taken back. */
+  /** False for a script that refuses a transaction, since it cannot be taken back. */
   readonly tried: boolean;
   readonly statements: readonly JudgedStatement[];
   readonly changes: readonly SchemaChange[];
-  /** Locks on tables that exist already, which others wait for until the script has ended. */
+  /** Locks on existing tables, which others wait for until the script has ended. */
   readonly locks: readonly TableLock[];
-  /** What is lost, and what fails in a database with more rows. */
+  /** Warnings about losses, and about statements that fail in a database with more rows. */
   readonly warnings: readonly string[];
   readonly milliseconds: number;
   /** The rows of a table that roles see, if they were asked for. */
@@ -27,7 +27,7 @@ export type DryRun = {
 /** Null: the role may not read the table, or there is none. */
 export type VisibleRows = { readonly role: string; readonly before: number | null; readonly after: number | null };
 
-/** Whose rows of which table are counted, before and after. */
+/** The table whose rows are counted before and after, and the roles that count them. */
 export type RowCountRequest = {
   readonly table: { readonly schema: string; readonly name: string };
   readonly roles: readonly string[];
@@ -46,7 +46,7 @@ export type TableLock = {
   readonly table: string;
   readonly mode: string;
   readonly blocks: BlockedWork;
-  /** As Postgres estimates. */
+  /** The number of rows as Postgres estimates it. */
   readonly rows: number;
 };
 
@@ -98,7 +98,7 @@ function lineAt(script: string, offset: number): number {
 
 type CountedRows = { readonly role: string; readonly rows: number | null };
 
-/** As requests with this role, without a user. */
+/** Counts rows like requests with this role and without a user. */
 async function countRows(client: pg.ClientBase, counted: RowCountRequest | undefined): Promise<CountedRows[]> {
   const found: CountedRows[] = [];
   for (const role of counted?.roles ?? []) {
@@ -122,7 +122,7 @@ async function countAs(client: pg.ClientBase, role: string, { schema, name }: Ro
 /** The parts of each object's definition. */
 type SchemaObjects = ReadonlyMap<string, readonly string[]>;
 
-/** The search path is as before afterwards. */
+/** Reads the schema and restores the search path. */
 async function readSchema(client: pg.ClientBase): Promise<SchemaObjects> {
   await client.query("savepoint reading");
   const statements = await readStatementsHere(client, COMPARED_PARTS);
@@ -151,7 +151,7 @@ function compareObjects(before: SchemaObjects, after: SchemaObjects): SchemaChan
   return changes;
 }
 
-/** Locks are held until the end, so the last statement has them all. */
+/** Lists the locks of the last statement: locks are held until the end, so it has them all. */
 function listTableLocks(
   statements: readonly JudgedStatement[],
   begun: RelationStates,
@@ -199,7 +199,7 @@ function isUnfilled(part: string): boolean {
   return isColumn(part) && part.endsWith(" not null") && !/ default | generated /.test(part);
 }
 
-/** Other parts are statements, or constraints. */
+/** True for a column; other parts are statements or constraints. */
 function isColumn(part: string): boolean {
   return !/^(constraint |CREATE |create |alter table |grant |comment on )/.test(part);
 }

@@ -57,7 +57,7 @@ const ranges = `
   from pg_type as type ${joinOwnSchema("pg_type", "type.oid", "type.typnamespace")}
   join pg_range on rngtypid = type.oid`;
 
-/** Without sequences of identity and serial columns, which are part of their tables. */
+/** Leaves out sequences of identity and serial columns, which are part of their tables. */
 const sequences = `
   select
     ${objectLabel("pg_class", "class.oid")} as object,
@@ -98,7 +98,7 @@ const columns = `
   ) as fallback on true
   where attrelid = class.oid and attnum > 0 and not attisdropped`;
 
-/** Without not-null constraints (since Postgres 18), which are written with their column. */
+/** Leaves out not-null constraints (since Postgres 18), which are written with their column. */
 const constraints = `
   select
     format('  constraint %I %s', conname, pg_get_constraintdef(oid)) as line,
@@ -184,7 +184,7 @@ const definitions = [
   eventTriggers,
 ];
 
-/** Without indexes of constraints, which are written with the table. */
+/** Leaves out indexes of constraints, which are written with the table. */
 const indexes = `
   select ${objectLabel("pg_class", "class.oid")} as object, pg_get_indexdef(indexrelid) as statement
   from pg_index
@@ -193,7 +193,7 @@ const indexes = `
     select from pg_constraint where conindid = indexrelid and conrelid = indrelid and contype in ('p', 'u', 'x')
   )`;
 
-/** Without those of webhooks, which follow from rows. */
+/** Leaves out triggers of webhooks, which follow from rows. */
 const triggers = `
   select
     ${objectLabel("pg_class", "class.oid")} as object,
@@ -240,7 +240,7 @@ const policies = `
   from pg_policy
   join pg_class as class on class.oid = polrelid ${joinOwnSchema("pg_class", "class.oid", "class.relnamespace")}`;
 
-/** Without grants, the defaults of Postgres apply: none, except `execute` on functions to PUBLIC. */
+/** If there are no grants, the defaults of Postgres apply: none, except `execute` on functions to PUBLIC. */
 const granted = `
   select
     ${objectLabel("pg_class", "class.oid")} as object,
@@ -303,7 +303,7 @@ const objectKind = `case defaclobjtype
   end`;
 
 /**
- * Default privileges of a schema add to the global ones. Only the global ones can revoke what Postgres grants by default:
+ * Default privileges of a schema add to the global ones. Only the global ones can revoke the default grants of Postgres:
  * execute on functions, usage on types.
  */
 const builtInAcl = 'case when defaclnamespace = 0 then acldefault(lower(defaclobjtype::text)::"char", defaclrole) end';
@@ -392,7 +392,7 @@ export function joinOwnSchema(catalogue: string, oid: string, schema: string): s
       )`;
 }
 
-/** When a trigger fires, if that is not the default; else null. */
+/** The firing mode of a trigger if it is not the default; else null. */
 function triggerFiring(enabled: string): string {
   return `case ${enabled} when 'D' then 'disable' when 'R' then 'enable replica' when 'A' then 'enable always' end`;
 }
@@ -410,10 +410,10 @@ function entriesOnlyIn(acl: string, other: string): string {
 /** One statement, and the object it is about: `table public.notes`. */
 export type SchemaStatement = { readonly object: string; readonly statement: string };
 
-/** In the order in which the statements about one object are to be read. */
+/** The parts, in the order for reading the statements about one object. */
 const SCHEMA_PARTS = [...definitions, defaultPrivileges, indexes, triggers, rowSettings, policies, grants, comments];
 
-/** For a comparison: one privilege per statement. */
+/** The parts for a comparison: one privilege per statement. */
 export const COMPARED_PARTS = [...SCHEMA_PARTS.filter((part) => part !== grants), singleGrants];
 
 const HEADING = "-- The schema as it is, to read and to compare. Made by: npm run migrate -- dump\n";
@@ -446,7 +446,7 @@ export async function dumpSchema(client: pg.ClientBase): Promise<string> {
   return [HEADING, ...objects].join("\n");
 }
 
-/** The statements of a database's schema, in an order that does not depend on how it came about. Opens a transaction of its own. */
+/** The statements of a database's schema, in an order that does not depend on its history. Opens a transaction of its own. */
 export async function readStatements(client: pg.ClientBase, parts: readonly string[]): Promise<SchemaStatement[]> {
   await client.query("begin isolation level repeatable read, read only");
   try {
@@ -456,7 +456,7 @@ export async function readStatements(client: pg.ClientBase, parts: readonly stri
   }
 }
 
-/** The same within a transaction, for the rest of which the search path is empty: Postgres then writes every name with its schema. */
+/** Reads the same within a transaction, and leaves its search path empty: Postgres then writes every name with its schema. */
 export async function readStatementsHere(client: pg.ClientBase, parts: readonly string[]): Promise<SchemaStatement[]> {
   await client.query("set local search_path = ''");
   const statements: SchemaStatement[] = [];

@@ -7,7 +7,7 @@ const DEFINES_OBJECTS =
 type CalledCode = {
   readonly functions: readonly { readonly oid: number; readonly name: string; readonly body: string }[];
   readonly triggers: readonly { readonly table: number; readonly function: number }[];
-  /** Of columns. */
+  /** The default expressions of columns. */
   readonly defaults: readonly { readonly table: number; readonly expression: string }[];
 };
 
@@ -20,7 +20,7 @@ const CALLED_CODE = `select
   (select coalesce(pg_catalog.json_agg(pg_catalog.json_build_object('table', adrelid::pg_catalog.int8, 'expression', pg_catalog.pg_get_expr(adbin, adrelid))), '[]')
     from pg_catalog.pg_attrdef where adrelid >= 16384) as defaults`;
 
-/** The text of the statement, and those of the functions, triggers and defaults that it may run, one by another. None if it only defines objects. */
+/** The texts of the statement and of the functions, triggers and defaults that it may run, also indirectly. None if it only defines objects. */
 export async function readExecutedTexts(client: pg.ClientBase, states: MeasuredStates): Promise<readonly string[]> {
   const sql = readCode(states.sql);
   if (DEFINES_OBJECTS.test(sql)) return [];
@@ -53,7 +53,7 @@ function listWrittenTables({ before, after }: MeasuredStates): number[] {
 
 const RUNS_STRINGS = /\bexecute\b|^do\s+(language\s+\w+\s+)?'/i;
 
-/** Without strings too, unless they may be the body of a block or statements that it runs. */
+/** Removes comments, and also strings unless they may be a block's body or statements that it runs. */
 function readCode(sql: string): string {
   const text = sql.replaceAll(/--[^\n]*|\/\*[\s\S]*?\*\//g, " ").trim();
   return RUNS_STRINGS.test(text) ? text : text.replaceAll(/'(?:[^']|'')*'/g, " ");

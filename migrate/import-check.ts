@@ -23,8 +23,8 @@ const MAX_REPORTED = 100;
 type Fault = { readonly place: string; readonly reason: string };
 
 /**
- * Before an imported project is applied for the first time: runs each of its statements in a scratch database, and throws one error with all
- * that fail. Those after a failed statement may fail for its sake, and are listed too.
+ * Checks an imported project before its first application: runs each statement in a scratch database, and throws one error that lists all
+ * failures. Statements after a failed one may fail because of it, and are listed too.
  */
 export async function checkImport(settings: MigrateSettings): Promise<void> {
   const project = settings.histories.find(({ name }) => name === "project");
@@ -73,7 +73,7 @@ async function findSeedFaults(url: string, { folder }: MigrationHistory): Promis
   return existsSync(file) ? findFaults(url, await readFile(file, "utf8"), displayPath(file), 1) : [];
 }
 
-/** Runs each statement of the file on a connection of its own; what fails is undone, and the rest is kept for the next files. */
+/** Runs each statement of the file on a separate connection; a failed one is undone, and the rest is kept for the next files. */
 function findFaults(url: string, text: string, file: string, firstLine: number): Promise<Fault[]> {
   return withClient(url, async (client) => {
     const sql = await fillPlaceholders(client, text);

@@ -3,12 +3,12 @@ const SIGNALS = ["SIGINT", "SIGTERM"] as const;
 /** Starts the work unless a signal has come, and rejects as soon as one comes. */
 type UntilInterrupted = <T>(work: () => Promise<T>) => Promise<T>;
 
-/** npm and the terminal both send SIGINT for one Ctrl-C: what comes this soon after the first signal is the same wish. */
+/** npm and the terminal both send SIGINT for one Ctrl-C: signals this soon after the first one count as the same. */
 const REPEATED_MS = 5000;
 
 /**
- * Runs work that has to clean up before the process ends. A signal does not end the process meanwhile, only what runs until interrupted.
- * Cleaning up can last, as on a server that does not answer: a later signal ends the process at once.
+ * Runs work that has to clean up before the process ends. Meanwhile a signal ends only the work passed to `untilInterrupted`, not the process.
+ * Cleaning up can take long, for example on a server that does not answer: a later signal ends the process at once.
  */
 export async function withInterruption<T>(work: (untilInterrupted: UntilInterrupted) => Promise<T>): Promise<T> {
   const interruption = new AbortController();

@@ -3,13 +3,13 @@ import { quotedName, withClient } from "#postgres/client";
 import { displayPath } from "./committed-migrations.ts";
 import { splitStatements } from "./split-statements.ts";
 
-/** A line of a file in `current/`: rows of tables that it drops and creates again are kept. */
+/** A line of a file in `current/` that keeps the rows of tables that the file drops and creates again. */
 const KEEP_ROWS = /^--![ \t]*keep-rows[ \t]*$/m;
 const DROP_TABLE = /^drop\s+table\s+(?:if\s+exists\s+)?(?<names>.+?)(?:\s+(?:cascade|restrict))?$/is;
 const NAME = /(?:"(?:[^"]|"")+"|[\w$\u0080-\uffff]+)/;
 /** `public.notes`, `"Notes"`. */
 const TABLE_NAME = new RegExp(`^${NAME.source}(?:\\s*\\.\\s*${NAME.source})?$`);
-/** Where the rows are meanwhile: a schema that no dump of the schema shows. */
+/** The schema that holds the rows meanwhile: no dump of the schema shows it. */
 const KEEPING_SCHEMA = "graphile_migrate";
 
 /** A file of `current/`. */
@@ -25,10 +25,10 @@ type DroppedTable = {
 
 type TableColumn = { readonly name: string; readonly type: string };
 
-/** Rows as texts, which stay when a type of the table is dropped too. */
+/** The rows as texts, which survive if a type of the table is dropped too. */
 export type KeptTable = DroppedTable & { readonly copy: string; readonly columns: readonly TableColumn[] };
 
-/** Says which rows the file is about to drop, and copies those that are to be kept. */
+/** Reports the rows that the file is about to drop, and copies those to keep. */
 export async function keepRows(client: pg.ClientBase, file: ScriptFile, report: ReportLine): Promise<KeptTable[]> {
   const isKept = KEEP_ROWS.test(file.sql);
   const kept: KeptTable[] = [];
@@ -40,7 +40,7 @@ export async function keepRows(client: pg.ClientBase, file: ScriptFile, report: 
   return kept;
 }
 
-/** Puts the rows back into tables that have the same columns. The last that was dropped is the first that others refer to. */
+/** Puts the rows back into tables that have the same columns. The table that was dropped last comes first, since others refer to it. */
 export async function restoreKeptRows(
   client: pg.ClientBase,
   kept: readonly KeptTable[],
@@ -62,7 +62,7 @@ export async function restoreKeptRows(
   }
 }
 
-/** Around work on other connections: the copies stay if it fails. */
+/** Keeps rows during work on other connections: the copies stay if it fails. */
 export async function withKeptRows(
   url: string,
   files: readonly ScriptFile[],
@@ -127,7 +127,7 @@ async function copyRows(client: pg.ClientBase, table: DroppedTable): Promise<Kep
   return { ...table, copy, columns };
 }
 
-/** Those that can be written; empty if there is no such table. */
+/** The columns that can be written; empty if there is no such table. */
 async function readColumns(client: pg.ClientBase, table: string): Promise<TableColumn[]> {
   const { rows } = await client.query<TableColumn>(
     `select attname as name, pg_catalog.format_type(atttypid, atttypmod) as type from pg_catalog.pg_attribute
@@ -137,7 +137,7 @@ async function readColumns(client: pg.ClientBase, table: string): Promise<TableC
   return rows;
 }
 
-/** Without the triggers of users, which have run for these rows already; sequences go on behind them. */
+/** Inserts the rows without users' triggers, which have already run for them; sequences continue after the inserted values. */
 async function insertRows(client: pg.ClientBase, table: KeptTable): Promise<void> {
   const name = nameOf(table);
   const { rows: triggers } = await client.query<{ name: string }>(

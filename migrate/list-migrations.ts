@@ -13,7 +13,7 @@ type ListedMigration = {
   readonly history: MigrationHistory["name"];
   readonly name: string;
   readonly file: string;
-  /** A file of `current/`, of which several may become one migration. */
+  /** True for a file of `current/`; several files may become one migration. */
   readonly isCurrent: boolean;
   /** Files of `current/` stay pending while they are applied: other databases do not have them. */
   readonly isApplied: boolean;
@@ -22,7 +22,7 @@ type ListedMigration = {
 
 export type MigrationList = {
   readonly pending: readonly ListedMigration[];
-  /** The latest first. The history of databases of the first versions has no name. */
+  /** The latest migration comes first. The history of databases of the first versions has no name. */
   readonly applied: readonly { readonly history: string | null; readonly name: string; readonly appliedAt: Date }[];
 };
 

@@ -5,7 +5,7 @@ import { splitStatements } from "./split-statements.ts";
 
 /** How long a migration waits for locks, and others for the migration. */
 export type LockLimits = {
-  /** For each lock; 0: any time. */
+  /** The timeout for each lock; 0: none. */
   readonly lockTimeoutMs: number;
   /** How often a migration that did not get a lock is run again. */
   readonly lockRetries: number;
@@ -26,7 +26,7 @@ export function lockLimitsOf({ migrateLockTimeout, migrateLockRetries, migrateMa
 export const NO_LOCK_LIMITS: LockLimits = { lockTimeoutMs: 0, lockRetries: 0, maxHoldMs: 0 };
 
 const LOCK_NOT_AVAILABLE = "55P03";
-/** Of Postgres's source, in any language: where it notices the timeout. `nowait` fails elsewhere. */
+/** The routine in Postgres's source that reports the timeout, whatever the language. `nowait` fails in another one. */
 const TIMEOUT_ROUTINE = "ProcessInterrupts";
 const FIRST_PAUSE_MS = 250;
 const MAX_PAUSE_MS = 10_000;
@@ -40,8 +40,8 @@ export function isLockTimeout({ code, routine }: LockFault): boolean {
 type MigrationAttempt<T> = (session: MigrationSession) => Promise<(T & { readonly error: LockFault }) | null>;
 
 /**
- * Runs the attempt again, after a pause that grows, while it fails because the lock of a table is not available: others wait behind it.
- * Nobody waits behind one that waits for a row, and it may have worked for long. Null if it succeeds.
+ * Repeats the attempt, after growing pauses, while it fails because a table's lock is not available: others wait behind it.
+ * A wait for a row's lock is not repeated: nobody waits behind it, and the migration may have worked long. Null if it succeeds.
  */
 export async function retryForLocks<T>(
   url: string,
@@ -59,7 +59,7 @@ export async function retryForLocks<T>(
   }
 }
 
-/** Who holds the lock, without the statements of others. */
+/** Describes the holders of the lock, without the statements of others. */
 function describeWait(wait: LockWait | null, { lockTimeoutMs }: LockLimits): string {
   const lock = wait?.table
     ? `The ${lockModeName(wait.mode)} lock on ${wait.table}`
@@ -80,7 +80,7 @@ function describeHolder({ pid, application, login, state, since }: LockHolder): 
   return `pid ${pid} (${details.join(", ")})`;
 }
 
-/** What is left of a migration that did not get a lock. */
+/** The remains of a migration that did not get a lock. */
 const LEFT_BEHIND = {
   nothing: "Nothing of this migration was applied.",
   unknown: "This migration has no transaction, and may be partly applied.",
@@ -98,7 +98,7 @@ export function explainTimeout(wait: LockWait | null, limits: LockLimits, left: 
 const WEAK_MODES: readonly string[] = ["AccessShareLock", "RowShareLock", "RowExclusiveLock"];
 const USES_ROWS = /^(select|insert|update|delete|merge|with|copy|table)\b/i;
 
-/** The offset of the first statement that may have waited. Running them again to find it could take as long as the migration. */
+/** The offset of the first statement that may have waited. Running the statements again to find it could take as long as the migration. */
 export function findWaiting(sql: string, wait: LockWait | null): number {
   const statements = splitStatements(sql);
   const table = (wait?.table ?? wait?.tableOfRow)?.split(".").at(-1);

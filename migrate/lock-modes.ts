@@ -1,4 +1,4 @@
-/** Whom a lock on a table makes wait. */
+/** The work that a lock on a table blocks. */
 export type BlockedWork = "writes" | "reads and writes";
 
 /** The modes of locks on tables that others wait for, from weak to strong. */
@@ -15,7 +15,7 @@ export function strongestBlockingMode(modes: readonly string[]): { mode: string;
   return strongest ? { mode: strongest[0], blocks: strongest[1] } : null;
 }
 
-/** As the manual of Postgres writes it: `access exclusive` for `AccessExclusiveLock`. */
+/** The name in the manual of Postgres: `access exclusive` for `AccessExclusiveLock`. */
 export function lockModeName(mode: string): string {
   return mode
     .replace(/Lock$/, "")

@@ -3,30 +3,30 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type pg from "pg";
 import { withServiceClient } from "#postgres/client";
 
-/** A session that holds what a migration waits for. Postgres shows the state of other roles' sessions only to `pg_read_all_stats`. */
+/** A session that holds a lock that a migration waits for. Postgres shows other roles' sessions only to `pg_read_all_stats`. */
 export type LockHolder = {
   readonly pid: number;
   readonly application: string;
   readonly login: string | null;
   readonly state: string | null;
-  /** When its transaction began. */
+  /** The start of the holder's transaction. */
   readonly since: string | null;
 };
 
 export type LockWait = {
   /** Null for the lock of a row or of another object. */
   readonly table: string | null;
-  /** Of the row for whose lock it waited. */
+  /** The table of the row for whose lock the migration waited. */
   readonly tableOfRow: string | null;
   readonly mode: string;
   readonly holders: readonly LockHolder[];
 };
 
-/** What was seen while a migration ran. */
+/** The observations while a migration ran. */
 export type SeenLocks = {
   /** The last lock that it waited for. */
   wait: LockWait | null;
-  /** The table whose reads it held for too long, so that it was cancelled. */
+  /** The table whose reads the migration blocked for too long, so that it was cancelled. */
   heldTable: string | null;
 };
 
@@ -45,7 +45,7 @@ const WAITS = `
   from pg_catalog.pg_stat_activity as migration join pg_catalog.pg_locks as lock on lock.pid = migration.pid and not lock.granted
   where migration.application_name = $1 and migration.datname = pg_catalog.current_database()`;
 
-/** Behind a migration that itself waits, others wait no longer than its lock_timeout. */
+/** Reads blocked by a migration. If the migration itself waits, others wait no longer than its lock_timeout. */
 const HELD_READS = `
   select migration.pid, waiting.relation::pg_catalog.regclass::pg_catalog.text as table
   from pg_catalog.pg_stat_activity as migration join pg_catalog.pg_locks as waiting on not waiting.granted
@@ -54,7 +54,7 @@ const HELD_READS = `
     and waiting.waitstart < pg_catalog.clock_timestamp() - pg_catalog.make_interval(secs => $2::pg_catalog.float8 / 1000)
     and migration.pid = any (pg_catalog.pg_blocking_pids(waiting.pid)) limit 1`;
 
-/** Watches a migration from another session while the work runs it, and cancels it when reads have waited for it longer than that; 0: never. */
+/** Watches a migration from another session while the work runs it. Cancels it when reads have waited for it longer than `maxHoldMs`; 0: never. */
 export async function withLockWatch<T>(
   url: string,
   maxHoldMs: number,
@@ -84,7 +84,7 @@ type WatchOptions = MigrationSession & {
 async function watch(client: pg.ClientBase, { applicationName, maxHoldMs, seen, signal }: WatchOptions): Promise<void> {
   while (!signal.aborted) {
     const { rows: waits } = await client.query<LockWait>(WAITS, [applicationName]);
-    // A holder may have ended between the two views.
+    // A holder may have ended between the reads of the two views.
     if (waits[0]) seen.wait = waits[0].holders.length > 0 ? waits[0] : (seen.wait ?? waits[0]);
     if (maxHoldMs > 0) await cancelHolder(client, { applicationName, maxHoldMs, seen });
     await sleep(POLL_MS, null, { signal }).catch(() => {});

@@ -10,7 +10,7 @@ import { tryStatement } from "./try-statement.ts";
 const DEFINITION =
   /^create (?:or replace )?(?:function|table(?: if not exists)?|view|sequence|type|schema(?: if not exists)?) ([\w.]+)/gm;
 const FUNCTION = /^create (?:or replace )?function ([\w.]+)/;
-/** Of the example application, which a project may have changed, policies and tables are not created again. */
+/** Statements that are safe in the example application: its policies and tables, which a project may have changed, are not created again. */
 const WITHOUT_ROWS =
   /^(create (or replace )?(function|trigger)|create (unique )?index|(grant execute|comment) on function) /;
 const DROP = /\bdrop\s+(?:function|table|view|sequence|type)\s+(?:if\s+exists\s+)?([\w.]+)/gi;
@@ -26,8 +26,8 @@ const PRESENT_OBJECTS = `
     from pg_catalog.pg_type join schemas on schemas.oid operator(pg_catalog.=) typnamespace`;
 
 /**
- * Objects of the platform that its applied migrations have created and that are gone, such as those of a schema that a cleaning script has
- * dropped. What a migration of the project drops by its name is not missed.
+ * Objects that the platform's applied migrations have created and that are gone, for example because a cleaning script has dropped their
+ * schema. Objects that a migration of the project drops by name do not count.
  */
 export async function findLostObjects(
   client: pg.ClientBase,
@@ -47,7 +47,7 @@ export async function findLostObjects(
   return lost.filter((name) => !dropped.has(name));
 }
 
-/** Without those that a later migration of the platform drops. */
+/** The defined names, without those that a later migration of the platform drops. */
 function definedNames(bodies: readonly string[]): readonly string[] {
   const text = bodies.join("\n");
   const created = [...text.matchAll(DEFINITION)].map((match) => ({
@@ -73,7 +73,7 @@ export function explainLostObjects(lost: readonly string[]): string {
   );
 }
 
-/** Executes again the statements of the release that are about lost objects, in their order. Returns what was lost. */
+/** Runs the release's statements about lost objects again, in their order. Returns the lost objects. */
 export async function restoreLostObjects(
   client: pg.ClientBase,
   histories: readonly MigrationHistory[],
@@ -87,7 +87,7 @@ export async function restoreLostObjects(
       for (const { sql } of splitStatements(body)) {
         if (!mentioned.test(sql) || (history === "content" && !WITHOUT_ROWS.test(sql))) continue;
         const [, name] = FUNCTION.exec(sql) ?? [];
-        // A function that is there may be one of the project, which has replaced it.
+        // An existing function may be one of the project, which has replaced it.
         const isLost = name === undefined || lost.includes(name) || lost.includes(name.split(".")[0]!);
         if (!isLost && history === "platform") continue;
         const text = isLost ? sql : sql.replace(/^create or replace /, "create ");
@@ -104,7 +104,7 @@ export async function restoreLostObjects(
   return lost;
 }
 
-/** A later migration has dropped one of the functions, and grants the others. */
+/** True if a grant fails because a later migration has dropped one of the functions. */
 function grantsDropped(sql: string, { code }: pg.DatabaseError): boolean {
   return code === "42883" && sql.startsWith("grant execute on function");
 }

@@ -1,2 +1,2 @@
-/** From this number of rows on, work under a lock takes noticeable time. */
+/** Work under a lock takes noticeable time from this number of rows on. */
 export const MANY_ROWS = 10_000;

@@ -7,29 +7,29 @@ type ObservedLock = {
   readonly relation: string;
   readonly mode: string;
   readonly blocks: BlockedWork;
-  /** By an earlier statement of the transaction, which holds it until its end. */
+  /** True if an earlier statement of the transaction has taken the lock, which it holds until its end. */
   readonly isEarlier: boolean;
 };
 
 type RowCount = { readonly relation: string; readonly rows: number };
 
-/** Rows that were there before the transaction, and that others cannot write until its end. */
+/** Rows from before the transaction that others cannot write until its end. */
 type LockedRows = RowCount & {
-  /** An earlier statement of the transaction holds some of them already. */
+  /** True if an earlier statement of the transaction already holds some of them. */
   readonly isEarlier: boolean;
 };
 
 export type StatementMeasures = {
   /** The strongest lock on each relation that was there before the transaction. */
   readonly locks: readonly ObservedLock[];
-  /** Of tables on which the transaction has no lock that stops all writes. */
+  /** The locked rows of tables on which the transaction has no lock that stops all writes. */
   readonly lockedRows: readonly LockedRows[];
-  /** Also of what the transaction has made: others wait for its locks meanwhile. */
+  /** The rewritten relations, also new ones of the transaction: others wait for its locks meanwhile. */
   readonly rewritten: readonly RowCount[];
   readonly scanned: readonly RowCount[];
   readonly inserted: number;
   readonly changed: number;
-  /** Of the whole server. */
+  /** The WAL of the whole server. */
   readonly walBytes: number;
   readonly milliseconds: number;
 };
@@ -52,27 +52,27 @@ export type RelationState = {
   readonly oid: number;
   readonly name: string;
   readonly kind: string;
-  /** Of an index; else 0. */
+  /** The table of an index; else 0. */
   readonly table: number;
-  /** Whether it is a unique index of one column. */
+  /** True for a unique index of one column. */
   readonly isKey: boolean;
-  /** Another one when the relation is rewritten. */
+  /** The file's number, which changes when the relation is rewritten. */
   readonly file: number;
   readonly bytes: number;
   readonly scans: number;
   readonly read: number;
-  /** Of an index: the rows that it has led to. */
+  /** The rows that an index has led to. */
   readonly fetched: number;
   readonly inserted: number;
   readonly changed: number;
-  /** Also by what counts no scan, such as a lookup by `ctid`. */
+  /** The blocks read, also by lookups that count no scan, such as one by `ctid`. */
   readonly readBlocks: number;
   readonly modes: readonly string[];
 };
 
 export type RelationStates = ReadonlyMap<number, RelationState>;
 
-/** Fewer are lookups of single rows. */
+/** Fewer entries are lookups of single rows. */
 const MANY_INDEX_ENTRIES = 1000;
 
 /** The counters are of the open transaction. */
@@ -96,7 +96,7 @@ const RELATIONS = `
   ) as held on held.relation = class.oid
   where class.oid >= 16384 and relkind in ('r', 'p', 'm', 'v', 'S', 'i', 'I', 'f') and nspname <> 'pg_toast'`;
 
-/** Parallel workers would count for themselves. */
+/** Parallel workers are disabled, since they would keep their own counters. */
 const MEASURABLE =
   "select pg_catalog.set_config('max_parallel_maintenance_workers', '0', false), pg_catalog.set_config('max_parallel_workers_per_gather', '0', false)";
 
@@ -109,7 +109,7 @@ export async function readRelations(client: pg.ClientBase): Promise<RelationStat
   return new Map(rows.map((relation) => [relation.oid, relation]));
 }
 
-/** What a table has, as Postgres estimates. */
+/** Returns the number of rows of each table, as Postgres estimates it. */
 export async function readRowEstimates(client: pg.ClientBase): Promise<RowEstimates> {
   const { rows } = await client.query<{ name: string; rows: number }>(
     `select nspname || '.' || relname as name, (case when reltuples < 0 then pg_catalog.pg_relation_size(class.oid) / 100 else reltuples end)::pg_catalog.float8 as rows
@@ -119,7 +119,7 @@ export async function readRowEstimates(client: pg.ClientBase): Promise<RowEstima
   return (relation) => counts.get(relation) ?? 0;
 }
 
-/** The relations where the transaction began, before a statement and after it. */
+/** The relations at the start of the transaction, before a statement and after it. */
 export type MeasuredStates = {
   readonly sql: string;
   readonly begun: RelationStates;
@@ -128,7 +128,7 @@ export type MeasuredStates = {
 };
 
 export type StatementStates = MeasuredStates & {
-  /** Of the statement, and of what it may run; read only where something is assumed. */
+  /** The texts of the statement and of the code that it may run; read only if row locks are assumed. */
   readonly texts: readonly string[];
 };
 
@@ -151,7 +151,7 @@ async function walPosition(client: pg.ClientBase): Promise<number> {
   return rows[0]!.bytes;
 }
 
-/** What is known of the rows where the statements are to run. */
+/** The known numbers of rows in the database where the statements are to run. */
 export type RowCounts = {
   /** False in a copy without rows. */
   readonly hasRows: boolean;
@@ -189,12 +189,12 @@ export function compareStates(states: StatementStates, { hasRows, estimate }: Ro
   return { locks: readLocks(states), rewritten, scanned, inserted, changed };
 }
 
-/** Whether it has rows of its own, or those of its partitions. */
+/** True for a relation with rows of its own, or of its partitions. */
 function isTableKind(kind: string): boolean {
   return /^[rpm]$/.test(kind);
 }
 
-/** A relation that the statement drops is not there afterwards: Postgres holds its lock, and nobody can find it before the end. */
+/** Leaves out a relation that the statement drops: Postgres holds its lock, but nobody can find the relation before the end. */
 function readLocks({ begun, before, after }: Omit<MeasuredStates, "sql">): ObservedLock[] {
   return [...begun.values()].flatMap(({ oid, name, kind }): ObservedLock[] => {
     const earlier = before.get(oid);

@@ -20,7 +20,7 @@ type MeasureOptions = {
   readonly estimates: RowEstimates;
   /** False in a copy without rows. */
   readonly hasRows: boolean;
-  /** Null where nothing can be tried: they are assumed. */
+  /** Null if row locks cannot be tried: then they are assumed. */
   readonly findRowLocks: RowLockFinder | null;
 };
 
@@ -32,9 +32,9 @@ type MeasuredStatement = {
 
 /** Runs statements, one after the other. */
 export type MeasuredTransaction = {
-  /** The relations before the first one. */
+  /** The relations before the first statement. */
   readonly begun: RelationStates;
-  /** The last one with what is deferred until the end of the transaction. */
+  /** Runs a statement; the last one includes the work that is deferred until the end of the transaction. */
   run(sql: string, options?: { readonly isLast?: boolean }): Promise<MeasuredStatement>;
 };
 
@@ -48,7 +48,7 @@ export async function measureTransaction(
   let before = begun;
   let work = NO_WORK_UNDER_LOCKS;
   const lockedRows = new Map<number, number>();
-  /** Rows that the transaction would have written to a table if the copy had any, at most. */
+  /** The largest number of rows that the transaction could have written to a table, had the copy any. */
   const missing = new Map<number, number>();
   const estimate = ({ oid, name }: RelationState) =>
     Math.max(begun.has(oid) ? estimates(name) : 0, missing.get(oid) ?? 0);
@@ -89,7 +89,7 @@ function listLockedRows(
     .map(({ oid, name }) => ({ relation: name, rows: locked.get(oid)!, isEarlier: !found.has(oid) }));
 }
 
-/** As many as the largest table has that the statement has read. */
+/** Assumes as many rows as the largest table has that the statement has read. */
 function addMissingRows(
   missing: Map<number, number>,
   { before, after }: StatementStates,

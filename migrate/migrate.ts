@@ -129,7 +129,7 @@ type UpToDateOptions = {
   readonly settings: MigrateSettings;
   /** Connection string with the login role of requests. */
   readonly requestUrl: string;
-  /** Whether the database is the service's own, which it migrates without being asked. */
+  /** True if the database is the service's own, which it migrates without being asked. */
   readonly isOwnDatabase: boolean;
   readonly report: (step: string) => void;
 };
@@ -141,7 +141,7 @@ const CALLABLE_FUNCTION = `
   where n.nspname operator(pg_catalog.=) 'auth' and p.proname operator(pg_catalog.=) $1
     and pg_catalog.has_schema_privilege(n.oid, 'usage') and pg_catalog.has_function_privilege(p.oid, 'execute')`;
 
-/** Whether this login may call the function; a database without our migrations has none of them. */
+/** True if this login may call the function; a database without our migrations has no such functions. */
 async function canCall(client: pg.ClientBase, authFunction: string): Promise<boolean> {
   return (await client.query(CALLABLE_FUNCTION, [authFunction])).rowCount !== 0;
 }
@@ -152,7 +152,7 @@ const MAX_DEADLOCKS = 5;
 /** Makes the policies and privileges in the database those of USERS_ACCESS. Changes nothing if they are already. */
 export async function setUsersAccess(client: pg.ClientBase, access: UsersAccess): Promise<void> {
   if (!(await canCall(client, "set_users_access"))) return;
-  // It locks one table after another, and so do the requests of gateways that are serving.
+  // The function locks one table after another, and so do the requests of serving gateways.
   for (let deadlocks = 0; ; deadlocks++) {
     try {
       await client.query("select auth.set_users_access($1)", [access]);
@@ -164,13 +164,13 @@ export async function setUsersAccess(client: pg.ClientBase, access: UsersAccess)
   }
 }
 
-/** Tells the database whether others than administrators may create accounts. */
+/** Sets in the database whether only administrators may create accounts. */
 export async function setAccountSettings(client: pg.ClientBase, { signUps }: Pick<Config, "signUps">): Promise<void> {
   if (!(await canCall(client, "set_account_settings"))) return;
   await client.query("select auth.set_account_settings($1)", [signUps]);
 }
 
-/** What policies and privileges implement; null for a database without users of ours. */
+/** The access that policies and privileges implement; null for a database without our users. */
 export async function readUsersAccess(client: pg.ClientBase): Promise<UsersAccess | null> {
   if (!(await canCall(client, "set_users_access"))) return null;
   const { rows } = await client.query<{ access: UsersAccess | null }>("select auth.users_access() as access");
@@ -184,12 +184,12 @@ export async function bringUpToDate(options: UpToDateOptions): Promise<Migration
   await checkDatabase(settings.url, found);
   const state = await migrateIfNeeded(found, options);
   await requireObjects(options);
-  // In the service's own database, the first migration creates the login role.
+  // The first migration creates the login role in the service's own database, so this check comes last.
   if (requestUrl !== settings.url) await checkDatabase(requestUrl, state);
   return state;
 }
 
-/** Creates again what was dropped from the service's own database. Throws if another one lacks something. */
+/** Creates objects again that were dropped from the service's own database. Throws if another database lacks objects. */
 async function requireObjects({ settings, isOwnDatabase, report }: UpToDateOptions): Promise<void> {
   const lost = await withServiceClient(settings.url, (client) => findLostObjects(client, settings.histories));
   if (lost.length === 0) return;
@@ -237,7 +237,7 @@ function readState({ url, histories }: MigrateSettings): Promise<MigrationState>
   return withServiceClient(url, (client) => readMigrationState(client, histories));
 }
 
-/** With other encodings some migrations would be applied before one fails. */
+/** Throws for another encoding, with which some migrations would be applied before one fails. */
 async function requireUtf8(client: pg.ClientBase): Promise<void> {
   const { rows } = await client.query<{ encoding: string; begun: boolean }>(
     `select pg_catalog.current_setting('server_encoding') as encoding,

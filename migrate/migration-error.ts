@@ -14,10 +14,10 @@ const QUERY_CANCELED = "57014";
 
 /** A failed migration. The message has the file, line and an excerpt, like that of a compiler; the cause is the error of Postgres. */
 export class MigrationError extends ExplainedError {
-  /** Where the error is, counted from 1. */
+  /** The place of the error, counted from 1. */
   readonly place: SourceLine & { readonly column: number };
 
-  /** The remark says what the failure has left behind. */
+  /** The remark describes the remains of the failed migration. */
   constructor(error: Error, source: MigrationSource, offset: number, remark: string | null = null) {
     const place = findPlace(source, offset);
     super([formatError(error, source, place), ...(remark ? [remark] : [])].join("\n"), { cause: error });
@@ -33,7 +33,7 @@ export async function findErrorOffset(client: pg.ClientBase, sql: string, error:
   const { position = "0", code } = error as Partial<pg.DatabaseError>;
   if (Number(position) > 0) return toUtf16Offset(sql, Number(position));
   const statements = splitStatements(sql);
-  // What was cancelled may have run for hours. A single statement may be one that commits.
+  // A cancelled statement may have run for hours. A single statement may commit.
   if (code === QUERY_CANCELED || statements.length === 1) return statements[0]?.start ?? 0;
   await client.query("begin");
   try {

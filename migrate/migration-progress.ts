@@ -4,7 +4,7 @@ import { type CommittedMigration, displayPath } from "./committed-migrations.ts"
 import { recordMigration } from "./migration-record.ts";
 import type { ScriptTransaction } from "./split-transactions.ts";
 
-/** What is committed of migrations that have several transactions, until they are recorded as applied. */
+/** The committed transactions of migrations that have several, until the migrations are recorded as applied. */
 const CREATE_TABLE = `
   create table if not exists graphile_migrate.committed_transactions (
     history   text not null,
@@ -17,7 +17,7 @@ const CREATE_TABLE = `
 /** A migration of several transactions. */
 export type SteppedMigration = {
   readonly migration: CommittedMigration;
-  /** With the placeholders, which a copy of the database fills in another way. */
+  /** The text with filled placeholders, which a copy of the database fills differently. */
   readonly sql: string;
   readonly transactions: readonly ScriptTransaction[];
 };
@@ -38,7 +38,7 @@ async function hasTable(client: pg.ClientBase): Promise<boolean> {
   return rows[0]!.exists;
 }
 
-/** How many transactions of the migration are committed. Throws if they are others now. */
+/** The number of the migration's committed transactions. Throws if their text has changed. */
 export async function readProgress(client: pg.ClientBase, stepped: SteppedMigration): Promise<number> {
   if (!(await hasTable(client))) return 0;
   const { rows } = await client.query<{ committed: number; digest: string }>(
@@ -57,7 +57,7 @@ export async function readProgress(client: pg.ClientBase, stepped: SteppedMigrat
   );
 }
 
-/** Records in the open transaction that it is the last one that is committed, or that the migration is applied with it. */
+/** Records in the open transaction that it is the last committed one, or that the migration is applied with it. */
 export async function recordProgress(
   client: pg.ClientBase,
   stepped: SteppedMigration,
@@ -80,7 +80,7 @@ export async function recordProgress(
   );
 }
 
-/** After what was done by the transactions does not count any more, as that of a migration that becomes files of `current/` again. */
+/** Forgets committed transactions, for example of a migration that becomes files of `current/` again. */
 export async function forgetProgress(
   client: pg.ClientBase,
   migration: Pick<CommittedMigration, "history" | "name">,

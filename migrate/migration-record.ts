@@ -31,7 +31,7 @@ export async function createRecordTables(client: pg.ClientBase): Promise<void> {
   await client.query(CREATE_RECORD);
 }
 
-/** A migration of `committed/`, as it is recorded once it is applied. */
+/** A migration of `committed/` for the record of applied migrations. */
 type RecordedMigration = { readonly name: string; readonly hash: string; readonly previous: string | null };
 
 export async function recordMigration(

@@ -1,22 +1,22 @@
 import { objectLabel } from "./dump-schema.ts";
 
-/** An object by its number, which stays when it is renamed. */
+/** An object by its oid, which stays when the object is renamed. */
 export type NamedObject = {
   readonly key: string;
-  /** As the dump calls it; null for a part of one. */
+  /** The name of the object in the dump; null for a part of an object. */
   readonly object: string | null;
-  /** Quoted. */
+  /** The quoted name. */
   readonly name: string;
   readonly schema: string | null;
   /** The statement up to the new name. */
   readonly rename: string;
   readonly move: string | null;
-  /** Whether it has rows or values that are lost with it. */
+  /** True if the object has rows or values that are lost with it. */
   readonly hasValues: boolean;
 };
 
 const key = (catalogue: string, oid: string) => `'${catalogue} ' || ${oid}`;
-/** Without the indexes of constraints, which have their names. */
+/** True for the indexes of constraints, which have the names of their constraints. */
 const ofConstraint = "exists (select from pg_constraint where conindid = class.oid and contype in ('p', 'u', 'x'))";
 
 const PARTS = [

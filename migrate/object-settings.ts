@@ -1,12 +1,12 @@
 import { joinOwnSchema, objectLabel } from "./dump-schema.ts";
 
-/** What an object has beside its definition in the dump. */
+/** A property of an object that is not in its definition in the dump. */
 export type ObjectSetting = {
   readonly object: string;
   readonly setting: string;
   /** Empty if there is none. */
   readonly statement: string;
-  /** For an object that does not have it; null if all have it. */
+  /** The statement for an object that does not have it; null if all have it. */
   readonly remove: string | null;
 };
 
@@ -14,7 +14,7 @@ const ownRelations = joinOwnSchema("pg_class", "class.oid", "class.relnamespace"
 const relationLabel = objectLabel("pg_class", "class.oid");
 const typeLabel = objectLabel("pg_type", "type.oid");
 const ownTypes = joinOwnSchema("pg_type", "type.oid", "type.typnamespace");
-/** A sequence of a column has the owner of the table. */
+/** True for a sequence of a column, which has the owner of the table. */
 const ofColumn =
   "exists (select from pg_depend where classid = 'pg_class'::regclass and objid = class.oid and deptype in ('i', 'a'))";
 const storageName = (column: string) =>
@@ -124,7 +124,7 @@ const extensions = `
 /** Rows with the columns of `ObjectSetting`. Runs with an empty search path. */
 export const OBJECT_SETTINGS = [owners, domains, sequences, storage, columns, extensions].join("\n  union all\n");
 
-/** Objects of which the dump has nothing, and which are only known to be the same or not. */
+/** Objects that are not in the dump, and can only be compared for equality. */
 const OPAQUE_CATALOGUES = [
   ...[
     "pg_operator",

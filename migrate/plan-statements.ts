@@ -25,7 +25,7 @@ export async function planNames(
   };
 }
 
-/** As Postgres writes the name in definitions: quoted only where it must be. */
+/** The name as Postgres writes it in definitions: quoted only if necessary. */
 export async function quoteName(client: pg.ClientBase, name: string): Promise<string> {
   const { rows } = await client.query<{ quoted: string }>("select pg_catalog.quote_ident($1) as quoted", [name]);
   return rows[0]!.quoted;
@@ -35,14 +35,14 @@ function quoteText(text: string): string {
   return `e'${text.replaceAll("\\", "\\\\").replaceAll("'", "''").replaceAll("\n", "\\n")}'`;
 }
 
-/** A column, with its value by other columns. */
+/** A column, with its value computed from other columns. */
 export type DerivedColumn = { readonly quoted: string; readonly type: string; readonly expression: string };
 
-/** The behaviours by which GraphQL shows a column, and a version that is before all. */
+/** The behaviours with which GraphQL shows a column, and an API version before all others. */
 const HIDDEN =
   "@until 0\n@behavior -attribute:select -attribute:insert -attribute:update -attribute:filterBy -attribute:orderBy";
 
-/** Empty columns, which clients do not see where the privileges are those of columns. */
+/** Adds empty columns, which are hidden from clients if privileges are granted per column. */
 export function addColumns({ quoted: table }: PlannedTable, added: readonly DerivedColumn[]): string[] {
   return added.flatMap(({ quoted, type }) => [
     `alter table ${table} add column if not exists ${quoted} ${type};`,
@@ -57,7 +57,7 @@ export function fillNull(column: Omit<DerivedColumn, "type">): string[] {
   return [`if NEW.${column.quoted} is null then`, `  ${assign(column)}`, "end if;"];
 }
 
-/** Writers of the new columns change the old ones, and all others the new ones. Images can be compared where values cannot. */
+/** Statements that change the new columns change the old ones, all others change the new ones. Images are compared if values cannot be. */
 export function fillBothWays(
   added: readonly DerivedColumn[],
   old: readonly DerivedColumn[],
@@ -90,12 +90,12 @@ export type FillRule = {
   /** The lines of the trigger function. */
   readonly body: readonly string[];
   readonly isFilled: string;
-  /** The column whose update fills a row, and the sentence for those who meet the constraint. */
+  /** The column whose update fills a row, and the sentence for users whose rows violate the constraint. */
   readonly column: string;
   readonly sentence: string;
 };
 
-/** They can be repeated, as `npm run dev` does. The constraint holds for each row that is written, and is validated after the backfill. */
+/** The statements can be repeated, as `npm run dev` does. The constraint holds for each written row, and is validated after the backfill. */
 export function fillByTrigger({ quoted: table }: PlannedTable, rule: FillRule): string[] {
   const { names, body, isFilled, column, sentence } = rule;
   return [
@@ -113,7 +113,7 @@ $fill$ language plpgsql set search_path = '';`,
 }
 
 /**
- * Reads nothing after a backfill, and otherwise all rows, while others read and write. Fills small tables itself, such as those of a new
+ * Reads no rows after a backfill, and otherwise all rows, while others read and write. Fills small tables itself, such as those of a new
  * database, whose rows come from migrations.
  */
 export function requireFilled({ quoted: table }: PlannedTable, { names, isFilled, column }: FillRule): string {

@@ -4,17 +4,17 @@ import { tryStatement } from "./try-statement.ts";
 
 export type PlannedColumn = {
   readonly name: string;
-  /** As SQL spells it. */
+  /** The name as SQL spells it. */
   readonly quoted: string;
   readonly type: string;
   readonly isNotNull: boolean;
   readonly default: string | null;
   readonly comment: string | null;
-  /** Of the column alone: `grant select (…)`. */
+  /** The grants on the column alone: `grant select (…)`. */
   readonly grants: readonly { readonly privilege: string; readonly roles: string }[];
 };
 
-/** An index that can be made anew of another column. */
+/** An index that can be created again on another column. */
 type PlainIndex = { readonly name: string; readonly quotedSchema: string; readonly definition: string };
 
 /** A table with the columns that a plan replaces. */
@@ -26,14 +26,14 @@ export type PlannedTable = {
   readonly columns: readonly PlannedColumn[];
   readonly names: readonly string[];
   readonly indexes: readonly PlainIndex[];
-  /** What Postgres would drop with the columns, or why it would refuse to drop them, except their defaults and plain indexes. */
+  /** The objects that Postgres would drop with the columns, or that prevent dropping them, except their defaults and plain indexes. */
   readonly dependents: readonly string[];
   readonly apiVersions: ApiVersionChange | null;
   /** The last trigger that runs before a row is written, other than those of plans. */
   readonly lastTrigger: string | null;
 };
 
-/** The versions of /api that keep the old columns, and the first one with the new; null if there is one version only. */
+/** The last version of /api that keeps the old columns, and the first one with the new columns; null if there is only one version. */
 type ApiVersionChange = { readonly until: number; readonly since: number };
 
 const TABLE = `
@@ -62,7 +62,7 @@ const INDEXES = `
   from pg_index join pg_class as class on class.oid = indexrelid join pg_namespace as namespace on namespace.oid = relnamespace
   where indrelid = $1 and indkey::int2[] && $2::int2[] and ${PLAIN_INDEX} order by relname`;
 
-/** A not-null constraint (Postgres 18) goes with its column. */
+/** Leaves out not-null constraints (Postgres 18), which are dropped with their column. */
 const DEPENDENTS = `
   select distinct pg_describe_object(classid, objid, objsubid) as object from pg_depend
   where refclassid = 'pg_class'::regclass and refobjid = $1 and refobjsubid = any ($2::int4[])
@@ -71,7 +71,7 @@ const DEPENDENTS = `
     and not (classid = 'pg_class'::regclass and objid in (select indexrelid from pg_index where indrelid = $1 and ${PLAIN_INDEX}))
   order by object`;
 
-/** In a transaction with an empty search path. Throws if the table or a column is not there. */
+/** Call in a transaction with an empty search path. Throws if the table or a column does not exist. */
 export async function readPlannedTable(
   client: pg.ClientBase,
   [schema, table]: readonly [schema: string, table: string],
@@ -109,7 +109,7 @@ export function requireNoDependents({ quoted, dependents }: PlannedTable): void 
   );
 }
 
-/** Without the table the interface has versions 1 and 2. */
+/** If the table does not exist, the interface has versions 1 and 2. */
 async function readApiVersions(client: pg.ClientBase): Promise<ApiVersionChange | null> {
   const { rows: tables } = await queryApiSchema<{ exists: boolean }>(
     client,
@@ -126,7 +126,7 @@ async function readApiVersions(client: pg.ClientBase): Promise<ApiVersionChange 
 
 const UNDEFINED_FUNCTION = "42883";
 
-/** Whether values of the type can be compared; those of json, xml and point cannot. */
+/** True if values of the type can be compared; values of json, xml and point cannot. */
 export async function hasEquality(client: pg.ClientBase, type: string): Promise<boolean> {
   const error = await tryStatement(
     client,
@@ -136,7 +136,7 @@ export async function hasEquality(client: pg.ClientBase, type: string): Promise<
   return error === null;
 }
 
-/** The types of expressions over columns, which are those of a table or given by a subquery. */
+/** The types of expressions over columns, which come from a table or a subquery. */
 export async function readExpressionTypes(
   client: pg.ClientBase,
   expressions: readonly string[],

@@ -55,7 +55,7 @@ import {
 
 export type RehearsedStatement = JudgedStatement & {
   readonly file: string;
-  /** Of the migration, at its last statement. */
+  /** The verdict on the migration, at its last statement. */
   readonly undo: UndoVerdict | null;
   /** The number of requests that would wait, by the rates of the last hour; absent where none are recorded. */
   readonly heldRequests?: number;
@@ -64,24 +64,24 @@ export type RehearsedStatement = JudgedStatement & {
 type PendingMigration = MigrationSource & {
   readonly history: MigrationHistory["name"];
   readonly transaction: boolean;
-  /** How many of its transactions the database has. */
+  /** The number of its transactions that the database has. */
   readonly committed: number;
 };
 
 type RehearsalOptions = {
-  /** The database whose tables say how many rows there are; null: the tables are judged as if they were large. */
+  /** The database whose tables have the numbers of rows; null: tables are judged as if they were large. */
   readonly originalUrl: string | null;
   readonly withRows: boolean;
-  /** Null: none are recorded. */
+  /** Null: no rates are recorded. */
   readonly requestRates?: readonly RequestRate[] | null;
 };
 
-/** The rows of the original, and whether the copy has them. */
+/** The rows of the original; `withRows`: the copy has them. */
 type OriginalRows = { readonly estimates: RowEstimates; readonly withRows: boolean };
 
 const MANY_ROWS_EACH: OriginalRows = { estimates: () => MANY_ROWS, withRows: false };
 
-/** Applies what is pending to a copy of the database, statement by statement. The settings are those of the copy. */
+/** Applies the pending migrations to a copy of the database, statement by statement. The settings are those of the copy. */
 export async function rehearseMigrations(
   settings: MigrateSettings,
   { originalUrl, withRows, requestRates = null }: RehearsalOptions,
@@ -112,8 +112,8 @@ async function rehearseWithUndo(settings: MigrateSettings, migration: PendingMig
 }
 
 /**
- * Applies the files in `current/` to an empty database with all committed migrations, and judges them as if its tables were large. Null if
- * they fail there: a rehearsal skips what would change the server.
+ * Applies the files in `current/` to an empty database with all committed migrations, and judges them as if tables were large. Null if
+ * they fail there: a rehearsal skips statements that would change the server.
  */
 export async function rehearseCurrent(settings: MigrateSettings): Promise<RehearsedStatement[] | null> {
   return withCommittedSchema(settings, {}, async (shadow) => {
@@ -126,7 +126,7 @@ export async function rehearseCurrent(settings: MigrateSettings): Promise<Rehear
   });
 }
 
-/** Runs the work on a scratch database with all committed migrations and no rows, whose settings it gets. */
+/** Runs the work on a scratch database with all committed migrations and no rows, and passes its settings to the work. */
 export function withCommittedSchema<T>(
   settings: MigrateSettings,
   options: { readonly signal?: AbortSignal },
@@ -151,7 +151,7 @@ async function rehearsePending(
   return rehearsed;
 }
 
-/** A connection of its own: what a migration sets for its session must not reach others. */
+/** Uses a separate connection: settings that a migration makes for its session must not reach others. */
 function withPath<T>(
   { url }: MigrateSettings,
   { history }: PendingMigration,
@@ -184,14 +184,14 @@ async function readCommitted(migration: CommittedMigration): Promise<PendingMigr
   return { ...source, history: migration.history, transaction: !runsWithoutTransaction(source.sql), committed: 0 };
 }
 
-/** A file may lack its last semicolon. */
+/** Joins the files; each may lack its last semicolon. */
 function joinFiles(files: readonly CurrentFile[]): PendingMigration {
   const { history, transaction } = files[0]!;
   const origins = files.flatMap((file) => [...file.origins, file.origins.at(-1)!]);
   return { history, transaction, committed: 0, origins, sql: files.map(({ sql }) => `${sql}\n`).join(";\n") };
 }
 
-/** The copy would write to the servers of its foreign tables. */
+/** Drops user mappings: otherwise the copy would write to the servers of its foreign tables. */
 async function dropUserMappings(client: pg.ClientBase): Promise<void> {
   const { rows } = await client.query<{ statement: string }>(
     `select pg_catalog.format('drop user mapping for %s server %I',
@@ -299,7 +299,7 @@ async function rehearseWithout(
   const measures = { ...NO_MEASURES, rewritten, milliseconds };
   rehearsed.statements.push({ ...place, ...measures, ...judgeWithoutTransaction(sql), undo: null });
   const effect = toEffect(place, measures, { begun: before, before, after, droppedBefore, droppedAfter });
-  // Its counters and locks ended with it.
+  // The counters and locks of the statement ended with it.
   rehearsed.effects.push({ ...effect, changesRows: effect.changesRows || !DEFINES_OBJECTS.test(sql) });
   return rehearsed;
 }

@@ -2,11 +2,11 @@ import { API_FUNCTIONS, moveApiNames } from "#postgres/client";
 
 /** A function that a grant or a comment names without its arguments. */
 const FUNCTION_ALONE = /\bfunction (api|content_service)\.(\w+)(?= (?:to|from|is)\b)/g;
-/** By name, of functions that are in both schemas: those of `content_service`. */
+/** The signatures, by name, of functions that both schemas have: those of `content_service`. */
 const OTHER_ARGUMENTS: Readonly<Record<string, string>> = { read_task: "read_task(uuid, text)" };
 
 /**
- * The text of a migration of the release, for a database whose schema `api` is the project's: what it puts there is in `content_service`.
+ * The text of a release's migration for a database whose schema `api` is the project's: the migration uses `content_service` instead.
  */
 export function placeReleaseText(text: string): string {
   const moved = moveApiNames(text.replace(FUNCTION_ALONE, nameWithArguments));

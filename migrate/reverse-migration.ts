@@ -9,16 +9,16 @@ export type SchemaState = DumpedSchema & {
   readonly names: ReadonlyMap<string, NamedObject>;
 };
 
-/** One way of many; a later one is for where those before it fail. */
+/** A step with alternatives; each is for cases where those before it fail. */
 type ReverseStep = { readonly name: string; readonly ways: readonly string[] };
 
 export type ReverseSearch = {
   readonly statements: readonly string[];
-  /** What is not as before, and why; null if nothing. */
+  /** The difference that remains, with its reason; null if there is none. */
   readonly unsolved: string | null;
 };
 
-/** Postgres then writes every name with its schema. Afterwards the transaction has its search path again. */
+/** Runs the work with an empty search path, so that Postgres writes every name with its schema; then restores the path. */
 export async function withEmptyPath<T>(client: pg.ClientBase, work: () => Promise<T>): Promise<T> {
   await client.query("savepoint reading");
   await client.query("set local search_path = ''");
@@ -27,7 +27,7 @@ export async function withEmptyPath<T>(client: pg.ClientBase, work: () => Promis
   return result;
 }
 
-/** In the open transaction. */
+/** Reads the state in the open transaction. */
 export async function readSchemaState(client: pg.ClientBase): Promise<SchemaState> {
   return withEmptyPath(client, async () => {
     const statements = await readStatementsHere(client, [...COMPARED_PARTS, opaqueObjects]);
@@ -54,7 +54,7 @@ export function findDifference(now: SchemaState, before: SchemaState): string | 
   return differing?.[1] ?? null;
 }
 
-/** Finds the statements that lead back by executing them in the open transaction, in the order in which they succeed. */
+/** Finds the statements that restore the former schema by executing them in the open transaction, in the order in which they succeed. */
 export async function searchReverse(client: pg.ClientBase, before: SchemaState): Promise<ReverseSearch> {
   const statements: string[] = [];
   for (;;) {
@@ -132,7 +132,7 @@ function listRenames(now: SchemaState, before: SchemaState): ReverseStep[] {
   return [...steps, ...listReplaced(now, before)];
 }
 
-/** What has the name of an object that is there under another one. */
+/** Drops objects that have taken the name of an object that now has another name. */
 function listReplaced(now: SchemaState, before: SchemaState): ReverseStep[] {
   const keys = new Map([...before.names.values()].map(({ object, key }) => [object, key]));
   return [...now.names.values()].flatMap(({ key, object }) => {
@@ -162,7 +162,7 @@ function listSettings(now: SchemaState, before: SchemaState): ReverseStep[] {
 }
 
 function listDifferences(now: SchemaState, before: SchemaState): ReverseStep[] {
-  // Dropping them would lose what is to get its former name.
+  // Dropping these would lose objects that get their former names back.
   const kept = new Set(
     [...now.names.values()].flatMap(({ key, object }) => (object && before.names.has(key) ? [`drop ${object};`] : [])),
   );
@@ -185,7 +185,7 @@ const DEPENDENT_VIEWS = `
   select ${objectLabel("pg_class", "class.oid")} as object
   from dependent join pg_class as class on class.oid = dependent.oid where relkind in ('v', 'm')`;
 
-/** The views of tables whose columns differ: they are created again afterwards. */
+/** Drops the views of tables whose columns differ: they are created again afterwards. */
 async function listViews(client: pg.ClientBase, now: SchemaState, before: SchemaState): Promise<ReverseStep[]> {
   const lines = groupByObject(now.tableLines);
   const tables = [...groupByObject(before.tableLines)]

@@ -1,35 +1,35 @@
 import { strongestBlockingMode } from "./lock-modes.ts";
 import type { MeasuredStates, RelationState, StatementStates } from "./measure-statement.ts";
 
-/** By the number of the table: how many of its rows a statement has locked or changed, that were there before its transaction. */
+/** The number of rows from before the transaction that a statement has locked or changed, by the oid of the table. */
 export type FoundRowLocks = ReadonlyMap<number, number>;
 
-/** Finds the tables of which a statement has locked rows that no earlier one of its transaction had. */
+/** Finds the tables where a statement has locked rows that no earlier statement of its transaction had locked. */
 export type RowLockFinder = (states: StatementStates) => Promise<FoundRowLocks>;
 
-/** Whoever locks a row holds one of these on its table. */
+/** Each session that locks a row holds one of these locks on its table. */
 const ROW_LOCKING_MODES = ["RowShareLock", "RowExclusiveLock"];
 
-/** Whether the transaction has a lock on the table that stops all writes, so that locks of rows do not matter. */
+/** True if the transaction has a lock on the table that stops all writes, so that locks of rows do not matter. */
 export function stopsAllWrites({ modes }: Pick<RelationState, "modes">): boolean {
   return strongestBlockingMode(modes) !== null;
 }
 
-/** What a statement has done with a table. */
+/** A statement's use of a table. */
 export type TableUse = {
   readonly table: RelationState;
   /** Modes of locks that no statement before it has taken. */
   readonly newModes: readonly string[];
-  /** Whether it was searched, and whether rows were found; by an index, too. */
+  /** `isScanned`: the table was searched; `isRead`: rows were found; both also count indexes. */
   readonly isScanned: boolean;
   readonly isRead: boolean;
-  /** Also by a place, which counts as no search. */
+  /** True for any access, also by `ctid`, which counts as no scan. */
   readonly isTouched: boolean;
   readonly inserts: boolean;
   readonly changes: boolean;
 };
 
-/** The tables that a statement has used and that it may have locked rows of. */
+/** The tables that a statement has used and whose rows it may have locked. */
 export function listLockableTables({ begun, before, after }: MeasuredStates): TableUse[] {
   const byIndex = findIndexUse({ before, after });
   return [...after.values()].flatMap((table): TableUse[] => {
@@ -54,7 +54,7 @@ export function listLockableTables({ begun, before, after }: MeasuredStates): Ta
   });
 }
 
-/** The tables whose indexes were searched, and those of which rows were found so. */
+/** The tables whose indexes were searched, and the tables whose rows were found that way. */
 function findIndexUse({ before, after }: Pick<MeasuredStates, "before" | "after">) {
   const scanned = new Set<number>();
   const read = new Set<number>();

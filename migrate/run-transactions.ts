@@ -6,9 +6,9 @@ import type { ScriptTransaction } from "./split-transactions.ts";
 /** A transaction of a script has failed, and was rolled back; those before it are committed. */
 export class TransactionError extends Error {
   override readonly cause: pg.DatabaseError;
-  /** Of the error in the script. */
+  /** The offset of the error in the script. */
   readonly offset: number;
-  /** How many transactions are committed. */
+  /** The number of committed transactions. */
   readonly committed: number;
 
   constructor(cause: pg.DatabaseError, offset: number, committed: number) {
@@ -20,15 +20,15 @@ export class TransactionError extends Error {
 }
 
 type RunOptions = {
-  /** How many transactions are committed already. */
+  /** The number of transactions that are already committed. */
   readonly committed?: number;
-  /** In each transaction, before its statements. */
+  /** Runs in each transaction before its statements. */
   readonly begin?: (index: number) => Promise<void>;
-  /** In each transaction, after its statements. */
+  /** Runs in each transaction after its statements. */
   readonly finish?: (index: number) => Promise<void>;
 };
 
-/** What a session keeps when its transaction ends. */
+/** The settings that a session keeps when its transaction ends. */
 const SESSION_SETTING =
   /^(?:set\s+(?!local\b|constraints\b|transaction\b)|reset\b|select\s+(?:pg_catalog\s*\.\s*)?set_config\s*\([^()]*,\s*false\s*\)$)/i;
 
@@ -69,7 +69,7 @@ export async function runTransactions(
   }
 }
 
-/** For what `runTransactions` throws: where the error is, and what is committed. */
+/** Adds the place and the committed transactions to an error of `runTransactions`. */
 export function explainTransactionError(
   thrown: unknown,
   source: MigrationSource,
@@ -80,7 +80,7 @@ export function explainTransactionError(
   return new MigrationError(cause, source, offset, describeCommitted(source, transactions, committed));
 }
 
-/** Says what is done of a script that has failed; null if nothing is. */
+/** Describes the committed part of a failed script; null if there is none. */
 export function describeCommitted(
   { sql, origins }: { readonly sql: string; readonly origins: readonly { readonly line: number }[] },
   transactions: readonly ScriptTransaction[],

@@ -1,5 +1,5 @@
 import { once } from "node:events";
-// Not from the package's main file, which loads all of its commands: so the process starts in half the time.
+// The package's main file loads all of its commands; importing one command halves the start time of the process.
 import { migrate } from "graphile-migrate/dist/commands/migrate.js";
 import pg from "pg";
 import type { RunnerError, RunnerJob } from "./apply-migrations.ts";

@@ -16,15 +16,15 @@ export type SchemaChangeMode = "current" | "run" | "off";
 
 export type SchemaChangeState = {
   readonly mode: SchemaChangeMode;
-  /** Why, in a sentence. */
+  /** The reason, in a sentence. */
   readonly reason: string;
-  /** What makes changes possible; null where they are. */
+  /** The way to make changes possible; null if they are possible. */
   readonly how: string | null;
   /** The folder of the current migration. */
   readonly folder: string;
-  /** Its files, of all histories. */
+  /** The files of the current migration, of all histories. */
   readonly files: readonly string[];
-  /** Committed migrations of this project, and those of them that the database does not have. */
+  /** Committed migrations of this project, and those among them that the database does not have. */
   readonly committed: readonly string[];
   readonly pending: readonly string[];
 };
@@ -35,10 +35,10 @@ export type AppliedChange = { readonly mode: SchemaChangeMode; readonly file: st
 type SqlRefusal = Pick<SchemaChangeState, "reason" | "how">;
 
 export type SchemaChanges = {
-  /** `off` too if the migrations cannot be read, of which `state` says why. */
+  /** The mode is `off` too if the migrations cannot be read; `state` has the reason. */
   mode(): Promise<SchemaChangeMode>;
   state(): Promise<SchemaChangeState>;
-  /** Why SQL of administrators is not run at all, not even tried; null if it is. */
+  /** The reason why SQL of administrators is not run, not even as a trial; null if it is run. */
   refusal(): SqlRefusal | null;
   /** Throws if there is a refusal. */
   requireEnabled(): void;
@@ -46,7 +46,7 @@ export type SchemaChanges = {
   dryRun(sql: string, counted?: RowCountRequest): Promise<DryRun>;
   /** Resolves when the SQL is applied. Throws a SchemaChangeError if it fails. The subject names the file. */
   apply(sql: string, subject: string): Promise<AppliedChange>;
-  /** Says how the last migration is undone. Undoes it only if its file is the confirmed one, and nothing was changed since. */
+  /** Describes how the last migration is undone. Undoes it only if its file is the confirmed one, and nothing was changed since. */
   undo(options: { readonly confirmedFile: string | null; readonly signal: AbortSignal }): Promise<MigrationUndo>;
 };
 
@@ -54,7 +54,7 @@ type SchemaChangeOptions = {
   readonly settings: MigrateSettings;
   /** Null unless the files in `current/` are applied on every save. */
   readonly watch: () => MigrationWatch | null;
-  /** Whether the SQL of administrators is run at all. */
+  /** True if the SQL of administrators is run at all. */
   readonly isEnabled: boolean;
   /** Resolves when the service knows the changed schema. */
   readonly reloadCatalog: () => Promise<void>;
@@ -113,9 +113,9 @@ async function applySql(client: pg.ClientBase, sql: string): Promise<void> {
 
 type Migrations = {
   readonly files: Pick<SchemaChangeState, "folder" | "files" | "committed" | "pending">;
-  /** The folder of the project's migrations, if there are any in it. */
+  /** The folder of the project's migrations; null if it contains none. */
   readonly found: string | null;
-  /** Whether the database has migrations of a project. */
+  /** True if the database has migrations of a project. */
   readonly isMigrated: boolean;
 };
 
@@ -163,14 +163,14 @@ function chooseMode({ files, found, isMigrated }: Migrations, isWatched: boolean
   };
 }
 
-/** A file that has the wrong name, or was changed after it was committed. */
+/** Reports a file that has the wrong name, or was changed after its commit, as a conflict. */
 function rethrowAsConflict(error: Error): never {
   throw new ApiError("conflict", "MIGRATIONS_REQUIRED", error.message, { cause: error });
 }
 
 /** The SQL failed; nothing was changed. The cause is the error of Postgres. */
 export class SchemaChangeError extends Error {
-  /** In the SQL, or in the file that is named: an earlier one of the current migration. */
+  /** The place in the SQL, or in the named file, which is an earlier file of the current migration. */
   readonly place: { readonly file: string | null; readonly line: number; readonly column: number };
 
   constructor({ cause, place }: SqlScriptError | MigrationError) {

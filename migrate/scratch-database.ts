@@ -15,11 +15,11 @@ async function recreateBy(client: pg.ClientBase, url: string): Promise<void> {
   await client.query(`revoke all on database ${name} from public`);
 }
 
-/** The comment by which the next command knows the database of one that was killed. */
+/** The comment that marks a scratch database for the next command, if this one was killed. */
 export const SCRATCH_MARK = "A scratch database. The next command that needs one drops it.";
 
 type ScratchDatabaseOptions = {
-  /** Ends the work, whose sessions end with the database. */
+  /** Aborts the work, whose sessions end with the database. */
   readonly signal?: AbortSignal | undefined;
 };
 
@@ -34,7 +34,7 @@ export async function withScratchDatabase<T>(
   return withClient(rootUrl, async (client) => {
     await claimDatabase(client, name);
     const claim = watchClaim(client, name);
-    // By the session with the claim: Postgres runs a statement to its end when the command is killed, and the claim stays until then.
+    // The session with the claim drops it: if the command is killed, Postgres still completes the statement, and the claim stays until then.
     if (await isMarked(client, name)) await dropWithSessions(client, name);
     else await requireScratchDatabase(url, rootUrl);
     return withInterruption(async (untilInterrupted) => {
@@ -54,8 +54,8 @@ export async function withScratchDatabase<T>(
 }
 
 /**
- * Until the connection ends, so that no other command drops it while this one lives. Advisory locks count within the database of the
- * session, which another command may not share; the names of sessions are seen in the whole server, by every role.
+ * Claims the database until the connection ends, so that no other command drops it meanwhile. Advisory locks count within the session's
+ * database, which another command may not share; the names of sessions are visible in the whole server, to every role.
  */
 async function claimDatabase(client: pg.ClientBase, name: string): Promise<void> {
   const claim = "'scratch database ' || pg_catalog.hashtext($1)";
@@ -78,7 +78,7 @@ function rejectOnAbort(signal: AbortSignal | undefined): Promise<never> {
   });
 }
 
-/** Another command may drop the database as soon as the connection with the claim has ended. */
+/** Reports the loss of the claim: another command may drop the database as soon as the connection with the claim has ended. */
 function watchClaim(client: pg.ClientBase, name: string) {
   const { promise: lost, reject } = Promise.withResolvers<never>();
   lost.catch(() => {});
@@ -90,7 +90,7 @@ function watchClaim(client: pg.ClientBase, name: string) {
   return { lost, isHeld: () => isHeld };
 }
 
-/** Ends the work of this command in it, unless it is another's by now. */
+/** Ends this command's work in the database and drops it, unless another command has claimed it by now. */
 async function dropUnlessClaimed(rootUrl: string, name: string): Promise<void> {
   await withClient(rootUrl, async (client) => {
     await claimDatabase(client, name);
@@ -106,12 +106,12 @@ async function isMarked(client: pg.ClientBase, name: string): Promise<boolean> {
   return rowCount === 1;
 }
 
-/** A session of a killed command may still run its statement. */
+/** Also ends sessions: one of a killed command may still run its statement. */
 async function dropWithSessions(client: pg.ClientBase, name: string): Promise<void> {
   await client.query(`drop database if exists ${client.escapeIdentifier(name)} with (force)`);
 }
 
-/** A scratch database without a mark has a record of migrations. Another database with tables contains somebody's data. */
+/** Throws for another database with tables, which contains somebody's data. A scratch database without a mark has a record of migrations. */
 async function requireScratchDatabase(url: string, rootUrl: string): Promise<void> {
   const name = databaseNameIn(url);
   const exists = await withClient(rootUrl, (client) =>

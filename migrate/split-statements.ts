@@ -84,7 +84,7 @@ function endOfComment(script: string, from: number): number {
   return script.length;
 }
 
-/** For what is searched in the text of a statement. */
+/** Removes strings and comments from a statement before its text is searched. */
 export function withoutStrings(sql: string): string {
   return sql.replaceAll(/--[^\n]*|'(?:[^']|'')*'/g, " ").trim();
 }
@@ -96,10 +96,10 @@ export function toUtf16Offset(sql: string, position: number): number {
     .join("").length;
 }
 
-/** As graphile-migrate reads it. */
+/** The marker line, as graphile-migrate reads it. */
 const NO_TRANSACTION = /^--!\s*no-transaction\b/;
 
-/** Whether the first line says that the script runs without a transaction. */
+/** True if the first line says that the script runs without a transaction. */
 export function runsWithoutTransaction(script: string): boolean {
   return NO_TRANSACTION.test(script.split("\n", 1)[0]!);
 }

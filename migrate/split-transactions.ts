@@ -2,37 +2,37 @@ import { type SqlStatement, splitStatements } from "./split-statements.ts";
 
 /** The statements up to a `commit` or `rollback`, or to the end of the script. */
 export type ScriptTransaction = {
-  /** `begin`, with its modes if the script says some. */
+  /** `begin`, with its modes if the script has some. */
   readonly opening: string;
-  /** With offsets in the script. */
+  /** The statements, with offsets in the script. */
   readonly statements: readonly SqlStatement[];
   readonly end: "commit" | "rollback";
-  /** Offset in the script, behind what ends the transaction. */
+  /** The offset in the script after the end of the transaction. */
   readonly endOffset: number;
 };
 
 const BEGINS = /^(?:begin|start\s+transaction)\b/i;
 const ENDS = /^(?:(commit|end)|rollback|abort)(?:\s+(?:work|transaction))?(?:\s+and\s+(?:no\s+)?chain)?$/i;
 
-/** Whether the statement begins or ends a transaction. Savepoints do not. */
+/** True if the statement begins or ends a transaction; savepoints do not. */
 export function isTransactionBoundary({ sql }: Pick<SqlStatement, "sql">): boolean {
   return BEGINS.test(sql) || ENDS.test(sql);
 }
 
-/** Whether the script has a statement that ends a transaction. */
+/** True if the script has a statement that ends a transaction. */
 export function endsTransactions(script: string): boolean {
   return splitStatements(script).some(({ sql }) => ENDS.test(sql));
 }
 
-/** Whether the script is one transaction that its statements begin and commit, if they do. */
+/** True if the script is a single transaction: its statements do not end it, except by one commit. */
 export function isOneTransaction(script: string): boolean {
   const transactions = splitTransactions(script);
   return transactions.length <= 1 && transactions.every(({ end }) => end === "commit");
 }
 
 /**
- * The transactions of a script, as Postgres runs one that it gets as a whole: statements before a `begin` belong to the same transaction as
- * those after it. Transactions without statements are left out.
+ * Splits a script into the transactions that Postgres makes of it when it receives it as a whole: statements before a `begin` belong to the
+ * same transaction as those after it. Transactions without statements are left out.
  */
 export function splitTransactions(script: string): ScriptTransaction[] {
   const transactions: ScriptTransaction[] = [];

@@ -8,15 +8,15 @@ const TRANSACTION_CONTROL =
 /** SQLSTATE active_sql_transaction. */
 const REFUSES_TRANSACTION = "25001";
 
-/** A waiting statement holds up everybody who comes after it. */
+/** The limit is short, since a waiting statement blocks all sessions behind it. */
 const LOCK_TIMEOUT = "5s";
-/** The locks of a trial are held for nothing. */
+/** The limit is short, since a trial holds its locks for no lasting result. */
 const TRIAL_STATEMENT_TIMEOUT = "30s";
 
-/** Counted from 1. */
+/** A place in a script, counted from 1. */
 type ScriptPlace = { readonly line: number; readonly column: number };
 
-/** An error in a script: the cause is what Postgres says. */
+/** An error in a script; the cause is Postgres's error. */
 export class SqlScriptError extends Error {
   readonly place: ScriptPlace;
 
@@ -39,7 +39,7 @@ export function requireStatement(script: string): SqlStatement[] {
   return statements;
 }
 
-/** Runs the script in one transaction; a script that begins with `--! no-transaction` has one statement, which runs without. */
+/** Runs the script in one transaction. A script that begins with `--! no-transaction` has one statement, which runs without a transaction. */
 export async function runSql(client: pg.ClientBase, script: string): Promise<void> {
   await client.query("select pg_catalog.set_config('lock_timeout', $1, false)", [LOCK_TIMEOUT]);
   if (runsWithoutTransaction(script)) return runSingleStatement(client, script);
@@ -53,7 +53,7 @@ export async function runSql(client: pg.ClientBase, script: string): Promise<voi
   try {
     await client.query("commit");
   } catch (error) {
-    // A deferred constraint.
+    // A deferred constraint has failed.
     throw errorAt(0, script, error as Error);
   }
 }
@@ -74,7 +74,7 @@ export async function inTrialTransaction<T>(client: pg.ClientBase, work: () => P
 
 type StatementRunner = (statement: SqlStatement) => Promise<void>;
 
-/** Runs the statements in the transaction that is open, which none of them may end. */
+/** Runs the statements in the open transaction, which none of them may end. */
 export async function runStatements(script: string, run: StatementRunner): Promise<void> {
   const statements = requireStatement(script);
   for (const { start, sql } of statements) {
@@ -105,9 +105,9 @@ async function runStatement(script: string, statement: SqlStatement, run: Statem
   }
 }
 
-/** Rows are dropped as they arrive: a script has no use for them, and the memory may be too small for all. */
+/** Drops rows as they arrive: a script does not need them, and they may not fit in memory. */
 export function runWithoutRows(client: pg.ClientBase, sql: string): Promise<void> {
-  // In the extended protocol Postgres refuses a text with several statements.
+  // The extended protocol makes Postgres refuse a text with several statements.
   const query: pg.QueryConfig & { readonly queryMode: string } = { text: sql, queryMode: "extended" };
   return new Promise((resolve, reject) => {
     const running = client.query(new pg.Query(query));

@@ -2,42 +2,42 @@ import { MANY_ROWS } from "./many-rows.ts";
 import type { StatementMeasures } from "./measure-statement.ts";
 import { withoutStrings } from "./split-statements.ts";
 
-/** Whom a statement would hold up. `brief`: for a moment, because little is done while it has its locks. */
+/** The sessions that a statement would block. `brief`: for a moment, because little is done while it has its locks. */
 type Verdict = "not rehearsed" | "safe" | "brief" | "holds writes" | "holds reads" | "rewrites";
 
 export type StatementVerdict = {
   readonly verdict: Verdict;
-  /** What to write instead; null if nothing is better. */
+  /** A better form of the statement; null if there is none. */
   readonly safeForm: string | null;
 };
 
-/** The line is that of its file or script. */
+/** `line` is the line in the statement's file or script. */
 export type JudgedStatement = StatementMeasures & StatementVerdict & { readonly line: number; readonly sql: string };
 
-/** Whether others wait for long. */
+/** True if others wait for long. */
 export function holdsOthers({ verdict }: Pick<StatementVerdict, "verdict">): boolean {
   return verdict === "holds writes" || verdict === "holds reads" || verdict === "rewrites";
 }
 
 const SLOW_MS = 1000;
 
-/** A comment in what locks rows of small tables only: a copy without rows takes each table for a large one. */
+/** A comment in statements that lock rows of small tables only: in a copy without rows, each table counts as large. */
 export const FILLS_SMALL_TABLES = "-- Small tables are filled here.";
 
-/** Makes new files, as what rewrites a table does, and reads no rows. */
+/** Statements that make new files, like a rewrite of a table, but read no rows. */
 const EMPTIES = /^(truncate\b|refresh\b.*\bwith\s+no\s+data$)/is;
 
-/** What a statement does, whatever it works on. */
+/** The work of a statement, on any object. */
 type Work = { readonly read: number; readonly written: number; readonly milliseconds: number };
 
 const NO_WORK: Work = { read: 0, written: 0, milliseconds: 0 };
 
-/** What was done under the locks of a transaction since a statement was last found to hold others. */
+/** The work under the locks of a transaction since a statement was last found to hold others. */
 export type WorkUnderLocks = { readonly readsWait: Work; readonly writesWait: Work };
 
 export const NO_WORK_UNDER_LOCKS: WorkUnderLocks = { readsWait: NO_WORK, writesWait: NO_WORK };
 
-/** The earlier statements are those of its transaction. */
+/** Judges a statement. `earlier` is the work of the earlier statements of its transaction. */
 export function judgeStatement(
   sql: string,
   measured: StatementMeasures,
@@ -52,13 +52,13 @@ export function judgeStatement(
   return { verdict, safeForm: isLate ? SEPARATE : (findSafeForm(sql) ?? SHORTER), work: left };
 }
 
-/** Locks are held until the end, so the work of all statements counts that follow the one that took them, and its own. */
+/** Adds a statement's work. Locks are held until the end, so all statements count from the one that took them. */
 function addWork({ readsWait, writesWait }: WorkUnderLocks, measures: StatementMeasures): WorkUnderLocks {
   const { rewritten, scanned, inserted, changed, milliseconds } = measures;
   const add = (work: Work): Work => ({
     read: work.read + Math.max(0, ...[...rewritten, ...scanned].map(({ rows }) => rows)),
     written: work.written + inserted + changed,
-    // Not added: on a busy machine many statements that do nothing would take a second.
+    // Times are not added: on a busy machine many statements that do nothing would take a second.
     milliseconds,
   });
   return {
@@ -89,7 +89,7 @@ function isLong({ read, written, milliseconds }: Work): boolean {
   return read >= MANY_ROWS || written >= MANY_ROWS || milliseconds >= SLOW_MS;
 }
 
-/** Of a statement that runs without a transaction, whose locks are gone when it ends. */
+/** Judges a statement that runs without a transaction, whose locks are gone when it ends. */
 export function judgeWithoutTransaction(sql: string): StatementVerdict {
   const text = withoutStrings(sql);
   if (/\bdetach\b.*\bconcurrently\b/is.test(text)) return { verdict: "brief", safeForm: null };
@@ -102,7 +102,7 @@ export function judgeWithoutTransaction(sql: string): StatementVerdict {
 const SHARED = String.raw`(create|alter|drop)\s+(role|user|group|tablespace|database|subscription)\b|alter\s+system\b|(drop|reassign)\s+owned\b|comment\s+on\s+(role|tablespace|database|subscription)\b|(grant|revoke)\b[^;]*\son\s+(database|tablespace|parameter)\b`;
 const IS_SHARED = new RegExp(String.raw`^(${SHARED}|do\b.*\b(${SHARED})|(grant|revoke)\b(?!.*\son\s))`, "is");
 
-/** Whether a statement changes what all databases of the server share, or others: on a copy it would change the original. */
+/** True if a statement changes objects that all databases of the server share: on a copy it would change the original. */
 export function reachesOutside(sql: string): boolean {
   return IS_SHARED.test(withoutStrings(sql));
 }
@@ -118,7 +118,7 @@ const USING_INDEX =
 
 const NEW_TABLE = "Create a new table, copy the rows in batches, and rename it.";
 
-/** By the text of the statement, the most specific first. */
+/** The patterns of statements with their safe forms, the most specific first. */
 const SAFE_FORMS: readonly (readonly [pattern: RegExp, form: string])[] = [
   [/^reindex\b/i, 'Run "reindex … concurrently", alone in a file with "--! no-transaction".'],
   [
@@ -181,7 +181,7 @@ export type RequestRate = {
 
 const HOUR_MS = 3_600_000;
 
-/** How many requests arrive while the statement runs, on average, that wait for one of its locks, if they write to locked rows. */
+/** Estimates the requests that arrive while the statement runs and wait for one of its locks, if they write to locked rows. */
 export function estimateHeldRequests(
   { locks, lockedRows, milliseconds }: Pick<StatementMeasures, "locks" | "lockedRows" | "milliseconds">,
   rates: readonly RequestRate[],

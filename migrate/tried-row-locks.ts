@@ -2,13 +2,13 @@ import type pg from "pg";
 import { withServiceClient } from "#postgres/client";
 import { listLockableTables, type RowLockFinder } from "./row-locks.ts";
 
-/** Nobody else uses the copy: what has waited for so long waits for the migration. */
+/** Nobody else uses the copy: a session that waits this long waits for the migration. */
 const LOCK_TIMEOUT_MS = 2000;
 
 /**
- * Finds rows that a transaction locks by another session, which tries to lock them as an update would and skips those that it cannot have. That is exact
- * for whatever has locked them: a function, a trigger, a cascade or a statement that has changed nothing. A row's `xmax`, which every
- * locker sets, cannot say who holds it, how strongly, and whether still; but a row without one is free and need not be written.
+ * Finds rows that a transaction locks: another session tries to lock them as an update would, and skips those that it cannot lock. This is exact
+ * for every cause of a lock: a function, a trigger, a cascade or a statement that has changed nothing. A row's `xmax`, which every
+ * lock sets, does not say who holds it, how strongly, and if it is still held; but a row without one is free and need not be tried.
  * The rows of the copy are committed, so the other session sees them as they were before the migration.
  *
  * Rows that others refer to by foreign keys are locked `for key share`, which updates do not wait for.
@@ -34,11 +34,11 @@ export function withTriedRowLocks<T>(url: string, work: (find: RowLockFinder) =>
   });
 }
 
-/** What this session may not read or lock counts as one locked row. */
+/** A table that this session may not read or lock counts as one locked row. */
 async function countLockedRows(client: pg.ClientBase, oid: number): Promise<number> {
   await client.query("begin");
   try {
-    // It sees the name of before the migration.
+    // This session sees the name from before the migration.
     const { rows: names } = await client.query<{ name: string }>(
       `select pg_catalog.format('%I.%I', nspname, relname) as name
        from pg_catalog.pg_class as class join pg_catalog.pg_namespace as namespace on namespace.oid = relnamespace

@@ -1,6 +1,6 @@
 import type pg from "pg";
 
-/** Runs a statement in a transaction that goes on if it fails. Null if it has succeeded. */
+/** Runs a statement in a transaction that continues if it fails. Returns null if it succeeds. */
 export async function tryStatement(client: pg.ClientBase, statement: string): Promise<pg.DatabaseError | null> {
   await client.query("savepoint statement");
   try {

@@ -24,26 +24,26 @@ import { runWithoutRows } from "./sql-transaction.ts";
 import type { UndoVerdict } from "./undo-verdict.ts";
 
 type UndoOptions = {
-  /** Otherwise nothing is changed. */
+  /** False: nothing is changed. */
   readonly isConfirmed: boolean;
-  /** Also takes back what was changed since. */
+  /** True: manual changes since the migration are undone too. */
   readonly isForced: boolean;
   readonly report: ReportLine;
   /** The file that must be the last one; any if it is missing. */
   readonly onlyFile?: string | null;
-  /** Ends the search; what is undone is completed. */
+  /** Aborts the search; a started undo is completed. */
   readonly signal?: AbortSignal;
 };
 
 export type MigrationUndo = {
   readonly file: string;
   readonly undo: UndoVerdict;
-  /** What was changed by hand after the migration, and would be taken back with it: `function public.note() differs from the migrations`. */
+  /** Manual changes since the migration that its undo would take back: `function public.note() differs from the migrations`. */
   readonly changedSince: readonly string[];
   readonly isUndone: boolean;
 };
 
-/** Takes the project's last migration back from the database, if that loses nothing that was there before it. The file stays. */
+/** Undoes the project's last migration in the database, if that loses nothing from before the migration. The file stays. */
 export async function undoMigration(
   settings: MigrateSettings,
   { isConfirmed, isForced, report, onlyFile = null, signal }: UndoOptions,
@@ -94,7 +94,7 @@ async function requireLast(
   return last;
 }
 
-/** In a scratch database with the migrations before it. */
+/** Judges the migration in a scratch database with the migrations before it. */
 async function judgeLast(
   settings: MigrateSettings,
   migrations: readonly CommittedMigration[],

@@ -16,18 +16,18 @@ type StoredValues = { readonly name: string; readonly values: string };
 
 export type StatementPlace = { readonly file: string; readonly line: number; readonly sql: string };
 
-/** Whether a migration can be undone, without losing a row or value that was there before it. */
+/** Says if a migration can be undone without losing a row or value from before it. */
 export type UndoVerdict =
   | {
       readonly verdict: "can be undone";
       readonly sql: string;
-      /** The tables and columns that it drops, with what was written to them since: `table public.notes`. */
+      /** The tables and columns that the undo drops, with the values written to them since: `table public.notes`. */
       readonly drops: readonly string[];
     }
   | {
       readonly verdict: "cannot be undone";
       readonly reason: string;
-      /** Null if it is not known which of many it is. */
+      /** Null if the statement, among several, is not known. */
       readonly statement: StatementPlace | null;
     };
 
@@ -38,13 +38,13 @@ export type UndoStart = {
   readonly stored: ReadonlyMap<number, StoredValues> | null;
 };
 
-/** What a statement does to what was there before its migration. */
+/** The effect of a statement on objects and rows from before its migration. */
 export type StatementEffect = {
   readonly place: StatementPlace;
   readonly isSkipped: boolean;
   /** Relations with other rows or another file. */
   readonly touched: readonly number[];
-  /** Rows are changed, as far as is known without them. */
+  /** True if rows are changed, as far as is known without the rows. */
   readonly changesRows: boolean;
   /** Keys of columns and relations that are gone. */
   readonly dropped: readonly string[];
@@ -85,7 +85,7 @@ export function toEffect(place: StatementPlace, measures: StatementMeasures, sta
     return now.inserted > was.inserted || now.changed > was.changed || now.file !== was.file;
   });
   const inserts = touched.some((oid) => after.get(oid)!.inserted > before.get(oid)!.inserted);
-  // Also in a copy without rows, and by functions.
+  // This also finds changes in a copy without rows, and by functions.
   const locksRows = old.some((oid) => writesRows(after.get(oid)) && !writesRows(before.get(oid)));
   const gone = old.filter((oid) => before.has(oid) && !after.has(oid)).map((oid) => `pg_class ${oid}`);
   const columns = [...droppedAfter].filter((key) => !droppedBefore.has(key));
@@ -93,12 +93,12 @@ export function toEffect(place: StatementPlace, measures: StatementMeasures, sta
   return { place, isSkipped: false, touched, changesRows, dropped: [...gone, ...columns] };
 }
 
-/** Only what writes rows, and `nextval`, take this lock on tables and sequences of users. */
+/** Only writes of rows and `nextval` take this lock on tables and sequences of users. */
 function writesRows(relation: { readonly modes: readonly string[] } | undefined): boolean {
   return relation?.modes.includes("RowExclusiveLock") ?? false;
 }
 
-/** After the migration is committed in the copy, which stays as it is. */
+/** Judges the undo after the migration is committed in the copy, which stays unchanged. */
 export async function judgeUndo(
   client: pg.ClientBase,
   start: UndoStart,
@@ -141,7 +141,7 @@ function listAdded(migrated: SchemaState, before: SchemaState): string[] {
 
 const LOST_ORDER = ["table", "column", "sequence"];
 
-/** A table before its columns, and before the sequences of those. */
+/** Lists a table before its columns, and before their sequences. */
 function listDropped(now: SchemaState, before: SchemaState) {
   const position = (object: string | null) => LOST_ORDER.indexOf(object!.split(" ")[0]!);
   return listLost(now, before)
@@ -177,7 +177,7 @@ async function tryReverse(client: pg.ClientBase, { schema, stored }: UndoStart):
   return { kind: "same", sql };
 }
 
-/** Those that the session can read as a whole. */
+/** The relations that the session can read as a whole. */
 const READABLE = `
   select class.oid::pg_catalog.int8::pg_catalog.float8 as oid, relkind = 'S' as "isSequence",
     pg_catalog.format('%I.%I', nspname, relname) as name
@@ -187,7 +187,7 @@ const READABLE = `
     and not pg_catalog.row_security_active(class.oid)
   order by class.oid`;
 
-/** By the number of the relation. Reads all rows, in the open transaction. */
+/** The stored values by the oid of the relation. Reads all rows, in the open transaction. */
 async function readStoredValues(client: pg.ClientBase): Promise<Map<number, StoredValues>> {
   const { rows } = await client.query<{ oid: number; isSequence: boolean; name: string }>(READABLE);
   const stored = new Map<number, StoredValues>();

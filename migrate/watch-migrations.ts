@@ -14,7 +14,7 @@ const POLL_MS = 250;
 const NUMBER_STEP = 10;
 
 export type MigrationWatch = {
-  /** Resolves when the files that were there at first are applied, or have failed. */
+  /** Resolves when the files that existed at the start are applied, or have failed. */
   readonly begun: Promise<void>;
   /**
    * Adds a file to the project's `current/`, and resolves with its path when it is applied. If that fails, the file is removed, and the
@@ -55,7 +55,7 @@ export function watchMigrations(settings: MigrateSettings, report: ReportLine): 
   };
 }
 
-/** The files in `current/`. One thing is done at a time, so that no file is applied that is about to be removed. */
+/** The files in `current/`. Tasks run one at a time, so that no file is applied that is about to be removed. */
 class WatchedFiles {
   readonly #settings: MigrateSettings;
   readonly #report: ReportLine;

@@ -10,14 +10,14 @@ import { ApiError } from "#runtime";
 import type { Plan, PlanOptions, ReadPlan, TotalPlan } from "./plan/plan.ts";
 import type { NestedStep } from "./plan/plan-nested.ts";
 
-/** Where no estimate is shown, up to this number of rows are counted, or as many as a response may have. */
+/** If no estimate is shown, rows are counted up to this number, or up to the maximum of a response. */
 const MAX_COUNTED_ROWS = 10_000;
 
 type EstimateOptions = Pick<PlanOptions, "role" | "maxRows">;
 
 /**
- * The estimates of Postgres's planner are by all rows of a table, also those that policies or views hide from the role,
- * and many conditions make them tell the values of such rows. So the rows are counted there, and execution plans refused.
+ * The estimates of Postgres's planner count all rows of a table, including those that policies or views hide from the role,
+ * and many conditions make them reveal values of such rows. So the rows are counted instead, and execution plans refused.
  */
 export function withoutHiddenEstimates<P extends Plan>(
   plan: P,
@@ -55,7 +55,7 @@ function changesAnyRow(catalog: Catalog, table: CatalogTable, role: string): boo
   );
 }
 
-/** Reads a plan by the members that all its parts have. What the catalogue does not know counts as hidden. */
+/** Reads a plan by the members that all its parts have. Objects that the catalogue does not know count as hidden. */
 function hasHiddenRows(part: unknown, catalog: Catalog, role: string, visited: WeakSet<object>): boolean {
   if (typeof part !== "object" || part === null || part instanceof Map || visited.has(part)) return false;
   visited.add(part);
@@ -75,7 +75,7 @@ function isHiddenTable(table: CatalogTable | undefined, catalog: Catalog, role: 
   return !table || !readsAllRows(catalog, table, role);
 }
 
-/** Also if one of the same name is. */
+/** True if one function of the name is hidden, even if it is another overload. */
 function isHiddenRoutine({ schema, name }: QualifiedName, catalog: Catalog): boolean {
   const tables = [...catalog.schemas.values()].flatMap((each) => [...each.tables.values()]);
   const found = [

@@ -17,7 +17,7 @@ import type {
 import { isObjectText } from "./plan/find-target.ts";
 
 /**
- * An intent without values: only what names objects of the database and operators is copied, so that a member that is added to an
+ * An intent without values: only names of database objects and operators are copied, so that a member that is added to an
  * intent is not kept by mistake. It can be written as JSON.
  */
 export type IntentOutline = Record<string, unknown> & { readonly kind: Intent["kind"] };
@@ -81,11 +81,11 @@ function nameOf({ schema, name }: QualifiedName): QualifiedName {
   return { schema, name };
 }
 
-/** The aliases of the columns and relations that are selected at one path. They are texts of the client: a generated one may contain an id. */
+/** The aliases of the columns and relations selected at one path. The client chooses these texts: a generated one may contain an id. */
 type AliasScope = {
-  /** By alias. */
+  /** The columns by alias. */
   readonly columns: ReadonlyMap<string, SelectedAlias>;
-  /** By alias and by name, as paths and conditions refer to them. */
+  /** The relations by alias and by name, as paths and conditions refer to them. */
   readonly relations: ReadonlyMap<string, { readonly name: string; readonly scope: AliasScope }>;
 };
 type SelectedAlias = { readonly name: string; readonly isComputed: boolean };
@@ -175,7 +175,7 @@ function outlineRelationship({ kind, constraint, keyAt, columns, source, target 
   return { kind, constraint, keyAt, columns, source: nameOf(source), target: nameOf(target) };
 }
 
-/** Keys of JSON values are data. */
+/** Outlines a field without its JSON path, since keys of JSON values are data. */
 function outlineField({ name, path, measure }: FieldReference, ownName = name): unknown {
   return {
     name: ownName,
@@ -189,7 +189,7 @@ function outlineMeasure({ name, operation, at }: Measure): unknown {
   return { name, at, operation: operation && outlineSearch(operation) };
 }
 
-/** As the planner finds it: an alias counts before a column in the order by a related row, and after it in that of the row itself. */
+/** Finds names as the planner does: in the order by a related row, an alias precedes a column; in that of the row itself, it follows. */
 function outlineOrder({ field, by, relation, direction, nulls }: OrderTerm, scope: AliasScope): unknown {
   const related = relation === null ? null : (scope.relations.get(relation)?.scope ?? NO_ALIASES);
   const column = (related ?? scope).columns.get(field.name);
@@ -201,7 +201,7 @@ function outlineOrder({ field, by, relation, direction, nulls }: OrderTerm, scop
   };
 }
 
-/** Its fields are names of selected columns. */
+/** Outlines a condition on groups, whose fields are names of selected columns. */
 function outlineGroupCondition(condition: RowCondition, scope: AliasScope): unknown {
   return outlineCondition(condition, scope, (name) => scope.columns.get(name)?.name ?? name);
 }
@@ -286,7 +286,7 @@ function outlineRowOperation(operation: RowOperation): RowOperation {
   }
 }
 
-/** Keys of rows that are no columns, such as the relations of a nested insert, are left out. */
+/** Outlines a payload without the keys that are no columns, such as the relations of a nested insert. */
 function outlinePayload({ columns, isArray, incompleteColumns }: RowPayload, exists: (name: string) => boolean) {
   return { columns: columns.filter(exists), isArray, incompleteColumns: incompleteColumns?.filter(exists) };
 }

@@ -15,11 +15,11 @@ const NAMED_VALUES = /^[^(]*\((?<names>.+?)\) ?= ?\((?<values>.*)\)/s;
 const ALL_VALUES = /^[^(]*\((?<values>.*)\)/s;
 /** `invalid input syntax for type integer: "a"` */
 const QUOTED_VALUE = /"(?<value>[^"]*)"[^"]*$/s;
-/** Classes of SQLSTATE: the value itself was rejected, or a constraint was violated. */
+/** The class of SQLSTATEs for values that were rejected themselves. */
 const DATA_EXCEPTION = /^22/;
 /** `value too long for type character varying(5)` */
 const LENGTH_LIMIT = /character(?: varying)?\((\d+)\)/;
-/** Values that are rejected, and violated constraints. */
+/** SQLSTATEs of rejected values and violated constraints. */
 const CONCERNS_ROWS = /^2[23]/;
 /** Parsing takes about ten milliseconds for each megabyte. */
 const MAX_EXPLAINED_BYTES = 4 * 2 ** 20;
@@ -35,10 +35,10 @@ export function nestedPathOf(error: unknown): string | null {
   return error instanceof pg.DatabaseError ? ((error as NestedInsertError).nestedPath ?? null) : null;
 }
 
-/** The error of a nested insert, of which the statement with the index `failed` (null: the commit) has failed. `nestedPathOf` returns the path of an error of Postgres. */
+/** Explains the error of a nested insert whose statement with the index `failed` (null: the commit) has failed. `nestedPathOf` returns its path. */
 export function explainNestedError(error: unknown, steps: readonly NestedStep[], failed: number | null): unknown {
   if (!(error instanceof pg.DatabaseError) || error instanceof PrecedingStatementError) return error;
-  // A deferred constraint.
+  // A deferred constraint has failed.
   const ofTable = steps.filter(({ table }) => table.schema === error.schema && table.name === error.table);
   const step = failed === null ? (ofTable.length === 1 ? ofTable[0] : undefined) : steps[failed];
   if (!step) return error;
@@ -67,7 +67,7 @@ export function explainRowsError(
   return withPath(error, { table, rows });
 }
 
-/** With `columns=` the text has not been read before: it may be anything. */
+/** Returns no records for an unexpected text: with `columns=` the text has not been read before. */
 function parseRecords(text: string): readonly JsonObject[] {
   try {
     const records: unknown = parseJsonExactly(text);
@@ -142,7 +142,7 @@ type Failed = { readonly rows: readonly Row[]; readonly column: string | null };
 function findFailed(error: pg.DatabaseError, sent: SentRows): Failed {
   const { rows, table } = sent;
   if (DATA_EXCEPTION.test(error.code ?? "")) return findRejectedValue(error, sent);
-  // Of another table, which a trigger writes.
+  // The error is one of another table, which a trigger writes.
   if (error.where !== undefined && error.table !== table.name) return { rows, column: null };
   const detail = error.detail ?? "";
   const named = NAMED_VALUES.exec(detail)?.groups;
@@ -150,7 +150,7 @@ function findFailed(error: pg.DatabaseError, sent: SentRows): Failed {
     const names = named.names!.split(", ").map((name) => name.replace(/^"(.*)"$/, "$1"));
     return { rows: rowsWith(rows, names, named.values!), column: error.column ?? onlyColumn(names, table) };
   }
-  // Of tables with policies Postgres does not show values.
+  // Postgres does not show values of tables with policies.
   const column = error.column ?? onlyColumn(constrainedColumns(error, table), table);
   if (error.code === NOT_NULL_VIOLATION && column !== null) {
     return { rows: rows.filter(({ values }) => (values.get(column) ?? null) === null), column };
@@ -168,7 +168,7 @@ function onlyColumn(names: readonly string[], { columns }: CatalogTable): string
 
 function constrainedColumns(error: pg.DatabaseError, table: CatalogTable): readonly string[] {
   const { constraint, dataType } = error;
-  // A domain's constraint.
+  // The constraint is one of a domain.
   if (dataType) return [...table.columns].flatMap(([name, { type }]) => (type.name === dataType ? [name] : []));
   const known = [...table.foreignKeys, ...table.uniqueKeys, ...table.checks].find(({ name }) => name === constraint);
   return known?.columns ?? [];
@@ -186,12 +186,12 @@ function rowsWith(rows: readonly Row[], names: readonly string[], list: string):
   );
 }
 
-/** Postgres shortens long values. */
+/** True if the text is shown cut: Postgres shortens long values. */
 function isCut(shown: string, text: string): boolean {
   return shown.endsWith("...") && text.startsWith(shown.slice(0, -3));
 }
 
-/** `"many"` is in the message; of a value that is too long only the type is. */
+/** The message contains a rejected value, such as `"many"`; for a value that is too long it has only the type. */
 function findRejectedValue(error: pg.DatabaseError, { rows, table }: SentRows): Failed {
   const quoted = QUOTED_VALUE.exec(error.message)?.groups?.value;
   const [type, length] = LENGTH_LIMIT.exec(error.message) ?? [];
@@ -207,14 +207,14 @@ function findRejectedValue(error: pg.DatabaseError, { rows, table }: SentRows): 
   return { rows: found.map(({ row }) => row), column: columns.size === 1 ? [...columns][0]! : null };
 }
 
-/** The text of a value as Postgres writes it in errors; null where that depends on its type. */
+/** The text of a value as Postgres writes it in errors; null if that depends on its type. */
 function textOf(value: unknown): string | null {
   if (value === null) return "null";
   if (typeof value === "string" || typeof value === "number") return String(value);
   return typeof value === "boolean" ? (value ? "t" : "f") : null;
 }
 
-/** The common path of the rows: `lines/2/sku`, or `lines/*` followed by `/sku` where it is not known which row. */
+/** The common path of the rows: `lines/2/sku`, or `lines/*` followed by `/sku` if the row is not known. */
 function pathOf(rows: readonly Row[], column: string | null): string {
   const common = rows
     .map(({ path }) => path.split("/"))

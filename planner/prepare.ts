@@ -36,12 +36,12 @@ import { buildNestedChange } from "./query/build-nested-change.ts";
 import { buildEstimateQuery, buildQuery, buildRowsQuery } from "./query/build-query.ts";
 import type { StatementTemplate } from "./query/sql.ts";
 
-/** Most selections repeat. */
+/** The key is memoized, since most selections repeat. */
 const selectKey = memoizePerObject((select: readonly SelectItem[]): string =>
   JSON.stringify(select.map(outlineSelectItem)),
 );
 
-/** A plan and its SQL. It serves all intents of one shape, which differ in their values only. */
+/** A plan and its SQL. It serves all intents of one shape, which differ only in their values. */
 export type PlannedRequest = {
   readonly plan: Plan;
   /** Returns the whole response in one row. */
@@ -50,11 +50,11 @@ export type PlannedRequest = {
   readonly stream: PlannedStream | null;
   /** Null: no estimate of the number of rows was requested. */
   readonly estimate: PlannedEstimate | null;
-  /** Statements with their values, which run before in the same transaction; the request is planned for one intent only. */
+  /** Bound statements that run before it in the same transaction; such a request is planned for one intent only. */
   readonly nested: NestedStatements | null;
 };
 
-/** The statements of a nested insert or update, and what they write. */
+/** The statements of a nested insert or update, and their plans. */
 export type NestedStatements = {
   readonly statements: readonly Statement[];
   readonly steps: readonly NestedStep[];
@@ -71,13 +71,13 @@ type PlannedStream = {
 
 /** The history of requests of the same shape. */
 type ShapeHistory = {
-  /** Whether the latest response was too long to be buffered. */
+  /** True if the latest response was too long to be buffered. */
   wasTooLong: boolean;
 };
 
 type PlannedEstimate = {
   readonly template: StatementTemplate;
-  /** Up to this number of rows the exact count is used; null: the estimate always counts. */
+  /** The exact count is used up to this number of rows; null: the estimate is always queried. */
   readonly exactUpTo: number | null;
 };
 
@@ -96,13 +96,13 @@ export type PreparedStream = Pick<PlannedStream, "plan" | "history"> & {
 
 export type PreparedEstimate = Pick<PlannedEstimate, "exactUpTo"> & { readonly statement: Statement };
 
-/** Of each caller class: strangers who send ever new shapes do not evict the plans of callers with a role. */
+/** The limit for each caller class: anonymous callers who send ever new shapes do not evict the plans of callers with a role. */
 const MAX_PLAN_BYTES = 24 * 1024 * 1024;
 const PLAN_OVERHEAD_BYTES = 4_000;
-/** A plan with its tree of columns, measured; a thousand columns are 1 MB. */
+/** The measured size of a plan with its tree of columns; a thousand columns are 1 MB. */
 const BYTES_PER_SQL_CHARACTER = 12;
 
-/** About what a plan retains, by the length of its statements. */
+/** The approximate memory of a plan, by the length of its statements. */
 export function retainedBytes({ template, stream, estimate }: PlannedRequest): number {
   const texts = [template, stream?.probe, stream?.rows, estimate?.template];
   const characters = texts.reduce((sum, statement) => sum + (statement?.text.length ?? 0), 0);
@@ -112,7 +112,7 @@ export function retainedBytes({ template, stream, estimate }: PlannedRequest): n
 type PlannerOptions = Omit<PlanOptions, "role"> & {
   /** Responses are returned whole, however long they are. */
   readonly neverStreams?: boolean;
-  /** The role whose plans are cached apart. */
+  /** The role whose plans are cached separately. */
   readonly anonymousRole?: string | undefined;
 };
 
@@ -182,7 +182,7 @@ function planNestedRequest(
   catalog: Catalog,
   options: PlanOptions,
 ): PlannedRequest {
-  // The key is not needed, but names that Postgres does not support are refused.
+  // The key is not needed, but this refuses names that Postgres does not support.
   statementShapeKey(intent, response);
   const context = makePlanContext(intent, catalog, options);
   const { steps, response: written } = isNestedUpdate(intent)
@@ -196,7 +196,7 @@ function planNestedRequest(
   return { plan, template: buildQuery(plan), stream: null, estimate: null, nested: { statements, steps } };
 }
 
-/** The query stage: the statement's text is known, its values come from the intent. Refuses a cursor of other values. */
+/** The query stage: combines the statement's text with values from the intent. Refuses a cursor that belongs to other values. */
 export function bindRequest(
   planned: PlannedRequest,
   intent: Intent,
@@ -210,7 +210,7 @@ export function bindRequest(
     statement: { text: template.text, values },
     stream: stream && {
       plan: stream.plan,
-      // Differs from the statement in the limit only.
+      // The probe differs from the statement only in the limit.
       probe: { text: stream.probe.text, values },
       rows: () => bindTemplate(stream.rows, intent),
       history: stream.history,
@@ -219,7 +219,7 @@ export function bindRequest(
   };
 }
 
-/** The same in steps, for a body with many values. */
+/** Binds the same in steps, for a body with many values. */
 export function* bindRequestInSteps(planned: PlannedRequest, intent: Intent): Stepwise<PreparedRequest> {
   return bindRequest(planned, intent, yield* bindValuesInSteps(planned.template.parameters, intent));
 }
@@ -408,7 +408,7 @@ function outlineFormat(format: ResponseFormat): unknown[] {
   return [format.kind, format.type, format.kind === "media" ? null : format.nulls];
 }
 
-/** Refuses what does not exist or could be several things: PGRST1xx and 2xx. A plan holds no value of the intent. */
+/** Refuses names that do not exist or are ambiguous: PGRST1xx and 2xx. A plan holds no value of the intent. */
 export function planIntent(intent: Intent, response: ResponseOptions, catalog: Catalog, options: PlanOptions): Plan {
   const legacyTargets = new Map<string, LegacyTarget>();
   const context = makePlanContext(intent, catalog, options, legacyTargets);

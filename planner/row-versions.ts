@@ -10,8 +10,8 @@ import { buildConjunction } from "./query/build-select.ts";
 import { compile } from "./query/sql.ts";
 
 /**
- * The rows of a parameter with JSON, in their order, under the table's own name: so a condition that is written for the table is evaluated
- * on rows as they were. `isPresent`: whether all of them have a value for the column.
+ * The rows of a JSON parameter, in their order, under the table's own name: so a condition written for the table is evaluated
+ * on earlier versions of its rows. `isPresent`: all rows have a value for the column.
  */
 export function rowVersionsSql(table: CatalogTable, isPresent: (column: string) => boolean, parameter = "$1"): string {
   return `from pg_catalog.json_array_elements(${parameter}::pg_catalog.json) with ordinality as "$images" ("$image", "$number")
@@ -19,7 +19,7 @@ cross join lateral ${rowVersionSql(table, isPresent)}
 order by "$images"."$number"`;
 }
 
-/** Policies may read a generated column that is not in the log: virtual columns never are, and before Postgres 18 stored ones are not either. */
+/** Computes generated columns that are not in the log, since policies may read them: virtual ones, and before Postgres 18 also stored ones. */
 function rowVersionSql({ schema, name: table, columns }: CatalogTable, isPresent: (column: string) => boolean): string {
   const alias = quotedName(table);
   const record = `pg_catalog.json_populate_record(null::${quotedName(schema, table)}, "$images"."$image") as ${alias}`;
@@ -36,7 +36,7 @@ function rowVersionSql({ schema, name: table, columns }: CatalogTable, isPresent
 
 export type VersionCondition = {
   readonly text: string;
-  /** Its parameters are the first ones of the statement. */
+  /** The values of its parameters, which are the first ones of the statement. */
   readonly values: readonly ParameterValue[];
   readonly columns: ReadonlySet<string>;
 };

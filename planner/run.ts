@@ -20,7 +20,7 @@ import { isByKey } from "./query/build-update.ts";
 const MAX_BUFFERED_BYTES = 2 * 2 ** 20;
 
 type StatementRunOptions = {
-  /** Whether the transaction is rolled back in any case. */
+  /** True if the transaction is always rolled back. */
   readonly rollback: boolean;
   /** Null for the database's default; others require an explicit BEGIN. */
   readonly isolation: IsolationLevel | null;
@@ -90,7 +90,7 @@ export function readGroupResult(
 
 type ExplainedRequest = Pick<PreparedRequest, "plan" | "nested" | "intent">;
 
-/** The error of a request whose statement of that index has failed; null: none of them. */
+/** The error of a request whose statement with that index has failed; null: the error is not a statement's. */
 export function explainGroupError(
   { plan, nested, intent }: ExplainedRequest,
   error: unknown,
@@ -109,7 +109,7 @@ function throwExplained(prepared: ExplainedRequest): (error: unknown) => never {
   };
 }
 
-/** The same in an open transaction. */
+/** Runs the same in an open transaction. */
 export function runInTransaction(
   execute: RunStatement,
   prepared: ExplainedRequest & Pick<PreparedRequest, "statement">,
@@ -119,7 +119,7 @@ export function runInTransaction(
   return execute(statement).then(({ rows }) => readResult(plan, rows), throwExplained(prepared));
 }
 
-/** The statements are pipelined: after one that fails, the others fail as well. */
+/** The statements are pipelined: after a failed one, the others fail as well. */
 async function runNestedInTransaction(
   execute: RunStatement,
   prepared: ExplainedRequest & Pick<PreparedRequest, "statement">,

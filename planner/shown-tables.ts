@@ -4,16 +4,16 @@ import { listOperations } from "./plan/bind-parameters.ts";
 import type { Plan } from "./plan/plan.ts";
 import type { OutputColumn, SelectPlan, ValueExpression, WherePredicate } from "./plan/selection.ts";
 
-/** Rows that do not meet it are not read: the column of the table, by its oid, compared with values of the request. */
+/** A condition that all read rows meet: the column of the table, given by its oid, compared with values of the request. */
 export type ColumnComparison = {
   readonly relation: number;
   readonly column: string;
   readonly operator: "eq" | "gt" | "gte" | "lt" | "lte";
-  /** Of `eq`, one of them; of the others there is one. */
+  /** The values: for `eq` one of them must match; other operators have one value. */
   readonly values: readonly string[];
 };
 
-/** Rows of a table in a response: where its objects are, by the names of members; of a list on the way, in each item. */
+/** The rows of a table in a response: `path` names the members that lead to its objects; in a list, it applies to each item. */
 export type ShownRows = { readonly path: readonly string[]; readonly table: ShownTable };
 
 /** How the objects of a response show the rows of a table. */
@@ -22,9 +22,9 @@ export type ShownTable = {
   /** The names of members with values of columns, by column. */
   readonly members: ReadonlyMap<string, string>;
   readonly key: readonly string[];
-  /** Whether a row without an object leaves the others as they are when it is deleted. */
+  /** True if deleting a row without an object leaves the other objects unchanged. */
   readonly isIndependent: boolean;
-  /** The column that all rows are ordered by first, and the number of rows of a full page; null if there is no such order, or no limit. */
+  /** The first column of the order, and the number of rows of a full page; null if there is no such order, or no limit. */
   readonly page: ShownPage | null;
   readonly comparisons: readonly ColumnComparison[];
   readonly related: readonly ShownRelation[];
@@ -34,7 +34,7 @@ export type ShownPage = {
   readonly column: string;
   readonly isDescending: boolean;
   readonly rows: number;
-  /** Whether the objects have the reverse order. */
+  /** True if the objects have the reverse order. */
   readonly isReversed: boolean;
 };
 
@@ -42,9 +42,9 @@ export type ShownPage = {
 export type ShownRelation = {
   readonly path: ShownRows["path"];
   readonly isList: boolean;
-  /** The rows of the table, or of the junction table, have the values of the parent's columns in these. */
+  /** These columns of the table, or of the junction table, have the values of the parent's columns. */
   readonly joins: readonly { readonly relation: number; readonly column: string; readonly parentColumn: string }[];
-  /** Null for what is not a table. */
+  /** Null if the relation is not a table. */
   readonly table: ShownTable | null;
 };
 
@@ -61,7 +61,7 @@ export function describeShownRows(plan: Plan, intent: Intent, catalog: Catalog):
   return table ? [{ path: [], table }] : [];
 }
 
-/** Whether the body is the rows of a read, or one of them, as JSON. */
+/** True if the body is the rows of a read, or one of them, as JSON. */
 export function isBodyOfRows({ kind, keyset, body, format }: Plan): boolean {
   return kind === "read" && keyset === null && body.kind === "json" && format.kind !== "plan";
 }
@@ -80,7 +80,7 @@ class Describer {
     const table = source.kind === "table" ? this.#catalog.findTable(source.name) : undefined;
     if (table?.kind !== "table") return null;
     const names = outputs.flatMap((output) => (output.kind === "all" ? [...table.columns.keys()] : output.name));
-    // Of members with one name, readers of JSON see the last.
+    // If members have the same name, readers of JSON see only the last.
     const isUnique = (name: string) => names.indexOf(name) === names.lastIndexOf(name);
     const shown = grouped ? [] : outputs;
     return {
@@ -107,7 +107,7 @@ class Describer {
     return [{ path: [output.name], isList: form === "array", joins, table: this.table(from) }];
   }
 
-  /** Of the table that is read, or of the junction table. */
+  /** The oid of the table that is read, or of the junction table. */
   #relationOf(value: ValueExpression, { source, alias }: SelectPlan): number | null {
     if (value.kind !== "column" || source.kind !== "table") return null;
     const { name, through } = source;
@@ -123,7 +123,7 @@ class Describer {
     const { left, operand } = condition;
     const column = columnOf(left, alias);
     const operator = condition.kind === "in" ? "eq" : condition.quantifier === null ? condition.operator : null;
-    // A reader makes another value of the text.
+    // A reader changes the value of the text.
     if (column === null || !isOrdering(operator) || operand.reader !== null || operand.parameter.kind !== "operand")
       return [];
     const values = this.#valuesOf(operand.parameter.index);
@@ -155,7 +155,7 @@ function pageOf({ alias, order, limit, grouped, distinct }: SelectPlan, table: C
   return toShownPage(table, { column, isDescending, areNullsLast }, { rows: limit, isReversed: false });
 }
 
-/** Null if the order does not tell which rows are behind the page. */
+/** Null if the order does not tell which rows follow the page. */
 export function toShownPage(
   { columns }: CatalogTable,
   {

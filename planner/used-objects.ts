@@ -17,7 +17,7 @@ export function listUsedObjects(
 ): UsedObjects {
   const walk = new PlanWalk(catalog);
   if (plan.kind === "call") {
-    // A body that is an argument as a whole has keys of its own.
+    // The keys of a body that is passed as a whole are not arguments.
     const names = argumentNamesOf(intent).filter((name) => plan.routine.arguments.some((each) => each.name === name));
     walk.addRoutine(plan.routine, names);
     const type = baseTypeOf(plan.routine.returns.type);
@@ -48,7 +48,7 @@ function argumentNamesOf(intent: Intent): string[] {
     : [...(intent.argument.names ?? [])];
 }
 
-/** Reads the tables and columns of a plan by the members that all its parts have: the source of an alias, and the column of one. */
+/** Reads the tables and columns of a plan by the members that all its parts have: the source and the columns of an alias. */
 class PlanWalk {
   readonly #catalog: Catalog;
   readonly #relations = new Map<string, RelationSets>();

@@ -27,7 +27,7 @@ declare global {
   }
   namespace GraphileBuild {
     interface SchemaOptions {
-      /** Whether connections have `aggregates`. */
+      /** True if connections have `aggregates`. */
       aggregates?: boolean;
     }
   }
@@ -111,7 +111,7 @@ function planAggregates($connection: Step, maxPageSize: number): Step {
     "aggregate",
   ) as unknown as PgSelectStep<PgTable>;
   const groups = groupsOf($rows);
-  // A function of its own for each, since equal steps are merged before the selected columns are known.
+  // Each step has a function of its own, since equal steps are merged before the selected columns are known.
   $rows.apply(
     lambda(constant(null), () => (builder: PgSelectQueryBuilder) => {
       for (const { column, codec } of groups) {

@@ -17,7 +17,7 @@ declare global {
   }
 }
 
-/** As many as Postgres has. */
+/** Postgres's limit. */
 const MAX_DIMENSIONS = 6;
 
 export const ArrayDimensionsPlugin: GraphileConfig.Plugin = {
@@ -56,7 +56,7 @@ export function toFlatCodec(codec: ArrayCodec): Codec {
   return codec[FLAT] ?? codec;
 }
 
-/** How many lists are within one another, without those that are the values of a domain. */
+/** The number of nested lists, without lists that are the values of a domain. */
 export function dimensionsOf(codec: ArrayCodec): number {
   return codec[FLAT] ? 1 + dimensionsOf(codec.arrayOfCodec!) : 1;
 }

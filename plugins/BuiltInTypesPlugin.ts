@@ -65,12 +65,12 @@ export const BuiltInTypesPlugin: GraphileConfig.Plugin = {
   },
 };
 
-/** Without a cast of its own, a value is read as text. */
+/** A value whose codec has no cast is read as text. */
 function withoutCasts<Type extends Codec>({ castFromPg: _, listCastFromPg: __, ...codec }: Type) {
   return codec;
 }
 
-/** `{A,B,C}`, where Ax + By + C = 0: the point nearest to the origin, and another one. */
+/** `{A,B,C}`, where Ax + By + C = 0. Returns the point nearest to the origin, and another point. */
 function parseLine(text: string) {
   const [a = 0, b = 0, c = 0] = text.slice(1, -1).split(",").map(Number);
   const square = a * a + b * b;

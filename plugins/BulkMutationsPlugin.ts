@@ -197,7 +197,7 @@ function inputFields(
   return [...keyFields, ...columns.map((column) => columnInputField(build, { table, verb }, column))];
 }
 
-/** Whether Postgres finds an existing row by it. */
+/** True if Postgres can find an existing row by the key. */
 function isArbiter({ extensions }: PgTable["uniques"][number]): boolean {
   return !extensions?.isFromIndex && !extensions?.isDeferrable;
 }
@@ -258,7 +258,7 @@ function bulkField(build: GraphileBuild.Build, mutation: BulkMutation): GrafastF
     args,
     type: new GraphQLNonNull(new GraphQLList(new GraphQLNonNull(outputTypeOf(build, table.codec)!))),
     plan(_$root, given, info) {
-      // The input of the caller's role.
+      // The input type is that of the caller's role.
       const { type } = info.field.args[0]!;
       const $values = names.map((name) => given.getRaw(name) as Step);
       return writeAndReadRows(table, $values, (schema, values) => toWrite(schema, type, values));
@@ -283,7 +283,7 @@ function toRowsWrite(
     checkAlike(rows);
     return { kind: "update", table, rows };
   }
-  // Those that exist would lose what other rows set.
+  // Existing rows would lose the values of columns that only other rows set.
   if (resolution === "UPDATE") checkAlike(rows);
   return {
     kind: "upsert",
@@ -294,7 +294,7 @@ function toRowsWrite(
   };
 }
 
-/** One statement sets the same columns of all rows. */
+/** Checks that all rows have the same columns, since one statement sets them. */
 function checkAlike(rows: readonly RowInput[]): void {
   const [first] = rows;
   for (const [index, { columns }] of rows.entries()) {

@@ -46,7 +46,7 @@ export const CallableFunctionsPlugin: GraphileConfig.Plugin = {
         const byName = Map.groupBy(callable, functionNameOf);
         const shared = new Set([...byName].filter(([, procs]) => procs.length > 1).map(([name]) => name));
         Object.assign(state, { procs: introspection.procs, omitted, shared });
-        // In place: core holds a reference to this array.
+        // The array is changed in place: core holds a reference to it.
         introspection.procs.splice(0, introspection.procs.length, ...callable);
       },
       async pgIntrospection_proc({ state, helpers }, { entity: proc, serviceName }) {
@@ -74,7 +74,7 @@ type CallableFunctionsState = {
   readonly resources: Set<PgProc>;
 };
 
-/** Core looks for the columns of the result's own type, and omits the function without them. A domain in `from` has those of its type. */
+/** Core omits a function if its result type has no columns itself. A domain in `from` has the columns of its base type. */
 function returnCompositeBeneathDomain(proc: PgProc, { types }: Introspection): void {
   const returned = proc.getReturnType();
   const element = elementOf(returned);
@@ -191,7 +191,7 @@ function isInternalFunction(proc: PgProc): boolean {
   );
 }
 
-/** Whether the field has the default name, which overloads share: no comment names or hides it. */
+/** True if the field has the default name, which overloads share: no comment names or hides it. */
 function hasDefaultFieldName(proc: PgProc): boolean {
   const { name, fieldName, omit, behavior } = proc.getTags();
   const isHidden = omit !== undefined || [behavior ?? []].flat().join(" ").split(/\s+/).includes("-*");

@@ -9,7 +9,7 @@ declare global {
   }
   namespace DataplanPg {
     interface PgResourceExtensions {
-      /** Only roles that bypass RLS have grants on it. */
+      /** True if only roles that bypass RLS have grants on it. */
       isServerOnly?: boolean;
     }
   }

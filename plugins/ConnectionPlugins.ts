@@ -91,7 +91,7 @@ export const ConnectionShapePlugin: GraphileConfig.Plugin = {
 
 type Connection = ReturnType<typeof connection>;
 
-/** PostGraphile looks one row ahead, never back. A given cursor is the position of a row, so there is a page on its other side. */
+/** Plans the flag. PostGraphile looks one row ahead, never back. A given cursor marks a row, so there is a page on its other side. */
 function planHasMore(
   side: "hasNextPage" | "hasPreviousPage",
   cursorOf: ($connection: Connection) => Step | null,

@@ -20,7 +20,7 @@ export const FieldSourcesPlugin: GraphileConfig.Plugin = {
   schema: {
     hooks: {
       GraphQLObjectType_fields_field: {
-        // Their plans are part of what a source describes.
+        // A source describes the plans of these plugins' fields.
         after: ["PaginationPlugin", "ConnectionShapePlugin", "CompositeTypesPlugin", "SubscriptionsPlugin"],
         callback(field, build, { scope }) {
           const source = sourceOfScope(build, scope);
@@ -83,7 +83,7 @@ function sourceOfRelation(
   return { kind: "rows", relation, isConnection: false, ...rowsOf(build, table) };
 }
 
-/** A reference over several tables, each row of which leads to one row at most. */
+/** A reference over several tables, in which each row leads to at most one row. */
 function sourceOfRef(
   { isPgSingleRelationField }: FieldScope,
   { registry, codec, ref }: GraphileBuild.PgRelationsPluginRefDetails,

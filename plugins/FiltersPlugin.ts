@@ -177,7 +177,7 @@ type TableFilter = FilterSource & {
   readonly name: string;
   readonly description: string;
   readonly type: GraphQLInputType;
-  /** Also an argument of the field itself, not only a field of `filter`. */
+  /** True if the filter is also an argument of the field itself, not only a field of `filter`. */
   readonly isFieldArgument: boolean;
   readonly visibility: VisibilityRule;
 };

@@ -124,7 +124,7 @@ function toArgumentConfig(
 
 type FunctionFrom = (...provided: readonly PgSelectArgumentDigest[]) => SQL;
 
-/** With an argument omitted, Postgres would call the overload with fewer parameters; so defaults are passed explicitly. */
+/** Passes defaults explicitly: if an argument were omitted, Postgres would call the overload with fewer parameters. */
 function fillDefaults(
   provided: readonly PgSelectArgumentDigest[],
   parameters: readonly PgResourceParameter[],
@@ -145,7 +145,7 @@ function fillDefaults(
   ];
 }
 
-/** SQL as Postgres has written it. `sql.raw` would log a warning, as it cannot know where its text comes from. */
+/** SQL as Postgres has written it. `sql.raw` would log a warning, as it cannot know the origin of its text. */
 function expressionOfCatalogue(text: string): SQL {
   const strings = [text];
   return sql(Object.assign(strings, { raw: strings }));

@@ -89,7 +89,7 @@ export function functionMutationsOf({ behavior, pgResources }: GraphileBuild.Bui
   );
 }
 
-/** Such a function is an action on a row, of which a client has only the id. */
+/** True for an action on a row, for which a client has only the id. */
 function takesRow({ parameters }: SchemaResource): boolean {
   return Boolean(parameters[0]?.codec.extensions?.isTableLike);
 }
@@ -120,7 +120,7 @@ function functionMutationField(build: GraphileBuild.Build, resource: SchemaResou
     ...(deprecationReason !== undefined && { deprecationReason }),
   };
   const names = functionArgumentsOf(build, resource, 0);
-  // Its calls are counted, which a source does not say.
+  // Calls of sign-up functions are counted, which a source does not describe.
   const isCounted = Boolean(resource.extensions?.tags?.signUp);
   return names && fitsInSetting(resource) && !isCounted
     ? withSource(field, { kind: "mutation", resource, args: names })

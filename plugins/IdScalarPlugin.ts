@@ -70,7 +70,7 @@ function isSingleColumnKey(pgClass: PgClass, { attnum }: PgAttribute): boolean {
 }
 
 /**
- * A function with a required id decides itself what an unknown row means. For an optional one, a malformed id must not
+ * A function with a required id defines itself how it treats an unknown row. For an optional id, a malformed value must not
  * become "not given".
  */
 function withIdCodec(parameter: PgResourceParameter): PgResourceParameter {
@@ -79,7 +79,7 @@ function withIdCodec(parameter: PgResourceParameter): PgResourceParameter {
   return { ...parameter, codec: toIdCodec(codec, parameter.optional ? "is refused" : "matches nothing") };
 }
 
-/** Whether values of this type can be ids: `number` by the column's name or as a key, `word` only as a key. */
+/** The kind if values of the type can be ids: `number` by the column's name or as a key, `word` only as a key. Null otherwise. */
 export function idKindOf(codec: Codec): "number" | "word" | null {
   const { name } = baseCodecOf(codec);
   return NUMBER_ID_TYPES.has(name) ? "number" : TEXT_ID_TYPES.has(name) ? "word" : null;

@@ -96,11 +96,11 @@ function indexIntrospection({ introspection }: { readonly introspection: Introsp
 
 type ViewEvents = NonNullable<GraphileBuild.GatherOptions["viewEvents"]>;
 
-/** What is read of `pg_attribute`, whose rows are most of the answer. */
+/** The columns that are read from `pg_attribute`, whose rows are most of the response. */
 const READ_OF_COLUMNS =
   "attrelid, attname, atttypid, attnum, attndims, atttypmod, attnotnull, atthasdef, attidentity, attgenerated, attisdropped, attacl";
 
-/** Core's query without what nobody reads: columns of indexes and sequences, and dependencies on other things than extensions. */
+/** Core's query without unused parts: columns of indexes and sequences, and dependencies on other objects than extensions. */
 const INTROSPECTION = makeIntrospectionQuery()
   .replace(
     /select \*(\s+from pg_catalog\.pg_attribute\s+where attrelid in \(select classes\._id from classes)(?=\))/,
@@ -109,8 +109,8 @@ const INTROSPECTION = makeIntrospectionQuery()
   .replace("deptype IN ('a', 'e')", "deptype operator(pg_catalog.=) 'e'");
 
 /**
- * Core asks Postgres whether each relation is updatable, which waits for any migration that has locked one of them. All tables are,
- * and the catalogue knows it of views.
+ * Core asks Postgres if each relation is updatable, which waits for any migration that has locked one of them. All tables are
+ * updatable, and the catalogue knows it for views.
  */
 const INTROSPECTION_OF_TABLES = INTROSPECTION.replace(
   /pg_catalog\.pg_relation_is_updatable\(oid, true\)::bit\(8\)::int4/,
@@ -204,7 +204,7 @@ export const IndexedLookupsPlugin: GraphileConfig.Plugin = {
 const { name: tablesPluginName, description: tablesDescription, schema: tablesSchema } = PgTablesPlugin;
 const registerTableTypes = tablesSchema!.hooks!.init as GraphileBuild.Hook<object, GraphileBuild.ContextInit>;
 
-/** For each row type, core scans all resources for its table. So the hook gets one row type at a time, with its resources only. */
+/** Core scans all resources for the table of each row type. So the hook gets one row type at a time, with its resources only. */
 export const IndexedTablesPlugin: GraphileConfig.Plugin = {
   ...PgTablesPlugin,
   name: "IndexedTablesPlugin",
@@ -234,7 +234,7 @@ const {
 } = PgPolymorphismPlugin;
 const addPolymorphicInterfaces = polymorphismSchema!.hooks!.GraphQLObjectType_interfaces as InterfacesHook;
 
-/** For each type, core scans all row types for polymorphic ones, of which most databases have none. */
+/** Core scans all row types for polymorphic ones, once per type. Most databases have no polymorphic types. */
 export const IndexedPolymorphismPlugin: GraphileConfig.Plugin = {
   ...PgPolymorphismPlugin,
   name: "IndexedPolymorphismPlugin",
@@ -295,7 +295,7 @@ declare global {
 
 type BehaviorText = { readonly behaviorString: string };
 
-/** The methods of core's behaviors that are memoized here. All but the first are private. */
+/** The methods of core's behaviors that are memoized here. All except the first are private. */
 type CoreBehavior = {
   entityMatches(type: string, entity: unknown, filter: string): boolean | undefined;
   getBehaviorForEntity(type: string, entity: unknown): BehaviorText;

@@ -8,7 +8,7 @@ declare global {
   }
 }
 
-/** The field of subscriptions that has the fields of queries. */
+/** The subscription field that has the fields of queries. */
 const LIVE_FIELD = "live";
 
 export const LiveQueryPlugin: GraphileConfig.Plugin = {

@@ -50,7 +50,7 @@ export const NamesPlugin: GraphileConfig.Plugin = {
       },
       // A number at the end has no plural.
       pluralize: (previous, _preset, word) => (/\d$/.test(word) ? word : previous!(word)),
-      // PostGraphile names it rowId and keeps id for its global ids.
+      // PostGraphile names the column rowId and keeps id for its global ids.
       _attributeName(_previous, _preset, { attributeName, codec }) {
         return this.coerceToGraphQLName(codec.attributes[attributeName]?.extensions?.tags?.name ?? attributeName);
       },

@@ -80,7 +80,7 @@ function registerNestedType(build: GraphileBuild.Build, table: PgTable, { name, 
   );
 }
 
-/** Adds the fields for related rows. A foreign key is given by its columns or by the row that it refers to. */
+/** Adds the fields for related rows. The input sets a foreign key by its columns or by the row that it refers to. */
 function withNestedFields(
   build: GraphileBuild.Build,
   fields: InputFields,
@@ -120,7 +120,7 @@ function nestedField(
   return withVisibility(withNestedRelation(field, relation), allRules([mayInsertAlong(table, relation), ...mayRead]));
 }
 
-/** The key that one row receives from the other must be read and written. */
+/** True if the key that one row receives from the other can be read and written. */
 function mayInsertAlong(
   table: PgTable,
   { remoteResource, isReferencee, localAttributes, remoteAttributes }: PgRelation,

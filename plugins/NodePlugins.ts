@@ -24,7 +24,7 @@ export const CORE_NODE_PLUGINS: readonly GraphileConfig.Plugin[] = [
   NodeIdCodecBase64JSONPlugin,
 ];
 
-/** Core's plugin, whose place is after core's plugin of tables, which is replaced. */
+/** Core's plugin for nodes of tables, placed after the replacement of core's plugin of tables. */
 export const TableNodesPlugin: GraphileConfig.Plugin = {
   ...PgTableNodePlugin,
   name: "TableNodesPlugin",
@@ -40,7 +40,7 @@ export const TableNodesPlugin: GraphileConfig.Plugin = {
   },
 };
 
-/** GRAPHQL_NODE. Objects of the database that have the names of Relay's get others. */
+/** Implements GRAPHQL_NODE. Database objects that have the names of Relay's objects are renamed. */
 export const NodeIdsPlugin: GraphileConfig.Plugin = {
   name: "NodeIdsPlugin",
   description: "Rows have a global id, nodeId, beside their own, for roles that may select their key",
@@ -81,7 +81,7 @@ export const NodeIdsPlugin: GraphileConfig.Plugin = {
 
 const LOSABLE = { isLosable: true } as const;
 
-/** Whether a type of a role's schema, which lacks a field of the interface, has the interface no more. */
+/** True if a type loses the interface when a role's schema hides one of the interface's fields in it. */
 export function isLosableInterface(type: object): boolean {
   return isInterfaceType(type) && Boolean((type.extensions as Partial<typeof LOSABLE>).isLosable);
 }

@@ -102,13 +102,13 @@ function alwaysRefersToVisibleRow({
   );
 }
 
-/** `not valid`, `not enforced`, or on a table with children, which do not inherit it. */
+/** True for a key that is `not valid` or `not enforced`, or whose table has children, which do not inherit it. */
 function mayBeUnresolved(key: PgConstraint): boolean {
   const { convalidated, conenforced = true } = key;
   return !convalidated || !conenforced || hasChildren(key.getClass());
 }
 
-/** Whether NOT NULL comes from a domain outside of a table, is not validated, or does not apply to the table's children. */
+/** True if NOT NULL comes from a domain outside of a table, is not validated, or does not apply to the table's children. */
 function mayHoldNull(pgClass: PgClass, { attnum, attnotnull }: PgAttribute): boolean {
   if (pgClass.relkind !== "r" && pgClass.relkind !== "p") return !attnotnull;
   const constraint = pgClass.getConstraints().find(({ contype, conkey }) => contype === "n" && conkey?.[0] === attnum);
@@ -116,7 +116,7 @@ function mayHoldNull(pgClass: PgClass, { attnum, attnotnull }: PgAttribute): boo
   return !constraint.convalidated || (constraint.connoinherit === true && hasChildren(pgClass));
 }
 
-/** Partitions have the constraints of their table. */
+/** True for a table with children that may lack its constraints; partitions have the constraints of their table. */
 function hasChildren(pgClass: PgClass | undefined): boolean {
   return pgClass?.relkind === "r" && pgClass.relhassubclass === true;
 }

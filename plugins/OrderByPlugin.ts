@@ -35,14 +35,14 @@ declare global {
 
 type OrderDirection = {
   readonly direction: "ASC" | "DESC";
-  /** As Postgres has it unless given: the last ascending, the first descending. */
+  /** The place of nulls; by default, as in Postgres, last if ascending and first if descending. */
   readonly nulls?: "FIRST" | "LAST";
 };
 
-/** A value that is computed of a row, and may be null. */
+/** A value that is computed from a row and may be null. */
 type ComputedOrderValue = { readonly valueFor: (row: SQL) => SQL; readonly codec: Codec; readonly notNull?: never };
 
-/** What rows are ordered by: a column or a computed value, their own or of the row that the relations lead to. */
+/** A term of the order of rows: a column or a computed value of the row itself, or of the row that the relations lead to. */
 export type RowOrderTerm = OrderDirection & {
   readonly relations?: readonly PgRelation[];
   /** The name of a column, or a computed value. */
@@ -222,7 +222,7 @@ export const sortableColumnsOf = memoizePerObject((table: PgTable, build: Graphi
   });
 });
 
-/** How the values within an `orderBy` are read. */
+/** Reads the values within an `orderBy`. */
 export type OrderValueReader = {
   readonly bind: BindValue;
   /** A value that becomes part of the statement's text. */

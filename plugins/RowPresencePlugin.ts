@@ -12,7 +12,7 @@ declare global {
 }
 
 /**
- * To find out whether a joined row exists, core selects any cheap column that is not null, and so needs a privilege that the caller's
+ * To check that a joined row exists, core selects any cheap column that is not null, and so needs a privilege that the caller's
  * query does not. Roles that may read a table may read its key.
  */
 export const RowPresencePlugin: GraphileConfig.Plugin = {
@@ -57,14 +57,14 @@ function withInnerCodecs(codec: Codec): Codec[] {
   return inner ? [codec, ...withInnerCodecs(inner)] : [codec];
 }
 
-/** Such as the row of `max(price)` over no rows. From a function that returns one row or a list, it stands for no row. */
+/** True for rows such as that of `max(price)` over no rows. If a function returns one row or a list, such a row stands for no row. */
 function mayBeAllNull({ isUnique, isList, codec }: SchemaResource): boolean {
   const { attributes, notNullExpression } = codec as Codec;
   if (isUnique || isList || !attributes || notNullExpression) return false;
   return !Object.values(attributes).some(({ notNull }) => notNull);
 }
 
-/** A missing joined row is null as a whole; core checks whether any column is not null. */
+/** A missing joined row is null as a whole; core checks if any column is not null. */
 function rowExistsExpression(row: SQL): SQL {
   return sql`(${wholeRow(row)} is distinct from null)::pg_catalog.text`;
 }

@@ -38,7 +38,7 @@ export const ScalarInputPlugin: GraphileConfig.Plugin = {
   },
 };
 
-/** Core accepts numbers in variables only, and converts an object there to `[object Object]`. */
+/** Accepts numbers. Core accepts them in variables only, and converts an object there to `[object Object]`. */
 function acceptNumbers(typeOf: MakeStringType): MakeStringType {
   return (description, coerce, name) => {
     const refusal = `${name ?? "This type"} must be a string or a number.`;
@@ -199,7 +199,7 @@ const jsonScalarNames = scalarNamesOver("JSON", (codec) => Object.values<Codec>(
 
 type LiteralVariables = Readonly<Record<string, unknown>> | null | undefined;
 
-/** Like core's, except for numbers. */
+/** Parses a literal like core, except for numbers. */
 function parseJsonLiteral(node: ValueNode, variables: LiteralVariables): unknown {
   switch (node.kind) {
     case Kind.INT:

@@ -23,7 +23,7 @@ declare global {
   }
   namespace GraphileBuild {
     interface ScopeObject {
-      /** A connection, or its edge, whose rows have the results of a search beside them. */
+      /** True for a connection, or its edge, whose rows have the results of a search beside them. */
       isOfSearchResults?: boolean;
     }
   }
@@ -72,7 +72,7 @@ export const SearchResultsPlugin: GraphileConfig.Plugin = {
   },
 };
 
-/** The connection types of tables with texts: types of their own, so that those of all rows keep the fields that they have. */
+/** The connection types of tables with texts: separate types, so that the connections of all rows keep their fields. */
 const connectionTypesOf = memoizePerObject((_build: GraphileBuild.Build) => new Map<PgTable, string>());
 
 function registerConnection(build: GraphileBuild.Build, table: PgTable): void {
@@ -133,7 +133,7 @@ function resultField(build: GraphileBuild.Build, table: PgTable, result: SearchR
       const $row = $edge.node();
       const $rows = $row.getClassStep();
       const toValue = (search: unknown) => valueFor(search as InputObject, $rows.alias);
-      // The rows' statement is of the layer above that of each row.
+      // The rows' statement belongs to the layer above each row's layer.
       const value = $rows.withLayerPlan(() => $rows.deferredSQL(lambda(args.getRaw(ARGUMENT), toValue)));
       return $row.select(value, codec as PgCodec);
     },

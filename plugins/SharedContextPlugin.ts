@@ -9,7 +9,7 @@ declare global {
   }
 }
 
-/** Only statements of the same context are joined; without this, steps below a mutation have a context of their own. */
+/** Statements are joined only if their context is the same; without this plugin, steps below a mutation have another context. */
 export const SharedContextPlugin: GraphileConfig.Plugin = {
   name: "SharedContextPlugin",
   description: "All steps of an operation use the same context, also after a side effect",

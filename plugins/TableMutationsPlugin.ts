@@ -154,7 +154,7 @@ function createField(build: GraphileBuild.Build, mutation: TableMutation): Grafa
     type: isReadable ? new GraphQLNonNull(outputTypeOf(build, table.codec)!) : DONE_TYPE,
     extensions: fallbackTypeExtension(DONE_TYPE),
     plan(_$root, args, { field }) {
-      // The input of the caller's role.
+      // The input type is that of the caller's role.
       const { type } = field.args.find(({ name }) => name === "input")!;
       if (hasNestedFields(type)) {
         countSignUps(table);
@@ -163,7 +163,7 @@ function createField(build: GraphileBuild.Build, mutation: TableMutation): Grafa
       return getNullableType(field.type) === GraphQLBoolean ? lambda(insert(args), () => true) : insert(args);
     },
   };
-  // Sign-ups are counted, which a source does not say.
+  // Sign-ups are counted, which a source does not describe.
   if (table.extensions?.tags?.signUp) return field;
   return withSource(field, { kind: "write", verb: "create", table, key: [], noRowError: rowNotInsertedError });
 }
@@ -255,7 +255,7 @@ type TableMutation = {
   readonly name: string;
   /** The columns of its input. */
   readonly columns: readonly string[];
-  /** Whether anybody may see the row afterwards. */
+  /** True if anybody may see the row afterwards. */
   readonly isReadable: boolean;
 };
 
@@ -293,7 +293,7 @@ class UpdatedRowStep extends PgUpdateSingleStep<PgTable> {
   }
 }
 
-/** Resolves to whether a row was deleted. */
+/** Resolves to true if a row was deleted. */
 function deleteRow(table: PgTable, key: KeySteps): Step<boolean> {
   const columns = Object.keys(key);
   const from = table.from as SQL;

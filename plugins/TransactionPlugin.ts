@@ -25,7 +25,7 @@ export const TransactionPlugin: GraphileConfig.Plugin = {
   },
 };
 
-/** Whether the operation commits all its fields or none. */
+/** True if the operation commits either all its fields or none. */
 export function isTransaction({ directives = [] }: OperationDefinitionNode): boolean {
   return directives.some(({ name }) => name.value === TRANSACTION.name);
 }

@@ -167,7 +167,7 @@ function innermostCodecOf(codec: Codec): Codec {
   return codec.arrayOfCodec ? innermostCodecOf(codec.arrayOfCodec) : codec;
 }
 
-/** Whether it is a composite type and not the row type of a table. */
+/** True for a composite type that is not the row type of a table. */
 function isCompositeValue(codec: Codec | undefined): boolean {
   return Boolean(codec?.attributes) && codec?.extensions?.isTableLike === false;
 }
@@ -199,7 +199,7 @@ declare global {
   }
 }
 
-/** For a cast to json the same rule as to_json: only casts by a function count. */
+/** The rule for a cast to json is that of to_json: only casts by a function count. */
 const TYPE_CAPABILITIES = `
   with comparison as (
     select opcintype as oid, pg_catalog.bool_or(amname operator(pg_catalog.=) 'btree') as "isOrdered"
@@ -222,10 +222,10 @@ type TypeCapabilities = {
   readonly comparison: "order" | "equality" | null;
 };
 
-/** Base types and multiranges. */
+/** The kinds of base types and multiranges. */
 const TEXT_TYPE_KINDS: ReadonlySet<string | null> = new Set(["b", "m"]);
 
-/** By service, and by the oids of types. */
+/** The capabilities by service, and by the oids of types. */
 type ExtensionTypesState = { readonly capabilities: Map<string, ReadonlyMap<string, TypeCapabilities>> };
 
 const jsonCodecs = new WeakSet<Codec>();

@@ -21,13 +21,13 @@ declare global {
   }
   namespace GraphileBuild {
     interface PgCodecAttributeTags {
-      /** Callers who may not select it receive their own value by this function, or without one an error for this field alone. */
+      /** Callers who may not select the column receive their own value by this function; if there is none, an error for this field alone. */
       personal: true | string;
     }
   }
   namespace DataplanPg {
     interface PgResourceExtensions {
-      /** Of a function: its oid, and whether it runs with the privileges of its owner. */
+      /** A function's oid; `isSecurityDefiner`: the function runs with the privileges of its owner. */
       routine?: { readonly oid: string; readonly isSecurityDefiner: boolean };
     }
   }
@@ -61,7 +61,7 @@ export const VisibilityPlugin: GraphileConfig.Plugin = {
 
 const alwaysVisible: VisibilityRule = () => true;
 
-/** For the row type of each table: the rules by which a role gets such rows as values, from functions and from columns. */
+/** The rules by which a role receives rows of each table's row type as values, from functions and from columns. */
 const rowSourceRulesOf = memoizePerObject(
   ({ pgResources, allPgCodecs }: GraphileBuild.Build): ReadonlyMap<Codec, VisibilityRule[]> => {
     const sources = new Map<Codec, VisibilityRule[]>();
@@ -161,10 +161,10 @@ export type TableAction = "select" | "insert" | "update" | "delete";
 
 /** The privileges of one role, or the union of several. */
 export type RolePrivileges = {
-  /** Without a column: on the table or any of its columns. */
+  /** If `column` is absent, checks the privilege on the table or any of its columns. */
   may(privilege: TableAction, table: TableIdentity, column?: string): boolean;
   mayExecute(oid: string): boolean;
-  /** How a column is read in the caller's own rows only. */
+  /** The function with which a column is read only in the caller's own rows. */
   ownValueOf(table: TableIdentity, column: string): OwnValue | null;
 };
 
@@ -190,7 +190,7 @@ export function visibilityRuleOf({ extensions }: WithExtensions): VisibilityRule
   return (extensions as VisibilityExtensions | undefined)?.visibilityRule ?? null;
 }
 
-/** Extensions of a field that has this type where its own is hidden. */
+/** Extensions of a field that has this type where its own type is hidden. */
 export function fallbackTypeExtension(type: GraphQLOutputType): VisibilityExtensions {
   return { fallbackType: type };
 }
@@ -200,8 +200,8 @@ export function fallbackTypeOf({ extensions }: WithExtensions): GraphQLOutputTyp
 }
 
 /**
- * How the role reads a field with personal data that it may not read in all rows; null for an error, undefined for other fields.
- * A function with the rights of its owner that returns such rows opens the column for none: rows of the table have the same fields.
+ * The value of a field with personal data that the role may not read in all rows; null for an error, undefined for other fields.
+ * A function with its owner's rights that returns such rows does not open the column: rows of the table have the same fields.
  */
 export function withheldValueOf(field: WithExtensions, role: RolePrivileges): OwnValue | null | undefined {
   const { personal } = (field.extensions ?? {}) as VisibilityExtensions;
@@ -214,7 +214,7 @@ export function mayExecute({ extensions }: SchemaResource): VisibilityRule {
   return oid === undefined ? alwaysVisible : (role) => role.mayExecute(oid);
 }
 
-/** Without columns: a privilege on any of them. */
+/** Requires the privilege on all these columns; if there are none, on the table or any column. */
 export function mayUse(privilege: TableAction, resource: SchemaResource, columns?: readonly string[]): VisibilityRule {
   const table = tableIdentityOf(resource.codec);
   if (!table) return alwaysVisible;

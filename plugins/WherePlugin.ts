@@ -40,7 +40,7 @@ declare global {
   }
 }
 
-/** A table's rows of which a field returns some, in an order: what `where` and `orderBy` are arguments of. */
+/** The table whose rows a field returns, some of them in an order: the field then has the arguments `where` and `orderBy`. */
 export function collectionTableOf({
   pgFieldResource,
   isPgFieldConnection,
@@ -247,7 +247,7 @@ function searchedField(build: GraphileBuild.Build, table: PgTable, field: Condit
   }
 }
 
-/** Whether a column can be searched. */
+/** True if a column of the table can be searched. */
 export const isSearchedTable = memoizePerObject((table: PgTable, build: GraphileBuild.Build): boolean =>
   filterableColumnsOf(build, table).some((column) => isSearched(table.codec.attributes[column]!.codec)),
 );
@@ -340,7 +340,7 @@ function filterableColumnsOf(build: GraphileBuild.Build, table: PgTable): string
   );
 }
 
-/** The stored columns that the schema shows: as a field, as a relation, or by a function that has the name of their field. */
+/** The stored columns that the schema shows: as a field, as a relation, or by a function with the name of the column's field. */
 export const visibleColumnsOf = memoizePerObject(({ codec }: PgTable, build: GraphileBuild.Build): string[] => {
   const shownAsRelations = columnsShownAsRelations(codec, build.input.pgRegistry);
   const functions = functionsOfType(build, codec);
@@ -379,7 +379,7 @@ export const relationsOf = memoizePerObject(({ codec }: PgTable, build: Graphile
   });
 });
 
-/** Types that are not given as their family's most usual one have names with the family. */
+/** The suffix of each family's operator types; the family's most usual type, if there is one, goes without it. */
 const FAMILY_NAMES: Readonly<Record<OperatorFamily, readonly [usual: string | null, name: string]>> = {
   ordered: [null, ""],
   equality: [null, ""],

@@ -51,9 +51,9 @@ export const TIME_CODECS = {
   timestamptz: withTextCast(TYPES.timestamptz, castToJsonText),
   timestamp: withTextCast(TYPES.timestamp, castToJsonText),
   date: withTextCast(TYPES.date, castToJsonText),
-  // Core adds it to a date, which fails for 24:00.
+  // Core adds the time to a date, which fails for 24:00.
   time: withTextCast(TYPES.time, (time) => sql`pg_catalog.to_char(${time}::interval, 'HH24:MI:SS.US')`),
-  // Core converts it to the session's time zone, which changes the time.
+  // Core converts the time to the session's time zone, which changes it.
   timetz: withTextCast(TYPES.timetz, (time) => sql`${time}::pg_catalog.text`),
   interval: { ...TYPES.interval, fromPg: parseInterval } satisfies Codec,
 };

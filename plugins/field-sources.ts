@@ -9,15 +9,15 @@ import type { ConditionFields, InputObject } from "./row-conditions.ts";
 import type { BindValue } from "./row-operators.ts";
 import type { Codec, PgRelation, PgTable, SchemaResource, WithExtensions } from "./table.ts";
 
-/** What a field of the schema stands for in the database. A field without a source is planned by its plugin only. */
+/** The database object or value behind a field of the schema. Only its plugin can plan a field without a source. */
 export type FieldSource =
-  /** A column of the parent row; `table` is that of a column which holds a row of it. */
+  /** A column of the parent row; `table` is the table whose row the column holds. */
   | { readonly kind: "column"; readonly column: string; readonly codec: Codec; readonly table: SchemaResource | null }
-  /** A column of the parent row that the role reads in its own rows only. */
+  /** A column of the parent row that the role may read only in its own rows. */
   | ({ readonly kind: "own value"; readonly codec: Codec } & OwnValue)
   /** The row of the table that the arguments identify. */
   | { readonly kind: "row"; readonly table: PgTable; readonly key: readonly KeyArgument[] }
-  /** The row that the parent row refers to, or the only one that refers to it; with several relations, that to which they lead. */
+  /** The row that the parent row refers to, or the only one that refers to it; with several relations, the row at their end. */
   | { readonly kind: "related row"; readonly path: readonly PgRelation[] }
   /** Rows of the table; with a relation, those that belong to the parent row. */
   | {
@@ -25,7 +25,7 @@ export type FieldSource =
       readonly table: PgTable;
       readonly relation: PgRelation | null;
       readonly isConnection: boolean;
-      /** The order that a value of `orderBy` requests; without one, that of the table. */
+      /** The order that a value of `orderBy` requests; if there is none, the table's order. */
       readonly orderOf: (orderBy: unknown, reader: OrderValueReader) => RowOrder;
       /** The fields of `where`. */
       readonly conditionFields: () => ConditionFields;
@@ -41,14 +41,14 @@ export type FieldSource =
     }
   /** The result of a function that may write. Its arguments are `id`, and fields of `input`. */
   | { readonly kind: "mutation"; readonly resource: SchemaResource; readonly args: readonly FunctionArgument[] }
-  /** The row that a generated mutation writes, or whether it has deleted one. */
+  /** The row that a generated mutation writes, or the fact that it has deleted one. */
   | {
       readonly kind: "write";
       readonly verb: MutationVerb;
       readonly table: PgTable;
-      /** Of the row to update or delete. */
+      /** The key of the row to update or delete. */
       readonly key: readonly KeyArgument[];
-      /** The error where no row was written; null when the field then is false. */
+      /** The error if no row was written; null if the field then returns false. */
       readonly noRowError: (() => Error) | null;
     }
   /** The rows that a generated mutation writes. */
@@ -59,7 +59,7 @@ export type FieldSource =
       readonly args: readonly string[];
       readonly toWrite: (schema: GraphQLSchema, inputType: GraphQLInputType, values: readonly unknown[]) => RowsWrite;
     }
-  /** What the search of the argument says of the row of an edge. */
+  /** The result that the search of the argument has for the row of an edge. */
   | {
       readonly kind: "search result";
       readonly argument: string;
@@ -75,7 +75,7 @@ export type FieldSource =
       readonly kind: "aggregate";
       readonly value: (row: SQL) => SQL;
       readonly codec: Codec;
-      /** The rows are grouped by it. */
+      /** True if the rows are grouped by this value. */
       readonly isGroup: boolean;
     }
   /** A part of an interval, a range or a geometric value. */

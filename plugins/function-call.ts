@@ -15,7 +15,7 @@ import type { SchemaResource } from "./table.ts";
 declare global {
   namespace GraphileBuild {
     interface PgResourceTags {
-      /** Of a table or function: it creates users, which SIGN_UP_LIMIT bounds. */
+      /** Marks a table or function that creates users, whose number SIGN_UP_LIMIT bounds. */
       signUp: true;
     }
   }
@@ -30,13 +30,13 @@ declare global {
 /** The setting that holds the result of a call, or the key of a written row, for the statement sent after it. */
 export const RESULT_SETTING = "mutation.result";
 
-/** A call of a volatile function. It is sent before the statement that has it among its values. */
+/** A call of a volatile function. It is sent before the statement that has it as one of its values. */
 export class FunctionCall {
   readonly text: string;
   readonly values: readonly unknown[];
-  /** The statement that returns a row if the result says that the call was not successful. Null: it does not say so. */
+  /** The statement that returns a row if the result says that the call was not successful. Null: the result does not say it. */
   readonly failureText: string | null;
-  /** The value that replaces it in that statement. */
+  /** The value that replaces the call in that statement. */
   readonly result = RESULT_SETTING;
 
   constructor(text: string, values: readonly unknown[], failureText: string | null) {
@@ -46,7 +46,7 @@ export class FunctionCall {
   }
 }
 
-/** The result of a mutation's function says that it was not successful. */
+/** Thrown if the result of a mutation's function says that it was not successful. */
 export class UnsuccessfulResult extends Error {
   override name = "UnsuccessfulResult";
   /** The faults that the result lists, if any. */
@@ -92,7 +92,7 @@ export function callFunctionAndRead(resource: SchemaResource, args: readonly PgS
   return resource.isUnique ? $rows.single() : $rows;
 }
 
-/** What is planned after it runs only if the limit is not exceeded. */
+/** Counts a sign-up. Steps that are planned later run only if the limit is not exceeded. */
 export function countSignUps({ extensions }: SchemaResource): void {
   if (extensions?.tags?.signUp) sideEffect(context(), ({ countSignUp }) => countSignUp?.());
 }
@@ -126,7 +126,7 @@ export function resultRows({ codec }: SchemaResource, setting: SQL = sql.literal
   return sql`pg_catalog.unnest(pg_catalog.current_setting(${setting})::${codec.sqlType}[])`;
 }
 
-/** The result must have a named type and be no array: an array of arrays would lose its inner boundaries. */
+/** True for a result with a named type that is no array: an array of arrays would lose its inner boundaries. */
 export function fitsInSetting({ codec, sqlPartitionByIndex }: SchemaResource): boolean {
   return !codec.isAnonymous && !codec.arrayOfCodec && codec !== TYPES.void && !sqlPartitionByIndex;
 }
@@ -144,7 +144,7 @@ class FunctionCallStep extends Step<FunctionCall> {
   constructor(resource: SchemaResource, args: readonly PgSelectArgumentSpec[]) {
     super();
     this.hasSideEffects = true;
-    // Grafast may move steps that are; left unset, it warns in development.
+    // Grafast may move steps that are synchronous and safe; if this is unset, it warns in development.
     this.isSyncAndSafe = false;
     this.#resource = resource;
     this.#failureText = failureTextOf(resource);

@@ -141,7 +141,7 @@ function valueTypeClaims(build: GraphileBuild.Build, assigned: AssignedNames<Cod
   }));
 }
 
-/** Inputs and connections of functions; `inPlace` are those that replace a generated mutation of a table. */
+/** Inputs and connections of functions; `inPlace` are the functions that replace a generated mutation of a table. */
 export function functionTypeClaims(
   build: GraphileBuild.Build,
   assigned: AssignedNames<SchemaResource>,
@@ -239,7 +239,7 @@ function isObjectDomain({ domainOfCodec }: Codec): boolean {
   );
 }
 
-/** Whether the function has a connection type of its own, since it returns no rows of a table. */
+/** True if the function has a connection type of its own, since it does not return rows of a table. */
 function hasOwnConnection({ isUnique, codec }: SchemaResource): boolean {
   return !isUnique && !codec.arrayOfCodec && (!codec.attributes || codec.isAnonymous === true);
 }
@@ -247,13 +247,13 @@ function hasOwnConnection({ isUnique, codec }: SchemaResource): boolean {
 /** A preferred name, and all the names that derive from it. */
 type NameClaim = {
   readonly preferred: string;
-  /** Appended when the name is taken. */
+  /** The suffix that is appended if the name is taken. */
   readonly suffix: string;
   readonly derivedNames: (name: string) => readonly string[];
   readonly rename: (name: string) => void;
 };
 
-/** The name of a type that a plugin adds: those of the database and of other plugins are taken. */
+/** The free name of a type that a plugin adds: names of the database and of other plugins are taken. */
 export function freeTypeName(build: GraphileBuild.Build, preferred: string): string {
   return build.getTypeMetaByName(preferred) === null ? preferred : freeTypeName(build, `${preferred}_`);
 }

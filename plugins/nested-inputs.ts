@@ -48,7 +48,7 @@ type RelatedRowInputs = {
 };
 
 /**
- * The relations along which a row can be inserted with the row around it, which `through` leads from. Named as the relations are; a
+ * The relations along which a row can be inserted together with its containing row, from which `through` leads. They are named as relations; a
  * column's field keeps its name.
  */
 export function nestedRelationsOf(
@@ -101,7 +101,7 @@ function isOffered(build: GraphileBuild.Build, table: PgTable, relation: PgRelat
   return tag === true || tag === (relation.isReferencee ? "backward" : "forward");
 }
 
-/** Whether the relations are by one foreign key, in different directions. */
+/** True if the relations use one foreign key in opposite directions. */
 function isReverse(one: PgRelation, other: PgRelation): boolean {
   return (
     one.isReferencee !== other.isReferencee &&
@@ -124,7 +124,7 @@ function nestedRelationOf({ extensions }: WithExtensions): PgRelation | null {
   return (extensions as NestedExtensions | undefined)?.nestedRelation ?? null;
 }
 
-/** Whether the input has fields for related rows. */
+/** True if the input has fields for related rows. */
 export function hasNestedFields(inputType: GraphQLInputType): boolean {
   const type = getNamedType(inputType);
   return isInputObjectType(type) && isInputOfSeveral(type);
@@ -139,13 +139,13 @@ export const NESTED_TYPE_EXTENSION: NestedTypeExtension = { isNestedRow: true };
 
 type NestedTypeExtension = { readonly isNestedRow?: true };
 
-/** Whether a value is of rows that are inserted together. How many there are, and of which columns, does not change the statement. */
+/** True for a value of rows that are inserted together. Their number and columns do not change the statement. */
 export function isNestedValue(type: GraphQLInputType): boolean {
   const { extensions } = getNamedType(type);
   return (extensions as NestedTypeExtension).isNestedRow === true || hasNestedFields(type);
 }
 
-/** Reads the value of an input, whose columns' fields set values as they do for Grafast. */
+/** Reads the value of an input; the fields of columns set values as they do for Grafast. */
 export function readRowInput(
   schema: GraphQLSchema,
   inputType: GraphQLInputType,

@@ -8,7 +8,7 @@ import type { Codec } from "./table.ts";
 export type ObjectValue = {
   /** Null: it always has a value. */
   readonly isNull: SQL | null;
-  /** By the names of the fields. */
+  /** The members by the names of the fields. */
   readonly members: Readonly<Record<string, MemberValue>>;
 };
 
@@ -58,7 +58,7 @@ const MEMBERS: ReadonlyMap<unknown, (value: SQL) => Members> = new Map([
   [TYPES.polygon.fromPg, (value: SQL): Members => ({ points: pointsOf(value) })],
 ]);
 
-/** Infinity fails the statement: it is no integer. */
+/** The members of an interval. Infinity fails the statement, since it is not an integer. */
 function intervalMembers(value: SQL): Members {
   return {
     years: leaf(sql`extract(year from ${value})`, TYPES.int),
@@ -74,7 +74,7 @@ function twoPoints(value: SQL): Members {
   return { a: point(sql`${value}[0]`), b: point(sql`${value}[1]`) };
 }
 
-/** As the codec of lines: the point nearest to the origin, and another one. */
+/** Two points, as in the codec of lines: the point nearest to the origin, and another point. */
 function lineMembers(value: SQL): Members {
   const [a, b, c] = [sql`${value}[0]`, sql`${value}[1]`, sql`${value}[2]`];
   const square = sql`(${a} * ${a} + ${b} * ${b})`;

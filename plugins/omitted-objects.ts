@@ -17,7 +17,7 @@ export type OmittedObject = {
   readonly fix: string;
   /** True when the schema cannot be built with it; false when a documented rule omits it. */
   readonly isBuildFault: boolean;
-  /** The table or function that it is or belongs to; null for those of documented rules, types and schemas. */
+  /** The table or function that it is or belongs to; null for objects of documented rules, types and schemas. */
   readonly holder?: ObjectHolder | null;
 };
 
@@ -28,7 +28,7 @@ export type ObjectHolder = {
   readonly column?: string;
 };
 
-/** Whether the role may use the object in some way, so that its name is no secret. */
+/** True if the role may use the object in some way, so that its name is no secret. */
 export function isKnownTo(role: string, { holder }: OmittedObject, catalog: Catalog): boolean {
   if (!holder) return false;
   const { kind, schema, name, column } = holder;

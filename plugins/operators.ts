@@ -5,11 +5,11 @@ import { baseCodecOf } from "./codecs.ts";
 import { toOriginalCodec } from "./IdScalarPlugin.ts";
 import type { Codec } from "./table.ts";
 
-/** Those of Postgres; extensions have others for other types. */
+/** The text types of Postgres; extensions have operators for other types. */
 const TEXT_TYPES: ReadonlySet<string> = new Set(["text", "varchar", "bpchar"]);
 const CONTAINMENT: ReadonlySet<string> = new Set(["@>", "<@", "&&"]);
 
-/** As written on the search path, and as those of Postgres. */
+/** Each operator as found on the search path, and as Postgres's own. */
 const OPERATORS = {
   "=": [sql`=`, sql`operator(pg_catalog.=)`],
   "<>": [sql`<>`, sql`operator(pg_catalog.<>)`],
@@ -41,7 +41,7 @@ export function operatorOf(codec: Codec, operator: OperatorName): SQL {
   return OPERATORS[operator][isComparedAsAnother(codec, operator) ? 1 : 0];
 }
 
-/** As `operatorOf`, for rows of values. */
+/** The operator of `operatorOf` for rows of values. */
 export function rowOperatorOf(codecs: readonly Codec[], operator: "<" | ">"): SQL {
   const areOfPostgres = codecs.every((codec) => isComparedAsAnother(codec, operator) || isOfPostgres(toBase(codec)));
   return OPERATORS[operator][areOfPostgres && codecs.some((codec) => isComparedAsAnother(codec, operator)) ? 1 : 0];

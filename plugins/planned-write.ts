@@ -22,12 +22,12 @@ export type RowsWrite =
       readonly resolution: "merge" | "ignore";
     };
 
-/** The statements for the rows are sent before the one that has this among its values. */
+/** A planned write. The statements for the rows are sent before the statement that has it as one of its values. */
 export class PlannedWrite {
   static #count = 0;
   readonly #number = ++PlannedWrite.#count;
   readonly rows: RowsWrite;
-  /** The value that replaces it in that statement. */
+  /** The value that replaces the write in that statement. */
   readonly result = RESULT_SETTING;
 
   constructor(rows: RowsWrite) {
@@ -40,7 +40,7 @@ export class PlannedWrite {
   }
 }
 
-/** The conditions that the row is the inserted one, whose key the setting has: a list of texts in JSON. */
+/** The conditions that the row is the inserted one. The setting has its key: a list of texts in JSON. */
 export function isInsertedRow(table: PgTable, row: SQL, setting: SQL = sql.literal(RESULT_SETTING)): SQL[] {
   return keyOf(table)!.map((column, index) => {
     const { codec } = table.codec.attributes[column]!;
@@ -49,12 +49,12 @@ export function isInsertedRow(table: PgTable, row: SQL, setting: SQL = sql.liter
   });
 }
 
-/** The keys of written rows, which the setting has: a list of objects in JSON. */
+/** The keys of written rows, which are in the setting as a list of objects in JSON. */
 export type WrittenKeys = {
   readonly from: SQL;
   readonly alias: SQL;
   readonly names: SQL;
-  /** Where a row of the table is among the written ones. */
+  /** The position of a table's row among the written rows. */
   readonly position: SQL;
 };
 
@@ -118,7 +118,7 @@ class PlannedWriteStep extends Step<PlannedWrite> {
   constructor(toWrite: ToRowsWrite, $values: readonly Step[]) {
     super();
     this.hasSideEffects = true;
-    // Grafast may move steps that are; left unset, it warns in development.
+    // Grafast may move steps that are synchronous and safe; if this is unset, it warns in development.
     this.isSyncAndSafe = false;
     this.#toWrite = toWrite;
     for (const $value of $values) this.addDependency($value);

@@ -54,13 +54,13 @@ import { WherePlugin } from "./WherePlugin.ts";
 
 export type PresetOptions = {
   readonly pgService: GraphileConfig.PgServiceConfiguration;
-  /** The most rows that one list or connection returns. */
+  /** The maximum number of rows that one list or connection returns. */
   readonly maxPageSize: number;
-  /** Whether connections have sums, averages and extreme values of their rows. */
+  /** True if connections have sums, averages and extreme values of their rows. */
   readonly aggregates?: boolean;
   /** Knows which views are updatable. Absent: Postgres is asked. */
   readonly catalog?: Catalog;
-  /** Whether rows are a `Node` of Relay, with global ids. */
+  /** True if rows are a `Node` of Relay, with global ids. */
   readonly nodes?: boolean;
 };
 
@@ -72,7 +72,7 @@ declare global {
   }
 }
 
-/** As PostGraphile's Amber preset lists them: fields and types appear in the schema in the order of their plugins. */
+/** The order of PostGraphile's Amber preset: fields and types appear in the schema in the order of their plugins. */
 const PLUGINS_IN_ORDER: GraphileConfig.Preset = {
   plugins: [
     PgBasicsPlugin,
@@ -135,7 +135,7 @@ const OWN_PLUGINS: readonly GraphileConfig.Plugin[] = [
   TypesInOrderPlugin,
 ];
 
-/** How the catalog becomes a GraphQL schema. */
+/** Makes the preset that turns the catalog into a GraphQL schema. */
 export function makePreset({
   pgService,
   maxPageSize,

@@ -16,10 +16,10 @@ import {
 } from "./row-operators.ts";
 import type { Codec, PgRelation, PgTable } from "./table.ts";
 
-/** What a field of a `where` input stands for. */
+/** The meaning of a field of a `where` input. */
 export type ConditionField =
   | { readonly kind: "and" | "or" | "not" }
-  /** Words in the texts of columns and of related rows together. */
+  /** Searches words in the texts of columns and of related rows together. */
   | { readonly kind: "search" }
   | { readonly kind: "column"; readonly column: string; readonly codec: Codec }
   /** The row that the relation leads to. */
@@ -87,7 +87,7 @@ function conditionOfField(
   }
 }
 
-/** A condition that a row does not meet unless its column compares so with the value; of `in`, with one in the list. */
+/** A comparison that the column of each matching row meets; with `in`, one value of the list must be equal. */
 export type ColumnValueComparison = {
   readonly column: string;
   readonly codec: Codec;
@@ -97,7 +97,7 @@ export type ColumnValueComparison = {
 
 const COMPARISONS: ReadonlySet<string> = new Set(["eq", "in", "gt", "gte", "lt", "lte"]);
 
-/** The comparisons that each row meets which meets the `where` value. Others may narrow it further. */
+/** The comparisons that each row meeting the `where` value meets. Other conditions may narrow the rows further. */
 export function columnComparisonsOf(fields: ConditionFields, where: InputObject): ColumnValueComparison[] {
   return Object.entries(where).flatMap(([name, value]): ColumnValueComparison[] => {
     const field = fields.get(name);
@@ -105,7 +105,7 @@ export function columnComparisonsOf(fields: ConditionFields, where: InputObject)
     if (field.kind === "and")
       return (value as readonly InputObject[]).flatMap((each) => columnComparisonsOf(fields, each));
     if (field.kind === "related row") {
-      // The columns that join it have the values of those of the related row.
+      // The joining columns have the same values in the row and the related row.
       const { localAttributes, remoteAttributes } = field.relation;
       const ofRelated = columnComparisonsOf(field.fields(), value as InputObject);
       return ofRelated.flatMap(({ column, ...compared }) => {
@@ -144,7 +144,7 @@ function conditionOfRows(
   }
 }
 
-/** Read in the caller's role, so that policies hold for the related rows too. */
+/** The related rows are read in the caller's role, so that policies hold for them too. */
 function existsRelated({ relation }: RelatedField, row: SQL, condition: (related: SQL) => SQL): SQL {
   const related = sql.identifier(Symbol(relation.remoteResource.name));
   return sql`exists (select 1 from ${relation.remoteResource.from as SQL} as ${related} where ${joinRelation(relation, row, related)} and ${condition(related)})`;
@@ -179,10 +179,10 @@ function conditionOfSearch(fields: ConditionFields, search: InputObject, row: SQ
   return joinConditions(conditions, "and");
 }
 
-/** How well a search matches, or the searched text with the words marked. */
+/** The rank of a match, or the searched text with the words marked. */
 export type SearchResult = "rank" | "highlight";
 
-/** The result of a search for a row. A field has one value: so the search has one operator. */
+/** The result of a search for a row. A field has one value, so the search has only one operator. */
 export function searchResultOf(
   result: SearchResult,
   fields: ConditionFields,
@@ -229,7 +229,7 @@ function conditionOfColumn(codec: Codec, operators: InputObject, column: SQL, bi
   const supported = OPERATORS[operatorFamilyOf(codec)];
   const conditions = Object.entries(operators).map(([name, value]) => {
     if (name === "isNull") return conditionOnNull(column, value, bind);
-    // `is distinct from null` is known, whatever the row.
+    // `is distinct from null` is always known.
     if (value === null && name !== "isdistinct") return UNKNOWN;
     const [compared, comparedCodec] = castToComparable(column, codec);
     return supported[name]!.condition(compared, comparedCodec, value, bind);

@@ -26,13 +26,13 @@ export type RowOperator = {
 type RowOperators = Readonly<Record<string, RowOperator>>;
 
 const TEXT_TYPES: ReadonlySet<string> = new Set(["text", "varchar", "bpchar", "name", "citext"]);
-/** Core takes every type for ordered that it does not know otherwise; `point` does not even have equality. */
+/** Core takes every type that it does not know for ordered; `point` does not even have equality. */
 const ORDERED_TYPES: ReadonlySet<string> = new Set(
   `int2 int4 int8 float4 float8 numeric money oid date time timetz timestamp timestamptz interval uuid inet cidr macaddr macaddr8
   bytea bit varbit pg_lsn xid8 ltree`.split(/\s+/),
 );
 
-/** By the type beneath domains. */
+/** The family of the type beneath domains. */
 export const operatorFamilyOf = memoizePerObject((codec: Codec): OperatorFamily => {
   const base = toOriginalCodec(baseCodecOf(toOriginalCodec(codec)));
   const type = base.extensions?.pg?.name ?? base.name;
@@ -84,7 +84,7 @@ export function searchQueryOf(operator: SearchOperator, value: unknown, bind: Bi
   };
 }
 
-/** How the words of a value are found. */
+/** The form in which the words of a value are found. */
 export function searchedFormOf(codec: Codec): SearchedPart<SQL>["form"] {
   switch (operatorFamilyOf(codec)) {
     case "full text":
@@ -98,7 +98,7 @@ export function searchedFormOf(codec: Codec): SearchedPart<SQL>["form"] {
   }
 }
 
-/** Whether its words are searched together with those of others; vectors have no text that could be joined. */
+/** True if the value's words are searched together with those of others; vectors have no text that could be joined. */
 export function isSearched(codec: Codec): boolean {
   return ["text", "json", "list"].includes(operatorFamilyOf(codec));
 }
@@ -154,7 +154,7 @@ export const SEARCHES: Readonly<Record<SearchOperator, RowOperator>> = {
 
 const COMPARISON: RowOperators = { eq: EQUALITY.eq!, neq: EQUALITY.neq! };
 
-/** With the names of the table interface. */
+/** The operators, with the names of the table interface. */
 export const OPERATORS: Readonly<Record<OperatorFamily, RowOperators>> = {
   equality: EQUALITY,
   ordered: { ...EQUALITY, ...ORDER },

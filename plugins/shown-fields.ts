@@ -34,18 +34,18 @@ type Source<Kind extends FieldSource["kind"]> = Extract<FieldSource, { readonly 
 type RowsOfTable = Pick<ShownTable, "comparisons" | "isIndependent" | "page">;
 type Selected = { readonly type: GraphQLObjectType; readonly selections: readonly SelectionSetNode[] };
 
-/** A field with fields of its own. */
+/** A field with subfields. */
 type ObjectField = Selected & {
   readonly key: string;
   readonly field: GraphQLField<unknown, unknown>;
   readonly args: InputObject;
 };
 
-/** Of values whose text in JSON is that of Postgres. */
+/** Codecs of values whose text in JSON is the text of Postgres. */
 const PLAIN_CODECS = new Set<Codec>([TYPES.int2, TYPES.int, TYPES.bigint, TYPES.uuid, TYPES.text, TYPES.varchar]);
 const ONE_ROW: RowsOfTable = { comparisons: [], isIndependent: true, page: null };
 
-/** The rows that the fields of an object have, as far as their sources are rows of tables. */
+/** The rows that the fields of an object show, as far as their sources are rows of tables. */
 export function shownRowsOf(selected: Selected, values: SelectionValues, catalog: Catalog): readonly ShownRows[] {
   return new ShownFields(values, catalog).of(selected).flatMap(({ path, table }) => (table ? [{ path, table }] : []));
 }
@@ -101,7 +101,7 @@ class ShownFields {
     const parts = this.#selected(own);
     const edges = parts.find(({ field }) => isPart(field, "edges"));
     const node = edges && this.#selected(edges).find(({ field }) => isPart(field, "node"));
-    // Counts, and whether there is a further page, depend on other rows than those of the edges.
+    // Counts, and the flags for further pages, depend on other rows than those of the edges.
     const isIndependent = parts.every(({ field }) => isPart(field, "edges"));
     const shown = this.#table(source.table, node ?? { ...own, selections: [] }, (of) =>
       rowsOf(source, own, of, { ...page, isIndependent }),
@@ -153,7 +153,7 @@ function rowsOf(
   return { comparisons: toComparisons(table.oid, compared), isIndependent, page };
 }
 
-/** Of the order in which the page was read. */
+/** The column of a term, in the order in which the page was read. */
 function orderedColumnOf({ by, relations = [], direction, nulls }: RowOrder["terms"][number], isReversed: boolean) {
   if (typeof by !== "string" || relations.length > 0) return null;
   const areNullsLast = nulls === undefined ? direction === "ASC" : nulls === "LAST";
@@ -161,7 +161,7 @@ function orderedColumnOf({ by, relations = [], direction, nulls }: RowOrder["ter
   return { column: by, isDescending: isDescending !== isReversed, areNullsLast: areNullsLast !== isReversed };
 }
 
-/** Null equals nothing. */
+/** Converts comparisons. Null values are left out, since null equals nothing. */
 function toComparisons(relation: number, comparisons: readonly ColumnValueComparison[]): ColumnComparison[] {
   return comparisons.flatMap(({ column, codec, operator, value }): ColumnComparison[] => {
     if (!isPlain(codec)) return [];

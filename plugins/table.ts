@@ -62,7 +62,7 @@ export function writableColumnsOf(
   );
 }
 
-/** Whether items of the result may be null: for functions that return a set of values, not rows. */
+/** True if items of the result may be null: for functions that return a set of values, not rows. */
 export function mayHoldNulls({ parameters, codec, isUnique, extensions }: SchemaResource): boolean {
   return Boolean(parameters) && !isUnique && !codec.attributes && !codec.notNull && !extensions?.tags?.notNull;
 }

@@ -23,7 +23,7 @@ import { toPgText } from "./text-values.ts";
 
 /**
  * Concatenates texts, none of which is null. `concat` would look up the output function of each argument, a tenth of the time of a list.
- * As a balanced tree, so that a large text is copied few times.
+ * The calls form a balanced tree, so that a large text is copied few times.
  */
 export function concatenate(pieces: readonly SQL[]): SQL {
   if (pieces.length === 1) return pieces[0]!;
@@ -96,13 +96,13 @@ export function reversed<Term extends { readonly direction: "ASC" | "DESC" }>(te
   return { ...term, direction: term.direction === "ASC" ? "DESC" : "ASC" };
 }
 
-/** Whether a function's row is not null; so may be the row of a view without a column that is not null. */
+/** An expression that is true if a function's row is not null. The row of a view without a NOT NULL column may be null too. */
 export function presence(resource: SchemaResource, row: SQL): SQL {
   const check = (resource as object as NullCheckedResource).getNullCheckExpression(row);
   return check ? sql`(${check})::pg_catalog.bool` : sql`true`;
 }
 
-/** Internal in core's types. */
+/** A method that core's types declare as internal. */
 type NullCheckedResource = { getNullCheckExpression(row: SQL): SQL | null };
 
 export function mayBeNullRow({ codec }: PgTable): boolean {
@@ -165,7 +165,7 @@ export function beyondCursor(table: PgTable, order: RowOrder, row: SQL, cursor: 
 
 type CursorTerm = OrderSql & { readonly value: SQL; readonly isAscending: boolean };
 
-/** Whether a nullable column is null is a term of its own before it. */
+/** The condition that a row is beyond the cursor. A nullable column has a term before it that says if the column is null. */
 function beyondTerms([term, ...others]: readonly CursorTerm[]): SQL {
   const { fragment, value, codec, isNullable, isAscending } = term!;
   const isBeyond = sql`${fragment} ${operatorOf(codec, isAscending ? ">" : "<")} ${value}`;
@@ -175,7 +175,7 @@ function beyondTerms([term, ...others]: readonly CursorTerm[]): SQL {
   return sql`(${isBeyond}) or (${isEqual} and (${beyondTerms(others)}))`;
 }
 
-/** Throws for anything but a cursor of this order, which Grafast explains. */
+/** Throws for a value that is not a cursor of this order; Grafast explains the error. */
 function decodeCursor(cursor: unknown, digest: string, length: number): readonly unknown[] {
   const [first, ...values]: readonly unknown[] = JSON.parse(Buffer.from(String(cursor), "base64").toString("utf8"));
   const isPlain = values.every((value) => value === null || typeof value === "string" || typeof value === "boolean");
@@ -183,7 +183,7 @@ function decodeCursor(cursor: unknown, digest: string, length: number): readonly
   return values;
 }
 
-/** What a connection reads. */
+/** The request of a connection for a page of rows. */
 export type PageQuery = {
   readonly table: PgTable;
   readonly order: RowOrder;
@@ -212,14 +212,14 @@ export class PageParts {
   #cursors: SQL | null = null;
   /** An array with an item per row. */
   #counted: SQL | null = null;
-  /** One row more is read to know whether there is a further page. */
+  /** True if one row more is read, which shows if there is a further page. */
   looksAhead = false;
 
   constructor(page: PageQuery) {
     this.#page = page;
   }
 
-  /** What the rows have in a column with this value. */
+  /** Adds a column with this value of each row, and returns the reference to it. */
   column(value: SQL): SQL {
     this.columns.push(value);
     return sql`${this.read}.${sql.identifier(`text${this.columns.length}`)}`;
@@ -266,7 +266,7 @@ export class PageParts {
   }
 
   #hasMore(isKnown: boolean): SQL {
-    // An empty page has no other page beside it, but those that a cursor tells of.
+    // An empty page has no page beside it, except one that the request's cursors prove.
     if (isKnown || this.#page.size === 0) return textLiteral(String(isKnown));
     this.looksAhead = true;
     this.#counted ??= this.arrayOf(textLiteral(""));

@@ -28,7 +28,7 @@ export type CompiledStep = CompiledStatement & {
   readonly document: DocumentNode;
   /** The call of a mutation's function, or the write of a row, sent first in the same transaction. */
   readonly before: CompiledStatement | null;
-  /** Of a transaction: a statement that returns a row if the function's result says that it was not successful. */
+  /** In a transaction, a statement that returns a row if the function's result says that it was not successful. */
   readonly failureText: string | null;
   /** The row that it writes, by this statement or the one before. Null: it writes by a function, or reads. */
   readonly write: RowWrite | null;
@@ -37,7 +37,7 @@ export type CompiledStep = CompiledStatement & {
   readonly rootFields: readonly RootField[];
 };
 
-/** Run one after the other. Each field of a mutation is a transaction of its own, unless the operation is one. */
+/** The steps run one after the other. Each field of a mutation is a transaction of its own, unless the operation is one. */
 export type CompiledOperation = readonly CompiledStep[];
 
 export type CompiledStatement = {

@@ -74,7 +74,7 @@ const MAX_ROWS = 10_000_000;
 
 type Source<Kind extends FieldSource["kind"]> = Extract<FieldSource, { readonly kind: Kind }>;
 
-/** The text of a field's value; in steps where it has fields of its own. */
+/** Returns the text of a field's value, in steps if the field has fields of its own. */
 type SpellField = (this: OperationCompiler, field: Field, nodes: readonly FieldNode[]) => SQL | Stepwise<SQL>;
 
 /** Writes the SQL of an operation, in steps since large operations take tens of milliseconds. Throws NotCompiled for a field that it does not know. */
@@ -90,7 +90,7 @@ export class OperationCompiler {
   write: RowWrite | null = null;
   /** The limits of the lists around a field, multiplied. */
   #rowsAround = 1;
-  /** What the limits of all lists allow. */
+  /** The highest number of rows that the limits of all lists allow. */
   #rowsAtMost = 0;
   /** The columns by which the rows of aggregates are grouped. */
   #groups: SQL[] = [];
@@ -347,7 +347,7 @@ export class OperationCompiler {
       }
     });
     if (!isPageRead) return object;
-    // Where no part of the page is selected, its arguments and privileges are checked all the same.
+    // If no part of the page is selected, this still checks its arguments and privileges.
     if (parts.columns.length === 0) parts.column(textLiteral(""));
     if (parts.arrays.length === 0) parts.arrayOf(textLiteral(""));
     const order = orderExpressionsOf(row, table, page.order);
@@ -369,7 +369,7 @@ export class OperationCompiler {
     return sql`(select ${object} from (select ${sql.join(arrays, ", ")} from (${selected}) as ${read}) as ${rows})`;
   }
 
-  /** Of all rows, grouped by the columns that are selected for that. */
+  /** The aggregates of all rows, grouped by the columns that are selected as groups. */
   *#aggregates(
     { table, row, conditions }: PageQuery,
     { maxPageSize }: Source<"aggregates">,
@@ -390,7 +390,7 @@ export class OperationCompiler {
     return this.#leaf(aggregate, { codec }, field);
   }
 
-  /** Of columns of the page's rows. */
+  /** The edge of each row, made of columns of the page. */
   *#edge(
     { table, row }: PageQuery,
     parts: PageParts,
@@ -430,7 +430,7 @@ export class OperationCompiler {
     return yield* this.#result(resource, called, maxPageSize, field, nodes);
   }
 
-  /** The function is called by a statement before, whose changes this one sees. */
+  /** A statement before this one calls the function; this one sees its changes. */
   *#mutation({ resource, args }: Source<"mutation">, field: Field, nodes: readonly FieldNode[]): Stepwise<SQL> {
     const isKnown = isOneOf([...args, { argument: "input" }]);
     const given = this.#values.argumentsOf(field, nodes[0]!, isKnown);
@@ -471,7 +471,7 @@ export class OperationCompiler {
     return value;
   }
 
-  /** What a function has returned: a row, rows or a list of values. */
+  /** The result of a function: a row, rows or a list of values. */
   *#result(
     resource: SchemaResource,
     from: SQL,

@@ -46,11 +46,11 @@ export type BoundStep = {
 export type BoundOperation = {
   readonly plan: OperationPlan;
   readonly steps: readonly BoundStep[];
-  /** Of a query, if it runs as compiled. */
+  /** The rows that the result of a query shows, if the query runs as compiled. */
   shownRows(catalog: Catalog): readonly ShownRows[];
 };
 
-/** A compiled operation, for the same combination of variables. */
+/** A compiled operation, shared by requests with the same combination of variables. */
 class OperationPlan {
   readonly compiled: CompiledOperation;
   #requestsForGrafast = 0;
@@ -72,7 +72,7 @@ class OperationPlan {
   }
 }
 
-/** A statement that has exceeded a limit is tried again after so many requests, whose values may be others. */
+/** A statement that has exceeded a limit is tried again after this number of requests, since their values may be others. */
 export const REQUESTS_AFTER_LIMIT = 100;
 
 /** Per operation: each number of rows, and each combination of given variables, has a statement of its own. */

@@ -31,7 +31,7 @@ export type InputValue =
   /** Read from the variables of each request; a literal is the same for all. Related rows to insert are one value. */
   | { readonly kind: "leaf"; readonly read: LeafReader }
   | { readonly kind: "object"; readonly fields: ReadonlyMap<string, InputValue> }
-  /** Of input objects; a list of scalars is a leaf. */
+  /** A list of input objects; a list of scalars is a leaf. */
   | { readonly kind: "list"; readonly items: readonly InputValue[] };
 
 export const ABSENT: InputValue = { kind: "absent" };
@@ -54,7 +54,7 @@ export class OperationValues {
     this.#fixed = fixed;
   }
 
-  /** Whether `@skip` or `@include` excludes the selection. */
+  /** True if `@skip` or `@include` excludes the selection. */
   isExcluded(directives: readonly DirectiveNode[] = []): boolean {
     return directives.some(({ name, arguments: args = [] }) => {
       if (name.value !== "skip" && name.value !== "include") throw new NotCompiled("directive", name.value);
@@ -156,7 +156,7 @@ function itemObjectTypeOf(type: GraphQLInputType): GraphQLInputType | null {
   return isListType(list) && isInputObjectType(getNamedType(list)) ? list.ofType : null;
 }
 
-/** The value as it is in variables, with the replacements of its leaves. */
+/** The value in the form that variables have, with its leaves replaced. */
 export function mapLeaves(value: InputValue, replace: (read: LeafReader) => unknown): unknown {
   switch (value.kind) {
     case "absent":
@@ -237,7 +237,7 @@ export function parameterSql(
   return leafSql(value.kind === "leaf" ? value.read : () => null, codec, toValue);
 }
 
-/** As `parameterSql`, of a value that is read from the variables. */
+/** The SQL of a parameter, as `parameterSql` writes it, for a value that is read from the variables. */
 export function leafSql(read: LeafReader, codec: Codec, toValue: (value: unknown) => unknown = (same) => same): SQL {
   return parameterOf((variables) => {
     const given = read(variables);

@@ -51,7 +51,7 @@ export function rowConditions(source: RowsSource, field: Field, args: Arguments,
   return [...filterConditions(field, args, row), ...whereConditions(source, field, args, row)];
 }
 
-/** Each filter once, as an argument or within `filter`. */
+/** The conditions of the filters, each of which is used once: as an argument or within `filter`. */
 function filterConditions({ args: defined }: Field, args: Arguments, row: SQL): SQL[] {
   return defined.flatMap((argument) => {
     if (isRowArgument(argument)) return [];
@@ -99,7 +99,7 @@ const bindLeaf: BindValue = (value, codec) => {
   return leafSql(value.read, codec);
 };
 
-/** What a search says of a row. */
+/** The SQL of the result that a search has for a row, such as its rank. */
 export function searchResultSql(
   { argument, valueFor }: Extract<FieldSource, { readonly kind: "search result" }>,
   field: Field,

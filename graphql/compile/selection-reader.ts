@@ -60,7 +60,7 @@ export class SelectionReader {
     return found;
   }
 
-  /** Whether some fields are selected, and all of them are such fields; `__typename` is none. */
+  /** True if at least one field is selected and all selected fields pass the test; `__typename` does not count. */
   hasOnly(
     type: GraphQLObjectType,
     selections: readonly SelectionSetNode[],
@@ -89,7 +89,7 @@ export type RootField = {
 
 export type SelectedField = readonly [key: string, nodes: readonly FieldNode[]];
 
-/** With each field the `__typename` before it, and with the last one those after it. */
+/** Splits the fields into groups of one field each. A group includes the `__typename` before its field, the last group also those after it. */
 export function oneFieldEach(fields: readonly SelectedField[]): SelectedField[][] {
   const groups: SelectedField[][] = [[]];
   for (const field of fields) {

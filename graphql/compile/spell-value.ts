@@ -51,7 +51,7 @@ export function spellValue(value: SQL, codec: Codec, type: GraphQLOutputType): S
   throw new NotCompiled("value", `${codec.name} as ${String(type)}`);
 }
 
-/** In a non-null position the operation is refused, since the null would replace its parent and add an error. */
+/** Returns the text or JSON null. In a non-null position it refuses the operation, since a null would replace its parent and add an error. */
 export function orNull(text: SQL, type: GraphQLOutputType): SQL {
   return isNonNullType(type) ? sql`coalesce(${text}, ${REFUSE})` : sql`coalesce(${text}, 'null')`;
 }
@@ -93,7 +93,7 @@ function spellAddress(address: SQL): SQL {
   return spellText(sql`pg_catalog.regexp_replace(${address}::pg_catalog.text, '/(32|128)$', '')`);
 }
 
-/** As core selects it. */
+/** Casts the value to text as core's queries do. */
 function castToText(value: SQL, { castFromPg }: Codec): SQL {
   return sql`${castFromPg ? castFromPg(value) : value}::pg_catalog.text`;
 }
@@ -160,7 +160,7 @@ function spellFloat(value: SQL): SQL {
 const FIRST_INSTANT = sql`pg_catalog.timestamptz '0001-01-01 00:00:00+00'`;
 const LAST_INSTANT = sql`pg_catalog.timestamptz '9999-12-31 23:59:59.999999+00'`;
 
-/** As toIsoTime: with milliseconds, or microseconds where there are any. Other years and infinity are left to it. */
+/** Writes the text of `toIsoTime`: with milliseconds, or microseconds where there are any. Refuses other years and infinity. */
 function spellInstant(value: SQL): SQL {
   const text = sql`pg_catalog.to_char(${value} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;
   return sql`(case when ${value} between ${FIRST_INSTANT} and ${LAST_INSTANT}

@@ -79,7 +79,7 @@ type DocumentMeasure = {
   readonly weight: number;
   /** The number of fields to plan in the largest operation. */
   readonly plannedFields: number;
-  /** What is left of the limits for the variables in these arguments, by the name of the operation. */
+  /** The remaining limits for variables in the condition arguments, by the name of the operation. */
   readonly conditions: ReadonlyMap<string | undefined, ConditionAllowance>;
 };
 
@@ -136,7 +136,7 @@ export function measureConditionVariables(
   return [tooComplexError("The operation has too many fields and conditions", limits.complexity)];
 }
 
-/** Of a JSON value: the fields of its objects and how deep they nest. Iterates, since it may be too deep for recursion; stops at the limit. */
+/** The number of fields in a JSON value and their depth. Iterates, since the value may be too deep for recursion; stops at the limit. */
 function sizeOfValue(value: unknown, maxFields: number): ValueSize {
   let fields = 0;
   let depth = 0;
@@ -348,7 +348,7 @@ export function measureAmplification(
   document: DocumentNode,
 ): ResponseAmplification {
   const meter = new AmplificationMeter(document);
-  // Only equal fields share rows, so at the root each distinct field has rows of its own.
+  // Only equal fields share rows: at the root, each distinct field has rows of its own.
   return [...meter.byField(selectionSet).values()].reduce(largerAmplification, NO_AMPLIFICATION);
 }
 

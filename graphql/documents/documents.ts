@@ -45,7 +45,7 @@ export type CheckedDocument = {
   readonly document: DocumentNode;
   /** The number of fields with subselections in its largest operation, without introspection. */
   readonly plannedFields: number;
-  /** Whether an operation selects `__schema` or `__type`. */
+  /** True if an operation selects `__schema` or `__type`. */
   readonly isIntrospection: boolean;
   /** The approximate memory of the document and its plan. */
   readonly bytes: number;
@@ -115,7 +115,7 @@ export function makeDocumentReader({ schema, limits, memory, hits, onInvalid }: 
     const cached = cache.get(text);
     if (cached) return cached;
     yield;
-    // Others may have read it since.
+    // Another request may have read the document in the meantime.
     if (cache.has(text)) return cache.get(text)!;
     const { received, document, weight, planned, conditions } = yield* parseAndValidate(
       text,
@@ -390,7 +390,7 @@ function subscriptionFault(message: string, nodes: readonly ASTNode[]): GraphQLE
 }
 
 /**
- * Whether an input has a field named like a method of Object.prototype, such as `constructor`: when a client omits it, it would seem to
+ * True if an input has a field named like a method of Object.prototype, such as `constructor`: when a client omits it, it would seem to
  * be given.
  */
 function hasPrototypeFieldNames(schema: GraphQLSchema): boolean {

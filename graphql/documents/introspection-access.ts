@@ -2,7 +2,7 @@ import { GraphQLError } from "grafast/graphql";
 import type { Config } from "#config";
 import { GraphqlRefusal } from "./documents.ts";
 
-/** Which roles may use introspection. */
+/** Decides which roles may use introspection. */
 export type IntrospectionAccess = {
   /** Throws unless the role may select `__schema` and `__type`. */
   check(role: string): void;
@@ -32,7 +32,7 @@ function introspectionRefusal(message: string, code: string): GraphqlRefusal {
   return new GraphqlRefusal([new GraphQLError(message, { extensions: { code } })]);
 }
 
-/** Searched without a pattern, which would try every place of a hostile value that repeats the words. */
+/** Searches without a pattern, which would try every place of a hostile value that repeats the words. */
 function withoutSuggestion(message: string): string {
   const start = message.indexOf(" Did you mean ");
   return start >= 0 && message.endsWith("?") ? message.slice(0, start) : message;

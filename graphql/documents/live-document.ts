@@ -19,7 +19,7 @@ export type LiveDocument = {
   readonly query: string;
 };
 
-/** Of a subscription to `live`, in a valid document; null for other operations. */
+/** The live document of a subscription to `live`, in a valid document; null for other operations. */
 export function toLiveDocument(
   document: DocumentNode,
   operationName: string | undefined,

@@ -13,7 +13,7 @@ import {
 } from "grafast/graphql";
 import type { Stepwise } from "#runtime/concurrency";
 
-/** What graphql-js's `validate` visits of an executable document, in its order. */
+/** The children that graphql-js's `validate` visits in an executable document, in its order. */
 const CHILD_KEYS: Readonly<Record<string, readonly string[]>> = {
   [Kind.DOCUMENT]: ["definitions"],
   [Kind.OPERATION_DEFINITION]: ["name", "variableDefinitions", "directives", "selectionSet"],
@@ -60,7 +60,7 @@ export function* validateInSteps(
   try {
     yield* visitInSteps(document, visitWithTypeInfo(types, rules) as Visitor);
   } catch (error) {
-    // Thrown by the rule for fields that are merged, when it would compare too many.
+    // The rule for merged fields throws this error when it would compare too many.
     if (error instanceof GraphQLError && error.message === ABORTED) errors.push(error);
     else if (!(error instanceof ErrorLimitReached)) throw error;
   }

@@ -115,7 +115,7 @@ function meaningOf(error: GraphQLError): ErrorMeaning | null {
   return null;
 }
 
-/** A value that JSON.parse can read and JSON.stringify cannot write, from about 5,000 levels. */
+/** True for a value that JSON.parse can read and JSON.stringify cannot write, from about 5,000 levels. */
 function isStringifyOverflow({ name, stack = "" }: Error): boolean {
   return name === "RangeError" && /^.*call stack.*\n\s+at JSON\.stringify /.test(stack);
 }
@@ -169,7 +169,7 @@ export function toGraphQLError(error: unknown): GraphQLError {
   });
 }
 
-/** What a request that has failed as a whole has in `errors`. */
+/** The list for `errors` in the response to a request that has failed as a whole. */
 export function errorsOf(thrown: unknown): readonly GraphQLError[] {
   const isList = thrown instanceof GraphqlRefusal || thrown instanceof LiveQueryFailure;
   return isList ? thrown.errors : [toGraphQLError(thrown)];
@@ -191,7 +191,7 @@ function toFieldName(column: string): string {
   return column.replace(/_+(\w)/g, (_, letter: string) => letter.toUpperCase());
 }
 
-/** Where in the input of a mutation with related rows the error occurred; `*` is an unknown row of a list. */
+/** The place in the input of a mutation with related rows where the error occurred; `*` is an unknown row of a list. */
 function inputPathOf(error: Error | undefined): readonly (string | number)[] | null {
   const details = error instanceof ApiError ? error.details : null;
   const path = isJsonObject(details) && typeof details.path === "string" ? details.path : nestedPathOf(error);
@@ -218,11 +218,11 @@ function withoutPath(details: ApiErrorDetails | null): ApiErrorDetails | null {
 export type ResponseExtensions = {
   /** Why the operation ran as anonymous although the request has a credential. */
   readonly authentication?: { readonly code: string; readonly message: string };
-  /** Of a live query whose client takes patches: the LSN that the result has, and what has changed since the one before. */
+  /** For live queries whose client takes patches: the LSN of the result, and its changes since the result before. */
   readonly live?: { readonly position: string; readonly patch?: unknown };
 };
 
-/** `own`: those of the result. */
+/** `own`: the extensions of the result. */
 export function responseExtensions(
   { rejection: refusal }: AuthenticationResult,
   own?: ResponseExtensions,

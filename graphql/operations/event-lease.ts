@@ -4,21 +4,21 @@ import type { AsOwner } from "#postgres/database";
 import type { WorkReport } from "#runtime/concurrency";
 import type { Logger } from "#runtime/log";
 
-/** Whether events were emitted until now, the time by Postgres's clock, and transactions that may have checked the lease before. */
+/** `wasAwaited`: events were emitted until now. `at`: Postgres's time. `writers`: transactions that may have checked the lease before. */
 export type LeaseRenewal = { readonly wasAwaited: boolean; readonly at: number; readonly writers: readonly string[] };
 
 export type LeaseQueries = {
   /** Has triggers emit events for so many seconds. Null when they always do. */
   awaitEvents(seconds: number): Promise<LeaseRenewal | null>;
-  /** The ones of these transactions that still run. */
+  /** The transactions among these that still run. */
   stillWriting(writers: readonly string[]): Promise<readonly string[]>;
 };
 
 export type EventLeaseOptions = {
   readonly queries: LeaseQueries;
-  /** The lease may have lapsed: the event numbers tell whether any were not emitted. */
+  /** Called when the lease may have lapsed: the event numbers tell if any events were not emitted. */
   readonly onDoubt: () => void;
-  /** Changes may have been committed without an event and so without a number. */
+  /** Called when changes may have been committed without an event and so without a number. */
   readonly onMissed: () => void;
   readonly report: WorkReport;
   readonly renewMs?: number;
@@ -28,7 +28,7 @@ export type EventLeaseOptions = {
 const LEASE_SECONDS = 60;
 const RENEW_MS = 20_000;
 const RETRY_MS = 2_000;
-/** After so long without renewal, by Postgres's clock, the lease may have lapsed. */
+/** After this time without renewal, by Postgres's clock, the lease may have lapsed. */
 const DOUBT_SECONDS = 50;
 const POLL_MS = 5;
 /** How long a subscription waits for transactions that wrote before it began. */
@@ -40,7 +40,7 @@ export class EventLease {
   #holders = 0;
   /** Resolves when the current holders' lease is in effect. */
   #started: Promise<void> | null = null;
-  /** Seconds by Postgres's clock. */
+  /** The time of the last renewal, in seconds by Postgres's clock. */
   #renewedAt = Number.NEGATIVE_INFINITY;
   #timer: NodeJS.Timeout | undefined;
 
@@ -48,7 +48,7 @@ export class EventLease {
     this.#options = { renewMs: RENEW_MS, maxWaitMs: MAX_WAIT_MS, ...options };
   }
 
-  /** After this resolves, every commit emits its events, or onMissed or onDoubt is called. */
+  /** Starts the lease if there is none. Once this resolves, every commit emits its events, or onMissed or onDoubt is called. */
   async hold(): Promise<void> {
     this.#holders++;
     this.#started ??= this.#start();
@@ -64,7 +64,7 @@ export class EventLease {
   release(): void {
     this.#holders--;
     if (this.#holders > 0) return;
-    // Without holders nothing is renewed, and so nothing fails.
+    // If there are no holders, the lease is not renewed, so no renewal can fail.
     this.#options.report.runs();
     this.#started = null;
     clearTimeout(this.#timer);
@@ -97,7 +97,7 @@ export class EventLease {
     }
   }
 
-  /** Resolves to whether the lease certainly had not lapsed. */
+  /** Resolves to true if the lease certainly had not lapsed. */
   async #renew(): Promise<boolean> {
     const renewal = await this.#options.queries.awaitEvents(LEASE_SECONDS);
     if (!renewal) return true;
@@ -135,7 +135,7 @@ const READ_STILL_WRITING = `
       and virtualtransaction = any ($1)
   ) as writers`;
 
-/** The schema or function does not exist: triggers there always emit events. */
+/** SQLSTATEs of a missing schema or function: triggers there always emit events. */
 const NO_LEASE_SQLSTATES: readonly (string | undefined)[] = ["3F000", "42883"];
 const INSUFFICIENT_PRIVILEGE = "42501";
 

@@ -17,7 +17,7 @@ const READ_SETTLED = `
       and database = (select oid from pg_catalog.pg_database where datname = pg_catalog.current_database())
   ) as "isSettled"`;
 
-/** The schema or sequence does not exist: events come from other triggers. */
+/** SQLSTATEs of a missing schema or sequence: events come from other triggers. */
 const UNNUMBERED_SQLSTATES: readonly (string | undefined)[] = ["3F000", "42P01"];
 
 /** The NOTIFY channel of row events. */
@@ -69,7 +69,7 @@ export class RowEventHub {
   async open(): Promise<EventQueue> {
     await this.#listening;
     await this.#lease.hold();
-    // Without other subscriptions, earlier events were missed by nobody.
+    // If there is no other subscription, no subscriber has missed the events before this one.
     if (this.#topicsOfQueue.size === 0) this.#enqueue(async () => void (await this.#gapDetector.mayHaveMissed()));
     const queue: EventQueue = new EventQueue(
       (topic) => this.#join(topic, queue),
@@ -122,7 +122,7 @@ export class RowEventHub {
   #bridgeGap(): void {
     const present = [...this.#topicsOfQueue.keys()];
     this.#enqueue(async () => {
-      // If this fails, so does the check, which then reports a possible gap.
+      // If the renewal fails, the check fails too and reports a possible gap.
       await this.#lease.renew().catch(() => {});
       if (await this.#gapDetector.mayHaveMissed()) this.#reportLoss(present);
     });
@@ -190,7 +190,7 @@ export class EventGapDetector {
     this.#readIssued = readIssued;
   }
 
-  /** Whether another query may establish a base. */
+  /** True if another query may establish a base. */
   get isUncertain(): boolean {
     return this.#isNumbered && this.#base === null;
   }

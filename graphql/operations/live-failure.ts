@@ -3,7 +3,7 @@ import { toHttpError } from "#http";
 import { isSchemaOutdated, SCHEMA_CHANGED_MESSAGE } from "#postgres/database";
 import { ApiError, unavailable } from "#runtime";
 
-/** A query that has errors has no live result. Of the kind of its first error. */
+/** The failure of a live query whose run has errors: it has no result. Its kind is that of its first error. */
 export class LiveQueryFailure extends ApiError {
   override name = "LiveQueryFailure";
   readonly errors: readonly GraphQLError[];

@@ -13,7 +13,7 @@ const END: ResultStep = { done: true, value: undefined };
 type LiveResultOptions = {
   /** The key of the result in `data`. */
   readonly key: string;
-  /** Whether the client takes changes as JSON Patch instead of whole results. */
+  /** True if the client takes changes as JSON Patch instead of whole results. */
   readonly takesPatches: boolean;
 };
 
@@ -22,7 +22,7 @@ export class LiveResults implements AsyncGenerator<OperationResult, undefined, u
   readonly #subscription: LiveSubscription;
   readonly #options: LiveResultOptions;
   readonly #returned = Promise.withResolvers<void>();
-  /** Of the last result that was taken. */
+  /** The LSN of the last result that was taken. */
   position: Lsn = 0n;
   #isOver = false;
 

@@ -8,12 +8,12 @@ const SMALL_RESPONSE_BYTES = 256 * 1024;
 /** How long a slow client's response counts against the shared budget. */
 const MAX_HELD_MS = 5_000;
 
-/** What all operations together may hold. */
+/** The memory budgets that all operations share. */
 export type SharedBudgets = { readonly rows: ResponseBudget; readonly responses: ResponseBudget };
 
 type OperationMemoryOptions = {
   readonly kind: `${OperationTypeNode}`;
-  /** Whether a change stays when its response is too large. */
+  /** True if a change stays when its response is too large. */
   readonly commitsBeforeResponse: boolean;
   readonly maxRowBytes: number;
   readonly maxResponseBytes: number;
@@ -42,12 +42,12 @@ export class OperationMemory {
     return kind === "subscription" ? new ResponseBudget(maxRowBytes) : this.#rows;
   }
 
-  /** For a statement of an open transaction. */
+  /** The budget for a statement of an open transaction. */
   statementBudget(): ResponseBudget {
     return new ResponseBudget(this.#options.maxRowBytes, this.#sharedRows);
   }
 
-  /** Takes what the response for these rows will need; throws when that is too much, and waits before a large one is built. */
+  /** Takes the memory that the response for these rows will need; throws if that is too much, and waits before a large response is built. */
   admit(rows: readonly ResultRow[]): Promise<void> | void {
     const { kind, amplification } = this.#options;
     if (kind === "subscription") this.release();

@@ -64,7 +64,7 @@ export function makeOperationStages(dependencies: OperationDependencies): Operat
   return stages;
 }
 
-/** Whether the document may be valid for another schema. */
+/** True if the document may be valid for another schema. */
 function isInvalidOperation(error: unknown): boolean {
   return error instanceof GraphqlRefusal && error.errors[0]?.extensions.code === "GRAPHQL_VALIDATION_FAILED";
 }
@@ -95,7 +95,7 @@ function ownerOf({ authentication, address }: OperationRequestInfo): string {
   return callerKey(authentication.caller.claims, address);
 }
 
-/** Plan and query of an operation that a protocol runs later. */
+/** Plans and queries an operation that a protocol runs later. */
 export async function prepareOperation(
   stages: OperationStages,
   parameters: OperationParameters,

@@ -19,7 +19,7 @@ type OperationTransaction = {
   readonly makeBudget: () => ResponseBudget;
 };
 
-/** Thrown to roll back an operation of which a field has failed. */
+/** Thrown to roll back an operation if one of its fields has failed. */
 class FailedOperation extends Error {
   override name = "FailedOperation";
   readonly result: OperationResult;
@@ -67,7 +67,7 @@ export function databaseWithin(query: QueryInTransaction, queryTogether: QueryTo
     runEach: (context, statements, options) => statements.map((statement) => run(context, statement, options)),
     runTogether: async (_context, statements, { signal } = {}) => {
       if (signal?.aborted) throw signal.reason;
-      // Otherwise the error of the statement before would be explained as one of these.
+      // Otherwise the error of the statement before would be explained as an error of these.
       if (failure !== null) throw new Error("A statement before has failed.", { cause: failure });
       return (await queryTogether(statements).catch(noteFailure)).map(withTextCells);
     },

@@ -67,14 +67,14 @@ export type PreparedOperation = ExecutionArgs & {
 /** The query of a live query, and the request that it came with. */
 export type LiveOperation = { readonly document: LiveDocument; readonly parameters: OperationParameters };
 
-/** An operation between its stages: its document is checked, and what it may hold and how it runs is known. */
+/** An operation between its stages: its document is checked, and its limits and the way it runs are known. */
 export type PlannedOperation = {
   readonly kind: PreparedOperation["kind"];
   readonly served: ServedSchema;
   readonly args: Pick<ExecutionArgs, "schema" | "document" | "variableValues" | "operationName">;
   readonly checked: CheckedDocument;
   readonly selected: OperationDefinitionNode;
-  /** Whether all fields of the mutation are committed or none. */
+  /** True if either all fields of the mutation are committed or none. */
   readonly isOneTransaction: boolean;
   readonly memory: OperationMemory;
   readonly requestInfo: OperationRequestInfo;
@@ -99,11 +99,11 @@ type Awaitable<T> = T | Promise<T>;
 
 export type OperationDependencies = {
   readonly schemaOf: (role: string) => ServedSchema | Promise<ServedSchema>;
-  /** The schema that is being built, for operations that the current one refuses. */
+  /** The schema that is being built, which serves operations that the current one refuses. */
   readonly upcomingSchemaOf: (role: string) => ServedSchema | null;
-  /** Resolves when there is one, or after a while. Null if none is expected. */
+  /** Resolves when there is such a schema, or after a while. Null if none is expected. */
   readonly whenUpcoming: () => Promise<void> | null;
-  /** Resolves when it is served, or after a while. */
+  /** Resolves when the schema is served, or after a while. */
   readonly whenBuilt: () => Promise<void>;
   readonly introspection: IntrospectionAccess;
   readonly database: Database;
@@ -124,7 +124,7 @@ export type OperationDependencies = {
 };
 
 export type CompilationOptions = {
-  /** Whether operations are compiled to one statement where that is possible. */
+  /** True if operations are compiled to one statement where that is possible. */
   readonly isOn: boolean;
   /** Counts operations that were compiled, and the others by the reason. */
   readonly outcomes: KeyedCounter;

@@ -7,9 +7,9 @@ import type { AbortLike } from "#runtime/concurrency";
 import { toPgText } from "../compile/text-values.ts";
 
 type PgClientOptions = {
-  /** Whether statements only read: they then use the read pools and are retried when a connection is lost. */
+  /** True if statements only read: they then use the read pools and are retried when a connection is lost. */
   readonly readOnly: boolean;
-  /** Whether a function's result that says that it was not successful is an error. */
+  /** True if a function's result counts as an error when it says that it was not successful. */
   readonly refusesUnsuccessful?: boolean;
   /** Writes rows before a statement. Absent: no plan does. */
   readonly writeRows?: WriteRows;

@@ -175,7 +175,7 @@ class OperationOutline {
     return this.#variable(`${getNullableType(type)}!`);
   }
 
-  /** One for each type: a name of the client could say anything. */
+  /** The variable of a type: a variable's name from the client could contain anything. */
   #variable(type: string): ValueNode {
     const existing = [...this.#types].find(([, known]) => known === type)?.[0];
     const name = existing ?? `v${this.#types.size + 1}`;

@@ -33,7 +33,7 @@ type PlannedStatements = {
   readonly explain: (error: unknown, failed: number | null) => unknown;
 };
 
-/** For the operations of a caller, in a database or an open transaction. */
+/** Makes the writer of rows for a caller's operations, in a database or an open transaction. */
 export type MakeWriteRows = (database: Pick<CallerDatabase, "runTogether">, context: StatementContext) => WriteRows;
 
 const RESPONSE: ResponseOptions = {
@@ -173,7 +173,7 @@ function toNestedIntent(row: RowInput): InsertIntent {
   };
 }
 
-/** Between the name of a field and a number; neither names of GraphQL nor paths have it. */
+/** The separator between the name of a field and a number; neither names of GraphQL nor paths contain it. */
 export const NESTED_KEY_SEPARATOR = ":";
 
 /** Writes rows as the planner reads them. Each relation has a key of its own, whatever the names of its fields and columns are. */

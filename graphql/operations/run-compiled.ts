@@ -29,7 +29,7 @@ export type CompiledRunOptions = {
   readonly asText: boolean;
   /** Writes rows before a statement. */
   readonly writeRows: WriteRows;
-  /** Whether no step runs after one that has failed. */
+  /** True if no step runs after one that has failed. */
   readonly stopsAtError: boolean;
   /** Null: Grafast may repeat a step. Otherwise, why it may not. */
   readonly planRefusal: GraphQLError | null;
@@ -136,7 +136,7 @@ function mayBeRepeated(error: unknown, step: CompiledStep): boolean {
 /** SQLSTATEs of errors that may be due to how the operation was compiled: a value that is refused, a missing feature, sizes. */
 const STATEMENT_ERRORS = /^(?:0A|42(?!501)|54)/;
 
-/** Whether a mutation's function, or the write of a row, has failed as it would by Grafast. */
+/** True if a mutation's function, or the write of a row, has failed in a way that Grafast would have met too. */
 function hasWriteFailed(error: pg.DatabaseError, { write, before }: CompiledStep): boolean {
   if (write === null) return error instanceof PrecedingStatementError;
   if (write.rows) return nestedPathOf(error) !== null && !STATEMENT_ERRORS.test(error.code ?? "");
@@ -144,7 +144,7 @@ function hasWriteFailed(error: pg.DatabaseError, { write, before }: CompiledStep
   return isOfWrite && !(error instanceof ContextError) && !STATEMENT_ERRORS.test(error.code ?? "");
 }
 
-/** The error is one of each field, as if each had a statement of its own. */
+/** Reports the error at each field, as if each had a statement of its own. */
 function failedResult(fields: readonly RootField[], originalError: Error): OperationResult {
   const failed = fields.filter(({ constant }) => constant === undefined);
   const whole = failed.findIndex(({ type }) => isNonNullType(type));

@@ -38,7 +38,7 @@ class LiveQueryRun {
     this.#planned = { ...planned, context };
   }
 
-  /** One statement in one round trip, or else all of them in one snapshot. */
+  /** Runs one statement in one round trip, or several in one snapshot. */
   async result(bound: BoundOperation | null): Promise<OperationResult> {
     if (!bound) return this.#runTogether();
     try {

@@ -35,7 +35,7 @@ type RunDependencies = Omit<OperationDependencies, "database"> & { readonly data
 
 type RunOperation = (dependencies: RunDependencies) => Promise<OperationOutcome>;
 
-/** Where a compiled field fails by an error that Grafast assigns to fields, nothing was changed, and Grafast runs the whole operation. */
+/** Runs an operation in one transaction. If a compiled field fails by an error that Grafast assigns to fields, Grafast repeats all of it. */
 async function runTransaction(
   dependencies: OperationDependencies,
   planned: PlannedOperation,

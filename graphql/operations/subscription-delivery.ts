@@ -120,7 +120,7 @@ function lossError(loss: EventLoss): GraphQLError {
   return new GraphQLError(LOSS_MESSAGES[loss], { extensions: { code: "EVENTS_MISSED" } });
 }
 
-/** Whether the row is hidden from the subscriber or deleted already: such events are not delivered. */
+/** True if the row is hidden from the subscriber or deleted already: such events are not delivered. */
 function isInvisibleRow({ data, errors = [] }: ExecutionResult): boolean {
   return Object.values(data ?? {}).every((value) => value === null) && errors.every(isInvisibilityError);
 }

@@ -33,7 +33,7 @@ export class DeferredFields {
   /** Names of types that turned out to have no fields: these are not deferred, so that core omits them. */
   readonly #withoutFields: Set<string>;
   readonly #builder: SchemaBuilder;
-  /** Thrown to whom first looked up a field, and once more by the build, since core takes its type for absent from then on. */
+  /** The error of a field. The first lookup throws it, and the build throws it once more, since core takes its type for absent from then on. */
   #fault: { readonly error: unknown } | null = null;
 
   constructor(builder: SchemaBuilder, withoutFields: Set<string>) {
@@ -87,7 +87,7 @@ export class DeferredFields {
     }
   }
 
-  /** Whether the type probably has fields. */
+  /** True if the type probably has fields. */
   #hasFields({ name }: DeferrableType, scope: TypeScope, { behavior }: GraphileBuild.Build): boolean {
     if (this.#withoutFields.has(name)) return false;
     const { pgCodec, isRowCondition, isRowOrder, isMutationInput } = scope;
@@ -136,7 +136,7 @@ export class DeferredFields {
     return fields;
   }
 
-  /** Runs the hooks that add fields, which give each to core's `fieldWithHooks`: what that does is put off. */
+  /** Runs the hooks that add fields. The hooks give each field to core's `fieldWithHooks`, whose work is put off. */
   #rootFieldSpecs(type: GraphQLObjectType): Map<string, () => FieldSpec> {
     const specs = new Map<string, () => FieldSpec>();
     const builder = this.#builder as unknown as { applyHooks: ApplyHooks };

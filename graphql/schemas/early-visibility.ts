@@ -37,7 +37,7 @@ export class EarlyVisibility {
     this.#role = role;
   }
 
-  /** Whether the role sees all that a valid document selects, and nothing in it asks about the schema. */
+  /** True if the role sees all elements that a valid document selects, and the document has no introspection. */
   readonly showsDocument = memoizePerObject((document: DocumentNode): boolean => {
     let isShown = true;
     const check = (holds: boolean | null | undefined) => {
@@ -71,7 +71,7 @@ export class EarlyVisibility {
     return isShown;
   });
 
-  /** Whether the role sees the fields that the values of the variables have. */
+  /** True if the role sees the fields that the values of the variables have. */
   showsVariables(
     { variableDefinitions = [] }: OperationDefinitionNode,
     variables: Readonly<Record<string, unknown>>,
@@ -109,7 +109,7 @@ export class EarlyVisibility {
     return field !== undefined && this.#isPermitted(field) && this.#isShownInput(field.type);
   }
 
-  /** Whether the type has a field that the role sees, and sees the types of all fields that are required. */
+  /** True if the type has a field that the role sees, and the role sees the types of all required fields. */
   #isShownInput(wrapped: GraphQLInputType, depth = 0): boolean {
     const type = getNamedType(wrapped);
     if (isLeafType(type)) return true;
@@ -123,7 +123,7 @@ export class EarlyVisibility {
   }
 }
 
-/** Whether a field other than `__typename` is selected, by which the type is visible if the field is. */
+/** True if a field other than `__typename` is selected: then the type is visible if that field is. */
 function showsField({ selections }: SelectionSetNode): boolean {
   return selections.some((selection) => selection.kind !== "Field" || selection.name.value !== "__typename");
 }

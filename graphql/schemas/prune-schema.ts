@@ -50,7 +50,7 @@ import { makeSchema } from "./stepwise-schema.ts";
 type OutputCompositeType = GraphQLObjectType | GraphQLInterfaceType;
 type SchemaField = GraphQLField<unknown, unknown>;
 
-/** The error of a withheld field, at which the rest of the response stays. */
+/** The error of a withheld field, which leaves the rest of the response intact. */
 const withheldError = new GraphQLError("Sign in to read this field.", { extensions: { code: "FORBIDDEN" } });
 
 /** The schema without the hidden elements, and with an error for each withheld field, which is nullable. A type that is unchanged, and refers to no changed type, stays the same object. */

@@ -13,7 +13,7 @@ import { functionSignature, inputTypesOf, type ObjectHolder, quoteSqlName, sqlTy
 /** A database object that can be left out of a schema build. */
 export type SchemaPart = {
   readonly kind: "table" | "column" | "function" | "comment";
-  /** As in SQL: `function public.bump(integer)` */
+  /** The object's description, as SQL names it: `function public.bump(integer)`. */
   readonly object: string;
   /** Names by which an error message may refer to it, the most specific first. */
   readonly searchTerms: readonly string[];
@@ -77,14 +77,14 @@ function functionPart(proc: PgProc, { procs }: Introspection): SchemaPart {
     fix: `comment on function ${signature} is '@behavior -*';`,
     holder: holderOf(proc),
     remove: () => {
-      // In place: core holds a reference to this array.
+      // The array is changed in place: core holds a reference to it.
       const at = procs.indexOf(proc);
       if (at >= 0) procs.splice(at, 1);
     },
   };
 }
 
-/** One part per tag value, so that a comment keeps its valid lines. */
+/** Lists one part per tag value, so that a comment keeps its valid lines. */
 function commentParts(object: string, entities: readonly CommentedEntity[]): SchemaPart[] {
   return Object.entries(entities[0]!.getTags()).flatMap(([tag, values]) =>
     toTagValues(values).map((value): SchemaPart => {

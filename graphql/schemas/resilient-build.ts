@@ -47,7 +47,7 @@ type TryBuild = (isRemoved: IsRemoved | null) => Promise<BuildAttempt>;
 
 type FaultSearch = {
   readonly attempt: TryBuild;
-  /** Removed before. */
+  /** True for the objects that were removed before. */
   readonly isRemoved: IsRemoved;
   readonly candidates: readonly SchemaPart[];
   readonly error: Error;
@@ -63,7 +63,7 @@ async function findFaulty({ attempt, isRemoved, candidates, error, knownFaults }
     const next = await attempt((object) => isRemoved(object) || object === part.object);
     if (!("error" in next) || errorTextOf(next.error) !== errorTextOf(error)) return { part, error, next };
   }
-  // It can be built of the first `fine` of them, and cannot of the first `many`.
+  // The build succeeds with the first `buildable` parts, and fails with the first `unbuildable` parts.
   let buildable = -1;
   let unbuildable = candidates.length;
   let fault = error;
@@ -97,7 +97,7 @@ function listSuspects(candidates: readonly SchemaPart[], error: Error, knownFaul
   return [...new Set([...before, ...named.slice(0, MAX_SUSPECTS).map(({ part }) => part)])];
 }
 
-/** Without tables: an error often names the table of a faulty column, which the search finds. */
+/** The kinds that are tried first. Tables are not: an error often names the table of a faulty column, which the search finds. */
 const SUSPECT_KINDS: readonly SchemaPart["kind"][] = ["comment", "function", "column"];
 
 function compareRanks(one: readonly number[], other: readonly number[]): number {
@@ -105,7 +105,7 @@ function compareRanks(one: readonly number[], other: readonly number[]): number 
   return at < 0 ? 0 : one[at]! - other[at]!;
 }
 
-/** Also in GraphQL's spelling: `order_lines` in `OrderLinesInput`. Short terms occur in many others. */
+/** True if the error names the term, also in GraphQL's spelling: `order_lines` in `OrderLinesInput`. Short terms occur in many others. */
 function isMentioned(term: string, errorLetters: string): boolean {
   const termLetters = toPlainLetters(term);
   return termLetters.length >= MIN_TERM_LENGTH && errorLetters.includes(termLetters);
@@ -123,7 +123,7 @@ type CompletedBuild = {
   readonly built: BuiltSchema;
 };
 
-/** Of several removed parts one may be innocent: its removal may only have changed the text of an error. */
+/** Restores parts that were removed needlessly: the removal of one may only have changed the text of an error. */
 async function restoreInnocentParts({ attempt, faulty, built }: CompletedBuild): Promise<BuiltSchema> {
   if (faulty.size < 2) return built;
   let best = built;
@@ -179,7 +179,7 @@ function makePartRemoval(isRemoved: IsRemoved | null): PartRemoval {
   return { plugin, parts: () => list() };
 }
 
-/** Whether the build may succeed when tried again. */
+/** True if the build may succeed when tried again. */
 export function isConnectionError(error: unknown): boolean {
   if (error instanceof ApiError || error instanceof pg.DatabaseError) return true;
   return error instanceof Error && error.cause !== undefined && isConnectionError(error.cause);

@@ -42,7 +42,7 @@ const MAX_PLANS = 4;
  */
 export class RoleSchemas {
   readonly #options: RoleSchemasOptions;
-  /** In the order of first use. */
+  /** The schemas by role, in the order of first use. */
   readonly #byRole = new Map<string, ServedSchema | Promise<ServedSchema>>();
   readonly #byHiddenParts = new Map<string, ServedSchema>();
   readonly #numbers = new Map<object, number>();
@@ -57,7 +57,7 @@ export class RoleSchemas {
     return this.#options.catalog;
   }
 
-  /** The roles used first. */
+  /** The roles that used a schema first. */
   firstRoles(count: number): string[] {
     return [...this.#byRole.keys()].slice(0, count);
   }
@@ -101,7 +101,7 @@ export class RoleSchemas {
     return served;
   }
 
-  /** Equal for equal sets of elements. */
+  /** Returns equal keys for equal sets of elements. */
   #keyOf(elements: Iterable<object>): string {
     const numberOf = (part: object) => {
       const number = this.#numbers.get(part) ?? this.#numbers.size;
@@ -141,7 +141,7 @@ function forgetPlans({ extensions }: GraphQLSchema): void {
   for (const symbol of Object.getOwnPropertySymbols(kept)) delete kept[symbol];
 }
 
-/** The schema with what at least one of the roles may use. */
+/** The schema with the elements that at least one of the roles may use. */
 export async function pruneToPrivileges(
   schema: GraphQLSchema,
   catalog: Catalog,
@@ -157,7 +157,7 @@ export async function pruneToPrivileges(
   );
 }
 
-/** By which privileges elements are hidden from a role, and by which fields are withheld from it. */
+/** The privileges that decide which elements are hidden from a role, and those that decide which fields are withheld from it. */
 export type PrivilegesByUse = { readonly hidden: RolePrivileges; readonly withheld: RolePrivileges };
 
 export function privilegesByUse(catalog: Catalog, role: string, anonRole: string): PrivilegesByUse {

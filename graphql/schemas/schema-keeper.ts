@@ -25,11 +25,11 @@ export type SchemaKeeperOptions = {
 
 /** Notifications of one DDL script, one per statement, arrive within this time and cause one build. */
 const DEBOUNCE_MS = 50;
-/** Builds may take so much without a pause, as after the steps of a migration, before they are limited to half of the time. */
+/** Builds may take this much time without a pause, as after the steps of a migration, before they are limited to half of the time. */
 const BUILD_ALLOWANCE_MS = 30_000;
 /** Longer pauses are as long as a build. */
 const MAX_PAUSE_MS = 1_000;
-/** For so long the rest of a build is given up for a newer one, once operations can use the schema that it makes. */
+/** During this time, a newer build replaces a running one whose schema operations can use already. */
 const MAX_OUTDATED_MS = 20_000;
 /** The number of roles whose schemas are prepared before a new schema is served. */
 const MAX_PREPARED_ROLES = 4;
@@ -45,25 +45,25 @@ export class SchemaKeeper {
   readonly #options: SchemaKeeperOptions;
   readonly #builds: Coalescer;
   #served: RoleSchemas | null = null;
-  /** Of a build that runs. */
+  /** The schema of the running build. */
   #early: EarlySchema | null = null;
-  /** Until operations can use the schema of a build, or it is over. */
+  /** Pending until operations can use the schema of a build, or the build is over. */
   #upcoming: PromiseWithResolvers<void> | null = null;
-  /** Until a build is over that was not given up. */
+  /** Pending until a build is over that was not given up. */
   #building: PromiseWithResolvers<void> | null = null;
   #fault: Error | null = null;
   #omitted: readonly OmittedObject[] = [];
   readonly #knownFaults: KnownBuildFaults = new Map();
   readonly #closing = new AbortController();
   #build: AbortController | null = null;
-  /** Without those that were given up. */
+  /** The number of finished builds, without those that were given up. */
   #finishedBuilds = 0;
-  /** Since when the database differs from the served schema. */
+  /** The time since which the database differs from the served schema. */
   #outdatedSince = 0;
-  /** Whether the database has changed since the build began. */
+  /** True if the database has changed since the build began. */
   #isBuildOutdated = false;
 
-  /** The schemas that the database contradicted though their catalogue was the current one, by that. */
+  /** The schema, for each catalog, that the database contradicted although the catalog was the current one. */
   readonly #doubted = new WeakMap<Catalog, RoleSchemas>();
 
   constructor(options: SchemaKeeperOptions) {
@@ -99,12 +99,12 @@ export class SchemaKeeper {
     return this.#served.schemaOf(role);
   }
 
-  /** The schema that is being built, for operations that the current one refuses. Null when there is none, or not yet. */
+  /** The schema that is being built, which serves operations that the current one refuses. Null if there is none yet. */
   upcoming(role: string): ServedSchema | null {
     return this.#early?.schemaOf(role) ?? null;
   }
 
-  /** Resolves when operations can use the next schema, or after a while. Null if they can already, or none is expected. */
+  /** Resolves when operations can use the next schema, or after a while. Null if they can use it already, or none is expected. */
   whenUpcoming(): Promise<void> | null {
     if (this.#outdatedSince === 0 || this.#early) return null;
     this.#upcoming ??= Promise.withResolvers();
@@ -121,7 +121,7 @@ export class SchemaKeeper {
     return this.#served;
   }
 
-  /** Resolves to whether a newer schema than that one is served; waits for a rebuild when the catalog has changed. */
+  /** Resolves to true if a newer schema than that one is served; waits for a rebuild when the catalog has changed. */
   async isNewerThan(version: object | null): Promise<boolean> {
     const served = this.#served;
     if (served === null || served !== version) return served !== null;
@@ -167,7 +167,7 @@ export class SchemaKeeper {
     void this.#builds.close();
   }
 
-  /** What is left of a build only makes complete what operations can use already, and the next build makes it anew. */
+  /** Aborts an outdated build whose schema operations can use already: its rest only completes the schema, and the next build replaces it. */
   #giveUpOutdatedBuild(): void {
     const isUsable = this.#served !== null && this.#early !== null;
     if (!isUsable || performance.now() - this.#outdatedSince > MAX_OUTDATED_MS) return;
@@ -210,7 +210,7 @@ export class SchemaKeeper {
 
   async #makeSchemas(signal: AbortSignal): Promise<RoleSchemas> {
     const { preset, catalog, anonRole, limits, hits, onInvalid } = this.#options;
-    // The one before the build: the database may change meanwhile, and a newer one would tell that the schema has followed it.
+    // The catalog before the build: the database may change meanwhile, and a newer catalog would claim that the schema has followed it.
     const builtWith = catalog();
     const built = await buildServableSchema(preset(), signal, this.#knownFaults, (unfinished) => {
       this.#early = unfinished && new EarlySchema({ ...unfinished, catalog: builtWith, anonRole, limits });
@@ -249,7 +249,7 @@ export class SchemaKeeper {
   }
 }
 
-/** Resolves with the promise, or after so long. */
+/** Resolves with the promise, or after this time. */
 function atMost(milliseconds: number, promise: Promise<void> | undefined): Promise<void> {
   return Promise.race([promise, sleep(milliseconds, undefined, { ref: false })]);
 }

@@ -28,7 +28,7 @@ import { makeSchema } from "./stepwise-schema.ts";
 const PURE_INFLECTORS = ["camelCase", "upperCamelCase", "coerceToGraphQLName", "pluralize", "singularize"] as const;
 const MAX_INFLECTED_WORDS = 100_000;
 
-/** Of all builds: a change of the database leaves most names as they are. */
+/** The words of all builds: a change of the database leaves most names as they are. */
 const inflectedWords = Object.fromEntries(PURE_INFLECTORS.map((name) => [name, new Map<string, string>()])) as Record<
   (typeof PURE_INFLECTORS)[number],
   Map<string, string>
@@ -48,10 +48,10 @@ export type BuiltSchema = ExecutableSchema & {
   readonly tableNames: () => readonly GraphqlTableNames[];
 };
 
-/** Called with the schema before its types are made, of which each is made when it is looked up, and with null if the build fails. */
+/** Called with the schema before its types are made: each type is made when it is looked up. Called with null if the build fails. */
 export type OnUnfinished = (unfinished: ExecutableSchema | null) => void;
 
-/** How long a build runs before it yields to requests. */
+/** The time that a build runs before it yields to requests. */
 const STEP_MS = 10;
 const TYPES_VALIDATED_AT_ONCE = 100;
 const ROOT_TYPES = ["Query", "Mutation", "Subscription"] as const;
@@ -71,7 +71,7 @@ export async function buildSchemaInSteps(
   }
 }
 
-/** Null when a type turned out to have no fields; `withoutFields` then has it. */
+/** Returns null when a type turned out to have no fields; `withoutFields` then has it. */
 async function attemptStepwiseBuild(
   basePreset: GraphileConfig.Preset,
   withoutFields: Set<string>,

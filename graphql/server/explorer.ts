@@ -50,7 +50,7 @@ const SECURITY_POLICY = [
   "script-src 'self'",
   "style-src 'self' 'unsafe-inline'",
   "img-src 'self' data:",
-  // In some browsers 'self' does not include WebSockets of the same server.
+  // Some browsers do not count WebSockets of the same server as 'self'.
   "connect-src 'self' ws: wss:",
   "base-uri 'none'",
   "form-action 'none'",

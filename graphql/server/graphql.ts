@@ -61,7 +61,7 @@ export type GraphqlDependencies = {
   readonly supervisor?: Supervisor;
 };
 
-/** What the interface consists of once it is loaded. */
+/** The loaded interface. */
 export type StartedGraphql = {
   readonly folders: Readonly<Record<string, (request: GraphqlHttpRequest) => Promise<GraphqlHttpResponse>>>;
   /** Resolves after the first build of the schema, successful or not, or after a timeout. */
@@ -75,9 +75,9 @@ export type StartedGraphql = {
 };
 
 export type LeftOutObject = {
-  /** As in SQL: `table public.items` */
+  /** The object's description, as SQL names it: `table public.items`. */
   readonly object: string;
-  /** Whether the anonymous role may use it. */
+  /** True if the anonymous role may use it. */
   readonly isPublic: boolean;
 };
 
@@ -266,7 +266,7 @@ function makeExecution(
       events,
       makeWriteRows: makeRowsWriter(() => catalog.current()),
       contextOf: makeOperationContexts(config, () => catalog.current()),
-      // As objects, rows take about ten times their length.
+      // Rows take about ten times their length when they are objects.
       byteLimits: {
         operation: Math.ceil(config.maxAnswerBytes / 4),
         together: Math.ceil(config.answerMemory / 8),

@@ -5,17 +5,17 @@ import type { ResultGroup } from "./row-index.ts";
 import type { AffectingXids } from "./shared-result.ts";
 import type { CommittedChange } from "./table-rows.ts";
 
-/** Null: they are unknown, or too many. */
+/** Null: the changes are unknown, or too many. */
 type KnownChanges = readonly CommittedChange[] | null;
-/** What has affected a result, without what has not. */
+/** The transactions and changes that have affected a result, without those that have not. */
 export type Affecting = { readonly xids: AffectingXids; readonly changes: KnownChanges };
 
 type AffectedResult = { readonly xids: number[]; changes: KnownChanges };
 type AffectedOfRelation = { readonly groups: Map<ResultGroup<LiveQueryResult>, KnownChanges>; readonly xids: number[] };
 
-/** Of a result or a group. With more of them, a run costs less. */
+/** The limit for a result or a group. Above it, a run costs less. */
 const MAX_CHANGES = 100;
-/** Of all changes that are kept until the results are taken. */
+/** The limit for all changes that are kept until the results are taken. */
 const MAX_BYTES = 16 * 2 ** 20;
 const BYTES_OF_CHANGE = 200;
 const BYTES_OF_CELL = 16;
@@ -26,14 +26,14 @@ export class AffectedResults {
   readonly #relations = new Map<RelationResults, AffectedOfRelation>();
   readonly xids = new Set<number>();
   #bytes = 0;
-  /** The last commit. */
+  /** The position of the last commit. */
   position: Lsn = 0n;
 
   get isEmpty(): boolean {
     return this.#results.size === 0 && this.#relations.size === 0;
   }
 
-  /** By something else than rows. */
+  /** Adds a result that was affected by something else than rows. */
   add(result: LiveQueryResult): void {
     this.#affectedOf(result).changes = null;
   }
@@ -61,7 +61,7 @@ export class AffectedResults {
     this.#addTransaction(results, transaction);
   }
 
-  /** Where they may be of a timeline that is lost, or are too many bytes. */
+  /** Forgets the changes if they may be from a lost timeline, or take too many bytes. The results then need a run. */
   forgetChanges(): void {
     for (const affected of this.#results.values()) affected.changes = null;
     for (const { groups } of this.#relations.values()) for (const group of groups.keys()) groups.set(group, null);
@@ -71,7 +71,7 @@ export class AffectedResults {
     this.#results.delete(result);
   }
 
-  /** Keeps a result that is affected by a group, which it may leave. */
+  /** Keeps a result that a group has affected, since the result may leave the group. */
   keep(result: LiveQueryResult): void {
     for (const { groups, xids } of this.#relations.values())
       if (groups.keys().some(({ results }) => results.has(result))) {
@@ -80,7 +80,7 @@ export class AffectedResults {
       }
   }
 
-  /** Each result once. */
+  /** Lists each affected result once. */
   list(): Map<LiveQueryResult, Affecting> {
     const listed = new Map<LiveQueryResult, { readonly xids: (readonly number[])[]; changes: KnownChanges }>();
     const add = (result: LiveQueryResult, xids: readonly number[], changes: KnownChanges) => {
@@ -146,7 +146,7 @@ function join(earlier: KnownChanges, later: KnownChanges): KnownChanges {
   return earlier.length === 0 ? later : [...earlier, ...later];
 }
 
-/** Of a result that was found in two ways, in order, each change once. */
+/** Merges the changes of a result that was found in two ways, in order, each change once. */
 function merge(some: KnownChanges, others: KnownChanges): KnownChanges {
   const all = join(some, others);
   if (!all) return null;

@@ -5,10 +5,10 @@ export type EqualityFilter = {
   readonly relation: number;
   readonly column: string;
   readonly values: readonly string[];
-  /** Whether the column has texts, which are equal only as bytes. */
+  /** True if the column has texts, which are equal only as bytes. */
   readonly isExact?: boolean;
 };
-/** Such a condition: the column has a value from the least to the greatest, with both. Null: no bound. */
+/** A condition like EqualityFilter: the column has a value from the least to the greatest, both included. Null: no bound. */
 export type RangeFilter = {
   readonly relation: number;
   readonly column: string;
@@ -24,7 +24,7 @@ export type ShownKeys = {
   readonly keys: ReadonlySet<string>;
 };
 
-/** What the rows in a result tell about the changes that can affect it, until it is another one. */
+/** The facts that the rows of a result tell about the changes that can affect it, until the result changes. */
 export type ResultContents = { readonly filters: readonly ChangeFilter[]; readonly shown: readonly ShownKeys[] };
 
 export function countKeys(contents: ResultContents | null): number {
@@ -55,31 +55,31 @@ const BEYOND_UUIDS = ["", "g"] as const;
 const INTEGER = /^[+-]?\d+$/;
 const UUID = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i;
 
-/** One text per key; no value of Postgres has the character between them. */
+/** The text of a key; no value of Postgres has the character that separates its values. */
 export function keyText(values: readonly string[]): string {
   return values.join("\0");
 }
 
-/** Whether no row at all meets a filter. */
+/** True if no row at all can meet a filter. */
 export function isNeverAffected({ filters, contents }: FilteredResult, relation: number): boolean {
   return [...filters, ...(contents?.filters ?? [])].some(
     (filter) => filter.relation === relation && "values" in filter && filter.values.length === 0,
   );
 }
 
-/** Filters whose values the texts in the log do not tell apart are left out. */
+/** Leaves out filters whose values cannot be told apart by their texts in the log. */
 export function conditionsOf({ filters, contents }: FilteredResult, relation: ReplicatedRelation): RowConditions {
   const { oid, columns } = relation;
   const ofRelation = [...filters, ...(contents?.filters ?? [])].filter((filter) => filter.relation === oid);
   const after = mergeRanges(ofRelation.flatMap((filter) => toCondition(filter, columns) ?? []));
   const shown = contents?.shown.filter((each) => each.relation === oid) ?? [];
   const keys = shown.flatMap((each) => toKeyCondition(each, columns) ?? []);
-  // Rows that are shown meet the other conditions. Of a row before its change the log has the columns of the identity alone.
+  // Rows that are shown meet the other conditions. The log has only the identity columns of a row before its change.
   if (keys.length > 0) return { before: keys, after };
   return { before: after.filter(({ at }) => at.every((each) => columns[each]!.isIdentity)), after };
 }
 
-/** In doubt it is true. */
+/** True if the change may affect a result; also true in doubt. */
 export function isAffected(change: RowChange, { before, after }: RowConditions): boolean {
   const { kind, old, new: row } = change;
   if (kind === "TRUNCATE") return true;
@@ -88,7 +88,7 @@ export function isAffected(change: RowChange, { before, after }: RowConditions):
   );
 }
 
-/** Without an old row in the log, no column of the identity has changed. */
+/** If the log has no old row, no column of the identity has changed. */
 export function rowBefore({ old, new: row }: RowChange): ReplicatedRow {
   return old ?? row ?? [];
 }

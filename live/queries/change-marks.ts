@@ -15,12 +15,12 @@ import { type LiveQueryResult, RelationResults } from "./relation-results.ts";
 /** The prefix of the message that the database writes to the stream with each change of definitions. */
 const SCHEMA_CHANGED_PREFIX = "schema";
 
-/** For all queries that are being opened; of later changes only the relations are noted. */
+/** The limit for all queries that are being opened; for later changes only the relations are noted. */
 const MAX_NOTED_CHANGES = 5_000;
 /** The last transactions of the stream that are remembered. */
 const KEPT_TRANSACTIONS = 20_000;
 
-/** The changes of a transaction, for queries that are being opened: what these depend on is not known yet. */
+/** The changes of a transaction, for queries that are being opened and whose dependencies are not known yet. */
 class NotedTransaction {
   readonly #relations = new Set<number>();
   readonly #changes: RowChange[] = [];
@@ -52,11 +52,11 @@ class NotedTransaction {
   }
 }
 
-/** A query that is being opened: what was committed since, and whether definitions have changed. */
+/** A query that is being opened, with the commits since then; `isOutdated`: definitions have changed. */
 export type OpeningQuery = {
   /** The position of the stream when the opening began. */
   readonly position: Lsn;
-  /** As `performance.now()`. */
+  /** The time of the start, from `performance.now()`. */
   readonly startedAt: number;
   readonly number: number;
   readonly noted: NotedTransaction[];
@@ -77,12 +77,12 @@ export class ChangeMarks implements ChangeFollower {
   readonly #events: MarkEvents;
   readonly #resultsByRelation = new Map<number, RelationResults>();
   readonly #openings = new Set<OpeningQuery>();
-  /** The results that the transaction affects that is being read. */
+  /** The results that the transaction being read affects. */
   #changed = new AffectedResults();
   #noted = new NotedTransaction();
   #notedCount = 0;
   #isReadWhole = false;
-  /** Of the transaction that is being read. */
+  /** The xid of the transaction that is being read. */
   #xid = 0;
   #changeCount = 0;
   /** Grows with each transaction and each opening. */
@@ -92,7 +92,7 @@ export class ChangeMarks implements ChangeFollower {
   readonly #numbers = new RecentMap<number, number>(KEPT_TRANSACTIONS);
   /** The results that commits affect, until they are taken. */
   #marked = new AffectedResults();
-  /** Whether contents have decided about changes of the transaction that is being read. */
+  /** True if contents have decided about changes of the transaction that is being read. */
   #usesContents = false;
   readonly decided = new DecidedTransactions();
   /** How often changes were missed, or perhaps lost with a server. */
@@ -104,7 +104,7 @@ export class ChangeMarks implements ChangeFollower {
     this.#events = events;
   }
 
-  /** From now on all changes are noted, because what the query depends on is not known yet. */
+  /** Notes all changes from now on, because the dependencies of the query are not known yet. */
   beginOpening(position: Lsn): OpeningQuery {
     const startedAt = performance.now();
     const opening = { position, startedAt, number: ++this.#number, noted: [], isOutdated: false };
@@ -118,17 +118,17 @@ export class ChangeMarks implements ChangeFollower {
     if (this.#openings.size === 0) this.#notedCount = 0;
   }
 
-  /** What they depend on may have been read before definitions changed. */
+  /** Outdates all openings: their dependencies may have been read before definitions changed. */
   outdateOpenings(): void {
     for (const opening of this.#openings) opening.isOutdated = true;
   }
 
-  /** Whether all changes of the transaction came after the opening had begun. */
+  /** True if all changes of the transaction came after the opening had begun. */
   hasReadSince(opening: OpeningQuery["number"], xid: number): boolean {
     return (this.#numbers.get(xid) ?? 0) > opening;
   }
 
-  /** The result of a query that was opened. Returns whether it may be older than what was committed in the meantime. */
+  /** Adds the result of a query that was opened. Returns true if the result may be older than commits in the meantime. */
   add(result: LiveQueryResult, { noted }: OpeningQuery): boolean {
     if (result.contents) {
       for (const { transaction } of noted) this.decided.add(transaction!.xid);
@@ -142,7 +142,7 @@ export class ChangeMarks implements ChangeFollower {
     return affecting.length > 0;
   }
 
-  /** From now on commits mark the result. One that is being read may do so or not. */
+  /** Lets commits mark the result from now on. The commit that is being read may or may not mark it. */
   track(result: LiveQueryResult): void {
     for (const oid of relationsOf(result)) {
       const results = this.#resultsByRelation.get(oid) ?? new RelationResults(oid);
@@ -161,7 +161,7 @@ export class ChangeMarks implements ChangeFollower {
     }
   }
 
-  /** To be called when a run begins, with null, and with what its result shows. */
+  /** Call with null when a run begins, and later with the contents of its result. */
   setContents(result: LiveQueryResult, contents: ResultContents | null): void {
     if (!contents && !result.contents) return;
     const relations = [...relationsOf(result)].flatMap((oid) => this.#resultsByRelation.get(oid) ?? []);

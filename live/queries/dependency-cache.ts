@@ -57,7 +57,7 @@ function combine(all: readonly QueryDependencies[]): QueryDependencies {
       relations: all.flatMap(({ deciding }) => deciding.relations),
       functions: all.flatMap(({ deciding }) => deciding.functions),
     },
-    // Of several statements each has its own, which no single query compares.
+    // Each of several statements has its own fingerprint, which no single query compares.
     fingerprint: "",
     rowFilters: [],
   };

@@ -6,7 +6,7 @@ import type { QueryDependencies } from "./query-dependencies.ts";
 export const LIVE_LIMITS = {
   ofCaller: 100,
   all: 10_000,
-  /** Such callers cost nothing: they leave room for the others. */
+  /** The limit for callers without an account, who cost nothing: it leaves room for the others. */
   withoutAccount: 5_000,
   resultBytes: 2 ** 20,
   allBytes: 128 * 2 ** 20,
@@ -38,7 +38,7 @@ export function refuseUnfit(
   if (milliseconds > LIVE_LIMITS.firstRunMs) throw tooSlow(LIVE_LIMITS.firstRunMs);
 }
 
-/** The query cannot be kept up to date. */
+/** The error of a query that cannot be kept up to date. */
 function notLive(obstacles: readonly string[]): ApiError {
   const [first] = obstacles;
   return new ApiError("invalid", "NOT_LIVE", `This query cannot be live: ${first}.`, {

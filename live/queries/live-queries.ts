@@ -49,7 +49,7 @@ type LiveStatistics = {
   readonly queries: number;
   readonly results: number;
   readonly bytes: number;
-  /** Of results, after commits. */
+  /** The runs of queries after commits. */
   readonly runs: number;
 };
 
@@ -74,7 +74,7 @@ export class LiveQueries {
   #areDefinitionsOld = false;
   #isRefreshing = false;
   #runs = 0;
-  /** Of all results. */
+  /** The bytes of all results. */
   #bytes = 0;
   #stream: { readonly subscription: ChangeSubscription; readonly opened: Promise<Lsn> } | null = null;
   #privateKeys = 0;
@@ -102,7 +102,7 @@ export class LiveQueries {
     return { queries: this.size, results: this.#results.size, bytes: this.#bytes, runs: this.#runs };
   }
 
-  /** Refuses what cannot be live. `since`: the position of the last event that the client has. */
+  /** Opens a live query; refuses one that cannot be live. `since`: the position of the last event that the client has. */
   async open(source: LiveSource, since: Lsn | null = null): Promise<LiveSubscription> {
     this.#refuseTooMany(source);
     const subscriber = new LiveSubscriber(source, {
@@ -122,7 +122,7 @@ export class LiveQueries {
     }
   }
 
-  /** To be called when definitions are found changed that the stream has perhaps not reported. */
+  /** Call when definitions are found changed and the stream may not have reported it. */
   reviewAll(): void {
     this.#outdateAll();
   }
@@ -234,7 +234,7 @@ export class LiveQueries {
     result.countedBytes = result.bytes;
   }
 
-  /** Transactions that ran when the query was opened may have been in the stream before, and not in its snapshot. */
+  /** Marks the result when transactions end that ran when the query was opened: they may precede it in the stream, but are not in its snapshot. */
   #markWhenEnded(xids: ReadonlySet<number>, result: LiveQueryResult, opening: OpeningQuery): void {
     this.#transactions.whenEnded(xids, {
       isNeeded: () => this.#results.get(result.key) === result,
@@ -315,7 +315,7 @@ export class LiveQueries {
     if (!this.#isRefreshing) void this.#refreshMarked();
   }
 
-  /** What is marked while transactions become visible is run with the next turn. */
+  /** Runs the marked results. Results that are marked while transactions become visible run in the next turn. */
   async #refreshMarked(): Promise<void> {
     this.#isRefreshing = true;
     for (let marked = this.#marks.take(); !this.#isClosed; marked = this.#marks.take()) {
@@ -333,7 +333,7 @@ export class LiveQueries {
     this.#isRefreshing = false;
   }
 
-  /** `gaps`: as they were when the results were taken. After another one, changes may be those of a lost timeline. */
+  /** `gaps`: the count when the results were taken. If it has grown since, changes may be from a lost timeline. */
   #refreshAll(marked: AffectedResults, gaps: number): Promise<void> {
     return workWithPauses(marked.list(), ([result, { xids, changes }]) => {
       if (marked.position > result.markedAt) result.markedAt = marked.position;
@@ -363,7 +363,7 @@ export class LiveQueries {
   }
 
   async #reloadDefinitions(): Promise<void> {
-    // What was read since the stream had the change may be from before it was visible.
+    // Data that was read since the stream had the change may be from before the change was visible.
     this.#outdateAll();
     try {
       await this.#options.reloadDefinitions();
@@ -413,7 +413,7 @@ export class LiveQueries {
     }
   }
 
-  /** False if its reader has left in the meantime. */
+  /** Returns false if the result's readers have left in the meantime. */
   async #runOnce(result: LiveQueryResult): Promise<boolean> {
     await this.#beginRun(result);
     result.hasBegun = true;
@@ -446,13 +446,13 @@ export class LiveQueries {
     }
   }
 
-  /** From now on changes are judged without the rows that the result has. The run includes all that were judged by them. */
+  /** From now on changes are judged without the rows of the result. The run includes all changes that were judged by those rows. */
   async #beginRun(result: LiveQueryResult): Promise<void> {
     this.#marks.setContents(result, null);
     if (!result.isOutdated) this.#outdateWhenEnded(await this.#marks.decided.awaitVisible(this.#awaitVisible));
   }
 
-  /** Definitions that changed with or before the run may make callers differ whose results were the same. */
+  /** True if the callers still belong to one audience: definitions that changed with or before the run may separate them. */
   async #isSameAudience({ subscribers, dependencies }: LiveQueryResult): Promise<boolean> {
     const claims = new Set([...subscribers].map(({ source }) => source.caller.claimsText));
     if (claims.size <= 1) return true;

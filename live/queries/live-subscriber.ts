@@ -13,17 +13,17 @@ export type LiveSource = {
   readonly caller: Caller;
   /** Counts the open queries of a caller. */
   readonly quotaKey: string;
-  /** Whether the result may differ between callers of one audience, as where a function of the operator runs first. */
+  /** True if the result may differ between callers of one audience, for example because a function of the operator runs first. */
   readonly isPrivate: boolean;
-  /** Whether it serves later requests of the caller too: it then must not depend on the one that opened it. */
+  /** True if the query serves later requests of the caller too: it then must not depend on the request that opened it. */
   readonly outlivesRequest?: boolean;
   /** Called with the numbers of transactions, as the log has them, whose commits are in the result. Most commits that cannot change it are left out. */
   onCommits?(xids: readonly number[]): void;
   /** Called with a snapshot (`pg_current_snapshot()`) whose transactions are all in the result. */
   onSnapshot?(snapshot: string): void;
-  /** Where the result is the rows of one table, as arrays of the texts of these columns in the order of the key. */
+  /** Present if the result is the rows of one table, as arrays of the texts of these columns in the order of the key. */
   readonly rows?: ReadRows;
-  /** In one snapshot. Rejects as the request itself does. */
+  /** Runs the query in one snapshot. Rejects as the request itself does. */
   run(): Promise<LiveResult>;
 };
 
@@ -46,7 +46,7 @@ export type LiveEvent = {
   readonly text: string;
   /** The whole result. */
   readonly result: string;
-  /** Its rows, where they are known. */
+  /** The rows of the result, if they are known. */
   readonly rows: RowsByKey | null;
 };
 
@@ -58,14 +58,14 @@ export type LiveSubscription = {
   close(): void;
 };
 
-/** What the queries do for a subscriber. */
+/** The operations that the live queries perform for a subscriber. */
 type SubscriberOwner = {
   /** Resolves when a run of its query that began after the call has ended. */
   refresh(subscriber: LiveSubscriber): Promise<void>;
   remove(subscriber: LiveSubscriber): void;
 };
 
-/** One client of a live query. It gets the latest result whenever it takes one: what it does not take in time is left out. */
+/** One client of a live query. It receives the latest result whenever it takes one, so results may be skipped. */
 export class LiveSubscriber implements LiveSubscription {
   readonly source: LiveSource;
   readonly #owner: SubscriberOwner;
@@ -88,7 +88,7 @@ export class LiveSubscriber implements LiveSubscription {
     return this.#isClosed;
   }
 
-  /** It continues from a version that its client has, or else begins with a snapshot. */
+  /** Continues from a version that the client has, or begins with a snapshot. */
   continueFrom(version: ResultVersion | null): void {
     this.#sent = version;
   }

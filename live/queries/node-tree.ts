@@ -40,7 +40,7 @@ export function isNode(value: TreeValue | undefined): value is TreeNode {
   return typeof value === "object" && !Array.isArray(value);
 }
 
-/** The nodes of a list; none for null. */
+/** The nodes of a list; empty for null. */
 export function nodesOf(value: TreeValue | undefined): TreeNode[] {
   return Array.isArray(value) ? value.filter(isNode) : [];
 }

@@ -1,6 +1,6 @@
 import { ApiError } from "#runtime";
 
-/** How much each caller has open. */
+/** Counts the open items of each caller. */
 export class OpenOfCallers {
   readonly #counts = new Map<string, number>();
 

@@ -9,20 +9,20 @@ export type UnparsedFunction = {
   readonly name: string;
   readonly language: string;
   readonly source: string;
-  /** As they are declared. */
+  /** The parameters as the function declares them. */
   readonly parameters: string;
   readonly result: string | null;
-  /** Of all parameters, those of results too. */
+  /** The types of all parameters, including those that return results. */
   readonly types: readonly string[];
   readonly names: readonly (string | null)[] | null;
   /** Null if it returns records, nothing, or values whose type a call decides. */
   readonly resultType: string | null;
 };
 
-/** Null: what the function reads is not known. */
+/** `oid` is null if the relations that the function reads are not known. */
 export type ParsedFunction = { readonly oid: number | null; readonly composesSql: boolean };
 
-/** Another attempt may succeed: of conflicts, resources, locks, operators and systems. */
+/** SQLSTATEs after which another attempt may succeed: conflicts, resources, locks, operators and systems. */
 const OUTAGE = /^(?:40|53|55|57|58|XX)/;
 
 /** Makes Postgres parse the body, in the transaction, and returns the temporary routine that has it. */
@@ -36,9 +36,9 @@ export async function parseBody(
     await client.query("select pg_catalog.set_config('search_path', $1, true)", [unparsed.path]);
     const isSql = unparsed.language === "sql";
     const declaration = isSql ? declareFunction(unparsed) : await declareProcedure(client, unparsed);
-    // Of several statements in it, as after an `end` in the body, the protocol refuses all.
+    // If the body has several statements, as after an `end` in it, the extended protocol refuses all of them.
     await client.query({ text: declaration, queryMode: "extended" } as pg.QueryConfig);
-    // Under its own name, the body may name its parameters with it.
+    // The routine is created under the function's own name, since the body may qualify its parameters with it.
     const name = pg.escapeIdentifier(unparsed.name);
     await client.query(`alter routine pg_temp.${name} rename to ${pg.escapeIdentifier(routine)}`);
     const { rows } = await client.query<{ oid: number }>(
@@ -55,14 +55,14 @@ export async function parseBody(
   }
 }
 
-/** With its parameters and its result, whose cast may be a function. */
+/** Declares the function with its parameters and its result, whose cast may be a function. */
 function declareFunction({ name, parameters, result, source }: UnparsedFunction): string {
   const kind = result === null ? "procedure" : "function";
   const returns = result === null ? "" : ` returns ${result}`;
   return `create ${kind} pg_temp.${pg.escapeIdentifier(name)}(${parameters})${returns} language sql begin atomic ${source}\n; end`;
 }
 
-/** The statements of the body, whose variables are parameters. The first ones are those that the body names by number. */
+/** Declares the statements of the body. Their variables are parameters; the first ones are those that the body names by number. */
 async function declareProcedure(client: pg.ClientBase, unparsed: UnparsedFunction): Promise<string> {
   const { name, source, types, names, resultType } = unparsed;
   const parameters = types.map((type, index) => ({ name: names?.[index] ?? "", type }));
@@ -81,7 +81,7 @@ function declareParameter({ name, type }: { readonly name: string; readonly type
   return name === "" ? type : `${pg.escapeIdentifier(name)} ${type}`;
 }
 
-/** Each value is cast to the type of its variable, or all columns to that of a row. */
+/** Casts each value to the type of its variable, or all columns to the type of a row. */
 async function writeAssignments(client: pg.ClientBase, { assignments }: PlpgsqlBody): Promise<string[]> {
   const written: string[] = [];
   for (const { kind, sql, types } of assignments) {

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
 const SLICE_MS = 4;
-/** As a multiple of the time that the work took: the pause leaves the event loop to others. */
+/** The length of a pause, as a multiple of the work's time: the pause leaves the event loop to others. */
 const PAUSE_FACTOR = 2;
 /** Shorter work needs no pause. */
 const LEAST_WORK_MS = 1;

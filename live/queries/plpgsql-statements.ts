@@ -3,19 +3,19 @@ import { type BodyToken, readBodyTokens, UnrecognizedBody } from "./plpgsql-toke
 /** A name and the SQL of a type. */
 export type BodyVariable = { readonly name: string; readonly type: string };
 
-/** What is assigned to variables of these types: an expression, or the columns of a query. */
+/** The SQL of a value that is assigned to variables of these types: an expression, or the columns of a query. */
 export type VariableAssignment = {
   readonly kind: "expression" | "query";
   readonly sql: string;
   readonly types: readonly string[];
 };
 
-/** What a body in PL/pgSQL runs, as SQL in which its variables have the names of `variables`. */
+/** The SQL that a body in PL/pgSQL runs, in which its variables have the names of `variables`. */
 export type PlpgsqlBody = {
   readonly variables: readonly BodyVariable[];
   readonly queries: readonly string[];
   readonly assignments: readonly VariableAssignment[];
-  /** Puts the queries of records around the SQL that names these. */
+  /** Adds the queries of the records that the SQL names to it. */
   withRecords(sql: string): string;
 };
 
@@ -25,7 +25,7 @@ type BodyOptions = {
   readonly resultType: string | null;
 };
 
-/** The body runs SQL that it composes. */
+/** Thrown for a body that runs SQL that it composes. */
 export class DynamicSql extends Error {}
 
 /** A part of the source. */
@@ -42,12 +42,12 @@ const IMPLICIT_VARIABLES: readonly BodyVariable[] = [
 ];
 const RECORD = /^(?:pg_catalog\s*\.\s*)?record$/i;
 const ROW_TYPE = /%\s*rowtype$/i;
-/** As SQL, it takes a name for the column where it could be a variable too. */
+/** The option to resolve ambiguous names as columns, or to refuse them: plain SQL resolves them as columns too. */
 const PRINTED_OPTION = /^\s*#\s*variable_conflict\s+(?:use_column|error)\b/i;
 
 /**
- * Splits a body as PL/pgSQL does: the words of its statements are its own, all between them is SQL, which Postgres parses. What is not
- * known here throws: then it is not known what the body reads.
+ * Splits a body as PL/pgSQL does: PL/pgSQL has its own keywords, and the text between them is SQL, which Postgres parses. Throws for any
+ * unknown statement: then the relations that the body reads are not known.
  */
 export function readPlpgsqlBody(source: string, options: BodyOptions): PlpgsqlBody {
   return new BodyReader(
@@ -113,7 +113,7 @@ class BodyReader {
     return token.text;
   }
 
-  /** All up to one of these, which is not inside brackets. */
+  /** Reads up to one of these tokens outside brackets. */
   #readUntil(...ends: readonly string[]): Part {
     const start = this.#at;
     let depth = 0;
@@ -173,7 +173,7 @@ class BodyReader {
     const name = this.#readName();
     this.#take("constant");
     const declared = this.#readUntil(":=", "=", "default", "not", "collate", ";").text;
-    // Also of an alias and of a cursor: these are no types that Postgres knows.
+    // This also reads aliases and cursors, whose words are no types that Postgres knows.
     if (RECORD.test(declared)) {
       if (this.#variables.has(name) || this.#records.has(name) || !this.#is(";")) throw new UnrecognizedBody();
       this.#records.set(name, null);
@@ -264,7 +264,7 @@ class BodyReader {
     if (this.#take("while")) this.#addCondition(this.#readUntil("loop"));
     else if (this.#take("foreach")) this.#readForeach();
     else if (this.#take("for")) this.#readFor();
-    // Without one of these, the loop begins with its own word.
+    // A plain loop begins with the word `loop` itself.
     this.#expect("loop");
     this.#readStatements();
     this.#expect("end", "loop");
@@ -373,7 +373,7 @@ class BodyReader {
     return `select from ${from.join(" cross join lateral ")} where exists (${sql}\n)`;
   }
 
-  /** Those that the SQL names, behind those that their queries name. */
+  /** The records that the SQL names, after the records that their queries name. */
   #recordsIn(sql: string, within: readonly string[] = []): string[] {
     if (this.#records.size === 0) return [];
     const named = new Set(

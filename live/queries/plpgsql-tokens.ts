@@ -1,4 +1,4 @@
-/** `text`: of a word in lower case, of a quoted name without its quotes, of others as it is written. */
+/** `text`: a word in lower case, a quoted name without its quotes, other tokens as written. */
 export type BodyToken = {
   readonly kind: "word" | "quoted" | "string" | "parameter" | "symbol";
   readonly text: string;
@@ -6,7 +6,7 @@ export type BodyToken = {
   readonly end: number;
 };
 
-/** The body has a form that is not read. */
+/** Thrown for a body in a form that cannot be read. */
 export class UnrecognizedBody extends Error {}
 
 const SPACE = /(?:\s+|--[^\n]*)+/y;
@@ -19,7 +19,7 @@ const PATTERNS: readonly (readonly [kind: BodyToken["kind"], pattern: RegExp])[]
   ["quoted", /"(?:[^"]|"")+"/y],
   ["parameter", /\$\d+/y],
   ["word", /[A-Za-z_\u0080-\uffff][\w$\u0080-\uffff]*/y],
-  // A number is only told apart from the dots of a range.
+  // Numbers are recognized only to tell their points from the dots of a range.
   ["symbol", /(?:\d[\w]*(?:\.(?!\.)\w*)?|\.\d\w*)|:=|\.\.|[^\s\w'"$]/y],
 ];
 

@@ -4,7 +4,7 @@ import { inSnapshot } from "#catalog/loading";
 import type { AsOwner } from "#postgres/database";
 import { readJsonMembers } from "#runtime/json";
 
-/** Of a function `p` in the language `l`: an extension's author has declared that it depends on its arguments alone. */
+/** True for a function `p` in the language `l` whose extension declares that it depends on its arguments alone. */
 export const IS_IMMUTABLE_C = `l.lanname = 'c' and p.prokind = 'f' and p.provolatile = 'i' and exists (
       select from pg_catalog.pg_depend d where d.classid = 'pg_catalog.pg_proc'::pg_catalog.regclass and d.objid = p.oid and d.deptype = 'e'
     )`;
@@ -65,11 +65,11 @@ export type PolicyClaims = ReadonlySet<string> | "all";
 export type PolicyClaimsReader = {
   /** The claims that some of the table's policies read. */
   read(table: CatalogTable, policies: readonly Policy[]): Promise<PolicyClaims>;
-  /** To be called when the schema has changed: a function that a policy calls may read other claims, though the catalogue is the same. */
+  /** Call when the schema has changed: a function that a policy calls may read other claims, though the catalog is the same. */
   forget(): void;
 };
 
-/** For databases without the event trigger for schema changes. */
+/** The cache period, for databases without the event trigger for schema changes. */
 const CACHE_MS = 5_000;
 
 type CachedClaims = Map<string, { readonly claims: Promise<PolicyClaims>; readonly at: number }>;
@@ -163,30 +163,30 @@ function makeClaimsKey({ claimsText }: Caller, read: ReadonlySet<string>): strin
   return JSON.stringify([...read].map((name) => members.get(name) ?? null));
 }
 
-/** What the policies of a table use, directly or through functions, operators and domains. */
+/** An object that the policies of a table use, directly or through functions, operators and domains. */
 export type PolicyDependency =
   /** A condition of a policy or a domain, with all names qualified. */
   | { readonly kind: "condition"; readonly text: string }
   | FunctionDependency
   | {
       readonly kind: "relation";
-      /** Whether it has the same rows for every caller. */
+      /** True if it has the same rows for every caller. */
       readonly isSameForAll: boolean;
     };
 
 type FunctionDependency = {
   readonly kind: "function";
-  /** As conditions call it. */
+  /** The name by which conditions call the function. */
   readonly name: string;
   /** Null for a body that Postgres does not store parsed: what it uses is unknown. */
   readonly body: string | null;
-  /** Whether it is written in C, part of an extension and immutable. */
+  /** True if the function is written in C, part of an extension and immutable. */
   readonly isImmutableC: boolean;
-  /** Whether it has no parameters, returns JSON and changes no setting. */
+  /** True if the function has no parameters, returns JSON and changes no setting. */
   readonly isPlainJson: boolean;
 };
 
-/** In one snapshot. */
+/** Reads the dependencies in one snapshot. */
 function readPolicyDependencies(
   asOwner: AsOwner,
   { oid }: CatalogTable,

@@ -9,25 +9,25 @@ import { DEPENDS_ON_TIME, explainSystemFunction, type SystemFunction } from "./s
 /** A relation that a query reads, directly or through views, functions and policies. */
 type ReadRelation = {
   readonly oid: number;
-  /** Whether only the query itself reads it, once: rows that its filter excludes then change nothing. */
+  /** True if only the query itself reads it, once: rows that its filter excludes then change nothing. */
   readonly isReadOnce: boolean;
-  /** The columns of it that its policies read; null if not only columns decide. */
+  /** The columns of the relation that its policies read; null if other things than columns decide too. */
   readonly policyColumns: readonly string[] | null;
 };
 
-/** What the result of a query depends on besides its values. */
+/** The dependencies of a query's result besides the query's values. */
 export type QueryDependencies = {
   readonly relations: readonly ReadRelation[];
   /** The claims that decide the result. */
   readonly claims: PolicyClaims;
-  /** Whether it depends on settings of the single request, such as its headers. */
+  /** True if the result depends on settings of the single request, such as its headers. */
   readonly readsRequest: boolean;
   /** Why the result cannot be kept up to date; empty if it can. */
   readonly obstacles: readonly string[];
-  /** The oids of what decides which rows a caller sees. */
+  /** The oids of the objects that decide which rows a caller sees. */
   readonly deciding: DecidingObjects;
   readonly fingerprint: string;
-  /** Which rows of some relations can change the result at all. */
+  /** The conditions that the rows of some relations must meet to change the result at all. */
   readonly rowFilters: readonly RowFilter[];
 };
 
@@ -46,11 +46,11 @@ const FIRST_USER_OID = 16_384;
 const READ_IN_TREE = "':rtekind 0 :relid (\\d+)'";
 const CALL_IN_TREE = "':(?:(?:op|hash|neg)?funcid|aggfnoid|winfnoid) (\\d+)'";
 
-/** Whether no other table has rows of the table `c`. */
+/** True if no other table has rows of the table `c`. */
 const IS_ALONE = `c.relkind = 'r' and not c.relhassubclass
       and not exists (select from pg_catalog.pg_inherits i where i.inhrelid = c.oid)`;
 
-/** Whether the policy `p` of the table `c` is for the role, or for one that functions and views read as. */
+/** True if the policy `p` of the table `c` is for the role, or for a role that functions and views read as. */
 const IS_APPLIED = `(0 operator(pg_catalog.=) any(p.polroles) or exists (
       select from pg_catalog.unnest(p.polroles) as applies (role)
       where pg_catalog.pg_has_role($3, applies.role, 'usage') or exists (
@@ -59,12 +59,12 @@ const IS_APPLIED = `(0 operator(pg_catalog.=) any(p.polroles) or exists (
       )
     ))`;
 
-/** What functions call without a search path of their own is found by that of the function that calls them. */
+/** The function's own search path. Names that a function without one calls are found by the path of the function that calls it. */
 const OWN_PATH = `(select pg_catalog.substr(setting, 13) from pg_catalog.pg_proc p cross join lateral pg_catalog.unnest(p.proconfig) as setting
         where used.class = ${CLASS("pg_proc")} and p.oid = used.object and setting like 'search\\_path=%')`;
 
-// The statement and the bodies of functions are routines whose bodies are parsed, so pg_depend has what they read. What the system
-// comes with is pinned, and not in it.
+// The statement and the bodies of functions are routines whose bodies are parsed, so pg_depend has the objects that they read. Postgres's
+// own objects are pinned, and not in it.
 const USED = `
   with recursive used (class, object, path) as (
     select ${CLASS("pg_proc")}::pg_catalog.oid, routine.oid, routine.path collate pg_catalog."C"
@@ -244,7 +244,7 @@ const DEPENDENCIES = `${USED}, found (class, object) as (
   ) as called join pg_catalog.pg_proc p on p.oid = called.oid
   where p.oid < ${FIRST_USER_OID} and p.provolatile <> 'i'`;
 
-/** Whether "$user" in a search path is a schema for some role. */
+/** True if "$user" in a search path is a schema for some role. */
 const ARE_ROLES_SCHEMAS = `select exists (
   select from pg_catalog.pg_namespace n join pg_catalog.pg_roles r on r.rolname = n.nspname) as are_schemas`;
 const UNREAD: ParsedFunction = { oid: null, composesSql: false };
@@ -252,15 +252,15 @@ const PUBLISHES_ALL = `
   select pubinsert and pubupdate and pubdelete and pubtruncate as all_events from pg_catalog.pg_publication where pubname = $1`;
 /** Values that change with time alone; calls of functions are in the trees. */
 const TIME = /\b(?:CURRENT_DATE|CURRENT_TIME|CURRENT_TIMESTAMP|LOCALTIME|LOCALTIMESTAMP)\b/;
-/** What Postgres reads as such a time where it parses a text. */
+/** The words that Postgres reads as such a time when it parses a text. */
 const TIME_WORD = /'\s*(?:now|today|tomorrow|yesterday)\s*'/i;
-/** Other settings than those that all requests of a caller have in common; none is called `graphql.refused`. */
+/** Settings that not all requests of a caller have in common; none is called `graphql.refused`. */
 const OTHER_SETTING =
   /current_setting\b(?!\(\s*'(?:request\.jwt\.claims|response\.\w+|graphql\.refused|app\.settings\.\w+)')/i;
 
 type ReadObject =
   | (Extract<PolicyDependency, { kind: "condition" }> & {
-      /** Whether it is that of a policy for other roles. */
+      /** True if the condition belongs to a policy for other roles. */
       readonly isOfOthers?: boolean;
     })
   | (Extract<PolicyDependency, { kind: "function" }> & UsedFunction)
@@ -305,7 +305,7 @@ export function readQueryDependencies(
   publication: string,
 ): Promise<QueryDependencies> {
   return asOwner(async (client) => {
-    // One snapshot: the fingerprint is that of the definitions that were read.
+    // The transaction has one snapshot: the fingerprint is that of the definitions that were read.
     await client.query("begin isolation level repeatable read");
     try {
       return await readInTransaction(client, statement, publication);
@@ -343,10 +343,10 @@ async function readInTransaction(
 }
 
 type SearchedRoutine = { readonly oid: number; readonly path: string };
-/** The functions of which it is not known what they read, and whether that is because they compose SQL. */
+/** The functions whose reads are not known. `composesSql`: they are not known because the function composes SQL. */
 type UnreadFunctions = ReadonlyMap<number, { readonly composesSql: boolean }>;
 
-/** Makes Postgres parse the bodies of all functions that the statement uses: those show further ones. */
+/** Makes Postgres parse the bodies of all functions that the statement uses; the bodies show further functions. */
 async function parseBodies(
   client: pg.ClientBase,
   statement: SearchedRoutine,
@@ -500,7 +500,7 @@ function obstaclesOfFunction(used: Extract<ReadObject, { kind: "function" }>, un
   return [`what ${name} reads is unknown, because of its language ${language}`];
 }
 
-/** Names of what the caller may not see are not told. */
+/** Returns no name of an object that the caller may not see. */
 function nameOf({ name, isVisible }: { name: string; isVisible: boolean }, noun: string): string {
   return isVisible ? `the ${noun} ${name}` : `a ${noun} that the query or its policies use`;
 }
@@ -515,7 +515,7 @@ const FINGERPRINT = `
     (select pg_catalog.string_agg(pg_catalog.concat_ws(' ', oid, xmin), ',' order by oid) from pg_catalog.pg_rewrite where ev_class = any($1))
   )) as fingerprint`;
 
-/** Changes when a definition changes that decides who sees what: callers then may no longer share a result. */
+/** The fingerprint changes when a definition changes that decides which rows callers see: callers then may no longer share a result. */
 export function readFingerprint(asOwner: AsOwner, deciding: DecidingObjects): Promise<string> {
   return asOwner((client) => fetchFingerprint(client, deciding));
 }

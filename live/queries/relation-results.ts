@@ -11,7 +11,7 @@ type AffectedByChange = {
   readonly groups: ReadonlySet<ResultGroup<LiveQueryResult>>;
 };
 
-/** The conditions of results as the relation is now: by the positions and types of its columns. */
+/** The conditions of results, by the positions and types that the relation's columns have now. */
 class IndexedResults {
   readonly relation: ReplicatedRelation;
   readonly results = new Map<LiveQueryResult, RowConditions>();
@@ -43,7 +43,7 @@ export class RelationResults {
   readonly #oid: number;
   readonly #all = new Set<LiveQueryResult>();
   readonly #withContents = new Set<LiveQueryResult>();
-  /** How many have the rows of a table. */
+  /** The number of results that are the rows of a table. */
   #withTableRows = 0;
   /** Null until the first change. */
   #indexed: IndexedResults | null = null;
@@ -56,12 +56,12 @@ export class RelationResults {
     return this.#all.size === 0;
   }
 
-  /** Whether what a result shows decides if changes affect it. */
+  /** True if the rows of some result decide which changes affect it. */
   get dependsOnContents(): boolean {
     return this.#withContents.size > 0;
   }
 
-  /** Whether a result can change without a run. */
+  /** True if a result can change without a run. */
   get hasTableRows(): boolean {
     return this.#withTableRows > 0;
   }
@@ -77,7 +77,7 @@ export class RelationResults {
     if (this.#indexed) this.#index(this.#indexed, result);
   }
 
-  /** To be called before its contents change, too. */
+  /** Also call this before the contents of the result change. */
   remove(result: LiveQueryResult): void {
     if (!this.#all.delete(result)) return;
     this.#withContents.delete(result);

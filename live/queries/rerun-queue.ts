@@ -3,17 +3,17 @@ import { ApiError } from "#runtime";
 import { FairWorkQueue } from "#runtime/concurrency";
 
 const CONCURRENCY = 8;
-/** So long may runs follow each other without pauses. */
+/** The time for which runs may follow each other without pauses. */
 const BURST_MS = 1_000;
-/** Of the run before it. */
+/** The length of a pause, as a multiple of the run before it. */
 const PAUSE_FACTOR = 3;
 const LONGEST_PAUSE_MS = 1_000;
 /** A statement can fail once because its definitions are being changed. */
 const MAX_FAILURES = 2;
 
 /**
- * The runs of queries after commits. Their callers take turns, so that one with many queries delays only itself. Where commits ask for more runs
- * than there is time for, pauses leave the database and the event loop to requests that want them: results are then older, and none is left out.
+ * Runs queries again after commits. Callers take turns, so that one with many queries delays only itself. If commits ask for more runs
+ * than there is time for, pauses leave the database and the event loop to other requests: results are then older, but none is left out.
  */
 export class RerunQueue {
   readonly #queue = new FairWorkQueue(CONCURRENCY);
@@ -22,7 +22,7 @@ export class RerunQueue {
   #unfinished = 0;
   #busySince = 0;
 
-  /** `countStatements`: those that run in the database or wait for it, these runs among them. */
+  /** `countStatements`: the number of statements that run in the database or wait for it, these runs included. */
   constructor(countStatements: () => number) {
     this.#countStatements = countStatements;
   }
@@ -45,7 +45,7 @@ export class RerunQueue {
   }
 }
 
-/** Whether a run that has failed so often is repeated. What the caller may not read any more leaves at once. */
+/** True if a run that has failed this often is repeated. Errors of privileges are final, so lost privileges take effect at once. */
 export function mayRunAgain(error: unknown, failures: number): boolean {
   if (!(error instanceof ApiError)) return failures < MAX_FAILURES;
   const { kind, code } = error;

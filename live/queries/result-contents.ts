@@ -23,7 +23,7 @@ function filtersOfTable({ comparisons, related }: ShownTable): ChangeFilter[] {
   return [...own, ...related.flatMap(({ table }) => (table ? filtersOfTable(table) : []))];
 }
 
-/** What the rows of the result tell about later changes; null for nothing. */
+/** The facts about later changes that the rows of the result tell; null if there are none. */
 export function contentsOf(
   { text, shown }: Pick<LiveResult, "text" | "shown">,
   { relations }: Pick<QueryDependencies, "relations">,
@@ -40,7 +40,7 @@ export function contentsOf(
   return reader.rows > MAX_SHOWN_ROWS ? null : reader.contents;
 }
 
-/** Whether the query reads the relation once, and nothing else does. */
+/** True if the query reads the relation once, and nothing else does. */
 export function isReadOnce(relations: QueryDependencies["relations"], relation: number): boolean {
   return relations.some((each) => each.oid === relation && each.isReadOnce);
 }
@@ -118,13 +118,13 @@ function valuesOf(
   return values.includes(undefined) ? null : new Set(values.filter((value) => typeof value === "string"));
 }
 
-/** The objects at the end of the path, of a list each one; null if something else is there. */
+/** The objects at the end of the path, each object of a list separately; null if something else is there. */
 function objectsAt(path: ShownRows["path"], parents: readonly unknown[]): JsonObject[] | null {
   let found = parents.flat();
   for (const name of path) {
     if (!found.every(isJsonObject)) return null;
     const members = found.map((object) => object[name]);
-    // Postgres shortens long names: what is missing may be there by another one.
+    // Postgres shortens long names, so a missing member may be there under a shorter name.
     if (members.includes(undefined)) return null;
     found = members.flatMap((member) => member ?? []);
   }

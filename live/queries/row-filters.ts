@@ -7,13 +7,13 @@ import { findNodes, isNode, nodesOf, parseNodeTree, type TreeNode, type TreeValu
 export type RowFilter = {
   readonly relation: number;
   readonly column: string;
-  /** Whether values are equal only if their texts are. */
+  /** True if values are equal only if their texts are. */
   readonly isExact: boolean;
   /** SQL, without a parameter and without a relation: the values are those of the caller. */
   readonly expressions: readonly string[];
 };
 
-/** What a query uses besides its own text. */
+/** An object that a query uses besides its own text. */
 export type UsedTree =
   | {
       readonly of: "policy";
@@ -25,7 +25,7 @@ export type UsedTree =
   | {
       readonly of: "function";
       readonly oid: number;
-      /** Whether it runs with other settings than the search path, so that claims in it may be others. */
+      /** True if the function runs with other settings than the search path, so that claims in it may be others. */
       readonly changesSettings: boolean;
       readonly tree: string;
     }
@@ -33,11 +33,11 @@ export type UsedTree =
 
 type FilteredRelation = {
   readonly oid: number;
-  /** Whether the query reads it once, and nothing else does. */
+  /** True if the query reads the relation once, and nothing else does. */
   readonly isReadOnce: boolean;
-  /** Whether a policy, function or view reads it once, and nothing else does. */
+  /** True if a policy, function or view reads the relation once, and nothing else does. */
   readonly isReadOnceByOthers: boolean;
-  /** Whether policies decide which of its rows the caller reads. */
+  /** True if policies decide which rows of the relation the caller reads. */
   readonly isSecured: boolean;
   /** The names of its columns, by their numbers. */
   readonly columns: Readonly<Record<string, string>>;
@@ -46,7 +46,7 @@ type FilteredRelation = {
 type QueryFacts = {
   readonly trees: readonly UsedTree[];
   readonly relations: readonly FilteredRelation[];
-  /** As SQL calls them, by their oids. */
+  /** The names of functions, as SQL calls them, by their oids. */
   readonly functionNames: ReadonlyMap<number, string>;
 };
 
@@ -66,7 +66,7 @@ const TYPE_NAMES: Readonly<Record<string, string>> = {
 /** `=` of integers of equal and of different sizes, and of UUIDs. */
 const EQUAL_VALUES = new Set(["94", "96", "410", "15", "416", "532", "533", "1862", "1868", "2972"]);
 const EQUAL_TEXTS = "98";
-/** The database's own, and those of bytes. Others may hold different texts for equal. */
+/** The database's own collation, and those that compare bytes. Others may hold different texts for equal. */
 const EXACT_COLLATIONS = new Set(["100", "950", "951"]);
 /** `->>` of json and jsonb with a name. */
 const MEMBER_OPERATORS = new Set(["3963", "3477"]);
@@ -250,7 +250,7 @@ function textOfConstant(node: TreeNode | undefined): string | null {
   return Buffer.from(bytes.slice(4)).toString();
 }
 
-/** Whether the function, and the ones that it calls, are parsed, read no relation, and do not depend on the role. */
+/** True if the function and the functions that it calls are parsed, read no relation, and do not depend on the role. */
 function isWithoutRows(oid: number, trees: readonly UsedTree[], callers: readonly number[] = []): boolean {
   const found = trees.find((each) => each.of === "function" && each.oid === oid);
   if (

@@ -1,7 +1,7 @@
 import type { ReplicatedRow } from "../stream/changes.ts";
 import { type CellCondition, meetsAll, textOfCells, toOrderedValue } from "./affected-rows.ts";
 
-/** Results that are affected together. It is listed when they are taken. */
+/** Results that are affected together. They are listed when they are taken. */
 export type ResultGroup<Result> = { readonly results: ReadonlyMap<Result, unknown> };
 
 type Conditions = readonly CellCondition[];
@@ -13,7 +13,7 @@ type AffectedByRow<Result> = { readonly results: Set<Result>; readonly groups: S
 /** Results with one condition in common. */
 class ResultsOfCondition<Result> {
   readonly results = new Map<Result, Conditions>();
-  /** How many have others too. */
+  /** The number of results that have other conditions too. */
   #withOthers = 0;
 
   add(result: Result, conditions: Conditions): void {
@@ -28,7 +28,7 @@ class ResultsOfCondition<Result> {
     if (conditions.length > 1) this.#withOthers--;
   }
 
-  /** `row`: one that meets the condition. */
+  /** `row`: a row that meets the condition. */
   find(row: ReplicatedRow, { results, groups }: AffectedByRow<Result>): void {
     if (this.#withOthers === 0 && this.results.size > 1) groups.add(this);
     else for (const [result, conditions] of this.results) if (meetsAll(row, conditions)) results.add(result);
@@ -123,7 +123,7 @@ function keyOfRange({ least, greatest }: RangeCondition): string {
 /** Finds the results all of whose conditions a row may meet. */
 export class RowIndex<Result> {
   readonly #unconditional = { results: new Map<Result, Conditions>() };
-  /** By the positions of the columns. */
+  /** The results by the positions of the columns. */
   readonly #byValue = new Map<string, ResultsByValue<Result>>();
   readonly #byRange = new Map<string, ResultsByRange<Result>>();
 

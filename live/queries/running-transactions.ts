@@ -15,7 +15,7 @@ const READ_RUNNING = `select pg_catalog.pg_current_snapshot()::pg_catalog.text a
 const READ_SNAPSHOT = "select pg_catalog.pg_current_snapshot()::pg_catalog.text as snapshot";
 
 type EndCallback = {
-  /** Gets each of them once. */
+  /** Called once for each transaction. */
   onEnded(ended: ReadonlySet<number>): void;
   isNeeded?(): boolean;
 };
@@ -33,7 +33,7 @@ export class RunningTransactions {
     this.#asOwner = asOwner;
   }
 
-  /** A snapshot, and the transactions that run, also those that wait for a synchronous standby. */
+  /** Reads a snapshot and the running transactions, including those that wait for a synchronous standby. */
   async read(): Promise<{ readonly snapshot: string; readonly running: ReadonlySet<number> }> {
     const { rows } = await this.#asOwner((client) =>
       client.query<{ snapshot: string; locked: string[] }>(READ_RUNNING),

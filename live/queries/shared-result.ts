@@ -12,7 +12,7 @@ export type ResultVersion = {
   readonly position: Lsn;
   /** JSON. */
   readonly text: string;
-  /** Whose clients have received it, by the text of their claims. */
+  /** The clients that have received it, by the text of their claims. */
   readonly receivers: Set<string>;
 };
 
@@ -20,19 +20,19 @@ export type ResultVersion = {
 const MAX_VERSIONS = 8;
 const MAX_NEW_XIDS = 1_000;
 const MAX_VERSION_BYTES = 4 * 2 ** 20;
-/** In a set and in an index. */
+/** The bytes of a key in a set and in an index. */
 const KEY_BYTES = 128;
 
 /** The transactions that have affected a result, in lists that several results share. */
 export type AffectingXids = readonly (readonly number[])[];
 
-/** Who reads a result. */
+/** A reader of a result. */
 type ResultReader = { wake(): void; commit(xids: readonly number[]): void };
 
 export type ResultDefinition = {
   readonly dependencies: QueryDependencies;
   readonly filters: readonly ChangeFilter[];
-  /** The texts of the statements that the dependencies are of. */
+  /** The texts of the statements whose dependencies these are. */
   readonly statements: readonly string[];
   /** Null if only runs change it. */
   readonly tableRows: TableRows | null;
@@ -43,7 +43,7 @@ export type ResultDefinition = {
 /** `rowsSnapshot`: the snapshot of the run; null unless the log of changes has the same texts. */
 export type RowsRun = { readonly rowsSnapshot?: string | null };
 
-/** So long rows are changed without a run. Grants of roles are not in the stream: they take effect with the next run. */
+/** The time for which rows are changed without a run. Grants of roles are not in the stream: they take effect with the next run. */
 const MAX_WITHOUT_RUN_MS = 5_000;
 
 /** One query for one audience: its result, which all subscribers of the audience share. */
@@ -55,23 +55,23 @@ export class SharedResult<Reader extends ResultReader> {
   readonly statements: ReadonlySet<string>;
   readonly tableRows: TableRows | null;
   readonly running: Set<number>;
-  /** Null while a run is in progress, which may find others. */
+  /** Null while a run is in progress, whose contents may differ. */
   contents: ResultContents | null = null;
   /** The last commit that may have changed the result. */
   markedAt: Lsn = 0n;
-  /** Whether a commit is not in the result yet. */
+  /** True if a commit is not in the result yet. */
   isStale = false;
-  /** Whether definitions have changed since the dependencies were read. */
+  /** True if definitions have changed since the dependencies were read. */
   isOutdated = false;
-  /** The run that waits or is in progress, whether it has begun, and the one after it. */
+  /** The run that waits or is in progress; `hasBegun`: it is in progress; `refreshingNext`: the run after it. */
   refreshing: Promise<void> | null = null;
   hasBegun = false;
   refreshingNext: Promise<void> | null = null;
   expiry: NodeJS.Timeout | undefined;
-  /** Its part of the bytes of all results. */
+  /** The result's part of the bytes of all results. */
   countedBytes = 0;
   #lastRun: { readonly snapshot: string | null; readonly startedAt: number } = { snapshot: null, startedAt: 0 };
-  /** Those of the current version, where they were read. */
+  /** The rows of the current version, if they were read. */
   #rows: RowsByKey | null = null;
   #versions: ResultVersion[] = [];
   #newXids: AffectingXids[number][] = [];
@@ -95,7 +95,7 @@ export class SharedResult<Reader extends ResultReader> {
     return this.#rows;
   }
 
-  /** With the keys of its rows, by which changes are judged. */
+  /** The bytes of the result and of the keys of its rows, by which changes are judged. */
   get bytes(): number {
     return this.#textBytes + countKeys(this.contents) * KEY_BYTES;
   }
@@ -104,7 +104,7 @@ export class SharedResult<Reader extends ResultReader> {
     return this.#versions.reduce((sum, { text }) => sum + text.length, 0);
   }
 
-  /** Positions grow with each version, so that each names one. */
+  /** Adds a version. Positions grow with each version, so that each names one. */
   accept(text: string, position: Lsn): boolean {
     const current = this.#versions.at(-1);
     if (current?.text === text) return false;
@@ -116,14 +116,14 @@ export class SharedResult<Reader extends ResultReader> {
     return true;
   }
 
-  /** To be called with each run. `startedAt`: as `performance.now()`. */
+  /** Call with each run. `startedAt`: its start, from `performance.now()`. */
   acceptRun(run: RowsRun & { readonly text: string }, position: Lsn, startedAt: number): void {
     this.#lastRun = { snapshot: run.rowsSnapshot ?? null, startedAt };
     this.#rows = null;
     this.accept(run.text, position);
   }
 
-  /** Makes the changes of rows that the last run does not have, if no run is needed for that. */
+  /** Applies row changes that the last run does not have, if no run is needed for that. */
   acceptChanges(changes: readonly CommittedChange[], position: Lsn): boolean {
     const { snapshot, startedAt } = this.#lastRun;
     const isBehind = this.isStale || this.isOutdated || this.refreshing !== null || this.running.size > 0;
@@ -137,7 +137,7 @@ export class SharedResult<Reader extends ResultReader> {
     return true;
   }
 
-  /** Subscribers learn of them with the next run. Of very many, only of the newest. */
+  /** Adds transactions, which subscribers learn of with the next run; if there are very many, only of the newest. */
   addXids(xids: AffectingXids): void {
     for (const each of xids) {
       this.#newXids.push(each);
@@ -147,7 +147,7 @@ export class SharedResult<Reader extends ResultReader> {
       this.#newXidCount -= this.#newXids.shift()!.length;
   }
 
-  /** Transactions that a run has which begins now, and that subscribers do not know of yet. */
+  /** The transactions that a run which begins now includes, and that subscribers do not know of yet. */
   takeXids(): number[] {
     const xids = new Set(this.#newXids.flatMap((each) => each.slice(-MAX_NEW_XIDS)));
     this.#newXids = [];
@@ -160,7 +160,7 @@ export class SharedResult<Reader extends ResultReader> {
     if (xids.length > 0) for (const subscriber of this.subscribers) subscriber.commit(xids);
   }
 
-  /** The version that a client of these claims received. */
+  /** The version that a client with these claims received. */
   versionOf(position: Lsn, claimsText: string): ResultVersion | null {
     return this.#versions.find((each) => each.position === position && each.receivers.has(claimsText)) ?? null;
   }

@@ -10,8 +10,8 @@ const OF_SEQUENCES: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Stable functions of Postgres that depend on their arguments, the caller's role and settings, privileges, and definitions: of others it is
- * not known whether the stream has a change for each change of their results.
+ * Stable functions of Postgres that depend on their arguments, the caller's role and settings, privileges, and definitions. For others it is
+ * not known if the stream has a change for each change of their results.
  */
 const HARMLESS = new RegExp(
   `^(?:${[
@@ -24,7 +24,7 @@ const HARMLESS = new RegExp(
     "(?:plain|phrase|websearch_)?to_tsquery|to_tsvector|ts_headline|ts_match_t[qt]|get_current_ts_config",
     "current_(?:database|schema|schemas|setting|user)|session_user|getdatabaseencoding|pg_client_encoding",
     "has_(?:\\w+_)?privilege|pg_has_role|row_security_active",
-    // Of these, each run has another value, or none.
+    // These functions return another value in each run, or none.
     "pg_(?:backend_pid|current_snapshot|current_xact_id_if_assigned)|txid_current_if_assigned",
   ].join("|")})$`,
 );

@@ -16,14 +16,14 @@ export type TableRows = {
 /** A change of a row, by the transaction that made it. `number`: its place among all. */
 export type CommittedChange = { readonly xid: number; readonly number: number; readonly change: RowChange };
 
-/** What a query says of itself, if its result is the rows of one table. */
+/** The rows that a query reads, if its result is the rows of one table. */
 export type ReadRows = Omit<TableRows, "deciding"> & { readonly conditionColumns: readonly string[] };
 type ReadingQuery = { readonly rows?: ReadRows; readonly isPrivate: boolean };
 
 type TextRow = readonly (string | null)[];
 /** Rows by the texts of their keys. */
 export type RowsByKey = ReadonlyMap<string, TextRow>;
-/** `rows`: those of the text, where they were read before. */
+/** `rows`: the rows of the text, if they were read before. */
 type RowsText = { readonly text: string; readonly rows: RowsByKey | null };
 
 /** Types whose values, cast to text, are the text that the log has; those of booleans are converted. */
@@ -39,7 +39,7 @@ const BOOLEANS: ReadonlyMap<string | null, string> = new Map([
   ["f", "false"],
 ]);
 
-/** Null where the result of the query depends on more than the rows, and what their policies read. */
+/** Null if the result of the query depends on more than the rows and the values that their policies read. */
 export function tableRowsOf(
   { rows, isPrivate }: ReadingQuery,
   { relations, readsRequest }: QueryDependencies,
@@ -50,7 +50,7 @@ export function tableRowsOf(
   return { relation, columns, keyPlaces, deciding: new Set([...conditionColumns, ...read.policyColumns]) };
 }
 
-/** The rows after the changes; null where only a run tells. `snapshot`: the one of the last run. */
+/** The rows after the changes; null if only a run can tell. `snapshot`: the snapshot of the last run. */
 export function changeRows(
   current: RowsText,
   changes: readonly CommittedChange[],
@@ -69,12 +69,12 @@ export function changeRows(
   return changed.current;
 }
 
-/** Where a relation of the log has the columns. */
+/** The positions of the result's columns in a relation of the log. */
 type Places = {
   readonly relation: ReplicatedRelation;
   readonly columns: readonly number[];
   readonly key: readonly number[];
-  /** With the place in the result, or -1. */
+  /** The deciding columns, each with its position in the result, or -1. */
   readonly deciding: readonly { readonly at: number; readonly shownAt: number }[];
 };
 
@@ -104,7 +104,7 @@ class ChangedRows {
     if (this.#find(key, before)) this.#change().delete(keyOf(key, before));
   }
 
-  /** False if the row may have come or gone. */
+  /** Returns false if the row may have come or gone. */
   update({ relation, columns, key, deciding }: Places, { old, before, after }: RowUpdate): boolean {
     if (key.some((at) => before[at] !== after[at])) return false;
     const shown = this.#find(key, before);
@@ -126,7 +126,7 @@ class ChangedRows {
   }
 
   #find(key: Places["key"], row: ReplicatedRow): TextRow | null {
-    // Of a row that is not there, the text often has no value of the key: it is then not parsed.
+    // The text often has no value of the key if the row is not there: then it is not parsed.
     if (!this.#rows && !key.every((at) => this.#before.text.includes(JSON.stringify(row[at])))) return null;
     return this.#read().get(keyOf(key, row)) ?? null;
   }
@@ -147,7 +147,7 @@ export function readRows(text: string, keyPlaces: readonly number[]): RowsByKey 
   return new Map((JSON.parse(text) as TextRow[]).map((row) => [keyOf(keyPlaces, row), row]));
 }
 
-/** `places`: those of the primary key, which has no null. */
+/** `places`: the positions of the primary key, which has no null. */
 export function keyOf(places: readonly number[], row: ReplicatedRow): string {
   return textOfCells(row, places)!;
 }
@@ -161,7 +161,7 @@ const knownPlaces = new WeakMap<
   Places | { readonly relation: ReplicatedRelation; readonly columns: null }
 >();
 
-/** Null where the log does not have all columns as the result has them, or not the key of each row. */
+/** Null if the log does not have all columns as the result has them, or lacks the key of some rows. */
 function placesIn(relation: ReplicatedRelation, rows: TableRows): Places | null {
   let places = knownPlaces.get(rows);
   if (places?.relation !== relation) {

@@ -9,7 +9,7 @@ import { LOG_NUMBERS, ShapeLog, type ShapePosition } from "./shape-log.ts";
 import { ownerOf, ShapeLogFile } from "./shape-log-file.ts";
 import type { ShapeLogFolder } from "./shape-log-folder.ts";
 
-/** After so long without a request, the query is closed, and the log is kept: nothing is run for clients that have left. */
+/** After this time without a request, the query is closed and the log is kept: no query runs for clients that have left. */
 const IDLE_MS = 5_000;
 const WAIT_MS = 60_000;
 
@@ -29,7 +29,7 @@ type ShapeOptions = {
 export class LiveShape {
   readonly definition: ShapeDefinition;
   readonly log: ShapeLog;
-  /** Under which clients know it, the newest last. */
+  /** The names by which clients know the shape, the newest last. */
   readonly handles: string[] = [];
   source: LiveSource;
   readonly file: ShapeLogFile | null;
@@ -38,7 +38,7 @@ export class LiveShape {
   readonly #live: LiveQueries;
   readonly #onFailed: ShapeOptions["onFailed"];
   readonly #onGrown: ShapeOptions["onGrown"];
-  /** As they were reported last. */
+  /** The bytes that were reported last. */
   bytes = 0;
   #subscription: LiveSubscription | null = null;
   #attaching: Promise<void> | null = null;
@@ -46,7 +46,7 @@ export class LiveShape {
   #idle: NodeJS.Timeout | undefined;
   /** Commits that the next state of the log has. */
   #newXids: number[] = [];
-  /** One whose transactions the next state of the log has. */
+  /** A snapshot whose transactions the next state of the log has. */
   #newSnapshot: string | null = null;
   readonly #waiting = new Set<() => void>();
 
@@ -69,13 +69,13 @@ export class LiveShape {
     return this.#subscription !== null;
   }
 
-  /** Whether the rows are those of this caller, with these claims. */
+  /** True if the rows are those of this caller, with these claims. */
   isOf({ caller }: LiveSource): boolean {
     const { role, claimsText } = this.source.caller;
     return caller.role === role && caller.claimsText === claimsText;
   }
 
-  /** Between `enter` and `leave`, the query is open as soon as `attach` has resolved. */
+  /** Call before `attach`: the query then stays open until `leave`. */
   enter(): void {
     clearTimeout(this.#idle);
     this.#users++;
@@ -87,7 +87,7 @@ export class LiveShape {
     if (--this.#users === 0) this.#idle = setTimeout(() => this.#detach(), IDLE_MS).unref();
   }
 
-  /** Resolves when the log has the state of a run after the query was opened. What changed while it was closed becomes one change. */
+  /** Resolves when the log has the state of a run after the query was opened. All changes while it was closed become one change. */
   attach(): Promise<void> {
     this.#attaching ??= this.#subscription
       ? null
@@ -97,7 +97,7 @@ export class LiveShape {
     return this.#attaching ?? Promise.resolve();
   }
 
-  /** The same caller with a new token: what the token changes becomes one change. */
+  /** Continues with a new token of the same caller: the differences that the token makes become one change. */
   replaceSource(source: LiveSource): Promise<void> {
     this.source = source;
     this.file?.changeOwner(ownerOf(this.definition, source), this.log.position, this.log.rows);
@@ -118,8 +118,8 @@ export class LiveShape {
   }
 
   /**
-   * For a client that has read rows apart from the log, in a snapshot in which the shape's statement returns this text. A commit that follows may
-   * have made them the log's rows again, which is no change of the log. Rejects when the client has left.
+   * Serves a client that has read rows apart from the log, in a snapshot in which the shape's statement returns this text. A later commit may
+   * have restored the log's rows, which is no change of the log. Rejects when the client has left.
    */
   async reconcile(text: string, signal: AbortLike): Promise<void> {
     const version = await orAborted(this.#subscription?.refresh(), signal);
@@ -136,7 +136,7 @@ export class LiveShape {
     this.#detach();
   }
 
-  /** Once more if the token was replaced in the meantime. */
+  /** Opens the query, and opens it again if the token was replaced in the meantime. */
   async #openQuery(): Promise<void> {
     for (;;) {
       const { source } = this;
@@ -174,7 +174,7 @@ export class LiveShape {
     }
   }
 
-  /** False if the query has ended. */
+  /** Returns false if the query has ended. */
   async #takeEvent(subscription: LiveSubscription): Promise<boolean> {
     const event = await subscription.next(WAIT_MS);
     if (event === null || this.#subscription !== subscription) return false;
@@ -203,7 +203,7 @@ export class LiveShape {
     if (growth !== 0) this.#onGrown(this, growth);
   }
 
-  /** If they have changed the rows, the event with these is taken first. Otherwise clients learn of them with what they are sent next. */
+  /** Collects commits. If they have changed the rows, the event with the rows comes first. Else clients learn of them with the next response. */
   #collect(xids: readonly number[]): void {
     this.#newXids.push(...xids);
     setImmediate(() => {
@@ -227,7 +227,7 @@ export class LiveShape {
   }
 }
 
-/** Rejects when the signal is given, which does not end the work. */
+/** Rejects when the signal is aborted, which does not end the work. */
 async function orAborted<Result>(work: Promise<Result> | undefined, signal: AbortLike): Promise<Result | undefined> {
   const { promise, reject } = Promise.withResolvers<never>();
   const onAbort = () => reject(signal.reason);

@@ -8,7 +8,7 @@ import type { LiveResult } from "../queries/live-subscriber.ts";
 import { ConditionWriter, equalityFiltersOf, ROW, type ShapeTable } from "./where/condition-sql.ts";
 import { parseCondition } from "./where/parse-condition.ts";
 
-/** Values whose texts depend on settings; those of time zones also on the season, the year and the century. */
+/** Values whose texts depend on settings; those of time zones also depend on the season, the year and the century. */
 const FORMATTED = [
   ...["1850-01-01", "2000-01-01", "2000-07-01", "2024-07-01"].map((day) => `'${day} 00:00+00'::pg_catalog.timestamptz`),
   "'2000-01-31 00:00'::pg_catalog.timestamp",
@@ -16,23 +16,23 @@ const FORMATTED = [
   "'0.30000000000000004'::pg_catalog.float8",
   String.raw`'\x00'::pg_catalog.bytea`,
 ];
-/** Without the condition, Postgres computes some texts once for several requests, whose settings may be others. */
+/** The condition keeps Postgres from computing some texts once for several requests, whose settings may differ. */
 const FORMATS = `array[${FORMATTED.map((value) => `(case when pg_catalog.pg_backend_pid() > 0 then ${value} end)::pg_catalog.text`).join(", ")}]::pg_catalog.text`;
-/** As the log of changes has them. */
+/** The texts of these values in the log of changes. */
 const FORMATS_OF_LOG = String.raw`{"1850-01-01 00:00:00+00","2000-01-01 00:00:00+00","2000-07-01 00:00:00+00","2024-07-01 00:00:00+00","2000-01-31 00:00:00","1 year 2 days 03:00:00",0.30000000000000004,"\\x00"}`;
 
-/** The table as a name, or a schema and a name; `values` are those of `$1` and so on, by their number. */
+/** The table is a name, or a schema and a name; `values` are the values of `$1` and so on, by their number. */
 export type ShapeParameters = {
   readonly table: readonly string[];
   readonly where: string | null;
   readonly values: ReadonlyMap<number, string>;
-  /** Null: all that the caller may read. */
+  /** Null: all columns that the caller may read. */
   readonly columns: readonly string[] | null;
 };
 
 /** The rows and columns of a table that a client keeps. */
 export type ShapeDefinition = {
-  /** Equal for requests of the same rows and columns. */
+  /** An identity that requests of the same rows and columns share. */
   readonly identity: string;
   readonly table: CatalogTable;
   readonly columns: readonly CatalogColumn[];
@@ -40,7 +40,7 @@ export type ShapeDefinition = {
   readonly keyPlaces: readonly number[];
   /** Returns all rows as one JSON array of arrays of texts. */
   readonly statement: Statement;
-  /** Also returns its snapshot, and texts whose format is that of all values. */
+  /** A statement that also returns its snapshot, and the texts that show the format of all values. */
   readonly liveStatement: Statement;
   /** The condition of the rows, as SQL with the values of the statement. */
   readonly condition: string;
@@ -82,7 +82,7 @@ export function defineShape(
   };
 }
 
-/** What the live statement returns. */
+/** The rows and the snapshot that the live statement returns. */
 export function readRowsOfRun([text, snapshot, formats]: ResultRow): Pick<LiveResult, "text" | "rowsSnapshot"> {
   return { text: text!, rowsSnapshot: formats === FORMATS_OF_LOG ? snapshot! : null };
 }

@@ -6,31 +6,31 @@ import type { ShapeDefinition } from "./shape-definition.ts";
 import type { SavedState, ShapePosition, ShapeRow, WrittenState } from "./shape-log.ts";
 import type { ShapeLogFolder } from "./shape-log-folder.ts";
 
-/** Hashes: a file names no claims and no values of conditions. */
+/** The owner as hashes: a file names no claims and no values of conditions. */
 export type ShapeOwner = {
   readonly identity: string;
   readonly audience: string;
-  /** Whose other tokens may continue; null if there is no account. */
+  /** The account whose other tokens may continue; null if there is no account. */
   readonly account: string | null;
 };
 
 /** The first line of a segment. */
 type StateRecord = ShapeOwner & { readonly at: string; readonly rows: readonly ShapeRow[] };
-/** Each other line. Deleted rows come first. */
+/** A line after the first. Deleted rows come first. */
 type ChangeRecord = {
   readonly at: string;
   readonly deleted: readonly ShapeRow[];
   readonly written: readonly ShapeRow[];
-  /** None in files of earlier versions. */
+  /** Absent in files of earlier versions. */
   readonly xids?: readonly number[];
 };
 type Segment = { readonly state: StateRecord; readonly changes: readonly ChangeRecord[] };
 
-/** The changes of a segment, unless its rows take more. */
+/** The size of the changes of a segment, unless its rows take more. */
 const SEGMENT_BYTES = 2 ** 20;
-/** What waits to be written; a disk that does not take it is given up. */
+/** The limit of the text that waits to be written; the file is given up if the disk does not take it. */
 const MAX_WAITING_BYTES = 4 * SEGMENT_BYTES;
-/** Of a change. */
+/** The limit of transactions of a change. */
 const MAX_XIDS = 1_000;
 const TOUCH_MS = 10 * 60_000;
 /** A segment replaces the one before the last. */
@@ -40,7 +40,7 @@ const CHECKSUM_LENGTH = 8;
 type QueuedText = { readonly slot: number; readonly isFirst: boolean; text: string };
 
 /**
- * What is left of a log when its process ends: two segments, each of them a state and the changes that follow it, a line per state with a
+ * The saved part of a log, which outlives its process: two segments, each with a state and the changes that follow it, a line per state with a
  * checksum. One process writes a file; others may read it at any time.
  */
 export class ShapeLogFile {
@@ -81,7 +81,7 @@ export class ShapeLogFile {
     if (this.#segmentBytes > this.#segmentLimit) this.begin(position, rows);
   }
 
-  /** From this state on, it is the log of another token of the account. */
+  /** From this state on, the file is the log of another token of the account. */
   changeOwner(owner: ShapeOwner, position: ShapePosition, rows: Iterable<ShapeRow>): void {
     this.#owner = owner;
     this.begin(position, rows);
@@ -92,13 +92,13 @@ export class ShapeLogFile {
     return this.#written;
   }
 
-  /** Resolves when it also outlives the machine. */
+  /** Resolves when everything so far outlives a crash of the machine, too. */
   async synced(): Promise<void> {
     await this.#written;
     if (!this.#isLost) await Promise.all(SLOTS.map((slot) => this.#folder.sync(nameOf(this.#number, slot))));
   }
 
-  /** Files that nobody uses are deleted. */
+  /** Marks the files as used: unused files are deleted. */
   touch(): void {
     if (this.#isLost || Date.now() - this.#touchedAt < TOUCH_MS) return;
     this.#touchedAt = Date.now();
@@ -132,7 +132,7 @@ export class ShapeLogFile {
     for (const { slot, isFirst, text } of queue) {
       if (this.#isLost) return;
       const isWritten = await this.#folder.write(nameOf(this.#number, slot), text, isFirst);
-      // Without it, the file would have a gap.
+      // If the text is missing, the file has a gap.
       if (!isWritten && !this.#isLost) void this.remove();
     }
   }
@@ -147,7 +147,7 @@ export function ownerOf({ identity }: ShapeDefinition, { caller, quotaKey }: Liv
   };
 }
 
-/** Null if the files do not have this state, or have it for somebody else. */
+/** Returns null if the files do not have this state, or have it for another owner. */
 export async function readSavedState(
   folder: ShapeLogFolder,
   number: number,
@@ -191,7 +191,7 @@ function findState(segments: readonly Segment[], at: string, keyPlaces: readonly
   return found && { ...found, touched, xids: [...laterXids] };
 }
 
-/** The last line may be incomplete, as a process that is killed leaves it. Null if there is no other one. */
+/** Reads a segment, whose last line may be incomplete after its process was killed. Null if there is no other line. */
 function parseSegment(text: string): Segment | "damaged" | null {
   const lines = text.split("\n").slice(0, -1);
   if (!lines.every(isWhole)) return "damaged";

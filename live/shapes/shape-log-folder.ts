@@ -5,16 +5,16 @@ import type { RepeatedWork, Supervisor } from "#runtime/concurrency";
 import type { Logger } from "#runtime/log";
 import { ShapeLogWriter } from "./shape-log-writer.ts";
 
-/** Since they were used last. */
+/** The time that logs are kept after their last use. */
 const KEPT_MS = 25 * 3_600_000;
-/** A part of the bound is left for what all processes write until they look again. */
+/** This part of the limit is reserved for the writes of all processes between two checks. */
 const RESERVE = 1 / 8;
 const CLEANING_PAUSE_MS = 3_600_000;
 
 type FolderOptions = {
   readonly folder: string;
   readonly maxBytes: number;
-  /** Of the processes that write to the folder, the part that is this one. */
+  /** This process's share of the folder, among the processes that write to it. */
   readonly share: number;
   readonly log: Pick<Logger, "warn">;
 };
@@ -37,7 +37,7 @@ export function openShapeLogs(
   return logs;
 }
 
-/** The folder of the logs of shapes, which several processes write to. They hold rows: nobody else may read them. */
+/** The folder of the logs of shapes, which several processes write to. The logs hold rows: nobody else may read them. */
 export class ShapeLogFolder {
   readonly #options: FolderOptions;
   readonly #writer = new ShapeLogWriter();
@@ -51,7 +51,7 @@ export class ShapeLogFolder {
     this.#options = options;
   }
 
-  /** Writes a new file, or the end of one that is there. False if it cannot. */
+  /** Writes a new file, or appends to an existing one. Returns false if it cannot. */
   async write(name: string, text: string, isNew: boolean): Promise<boolean> {
     try {
       const bytes = Buffer.byteLength(text);
@@ -67,7 +67,7 @@ export class ShapeLogFolder {
     return failure === null;
   }
 
-  /** One at a time: after a restart, all clients come at once. */
+  /** Reads one file at a time: after a restart, all clients come at once. */
   read(name: string): Promise<string | null> {
     const reading = this.#reading.then(() => this.#read(name));
     this.#reading = reading;
@@ -88,7 +88,7 @@ export class ShapeLogFolder {
       await using file = await open(this.#path(name), "r+");
       await file.datasync();
     } catch {
-      // What is not there is not continued.
+      // A file that is not there is not continued.
     }
   }
 
@@ -101,7 +101,7 @@ export class ShapeLogFolder {
     await rm(this.#path(name), { force: true }).catch(() => {});
   }
 
-  /** Without it, files are deleted only where there is something to write. */
+  /** Deletes unused files regularly; otherwise files are deleted only when there is something to write. */
   keepClean(supervisor: Supervisor): void {
     const clean = async () => {
       await this.clean();
@@ -115,7 +115,7 @@ export class ShapeLogFolder {
     await this.#writer.close();
   }
 
-  /** Deletes what was not used for a day, and of the rest the least recently used, until this much more is within the bound. */
+  /** Deletes files not used for a day, then the least recently used ones, until this many more bytes fit the limit. */
   async clean(bytes = 0): Promise<void> {
     this.#writtenBytes = 0;
     const files = (await this.#list()).toSorted((one, other) => one.mtimeMs - other.mtimeMs);
@@ -141,7 +141,7 @@ export class ShapeLogFolder {
     return files;
   }
 
-  /** One at a time, so that each knows what the others have left. */
+  /** Reserves for one write at a time, so that each write knows the space that the others have left. */
   #reserve(bytes: number): Promise<void> {
     const { maxBytes, share } = this.#options;
     const reserve = async () => {

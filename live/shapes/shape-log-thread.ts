@@ -32,7 +32,7 @@ function writeFile({ path, text, isNew }: FileWrite): void {
   const file = openSync(path, isNew ? CREATE : APPEND, FILE_MODE);
   try {
     const bytes = Buffer.from(text);
-    // A write may take a part only.
+    // A write may take only a part.
     for (let at = 0; at < bytes.length; ) at += writeSync(file, bytes, at);
   } finally {
     closeSync(file);

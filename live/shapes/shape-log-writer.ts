@@ -1,7 +1,7 @@
 import { extname, join } from "node:path";
 import { Worker } from "node:worker_threads";
 
-/** A text for a new file, or for the end of one that is there. */
+/** A text for a new file, or for the end of an existing one. */
 export type FileWrite = { readonly path: string; readonly text: string; readonly isNew: boolean };
 
 /** Why a write failed; null if it did not. */
@@ -12,7 +12,7 @@ type WaitingWrite = { readonly write: FileWrite; readonly resolve: (failure: Wri
 const PROGRAM = join(import.meta.dirname, `shape-log-thread${extname(import.meta.filename)}`);
 
 /**
- * Writes to files in a thread, which gets all writes that wait at once. For each of them, asynchronous calls would take ten times the processor
+ * Writes to files in a thread, which receives all waiting writes at once. Asynchronous calls for each write would take ten times the processor
  * time. A disk that hangs blocks only the thread.
  */
 export class ShapeLogWriter {
@@ -57,7 +57,7 @@ export class ShapeLogWriter {
   }
 }
 
-/** It keeps the process running only while it writes. */
+/** A thread that keeps the process running only while it writes. */
 class WriterThread {
   readonly #worker = new Worker(PROGRAM, { name: "shape logs", execArgv: [] });
   readonly #sent: (readonly WaitingWrite[])[] = [];

@@ -2,8 +2,8 @@ import type { Lsn } from "#postgres/database";
 import { keyOf, type RowsByKey, readRows } from "../queries/table-rows.ts";
 
 /**
- * Names a state of a log: the LSN of a commit, and the number of the log. What was counted in a process that was killed is so never mistaken for
- * a state of another one.
+ * Names a state of a log: the LSN of a commit, and the number of the log. So a position that was counted in a killed process is never mistaken
+ * for a state of another one.
  */
 export type ShapePosition = bigint;
 
@@ -16,11 +16,11 @@ export type ShapeRow = readonly (string | null)[];
 /** A row before and after a commit; null where the shape does not have it. */
 export type ShapeChange = {
   readonly position: ShapePosition;
-  /** The transactions of which some have made it. */
+  /** The transactions, some of which have made the change. */
   readonly xids: readonly number[];
   readonly before: ShapeRow | null;
   readonly after: ShapeRow | null;
-  /** The client may never have read more than the key of the row before. */
+  /** True if the client may never have read more than the key of the row before. */
   readonly isKeyOnly?: boolean;
 };
 
@@ -28,22 +28,22 @@ export type ShapeChange = {
 export type SavedState = {
   readonly position: ShapePosition;
   readonly rows: ReadonlyMap<string, ShapeRow>;
-  /** The rows that later changes wrote or deleted: a client that has read subsets may have them as of any of these. */
+  /** The rows that later changes wrote or deleted: a client that has read subsets may have them as of any of these changes. */
   readonly touched: ReadonlyMap<string, ShapeRow>;
   /** The transactions of these changes. */
   readonly xids: readonly number[];
-  /** False: another token of the account has read them. */
+  /** False: another token of the account has read the rows. */
   readonly isOwn: boolean;
 };
 
-/** Gets each state of a log, in order. */
+/** Receives each state of a log, in order. */
 type StateWriter = {
   begin(position: ShapePosition, rows: Iterable<ShapeRow>): void;
-  /** `rows`: the state with the changes. */
+  /** `rows`: the rows of the state after the changes. */
   append(state: WrittenState, rows: Iterable<ShapeRow>): void;
 };
 
-/** A state, by what has changed; `xids`: the transactions of which some have made the changes. */
+/** A state, with its changes; `xids`: the transactions, some of which have made the changes. */
 export type WrittenState = {
   readonly position: ShapePosition;
   readonly changes: readonly ShapeChange[];
@@ -54,7 +54,7 @@ export type WrittenState = {
 type IncludedSnapshot = {
   readonly text: string;
   readonly position: ShapePosition;
-  /** Until then, `Date.now()`, clients may return that have the state, and do not know what it has. */
+  /** The time by `Date.now()` until which clients may return that have the state and do not know its transactions. */
   readonly returnUntil: number;
 };
 
@@ -64,23 +64,23 @@ type ChangeBatch = {
   readonly bytes: number;
 };
 
-/** One of changes alone may also have read subsets, of later states than its own. */
+/** A client of changes alone may also have read subsets, from later states than its own. */
 export type ContinuingClient = "of all rows" | "of changes";
 
-/** What leads from a state of another log, which has the position `from` here, to a state of this one. */
+/** The changes from a state of another log, which has the position `from` here, to a state of this one. */
 type Continuation = ChangeBatch & { readonly from: ShapePosition };
 
 const MAX_CHANGE_BYTES = 2 ** 20;
 const BATCH_BYTES = 64;
-/** Of a state, so many numbers of transactions are in its changes. */
+/** The limit of the transaction numbers in the changes of one state. */
 const MAX_XIDS_OF_CHANGES = 10_000;
-/** So many other transactions are kept, the newest ones. */
+/** The number of other transactions that are kept, the newest ones. */
 const MAX_OTHER_XIDS = 1_000;
 const XID_BYTES = 16;
 const RETURN_MS = 60_000;
 const MAX_CONTINUATIONS = 16;
 
-/** The rows of a shape, and how they became so: each position is a state that a commit has made. */
+/** The rows of a shape and their history: each position is a state that a commit has made. */
 export class ShapeLog {
   readonly number: number;
   readonly #writer: StateWriter | null;
@@ -91,14 +91,14 @@ export class ShapeLog {
   #changeBytes = 0;
   /** Transactions that no change names, and the state that has them. */
   #otherXids: { readonly position: ShapePosition; readonly xid: number }[] = [];
-  /** How many there ever were. */
+  /** The number of such transactions since the start. */
   otherXidCount = 0;
   /** The newest transactions that the present state has. */
   #recentXids: number[] = [];
   #snapshot: IncludedSnapshot | null = null;
-  /** The first position that changes are known since; null before the first state. */
+  /** The first position since which changes are known; null before the first state. */
   #since: ShapePosition | null = null;
-  /** By the position in the other log and the kind of client, the oldest first. */
+  /** The continuations by the position in the other log and the kind of client, the oldest first. */
   readonly #continuations = new Map<string, Continuation>();
   position: ShapePosition = 0n;
 
@@ -127,8 +127,8 @@ export class ShapeLog {
   }
 
   /**
-   * Takes the state as of a commit: all rows, as the statement of the shape returns them. `xids`: what was committed since the one before.
-   * `rows`: those of the text, where they are known.
+   * Takes the state as of a commit: all rows, as the shape's statement returns them. `xids`: the commits since the state before.
+   * `rows`: the rows of the text, if they are known.
    */
   accept(text: string, lsn: Lsn, xids: readonly number[], rows: RowsByKey | null = null): void {
     if (this.#since !== null && text === this.#text) {
@@ -149,21 +149,21 @@ export class ShapeLog {
     this.#writer?.begin(position, this.rows);
   }
 
-  /** The state has these transactions too. It is no other one for them: nobody has to be told at once. */
+  /** Adds these transactions to the state without a new state: nobody has to be told at once. */
   acceptUnchanged(xids: readonly number[]): void {
     if (xids.length === 0 || this.#since === null) return;
     this.#keepRecent(xids);
     this.#keepOthers(xids, this.position);
   }
 
-  /** The state has the transactions of the snapshot, of which no change names those that were committed while the query was closed. */
+  /** Adds the transactions of the snapshot to the state. No change names those that were committed while the query was closed. */
   acceptSnapshot(text: string): void {
     // Clients read the first state with its snapshot.
     const returnUntil = this.#snapshot ? Date.now() + RETURN_MS : 0;
     this.#snapshot = { text, position: this.position, returnUntil };
   }
 
-  /** For a client that goes on from this position; null if it knows its transactions. */
+  /** The snapshot for a client that continues from this position; null if the client knows its transactions. */
   snapshotSince(position: ShapePosition): string | null {
     if (!this.#snapshot || position > this.#snapshot.position) return null;
     const isKnown = position === this.#snapshot.position && Date.now() > this.#snapshot.returnUntil;
@@ -171,8 +171,8 @@ export class ShapeLog {
   }
 
   /**
-   * Repeats what differs from an earlier state, which the log may never have had, for clients that have its rows. No client leaves such a change
-   * out for a transaction that it has, because it names none.
+   * Repeats the differences from an earlier state, which the log may never have had, for clients that have its rows. No client skips such a change
+   * for a transaction that the client has, because the change names none.
    */
   reconcile(text: string): void {
     if (text === this.#text) return;
@@ -197,13 +197,13 @@ export class ShapeLog {
     return this.#batches.slice(at + 1).flatMap(({ changes }) => changes);
   }
 
-  /** The position of a state of another log that clients continue from; null if there was none, or it is left out by now. */
+  /** The position here of a state of another log that clients continue from; null if it does not exist, or no longer. */
   positionOf(foreign: ShapePosition, client: ContinuingClient): ShapePosition | null {
     const continued = this.#continuations.get(`${foreign} ${client}`);
     return continued && this.has(continued.from) ? continued.from : null;
   }
 
-  /** Returns the position from which a client continues that has a state of another log. */
+  /** Returns the position from which a client with a state of another log continues. */
   continueFrom(saved: SavedState, client: ContinuingClient): ShapePosition {
     const from = this.#nextPosition(lsnOf(saved.position));
     this.position = from;
@@ -221,7 +221,7 @@ export class ShapeLog {
     return from;
   }
 
-  /** What no change since the position names. A state gets more of them after it was read. `known`: how many there were for this reader before. */
+  /** The transactions that no change since the position names. A state gains more of them after it was read. `known`: the reader's count before. */
   otherXidsSince(position: ShapePosition, known = 0): number[] {
     const count = this.otherXidCount - known;
     const added = count === 0 ? [] : this.#otherXids.slice(-count);
@@ -265,12 +265,12 @@ export class ShapeLog {
   }
 }
 
-/** Leaves out the oldest ones once there are twice as many as are kept. */
+/** Drops the oldest items once there are twice as many as are kept. */
 function newestOf<Item>(items: Item[]): Item[] {
   return items.length > 2 * MAX_OTHER_XIDS ? items.slice(-MAX_OTHER_XIDS) : items;
 }
 
-/** Of the log that has the state. */
+/** The number of the log that has the state. */
 export function logNumberOf(position: ShapePosition): number {
   return Number(BigInt.asUintN(Number(NUMBER_BITS), position));
 }
@@ -287,12 +287,12 @@ function sizeOf(row: ShapeRow | null): number {
   return row?.reduce((sum, text) => sum + (text?.length ?? 0) + 8, 0) ?? 0;
 }
 
-/** Other clients have the row already: for them it is first deleted. */
+/** Other clients have the row already: for them the change first deletes it. */
 function toRepetition(change: ShapeChange): ShapeChange[] {
   return change.before === null ? [{ ...change, before: change.after, after: null }, change] : [change];
 }
 
-/** Deletions first: a unique value may move from one row to another. */
+/** Lists deletions first: a unique value may move from one row to another. */
 function compareRows(
   before: ReadonlyMap<string, ShapeRow>,
   after: ReadonlyMap<string, ShapeRow>,
@@ -311,8 +311,8 @@ function compareRows(
 }
 
 /**
- * What makes the present rows of those that a client has. It may have a row that was touched as of any change since, which it has read with a
- * subset, so such a row is sent whole. No row is sent that is not among the present ones.
+ * The changes from the client's rows to the present rows. The client may have read a touched row with a subset, as of any change since,
+ * so such a row is sent whole. Only present rows are sent.
  */
 function compareSaved(
   { rows, touched, isOwn }: SavedState,

@@ -11,12 +11,12 @@ const SHAPE_LIMITS = {
   ofCaller: 100,
   waitingOfCaller: 200,
   allBytes: 256 * 2 ** 20,
-  /** Of a shape without rows: its maps, and the request that opened it. */
+  /** The bytes of a shape without rows: its maps, and the request that opened it. */
   bytesOfShape: 16 * 2 ** 10,
   keptMs: 24 * 3_600_000,
 } as const;
 
-/** For each byte of a log: the rows are in memory as text, and once more apart. */
+/** The memory per byte of a log: the rows are in memory as text, and once more as values. */
 const BYTES_OF_LOG = 3;
 
 type ShapeStatistics = {
@@ -33,22 +33,22 @@ export function openShapes(live: LiveQueries, ...options: Parameters<typeof open
 /** A shape, and the offset of its log from which the client continues. */
 type ContinuedShape = { readonly shape: LiveShape; readonly offset: ShapePosition };
 
-/** What a client that continues asks for. */
+/** The request of a client that continues. */
 type ContinuedRequest = Pick<LiveShape, "definition" | "source"> & { readonly client: ContinuingClient };
 
 /** The shapes of this process, by their callers and by the numbers of their logs. */
 export class ShapeRegistry {
   readonly #live: LiveQueries;
   readonly #folder: ShapeLogFolder | null;
-  /** The least recently used one first. */
+  /** The shapes by caller and definition, the least recently used one first. */
   readonly #byKey = new Map<string, LiveShape>();
   readonly #byNumber = new Map<number, LiveShape>();
   readonly #ofCaller = new Map<string, Set<LiveShape>>();
   readonly #waiting = new OpenOfCallers();
-  /** Of all shapes. */
+  /** The bytes of all shapes. */
   #bytes = 0;
 
-  /** Without a folder, logs end with the process. */
+  /** If there is no folder, logs end with the process. */
   constructor(live: LiveQueries, folder: ShapeLogFolder | null) {
     this.#live = live;
     this.#folder = folder;
@@ -101,7 +101,7 @@ export class ShapeRegistry {
     }
   }
 
-  /** From a state that only files have: the log is another process's, or of before a restart, or was left out of memory. */
+  /** Continues from a state that only files have: the log is another process's, or from before a restart, or was left out of memory. */
   async #continueSaved(
     number: number,
     offset: ShapePosition,
@@ -120,7 +120,7 @@ export class ShapeRegistry {
     return null;
   }
 
-  /** Counts a request that waits for changes. Returns what ends it, and throws if the caller has too many. */
+  /** Counts a request that waits for changes. Returns the function that ends it; throws if the caller has too many. */
   beginWaiting(quotaKey: string): () => void {
     const { waitingOfCaller: most } = SHAPE_LIMITS;
     if (this.#waiting.of(quotaKey) >= most)
@@ -129,7 +129,7 @@ export class ShapeRegistry {
     return () => this.#waiting.remove(quotaKey);
   }
 
-  /** A handle of the caller's shape, other than the one that is of no use to the client. */
+  /** A handle of the caller's shape, other than the expired one of the client. */
   handleOf(shape: LiveShape, expired: string | null): string {
     // Two are enough, so nobody can take the handles of others away.
     const known = shape.handles.findLast((handle) => handle !== expired);
@@ -139,7 +139,7 @@ export class ShapeRegistry {
     return handle;
   }
 
-  /** For a client that has to begin anew. */
+  /** The handle for a client that has to begin anew. */
   nextHandle(definition: ShapeDefinition, source: LiveSource, expired: string | null): string {
     const shape = this.#byKey.get(keyOf(definition, source));
     return shape ? this.handleOf(shape, expired) : randomUUID();
@@ -168,7 +168,7 @@ export class ShapeRegistry {
     this.#byKey.set(key, shape);
   }
 
-  /** Of one account, with a later token. The client gets nothing of the log from before. */
+  /** True for a later token of the same account, if the client needs no changes from before the handover. */
   #mayHandOver({ source, log }: LiveShape, offset: ShapePosition, next: LiveSource): boolean {
     const [from, to] = [source.caller, next.caller];
     const isSameAccount = typeof to.claims.sub === "string" && to.claims.sub === from.claims.sub;

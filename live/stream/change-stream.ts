@@ -20,7 +20,7 @@ import { WalReader } from "./wal-reader.ts";
 const MAX_MESSAGES_PER_STATEMENT = 1_000;
 
 const DEFAULT_RETENTION_MS = 120_000;
-/** Postgres's own (wal_sender_timeout) is a minute. */
+/** The default timeout. Postgres's own (wal_sender_timeout) is a minute. */
 const DEFAULT_RESPONSE_TIMEOUT_MS = 15_000;
 
 /** Connects when the first follower comes. */
@@ -78,7 +78,7 @@ class ChangeStream implements ReplicationStream {
   async statistics(): Promise<ReplicationStatistics> {
     const { status, position } = this.state();
     const reader = position === null ? null : this.#reader;
-    // Before the first await: afterwards the reader may be another one.
+    // This precedes the first await: afterwards the reader may be another one.
     const next = reader?.next() ?? null;
     const seconds = reader?.transaction ? (Date.now() - reader.transaction.commitTime.getTime()) / 1000 : 0;
     const measured = await this.#options.asOwner((client) => measureWal(client, next)).catch(() => null);
@@ -155,7 +155,7 @@ class ChangeStream implements ReplicationStream {
     this.#removeFollower(position);
   }
 
-  /** The promise of a follower that does not know yet from where it follows. */
+  /** The promise of a follower that does not know its start position yet. */
   #takePending(position: FollowerPosition): PromiseWithResolvers<Lsn> | undefined {
     const from = this.#pending.get(position);
     this.#pending.delete(position);
@@ -281,7 +281,7 @@ class ChangeReplays {
     }
   }
 
-  /** A position of another timeline is valid below the point where that was left. */
+  /** Refuses positions of another timeline above the point where that timeline was left. */
   #refuseAbandoned(followers: Followers, history: StreamHistory): void {
     for (const position of followers.positions()) {
       const until = validUntil(history, position.history!);

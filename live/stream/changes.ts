@@ -25,15 +25,15 @@ export type ReplicationState = {
   readonly reason: string | null;
   /** Every transaction up to this `commitLsn` has been delivered. */
   readonly position: Lsn | null;
-  /** That of the position. Null before anything was read. */
+  /** The history that the position belongs to. Null before anything was read. */
   readonly history: StreamHistory | null;
 };
 
 export type ReplicationStatistics = {
   readonly status: ReplicationState["status"];
-  /** Without those that still catch up. */
+  /** The number of followers, without those that still catch up. */
   readonly followers: number;
-  /** Delivered since the start. */
+  /** The number of transactions delivered since the start. */
   readonly transactions: number;
   readonly changes: number;
   /** How often changes were missed. */
@@ -63,15 +63,15 @@ export type ChangeFollower = {
   /** Changes were missed. An open transaction is not completed; the next call is the begin of another one. */
   gap(gap: ReplicationGap): void;
   /**
-   * The stream continues on another timeline: whatever was delivered from `to` on does not exist there. Returns whether the follower could
-   * discard it. If not, or without this method, it gets a gap if there may be such changes.
+   * The stream continues on another timeline: everything delivered from `to` on does not exist there. Returns true if the follower could
+   * discard it. If not, or without this method, the follower gets a gap if there may be such changes.
    */
   rewind?(to: Lsn): boolean;
 };
 
 export type ChangeSubscription = {
   /**
-   * The position from which nothing is missed. With `since` it resolves when the missed changes have been delivered,
+   * The position from which no change is missed. With `since` it resolves when the missed changes have been delivered,
    * and live transactions follow. Rejects with an ApiError if the stream is refused, `since` is no longer retained, or it is on a timeline
    * that was abandoned there.
    */
@@ -79,7 +79,7 @@ export type ChangeSubscription = {
   close(): void;
 };
 
-/** It is in the WAL and will not be undone, but a snapshot taken immediately may not show it yet. */
+/** The transaction is in the WAL and will not be undone, but a snapshot taken immediately may not show it yet. */
 export type CommittedTransaction = {
   readonly xid: number;
   /** The order of transactions. To resume after this transaction, follow since it; within it, since one less. */
@@ -94,14 +94,14 @@ export type RowChange = {
   readonly new: ReplicatedRow | null;
   /** Null for INSERT and TRUNCATE, and for an UPDATE without an old row in the WAL; only partial unless the replica identity is full. */
   readonly old: ReplicatedRow | null;
-  /** Its number in the transaction, which counts unwanted changes too: the same each time the transaction is read. */
+  /** The change's number in the transaction, which counts unwanted changes too: the same each time the transaction is read. */
   readonly index: number;
 };
 
-/** Values in text format, in the order of the relation's columns. Undefined if not in the WAL. */
+/** Values in text format, in the order of the relation's columns. A value is undefined if it is not in the WAL. */
 export type ReplicatedRow = readonly (string | null | undefined)[];
 
-/** A new object after each change of the table's definition. */
+/** The stream makes a new object after each change of the table's definition. */
 export type ReplicatedRelation = {
   readonly oid: number;
   readonly schema: string;
@@ -113,9 +113,9 @@ export type ReplicatedRelation = {
 export type ReplicatedColumn = {
   readonly name: string;
   readonly typeOid: number;
-  /** As in `pg_type.typname`; for a domain, that of its base type. */
+  /** The name in `pg_type.typname`; for a domain, the name of its base type. */
   readonly typeName: string;
-  /** Whether it is in the replica identity: with `full` every column is. */
+  /** True if the column is in the replica identity: with `full` every column is. */
   readonly isIdentity: boolean;
 };
 
@@ -126,13 +126,13 @@ export type LogicalMessage = {
   /** Null for a non-transactional message. */
   readonly transaction: CommittedTransaction | null;
   readonly lsn: Lsn;
-  /** As in RowChange. */
+  /** The message's number in the transaction, like `index` in RowChange. */
   readonly index: number;
 };
 
 export type ReplicationGap = {
   readonly reason: string;
-  /** The last position before the gap, and the one where the stream continues. */
+  /** The last position before the gap, and the position where the stream continues. */
   readonly after: Lsn;
   readonly until: Lsn;
 };
@@ -143,9 +143,9 @@ export type ReplicationOptions = {
   readonly asOwner: AsOwner;
   /** The publication whose tables are streamed. */
   readonly publication: string;
-  /** Whether a slot retains the WAL for followers that resume. `auto`: if the server limits what a slot may retain. */
+  /** Decides if a slot retains the WAL for followers that resume. `auto`: if the server limits the WAL that a slot may retain. */
   readonly keep?: SlotRetention;
-  /** For how long it is retained, and the stream continues without followers. */
+  /** The time for which the WAL is retained, and the stream continues without followers. */
   readonly keptMs?: number;
   /** The timeout for a follower to handle a delivery, and for Postgres to respond; then the connection is reopened. */
   readonly patienceMs?: number;

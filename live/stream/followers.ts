@@ -13,13 +13,13 @@ import type { HandlerResult } from "./pgoutput.ts";
 /** A follower and the position that it has reached. */
 export class FollowerPosition {
   readonly follower: ChangeFollower;
-  /** Transactions up to it are not delivered. */
+  /** Transactions up to this position are not delivered. */
   after: Lsn;
   /** The history that `after` is from, for a follower that resumes. */
   readonly history: string | null;
-  /** Whether the follower got the begin of the open transaction. */
+  /** True if the follower has received the begin of the open transaction. */
   hasBegun = false;
-  /** The last transaction of which it got the begin. */
+  /** The last transaction whose begin the follower has received. */
   lastBegun: Lsn = 0n;
 
   constructor(follower: ChangeFollower, after: Lsn, history: string | null = null) {
@@ -31,14 +31,14 @@ export class FollowerPosition {
 
 /** The followers of one reader; each gets the changes that it wants. */
 export class Followers {
-  /** What was delivered to at least one follower, and how often changes were missed. */
+  /** The deliveries to at least one follower, and the number of gaps. */
   readonly counts = { transactions: 0, changes: 0, gaps: 0 };
   readonly #log: Pick<Logger, "error">;
   readonly #positions = new Set<FollowerPosition>();
   /** Followers that joined before the open transaction began; the others start with the next one. */
   #participants: FollowerPosition[] = [];
   #transaction: CommittedTransaction | null = null;
-  /** By relation, in the open transaction. */
+  /** The interested followers by relation, in the open transaction. */
   readonly #interestedByRelation = new Map<number, readonly FollowerPosition[]>();
 
   constructor(log: Pick<Logger, "error">) {
@@ -107,13 +107,13 @@ export class Followers {
     this.counts.gaps++;
     this.#abandonTransaction();
     for (const position of this.#positions) {
-      // May be lower than before.
+      // The position may be lower than before.
       position.after = gap.until;
       this.#notifyOfGap(position, gap);
     }
   }
 
-  /** The stream continues at `gap.until` on another timeline. Only followers that cannot discard what is not on it get the gap. */
+  /** The stream continues at `gap.until` on another timeline. Only followers that cannot discard changes beyond it get the gap. */
   rewind(gap: ReplicationGap): void {
     if (this.#transaction && this.#transaction.commitLsn > gap.until) this.#abandonTransaction();
     let isMissed = false;
@@ -130,7 +130,7 @@ export class Followers {
     this.#participants = [];
   }
 
-  /** Whether the follower misses nothing. */
+  /** Returns true if the follower misses nothing. */
   #rewindOne(position: FollowerPosition, to: Lsn): boolean {
     const isUnaffected = position.lastBegun < to;
     if (position.after >= to) position.after = to - 1n;
@@ -199,7 +199,7 @@ export class Followers {
     this.#notifyOfGap(position, { reason: "what follows the changes has failed", after: at, until: at });
   }
 
-  /** It gets nothing more until the next transaction. */
+  /** The follower receives nothing more until the next transaction. */
   #leaveTransaction(position: FollowerPosition): void {
     const others = (positions: readonly FollowerPosition[]) => positions.filter((each) => each !== position);
     this.#participants = others(this.#participants);

@@ -12,7 +12,7 @@ import type {
 /** Receives the decoded messages. A returned promise is awaited before the next message is decoded. */
 export type WalHandler = {
   begin(transaction: CommittedTransaction): HandlerResult;
-  /** Whether to decode the relation's rows. */
+  /** Returns true if the relation's rows are to be decoded. */
   wants(relation: ReplicatedRelation): boolean;
   change(change: RowChange): HandlerResult;
   message(message: Omit<LogicalMessage, "transaction">): HandlerResult;
@@ -48,7 +48,7 @@ export class PgoutputDecoder {
     this.#typeNames = new Map(builtIn);
   }
 
-  /** Does not retain the bytes. */
+  /** Decodes a message; does not retain the bytes. */
   read(bytes: Buffer, start: number, handler: WalHandler): HandlerResult {
     this.#bytes = bytes;
     this.#at = start + 1;
@@ -72,7 +72,7 @@ export class PgoutputDecoder {
       case "Y":
         return this.#type();
       default:
-        // Ignores Origin messages, and those of later protocol versions.
+        // Origin messages, and messages of later protocol versions, are ignored.
         return;
     }
   }
@@ -171,14 +171,14 @@ export class PgoutputDecoder {
     this.#typeNames.set(oid, this.#name());
   }
 
-  /** In a partial old row, columns outside the replica identity are null. */
+  /** Reads an old row. In a partial one, columns outside the replica identity are null. */
   #oldRow(relation: ReplicatedRelation): ReplicatedRow {
     const isWhole = this.#bytes[this.#at++] === WHOLE_OLD_ROW;
     const row = this.#row(relation, null);
     return isWhole ? row : row.map((value, column) => (relation.columns[column]!.isIdentity ? value : undefined));
   }
 
-  /** An unchanged TOAST value is not in the new row. */
+  /** Reads a row. A new row lacks unchanged TOAST values. */
   #row({ columns }: ReplicatedRelation, old: ReplicatedRow | null): ReplicatedRow {
     const bytes = this.#bytes;
     if (this.#uint16() !== columns.length) throw malformed("a row with more or fewer columns than its table");
@@ -219,7 +219,7 @@ export class PgoutputDecoder {
     return this.#bytes.readBigUInt64BE(this.#skip(8));
   }
 
-  /** Moves on by so many bytes; returns the offset before. */
+  /** Moves on by this many bytes; returns the offset before. */
   #skip(bytes: number): number {
     const start = this.#at;
     this.#at += bytes;

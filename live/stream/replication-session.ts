@@ -30,7 +30,7 @@ export type ReplicationHandler = WalHandler & {
   next(): Lsn;
   /** Postgres does not answer for a while. The connection stays open for now. */
   stalled(reason: string): void;
-  /** Reading continues after that. */
+  /** Reading continues after the stall. */
   continued(): void;
 };
 
@@ -46,12 +46,12 @@ type OpenedConnection = {
 const STATUS_DELAY_MS = 1_000;
 
 const CONNECT_TIMEOUT_MS = 10_000;
-/** For statements that wait for nothing. */
+/** The timeout for statements that wait for nothing. */
 const ANSWER_TIMEOUT_MS = 15_000;
 const SILENT = "Postgres does not answer";
 /** How often progress is checked while patience lasts. */
 const CHECKS = 5;
-/** After how many checks without progress a request for an answer is late. */
+/** The number of checks without progress after which a request for an answer is late. */
 const LATE_CHECKS = 2;
 /** How long reading pauses before the server is watched. */
 const WATCH_DELAY_MS = 1_000;
@@ -81,7 +81,7 @@ export class ReplicationSession {
   /** Checks in a row without progress. */
   #silentChecks = 0;
   #reported: Lsn = 0n;
-  /** Messages that arrived while the reader was busy: those of one read from the socket. */
+  /** Messages that arrived while the reader was busy, from one read of the socket. */
   #held: Buffer[] | null = null;
   #watchTimer: NodeJS.Timeout | undefined;
   #stopWatching: (() => void) | null = null;
@@ -112,7 +112,7 @@ export class ReplicationSession {
     this.#decoder = new PgoutputDecoder(opened.builtIn);
   }
 
-  /** Null before it is created. */
+  /** Null before the slot is created. */
   get slot(): ReplicationSlot | null {
     return this.#slot;
   }
@@ -202,8 +202,8 @@ export class ReplicationSession {
   }
 
   /**
-   * A server that shuts down waits until everything has been read, for as long as followers take, and says so in the stream only. It ends
-   * other sessions at once: then reading continues later, and at a standby that takes its place.
+   * A server that shuts down waits until everything has been read, as long as followers take, and says so in the stream only. It ends
+   * other sessions at once: reading then continues later, and at a standby that takes the server's place.
    */
   #watchServer(): void {
     this.#watchTimer = undefined;
@@ -230,7 +230,7 @@ export class ReplicationSession {
     }
     this.#silentChecks++;
     if (this.#held) {
-      // Postgres cannot terminate a connection that blocks on a write, and checkpoints would wait for that once the slot has fallen too far
+      // Postgres cannot terminate a connection that blocks on a write. Checkpoints would wait for the termination once the slot has fallen too far
       // behind.
       if (this.#silentChecks >= CHECKS) this.#socket.destroy(new Error("What follows the changes does not go on"));
     } else if (this.#silentChecks === 1) this.#sendStatus("answer");
@@ -261,7 +261,7 @@ async function prepareSession(client: pg.Client): Promise<Pick<OpenedConnection,
   return { history, builtIn: new Map(types.rows.map(({ oid, typname }) => [oid, typname])) };
 }
 
-/** Closes the connection if the server does not answer, as one that is frozen or has vanished from the network. */
+/** Closes the connection if the server does not answer, for example because it is frozen or has vanished from the network. */
 async function answered<Result>(socket: Duplex, work: () => Promise<Result>): Promise<Result> {
   const late = () => socket.destroy(new Error(SILENT));
   const timer = setTimeout(late, ANSWER_TIMEOUT_MS);
@@ -281,7 +281,7 @@ function watchForShutdown(server: ServerOptions, applicationName: string, onShut
     client.connection.stream.destroy();
   };
   const end = (error?: unknown) => {
-    // Too many sessions, for example: without the watch, shutting down takes longer.
+    // The server may have too many sessions, for example: without the watch, shutting down takes longer.
     const isRefused = error instanceof pg.DatabaseError && !error.code?.startsWith("57P");
     if (isWatching && !isRefused) onShutdown();
     stop();

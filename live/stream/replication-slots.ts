@@ -31,7 +31,7 @@ export type ReplicationSlotOptions = {
 
 export type ReplicationSlot = {
   readonly name: string;
-  /** Whether a keeper slot retains the WAL for it. */
+  /** True if a keeper slot retains the WAL for it. */
   readonly isKept: boolean;
   /** How much WAL the server lets a slot retain; null for no limit. */
   readonly maxBytes: number | null;
@@ -51,10 +51,10 @@ type ServerReplicationSettings = {
   readonly has_failover_slots: boolean;
 };
 
-/** SQL. Slots belong to the server; there is one keeper per database. */
+/** The name as SQL. Slots belong to the server; there is one keeper per database. */
 export const KEEPER_SLOT_NAME =
   "'changes_' || (select oid from pg_catalog.pg_database where datname = pg_catalog.current_database())";
-/** Since Postgres 17 standbys with `sync_replication_slots` have a copy of such slots, so that the stream continues after a promotion. */
+/** True since Postgres 17: standbys with `sync_replication_slots` then have a copy of such slots, so that the stream continues after a promotion. */
 const HAS_FAILOVER_SLOTS = "pg_catalog.current_setting('server_version_num')::pg_catalog.int4 >= 170000";
 const NO_SIZE_LIMIT = -1;
 const ADVANCE_TIMEOUT_MS = 5_000;
@@ -102,7 +102,7 @@ export async function createTemporarySlot(
 /** Releases the WAL up to a position, on behalf of all readers of this database. */
 async function advanceKeeperSlot(client: pg.Client, to: Lsn): Promise<void> {
   await ensureKeeperSlot(client);
-  // It waits for standbys of synchronized_standby_slots, which may be away.
+  // The statement waits for standbys of synchronized_standby_slots, which may be away.
   await client.query(`set statement_timeout = ${ADVANCE_TIMEOUT_MS}`);
   await client.query(
     `select pg_catalog.pg_replication_slot_advance(slot_name, '${formatLsn(to)}') from pg_catalog.pg_replication_slots
@@ -110,7 +110,7 @@ async function advanceKeeperSlot(client: pg.Client, to: Lsn): Promise<void> {
   );
 }
 
-/** Drops the keeper unless a reader is active. Resolves with whether it is gone. */
+/** Drops the keeper unless a reader is active. Resolves to true if the keeper is gone. */
 async function dropKeeperSlot(client: pg.Client): Promise<boolean> {
   await client.query(
     `select pg_catalog.pg_drop_replication_slot(slot_name) from pg_catalog.pg_replication_slots
@@ -177,7 +177,7 @@ async function ensureKeeperSlot(client: pg.Client, goneFrom: string | null = nul
   }
 }
 
-/** A keeper from before an upgrade to Postgres 17, or one that was created by hand, is not copied to standbys. */
+/** Lets standbys copy the keeper. One from before an upgrade to Postgres 17, or one that was created by hand, is not copied. */
 async function ensureFailover(client: pg.Client, keeper: string): Promise<void> {
   const { rowCount } = await client.query(
     `select from pg_catalog.pg_replication_slots where slot_name = '${keeper}' and not failover and not active`,
@@ -196,7 +196,7 @@ type KeeperSlotOptions = {
 
 type KeeperSample = { readonly at: number; readonly next: Lsn };
 
-/** Advances the keeper slot behind the reader; free of cost if nothing is written. */
+/** Advances the keeper slot behind the reader; costs nothing if nothing is written. */
 export class KeeperSlot {
   readonly #options: KeeperSlotOptions;
   #samples: KeeperSample[] = [];
@@ -206,7 +206,7 @@ export class KeeperSlot {
     this.#options = options;
   }
 
-  /** Called for each transaction. */
+  /** Call for each transaction. */
   passed(next: Lsn, { isKept, maxBytes }: ReplicationSlot): void {
     if (!isKept) return;
     const { keptMs } = this.#options;
@@ -227,7 +227,7 @@ export class KeeperSlot {
   }
 
   /**
-   * Drops the keeper when there are no followers. Resolves with whether it is gone: other processes may still read, and
+   * Drops the keeper when there are no followers. Resolves to true if the keeper is gone: other processes may still read, and
    * our own reader ends in a moment.
    */
   async retire(): Promise<boolean> {

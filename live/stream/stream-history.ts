@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 import pg from "pg";
 import { type Lsn, parseLsn } from "#postgres/database";
 
-/** The timeline that a server writes, and those that it branched off. Promoting a standby starts a new timeline. */
+/** The timeline that a server writes, and the timelines that it branched off. Promoting a standby starts a new timeline. */
 export type StreamHistory = {
   /** Identifies the cluster and the timeline, with its ancestors: two standbys can be promoted to timelines with one number. */
   readonly id: string;
@@ -19,12 +19,12 @@ const NO_BOUND: Lsn = 2n ** 64n;
 const UNDEFINED_FILE = "58P01";
 const HISTORY_LINE = /^\s*(?<timeline>\d+)\s+(?<switchPoint>[\dA-F]+\/[\dA-F]+)/i;
 
-/** Positions of that history below this one are valid in the other, too; 0 if none is. */
+/** Positions of `history` below this one are valid in the other history, too; 0 if none is. */
 export function validUntil({ id, ancestors }: StreamHistory, history: string): Lsn {
   return history === id ? NO_BOUND : (ancestors.get(history) ?? 0n);
 }
 
-/** Of the server of a replication connection. */
+/** Reads the history of the server of a replication connection. */
 export async function readStreamHistory(client: pg.Client): Promise<StreamHistory> {
   const { rows } = await client.query<{ systemid: string; timeline: number | string }>("IDENTIFY_SYSTEM");
   const { systemid } = rows[0]!;
@@ -33,7 +33,7 @@ export async function readStreamHistory(client: pg.Client): Promise<StreamHistor
   return toStreamHistory(systemid, timeline, timeline === 1 ? "" : await readHistoryFile(client, timeline));
 }
 
-/** `file` is that of the timeline: a line for each ancestor, the first one first. */
+/** `file` is the timeline's history file: a line for each ancestor, the first one first. */
 export function toStreamHistory(systemId: string, timeline: number, file: string): StreamHistory {
   const ancestors = new Map<string, Lsn>();
   let path = systemId;
@@ -51,7 +51,7 @@ async function readHistoryFile(client: pg.Client, timeline: number): Promise<str
     const { rows } = await client.query<{ content: unknown }>(`TIMELINE_HISTORY ${timeline}`);
     return String(rows[0]!.content);
   } catch (error) {
-    // Without the file no ancestor is known, and positions of earlier timelines are invalid.
+    // If the file is missing, no ancestor is known, and positions of earlier timelines are invalid.
     if (error instanceof pg.DatabaseError && error.code === UNDEFINED_FILE) return "";
     throw error;
   }

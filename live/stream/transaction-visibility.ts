@@ -6,7 +6,7 @@ export type AwaitVisible = (xids: ReadonlySet<number>) => Promise<unknown>;
 /** Resolves with the transactions that are still not included. */
 type FindInvisible = (xids: ReadonlySet<number>) => Promise<ReadonlySet<number>>;
 
-/** A connection without an answer, as to a server that has vanished, is not waited for. */
+/** The timeout of an answer: a connection to a server that has vanished gives none. */
 const ANSWER_TIMEOUT_MS = 5_000;
 const MIN_PAUSE_MS = 1;
 const MAX_PAUSE_MS = 200;
@@ -14,7 +14,7 @@ const MAX_PAUSE_MS = 200;
 const MAX_WAIT_MS = 30_000;
 /** While the database does not answer, such as during a failover, that time does not pass. */
 const MAX_OUTAGE_MS = 10 * 60_000;
-/** The number after which they are looked for in a snapshot, also if no result is affected. */
+/** The number of transactions after which they are looked for in a snapshot, even if no result is affected. */
 const MAX_DECIDED_XIDS = 1_000;
 const HALF_XID_RANGE = 2 ** 31;
 const READ_SNAPSHOT = `select pg_catalog.pg_current_snapshot()::pg_catalog.text as snapshot, ${CURRENT_TIMELINE} as timeline`;
@@ -53,7 +53,7 @@ async function nullWhenLate<Result>(answer: Promise<Result>): Promise<Result | n
   return Promise.race([answer, late.promise]).finally(() => clearTimeout(timer));
 }
 
-/** Those of the transactions that the snapshot does not include. */
+/** The transactions among these that the snapshot does not include. */
 export function invisibleIn(snapshot: string, xids: Iterable<number>): ReadonlySet<number> {
   return new Set([...xids].filter((xid) => !isTransactionVisible(xid, snapshot)));
 }
@@ -72,12 +72,12 @@ export function toLogXid(xid: string): number {
 }
 
 /**
- * Transactions of which the rows of results have decided whether they affect these. The next run of such a result must include them: with
+ * Transactions for which the rows of results have decided which results are affected. The next run of such a result must include them: with
  * other transactions, which the run may include, they could affect it.
  */
 export class DecidedTransactions {
   readonly #xids = new Set<number>();
-  /** The last ones that are awaited, for all runs. */
+  /** The last awaited transactions, for all runs. */
   #awaited: { readonly xids: ReadonlySet<number>; readonly invisible: Promise<ReadonlySet<number>> } | null = null;
 
   get areMany(): boolean {
@@ -88,12 +88,12 @@ export class DecidedTransactions {
     this.#xids.add(xid);
   }
 
-  /** To be called when all results are opened again. On another timeline there may be no such transactions. */
+  /** Call when all results are opened again. On another timeline there may be no such transactions. */
   clear(): void {
     this.#xids.clear();
   }
 
-  /** Resolves when new snapshots include them and the others, with those that they do not include after a long time. */
+  /** Resolves when new snapshots include these and the other transactions, with the transactions that are still missing after a long time. */
   async awaitVisible(
     findInvisible: FindInvisible,
     others: ReadonlySet<number> = new Set(),

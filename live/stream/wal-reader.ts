@@ -23,19 +23,19 @@ type WalReaderOptions = {
   readonly followers: Followers;
   readonly log: Pick<Logger, "info" | "warn">;
   readonly report: WorkReport;
-  /** The position to start at, given what the slot still has. */
+  /** The position to start at, given the WAL that the slot still has. */
   beginAt(slot: ReplicationSlot, history: StreamHistory): Lsn;
   /** Called between transactions: everything up to the position was delivered. */
   onPassed(reading: WalReader): void;
 };
 
 const UNDEFINED_FILE = "58P01";
-/** Opening waits for all writing transactions if there is no slot to copy: it takes too long from then on. */
+/** Opening waits for all writing transactions if there is no slot to copy: after this time, it takes too long. */
 const OPENING_MS = 5_000;
 /** A change that Postgres fails to decode this many times in a row is skipped. */
 const MAX_REFUSALS = 5;
 
-/** Reads the WAL, and continues after a lost connection where it was, even within a transaction. */
+/** Reads the WAL, and resumes where it stopped after a lost connection, even within a transaction. */
 export class WalReader implements ReplicationHandler {
   readonly #options: WalReaderOptions;
   readonly #closed = new AbortController();
@@ -49,7 +49,7 @@ export class WalReader implements ReplicationHandler {
   #next: Lsn = 0n;
   /** Why Postgres cannot decode the next change. */
   #unreadable: string | null = null;
-  /** Where the slot started whose WAL is gone: after a restore or `pg_rewind`, Postgres may still report it as reserved. */
+  /** The start of the slot whose WAL is gone: after a restore or `pg_rewind`, Postgres may still report it as reserved. */
   #goneFrom: string | null = null;
   #transaction: CommittedTransaction | null = null;
   /** The last change of the open transaction that was delivered. */
@@ -83,7 +83,7 @@ export class WalReader implements ReplicationHandler {
     return this.#history;
   }
 
-  /** Every transaction up to it was delivered. */
+  /** Every transaction up to this position was delivered. */
   get position(): Lsn {
     return this.#next - 1n;
   }
@@ -122,7 +122,7 @@ export class WalReader implements ReplicationHandler {
       }
       refusals = this.#next === before ? refusals : 0;
       if (this.#status === "streaming" && isQueryRefused(error)) refusals++;
-      // For example because the publication did not exist then: the change can never be decoded.
+      // The publication may not have existed then, for example: the change can never be decoded.
       if (refusals >= MAX_REFUSALS) this.#unreadable = (error as Error).message;
       const pause = this.#onLost(error);
       await sleep(pause, undefined, { signal: this.#closed.signal, ref: false }).catch(() => {});
@@ -225,7 +225,7 @@ export class WalReader implements ReplicationHandler {
     }
   }
 
-  /** The server was promoted, perhaps without everything that was read. Followers may wait for the timeline, so they learn of it early. */
+  /** The server was promoted, perhaps without all WAL that was read. Followers may wait for the timeline, so they learn of it early. */
   #rewind(switchPoint: Lsn, history: StreamHistory): void {
     const after = this.position;
     if (this.#next > switchPoint) this.#next = switchPoint;
@@ -285,7 +285,7 @@ export class WalReader implements ReplicationHandler {
   }
 }
 
-/** Where the next history leaves the last one; 0 if they are unrelated, null if they are the same. */
+/** The position where the next history leaves the last one; 0 if they are unrelated, null if they are the same. */
 function switchPointBetween(last: StreamHistory, next: StreamHistory): Lsn | null {
   return last.id === next.id ? null : validUntil(next, last.id);
 }

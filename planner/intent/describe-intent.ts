@@ -1,6 +1,6 @@
 import type { Intent, RowCondition, SelectItem } from "./intent.ts";
 
-/** `?select=title,director(name)&year=gt&order=title`, of an intent without values; aliases in `select` and JSON paths are left out. */
+/** `?select=title,director(name)&year=gt&order=title`, for an intent without values; leaves out aliases in `select` and JSON paths. */
 export function describeIntent(intent: Intent, selectsDefault: boolean): string {
   const { selection } = intent;
   const select = selectsDefault ? "*" : describeSelect(selection.select);

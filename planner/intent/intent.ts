@@ -2,12 +2,12 @@ import type { DirectRelationship, Relationship } from "#catalog";
 import type { JsonObject } from "#runtime/json";
 
 /**
- * What a client requests, regardless of the interface. Names are as the client wrote them; they have not been looked
+ * The client's request, independent of the interface. Names are as the client wrote them; they have not been looked
  * up, and values have not been parsed.
  */
 export type Intent = ReadIntent | InsertIntent | UpdateIntent | DeleteIntent | CallIntent;
 
-/** `data->a->0->>b`, or a value that is computed of it */
+/** `data->a->0->>b`, or a value that is computed from it. */
 export type FieldReference = {
   readonly name: string;
   readonly path: readonly JsonPathStep[];
@@ -17,7 +17,7 @@ export type FieldReference = {
 export const ALL_COLUMNS: FieldReference = { name: "", path: [] };
 export type JsonPathStep = { readonly arrow: "->" | "->>"; readonly key: string | number };
 
-/** `distance((0,0))`, `rank(wfts.cats)`: a value that is computed of a field. */
+/** `distance((0,0))`, `rank(wfts.cats)`: a value that is computed from a field. */
 export type Measure = {
   readonly name: DistanceName | SearchResultName;
   /** Null: the search of the request. */
@@ -77,7 +77,7 @@ export type RowCondition =
   | {
       readonly kind: "related";
       readonly relation: string;
-      /** As in a selected relation. */
+      /** The relation, if the interface has already looked it up, as in SelectedRelation. */
       readonly found?: DirectRelationship;
       /** All rows meet the condition, instead of some. */
       readonly every?: true;
@@ -85,7 +85,7 @@ export type RowCondition =
       readonly condition: RowCondition;
     }
   | { readonly kind: "row"; readonly negated: boolean; readonly operation: RowOperation }
-  /** The texts of these fields, together, match the words. The first field counts most for the rank. */
+  /** The texts of these fields together match the words. The first field counts most for the rank. */
   | {
       readonly kind: "search";
       readonly negated: boolean;
@@ -94,14 +94,14 @@ export type RowCondition =
     }
   | { readonly kind: "and" | "or"; readonly negated: boolean; readonly conditions: readonly RowCondition[] };
 
-/** A field of a row, or of all rows of a relation, or of relations of these. */
 /** A search reads all rows that its relations lead to: many relations would multiply them. */
 export const MAX_SEARCHED_RELATIONS = 3;
 
+/** A field of a row, or of all rows that one or more relations lead to. */
 export type SearchedField = { readonly relations: readonly SearchedRelation[]; readonly field: FieldReference };
 type SearchedRelation = {
   readonly name: string;
-  /** As in a selected relation. */
+  /** The relation, if the interface has already looked it up, as in SelectedRelation. */
   readonly found?: DirectRelationship;
 };
 
@@ -157,7 +157,7 @@ export type ComparisonName =
   | "nxl"
   | "adj";
 export type OperatorQuantifier = "any" | "all";
-/** With `prefix` the last word may be the beginning of a word. */
+/** The operators of full-text search. With `prefix`, the last word may be the beginning of a word. */
 export const SEARCH_OPERATORS = ["fts", "plfts", "phfts", "wfts", "prefix"] as const;
 export type SearchOperator = (typeof SEARCH_OPERATORS)[number];
 
@@ -182,7 +182,7 @@ export type RowSelection = {
   readonly conditions: readonly WithEmbedPath<RowCondition>[];
   /** Conditions on groups: their fields are names of selected columns. */
   readonly having?: readonly WithEmbedPath<RowCondition>[];
-  /** Of rows with equal values in these fields, only the first in the order is selected. */
+  /** Selects only the first row, in the order, of rows with equal values in these fields. */
   readonly distinct?: readonly WithEmbedPath<readonly FieldReference[]>[];
   readonly orders: readonly WithEmbedPath<readonly OrderTerm[]>[];
   readonly ranges: readonly WithEmbedPath<RowRange>[];
@@ -190,7 +190,7 @@ export type RowSelection = {
 
 export type CountMethod = "exact" | "planned" | "estimated";
 
-/** A page by its position in the order instead of by offset: concurrent inserts and deletes do not shift it. */
+/** A page by its position in the order instead of by offset, so that concurrent inserts and deletes do not shift it. */
 export type CursorPage =
   | { readonly kind: "first" }
   | { readonly kind: "after"; readonly position: CursorPosition }
@@ -223,7 +223,7 @@ export type RowPayload = {
   readonly isArray: boolean;
   /** The columns that some row lacks; if absent, rows may lack any. */
   readonly incompleteColumns?: readonly string[];
-  /** If present, every row has all columns. */
+  /** Present if every row has all columns. */
   readonly valueSpans?: JsonValueSpans;
 };
 
@@ -250,7 +250,7 @@ export type InsertIntent = WriteIntentBase & {
   /** Columns missing in a row get their default instead of null. */
   readonly missingAsDefault: boolean;
   readonly upsert: RowUpsert | null;
-  /** For PUT: writes the one row that the conditions identify by key. */
+  /** True for PUT, which writes the one row that the conditions identify by key. */
   readonly single: boolean;
   /** Inserts these rows, with the rows of other tables in them, instead of those of the payload. */
   readonly nested?: NestedRows | undefined;
@@ -263,10 +263,10 @@ type RowUpsert = {
   readonly keepsKey?: true;
 };
 
-/** Rows with rows of related tables in them, at any depth: keys that are no columns name relations. */
+/** Rows that contain rows of related tables, at any depth: keys that are no columns name relations. */
 export type NestedRows = {
   readonly rows: readonly JsonObject[];
-  /** Whether the rows are the elements of a list, so that paths begin with a position. */
+  /** True if the rows are the elements of a list, so that paths begin with a position. */
   readonly isList: boolean;
   /** The keys of the top-level rows to use; null: all. */
   readonly columns: readonly string[] | null;
@@ -285,11 +285,11 @@ export type UpdateIntent = WriteIntentBase & {
   readonly kind: "update";
   readonly payload: RowPayload;
   readonly missingAsDefault: boolean;
-  /** Each row of the payload updates the rows with the same values in these columns. If absent, all rows get the values of one. */
+  /** Each row of the payload updates the rows with the same values in these columns. If absent, the payload's only row updates all rows. */
   readonly key?: readonly string[];
   /** The columns that the payload has operators for. */
   readonly operators?: readonly ColumnOperators[];
-  /** The values of the row that the conditions find, and of rows of related tables in it, instead of the payload. */
+  /** The values of the row that the conditions find, and of related rows within it, instead of the payload. */
   readonly nested?: NestedRows | undefined;
   /** A payload without columns changes nothing; with this it returns the rows that the caller may update, otherwise none. */
   readonly returnsUnchangedRows?: true;
@@ -301,12 +301,12 @@ const OBJECT_OPERATORS = ["$merge", "$unset"] as const;
 export const UPDATE_OPERATORS = [...NUMBER_OPERATORS, ...LIST_OPERATORS, ...OBJECT_OPERATORS] as const;
 export type UpdateOperator = (typeof UPDATE_OPERATORS)[number];
 
-/** The new value of a column is made from the old one. Rows of the payload have the operand under `operandName`. */
+/** Operators that compute the new value of a column from the old one. Rows of the payload have the operand under `operandName`. */
 export type ColumnOperators = {
   readonly column: string;
-  /** Those that occur, sorted. */
+  /** The operators that occur, sorted. */
   readonly operators: readonly UpdateOperator[];
-  /** Whether all rows have the same one. Else each has its name under `operatorName`, and new values under the column's name. */
+  /** True if all rows have the same operator. Otherwise each row has its name under `operatorName`, and new values under the column's name. */
   readonly isUniform: boolean;
 };
 

@@ -52,7 +52,7 @@ const writeQuoted: WriteElement = (json, start, end, array, at) => {
 };
 
 /**
- * Where the value of a parameter is in the intent. Plans and queries contain these instead of values: so no value can
+ * The place of a parameter's value in the intent. Plans and queries contain these places instead of values: so no value can
  * become part of a statement's text, and one plan serves all requests of its shape.
  */
 export type BindParameter =
@@ -113,7 +113,7 @@ export function bindValues(parameters: readonly BindParameter[], intent: Intent)
   return parameters.map((parameter) => bindValue(parameter, intent, operations));
 }
 
-/** The same in steps, for many rows or many bytes. */
+/** Binds the same in steps, for many rows or many bytes. */
 export function* bindValuesInSteps(parameters: readonly BindParameter[], intent: Intent): Stepwise<ParameterValue[]> {
   const operations = listOperations(intent);
   const values: ParameterValue[] = [];

@@ -2,7 +2,7 @@ import { baseTypeOf, type DataType, isBuiltInType } from "#catalog";
 import type { ComparisonName, FieldReference } from "../intent/intent.ts";
 import { isPlainText, type SelectScope, typeOfField } from "./scope.ts";
 
-/** Whether Postgres itself has the operator that is meant: other types have none, or an extension has it. */
+/** True if Postgres itself has the operator: other types have none, or an extension has it. */
 function supportsContainment(type: DataType | null, operator: ComparisonName): boolean {
   const base = type && baseTypeOf(type);
   if (base?.kind === "array")

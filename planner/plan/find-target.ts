@@ -99,7 +99,7 @@ export function isCallable(routine: Routine): boolean {
   return unnamed.every(({ type }) => ALL_UNNAMED_PARAMETER_TYPES.includes(type.sqlName));
 }
 
-/** Whether it has all passed arguments as parameters, and all required parameters are passed. */
+/** True if the function has parameters for all passed arguments, and all its required parameters are passed. */
 function acceptsNamedArguments(routine: Routine, argument: CallArgument): boolean {
   const parameters = routine.arguments;
   const passed = argumentNames(argument);
@@ -111,7 +111,7 @@ function acceptsNamedArguments(routine: Routine, argument: CallArgument): boolea
   );
 }
 
-/** Whether it takes the whole body as its single unnamed parameter. */
+/** True if the function takes the whole body as its single unnamed parameter. */
 export function acceptsWholeBody({ arguments: [first, ...others] }: Routine, argument: CallArgument): boolean {
   if (argument.kind === "query" || !first || others.length > 0 || first.name !== null) return false;
   if (argument.kind === "json" && argument.isCsv) return false;
@@ -126,7 +126,7 @@ function isUnnamedArgument(argument: CallArgument): boolean {
   return argument.kind === "json" && argument.names?.length === 1 && argument.names[0] === "";
 }
 
-/** Whether the JSON text is an object, judged by its first character; Postgres reads the rest. */
+/** True if the JSON text is an object, judged by its first character; Postgres reads the rest. */
 export function isObjectText(json: Buffer): boolean {
   const first = json.find((byte) => byte !== 0x20 && byte !== 0x09 && byte !== 0x0a && byte !== 0x0d);
   return first === 0x7b;
@@ -225,7 +225,7 @@ const MAX_CANDIDATES = 500;
 type SuggestionRules = {
   /** The minimum similarity, from 0 to 1. */
   readonly minSimilarity: number;
-  /** Whether the error may disclose the name to the caller. */
+  /** True if the error may disclose the name to the caller. */
   readonly mayName: (known: string) => boolean;
 };
 
@@ -282,18 +282,18 @@ function editSimilarity(a: string, b: string): number {
   return 1 - editDistance(a, b, { swaps: false }) / Math.max(a.length, b.length);
 }
 
-/** Whether an error may name the table to the role: only if the role has a privilege on it. */
+/** True if an error may name the table to the role: only if the role has a privilege on it. */
 export function mayNameTable(catalog: Catalog, role: string, table: CatalogTable): boolean {
   if (!mayUseSchema(catalog, role, table.schema)) return false;
   return TABLE_PRIVILEGES.some((privilege) => hasAnyColumnPrivilege(catalog, role, privilege, table));
 }
 
-/** Whether an error may name the column to the role: only if the role has a privilege on it. */
+/** True if an error may name the column to the role: only if the role has a privilege on it. */
 export function mayNameColumn(catalog: Catalog, role: string, table: CatalogTable, column: string): boolean {
   return COLUMN_PRIVILEGES.some((privilege) => catalog.hasPrivilege(role, privilege, table, column));
 }
 
-/** Whether an error may name the function to the role: only if the role may call it. */
+/** True if an error may name the function to the role: only if the role may call it. */
 export function mayCallRoutine(catalog: Catalog, role: string, routine: Routine): boolean {
   return mayUseSchema(catalog, role, routine.schema) && catalog.hasPrivilege(role, "execute", routine);
 }

@@ -8,11 +8,11 @@ import type { WherePredicate } from "./selection.ts";
 import type { PlanContext } from "./selection-context.ts";
 
 export type ColumnPairs = readonly { readonly source: string; readonly target: string }[];
-/** Where a row of the payload is among those that a statement saves. */
+/** The position of a payload row among the rows that a statement saves. */
 export type Placement = { readonly saver: RowSaver; readonly index: number };
 type SentRow = Pick<NestedRow, "path" | "values" | "nulls" | "parent">;
 
-/** Rows that were saved before, and for each row of the payload which of them it refers to. */
+/** Rows that were saved before, and `pointers`: for each row of the payload, the saved row that it refers to. */
 type Link = {
   readonly saver: RowSaver;
   readonly columns: ColumnPairs;
@@ -25,7 +25,7 @@ type Parts = {
   readonly context: PlanContext;
 };
 
-/** The rows that others refer to, by their positions; null: a row refers to none. */
+/** The positions of the rows that others refer to; null: a row refers to none. */
 export type References = { readonly columns: ColumnPairs; readonly placements: readonly (Placement | null)[] };
 
 type ReferencingParts = Parts & {
@@ -53,7 +53,7 @@ class StepRecords {
     });
   }
 
-  /** The columns that the rows have values for. */
+  /** The columns for which the rows have values. */
   get given(): readonly string[] {
     return [...new Set(this.#parts.rows.flatMap(({ values, nulls }) => [...values.keys(), ...nulls]))];
   }
@@ -114,7 +114,7 @@ function columnOf(table: CatalogTable, name: string): CatalogColumn {
   return column;
 }
 
-/** Postgres accepts no values for other columns, so a row with such a key is changed where it exists, and not found elsewhere. */
+/** Postgres accepts no values for other columns: a row with such a key is changed if it exists, and otherwise not found. */
 function isInsertable({ identity, generated }: CatalogColumn): boolean {
   return identity !== "always" && generated === null;
 }
@@ -123,7 +123,7 @@ function schemaOf({ type }: CatalogColumn, context: PlanContext): string | null 
   return operatorSchemaOf(type, context);
 }
 
-/** Columns of rows that following statements refer to. */
+/** The columns of rows that later statements refer to. */
 class SavedColumns implements RowSaver {
   readonly #parts: Pick<ReferencingParts, "table" | "context" | "setting">;
   readonly #names = new Set<string>();
@@ -146,7 +146,7 @@ class SavedColumns implements RowSaver {
   }
 }
 
-/** References of a group are of one statement: so all rows have them, or none. */
+/** The references of a group belong to one statement, so either all rows have them or none. */
 function toLinks({ references, rows }: ReferencingParts): Link[] {
   return references.flatMap(({ columns, placements }) => {
     const saver = placements.find((placement) => placement !== null)?.saver;
@@ -169,7 +169,7 @@ function requireLinked(links: readonly Link[]): void {
 
 type KeyedParts = ReferencingParts & {
   readonly parents: { readonly saver: RowSaver; readonly columns: ColumnPairs } | null;
-  /** `update`: only rows of the parent. `link`: rows that have nothing but links; with `linked` they exist. `put`: the one row of the request. */
+  /** `update`: only rows of the parent. `link`: rows with nothing but links; with `linked` they exist. `put`: the one row of the request. */
   readonly mode: "update" | "upsert" | "link" | "linked" | "put";
   readonly where: readonly WherePredicate[];
 };
@@ -196,7 +196,7 @@ export class KeyedRows extends SavedColumns implements StepDraft {
     const key = mode === "link" || mode === "linked" ? records.linked : table.primaryKey;
     const matches = key.map((name) => records.match(name));
     const byParent = [...new Set([...key, ...ofParent])].map((name) => records.match(name));
-    // A foreign key that is given as well has to be that of the parent.
+    // A foreign key that is given as well must match the parent's key.
     const confirmed = records.given.filter((name) => ofParent.includes(name));
     const saved = [...byParent, ...confirmed.map((name) => ({ ...records.match(name), sources: [] }))];
     const named = [...new Set([...records.given, ...records.linked])];
@@ -205,14 +205,14 @@ export class KeyedRows extends SavedColumns implements StepDraft {
     const found = mode === "update" ? byParent : matches;
     const steps: NestedStep[] = [];
     if (set.length > 0) steps.push(records.toStep({ kind: "update rows", set }, found, where));
-    // A row with nothing but a key has to exist.
+    // A row with nothing but a key must exist.
     const hasValues = named.some((name) => !key.includes(name) && !records.linked.includes(name));
     const mayInsert = mode === "link" || mode === "put" || (mode === "upsert" && hasValues);
     if (mayInsert && named.every((name) => isInsertable(columnOf(table, name)))) {
       const all = named.map((name) => records.match(name));
       const read = this.saved.columns.map(({ name }) => name);
       steps.push(records.toStep({ kind: "insert missing rows", set: all, read }, matches, where));
-      // Every row exists now, and no other refers to one: then the caller need not be able to read them.
+      // Every row exists now, and no other row refers to one: so the caller need not be able to read them.
       if (mode === "upsert" && read.length === 0) return steps;
     }
     if (mode !== "link") steps.push(records.toStep({ kind: "save rows", saved: this.saved }, saved, where));
@@ -253,7 +253,7 @@ type RemovalParts = Omit<Parts, "rows"> & {
   readonly matches: ColumnPairs;
 };
 
-/** The rows of the parents that are not in the payload. */
+/** Removes the rows of the parents that are not in the payload. */
 export class RowRemoval implements StepDraft {
   readonly #parts: RemovalParts;
   readonly #links: readonly Link[];

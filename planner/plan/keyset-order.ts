@@ -5,7 +5,7 @@ import type { CursorPosition, Intent, OrderTerm } from "../intent/intent.ts";
 import { bindValues } from "./bind-parameters.ts";
 import type { Plan } from "./plan.ts";
 
-/** A short hash, equal for orders of the same rows that differ at most in the values of measures. */
+/** A short hash that is equal for orders of the same rows if they differ at most in the values of measures. */
 export function orderFingerprint(kind: "read" | "call", of: QualifiedName, order: readonly OrderTerm[]): string {
   const terms = order.map((term) => [
     term.relation,
@@ -37,7 +37,7 @@ export function operandsOf(part: unknown): number[] {
   return Object.values(part).flatMap(operandsOf);
 }
 
-/** The plan with the order of this request, whose cursors belong to the values that it orders by, such as a point. */
+/** The plan with the order of this request. Its cursors belong to the values in the order, such as a point. */
 export function bindKeysetOrder(plan: Plan, intent: Intent): Plan {
   if (plan.kind === "write" || !plan.keyset || !("page" in intent)) return plan;
   const { keyset } = plan;

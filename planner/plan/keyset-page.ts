@@ -38,7 +38,7 @@ export function planReadPage(
   const limit = pageLimit(tree, context);
   const orderedTree = { ...tree, order, range: { offset: 0, limit } };
   const outer = { alias: table.name, depth: 0, takenAliases: new Set<string>() };
-  // A search says what the rank concerns.
+  // A search decides which text the rank concerns.
   const searches = tree.conditions.filter(({ kind }) => kind === "search");
   const resultTree = { ...orderedTree, conditions: searches };
   const result = planResultRows(resultTree, tableScope(table, outer, context), table, context);
@@ -124,7 +124,7 @@ function keysetStep(
   };
 }
 
-/** Set for composite types and `reg…` types, which Postgres cannot infer. */
+/** The cast for composite types and `reg…` types, which Postgres cannot infer; null for others. */
 function castTypeOf(term: OrderTerm, scope: SelectScope): QualifiedName | null {
   const type = isPlainColumn(term) ? typeOfField(term.field.name, scope) : null;
   const base = type && baseTypeOf(type);
@@ -209,14 +209,14 @@ type OrderedRows = {
   readonly mayRead: (column: string) => boolean;
 };
 
-/** The client's order, extended by a key, so that it is total. Without a key it stays unchanged. */
+/** The client's order, extended by a key so that it is total. It stays unchanged if there is no key. */
 function completeOrder(order: readonly OrderTerm[], { table, mayRead }: OrderedRows): readonly OrderTerm[] {
   const named = new Set(order.filter(isPlainColumn).map(({ field }) => field.name));
   const keys = (table ? uniqueKeysOf(table) : []).filter((key) => key.every(mayRead));
   if (keys.some((key) => key.every((name) => named.has(name)))) return order;
   const [key = []] = keys;
   if (order.length === 0 && key.length === 0) throw orderNotTotal("There is no order, and no key that could be one.");
-  // In the same direction, so that one index can serve both.
+  // The key has the direction of the last term, so that one index can serve both.
   const direction = order.at(-1)?.direction ?? null;
   const more = key.filter((name) => !named.has(name)).map((name) => ({ field: { name, path: [] }, direction }));
   return [...order, ...more.map((term) => ({ ...term, relation: null, nulls: null }))];
@@ -226,7 +226,7 @@ function isPlainColumn({ field, relation, by }: OrderTerm): boolean {
   return relation === null && by === undefined && field.path.length === 0 && field.measure === undefined;
 }
 
-/** The primary key first. A view's key need not be unique: a join can repeat the table's rows. */
+/** The unique keys, the primary key first. A view's key need not be unique: a join can repeat the table's rows. */
 function uniqueKeysOf({ primaryKey, uniqueKeys, columns }: CatalogTable): readonly (readonly string[])[] {
   const isNeverNull = (name: string) => columns.get(name)?.nullable === false;
   const others = uniqueKeys.filter((key) => key.predicate === null && key.columns.every(isNeverNull));
@@ -244,7 +244,7 @@ export function cursorNotPossible(details: string): ApiError {
   return new ApiError("invalid", "PGRST192", "A cursor is not possible here", { details });
 }
 
-/** Rows with equal order values: the cursor could not tell which were on the previous page. */
+/** The error for rows with equal order values: the cursor could not tell which were on the previous page. */
 export function orderNotTotal(details: string): ApiError {
   return new ApiError("invalid", "PGRST193", "The order does not tell all rows apart", {
     details,

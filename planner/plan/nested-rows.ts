@@ -6,18 +6,18 @@ import { mayNameTable } from "./find-target.ts";
 import { columnNotFound, findJsonReader } from "./records.ts";
 import { findRelationship, isToOne } from "./relationship.ts";
 
-/** A payload within the body limit could still need very many statements, and all their rows are kept in memory. */
+/** The limit of levels, since a payload within the body limit could still need many statements, whose rows are all kept in memory. */
 const MAX_LEVELS = 8;
 const MAX_TABLES = 64;
 const MAX_ROWS = 10_000;
 
-/** The rows of one relation, of all rows above: one statement inserts them. */
+/** The rows of one relation under all rows above: one statement inserts them. */
 export type NestedTable = {
   readonly table: CatalogTable;
   readonly rows: NestedRow[];
-  /** By key. */
+  /** The relations by key. */
   readonly relations: Map<string, NestedRelation>;
-  /** The columns that the rows have values for. */
+  /** The columns for which the rows have values. */
   readonly columns: Set<string>;
 };
 
@@ -28,13 +28,13 @@ export type NestedRow = {
   /** `lines/2`: keys and positions from the top of the payload. */
   readonly path: string;
   readonly values: ReadonlyMap<string, unknown>;
-  /** The position of the row that it is in among the rows of its table. */
+  /** The position of the containing row among the rows of its table. */
   readonly parent: number | null;
-  /** The positions of rows in it that it refers to. */
+  /** The positions of the contained rows that this row refers to. */
   readonly references: Map<NestedRelation, number>;
   /** The columns of foreign keys whose related row is null. */
   readonly nulls: Set<string>;
-  /** The relations that the row has keys for, also with empty lists. */
+  /** The relations for which the row has keys, including those with empty lists. */
   readonly named: Map<string, InsertableRelationship>;
 };
 
@@ -45,7 +45,7 @@ type NestedRowsContext = {
   readonly missingAsDefault: boolean;
 };
 
-/** Sorts the rows of a nested insert by the relation that they are in, at each level. */
+/** Sorts the rows of a nested insert by their relation, at each level. */
 export function readNestedRows(nested: NestedRows, table: CatalogTable, context: NestedRowsContext): NestedTable {
   const reader = new NestedRowReader(nested, context);
   const root = reader.addTable(table);
@@ -56,12 +56,12 @@ export function readNestedRows(nested: NestedRows, table: CatalogTable, context:
   return root;
 }
 
-/** Whether the row that contains the other refers to it, so that the other is inserted first. */
+/** True if the containing row refers to the contained one, so that the contained one is inserted first. */
 export function isReferenced(relationship: InsertableRelationship): boolean {
   return relationship.kind !== "many-to-many" && relationship.keyAt === "source";
 }
 
-/** Some of the rows, with the rows in them. */
+/** Some of the rows, with the rows that they contain. */
 export function takeRows(from: NestedTable, indexes: readonly number[]): NestedTable {
   const places = new Map(indexes.map((old, index) => [old, index]));
   const rows = indexes.map((old) => ({ ...from.rows[old]!, references: new Map<NestedRelation, number>() }));
@@ -109,7 +109,7 @@ class NestedRowReader {
     return { table, rows: [], relations: new Map(), columns: new Set() };
   }
 
-  /** For `columns=`: names of relations are known only with a value. */
+  /** Adds a column of `columns=`, or checks that it names a relation: relations are otherwise known only from values. */
   addColumn(into: NestedTable, name: string): void {
     if (into.table.columns.has(name)) into.columns.add(name);
     else this.#findRelationship(into.table, name, name);
@@ -132,12 +132,12 @@ class NestedRowReader {
     return index;
   }
 
-  /** With those whose value is the related row instead. */
+  /** The keys that name columns, including those whose value is a related row instead. */
   #columnKeys({ columns }: CatalogTable, record: JsonObject): string[] {
     return Object.keys(record).filter((key) => columns.has(key) && !this.#nested.relations?.has(key));
   }
 
-  /** Without defaults for missing values, rows with other keys than the first would get nulls. */
+  /** Refuses rows with other keys than the first, unless missing values get defaults: such rows would get nulls. */
   #addColumns({ columns, rows }: NestedTable, keys: readonly string[], path: string): void {
     const isFirst = rows.length === 1;
     const isAlike = keys.length === columns.size && keys.every((name) => columns.has(name));
@@ -166,7 +166,7 @@ class NestedRowReader {
     });
   }
 
-  /** If no column of the key may be null, Postgres refuses an update; an insert has defaults. */
+  /** Sets the key's columns to null. If none of them may be null, Postgres refuses an update; an insert has defaults. */
   #addNulls({ table }: NestedTable, { nulls }: NestedRow, relationship: InsertableRelationship): void {
     if (relationship.kind === "many-to-many") return;
     const sources = relationship.columns.map(({ source }) => source);
@@ -183,7 +183,7 @@ class NestedRowReader {
     return relation;
   }
 
-  /** A foreign key's column also names its relation: then an object is the related row. */
+  /** True if the value is the column's. A foreign key's column also names its relation: then an object is the related row. */
   #isColumn(table: CatalogTable, key: string, value: unknown): boolean {
     if (this.#nested.relations?.has(key)) return false;
     const column = table.columns.get(key);
@@ -192,7 +192,7 @@ class NestedRowReader {
     const { kind, name } = column.baseType;
     const takesObjects = kind === "composite" || name === "json" || name === "jsonb";
     if (takesObjects || findJsonReader(column, catalog)) return true;
-    // Errors name the table of the relation, so one that the role may not see is not looked up by a column.
+    // Errors name the table of the relation, so a table that the role may not see is not looked up by a column.
     return !catalog
       .referencesFrom(table)
       .some(

@@ -40,7 +40,7 @@ export function planCall(
   if (response.maxAffected !== null && !routine.returns.set) throw routineNotSetReturning();
   const scope = callScope(routine, catalog);
   const tree = buildSelectTree(placeCountConditions(selection, scope.table, context), context);
-  // The function runs in any case: an estimate would save nothing.
+  // The function runs anyway, so an estimate would save nothing.
   const total = planTotal(count === "estimated" ? "exact" : count, effectiveRange(tree, context.maxRows), options);
   const { call, where } = planRoutineCall(routine, intent, scope.alias, context);
   if (intent.page && (call.isScalar || !routine.returns.set))
@@ -87,7 +87,7 @@ type CallRows = {
   readonly node: SelectNode;
   readonly scope: SelectScope;
   readonly total: TotalPlan;
-  /** The condition for the row that is passed. */
+  /** The condition for the passed row. */
   readonly where: readonly WherePredicate[];
 };
 
@@ -180,7 +180,7 @@ function planCallBody(body: BodyPlan, { returns: { shape: selection, set } }: Ro
   return { ...body, of: isOne ? "row" : "rows" };
 }
 
-/** Without writes there is nothing to roll back: the format of a single row checks the number itself. */
+/** The guards are only needed for writes, which they roll back: the format of a single row checks the number itself. */
 function planCallGuards({ maxAffected }: ResponseOptions, isSingular: boolean): RowCountGuard[] {
   const guards: RowCountGuard[] = [];
   if (isSingular) guards.push({ code: "PGRST116", rows: "exactly", count: 1 });

@@ -71,12 +71,12 @@ function planFilter(
   return planOperation(fieldSubject(field, context), negated, operation, planContext);
 }
 
-/** The left operand of a filter, and what its type has to say about operators. */
+/** The left operand of a filter, and the properties of its type that decide its operators. */
 type FilterSubject = {
   readonly value: ValueExpression;
   /** The function that parses operands. */
   readonly reader: string | null;
-  /** Of composite values: Postgres infers an anonymous record, which it cannot read. */
+  /** The type of composite values: otherwise Postgres infers an anonymous record, which it cannot read. */
   readonly compositeType: string | null;
   readonly operatorSchema: string | null;
   comparisonSchema(operator: ComparisonName): string | null;
@@ -100,7 +100,7 @@ function fieldSubject(field: FieldReference, context: SelectionContext): FilterS
   };
 }
 
-/** A value that is no field, with the operators of a schema; null: with those on the search path. */
+/** A value that is not a field, with the operators of a schema, or with those on the search path (null). */
 function valueSubject(value: ValueExpression, operatorSchema: "pg_catalog" | null): FilterSubject {
   const comparisonSchema = () => operatorSchema;
   return {

@@ -6,7 +6,7 @@ import { hasName, isPlainText, planField, typeOfField } from "./scope.ts";
 import type { DistanceFunctionName, ValueExpression } from "./selection.ts";
 import type { SelectionContext } from "./selection-context.ts";
 
-/** The names in the catalogue: those of pgvector for vectors; `<->` also has other types, and pg_trgm has texts. */
+/** The names in the catalogue: for vectors those of pgvector, of which `<->` also has other types; for texts that of pg_trgm. */
 const FUNCTION_NAMES: Readonly<Record<DistanceName, DistanceFunctionName>> = {
   distance: "<->",
   l2: "<->",
@@ -16,7 +16,7 @@ const FUNCTION_NAMES: Readonly<Record<DistanceName, DistanceFunctionName>> = {
   similarity: "similarity",
 };
 
-/** The field itself, or what is computed of it. */
+/** The field itself, or the value computed from it. */
 export function planMeasuredField(field: FieldReference, context: SelectionContext): ValueExpression {
   const { measure } = field;
   if (!measure) return planField(field, context.scope);
@@ -44,14 +44,14 @@ function planDistance(
 
 const TEXT: QualifiedName = { schema: "pg_catalog", name: "text" };
 
-/** The type whose operators the values have: varchar has those of text. */
+/** The type whose operators the values use: varchar uses those of text. */
 function subjectType(field: FieldReference, scope: SelectionContext["scope"]): QualifiedName | null {
   if (isPlainText(field, scope)) return TEXT;
   const type = field.path.length === 0 ? typeOfField(field.name, scope) : null;
   return type && baseTypeOf(type);
 }
 
-/** Between two values of the type, or else the only one from it to another type. */
+/** Finds the function between two values of the type, or else the only one from the type to another type. */
 function findDistance(
   name: DistanceName,
   type: QualifiedName,

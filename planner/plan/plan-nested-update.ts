@@ -26,7 +26,7 @@ import { type NestedPlan, NestedPlanner, notPossible, type RowSaver, type StepDr
 import { planWrite } from "./plan-write.ts";
 import type { PlanContext } from "./selection-context.ts";
 
-/** Rows with other columns need other statements. */
+/** The limit of statements: rows with other columns need other statements. */
 const MAX_STEPS = 200;
 
 export type NestedUpdateIntent = (InsertIntent | UpdateIntent) & {
@@ -63,7 +63,7 @@ export function planNestedUpdate(
   return { steps: planner.steps(), response: { ...written, change } };
 }
 
-/** The rows above; `source` is the column of the rows below. */
+/** The containing rows; `source` is the column of the contained rows. */
 type Parents = { readonly saver: RowSaver; readonly columns: ColumnPairs };
 
 class NestedUpdatePlanner {
@@ -100,7 +100,7 @@ class NestedUpdatePlanner {
     return parent;
   }
 
-  /** The rows of one relation, of parents that one statement has saved. */
+  /** Changes the rows of one relation whose parents one statement has saved. */
   #change(rows: NestedTable, parents: Parents | null): readonly Placement[] {
     const placements: Placement[] = [];
     const isKeyed = (row: NestedRow) => hasKey(row, rows.table, parents);
@@ -124,7 +124,7 @@ class NestedUpdatePlanner {
     return placements;
   }
 
-  /** Rows with the same columns are changed by the same statements. */
+  /** Changes rows with the same columns by the same statements. */
   #changeKeyed(all: NestedTable, keyed: readonly number[], parents: Parents | null): readonly Placement[] {
     const rows = takeRows(all, keyed);
     const references = this.#changeReferences(rows);
@@ -153,7 +153,7 @@ class NestedUpdatePlanner {
     return placements;
   }
 
-  /** The rows that these refer to are changed before. */
+  /** Changes the rows that these rows refer to, before these rows. */
   #changeReferences({ relations, rows }: NestedTable): References[] {
     return [...relations.values()].flatMap((relation) => {
       const { relationship } = relation;
@@ -167,7 +167,7 @@ class NestedUpdatePlanner {
     });
   }
 
-  /** The rows that refer to these are changed after. */
+  /** Changes the rows that refer to these rows, after these rows. */
   #changeBelow(rows: NestedTable, saver: RowSaver): void {
     const named = new Map(rows.rows.flatMap((row) => [...row.named]));
     for (const [key, relationship] of named) {
@@ -190,7 +190,7 @@ class NestedUpdatePlanner {
   ): void {
     const columns = relationship.columns.map(({ source, target }) => ({ source: target, target: source }));
     const above = { saver, columns };
-    // Before rows are inserted, which could have the same values of another unique key.
+    // This precedes the insertion of rows, which could have the same values of another unique key.
     if (this.#mode.kind === "replace") {
       const kept = below.rows.filter((row) => hasKey(row, below.table, above));
       this.#add(
@@ -243,7 +243,7 @@ class NestedUpdatePlanner {
 /** The rows that have a key for a relation, by their positions. */
 type NamingRows = { readonly saver: RowSaver; readonly parents: readonly number[] };
 
-/** Whether the row says which one it is, together with the key of its parent. */
+/** True if the row's values, together with its parent's key, identify the row. */
 function hasKey({ values }: NestedRow, { primaryKey }: CatalogTable, parents: Parents | null): boolean {
   const isLinked = (name: string) => parents?.columns.some(({ source }) => source === name) ?? false;
   return primaryKey.length > 0 && primaryKey.every((name) => (values.get(name) ?? null) !== null || isLinked(name));
@@ -258,7 +258,7 @@ function groupBy(indexes: Iterable<number>, keyOf: (index: number) => string): I
   return Map.groupBy(indexes, keyOf).values();
 }
 
-/** Postgres would apply any of them. A row has one parent, but links to many. */
+/** Refuses rows with equal keys: Postgres would apply any of them. A row has one parent, but may link to many rows. */
 function refuseRepeatedKeys({ rows, table }: NestedTable, keyed: readonly number[], parents: Parents | null): void {
   const seen = new Set<string>();
   for (const index of keyed) {

@@ -29,7 +29,7 @@ export type NestedStep = {
   readonly payload: Buffer;
 };
 
-/** Statements of which it is not known yet what the following ones need from their rows. */
+/** Statements whose saved columns are not known yet: they depend on the following statements. */
 export type StepDraft = { toSteps(): readonly NestedStep[] };
 
 /** Rows that the following statements may refer to. */
@@ -41,7 +41,7 @@ export type RowSaver = {
 
 export type NestedInsertIntent = InsertIntent & { readonly nested: NestedRows };
 
-/** Statements of one transaction: rows that a statement inserts are visible to policies and triggers of the following ones only. */
+/** Plans the statements of one transaction: only later statements show a statement's rows to their policies and triggers. */
 export function planNestedInsert(
   intent: NestedInsertIntent,
   response: ResponseOptions,
@@ -70,7 +70,7 @@ export function planNestedInsert(
   return { steps: planner.drafts.flatMap((draft) => draft.toSteps()), response: { ...written, change } };
 }
 
-/** Without a key the rows are returned as they were inserted. */
+/** The columns to return if there is no key: then the rows are returned as they were inserted. */
 function returnedColumns({ result: { wholeRow, names } }: WritePlan, table: CatalogTable): readonly string[] {
   const computed = names.find((name) => !table.columns.has(name));
   if (computed === undefined) return wholeRow ? [...table.columns.keys()] : names;
@@ -81,7 +81,7 @@ export function notPossible(details: string): ApiError {
   return new ApiError("invalid", "PGRST127", "Feature not implemented", { details });
 }
 
-/** A row that contains the rows of a statement, or the same for the other side of a junction. */
+/** A row that contains the rows of a statement, or the row on the other side of a junction. */
 export type LinkSource = {
   readonly insert: RowSaver;
   /** `source` is the column of the rows to insert. */
@@ -90,7 +90,7 @@ export type LinkSource = {
 };
 
 export class NestedPlanner {
-  /** In the order of their statements. */
+  /** The drafts in the order of their statements. */
   readonly drafts: StepDraft[] = [];
   readonly #context: PlanContext;
   readonly #missingAsDefault: boolean;
@@ -101,7 +101,7 @@ export class NestedPlanner {
     this.#missingAsDefault = missingAsDefault;
   }
 
-  /** Rows that are referred to come first, then the rows themselves, then those that refer to them. */
+  /** Inserts rows that are referred to first, then the rows themselves, then those that refer to them. */
   insertRows(rows: NestedTable, above: LinkSource | null): InsertDraft {
     const relations = [...rows.relations.values()];
     const links = relations
@@ -178,7 +178,7 @@ type DraftParts = {
   readonly missingAsDefault: boolean;
 };
 
-/** A statement of which it is not known yet what the following ones need from its rows. */
+/** A statement whose saved columns are not known yet: they depend on the following statements. */
 class InsertDraft implements StepDraft, RowSaver {
   readonly #parts: DraftParts;
   readonly #saved = new Set<string>();
@@ -198,7 +198,7 @@ class InsertDraft implements StepDraft, RowSaver {
     this.#required.add(name);
   }
 
-  /** Complete when all statements have been added. */
+  /** The saved rows, complete when all statements have been added. */
   get saved(): SavedRows {
     const { rows, setting } = this.#parts;
     const columns = [...this.#saved].map((name) => {
@@ -299,7 +299,7 @@ class InsertDraft implements StepDraft, RowSaver {
   }
 }
 
-/** The rows before that the rows of one statement refer to. */
+/** The earlier rows that the rows of one statement refer to. */
 type LinkedRows = {
   readonly link: RowLink;
   readonly columns: readonly ColumnPair[];

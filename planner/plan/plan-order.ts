@@ -18,7 +18,7 @@ function planOrderValue({ field, relation, by }: OrderTerm, context: SelectionCo
   return relation === null ? planOrderField(field, context) : planRelatedOrder(relation, field, context);
 }
 
-/** A name that is none of the rows may be that of an aggregate or a measure; those of columns are none, as in PostgREST. */
+/** Plans a name. One that is not a column may be an aggregate's or a measure's; an alias of a column does not count, as in PostgREST. */
 function planOrderField(field: FieldReference, context: SelectionContext): ValueExpression {
   const output = field.measure || hasName(context.scope, field.name) ? null : findOutput(field, context);
   return output && isComputed(output) ? outputValue(output) : planRowField(field, context);

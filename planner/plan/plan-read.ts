@@ -62,7 +62,7 @@ function planRowRange(table: CatalogTable, tree: SelectNode, context: PlanContex
   return planSelection(tree, { scope, source, join: [] }, context);
 }
 
-/** Whether it selects exactly all columns. */
+/** True if the selection consists of exactly all columns. */
 export function selectsAllColumns(select: readonly SelectItem[]): boolean {
   const [only, ...others] = select;
   return (
@@ -72,7 +72,7 @@ export function selectsAllColumns(select: readonly SelectItem[]): boolean {
   );
 }
 
-/** Without a range, the rows of the page are all rows. */
+/** Plans the total. If there is no range, the rows of the page are all rows. */
 export function planTotal(
   count: CountMethod | null,
   { limit, offset }: Pick<SelectPlan, "limit" | "offset">,

@@ -15,7 +15,7 @@ import type { PlanContext, SelectionContext } from "./selection-context.ts";
 type PlannedPart = SearchedPart<ValueExpression>;
 type SearchCondition = Extract<RowCondition, { kind: "search" }>;
 
-/** The name by which `rank()` and `highlight()` mean all fields of the request's search. */
+/** The name in `rank()` and `highlight()` that stands for all fields of the request's search. */
 const SEARCH = "search";
 
 export function planSearch({ negated, fields, operation }: SearchCondition, context: SelectionContext): WherePredicate {

@@ -77,7 +77,7 @@ function makeSelectionContext(node: SelectNode, scope: SelectScope, planContext:
   }
 }
 
-/** Duplicate names would overwrite one another in the client's object: rejected with Postgres's error, as by PostgREST. */
+/** Rejects duplicate names, which would overwrite one another in the client's object, with Postgres's error, like PostgREST. */
 function rejectDuplicateEmbeds({ children }: SelectNode, { name, depth }: SelectScope): void {
   const embedNames = children.filter((branch) => !branch.relation.spread && !isEmptyNode(branch)).map(embedName);
   const duplicate = embedNames.find((one, index) => embedNames.indexOf(one) < index);
@@ -189,7 +189,7 @@ function existsCondition({ subquery: selection }: PlannedRelation): WherePredica
   return { kind: "exists", negated: false, selection, and: [] };
 }
 
-/** Whether nothing is selected: the relation serves conditions only. */
+/** True if nothing is selected: then the relation serves conditions only. */
 function isEmptyNode({ columns, children }: SelectNode): boolean {
   return columns.length === 0 && children.every(isEmptyNode);
 }

@@ -30,13 +30,13 @@ import {
 type UpdateContext = {
   readonly catalog: Catalog;
   readonly role: string;
-  /** No other condition limits the rows: without a key the update is refused. */
+  /** True if no other condition limits the rows: then an update without a key is refused. */
   readonly requiresKey: boolean;
 };
 
 type PlannedColumn = { readonly records: readonly RecordColumn[]; readonly assignment: AssignmentPlan };
 
-/** Null if the update would change every row, and may not. */
+/** Null if the update would change every row and is not allowed to. */
 export function planUpdate(intent: UpdateIntent, table: CatalogTable, context: UpdateContext): UpdatePlan | null {
   const { payload, operators = [], missingAsDefault, returnsUnchangedRows } = intent;
   for (const name of payload.columns) if (!table.columns.has(name)) throw columnNotFound(name, table);
@@ -70,7 +70,7 @@ export function planUpdate(intent: UpdateIntent, table: CatalogTable, context: U
   };
 }
 
-/** The key that was named, or the primary key where the update would be refused otherwise. */
+/** The requested key, or the primary key if the update would otherwise be refused. */
 function findKey(
   { payload: { columns, isArray }, key }: UpdateIntent,
   table: CatalogTable,
@@ -115,7 +115,7 @@ function planOperators(
   const operatorColumn = isUniform ? null : operatorName(name);
   const selector = operatorColumn === null ? [] : [planOperand(operatorColumn, "text", column, catalog)];
   const records = [...(isUniform ? [] : [given]), ...selector, ...operands];
-  // Values of a column of that name, which nobody has, would be taken for operands.
+  // Values for a column with such a name, which is unlikely, would be taken for operands.
   const taken = records.find((record) => record !== given && table.columns.has(record.name));
   if (taken) throw operatorNotPossible(`The table has a column '${taken.name}'.`);
   const sqlType = unboundedType({ ...column, type: column.baseType });

@@ -103,7 +103,7 @@ function planInsert(intent: InsertIntent, table: CatalogTable, context: PlanCont
   const records = planRecords(intent, table, context.catalog);
   const kept = upsert?.keepsKey ? [...columns, ...primaryKey] : [];
   const changed = namesOf(records).filter((column) => !kept.includes(column));
-  // Rows that nothing is set of would not be returned.
+  // If nothing were set in the rows, they would not be returned.
   const set = upsert?.keepsKey && changed.length === 0 ? columns : changed;
   const conflict = upsert && columns.length > 0 ? { columns, resolution: upsert.resolution, set } : null;
   return { kind: "insert", table: { schema, name }, records, where: [], conflict };
@@ -113,7 +113,7 @@ function namesOf({ columns }: RecordsPlan): string[] {
   return columns.map(({ name }) => name);
 }
 
-/** For PUT: the one row whose key is in the conditions and in the payload. */
+/** Plans a PUT, which writes the one row whose key is in the conditions and in the payload. */
 function planReplacement(
   intent: InsertIntent,
   table: CatalogTable,

@@ -22,7 +22,7 @@ export type Plan = ReadPlan | WritePlan | CallPlan;
 export type ReadPlan = CommonPlan & {
   readonly kind: "read";
   readonly table: CatalogTable;
-  /** Whether to query Postgres's estimate of the number of rows. */
+  /** True if Postgres's estimate of the number of rows is queried. */
   readonly needsEstimate: boolean;
   /** The ranges of a keyset page to materialize; empty if the rows are read from the table. */
   readonly keptPages: readonly SelectPlan[];
@@ -55,7 +55,7 @@ type CommonPlan = {
   /** Null if there is no page, or a page by offset. */
   readonly keyset: KeysetPlan | null;
   readonly total: TotalPlan;
-  /** Whether the transaction can be read-only. */
+  /** True if the transaction can be read-only. */
   readonly readOnly: boolean;
   readonly guards: readonly RowCountGuard[];
 };
@@ -71,7 +71,7 @@ export type KeysetPlan = {
   readonly all: SelectPlan;
 };
 
-/** The total number of rows: not requested; the rows of the page; or counted, up to a limit that stands for all that are more. */
+/** The total number of rows: not requested, equal to the page's rows, or counted up to a limit that stands for all larger numbers. */
 export type TotalPlan =
   | { readonly kind: "none" }
   | { readonly kind: "page" }
@@ -85,12 +85,12 @@ export type ChangePlan = { readonly table: QualifiedName; readonly where: readon
   | { readonly kind: "insert"; readonly records: RecordsPlan; readonly conflict: ConflictPlan | null }
   | ({ readonly kind: "update" } & UpdatePlan)
   | { readonly kind: "delete" }
-  /** The statements before have inserted the rows, which are read by their key, or as they were saved. */
+  /** Earlier statements have inserted the rows, which are read by their key, or as they were saved. */
   | {
       readonly kind: "nested insert";
       readonly saved: SavedRows;
       readonly read: "by key" | "as saved";
-      /** The columns of the key, or those to return. */
+      /** The columns of the key, or the columns to return. */
       readonly columns: readonly string[];
     }
 );
@@ -114,7 +114,7 @@ type UpdateKeyPlan = {
 
 export type AssignmentPlan = {
   readonly column: string;
-  /** The type of operations, without domains and lengths. */
+  /** The type in which the operations compute, without domains and lengths. */
   readonly sqlType: string;
   /** Empty: the value of the record column with the same name. */
   readonly operations: readonly OperationPlan[];
@@ -136,7 +136,7 @@ export type OperandSubject = "number" | "time" | "list" | "json" | "jsonb" | "va
 export type SavedRows = { readonly setting: string; readonly columns: readonly SavedColumn[] };
 type SavedColumn = {
   readonly name: string;
-  /** The type without a length, which a cast would cut values to. */
+  /** The type without a length: a cast would cut values to the length. */
   readonly sqlType: string;
   readonly operatorSchema: string | null;
 };
@@ -191,7 +191,7 @@ type NestedRowsPlan = {
   readonly where: readonly WherePredicate[];
 };
 
-/** A column and its value: that of the first linked row that exists, or that of the record column of the same name. */
+/** A column and its value: from the first linked row that exists, or from the record column of the same name. */
 export type MatchedColumn = {
   readonly name: string;
   readonly sqlType: string;
@@ -207,9 +207,9 @@ export type NestedColumn = {
   readonly name: string;
   readonly sqlType: string;
   readonly operatorSchema: string | null;
-  /** Whether a record column of the same name has the client's values. */
+  /** True if a record column of the same name has the client's values. */
   readonly isGiven: boolean;
-  /** For rows without a link, if no values are given. */
+  /** The default for rows without a link, if no values are given. */
   readonly missingValue: ColumnDefaultPlan | null;
   readonly sources: readonly LinkedValue[];
   /** The record column with the client's value in rows that also have a link: both have to be equal. */
@@ -220,7 +220,7 @@ export type NestedColumn = {
 export type LinkedValue = {
   readonly link: RowLink;
   readonly column: string;
-  /** Whether some rows have no such link. */
+  /** True if some rows have no such link. */
   readonly isOptional: boolean;
 };
 
@@ -281,14 +281,14 @@ export type PlanOptions = {
   readonly role: string;
   readonly aggregates: boolean;
   readonly maxRows: number | null;
-  /** Whether update and delete require a condition. */
+  /** True if update and delete require a condition. */
   readonly safeWrites: boolean;
   readonly legacyTargetNames: boolean;
-  /** Whether clients may request execution plans. */
+  /** True if clients may request execution plans. */
   readonly explainEnabled: boolean;
 };
 
-/** For PUT with a payload whose key differs from the URL. */
+/** The error of a PUT whose payload has another key than the URL. */
 export function keyMismatch(): ApiError {
   return new ApiError("invalid", "PGRST115", "Payload values do not match URL in primary key column(s)");
 }
@@ -305,7 +305,7 @@ export function tooManyRowsAffected(rows: number): ApiError {
   });
 }
 
-/** For a row of an update by key; positions are from 0. */
+/** The error of a row in an update by key; positions count from 0. */
 export function wrongKey(code: "PGRST197" | "PGRST198", position: number): ApiError {
   const problem = code === "PGRST197" ? "has no key" : "has the key of an earlier one";
   return new ApiError("invalid", code, `The row at position ${position} ${problem}`, {
@@ -361,7 +361,7 @@ function nameAllColumns({ rows, table }: ReadPlan): ReadPlan["rows"] {
 export type BodyPlan =
   | { readonly kind: "none" }
   | { readonly kind: "json"; readonly of: "rows" | "row"; readonly nulls: "kept" | "stripped" }
-  /** The value or values of a function that returns no rows. */
+  /** The value or values of a function that does not return rows. */
   | { readonly kind: "scalar"; readonly of: "values" | "value"; readonly nulls: "kept" | "stripped" }
   | { readonly kind: "csv" }
   | { readonly kind: "geojson"; readonly schema: string }
@@ -381,7 +381,7 @@ type FormatOptions = {
   readonly formats: readonly ResponseFormat[];
   /** The table or function; for a function that returns rows of a table, the table. */
   readonly target: QualifiedName;
-  /** Whether exactly all columns are selected: only then do the rows have the table's row type, which media type handlers take. */
+  /** True if exactly all columns are selected: only then do the rows have the table's row type, which media type handlers take. */
   readonly selectsAll: boolean;
   readonly catalog: Catalog;
   readonly explain: boolean;
@@ -412,7 +412,7 @@ function makeFormat(format: ResponseFormat, options: FormatOptions): NegotiatedF
   }
 }
 
-/** The lines of an execution plan are text, also that of a binary body. */
+/** Execution plans are text, even for a binary body. */
 function textOnly(body: BodyPlan): BodyPlan {
   return "isBinary" in body ? { ...body, isBinary: false } : body;
 }
@@ -451,7 +451,7 @@ function isSameName(a: QualifiedName | null, b: QualifiedName): boolean {
   return a !== null && a.name === b.name && a.schema === b.schema;
 }
 
-/** One that makes any type says which in `response.headers`. */
+/** A handler for any type sets the actual type in `response.headers`. */
 function handlerMediaType({ mediaType }: MediaHandler): string {
   return mediaType === ANY_TYPE ? "application/octet-stream" : mediaType;
 }

@@ -10,7 +10,7 @@ import { ApiError, type ApiErrorOptions } from "#runtime";
 import type { InsertIntent, RowPayload, UpdateIntent } from "../intent/intent.ts";
 import type { ArrayElementPlan, ColumnDefaultPlan, JsonReader, RecordColumn, RecordsPlan } from "./plan.ts";
 
-/** Types whose input function reads values from an array as from JSON, and does not depend on a type modifier. */
+/** Types whose input function reads values from an array like values from JSON, and does not depend on a type modifier. */
 const ARRAY_READABLE_TYPES = new Set([
   ...["bool", "int2", "int4", "int8", "float4", "float8", "numeric", "text", "varchar", "uuid"],
   ...["date", "time", "timetz", "timestamp", "timestamptz"],
@@ -52,8 +52,8 @@ export function recordsAlias({ name }: CatalogTable): string {
 }
 
 /**
- * The value for missing ones is null if no row lacks the column, since Postgres requires privileges on the functions of a default that is in
- * the statement, also if no row uses it.
+ * The value for missing values is null if no row lacks the column: Postgres requires privileges on the functions of a default that is in
+ * the statement, even if no row uses it.
  */
 export function planRecordColumn(
   column: CatalogColumn,
@@ -64,7 +64,7 @@ export function planRecordColumn(
   return { name, sqlType, element: planArrayElement(type), reader: findJsonReader(column, catalog), missingValue };
 }
 
-/** In arrays every row has the column, so its default is not used. */
+/** True if values can be passed as an array. In arrays every row has the column, so its default is not used. */
 function canBeReadFromArray({ element, reader }: RecordColumn): boolean {
   return element !== null && reader === null;
 }
@@ -107,7 +107,7 @@ export function unboundedType({ type, sqlType }: CatalogColumn): string {
   return type.name === "bpchar" ? "bpchar" : type.name === "bit" ? sqlType : type.sqlName;
 }
 
-/** Names for record columns that are no columns of the table. */
+/** Makes names for record columns that are not columns of the table. */
 export function makeUnusedNames({ columns, computedColumns }: CatalogTable): (name: string) => string {
   const taken = new Set([...columns.keys(), ...computedColumns.keys()]);
   return (preferred) => {

@@ -18,7 +18,7 @@ const COUNT = "count";
 
 type CountFilter = RowCondition & { readonly kind: "filter" };
 
-/** All rows of the relation that meet its conditions, whatever its range is. */
+/** The number of all related rows that meet the relation's conditions, independent of its range. */
 export function countValue({ subquery }: PlannedRelation): ValueExpression {
   return { kind: "count", from: subquery };
 }
@@ -62,7 +62,7 @@ export function placeCountConditions(
   return { ...selection, conditions };
 }
 
-/** Whether the relation at the path exists, and has no column of the name. */
+/** True if the relation at the path exists, and has no column named `count`. */
 function isCountedAt(
   [name, ...below]: readonly string[],
   select: readonly SelectItem[],

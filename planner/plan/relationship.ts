@@ -109,7 +109,7 @@ export function isToOne(relationship: Relationship): boolean {
 
 export type StoredRelationship = Exclude<Relationship, { readonly kind: "computed" }>;
 
-/** The relationships of a table to stored tables of its schema, by the shortest name that `findRelationship` finds them by. */
+/** The relationships of a table to stored tables of its schema, each by the shortest name with which `findRelationship` finds it. */
 export function nameRelationships(source: CatalogTable, catalog: Catalog): ReadonlyMap<string, StoredRelationship> {
   const { schema, name: sourceName, columns } = source;
   const direct = catalog.relationshipsOf(source).filter((relationship) => relationshipSchema(relationship) === schema);
@@ -152,7 +152,7 @@ function hintsOf(relationship: StoredRelationship): string[] {
   return [relationshipHintName(relationship), ...columns.map(({ target }) => target)];
 }
 
-/** The tables of the same schema that another one refers to with a key of which the reference to the source is a part. */
+/** The tables of the same schema that a junction refers to, where the reference to the source is a part of the junction's key. */
 function junctionTargets(source: CatalogTable, catalog: Catalog): Set<CatalogTable> {
   const targets = new Set<CatalogTable>();
   for (const toJunction of catalog.relationshipsOf(source)) {
@@ -174,7 +174,7 @@ function relationshipSchema(relationship: Relationship): string {
   return relationship.kind === "computed" ? relationship.routine.schema : relationship.target.schema;
 }
 
-/** Whether errors may name it to the role: its target, its junction table and their columns are visible. */
+/** True if errors may name the relationship to the role: its target, its junction table and their columns are visible. */
 function isVisibleRelationship(relationship: Relationship, catalog: Catalog, role: string): boolean {
   return namedColumns(relationship).every(([name, columns]) => {
     const table = catalog.findTable(name);

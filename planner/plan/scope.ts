@@ -44,7 +44,7 @@ export type SelectScope = {
   readonly takenAliases: ReadonlySet<string>;
   /** How to pass the row to a function if it has lost its type. */
   readonly composite: CompositeRow | null;
-  /** The names that the selection uses; that of `ALL_COLUMNS` for all columns. */
+  /** The names that the selection uses; all columns count as the name of `ALL_COLUMNS`. */
   readonly usedNames: Set<string>;
 };
 
@@ -65,7 +65,7 @@ export function tableScope(
   return { ...tableRowScope(table, outer), ownValues: ownValuesOf(catalog, role, table) };
 }
 
-/** The scope of rows of a table's type that are values, such as the result of a function. */
+/** The scope of values that have the row type of a table, such as the result of a function. */
 export function tableRowScope(
   table: CatalogTable,
   { alias, ...outer }: OuterScope & { readonly alias: string },
@@ -76,7 +76,7 @@ export function tableRowScope(
 
 const NO_OWN_VALUES: SelectScope["ownValues"] = new Map();
 
-/** The scope of rows that are not of a table. */
+/** The scope of rows that do not belong to a table. */
 export function rowScope(
   alias: string,
   columns: SelectScope["columns"],
@@ -150,7 +150,7 @@ export function compositeTypeOf({ name, path }: FieldReference, scope: SelectSco
   return base?.kind === "composite" ? base.sqlName : null;
 }
 
-/** Whether a field is a text of Postgres, whose functions and operators are meant whatever else is on the search path. */
+/** True for a field with a text type of Postgres: only Postgres's own functions and operators apply, whatever is on the search path. */
 export function isPlainText({ name, path }: FieldReference, scope: SelectScope): boolean {
   if (path.length > 0) return path.at(-1)!.arrow === "->>";
   const type = typeOfField(name, scope);
@@ -183,7 +183,7 @@ function isJsonType(type: DataType | null): boolean {
 
 type PlannedAggregate = SelectedAggregate & Pick<ValueExpression & { kind: "aggregate" }, "schema">;
 
-/** A selected column, before it is known whether its aggregate is computed here or in the parent. */
+/** A selected column, before it is decided if its aggregate is computed here or in the parent. */
 export type SelectColumn = { readonly kind: "all" } | NamedSelectColumn;
 export type NamedSelectColumn = {
   readonly kind: "value";
@@ -191,7 +191,7 @@ export type NamedSelectColumn = {
   /** Null for a count of rows. */
   readonly value: ValueExpression | null;
   readonly aggregate: PlannedAggregate | null;
-  /** Whether it is built as json, a type without equality. */
+  /** True if the value is built as json, a type without equality. */
   readonly isJson: boolean;
   /** The client's field, if it is a plain field. */
   readonly field: FieldReference | null;
@@ -214,7 +214,7 @@ type SelectColumnOptions = {
   readonly aggregates: boolean;
 };
 
-/** With `expand` all columns are listed; also if one has a cast to JSON, or is withheld from the role. */
+/** Plans the columns. `expand` lists all columns; so does a column that has a cast to JSON, or that is withheld from the role. */
 export function planSelectColumns(selected: SelectedColumn, options: SelectColumnOptions): SelectColumn[] {
   const { expand, scope, catalog } = options;
   if (!isStar(selected)) return [planSelectColumn(selected, options)];
@@ -249,7 +249,7 @@ const ORDERED = [
   ...NUMBERS,
   ..."text varchar bpchar date time timetz timestamp timestamptz interval inet money oid".split(" "),
 ];
-/** Of others, Postgres's message names the aggregate as it is written. */
+/** The types that an aggregate accepts. For other types the aggregate is not qualified, so that Postgres's message names it as written. */
 const AGGREGATED_TYPES: Readonly<Record<Exclude<AggregateName, "count">, ReadonlySet<string>>> = {
   sum: new Set([...NUMBERS, "interval", "money"]),
   avg: new Set([...NUMBERS, "interval"]),
@@ -313,7 +313,7 @@ function namesRowCount({ name, path, measure }: FieldReference, scope: SelectSco
   return name === ALLOWED_AGGREGATE_NAME && path.length === 0 && !measure && !hasName(scope, name);
 }
 
-/** Postgres parses a name that is no column as a call of an aggregate with the row. */
+/** Refuses the name of an aggregate: Postgres parses a name that is not a column as a call with the row. */
 export function refuseAggregateName(
   name: string,
   { scope, catalog, aggregates }: Pick<SelectColumnOptions, "scope" | "catalog" | "aggregates">,
@@ -351,7 +351,7 @@ export function toSpreadOutput({ value }: NamedSelectColumn, index: number): Out
   return { kind: "value", name: spreadColumnName(index), value: value ?? { kind: "one" }, isAggregate: false };
 }
 
-/** The same column in the parent. */
+/** The parent's column for such an output. */
 export function fromSpreadOutput(
   one: NamedSelectColumn,
   index: number,

@@ -17,7 +17,7 @@ export type SelectNode = {
   readonly conditions: RowCondition[];
   /** Conditions on groups. */
   readonly having: RowCondition[];
-  /** Of rows with equal values in these fields only the first is selected. */
+  /** Selects only the first row of rows with equal values in these fields. */
   distinct: readonly FieldReference[];
   order: readonly OrderTerm[];
   range: RowRange | null;
@@ -25,7 +25,7 @@ export type SelectNode = {
 export type EmbedNode = SelectNode & { readonly relation: SelectedRelation };
 
 export type EmbedNameRules = {
-  /** Whether a relation with an alias is also found by its own name. */
+  /** True if a relation with an alias is also found by its own name. */
   readonly legacyTargetNames: boolean;
   /** Called for each relation found that way. */
   readonly onLegacyName?: (target: LegacyTarget) => void;

@@ -16,7 +16,7 @@ export function outputValue(one: NamedSelectColumn): ValueExpression {
 
 const COMPUTED: ReadonlySet<ValueExpression["kind"]> = new Set(["count", "distance", "rank", "highlight"]);
 
-/** Whether it is computed, by an aggregate, a count of related rows or a measure, so that PostgREST has no such output. */
+/** True for a value computed by an aggregate, a count of related rows or a measure: PostgREST has no such output. */
 export function isComputed({ aggregate, value }: NamedSelectColumn): boolean {
   const inner = value?.kind === "cast" ? value.of : value;
   return aggregate !== null || (inner !== null && COMPUTED.has(inner.kind));

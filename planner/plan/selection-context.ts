@@ -11,14 +11,14 @@ export type PlanContext = EmbedNameRules & {
   readonly role: string;
   /** The schema of the request, in which relations are looked up. */
   readonly schema: string;
-  /** Whether clients may use aggregates. */
+  /** True if clients may use aggregates. */
   readonly aggregates: boolean;
   /** The maximum number of rows of a selection; null is no limit. */
   readonly maxRows: number | null;
   parameterFor(operation: BoundOperation): BindParameter;
 };
 
-/** What conditions and orders of one selection may refer to. */
+/** The names that conditions and orders of one selection may refer to. */
 export type SelectionContext = {
   readonly node: SelectNode;
   readonly scope: SelectScope;
@@ -29,7 +29,7 @@ export type SelectionContext = {
   /** The selected columns. */
   selectedColumns(): readonly SelectColumn[];
   selectedOutputs(): readonly OutputColumn[];
-  /** For writes: a name means the column, even if a relation is returned under that name. */
+  /** True for writes: a name means the column, even if a relation is returned under that name. */
   readonly prefersColumns: boolean;
 };
 

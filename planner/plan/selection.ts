@@ -12,20 +12,20 @@ import type { BindParameter } from "./bind-parameters.ts";
 /** An operator, or the function of pg_trgm, as the catalogue names it. */
 export type DistanceFunctionName = "<->" | "<+>" | "<=>" | "<#>" | "similarity";
 
-/** One SELECT, of the requested rows or of an embedded relation: all names are resolved, no SQL is generated yet. */
+/** One SELECT of the requested rows or of an embedded relation: all names are resolved, no SQL is generated yet. */
 export type SelectPlan = {
   readonly source: RowSource;
   /** The alias in the statement. */
   readonly alias: string;
   readonly outputs: readonly OutputColumn[];
-  /** Spread relations, whose columns become columns of this one. */
+  /** Spread relations, whose columns become columns of the row. */
   readonly spreads: readonly SpreadJoin[];
   readonly where: readonly WherePredicate[];
-  /** Whether rows are grouped by all outputs that are not aggregates. */
+  /** True if rows are grouped by all outputs that are not aggregates. */
   readonly grouped: boolean;
   /** Conditions on groups. */
   readonly having: readonly WherePredicate[];
-  /** Of rows with equal values, only the first is selected. */
+  /** Selects only the first row of rows with equal values. */
   readonly distinct: readonly ValueExpression[];
   readonly order: readonly OrderExpression[];
   readonly offset: number;
@@ -60,7 +60,7 @@ export type JunctionJoin = {
   }[];
 };
 
-/** A whole row; from a result it is rebuilt, since it has lost its type there. */
+/** A whole row. A row of a result is rebuilt, since it has lost its type there. */
 export type RowReference = { readonly of: string; readonly as: CompositeRow | null };
 export type CompositeRow = { readonly type: QualifiedName; readonly columns: readonly string[] };
 
@@ -81,7 +81,7 @@ export type ValueExpression =
     }
   /** The function name is as in the catalogue. */
   | { readonly kind: "represented"; readonly by: string; readonly of: ValueExpression }
-  /** A value that the role reads in its own rows only. */
+  /** A value that the role may read only in its own rows. */
   | { readonly kind: "own value"; readonly by: QualifiedName; readonly key: ValueExpression }
   | { readonly kind: "cast"; readonly of: ValueExpression; readonly type: string }
   | {
@@ -89,7 +89,7 @@ export type ValueExpression =
       readonly name: AggregateName;
       readonly of: ValueExpression | null;
       readonly distinct: boolean;
-      /** Null: on the search path, since types of extensions have aggregates of their own, such as citext's `min`. */
+      /** Null for the search path, since types of extensions have aggregates of their own, such as citext's `min`. */
       readonly schema: "pg_catalog" | null;
     }
   /** A value of the row that the selection finds, if any. */
@@ -112,9 +112,9 @@ export type ValueExpression =
   /** The rows of a relation as JSON. */
   | { readonly kind: "embedded"; readonly form: "object" | "array"; readonly from: SelectPlan };
 
-/** With several parts, the first counts most. */
+/** The parts of a searched document, of which the first counts most. */
 export type SearchedDocument = readonly SearchedPart<ValueExpression>[];
-/** Text is that of `pg_catalog`; other values are cast to it. */
+/** A text has a type of `pg_catalog`; other values are cast to text. */
 export type SearchedPart<Value> = { readonly form: "tsvector" | "text" | "json" | "other"; readonly value: Value };
 
 export type SearchedWords = {
@@ -123,7 +123,7 @@ export type SearchedWords = {
   readonly parameter: BindParameter;
 };
 
-/** With `arrays`, the values of all rows, one array per column. */
+/** `arrays`: the values of all rows, one array per column. */
 export type SpreadJoin = {
   readonly alias: string;
   readonly form: "columns" | "arrays";
@@ -166,9 +166,9 @@ export type WherePredicate =
       readonly kind: "search";
       readonly negated: boolean;
       readonly left: ValueExpression;
-      /** Whether the value must be converted to tsvector. */
+      /** True if the value must be converted to tsvector. */
       readonly convert: boolean;
-      /** Of the function that converts it; null: on the search path. */
+      /** The schema of the function that converts it; null for the search path. */
       readonly schema: "pg_catalog" | null;
       readonly operator: SearchOperator;
       readonly language: string | null;
@@ -211,7 +211,7 @@ export type WherePredicate =
       readonly outputs: readonly OutputColumn[];
       readonly parameter: BindParameter;
     }
-  /** Whether the function returns a row with this key. */
+  /** The function returns a row with this key. */
   | {
       readonly kind: "found";
       readonly negated: boolean;
@@ -221,17 +221,17 @@ export type WherePredicate =
     }
   /** The SQL of the policies, whose columns are the table's own. */
   | { readonly kind: "permitted"; readonly negated: boolean; readonly text: string }
-  /** As ORDER BY treats it: a row of only nulls is not null, although `is null` is true. */
+  /** Null or not, as ORDER BY decides it: a row of only nulls is not null, although `is null` is true. */
   | { readonly kind: "presence"; readonly left: ValueExpression; readonly present: boolean };
 
-/** Without a function and a type, Postgres infers the type from the other operand. */
+/** If there is no function and no type, Postgres infers the type from the other operand. */
 export type ParameterOperand = {
   readonly parameter: BindParameter;
   readonly reader: string | null;
   readonly type: string | null;
 };
 
-/** With a type where Postgres would not infer that of the other operand. */
+/** `type` is set if Postgres would not infer the type of the other operand. */
 export type PositionOperand = { readonly parameter: BindParameter; readonly type: QualifiedName | null };
 
 export type OrderExpression = Pick<OrderTerm, "direction" | "nulls"> & { readonly value: ValueExpression };
@@ -240,10 +240,10 @@ export type RoutineCall = {
   readonly routine: QualifiedName;
   /** The alias of the returned rows. */
   readonly alias: string;
-  /** Whether it returns values that are not rows. */
+  /** True if the function returns values that are not rows. */
   readonly isScalar: boolean;
   readonly arguments: RoutineArguments;
-  /** The row of a table that is the first argument; null: none. */
+  /** The row of a table that is passed as the first argument; null: none. */
   readonly row: { readonly table: QualifiedName; readonly alias: string } | null;
 };
 

@@ -41,7 +41,7 @@ function toSearchQuery({ operator, language, parameter: slot }: SearchedWords): 
   return { operator, configuration: language === null ? null : buildConfiguration(language), words: parameter(slot) };
 }
 
-/** Quoted, since Postgres would read a number as an OID. */
+/** The configuration is quoted, since Postgres would read a number as an OID. */
 export function buildConfiguration(language: string): Sql {
   return literal(/^\d+$/.test(language) ? `"${language}"` : language);
 }

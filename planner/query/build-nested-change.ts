@@ -43,7 +43,7 @@ function updateRows(plan: ChangePlanOf<"update rows">): Sql {
   return sql`with "written" as (${change}) select ${repeatedGuard(plan)}, ${refusedGuard(existing)} from "written"`;
 }
 
-/** Of two rows with equal keys, such as `[1]` and `"{1}"`, Postgres would apply any. */
+/** Fails for rows with equal keys, such as `[1]` and `"{1}"`: Postgres would apply any of them. */
 function repeatedGuard(plan: ChangePlanOf<"update rows">): Sql {
   const { records, ordinal, matches } = plan;
   const keys = matches.map((match) => columnValue(match, records.alias));
@@ -53,7 +53,7 @@ function repeatedGuard(plan: ChangePlanOf<"update rows">): Sql {
   return sql`(select pg_catalog.current_setting(${message}) from (${repeated}) "_")`;
 }
 
-/** Policies leave out rows silently. The subquery sees the rows as they were before. */
+/** Fails if policies silently leave out rows. The subquery sees the rows before the change. */
 function refusedGuard(existing: Sql): Sql {
   return sql`case when pg_catalog.count(*) < (${existing}) then pg_catalog.current_setting('planner.nested refused 1') end`;
 }
@@ -76,7 +76,7 @@ function insertMissingRows(plan: ChangePlanOf<"insert missing rows">): Sql {
   return sql`with "written" as (${insert} returning ${join(read, ", ")}) select from "written" limit 0`;
 }
 
-/** Their position is that in the payload. */
+/** Saves the existing rows with their position in the payload. */
 function saveExistingRows(plan: ChangePlanOf<"save rows">): Sql {
   const { table, records, ordinal, saved } = plan;
   const position = identifier(records.alias, ordinal);

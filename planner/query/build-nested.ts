@@ -27,11 +27,11 @@ import {
 const WRITTEN_CTE = sql`"written"`;
 const EQUALS = sql`=`;
 
-/** What fails a nested insert or update; Postgres repeats it in the message (see `guardColumn`). */
+/** The failure of a nested insert or update; Postgres repeats it in the message (see `guardColumn`). */
 export const NESTED_GUARD =
   /planner\.nested (?<problem>dropped|null|differs|missing|refused|repeated|parent) (?<row>\d+)(?: (?<column>\d+))?/;
 
-/** Inserts rows in the order of the payload, which is that in which RETURNING has them, and saves their keys. */
+/** Inserts rows in the order of the payload, which RETURNING preserves, and saves their keys. */
 export function buildNestedInsert(plan: NestedInsertPlan): StatementTemplate {
   const { table, records, ordinal, columns, links, saved } = plan;
   const names = columns.map(({ name }) => identifier(name));
@@ -70,7 +70,7 @@ export function linkedRows({ saved, alias }: RowLink): Sql {
 /** The columns of saved rows: their number, and the values. */
 export const SAVED_NAMES = { row: "row", key: keyText } as const;
 
-/** The rows that the statements of a nested insert have saved, as they are in the table now or as they were inserted. */
+/** The rows that the statements of a nested insert have saved, read from the table or as they were inserted. */
 export function buildSavedRows(change: ChangePlan & { kind: "nested insert" }, result: KeptColumns): Sql {
   const { table, saved, read, columns } = change;
   const alias = table.name === "saved" ? "saved_rows" : "saved";
@@ -89,7 +89,7 @@ export function buildSavedRows(change: ChangePlan & { kind: "nested insert" }, r
   return sql`select ${keptColumns(change, result)} from ${joined} ${inOrder}`;
 }
 
-/** Rows that a trigger has dropped would shift the keys of all that follow, and a missing key would link to no row. */
+/** Fails if a trigger has dropped rows, which would shift all following keys, or if a key is missing, which would link to no row. */
 function guardColumn({ saved, required }: NestedInsertPlan): Sql {
   const sent = sql`pg_catalog.json_array_length(${PAYLOAD_JSON})`;
   const dropped = sql`when pg_catalog.count(*) <> ${sent} then pg_catalog.current_setting('planner.nested dropped ' || pg_catalog.count(*)::pg_catalog.text)`;
@@ -124,7 +124,7 @@ function indexOfSaved({ columns }: SavedRows, name: string): number {
   return columns.findIndex((column) => column.name === name);
 }
 
-/** The key of the linked row, which all links and the client's own value must agree with, or else the client's value. */
+/** The key of the linked row, with which all links and the client's own value must agree; if there is no link, the client's value. */
 function columnValue(column: NestedColumn, index: number, { records, ordinal }: NestedInsertPlan): Sql {
   const { sources, confirmed, isGiven, missingValue, sqlType, name } = column;
   const own = isGiven ? identifier(records.alias, name) : missingValue ? buildDefault(missingValue) : sql`null`;

@@ -39,7 +39,7 @@ import {
   TO_MEMBER_TEXT,
 } from "./sql.ts";
 
-/** Without the quotes, which depend on the server's language. */
+/** The guard's message without its quotes, which depend on the server's language. */
 const GUARD_MESSAGE = /(?<code>PGRST1\d\d) (?<rows>\d+)/;
 
 /** PostgREST's format: a record's text without its parentheses. */
@@ -114,7 +114,7 @@ function keptBody(setting: string, body: BodyPlan): Sql {
   return sql`pg_catalog.set_config(${literal(setting)}, (${bodyColumn(body)})::pg_catalog.text, true)`;
 }
 
-/** The last one has the written rows. */
+/** The last CTE has the written rows. */
 function changeCtes(change: ChangePlan, result: KeptColumns): Sql[] {
   if (change.kind === "update") return buildUpdate(change, result);
   const written = change.kind === "nested insert" ? buildSavedRows(change, result) : buildChange(change, result);
@@ -123,7 +123,7 @@ function changeCtes(change: ChangePlan, result: KeptColumns): Sql[] {
 
 const NO_CTES: readonly Sql[] = [];
 
-/** In the text of a record, relations are spaced as in PostgREST: jsonb, which is slower than the json of other bodies. */
+/** Builds the rows of a body. In a record's text, relations are spaced as in PostgREST: by jsonb, which is slower than json. */
 function buildBodyRows({ body, rows }: Pick<Plan, "body" | "rows">): Sql {
   if (body.kind !== "csv" && body.kind !== "aggregate") return buildSelect(rows);
   const outputs = rows.outputs.map((output): OutputColumn => {
@@ -133,7 +133,7 @@ function buildBodyRows({ body, rows }: Pick<Plan, "body" | "rows">): Sql {
   return buildSelect({ ...rows, outputs });
 }
 
-/** `rows` have the alias "_", or "page" where they are read twice. */
+/** `rows` have the alias "_", or "page" if they are read twice. */
 function buildResponseRow(plan: Plan, rows: Sql, before: readonly Sql[], more: readonly Sql[]): Sql {
   const isPage = plan.body.kind === "csv";
   const tables = isPage ? [...before, sql`"page" as (${rows})`] : before;
@@ -150,7 +150,7 @@ function buildResponseRow(plan: Plan, rows: Sql, before: readonly Sql[], more: r
   return withCtes(tables, list);
 }
 
-/** For HEAD a function's result is discarded, but the function is called: it may fail, or set headers. */
+/** Counts the rows. For HEAD a function's result is discarded, but the function is still called: it may fail, or set headers. */
 function rowCountColumn(plan: Plan): Sql {
   const isUnseen = plan.kind === "call" && plan.call.isScalar && plan.body.kind === "none";
   return isUnseen ? sql`pg_catalog.count(${ROW})` : sql`pg_catalog.count(*)`;
@@ -176,7 +176,7 @@ function totalColumn(total: TotalPlan, rows: SelectPlan): Sql {
   return sql`(select pg_catalog.count(*) from (${buildMatchingRows(rows)}${max}) "_")`;
 }
 
-/** Evaluated last, after functions and triggers. After its first use a setting is empty, not null. */
+/** Reads a setting last, after functions and triggers. After its first use a setting is empty, not null. */
 function readSetting(name: string): Sql {
   return sql`nullif(pg_catalog.current_setting(${literal(name)}, true), '')`;
 }
@@ -241,7 +241,7 @@ export function guardError(error: unknown): ApiError | null {
   }
 }
 
-/** The ranges are disjoint; each is limited to the size of the page. */
+/** The rows of the ranges, which are disjoint; each range is limited to the size of the page. */
 function keptPageRows(ranges: readonly SelectPlan[]): Sql {
   if (ranges.length === 1) return buildSelect(ranges[0]!);
   return join(
@@ -256,7 +256,7 @@ function positionColumn(rows: SelectPlan): Sql {
   const names = rows.order.map((_, index) => `c${index + 1}`);
   const valuesOf = (row: string) => names.map((name) => identifier(row, name));
   const texts = valuesOf("last").map((value) => sql`${value}::pg_catalog.text`);
-  // Compared as in the order: `is distinct from` would take the operators on the search path.
+  // The rows are compared as in the order: `is distinct from` would take the operators on the search path.
   const isApart = sql`pg_catalog.record_ne(row(${join(valuesOf("last"), ", ")}), row(${join(valuesOf("next"), ", ")}))`;
   const position = sql`case when ${isApart} then pg_catalog.json_build_array(${join(texts, ", ")}) else '[]' end`;
   return sql`(select ${position} from (${rowAt(limit - 1)}) "last", (${rowAt(limit)}) "next")`;
@@ -344,7 +344,7 @@ export type ResponseRow<Cell = string | null> = {
   readonly location: readonly (string | null)[] | null;
   /** The number of new rows of a merge. */
   readonly inserted: number | null;
-  /** The order values of the last row if there is a next page; empty if the next row has the same. */
+  /** The order values of the last row if there is a next page; empty if the next row has the same values. */
   readonly position?: CursorPosition["values"] | null;
 };
 

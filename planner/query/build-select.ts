@@ -101,13 +101,13 @@ function orderClause(order: readonly OrderExpression[]): Sql {
   return order.length > 0 ? sql` order by ${join(order.map(orderTerm), ", ")}` : NOTHING;
 }
 
-/** Literals: with a parameter Postgres would plan the statement anew each time. */
+/** The range is written as literals: with a parameter Postgres would plan the statement anew each time. */
 function rangeClause({ limit, offset }: SelectPlan): Sql {
   const limitSql = limit === null ? NOTHING : sql` limit ${integer(limit)}`;
   return offset === 0 ? limitSql : sql`${limitSql} offset ${integer(offset)}`;
 }
 
-/** Whether the order begins with the keys of `distinct on`, as Postgres requires. */
+/** True if the order begins with the keys of `distinct on`, as Postgres requires. */
 function isOrderedByKeys({ distinct, order }: SelectPlan): boolean {
   const keys = new Set(distinct.map((key) => JSON.stringify(key)));
   return order.slice(0, keys.size).every(({ value }) => keys.has(JSON.stringify(value)));
@@ -143,7 +143,7 @@ function distinctClause({ distinct }: SelectPlan): Sql {
   return distinct.length > 0 ? sql` distinct on (${join(distinct.map(buildExpression), ", ")})` : NOTHING;
 }
 
-/** One row without values per matching row, to count. */
+/** Selects one row without values per matching row, for counting. */
 export function buildMatchingRows(selection: SelectPlan): Sql {
   const { grouped } = selection;
   if (grouped) return buildUnorderedSelect(selection);
@@ -216,7 +216,7 @@ function groupByClause({ grouped, outputs }: SelectPlan): Sql {
   return grouped && keys.length > 0 ? sql` group by ${join(keys, ", ")}` : NOTHING;
 }
 
-/** By position: a name could refer to an input column. JSON has no equality, but the value it is made of does. */
+/** Groups by position, since a name could refer to an input column. JSON has no equality, so its source value is the key. */
 function groupKey(output: OutputColumn, index: number): Sql {
   const isRepresented = output.kind === "value" && output.value.kind === "represented";
   return isRepresented ? buildExpression(output.value.of) : integer(index + 1);
@@ -404,7 +404,7 @@ function jsonValue(value: ValueExpression, convert: boolean): Sql {
 /** Keys are part of the text, like column names, so that an index on the expression can be used. */
 function jsonPathStep({ arrow, key }: JsonPathStep, previous: JsonPathStep | undefined): Sql {
   const step = typeof key === "number" ? integer(key) : literal(key);
-  // With a number only one of Postgres fits. A text has no members: Postgres's message names the operator as it is written.
+  // For a number, only one operator of Postgres fits. A text has no members: Postgres's message then names the operator as written.
   if (typeof key === "number" || previous?.arrow === "->>") return arrow === "->" ? sql`->${step}` : sql`->>${step}`;
   return sql`${arrow === "->" ? TO_MEMBER : TO_MEMBER_TEXT}${step}`;
 }

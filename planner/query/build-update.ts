@@ -102,7 +102,7 @@ const MULTIPLY = sql`operator(pg_catalog.*)`;
 const CONCATENATE = sql`operator(pg_catalog.||)`;
 const WITHOUT_KEYS = sql`operator(pg_catalog.-)`;
 
-/** Null counts as 0, as an empty list or as an empty object, except where there would be nothing to change. */
+/** Applies an operator. Null counts as 0, as an empty list or as an empty object, unless there is nothing to change. */
 function applyOperator({ operator, subject }: OperationPlan, old: Sql, operand: Sql, type: Sql): Sql {
   switch (operator) {
     case "$inc":

@@ -73,7 +73,7 @@ export function writeWhereClause(where: readonly WherePredicate[]): Sql {
   return where.length > 0 ? sql` where ${buildConjunction(where)}` : NOTHING;
 }
 
-/** RETURNING requires SELECT on the column: so only the needed ones. */
+/** The needed columns only: RETURNING requires SELECT on each column. */
 export function returning(change: ChangePlan, result: KeptColumns): Sql {
   return sql` returning ${keptColumns(change, result)}`;
 }
@@ -115,11 +115,11 @@ function defaultName(index: number): Sql {
   return identifier(`default_${index + 1}`);
 }
 
-/** The same, from one array per column. */
+/** The payload as rows, built from one array per column. */
 function unnestedColumns({ alias, columns }: RecordsPlan): Sql {
   const names = columns.map(({ name }) => identifier(name));
   const arrays = columns.map(({ name, element }) => columnArrayParameter(name, element!));
-  // Of several arrays, `unnest` is syntax, which has no schema and cannot be shadowed.
+  // With several arrays, `unnest` is syntax, which has no schema and cannot be shadowed.
   const unnest = arrays.length > 1 ? sql`unnest` : sql`pg_catalog.unnest`;
   const rows = (as: Sql) => sql`${unnest}(${join(arrays, ", ")}) as ${as}(${join(names, ", ")})`;
   if (columns.every(({ element }) => element!.cast === null)) return rows(identifier(alias));

@@ -3,7 +3,7 @@ import type { SearchedPart } from "../plan/selection.ts";
 
 export type { SearchedPart };
 
-/** Writes SQL: that of the planner, or of another builder of statements. */
+/** The SQL functions of the planner, or of another builder of statements. */
 type SqlWriter<S> = {
   sql(strings: TemplateStringsArray, ...inserted: readonly S[]): S;
   join(pieces: readonly S[], separator: string): S;
@@ -12,7 +12,7 @@ type SqlWriter<S> = {
 
 export type SearchQuery<S> = {
   readonly operator: SearchOperator;
-  /** Null: the default one of the session. */
+  /** Null: the session's default. */
   readonly configuration: S | null;
   readonly words: S;
 };
@@ -45,7 +45,7 @@ export function makeSearchSql<S>({ sql, join, literal }: SqlWriter<S>) {
 
   const vectorOf = (parts: readonly SearchedPart<S>[], configuration: S | null): S => {
     const [only, ...others] = parts;
-    // As PostgREST's filters, so that the same index can be used.
+    // A single part is written like PostgREST's filters, so that the same index can be used.
     if (only && others.length === 0) return vector(only, configuration);
     const vectors = parts.map(({ form, value }, index) => {
       const known = sql`coalesce(${form === "other" ? asText(value) : value}, ${literal(form === "json" ? "null" : "")})`;
@@ -57,7 +57,7 @@ export function makeSearchSql<S>({ sql, join, literal }: SqlWriter<S>) {
 
   return {
     query,
-    /** Whether the parts together have the words; with several, the first counts most. */
+    /** True if the parts together contain the words; if there are several parts, the first counts most. */
     found: (parts: readonly SearchedPart<S>[], searched: SearchQuery<S>): S =>
       sql`${vectorOf(parts, searched.configuration)} operator(pg_catalog.@@) ${query(searched)}`,
     rank: (parts: readonly SearchedPart<S>[], searched: SearchQuery<S>): S =>

@@ -59,13 +59,13 @@ export function qualifiedIdentifier({ schema, name }: QualifiedName): Sql {
   return identifier(schema, name);
 }
 
-/** `operator("schema".=)`; null: the one on the search path. */
+/** `operator("schema".=)`; null: the operator on the search path. */
 export function operatorIn(schema: string | null, operator: Sql): Sql {
   return schema === null ? operator : sql`operator(${identifier(schema)}.${operator})`;
 }
 
 /**
- * `->` and `->>` of json and jsonb with a key: for a key, which is a literal without a type, Postgres prefers any operator whose operands
+ * `->` and `->>` of json and jsonb with a key. The key is a literal without a type, for which Postgres prefers any operator whose operands
  * are both json.
  */
 export const TO_MEMBER: Sql = sql` operator(pg_catalog.->) `;

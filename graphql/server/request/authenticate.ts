@@ -11,7 +11,7 @@ import type { GraphqlHttpRequest } from "./http-messages.ts";
 
 type AuthenticationDependencies = { readonly authenticator: () => Authenticator; readonly csrf: CsrfProtection };
 
-/** Credential → caller. One that is rejected makes the caller anonymous, and the response says so. */
+/** Credential → caller. A rejected credential makes the caller anonymous, and the response says so. */
 export async function authenticate(
   request: GraphqlHttpRequest,
   { authenticator, csrf }: AuthenticationDependencies,
@@ -26,7 +26,7 @@ export async function authenticate(
   return authentication;
 }
 
-/** Whether the account behind the token was disabled or deleted, or has changed, since; or the key was revoked. */
+/** True if the token's account was disabled, deleted or changed since the token was issued, or if the key was revoked. */
 export async function isRevoked(
   authenticator: Authenticator,
   { claims, kind }: Caller,

@@ -73,7 +73,7 @@ export function makeGraphqlHandler(dependencies: GraphqlHandlerDependencies): Ha
 
 type Attempt = { readonly planned: PlannedOperation; readonly outcome: OperationOutcome };
 
-/** Runs a query again whose statements name what no longer exists. */
+/** Runs a query again if its statements name objects that no longer exist. */
 async function retryWithNewerSchema(
   schema: GraphqlHandlerDependencies["schema"],
   runOnce: () => Promise<Attempt>,
@@ -87,13 +87,13 @@ async function retryWithNewerSchema(
   }
 }
 
-/** Whether a statement failed because it names an object that no longer exists. */
+/** True if a statement failed because it names an object that no longer exists. */
 function usesOutdatedSchema(outcome: OperationOutcome): boolean {
   const errors = outcome.kind === "result" ? outcome.result.errors : undefined;
   return errors?.some(({ originalError }) => isSchemaOutdated(originalError)) ?? false;
 }
 
-/** While the database cannot be asked, a stream stays open. */
+/** True if the credentials are still valid. If the database cannot be asked, the stream stays open. */
 async function isStillValid(
   request: GraphqlHttpRequest,
   { caller }: AuthenticationResult,

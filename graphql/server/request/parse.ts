@@ -67,7 +67,7 @@ async function parseBody(
   body: Buffer,
   { owner, signal }: { readonly owner: () => string; readonly signal: AbortLike },
 ): Promise<GraphqlRequest> {
-  // A shorter body exceeds neither limit, and JSON.parse reports what is no JSON.
+  // A shorter body exceeds neither limit, and JSON.parse reports invalid JSON.
   if (body.length > MAX_BODY_LEVELS) {
     const scan = await runStepwise(scanBody(body), signal);
     if (scan !== "fit") throw malformedRequest(SCAN_MESSAGES[scan]);
@@ -89,7 +89,7 @@ function parseQueryString(rawQuery: string): GraphqlRequest {
   };
   const body = {
     query: parameters.get("query"),
-    // In a query string, unlike a body, an empty name means none.
+    // An empty name in a query string, unlike in a body, means no name.
     operationName: parameters.get("operationName") || null,
     documentId: parameters.get("documentId"),
     variables: parseParameter("variables"),

@@ -12,12 +12,12 @@ export type FindDocument = (request: GraphqlRequest) => string | Promise<string>
 export type PersistedOperationsOptions = {
   /** Contains `<id>.graphql` for each operation; null when there are none. */
   readonly folder: string | null;
-  /** Whether only persisted operations are run. */
+  /** True if only persisted operations are run. */
   readonly only: boolean;
 };
 
 const MAX_CACHED_OPERATIONS = 2_000;
-/** Such as a hash; cannot contain a path. */
+/** An id such as a hash; it cannot contain a path. */
 const OPERATION_ID = /^[\w-]{1,128}$/;
 
 /** Finds persisted operations by the ids that Apollo, Relay and others send. */
@@ -50,7 +50,7 @@ function operationIdOf({ documentId, extensions }: GraphqlRequest): string | nul
   return typeof sha256Hash === "string" ? sha256Hash : documentId;
 }
 
-/** On these two messages, Apollo's clients send the document. */
+/** Throws one of the two messages on which Apollo's clients send the document. */
 function refuseMissingDocument(request: GraphqlRequest): never {
   if (operationIdOf(request) !== null)
     throw persistedRefusal("PersistedQueryNotSupported", "PERSISTED_QUERY_NOT_SUPPORTED");

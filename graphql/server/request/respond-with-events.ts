@@ -9,7 +9,7 @@ import type { OperationResult } from "../../operations/run-compiled.ts";
 import type { GraphqlHttpRequest, GraphqlHttpResponse } from "./http-messages.ts";
 import { serializeResult } from "./respond.ts";
 
-/** As in the mode of distinct connections of https://github.com/graphql/graphql-over-http/blob/main/rfcs/GraphQLOverSSE.md */
+/** The last event of the distinct connections mode: https://github.com/graphql/graphql-over-http/blob/main/rfcs/GraphQLOverSSE.md */
 const COMPLETE = toEventText({ event: "complete", data: "" });
 
 const EXPIRED = new GraphQLError("The token has expired, or the session has ended.", {
@@ -19,7 +19,7 @@ const EXPIRED = new GraphQLError("The token has expired, or the session has ende
 type EventsRequest = {
   readonly request: Pick<GraphqlHttpRequest, "id" | "signal">;
   readonly authentication: AuthenticationResult;
-  /** Whether the credentials are still those of the caller. */
+  /** True if the credentials are still those of the caller. */
   readonly isValid: () => Promise<boolean>;
 };
 

@@ -91,7 +91,7 @@ export class SocketConnection {
   #expiry: NodeJS.Timeout | undefined;
   /** The text of the current message. */
   message = "";
-  /** The JSON text of results, by what stands in for them in messages that are being written. */
+  /** The JSON text of results, by the placeholder that stands for each in messages that are being written. */
   readonly #texts = new Map<string, string>();
   #isIdentified = false;
   #isLeaving = false;
@@ -107,7 +107,7 @@ export class SocketConnection {
     this.#authentication = { caller: services.authenticator().anonymous, rejection: null };
   }
 
-  /** Whether the client is authenticated, possibly as anonymous. */
+  /** True if the client is authenticated, possibly as anonymous. */
   get isIdentified(): boolean {
     return this.#isIdentified;
   }
@@ -133,7 +133,7 @@ export class SocketConnection {
     if (expiresAt !== null && !this.#left.signal.aborted) this.#closeAfter(expiresAt);
   }
 
-  /** Closes when the account behind the token was disabled or deleted, or has changed, since; or when the key was revoked. */
+  /** Closes the socket if the token's account was disabled, deleted or changed since the token was issued, or if the key was revoked. */
   async recheckAccount(): Promise<void> {
     const { caller } = this.#authentication;
     if (await isRevoked(this.#services.authenticator(), caller, this.#credentials))
@@ -202,7 +202,7 @@ export class SocketConnection {
     return message;
   }
 
-  /** To parse data that is JSON already, so that it can be a part of a message, would hold the event loop. */
+  /** Returns a placeholder for data that is JSON already: parsing it only to make it a part of a message would hold the event loop. */
   #standInFor(data: NonNullable<OperationResult["data"]> | null): unknown {
     if (typeof data !== "string" && !Buffer.isBuffer(data)) return data;
     const name = randomUUID();

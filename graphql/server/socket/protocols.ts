@@ -129,7 +129,7 @@ export class SubscriptionsTransportWs {
       if (!stopper.signal.aborted) await this.#say({ type: "error", id, payload });
     } finally {
       if (this.#open.get(id) === stop) this.#open.delete(id);
-      // Unless another operation uses the id.
+      // The id is released unless another operation uses it.
       if (!this.#open.has(id)) this.#connection.ended(id);
     }
   }

@@ -36,7 +36,7 @@ export type GraphqlSocketsOptions = {
 
 /** A document and its variables; files are not sent by WebSocket. */
 const MAX_MESSAGE_BYTES = 1024 * 1024;
-/** Before the client is authenticated: credentials, and what it says about itself. */
+/** The limit before the client is authenticated: such a message has credentials and information about the client. */
 const MAX_INIT_MESSAGE_BYTES = 64 * 1024;
 /** How long to wait for the client's close frame. */
 const CLOSE_TIMEOUT_MS = 1_000;
@@ -88,7 +88,7 @@ export class GraphqlSockets {
   }
 }
 
-/** One of the two protocols, on one socket. */
+/** The handler of one of the two protocols, on one socket. */
 type ProtocolHandler = {
   handleMessage(text: string): Promise<void>;
   disconnected(code: number, reason: string): void;
@@ -96,7 +96,6 @@ type ProtocolHandler = {
   keepAliveMessage(): string | null;
 };
 
-/** One socket. */
 class GraphqlSession implements SocketSession {
   readonly connection: SocketConnection;
   readonly #accepted: AcceptedSocket;

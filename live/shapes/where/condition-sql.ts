@@ -60,7 +60,7 @@ export class ConditionWriter {
     return operand.kind === "column" ? this.#column(operand) : this.#value(operand.text, operand.type);
   }
 
-  /** That of the column's type, whatever else has its name. */
+  /** The operator of the column's type, even if another operator has the same name. */
   #operator(operator: Operator, { left, right }: { readonly left: Operand; readonly right?: Operand }): string {
     const { table } = this.#of;
     const column = left.kind === "column" ? left : right;

@@ -1,6 +1,6 @@
 import { ApiError } from "#runtime";
 
-/** `name`: as it is looked up; `word`: in upper case, for keywords, or null if it was quoted. */
+/** `name`: the name for the lookup; `word`: the keyword in upper case, or null if the name was quoted. */
 export type Token =
   | { readonly kind: "name"; readonly at: number; readonly name: string; readonly word: string | null }
   | { readonly kind: "string" | "number" | "symbol"; readonly at: number; readonly text: string }
@@ -47,14 +47,14 @@ function readToken(text: string, at: number): { readonly token: Token; readonly 
   return null;
 }
 
-/** `at` counts from 0, the message from 1. */
+/** `at` counts from 0, but the message counts from 1. */
 export function invalidCondition(parameter: string, at: number, reason: string): ApiError {
   return new ApiError("invalid", "INVALID_SHAPE", `${parameter}: ${reason}, at position ${at + 1}.`, {
     hint: "Use comparisons of columns with values, AND, OR, NOT, IN, LIKE, BETWEEN, IS NULL and = ANY.",
   });
 }
 
-/** Names as in SQL: in lower case unless they are quoted. */
+/** Parses names as SQL does: in lower case unless they are quoted. */
 export function parseNames(text: string, parameter: string, separator: string): string[] {
   const names: string[] = [];
   const tokens = readTokens(text, parameter);

@@ -1,6 +1,6 @@
 import { invalidCondition, readTokens, type Token } from "./condition-tokens.ts";
 
-/** A value is sent as a parameter; `type`: as it was cast. */
+/** A value is sent as a parameter; `type`: the type of its cast. */
 export type Operand =
   | { readonly kind: "column"; readonly name: string; readonly at: number }
   | { readonly kind: "value"; readonly text: string | null; readonly type: string | null };
@@ -27,7 +27,7 @@ const COMPARISONS = ["=", "<>", "<", "<=", ">", ">="] as const;
 const TESTS: Readonly<Record<string, Test>> = { NULL: "null", TRUE: "true", FALSE: "false", UNKNOWN: "unknown" };
 const MAX_LENGTH = 16_384;
 const MAX_DEPTH = 50;
-/** Of all values together: a parameter may be used many times. */
+/** The limit of the length of all values together: a parameter may be used many times. */
 const MAX_VALUES_LENGTH = 65_536;
 
 export type ConditionSource = {
@@ -180,7 +180,7 @@ class ConditionParser {
     return this.#withColumn({ kind: "compare", operator, left, right }, at);
   }
 
-  /** Without a column, Postgres could not know the types of the values. */
+  /** Refuses a condition without a column: Postgres could not know the types of its values. */
   #withColumn<C extends Extract<Condition, { readonly left: Operand }>>(condition: C, at: number): C {
     const { left } = condition;
     if (left.kind === "column" || ("right" in condition && condition.right.kind === "column")) return condition;
@@ -233,7 +233,7 @@ class ConditionParser {
   }
 }
 
-/** Beside a column of integers, a fraction would be an invalid integer. */
+/** Casts fractions to numeric: beside a column of integers, an untyped fraction would be an invalid integer. */
 function toNumber(text: string): Operand {
   return { kind: "value", text, type: /^-?\d+$/.test(text) ? null : "numeric" };
 }
