@@ -18,7 +18,7 @@ type RouterOptions = {
   readonly errorBody: ErrorBodyShape;
   readonly errorVerbosity?: ErrorVerbosity;
   readonly negotiateErrorPage?: NegotiateErrorPage;
-  /** Error responses below these prefixes, which have another format than the conventional one. */
+  /** The formats of error responses below these prefixes, which differ from the conventional one. */
   readonly errorFormats?: Readonly<Record<string, FormatError>>;
   readonly log: Logger;
   readonly errors?: KeyedCounter;

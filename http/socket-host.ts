@@ -62,7 +62,7 @@ type HostedClient<Session> = {
 
 type UpgradeRejection = { readonly status: number; readonly message: string };
 
-/** Accounts and keys are cached for up to four seconds anyway, so the check is short. */
+/** The interval adds little, because accounts and keys are cached for up to four seconds anyway. */
 const CREDENTIAL_CHECK_MS = 500;
 const INTERNAL_ERROR = 4500;
 const TRY_AGAIN_LATER = 1013;
