@@ -15,16 +15,16 @@ export type AccountLinkType = "signup" | "invite" | "magiclink" | "recovery" | E
 export type AccountLinkRequest = {
   readonly type: AccountLinkType;
   readonly email: string;
-  /** For a change of address. */
+  /** The new address of a change of address. */
   readonly newEmail: string;
-  /** The password of an account that the link creates; null: it has none. */
+  /** The password of an account that the link creates; null if it has none. */
   readonly password: string | null;
   readonly metadata: Readonly<Record<string, unknown>>;
   readonly name: string;
   readonly redirectTo: string;
 };
 
-/** A link for an account, which the administrator who requested it sends. `type` is what the link does for this account. */
+/** A link for an account, which the administrator who requested it sends. `type` is the effect of the link on this account. */
 export type AccountLink = { readonly userId: string; readonly type: AccountLinkType; readonly link: MailLink };
 
 type Invitation = Pick<AccountLinkRequest, "email" | "metadata" | "name" | "redirectTo">;
@@ -54,7 +54,7 @@ export function makeAccountLinks(options: AccountLinksOptions): AccountLinks {
     async make(request, clientInfo) {
       const { email, name, password } = request;
       if (password !== null) checkNewPassword(password, { policy, field: "password", personalWords: [name, email] });
-      // Before the transaction, which would be held open meanwhile.
+      // The password is hashed before the transaction, because hashing would hold it open.
       const hash = password === null ? null : await passwords.hash(password, { ...clientInfo, isKnown: true });
       return inOwnerTransaction(asOwner, async (client) => {
         const recipient = await findRecipient(client, email);
@@ -126,7 +126,7 @@ async function makeLink(client: pg.ClientBase, options: AccountLinksOptions, req
 
 type EmailChangeOfUser = Pick<LinkOfUser, "userId" | "email" | "newEmail"> & { readonly purpose: EmailChangeType };
 
-/** With a secure change of address both sides must be confirmed, also while the administrator has asked for one link only. */
+/** With a secure change of address both sides must be confirmed, even if the administrator has requested one link only. */
 async function beginEmailChange(
   client: pg.ClientBase,
   { codes, secureEmailChange }: AccountLinksOptions,

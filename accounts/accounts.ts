@@ -43,7 +43,7 @@ import { makeUpdateUser, type UpdateUser } from "./update-user.ts";
 import { SESSION_CLAIM } from "./validate-claims.ts";
 import { makeWebAuthn } from "./webauthn.ts";
 
-/** Queries the catalogue, because that is no error if the schema does not exist or is not accessible. */
+/** The query reads the catalogue, so it does not fail if the schema does not exist or is not accessible. */
 const HAS_ACCOUNTS = `
   select from pg_catalog.pg_class
   where relnamespace = (select oid from pg_catalog.pg_namespace where nspname = 'auth') and relname = 'users'
@@ -62,7 +62,7 @@ export type Accounts = Registration & {
   readonly changePassword: ChangePassword;
   readonly own: OwnAccount;
   readonly updateUser: UpdateUser;
-  /** Operations by an administrator, in the name of that client. */
+  /** Returns the operations of an administrator, who is recorded as that client. */
   administrationBy(clientInfo: ClientInfo): Administration;
   readonly links: AccountLinks;
   readonly tokens: TokenPairs;
@@ -190,7 +190,7 @@ const readClaims: OpenSignIn<string> = async (client, userId) => {
   return rows[0]!.claims;
 };
 
-/** Whether users can sign in: this login owns the accounts of our migrations, not only a table of that name. */
+/** True if users can sign in: this login owns the accounts of our migrations, not only a table of that name. */
 export async function hasAccounts(asOwner: AsOwner): Promise<boolean> {
   const { rowCount } = await asOwner((client) => client.query(HAS_ACCOUNTS));
   return rowCount === 1;

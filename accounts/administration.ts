@@ -11,7 +11,7 @@ import { isUuid } from "./random-secrets.ts";
 
 type UserDetails = { readonly name: string; readonly email: string; readonly password: string; readonly role: string };
 
-/** What an administrator changes; a missing member stays as it is. */
+/** The changes by an administrator; a missing member stays as it is. */
 export type AccountChanges = {
   readonly email?: string;
   readonly phone?: string;
@@ -22,13 +22,13 @@ export type AccountChanges = {
   /** Members are added; null removes one. */
   readonly user_metadata?: object;
   readonly app_metadata?: object;
-  /** From now on; 0 ends a ban. */
+  /** The duration of a ban from now on; 0 ends a ban. */
   readonly ban_seconds?: number;
 };
 
 export type NewUserAccount = AccountChanges & { readonly id?: string; readonly name: string };
 
-/** `password` and `passwordHash`: at most one of them. */
+/** At most one of `password` and `passwordHash` is set. */
 export type NewSecret = { readonly password: string | null; readonly passwordHash?: string | null };
 
 export type UserPage = { readonly total: number; readonly users: readonly UserJson[] };
@@ -38,15 +38,15 @@ type AdministrationOptions = {
   readonly asOwner: AsOwner;
   readonly policy: PasswordPolicy;
   readonly passwords?: Passwords;
-  /** For the audit log. */
+  /** The client that the audit log records. */
   readonly clientInfo?: ClientInfo;
 };
 
 const ADMINISTRATOR = "Administrator";
-/** Of a session's cookie, in hex. */
+/** The digest of a session's cookie, in hex. */
 const DIGEST_PATTERN = /^[\da-f]{64}$/;
 
-/** $1: a part of the address or the name. $2: the same as it was entered, which may be an id as a whole. */
+/** $1 is a part of the address or the name. $2 is the same text as entered, which may be a whole id. */
 const MATCHES_FILTER = `($1 = '' or account.email ilike '%' || $1 || '%' or account.raw_user_meta_data ->> 'full_name' ilike '%' || $1 || '%'
   or account.user_id::pg_catalog.text = $2 or account.id::pg_catalog.text = pg_catalog.lower($2))`;
 const LIST_USERS = `
@@ -67,7 +67,7 @@ export type AccountSession = {
   readonly user: { readonly id: string; readonly email: string | null; readonly username: string };
   readonly signed_in_at: string;
   readonly last_used_at: string;
-  /** When it ends if it is not used. */
+  /** The time at which it ends if it is not used. */
   readonly expires_at: string;
   readonly address: string | null;
   readonly user_agent: string | null;
@@ -110,7 +110,7 @@ export class Administration {
     this.#clientInfo = clientInfo;
   }
 
-  /** The newest first. */
+  /** Lists the newest accounts first. */
   async list({ page, perPage, filter }: UserPageRequest): Promise<UserPage> {
     const { rows } = await this.#asOwner((client) =>
       client.query<UserPage>(LIST_USERS, [
@@ -123,7 +123,7 @@ export class Administration {
     return rows[0]!;
   }
 
-  /** The keys of these users, which policies and rows know them by: `{"<uuid>": "7"}`. */
+  /** Returns the keys that identify these users in policies and rows: `{"<uuid>": "7"}`. */
   async findKeys(ids: readonly string[]): Promise<Readonly<Record<string, string>>> {
     const { rows } = await this.#asOwner((client) =>
       client.query<{ id: string; user_id: string }>("select id, user_id from auth.users where id = any ($1)", [ids]),
@@ -131,7 +131,7 @@ export class Administration {
     return Object.fromEntries(rows.map(({ id, user_id: key }) => [id, String(key)]));
   }
 
-  /** The key of the user with that uuid; null if there is none. */
+  /** Returns the key of the user with that uuid; null if there is none. */
   async findUser(id: string): Promise<string | null> {
     const { rows } = await this.#asOwner((client) =>
       client.query<{ user_id: string }>("select user_id from auth.users where id = $1", [id]),
@@ -139,7 +139,7 @@ export class Administration {
     return rows[0]?.user_id ?? null;
   }
 
-  /** Null if the user was deleted meanwhile. */
+  /** Returns null if the user was deleted meanwhile. */
   async readUser(userId: string): Promise<UserJson | null> {
     const { rows } = await this.#asOwner((client) =>
       client.query<{ user: UserJson | null }>("select auth.user_json($1) as user", [userId]),
@@ -153,30 +153,30 @@ export class Administration {
     return inOwnerTransaction(this.#asOwner, (client) => insertUser(client, user, hash, this.#clientInfo));
   }
 
-  /** False: there is no such account. */
+  /** Returns false if there is no such account. */
   async change(userId: string, changes: AccountChanges, password: string | null): Promise<boolean> {
     const hash = await this.#hashNewSecret({ password }, [changes.email]);
     const statement = `auth.change_account($2, $3, $4, ${CLIENT_INFO_SQL})`;
     return this.#call<boolean>(statement, userId, JSON.stringify(changes), hash);
   }
 
-  /** `keepsRow`: the row stays, without what names the person. False: there is no such account. */
+  /** With `keepsRow` the row stays, without the values that identify the person. Returns false if there is no such account. */
   remove(userId: string, { keepsRow }: { readonly keepsRow: boolean }): Promise<boolean> {
     return this.#call<boolean>(`auth.delete_account($2, $3, ${CLIENT_INFO_SQL})`, userId, keepsRow);
   }
 
-  /** False: the user has no such factor. */
+  /** Returns false if the user has no such factor. */
   deleteFactor(userId: string, factorId: string): Promise<boolean> {
     return this.#call<boolean>(`auth.delete_factor_of($2, $3, ${CLIENT_INFO_SQL})`, userId, factorId);
   }
 
-  /** Of one user, or of all: those that were used last. */
+  /** Lists the sessions of one user, or the most recently used ones of all users. */
   async listSessions(userId: string | null): Promise<readonly AccountSession[]> {
     const { rows } = await this.#asOwner((client) => client.query<AccountSession>(LIST_SESSIONS, [userId]));
     return rows;
   }
 
-  /** The key of the user whose session it is; null if there is none. */
+  /** Returns the key of the user who has the session; null if there is none. */
   async findSessionUser(sessionId: string): Promise<string | null> {
     const isBrowser = DIGEST_PATTERN.test(sessionId);
     if (!isBrowser && !isUuid(sessionId)) return null;
@@ -295,8 +295,9 @@ export async function insertUser(
 type AdministratorSettings = Pick<Config, "adminEmail" | "adminPassword" | "passwordPolicy">;
 
 /**
- * Creates the administrator of ADMIN_EMAIL, unless there is an administrator already. True if it was created. An existing
- * account is not promoted, because anybody could have registered it with this address before: the error names the command.
+ * Creates the administrator of ADMIN_EMAIL, unless there is an administrator already. Returns true if it was created. An
+ * existing account is not promoted, because anybody could have registered it with this address before: the error names the
+ * command.
  */
 export async function createFirstAdministrator(
   asOwner: AsOwner,

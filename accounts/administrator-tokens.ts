@@ -11,11 +11,11 @@ export type IssuedToken = { readonly accessToken: string; readonly claims: Acces
 
 /** Tokens for some minutes, which belong to no refresh token. */
 export type AdministratorTokens = {
-  /** For the user of a session cookie: the token ends with the session. Null: there is no such account. */
+  /** Issues a token for the user of a session cookie: the token ends with the session. Null if there is no such account. */
   forUser(userId: string, sessionDigest: unknown): Promise<IssuedToken | null>;
-  /** For callers on this machine: it names a role and no user. */
+  /** Issues a token for callers on this machine: it names a role and no user. */
   forRole(role: string): IssuedToken;
-  /** The claims that the user would have after signing in now. Null: there is no such account. */
+  /** Issues a token with the claims that the user would have after signing in now. Null if there is no such account. */
   asUser(userId: string, actor: Claims): Promise<IssuedToken | null>;
   asRole(role: string, actor: Claims): IssuedToken;
 };
@@ -50,7 +50,7 @@ export function makeAdministratorTokens({ asOwner, keys, config }: Administrator
       const { session_id: _none, ...claims } = issuer.sessionTokens.claimsOf(found);
       const shortened = { ...claims, exp: found.iat + LIFETIMES.administratorToken };
       const event = { user_id: found.id, authentication_method: "token_refresh", claims: shortened };
-      // The function of CLAIMS_HOOK must not remove who acts.
+      // The function of CLAIMS_HOOK must not remove the actor.
       return issue({ ...(claimsHook ? await claimsHook(client, event) : shortened), ...further });
     });
 
@@ -72,7 +72,7 @@ export function makeAdministratorTokens({ asOwner, keys, config }: Administrator
   };
 }
 
-/** Who acts (RFC 8693, 4.1): the administrator, with the claims that say when the own token and session end. */
+/** Returns the actor (RFC 8693, 4.1): the administrator, with the claims that limit the lifetime of its own token and session. */
 function actorOf(claims: Claims): Claims {
   const sub = typeof claims.sub === "string" ? claims.sub : (readUserId(claims) ?? LOCAL_OPERATOR);
   return { sub, ...Object.fromEntries(Object.entries(claims).filter(([name]) => ACTOR_CLAIMS.has(name))) };

@@ -5,7 +5,7 @@ import { CLIENT_INFO_SQL, type ClientInfo, clientInfoParameter, OPERATOR } from 
 import { digestOf, generateSecret } from "./random-secrets.ts";
 
 type NewApiKey = {
-  /** The caller checks first whether this role may be granted. */
+  /** The role of the key. The caller checks first that this role may be granted. */
   readonly role: string;
   readonly ownerId?: string | null;
   readonly name?: string;
@@ -22,7 +22,7 @@ export type ApiKey = {
   readonly expiresAt: Date | null;
   readonly revokedAt: Date | null;
   readonly lastUsedAt: Date | null;
-  /** Neither revoked nor expired. */
+  /** True if the key is neither revoked nor expired. */
   readonly isLive: boolean;
 };
 
@@ -35,9 +35,9 @@ export type ApiKeys = {
     key: { readonly ownerId: string; readonly name: string; readonly expiresAt: Date | null },
     clientInfo: ClientInfo,
   ): Promise<{ readonly id: string; readonly key: string }>;
-  /** The keys of one owner, or all. */
+  /** Lists the keys of one owner, or all keys. */
   list(options?: { readonly ownerId?: string }): Promise<ApiKey[]>;
-  /** With `ownerId`, only if the key belongs to that owner. */
+  /** Revokes a key; with `ownerId`, only if the key belongs to that owner. */
   revoke(id: string, options?: { readonly ownerId?: string; readonly clientInfo?: ClientInfo }): Promise<void>;
 };
 
@@ -99,14 +99,14 @@ export function makeApiKeys(asOwner: AsOwner): ApiKeys {
   };
 }
 
-/** `2027-12-31`, or with a time of day; null if it is no valid date. */
+/** Parses `2027-12-31`, or a date with a time of day; null if it is no valid date. */
 export function parseExpiryDate(text: string): Date | null {
   if (!/^\d{4}-\d\d-\d\d([T ]|$)/.test(text)) return null;
   const moment = new Date(text);
   return Number.isNaN(moment.getTime()) || !isCalendarDay(text.slice(0, 10)) ? null : moment;
 }
 
-/** JavaScript reads the 30th of February as the 2nd of March. */
+/** JavaScript parses the 30th of February as the 2nd of March. */
 function isCalendarDay(day: string): boolean {
   return new Date(day).toISOString().startsWith(day);
 }

@@ -6,11 +6,11 @@ type AuditUser = { readonly key: string; readonly id: string | null; readonly em
 export type AuditEntry = {
   readonly id: string;
   readonly at: string;
-  /** `session.created` */
+  /** The name of the event, such as `session.created`. */
   readonly event: string;
   /** The affected user. */
   readonly user: AuditUser | null;
-  /** The acting user, if it was not the affected one. */
+  /** The acting user, if it is not the affected one. */
   readonly by: AuditUser | null;
   readonly address: string | null;
   readonly request_id: string | null;
@@ -20,16 +20,16 @@ export type AuditEntry = {
 export type AuditLogFilter = {
   /** The key of the affected user. */
   readonly userId: string | null;
-  /** An event, or, with a dot at the end, all that begin so. */
+  /** The name of an event, or a prefix of names that ends with a dot. */
   readonly event: string | null;
   readonly from: Date | null;
   readonly to: Date | null;
-  /** Only entries before the one of this id. */
+  /** The id of an entry; only entries before it are returned. */
   readonly before: string | null;
   readonly limit: number;
 };
 
-/** Rare events of a large log would take longer; a span of time limits the search. */
+/** Searching a large log for rare events can take longer; a time range limits the search. */
 const LIMIT_TIME = "set local statement_timeout = '10s'";
 const userOf = (name: string, key: string) =>
   `case when ${key} is not null then pg_catalog.jsonb_build_object('key', ${key}::pg_catalog.text, 'id', ${name}.id, 'email', ${name}.email) end`;
@@ -51,7 +51,7 @@ const READ_AUDIT_LOG = `
 
 const HAS_AUDIT_LOG = "select pg_catalog.to_regclass('auth.audit_log') is not null as has";
 
-/** The newest first; null if the database has no audit log. */
+/** Returns the newest entries first; null if the database has no audit log. */
 export function readAuditLog(asOwner: AsOwner, filter: AuditLogFilter): Promise<readonly AuditEntry[] | null> {
   const { userId, event, from, to, before, limit } = filter;
   return inOwnerTransaction(asOwner, async (client) => {

@@ -1,6 +1,6 @@
 import { ApiError, CREDENTIALS_REQUIRED } from "#runtime";
 
-/** The same message whether or not the user exists. */
+/** The message is the same whether or not the user exists. */
 export function wrongCredentials(): ApiError {
   return new ApiError("unauthenticated", "INVALID_CREDENTIALS", "The user name or the password is wrong.", {
     challenge: CREDENTIALS_REQUIRED,
@@ -31,12 +31,12 @@ export function signInAgain(): ApiError {
 
 const WRONG_CODE = "The code is wrong, has been used, or is no longer valid.";
 
-/** During a login: 401, because the client is not authenticated. */
+/** During a login the status is 401, because the client is not authenticated. */
 export function wrongCodeAtLogin(): ApiError {
   return new ApiError("unauthenticated", "INVALID_CODE", WRONG_CODE, { challenge: CREDENTIALS_REQUIRED });
 }
 
-/** For a user who is signed in: 400. */
+/** A user who is signed in gets the status 400. */
 export function wrongCode(): ApiError {
   return new ApiError("invalid", "INVALID_CODE", WRONG_CODE, { details: [{ field: "code", message: WRONG_CODE }] });
 }
@@ -53,7 +53,7 @@ export function tooManyAttempts(seconds: number): ApiError {
   });
 }
 
-/** For callers without an account here: an API key without an owner, or a token of another issuer. */
+/** The error for callers without an account here: an API key without an owner, or a token of another issuer. */
 export function accountRequired(): ApiError {
   return new ApiError("forbidden", "PERMISSION_DENIED", "This operation requires a user account.");
 }

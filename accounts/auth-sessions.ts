@@ -12,19 +12,19 @@ export type AuthSession = { readonly tokens: SessionTokens; readonly user: UserJ
 /** The sign-ins of such clients. Each begins in the transaction that verified the user. */
 export type AuthSessions = {
   readonly open: OpenSignIn<AuthSession>;
-  /** Null for a user who has to confirm an address or a number first. */
+  /** Returns null for a user who has to confirm an address or a number first. */
   readonly openConfirmed: OpenSignIn<AuthSession | null>;
   readonly openAnonymous: OpenSignIn<AuthSession>;
-  /** Goes on with a sign-in that has proved more by its access token. Throws if it has ended. */
+  /** Continues a sign-in that has proved another factor by its access token. Throws if it has ended. */
   continueSignIn(client: pg.ClientBase, signIn: TokenSignIn, clientInfo: ClientInfo): Promise<AuthSession>;
-  /** Throws for a user who has to confirm an address or a number first; the refresh token is not used then. */
+  /** Throws for a user who has to confirm an address or a number first; the refresh token stays unused then. */
   refresh(refreshToken: string, clientInfo: ClientInfo): Promise<AuthSession>;
 };
 
 type AuthSessionsOptions = {
   readonly sessionTokens: TokenPairs<SessionTokens>;
   readonly readUser: (userId: string) => Promise<UserJson>;
-  /** Whether users may sign in without having confirmed an address or a number. */
+  /** True if users may sign in without having confirmed an address or a number. */
   readonly autoConfirm: boolean;
 };
 
@@ -32,7 +32,7 @@ export function makeAuthSessions({ sessionTokens, readUser, autoConfirm }: AuthS
   const mustConfirm = async (client: pg.ClientBase, userId: string): Promise<boolean> =>
     !autoConfirm && awaitsConfirmation(await readUserJson(client, userId));
 
-  /** The tokens of a registration at /auth may be exchanged, too. */
+  /** The check is needed because the tokens of a registration at /auth may be exchanged, too. */
   const requireConfirmed = async (client: pg.ClientBase, userId: string): Promise<void> => {
     if (await mustConfirm(client, userId)) throw confirmationRequired();
   };

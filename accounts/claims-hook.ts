@@ -10,7 +10,7 @@ type JsonClaims = Readonly<Record<string, unknown>>;
 export type ClaimsHookEvent = {
   /** The uuid of the account. */
   readonly user_id: string;
-  /** How the user signed in, or `token_refresh`. */
+  /** The method by which the user signed in, or `token_refresh`. */
   readonly authentication_method: string;
   /** The claims of the access token, before it is signed. */
   readonly claims: JsonClaims;
@@ -22,7 +22,7 @@ export type ClaimsHook = (client: pg.ClientBase, event: ClaimsHookEvent) => Prom
 /** Supabase's role for hooks. It has no privileges of its own, so that the function gets only what is granted to it. */
 export const CLAIMS_HOOK_ROLE = "supabase_auth_admin";
 const TIMEOUT_MS = 2_000;
-/** Tokens are sent in a header. */
+/** The length is limited because tokens are sent in a header. */
 const MAX_CLAIMS_LENGTH = 8_192;
 
 /** Claims that must stay, with a value of the same type. */
@@ -33,7 +33,7 @@ const FIXED: readonly string[] = [
   ...["session_id", "aal", "required_aal", "amr", "is_anonymous"],
 ];
 
-/** What SET and SET LOCAL have changed on the connection, apart from the timeout that is set here. */
+/** The settings that SET and SET LOCAL have changed on the connection, except the timeout that is set here. */
 const SESSION_SETTINGS = `(
   select pg_catalog.jsonb_object_agg(name, setting)::pg_catalog.text from pg_catalog.pg_settings
   where source operator(pg_catalog.=) 'session' and name operator(pg_catalog.<>) 'statement_timeout')`;
@@ -72,7 +72,7 @@ async function callAsHookRole(client: pg.ClientBase, name: string, event: Claims
     const { rows: before } = await client.query<{ timeout: string; settings: string | null }>(ENTER);
     const { rows } = await client.query<{ result: unknown }>(CALL, [name, JSON.stringify(event)]);
     const { rows: after } = await client.query<{ settings: string | null }>(LEAVE, [before[0]!.timeout]);
-    // The error rolls them back. The rest of the transaction, or others on this connection, would find them.
+    // The error rolls the changes back. Otherwise they would apply to the rest of the transaction, or to others on this connection.
     if (after[0]!.settings !== before[0]!.settings)
       throw failed(new Error("It changes settings, which it may only do in its clause SET"));
     return rows[0]!.result;
@@ -85,7 +85,7 @@ function failed(cause: Error): ApiError {
   return new ApiError("internal", "CLAIMS_HOOK_FAILED", "The function of CLAIMS_HOOK failed.", { cause });
 }
 
-/** Null if the claims may be signed. */
+/** Returns null if the claims may be signed. */
 function findFault(before: JsonClaims, after: JsonClaims): string | null {
   const changed = FIXED.find((name) => !isDeepStrictEqual(before[name], after[name]));
   if (changed !== undefined) return `it changes the claim ${changed}`;

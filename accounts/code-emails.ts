@@ -11,14 +11,14 @@ import type { Email } from "./mail/mailer.ts";
 import type { CodePurpose, MailSecrets, OneTimeCodes, SignUp } from "./one-time-codes.ts";
 import { digestOf } from "./random-secrets.ts";
 
-/** Where links lead. Opening one signs the user in. */
+/** The path that links lead to. Opening a link signs the user in. */
 const VERIFY_PATH = "/auth/v1/verify";
 
-/** What a request for an e-mail says of the sign-in that its link completes. */
+/** The options of the sign-in that the link of a requested e-mail completes. */
 export type CodeRequest = {
-  /** Where the link redirects to; an allowed URL. */
+  /** The URL that the link redirects to; it must be an allowed URL. */
   readonly redirectTo: string;
-  /** Null: the link leads to tokens, not to a code for them. */
+  /** Null if the link leads to tokens, not to a code for them. */
   readonly codeChallenge: CodeChallenge | null;
 };
 
@@ -27,26 +27,26 @@ export type NewUser = { readonly metadata: Readonly<Record<string, unknown>> };
 
 type LinkType = "signup" | "invite" | "magiclink" | "recovery" | "email_change" | "reauthentication";
 
-/** What a link in an e-mail consists of, for those who send it themselves. */
+/** The parts of a link in an e-mail, for administrators who send it themselves. */
 export type MailLink = MailSecrets & { readonly url: string; readonly type: LinkType };
 
 /**
- * E-mails with a link and a code. Each function counts the e-mail by its address, and returns; what it does besides, it does
+ * E-mails with a link and a code. Each function counts the e-mail by its address and returns; the rest of the work is done
  * after the response, so that neither the response nor its timing depends on whether there is an account.
  */
 export type CodeEmails = {
-  /** `newUser`: creates the account if there is none. */
+  /** With `newUser`, it creates the account if there is none. */
   requestSignIn(email: string, request: CodeRequest, newUser: NewUser | null, clientInfo: ClientInfo): Promise<void>;
   requestRecovery(email: string, request: CodeRequest, clientInfo: ClientInfo): Promise<void>;
-  /** For an account whose address is not confirmed. Without a sign-up, the mail is that of an earlier one again. */
+  /** Sends an e-mail to an account whose address is not confirmed. Without `signUp`, it is the e-mail of the earlier sign-up again. */
   requestConfirmation(email: string, request: CodeRequest, signUp: SignUp | null): Promise<void>;
-  /** Sends the links of a change of address that is in progress again. */
+  /** Sends the links of a pending change of address again. */
   repeatEmailChange(email: string, request: CodeRequest): Promise<void>;
   /** Sends a code that confirms a change by a user who is signed in. */
   requestReauthentication(userId: string): Promise<void>;
-  /** In a transaction that has locked the account. The result sends the e-mails, after the transaction. */
+  /** Must run in a transaction that has locked the account. The returned function sends the e-mails, after the transaction. */
   beginEmailChange(client: pg.ClientBase, change: EmailChange, request: CodeRequest): Promise<() => void>;
-  /** In a transaction that has locked the account, which has just been made or is unconfirmed. */
+  /** Must run in a transaction that has locked the account, which has just been created or is unconfirmed. */
   beginInvitation(client: pg.ClientBase, invited: InvitedUser, request: CodeRequest): Promise<() => void>;
   hasAccount(email: string): Promise<boolean>;
   /** Throws 429 if an e-mail of this kind was sent to this address a moment ago, or too many within the hour. */
@@ -63,7 +63,7 @@ type InvitedUser = {
 };
 export type EmailChange = {
   readonly userId: string;
-  /** Null: the account has no address yet. */
+  /** Null if the account has no address yet. */
   readonly currentEmail: string | null;
   /** The last address that the user has confirmed, which may be another one; null if there is none. */
   readonly verifiedEmail: string | null;
@@ -89,7 +89,7 @@ type CodeEmailsOptions = CodeEmailSettings & {
 };
 
 export type MessageLimits = {
-  /** Null: not limited. */
+  /** Null if there is no limit. */
   readonly intervalLimit: SharedRateLimit | null;
   readonly hourlyLimit: SharedRateLimit | null;
 };
@@ -99,7 +99,7 @@ export type CodeEmailSettings = MessageLimits & {
   /** The URL of the application. */
   readonly applicationUrl: () => string;
   readonly secureEmailChange: boolean;
-  /** Whether accounts that are created for an address count as confirmed by their first link to sign in. */
+  /** True if the first sign-in link confirms an account that was created for an address. */
   readonly autoConfirm: boolean;
 };
 
@@ -172,7 +172,7 @@ class QueuedCodeEmails implements CodeEmails {
         const mail: NewMail = { purpose: "magiclink", kind, userId, to: email, enteredWith: email, metadata, signUp };
         return this.#prepare(client, mail, request);
       }
-      // Not the purpose of a sign-up, which would confirm the password of whoever registered the address.
+      // The purpose of a sign-up would confirm the password of the person who registered the address, so it is not used here.
       const kind = recipient.state === "confirmed" ? "magiclink" : "signup";
       const signUp = kind === "signup" && newUser ? signUpOf(email, newUser) : null;
       return this.#prepare(client, { ...mailTo(recipient, "magiclink", email), kind, signUp }, request);
@@ -311,7 +311,7 @@ class QueuedCodeEmails implements CodeEmails {
 
 type LinkOptions = Pick<CodeEmailsOptions, "codes" | "serviceUrl">;
 
-/** A link that is not sent. In a transaction that has locked the account. */
+/** Creates a link that is not sent. Must run in a transaction that has locked the account. */
 export async function makeMailLink(client: pg.ClientBase, options: LinkOptions, link: NewLink): Promise<MailLink> {
   const { purpose, userId, email, newEmail, redirectTo, signUp = null } = link;
   const code = { purpose, userId, to: email, signUp, ...(newEmail !== undefined && { newAddress: newEmail }) };
@@ -323,7 +323,7 @@ export async function makeMailLink(client: pg.ClientBase, options: LinkOptions, 
 type LinkParts = { readonly token: string; readonly type: LinkType; readonly redirectTo: string };
 
 function linkTo({ serviceUrl }: Pick<LinkOptions, "serviceUrl">, { token, type, redirectTo }: LinkParts): string {
-  // As Supabase writes it: a URL without a query stays readable.
+  // Supabase encodes it in this way: a URL without a query stays readable.
   const target = /[?&#+%\s]/.test(redirectTo) ? encodeURIComponent(redirectTo) : redirectTo;
   return `${serviceUrl()}${VERIFY_PATH}?token=${token}&type=${type}&redirect_to=${target}`;
 }
@@ -351,13 +351,13 @@ function mailTo(recipient: Recipient, purpose: MailPurpose, enteredWith: string)
   };
 }
 
-/** Locks the account. */
+/** Finds the recipient and locks the account. */
 export async function findRecipient(client: pg.ClientBase, email: string): Promise<Recipient> {
   const { rows } = await client.query<Recipient>(FIND_RECIPIENT, [email]);
   return rows[0]!;
 }
 
-/** What the account has once the link or the code has proved the address. */
+/** Returns the values that the account gets once the link or the code has proved the address. */
 function signUpOf(email: string, { metadata }: NewUser): SignUp {
   const [localPart = email] = email.split("@");
   const name = typeof metadata.name === "string" && metadata.name.trim() !== "" ? metadata.name : localPart;
@@ -375,7 +375,7 @@ async function register(
   return rows[0]!.id;
 }
 
-/** The sender of the request does not receive why a registration is refused: another request was faster, or the address is not acceptable. */
+/** The client is not told why a registration is refused: another request was faster, or the address is not acceptable. */
 function ignoreRefusal(error: unknown): null {
   if (error instanceof pg.DatabaseError && (error.code === "TAKEN" || error.code === "WRONG")) return null;
   throw error;

@@ -97,7 +97,7 @@ export function makePasswordConfirmation({ asOwner, passwords, attempts, policy 
   };
 }
 
-/** Not 401: the user is signed in and need not sign in again. */
+/** The status is not 401: the user is signed in and need not sign in again. */
 function wrongPassword(field: string): ApiError {
   const message = "The current password is wrong.";
   return new ApiError("invalid", "INVALID_CREDENTIALS", message, { details: [{ field, message }] });

@@ -20,7 +20,7 @@ export const EMAIL_LINK_PATHS = {
 /** The page that sends a link to set a new password. */
 export const FORGOTTEN_PASSWORD_PATH = "/auth/forgotten-password";
 
-/** A link to send: the token must appear nowhere else. */
+/** A link to send. The token must not appear anywhere else. */
 type EmailLink = { readonly to: string; readonly token: string };
 
 /** A link to the new address, and the address to send a notice to. */
@@ -29,18 +29,18 @@ export type AddressChange = EmailLink & { readonly previous: string };
 /** Operations that are authorized by a link in an e-mail. */
 export type EmailLinks = {
   /**
-   * Null if there is no account, or an e-mail was sent within the last minute. Respond to the client before calling this,
-   * so that neither the response nor its timing reveals whether the account exists.
+   * Returns null if there is no account, or an e-mail was sent within the last minute. Respond to the client before calling
+   * this, so that neither the response nor its timing reveals whether the account exists.
    */
   requestReset(email: string, clientInfo: ClientInfo): Promise<EmailLink | null>;
   /** Sets the password and ends all sessions and tokens of the user. */
   resetPassword(token: string, newPassword: string, clientInfo: ClientInfo): Promise<void>;
-  /** Null if the address is verified already, or an e-mail was sent within the last minute. */
+  /** Returns null if the address is verified already, or an e-mail was sent within the last minute. */
   requestVerification(userId: string, clientInfo: ClientInfo): Promise<EmailLink | null>;
-  /** For a sign-up with an address that is taken. Null if it is verified, or an e-mail was sent within the last minute. */
+  /** Returns a link for a sign-up with an address that is taken. Null if it is verified, or an e-mail was sent within the last minute. */
   requestSignUp(email: string, signUp: SignUp, clientInfo: ClientInfo): Promise<EmailLink | null>;
   verifyEmail(token: string, clientInfo: ClientInfo): Promise<void>;
-  /** For a user who has confirmed the password in this transaction. The address changes when the link is used. */
+  /** Begins a change for a user who has confirmed the password in this transaction. The address changes when the link is used. */
   beginAddressChange(
     client: pg.ClientBase,
     userId: string,
@@ -98,7 +98,7 @@ export function makeEmailLinks({ asOwner, passwords, policy }: EmailLinksOptions
       const { rows } = await asOwner((client) =>
         client.query<TokenOwner>("select * from auth.find_mail_token($1, 'reset')", [digest]),
       );
-      // Checked before hashing too, because a hash is too expensive to compute for invalid tokens.
+      // The token is checked before hashing too, because a hash is too expensive to compute for invalid tokens.
       if (!rows[0]) throw linkExpired();
       const { username, email } = rows[0];
       checkNewPassword(newPassword, { policy, field: "password", personalWords: [username, email] });
@@ -134,7 +134,7 @@ function linkExpired(): ApiError {
 export type AccountEmails = {
   sendReset(email: string, clientInfo: ClientInfo): void;
   sendVerification(userId: string, clientInfo: ClientInfo): void;
-  /** For a sign-up with an address that is taken. */
+  /** Sends the link of a sign-up with an address that is taken. */
   sendSignUp(email: string, signUp: SignUp, clientInfo: ClientInfo): void;
   /** Sends the link to the new address, and a notice to the current one. */
   sendAddressChange(change: AddressChange): void;

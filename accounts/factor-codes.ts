@@ -6,7 +6,7 @@ const STEP_SECONDS = 30;
 
 const BACKUP_CODE_COUNT = 10;
 const BACKUP_CODE_LENGTH = 8;
-/** Without the similar characters l, o, 0 and 1; a code has 40 bits. */
+/** The alphabet omits the similar characters l, o, 0 and 1; a code has 40 bits. */
 const BACKUP_CODE_ALPHABET = "abcdefghijkmnpqrstuvwxyz23456789";
 
 /** `123 456` -> `123456`; null if it is not a code of an authenticator app. */
@@ -36,12 +36,12 @@ function newBackupCode(): string {
   ).join("");
 }
 
-/** People type codes in groups. */
+/** Users type codes in groups of characters. */
 function removeSeparators(text: string): string {
   return text.replace(/[\s-]/g, "");
 }
 
-/** 160 bits in base32, as RFC 4226 §4 recommends. */
+/** The secret has 160 bits in base32, as RFC 4226 §4 recommends. */
 export function newTotpSecret(): string {
   return generateSecret();
 }
@@ -51,7 +51,7 @@ export function totpUri(secret: string, issuer: string, username: string): strin
   return generateURI({ secret, issuer, label: username });
 }
 
-/** The time step of the code: the current one, the previous or the next; null for a wrong code. */
+/** Returns the time step of the code: the current one, the previous or the next; null for a wrong code. */
 export async function matchTimeStep(secret: string, code: string): Promise<number | null> {
   const result = await verify({ secret, token: code, epochTolerance: STEP_SECONDS });
   return result.valid ? (result as { timeStep: number }).timeStep : null;

@@ -8,7 +8,7 @@ import type { Passwords } from "./passwords.ts";
 import type { SignInRequester } from "./sign-in-limiter.ts";
 
 export type FactorEnrolment = {
-  /** In base32, for manual entry. */
+  /** The secret in base32, for manual entry. */
   readonly secret: string;
   readonly uri: string;
   /** A PNG as a data: URL. */
@@ -21,7 +21,7 @@ type FactorsOptions = {
   readonly asOwner: AsOwner;
   readonly passwords: Passwords;
   readonly attempts: LoginAttempts;
-  /** Shown in the app beside the user name. */
+  /** The name that the app shows beside the user name. */
   readonly issuer: string;
 };
 type FactorOutcome = "used" | "wrong" | "none" | "missing";
@@ -34,7 +34,7 @@ const PENDING_ENROLMENT = `
   order by factor.created_at desc limit 1`;
 const RENEW_BACKUP_CODES = `select auth.renew_backup_codes($2, $3, $4, $5, $6, $7, ${CLIENT_INFO_SQL}) as outcome`;
 
-/** The authenticator app (TOTP) of a user: not enrolled -> pending -> enabled. */
+/** The authenticator app (TOTP) of a user. Its states are: not enrolled -> pending -> enabled. */
 export class Factors {
   readonly #options: FactorsOptions;
 

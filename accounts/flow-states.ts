@@ -5,7 +5,7 @@ import { LIFETIMES } from "./identity/lifetimes.ts";
 import type { OpenSignIn, SignInMethod } from "./login.ts";
 import { decryptText, digestOf, encryptText, generateSecret } from "./random-secrets.ts";
 
-/** Links that lead to a code for tokens begin with this, so that errors can be reported in the form that the client expects. */
+/** The prefix of links that lead to a code for tokens. It allows errors to be reported in the form that the client expects. */
 export const PKCE_PREFIX = "pkce_";
 
 /** The client's challenge (RFC 7636); only the client knows the verifier. */
@@ -14,7 +14,7 @@ export type CodeChallenge = { readonly challenge: string; readonly method: "s256
 export type NewFlow = {
   readonly codeChallenge: CodeChallenge;
   readonly method: SignInMethod;
-  /** Null: the user is not known yet. */
+  /** Null if the user is not known yet. */
   readonly userId: string | null;
 };
 
@@ -25,7 +25,10 @@ export type FlowExchange<T> =
 /** Sign-ins that end with a code, which only the client that began them can exchange for tokens (PKCE). */
 export type FlowStates = {
   begin(client: pg.ClientBase, flow: NewFlow): Promise<string>;
-  /** For a user who has signed in and whose account is locked. Null if the sign-in has expired. The exchange completes with the `attachment`. */
+  /**
+   * Issues a code for a user who has signed in and whose account is locked. Null if the sign-in has expired. The exchange
+   * completes with the `attachment`.
+   */
   issueCode(client: pg.ClientBase, flowId: string, userId: string, attachment?: string | null): Promise<string | null>;
   /** A code can be exchanged once. */
   exchange<T>(
@@ -36,7 +39,7 @@ export type FlowStates = {
   ): Promise<FlowExchange<T>>;
 };
 
-/** What is left to do with the attachment of a code, in the transaction that exchanges it, before the sign-in opens. */
+/** Completes the work of a code's attachment, in the transaction that exchanges the code, before the sign-in opens. */
 export type CompleteFlow = (client: pg.ClientBase, attachment: string, clientInfo: ClientInfo) => Promise<void>;
 
 type FlowRow = {

@@ -22,7 +22,7 @@ export type ImportReport = {
 const IMPORT_ACCOUNT = `select auth.import_account($2, ${CLIENT_INFO_SQL}) as outcome`;
 const IMPORT_IDENTITY = "select auth.import_identity($1) as outcome";
 
-/** Imports all rows or, after an error of the database, none. What exists already stays as it is. */
+/** Imports all rows or, after a database error, none. Existing accounts stay as they are. */
 export function importAccounts(asOwner: AsOwner, { users, identities }: AccountRows): Promise<ImportReport> {
   return inOwnerTransaction(asOwner, async (client) => {
     const importUser = (row: ImportedRow) =>

@@ -3,10 +3,10 @@ import { batchLookups } from "#runtime/concurrency";
 import { findUnstorable } from "#runtime/json";
 import { toInet } from "./identity/client-info.ts";
 
-/** Tells whether the user of this name has signed in from the network of this address before. */
+/** Returns true if the user with this name has signed in from the network of this address before. */
 export type IsKnownNetwork = (name: string, address: string | null) => Promise<boolean>;
 
-/** More logins than that at once are those of an attack: the others of it count as unknown. */
+/** More logins than that at once indicate an attack: the excess ones count as unknown. */
 const MAX_WAITING = 1_000;
 
 const FIND_KNOWN = `
@@ -17,8 +17,8 @@ const FIND_KNOWN = `
   where auth.is_known_network((auth.find_account(asked.name)).user_id, asked.address)`;
 
 /**
- * Logins that come at once are looked up together, before anything is written, so that many strangers cost few queries. The
- * audit log has what is known: nothing more is stored, and all gateways know the same.
+ * Simultaneous logins are looked up together, before anything is written, so that many unknown clients cost few queries. The
+ * audit log holds the known networks: nothing else is stored, and all gateways read the same log.
  */
 export function makeIsKnownNetwork(asOwner: AsOwner): IsKnownNetwork {
   let waiting = 0;

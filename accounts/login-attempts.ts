@@ -10,13 +10,13 @@ import { type LimitSignInWork, makeSignInLimiter, type SignInRequester } from ".
 
 /** A counted login attempt, with the account's credentials; they are null for an unknown user name. */
 export type LoginAttempt = {
-  /** The user name that failed attempts are counted by. */
+  /** The user name under which failed attempts are counted. */
   readonly countedName: string;
   readonly userId: string | null;
   readonly passwordHash: string | null;
-  /** Whether the account requires a second factor of any kind. */
+  /** True if the account requires a second factor of any kind. */
   readonly hasFactor: boolean;
-  /** Of the authenticator apps. */
+  /** The secrets of the authenticator apps. */
   readonly factorSecrets: readonly string[];
   readonly backupCodeHash: string | null;
   readonly clientInfo: ClientInfo;
@@ -26,11 +26,11 @@ export type LoginAttempt = {
 
 export type PasswordCheck = {
   isPasswordCorrect(attempt: LoginAttempt): boolean | Promise<boolean>;
-  /** Whether the client has proved to be this user before. */
+  /** True if the client has proved to be this user before. */
   readonly hasProof: boolean;
 };
 
-/** How the second factor was proved: by a code of the app with this secret, or by a backup code. All null if it was not. */
+/** The proof of the second factor: a code of the app with this secret, or a backup code. All members are null without a proof. */
 export type FactorProof = {
   readonly factorSecret: string | null;
   readonly step: number | null;
@@ -55,12 +55,12 @@ type LoginAttemptRow = {
 
 /** The wait, in seconds, that Postgres returns while undecided attempts fill the counter; these may still succeed. */
 const RETRY_SOON = 1;
-/** A client with Basic authentication starts many attempts at once, so wait instead of refusing them. */
+/** A client with Basic authentication starts many attempts at once, so they wait instead of being refused. */
 const RETRY_DELAYS_MS = [50, 100, 200, 400, 800];
 
-/** Of the owner's four connections, which wait for each other where attempts lock the same counters. */
+/** Two of the owner's four connections: attempts that lock the same counters wait for each other. */
 const MAX_STATEMENTS = 2;
-/** More than a second of work. */
+/** A queue of more than a second of work. */
 const MAX_WAITING_STATEMENTS = 400;
 
 /** Attempts are counted in Postgres: each one counts as a failure until its outcome is recorded. */
@@ -79,8 +79,8 @@ export class LoginAttempts {
   }
 
   /**
-   * Counts an attempt and checks what the user has sent, when it is the turn of this client: before, nothing is written or
-   * hashed, so that refusing strangers is cheap. A wrong password is recorded.
+   * Counts an attempt and checks the submitted credentials when it is the client's turn. Nothing is written or hashed
+   * before, so that refusing unknown clients is cheap. A wrong password is recorded.
    */
   async begin(
     name: string,
@@ -110,7 +110,7 @@ export class LoginAttempts {
     );
   }
 
-  /** Null if the code is wrong. Postgres checks later whether it was used before. */
+  /** Returns null if the code is wrong. Postgres checks later that it was not used before. */
   async verifyCode(attempt: LoginAttempt, code: string): Promise<FactorProof | null> {
     const { factorSecrets, backupCodeHash } = attempt;
     const digits = normalizeTotpCode(code);
@@ -135,12 +135,15 @@ export class LoginAttempts {
     );
   }
 
-  /** In turn by address and account: transactions of the same ones wait for the locks of their counters, and would occupy all connections. */
+  /**
+   * Runs transactions in turn by address and account: those of the same one wait for the locks of their counters, and would
+   * occupy all connections.
+   */
   inTransaction<T>(requester: SignInRequester, work: (client: pg.ClientBase) => Promise<T>): Promise<T> {
     return this.#limited(requester, () => inOwnerTransaction(this.#asOwner, work));
   }
 
-  /** The attempt does not count. */
+  /** Withdraws the attempt, so that it does not count. */
   async withdraw({ countedName, clientInfo }: LoginAttempt): Promise<void> {
     await inOwnerTransaction(this.#asOwner, (client) =>
       client.query(`select auth.end_attempt($2, (${CLIENT_INFO_SQL}).address, 'undecided')`, [
@@ -161,7 +164,7 @@ export class LoginAttempts {
     }
   }
 
-  /** Waits between the turns, not within one. */
+  /** Waits between the turns, not during one. */
   async #attemptWhenFree<T>(
     name: string,
     clientInfo: ClientInfo,

@@ -25,11 +25,11 @@ type LoginCredentials = {
   readonly code?: string | null | undefined;
 };
 
-/** How a user has proved to be that user: the claims `amr` and `aal` of Supabase Auth. */
+/** The proof of a user's identity: the claims `amr` and `aal` of Supabase Auth. */
 export type SignInProof = {
   readonly methods: readonly SignInMethod[];
   readonly aal: 1 | 2;
-  /** Whether the second factor of the account, if there is one, was required before: its tokens may act everywhere. */
+  /** True if the second factor of the account, if there is one, was required before: its tokens may act everywhere. */
   readonly isComplete?: boolean;
 };
 
@@ -50,7 +50,7 @@ export type SignInMethod =
 
 export const NO_SIGN_IN_PROOF: SignInProof = { methods: [], aal: 1, isComplete: true };
 export const PASSWORD_PROOF: SignInProof = { methods: ["password"], aal: 1 };
-/** By a link or a code that was sent to the user. */
+/** The proof by a link or a code that was sent to the user. */
 export const CODE_PROOF: SignInProof = { methods: ["otp"], aal: 1 };
 
 /** Creates the session or tokens, in the transaction that verified the login. */
@@ -82,7 +82,7 @@ const LOGIN_ERRORS: Readonly<Record<Exclude<LoginOutcome, "passed">, () => ApiEr
 type LoginSteps = {
   /** Counts an attempt and checks the password. Unknown users take the same steps, so that the timing does not differ. */
   begin(credentials: Pick<LoginCredentials, "username" | "password">, clientInfo: ClientInfo): Promise<LoginAttempt>;
-  /** The same for a user who has sent the password before: `isPasswordCorrect` checks that it has not changed since. */
+  /** Resumes a login whose password was sent before: `isPasswordCorrect` checks that it has not changed since. */
   resume(
     username: string,
     isPasswordCorrect: (attempt: LoginAttempt) => boolean,
@@ -94,7 +94,7 @@ type LoginSteps = {
 type SubmittedFactors = {
   readonly code: LoginCredentials["code"];
   readonly password: string | null;
-  /** Whether the user may be signed in before a second factor is verified. */
+  /** True if the user may be signed in before a second factor is verified. */
   readonly isCodeOptional?: boolean;
 };
 type LoginResult<T> =
@@ -155,7 +155,7 @@ export function makeLogin({ begin, finish }: LoginSteps): PerformLogin {
   };
 }
 
-/** By the password alone. What the tokens of an account with a second factor may do before it is verified depends on AUTH_AAL1_ACCESS. */
+/** Signs in by the password alone. AUTH_AAL1_ACCESS limits the tokens of an account with a second factor until that factor is verified. */
 export function makePasswordLogin({ begin, finish }: LoginSteps): PerformLogin {
   return async ({ username, password }, clientInfo, open) => {
     const attempt = await begin({ username, password }, clientInfo);
@@ -231,7 +231,7 @@ export function makeMfaLogin({ begin, resume, finish }: LoginSteps, { signing }:
       const pending: PendingLogin = JSON.parse(decryptBytes(Buffer.from(text, "base64url"), key).toString("utf8"));
       if (Date.now() < pending.until) return pending;
     } catch {
-      // From another deployment, or forged: refused like an expired one.
+      // The state is from another deployment, or forged: it is refused like an expired one.
     }
     throw signInAgain();
   };

@@ -7,7 +7,7 @@ import type { IssuingKeys } from "./identity/token-keys.ts";
 import { signToken } from "./identity/tokens.ts";
 import type { AccessClaims, SessionClaims, TokenIssuer } from "./token-pairs.ts";
 
-/** What a user has granted to an application. */
+/** The grant of a user to an application. */
 export type OAuthGrant = {
   readonly id: string;
   readonly clientId: string;
@@ -21,19 +21,19 @@ type IdTokenOptions = { readonly clientId: string; readonly nonce: string | null
 
 /** Tokens for applications that act for users. Their refresh tokens are no JWTs, so that no other interface exchanges them. */
 export type OAuthTokens = {
-  /** `iss`: the public address. */
+  /** Returns the claim `iss`, the public address. */
   issuer(): string;
-  /** Whether others can verify our tokens: the key is no secret. Without it there is no OpenID Connect. */
+  /** True if others can verify our tokens, because the key is no secret. Otherwise there is no OpenID Connect. */
   readonly canBeVerified: boolean;
   /** The algorithm of signatures. */
   readonly algorithm: string;
-  /** An access token (RFC 9068) with the claims of the user's own tokens. It can be used at its resource only. */
+  /** Signs an access token (RFC 9068) with the claims of the user's own tokens. It can be used at its resource only. */
   signAccess(
     client: pg.ClientBase,
     claims: SessionClaims,
     grant: OAuthGrant,
   ): Promise<{ readonly accessToken: string; readonly expiresIn: number; readonly subject: string }>;
-  /** An ID token (OpenID Connect), which is refused as an access token. */
+  /** Signs an ID token (OpenID Connect), which is refused as an access token. */
   signIdToken(options: IdTokenOptions): string;
 };
 
@@ -58,7 +58,7 @@ export function makeOAuthTokens({ keys, tokens, claimsHook, siteUrl, config }: O
       const event = { user_id: claims.id, authentication_method: "oauth_provider/authorization_code", claims: own };
       const lifetime = Math.floor(grant.expiresAt.getTime() / 1000) - claims.iat;
       const expiresIn = Math.max(1, Math.min(oauthAccessSeconds, lifetime));
-      // After the hook, which cannot widen what was granted.
+      // These claims follow the hook, so that it cannot widen the grant.
       const all = {
         ...(claimsHook ? await claimsHook(client, event) : own),
         iss: issuer(),

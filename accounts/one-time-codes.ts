@@ -23,27 +23,27 @@ export type CodePurpose =
 type NewCode = {
   readonly purpose: CodePurpose;
   readonly userId: string;
-  /** Where it is sent: an e-mail address or a phone number. */
+  /** The recipient: an e-mail address or a phone number. */
   readonly to: string;
-  /** The address that the client enters with the code, if it is not the one that the mail goes to. */
+  /** The address that the client enters with the code, if it is not the recipient. */
   readonly enteredWith?: string;
-  /** What the user changes to. */
+  /** The new address or phone number of a change. */
   readonly newAddress?: string;
   /** The sign-in that ends with a code for tokens (PKCE). */
   readonly flowId?: string | null;
   readonly signUp?: SignUp | null;
 };
 
-/** What an account has once the mail or the message of this sign-up has proved the address or the number. */
+/** The values that an account gets once the mail or the message of this sign-up has proved the address or the number. */
 export type SignUp = {
   readonly name: string;
   readonly passwordHash: string | null;
   readonly metadata: Readonly<Record<string, unknown>> | null;
 };
 
-/** The secrets of one mail. They must appear nowhere else. */
+/** The secrets of one mail. They must not appear anywhere else. */
 export type MailSecrets = {
-  /** For the link. */
+  /** The secret of the link. */
   readonly token: string;
   /** Six digits, to enter by hand. */
   readonly code: string;
@@ -54,7 +54,7 @@ export type CodeResult<T> =
   | { readonly kind: "opened"; readonly opened: T; readonly purpose: CodePurpose }
   /** A code for tokens, for the client that began the sign-in. */
   | { readonly kind: "flow"; readonly code: string; readonly purpose: CodePurpose }
-  /** One side of a change of address is confirmed; the other one is not. */
+  /** One side of a change of address is confirmed; the other side is not. */
   | { readonly kind: "half" }
   | { readonly kind: "expired" | "disabled" | "flow_expired" }
   | { readonly kind: "wait"; readonly seconds: number };
@@ -67,20 +67,20 @@ type CodeOutcome = {
   readonly wait?: number;
 };
 
-/** Links and codes of six digits. One mail has both, and either can be used, once. */
+/** Links and six-digit codes. One mail has both, and either can be used, once. */
 export type OneTimeCodes = {
   /** Adds a code, in a transaction that has locked the account. It invalidates the previous code of the same purpose and sign-up. */
   add(client: pg.ClientBase, code: NewCode): Promise<MailSecrets>;
   useLink<T>(link: OpenedLink, clientInfo: ClientInfo, open: OpenSignIn<T>): Promise<CodeResult<T>>;
   useCode<T>(entered: EnteredCode, clientInfo: ClientInfo, open: OpenSignIn<T>): Promise<CodeResult<T>>;
-  /** Whether `code` is the one that the signed-in user was sent to confirm a change. A code is accepted once. */
+  /** Returns true if `code` was sent to the signed-in user to confirm a change. A code is accepted once. */
   useReauthentication(userId: string, code: string, clientInfo: ClientInfo): Promise<boolean>;
 };
 
 type OpenedLink = {
   readonly token: string;
   readonly purposes: readonly CodePurpose[];
-  /** Whether the result is part of a URL: then it is the code for tokens that the client asked for. */
+  /** True if the result is part of a URL: it is then the code for tokens that the client requested. */
   readonly isRedirect: boolean;
 };
 
@@ -100,7 +100,7 @@ const USE_REAUTHENTICATION = `select auth.use_reauthentication($2, $3, ${CLIENT_
 
 export function makeOneTimeCodes({ asOwner, keys, flows }: OneTimeCodesOptions): OneTimeCodes {
   const key = deriveEncryptionKey(keys.signing, "one-time codes");
-  /** Bound to the address. An HMAC, because six digits could be guessed from a plain hash. */
+  /** The hash is bound to the address. It is an HMAC, because six digits could be guessed from a plain hash. */
   const codeHash = (address: string, code: string): Buffer =>
     createHmac("sha256", key)
       .update(JSON.stringify([address.toLowerCase(), code]))
@@ -167,7 +167,7 @@ export function makeOneTimeCodes({ asOwner, keys, flows }: OneTimeCodesOptions):
   };
 }
 
-/** As auth.add_mail_code and auth.begin_sign_up read it. */
+/** Returns the format that auth.add_mail_code and auth.begin_sign_up read. */
 export function toSignUpParameter(signUp: SignUp | null): string | null {
   if (!signUp) return null;
   const { name, passwordHash, metadata } = signUp;

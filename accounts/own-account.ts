@@ -5,18 +5,17 @@ import { accountRequired } from "./auth-errors.ts";
 import { CLIENT_INFO_SQL, type ClientInfo, clientInfoParameter } from "./identity/client-info.ts";
 import { digestOf, isUuid } from "./random-secrets.ts";
 
-/** What a user sees of the own account. */
+/** The part of the own account that a user sees. */
 export type AccountSummary = {
   readonly name: string;
   readonly email: string;
   readonly username: string;
   readonly role: string;
-  /** Whether the e-mail address is verified. */
   readonly isVerified: boolean;
   readonly hasPassword: boolean;
-  /** Null without an authenticator app. */
+  /** Null if there is no authenticator app. */
   readonly factorEnabledAt: Date | null;
-  /** How many backup codes are unused. */
+  /** The number of unused backup codes. */
   readonly backupCodes: number;
 };
 
@@ -58,14 +57,14 @@ const TOKEN_SESSION_STATE = `
     when exists (select from auth.users as account where account.user_id = $1 and auth.is_disabled(account.*)) then 'disabled'
     else 'ended' end as state`;
 
-/** One of them is empty. */
+/** A new address; one of the two members is empty. */
 type NewAddress = { readonly email: string; readonly phone: string };
 
-/** What users see and change of their own accounts; each function concerns the rows of that user only. */
+/** The operations of users on their own accounts; each function concerns the rows of that user only. */
 export type OwnAccount = {
   read(userId: string): Promise<AccountSummary>;
   readJson(userId: string): Promise<UserJson>;
-  /** That of a new user who does not exist, for a sign-up that must not tell whether there is an account. */
+  /** Returns the JSON of a new user who does not exist, for a sign-up that must not reveal whether there is an account. */
   imaginaryJson(address: NewAddress, metadata: Readonly<Record<string, unknown>>): Promise<UserJson>;
   rename(userId: string, name: string): Promise<void>;
   /** `session` is the id of the current session. */
@@ -73,9 +72,9 @@ export type OwnAccount = {
   endTokenFamily(userId: string, familyId: string, clientInfo: ClientInfo): Promise<void>;
   /** Ends all sign-ins except the session. */
   endOtherSignIns(userId: string, session: string, clientInfo: ClientInfo): Promise<void>;
-  /** Whether the sign-in by tokens has not ended; `disabled` if it ended with the access of its account. */
+  /** Returns `live` if the sign-in by tokens has not ended; `disabled` if it ended with the access of its account. */
   tokenSessionState(userId: string, sessionId: string): Promise<TokenSessionState>;
-  /** `sessionId` is that of the current sign-in by tokens. */
+  /** `sessionId` is the id of the current sign-in by tokens. */
   signOut(userId: string, sessionId: string | null, scope: SignOutScope, clientInfo: ClientInfo): Promise<void>;
   /** Changes the given keys, and removes those that are null. */
   setUserMetadata(userId: string, metadata: Readonly<Record<string, unknown>>): Promise<void>;
@@ -88,7 +87,7 @@ const READ_ACCOUNT = `
   select name, email, username, role, is_verified as "isVerified", has_password as "hasPassword",
     factor_enabled_at as "factorEnabledAt", backup_codes as "backupCodes"
   from auth.account_of($1)`;
-/** As auth.user_json writes that of a new user: the format of times and the order of keys are those of Postgres. */
+/** Prints a new user like auth.user_json: Postgres defines the format of times and the order of keys. */
 const IMAGINE_USER = `
   select pg_catalog.jsonb_build_object(
     'id', made.id, 'aud', 'authenticated', 'role', 'authenticated', 'email', $1::pg_catalog.text, 'phone', $2::pg_catalog.text,
@@ -182,7 +181,7 @@ export async function setUserMetadata(client: pg.ClientBase, userId: string, met
   await client.query("select auth.set_metadata($1, $2, null)", [userId, JSON.stringify(metadata)]);
 }
 
-/** Counts the address of the user, if there is one, as confirmed without an e-mail. */
+/** Confirms the address of the user, if there is one, without an e-mail. */
 export async function confirmAddress(client: pg.ClientBase, userId: string): Promise<void> {
   await client.query(
     `update auth.users as account set email_confirmed_at = pg_catalog.now()
@@ -191,7 +190,7 @@ export async function confirmAddress(client: pg.ClientBase, userId: string): Pro
   );
 }
 
-/** Whether the user has only a password, and has proved neither an address nor a number: no sign-in of /auth/v1 then. */
+/** True if the user has only a password, and has proved neither an address nor a number: /auth/v1 refuses sign-ins then. */
 export function awaitsConfirmation(user: UserJson): boolean {
   const { confirmed_at: confirmedAt, is_anonymous: isAnonymous, identities } = user;
   return !confirmedAt && !isAnonymous && identities.every(({ provider }) => provider === "email");

@@ -18,7 +18,7 @@ export type PasskeyChallenge<Options> = {
   readonly expiresAt: Date;
 };
 
-/** What the client returns: the response of the authenticator to a challenge. */
+/** The response of the authenticator to a challenge. */
 export type PasskeyResponse = { readonly challengeId: string; readonly credential: unknown };
 
 /** Passkeys (WebAuthn) that users sign in with, without a password. Challenges are stored, and each is used once. */
@@ -48,7 +48,7 @@ const FIND_USER = "select account.id as uuid, account.username from auth.users a
 const LIST_PASSKEYS = `
   select ${PASSKEY_COLUMNS} from auth.passkeys as passkey
   where passkey.user_id = $1 and passkey.factor_id is null order by passkey.created_at, passkey.id`;
-/** With the user handle that the authenticator stored: it belongs to the same account. The key of a second factor signs nobody in. */
+/** The user handle that the authenticator stored must belong to the same account. The key of a second factor signs nobody in. */
 const FIND_CREDENTIAL = `
   select ${PASSKEY_COLUMNS} from auth.passkeys as passkey join auth.users as account using (user_id)
   where passkey.credential_id = $1 and passkey.factor_id is null and account.id::pg_catalog.text = $2`;
@@ -63,7 +63,7 @@ const PASS_PASSKEY = `select auth.pass_passkey($2, $3, $4, $5, ${CLIENT_INFO_SQL
 const RENAME_PASSKEY = `select ${PASSKEY_COLUMNS} from auth.rename_passkey($1, $2, $3) as passkey where passkey.id is not null`;
 const REMOVE_PASSKEY = `select auth.remove_passkey($2, $3, ${CLIENT_INFO_SQL}) as removed`;
 
-/** Level 1, as at Supabase Auth; but the authenticator has verified its user, so that no other factor is required. */
+/** The level is 1, as at Supabase Auth, but the authenticator has verified its user, so no other factor is required. */
 const PASSKEY_PROOF: SignInProof = { methods: ["passkey"], aal: 1, isComplete: true };
 
 type AddOutcome = "added" | "exists" | "too_many" | "no_account";
@@ -132,7 +132,7 @@ export function makePasskeys({ asOwner, webAuthn }: { asOwner: AsOwner; webAuthn
   };
 }
 
-/** Each is stored, and used once. */
+/** Each challenge is stored, and used once. */
 function makeChallenges(asOwner: AsOwner) {
   return {
     async save<Options extends { readonly challenge: string }>(
@@ -190,7 +190,7 @@ export async function addPasskey(
   }
 }
 
-/** The passkey that the response names, if it belongs to the user that the response names; null otherwise. */
+/** Returns the passkey that the response names, if it belongs to the user that the response names; null otherwise. */
 async function findCredential(asOwner: AsOwner, credential: unknown): Promise<Passkey | null> {
   const { id, response } = (credential ?? {}) as { id?: unknown; response?: { userHandle?: unknown } | null };
   const handle = response?.userHandle;

@@ -7,7 +7,7 @@ type CharacterClass = { readonly name: string; readonly pattern: RegExp };
 type PolicyRules = {
   readonly minLength: number;
   readonly required: readonly CharacterClass[];
-  /** Whether common passwords and the user's own name are accepted. */
+  /** True if common passwords and the user's own name are accepted. */
   readonly acceptsGuessable?: boolean;
 };
 export type PasswordPolicy = Config["passwordPolicy"];
@@ -23,13 +23,13 @@ const POLICIES: Readonly<Record<PasswordPolicy, PolicyRules>> = {
   strict: { minLength: 12, required: [UPPER, LOWER, DIGIT, SPECIAL] },
 };
 
-/** Long enough for any passphrase. */
+/** The length allows any passphrase. */
 const MAX_BYTES = 1024;
 
 type PasswordCheck = {
   readonly policy: PasswordPolicy;
   readonly field: string;
-  /** Words that others know about the user, such as the name; not allowed as the password. */
+  /** Words that others know about the user, such as the name; they are not allowed as the password. */
   readonly personalWords?: readonly (string | null | undefined)[];
 };
 
@@ -40,7 +40,7 @@ export function describePolicy(policy: PasswordPolicy): string {
   return `At least ${minLength} characters${among}.`;
 }
 
-/** Throws if a new password does not meet the policy, with all faults. */
+/** Throws an error with all faults if a new password does not meet the policy. */
 export function checkNewPassword(password: string, check: PasswordCheck): void {
   const faults = findPasswordFaults(password, check);
   if (faults.length > 0) throw passwordRejected(faults);
@@ -110,9 +110,9 @@ const SUBSTITUTIONS: Readonly<Record<string, string>> = {
 
 let commonWords: ReadonlySet<string> | null = null;
 
-/** Whether it is a common word or pattern, with any capitalization, leetspeak and added digits or signs. */
+/** True if the password is a common word or pattern, with any capitalization, leetspeak and added digits or signs. */
 export function isCommonPassword(password: string): boolean {
-  // Words and keyboard patterns that common passwords are made of.
+  // The words and keyboard patterns of common passwords.
   commonWords ??= new Set(
     readFileSync(join(import.meta.dirname, "common-passwords.txt"), "utf8")
       .trim()

@@ -11,7 +11,7 @@ const TAG_BYTES = 32;
 /** `$argon2id$v=19$m=19456,t=2,p=1$c2FsdA$dGFn` */
 const PHC = /^\$argon2id\$v=19\$m=(\d+),t=(\d+),p=(\d+)\$([A-Za-z0-9+/]+)\$([A-Za-z0-9+/]+)$/;
 
-/** `$2a$10$…` of imported accounts. A greater cost would occupy a processor for seconds. */
+/** The hash of an imported account: `$2a$10$…`. A greater cost would occupy a processor for seconds. */
 const BCRYPT = /^\$2[aby]\$(?:0[4-9]|1[0-4])\$[./A-Za-z0-9]{53}$/;
 
 const derive = promisify(argon2);
@@ -23,27 +23,30 @@ export type Passwords = {
   /** Takes the same time if the hash is null (unknown user) or of another algorithm, and returns false then. */
   matches(phc: string | null, password: string, requester?: SignInRequester): Promise<boolean>;
   isOutdated(phc: string): boolean;
-  /** A limiter for the logins that hash passwords here: one more at a time than hashes, for their statements, and one known one. */
+  /**
+   * Makes a limiter for the logins that hash passwords here. It allows one login more than hashes, for its statements, and
+   * one more of a known requester.
+   */
   makeLoginLimiter(): LimitSignInWork;
 };
 
 type PasswordsOptions = {
   readonly parameters?: HashParameters;
-  /** The part of the default concurrency and queue that this process has, besides other workers. */
+  /** The share of the default concurrency and queue that this process has beside other workers. */
   readonly share?: number;
-  /** How many hashes are computed at a time. */
+  /** The number of hashes that are computed at a time. */
   readonly concurrency?: number;
-  /** How many more of known requesters may wait, and half as many of strangers; further ones are refused. */
+  /** The number of waiting requests of known requesters; unknown ones have half of it. Further ones are refused. */
   readonly maxWaiting?: number;
 };
 
-/** Of the four threads of libuv, one stays free for files and the names of hosts. */
+/** One of the four threads of libuv stays free for files and host names. */
 const HASHING_THREADS = 3;
 /** A hash occupies a processor and 19 MiB, so half of the processors stay free for other work. */
 const DEFAULT_CONCURRENCY = Math.max(1, Math.min(HASHING_THREADS, Math.floor(availableParallelism() / 2)));
-/** About three seconds of work for each thread. */
+/** A queue of about three seconds of work for each thread. */
 const DEFAULT_MAX_WAITING = 100 * DEFAULT_CONCURRENCY;
-/** Of tools that have no clients. */
+/** The requester of tools, which have no clients. */
 const NO_REQUESTER: SignInRequester = { address: null, isKnown: true };
 
 /** Hashes and compares passwords off the event loop, a few at a time. */
@@ -80,7 +83,7 @@ export function hashLike(phc: string, password: string): Promise<string> {
   return hashWithSalt(parameters, salt, tag.length, password);
 }
 
-/** Whether passwords can be compared with it. */
+/** True if passwords can be compared with the hash. */
 export function isPasswordHash(text: string): boolean {
   return PHC.test(text) || BCRYPT.test(text);
 }
@@ -111,7 +114,7 @@ async function hashWithSalt(
   return toPhc({ parameters, salt, tag: await tagOf(parameters, salt, bytes, password) });
 }
 
-/** NFKC makes passwords equal that different keyboards encode differently. */
+/** NFKC makes passwords equal that keyboards encode differently. */
 function tagOf(parameters: HashParameters, nonce: Buffer, tagLength: number, password: string): Promise<Buffer> {
   return derive("argon2id", { ...parameters, message: password.normalize("NFKC"), nonce, tagLength });
 }

@@ -10,7 +10,7 @@ import type { Registration } from "./registration.ts";
 
 /** Accounts with a phone number. A number consists of digits, without the plus sign. */
 export type PhoneAccounts = {
-  /** Sends a code to sign in, after the response. `newUser`: creates the account if there is none. */
+  /** Sends a code to sign in, after the response. With `newUser`, it creates the account if there is none. */
   requestSignIn(phone: string, newUser: NewUser | null, clientInfo: ClientInfo): Promise<void>;
   /** Sends a code that confirms the sign-up with its password, after the response. */
   requestConfirmation(phone: string, signUp: SignUp): Promise<void>;
@@ -18,7 +18,7 @@ export type PhoneAccounts = {
   repeatCode(phone: string): Promise<void>;
   /** `opened` is null if the number has an account. */
   create<T>(account: NewPhoneAccount, clientInfo: ClientInfo, open: OpenSignIn<T>): Promise<PhoneSignUpResult<T>>;
-  /** The user name to sign in with; that of nobody if no account has the number. */
+  /** Returns the user name to sign in with; a name that no account has if no account has the number. */
   usernameOf(phone: string): Promise<string>;
 };
 
@@ -46,10 +46,10 @@ type PhoneRecipient = {
   readonly user_json: { readonly phone_confirmed_at?: string } | null;
 };
 
-/** To sign in, which ends the password of an account whose number was never confirmed, or to confirm a sign-up. */
+/** `sms` signs in, which removes the password of an account whose number was never confirmed; `sms_signup` confirms a sign-up. */
 type PhonePurpose = "sms" | "sms_signup";
 
-/** A domain without mail (RFC 6761): each row of users has an address, also that of an account with a phone number only. */
+/** A domain without mail (RFC 6761): each row of users has an address, even for an account with a phone number only. */
 const PHONE_DOMAIN = "phone.invalid";
 const MAX_NAME_LENGTH = 200;
 

@@ -1,7 +1,7 @@
 import { hash, hkdfSync, randomBytes } from "node:crypto";
 import { decryptBytes, encryptBytes } from "#runtime";
 
-/** 256 random bits. A plain SHA-256 digest is safe to store, because it cannot be guessed. */
+/** Returns 256 random bits. A plain SHA-256 digest of them is safe to store, because they cannot be guessed. */
 export function generateSecret(): string {
   return randomBytes(32).toString("base64url");
 }
@@ -20,12 +20,12 @@ export function decryptText(sealed: Buffer, secret: string): string {
   return decryptBytes(sealed, deriveKey(secret)).toString("utf8");
 }
 
-/** Differs from the digest of the secret that the database stores. */
+/** The key differs from the digest of the secret that the database stores. */
 function deriveKey(secret: string): Buffer {
   return Buffer.from(hkdfSync("sha256", secret, "", "sealed answer", 32));
 }
 
-/** Ids from requests: Postgres would answer others with an error. */
+/** Checks ids of requests: Postgres would respond to other texts with an error. */
 export function isUuid(text: string): boolean {
   return /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i.test(text);
 }

@@ -15,11 +15,11 @@ export type NewAccount = {
   /** The default is the e-mail address. */
   readonly username?: string | null | undefined;
   readonly age?: number | null | undefined;
-  /** Null for an account that is used without one. */
+  /** Null for an account without a password. */
   readonly password: string | null;
-  /** The user metadata, which triggers on the insert of the account see. Default: the name, where no table of users has it. */
+  /** The user metadata, which triggers on the insert of the account see. The default is the name, if no table of users has it. */
   readonly metadata?: Readonly<Record<string, unknown>>;
-  /** The address is then kept only where each row of a table of users has one. */
+  /** The address of an anonymous account is kept only if each row of a table of users has one. */
   readonly isAnonymous?: boolean;
 };
 
@@ -34,15 +34,15 @@ type SignUpResult<T> = { readonly signUp: SignUp; readonly registered: Registere
 
 export type Registration = {
   /**
-   * Also sends an e-mail to verify the address, if this deployment sends e-mails; also where the address is taken, but nobody has
-   * proved it: then the account has the password of whoever opens the link.
+   * Also sends an e-mail to verify the address, if this deployment sends e-mails, even if the address is taken but not
+   * proved. In that case the account gets the password of the sign-up whose link is opened.
    */
   readonly register: Register;
-  /** Without an e-mail. */
+  /** Creates the account without sending an e-mail. */
   readonly createAccount: Register;
-  /** Without an e-mail. */
+  /** Signs up without sending an e-mail. */
   signUp<T>(account: NewAccount, clientInfo: ClientInfo, open: OpenSignIn<T>): Promise<SignUpResult<T>>;
-  /** All faults of the fields that are present. */
+  /** Returns all faults of the fields that are present. */
   findRegistrationFaults(account: Partial<NewAccount>): Promise<readonly FieldError[]>;
 };
 
@@ -51,7 +51,7 @@ type RegistrationOptions = {
   readonly passwords: Passwords;
   readonly policy: PasswordPolicy;
   readonly emails: AccountEmails | null;
-  /** Whether addresses count as proved without an e-mail. */
+  /** True if addresses count as proved without an e-mail. */
   readonly autoConfirm: boolean;
 };
 
@@ -71,7 +71,7 @@ export function makeRegistration({
   };
 
   const hashPassword = async (account: NewAccount, clientInfo: ClientInfo): Promise<string | null> => {
-    // Checked before hashing, which is expensive.
+    // The password is checked before it is hashed, because hashing is expensive.
     const passwordFaults = passwordFaultsOf(account);
     if (passwordFaults.length > 0) {
       const faults = await findFaults(account);

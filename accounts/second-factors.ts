@@ -31,7 +31,7 @@ export type FactorEnrolmentResult =
   | { readonly outcome: "added"; readonly factor: SecondFactor; readonly totp: TotpKey | null }
   | { readonly outcome: "name_taken" | "too_many" | "level" | "no_account" };
 
-/** What an authenticator is asked for: a new key for a pending factor, or a signature. */
+/** The request to an authenticator: a new key for a pending factor, or a signature. */
 export type FactorKeyRequest =
   | { readonly type: "create"; readonly options: PublicKeyCredentialCreationOptionsJSON }
   | { readonly type: "request"; readonly options: PublicKeyCredentialRequestOptionsJSON };
@@ -60,9 +60,9 @@ export type SecondFactors = {
     factor: { readonly factorType: FactorType; readonly friendlyName: string; readonly issuer: string },
     clientInfo: ClientInfo,
   ): Promise<FactorEnrolmentResult>;
-  /** Null if the user has no such factor. */
+  /** Returns null if the user has no such factor. */
   challenge(userId: string, factorId: string, clientInfo: ClientInfo): Promise<FactorChallenge | null>;
-  /** `open` continues the sign-in, in the same transaction. */
+  /** `continueSignIn` continues the sign-in, in the same transaction. */
   verify<T>(
     signIn: TokenSignIn,
     factorId: string,
@@ -101,7 +101,7 @@ type ChallengedFactor = Pick<SecondFactor, "factorType" | "isVerified"> & {
   readonly challenge: string | null;
 };
 
-/** What was verified: a time step, a new key, or the use of a key. */
+/** The verified proof: a time step, a new key, or the use of a key. */
 type Proof =
   | { readonly kind: "code"; readonly step: number }
   | { readonly kind: "newKey"; readonly key: RegisteredCredential }

@@ -12,7 +12,7 @@ export type SessionUser = {
 };
 
 export type NewSession = SessionUser & {
-  /** For the cookie; the database stores only its digest. */
+  /** The value of the cookie; the database stores only its digest. */
   readonly id: string;
 };
 

@@ -1,23 +1,24 @@
 import { ApiError, clientNetwork, clientRange, unavailable } from "#runtime";
 import { FairLimiter, type WorkShare } from "#runtime/concurrency";
 
-/** Who work of a sign-in is done for: requesters take turns by address and by account. */
+/** The requester of a sign-in's work. Requesters take turns by address and by account. */
 export type SignInRequester = {
   readonly address: string | null;
-  /** The name that attempts are counted by, or the id of the user. */
+  /** The name under which attempts are counted, or the id of the user. */
   readonly account?: string | null;
-  /** Whether this user has signed in before from this network, or has proved to be this user otherwise. */
+  /** True if this user has signed in from this network before, or has proved to be this user otherwise. */
   readonly isKnown?: boolean;
 };
 
 export type LimitSignInWork = <T>(requester: SignInRequester, work: () => Promise<T>) => Promise<T>;
 
-/** An attacker may have many networks of a range, but a provider may give each of them to another customer. */
+/** An attacker may have many networks of a range, but a provider may assign each of them to another customer. */
 const TURNS_OF_RANGE = 1 / 4;
 
 /**
- * Does a few things at a time, of which some are reserved for known requesters. Known requesters go first and may fill their queue; strangers have half as much room, and
- * are refused early. Half of what may wait is the most for one address or account.
+ * Runs a few sign-ins at a time and reserves some of these slots for known requesters. Known requesters go first and may
+ * fill their queue; unknown ones have half the places, and are refused early. One address or account may occupy at most half
+ * of the queue.
  */
 export function makeSignInLimiter(concurrency: number, maxWaiting: number, reserved = 0): LimitSignInWork {
   const half = Math.ceil(maxWaiting / 2);

@@ -16,7 +16,7 @@ type LimitCreatedUsersOptions = {
   readonly catalog: () => Parameters<typeof bypassesPolicies>[0];
 };
 
-/** Whoever adds a user signs somebody up, whether signed in or not, except for administrators and servers. */
+/** A caller who adds a user counts as a client who signs up, signed in or not, except for administrators and servers. */
 export function makeCreatedUsersLimit({ limitSignUps, catalog }: LimitCreatedUsersOptions): LimitCreatedUsers {
   return async (caller, address, count) => {
     if (isAdministrator(caller) || bypassesPolicies(catalog(), caller.role)) return;

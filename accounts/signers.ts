@@ -14,26 +14,29 @@ import { openSealedText, sealText } from "./identity/sealed-text.ts";
 import { requireIssuingKeys, type TokenKeys } from "./identity/token-keys.ts";
 import { readUserId } from "./validate-claims.ts";
 
-/** Who has signed an address: policies are asked as this caller when somebody uses it. */
+/** The signers of addresses: policies are checked as the signer when an address is used. */
 export type Signers = {
-  /** What an address keeps of its signer, unreadable for whoever gets the address. */
+  /** Returns the encrypted signer that an address contains; the recipient of the address cannot read it. */
   seal(caller: Caller): Promise<string>;
-  /** The signer as it is now; throws if its account, grant or key no longer stands. Null: nothing that `seal` has returned. */
+  /**
+   * Returns the signer with its current claims; throws if its account, grant or key is no longer valid. Null if `seal` has
+   * not returned the text.
+   */
   open(sealed: string): Promise<Caller | null>;
 };
 
 type Signer = {
-  /** The claims of the token, without those that `currentClaims` names. */
+  /** The claims of the token, except those that `currentClaims` names. */
   readonly claims: Claims;
-  /** Names of claims that have the values of the account when the address is used. */
+  /** Names of claims whose values come from the account when the address is used. */
   readonly currentClaims: readonly string[];
-  /** The role of the account; null without an account here. */
+  /** The role of the account; null for a signer without an account here. */
   readonly accountRole: string | null;
-  /** Of a signer without an account here: the key that vouches for it; null if none does. */
+  /** The key that verified a signer without an account here; null if there is none. */
   readonly keyId: string | null;
   /** The administrator who acts as the signer. */
   readonly actor: Signer | null;
-  /** When the address ends at the latest, in seconds since 1970. */
+  /** The latest time at which the address ends, in seconds since 1970. */
   readonly until: number | null;
 };
 
@@ -50,18 +53,18 @@ type RemoteKeys = Pick<RemoteKeySet, "current" | "refetch">;
 type SignersOptions = {
   readonly asOwner: AsOwner;
   readonly keys: TokenKeys;
-  /** Further keys, of another issuer. */
+  /** The keys of another issuer, in addition to `keys`. */
   readonly remoteKeys: RemoteKeys | null;
   readonly config: Pick<Config, "claimsHook" | "jwtIssuer">;
   readonly log: Pick<Logger, "warn">;
 };
 
 const PURPOSE = "signers";
-/** How long an address can still be used after its signer ended, as with tokens. */
+/** The time for which an address can still be used after its signer ended, as with tokens. */
 const CACHE_MS = 4_000;
 const MAX_CACHED = 10_000;
 
-/** Claims of one token, which say nothing about the signer. */
+/** Claims of one token, which do not describe the signer. */
 const CLAIMS_OF_TOKEN: ReadonlySet<string> = new Set(["exp", "nbf", "iat", "jti", "act"]);
 const CLAIMS_OF_PAIR: readonly string[] = ["name", "permissions"];
 const CLAIMS_OF_SESSION: readonly string[] = [
@@ -77,7 +80,7 @@ const KEPT_WITH_HOOK: ReadonlySet<string> = new Set([
 export function makeSigners({ asOwner, keys, remoteKeys, config, log }: SignersOptions): Signers {
   const claimsHook = config.claimsHook === null ? null : makeClaimsHook(config.claimsHook);
   const stateOf = cacheLookups(makeStateQuery({ asOwner, log }), { rememberedMs: CACHE_MS, max: MAX_CACHED });
-  /** Whether the function of CLAIMS_HOOK has seen the claims, because we have issued the token. */
+  /** True if the function of CLAIMS_HOOK has seen the claims, because we have issued the token. */
   const isHooked = ({ session_id: sessionId, iss }: Claims) =>
     claimsHook !== null && (typeof sessionId === "string" || iss === config.jwtIssuer);
 
@@ -112,7 +115,7 @@ export function makeSigners({ asOwner, keys, remoteKeys, config, log }: SignersO
     const current = { ...claims, ...Object.fromEntries(ofAccount) };
     if (accountRole === null || !claimsHook || !isHooked(claims)) return current;
     const hooked = await applyHook(asOwner, claimsHook, { ...current, role: accountRole }, String(state!.claims!.id));
-    // The role is one that policies were asked in when the address was signed.
+    // Policies must be checked in the role that the signer had when the address was signed.
     if (hooked.role !== claims.role) throw signerEnded();
     return { ...hooked, ...pickGrant(claims) };
   };
@@ -120,7 +123,7 @@ export function makeSigners({ asOwner, keys, remoteKeys, config, log }: SignersO
   return {
     async seal(caller) {
       const signer = await describe(caller);
-      // Whoever acts as another user does so as long as the own token says.
+      // An actor may act as another user for as long as its own token is valid.
       const until = isActedAs(caller) ? caller.expiresAt : null;
       const text = serializeClaims({ ...signer, until });
       return sealText(text, requireIssuingKeys(keys), PURPOSE).toString("base64url");
@@ -137,13 +140,13 @@ export function makeSigners({ asOwner, keys, remoteKeys, config, log }: SignersO
   };
 }
 
-/** The function of CLAIMS_HOOK gets all of them, also those that it leaves out. */
+/** The function of CLAIMS_HOOK gets all of them, including those that it leaves out. */
 function claimsOfAccount(claims: Claims, isHooked: boolean): readonly string[] {
   if (!isHooked) return CLAIMS_OF_SESSION.filter((name) => name in claims);
   return typeof claims.session_id === "string" ? CLAIMS_OF_SESSION : CLAIMS_OF_PAIR;
 }
 
-/** By the claims, as a text. */
+/** Looks up the state of signers by their serialized claims. */
 function makeStateQuery({ asOwner, log }: Pick<SignersOptions, "asOwner" | "log">): LookUpKeys<SignerState> {
   const queryAsOwner = makeOwnerFunction<SignerState & { readonly place: string }>({
     asOwner,
@@ -162,7 +165,7 @@ async function isKnownKey(id: string, { verifying }: TokenKeys, remoteKeys: Remo
   return isKnown() || ((await remoteKeys?.refetch()) === true && isKnown());
 }
 
-/** The claims that a token of the account would have now; a refusal of the hook ends the signer. */
+/** Returns the claims that a token of the account would have now; a refusal of the hook ends the signer. */
 function applyHook(asOwner: AsOwner, hook: ClaimsHook, claims: Claims, accountId: string): Promise<Claims> {
   const iat = Math.floor(Date.now() / 1000);
   const event = {
@@ -175,7 +178,7 @@ function applyHook(asOwner: AsOwner, hook: ClaimsHook, claims: Claims, accountId
   });
 }
 
-/** The function of CLAIMS_HOOK cannot widen what was granted. */
+/** The function of CLAIMS_HOOK cannot widen the grant. */
 function pickGrant({ client_id, scope, oauth_grant_id }: Claims): Claims {
   return oauth_grant_id === undefined ? {} : { client_id, scope, oauth_grant_id };
 }

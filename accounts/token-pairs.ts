@@ -17,7 +17,7 @@ import { decryptText, digestOf, encryptText } from "./random-secrets.ts";
 export type TokenPairs<T extends TokenPair = TokenPair> = {
   /** Starts a family of refresh tokens. */
   readonly open: OpenSignIn<T>;
-  /** Issues the next pair of a sign-in that has proved more by its access token; null if it has ended. */
+  /** Issues the next pair of a sign-in that has proved another factor by its access token; null if it has ended. */
   continueSignIn(client: pg.ClientBase, signIn: TokenSignIn, clientInfo: ClientInfo): Promise<T | null>;
   /**
    * Issues the next pair. Reusing a refresh token revokes its family, except for an immediate retry: with the same `retryKey`, or any retry
@@ -43,12 +43,12 @@ const STORE_RETRY_RESPONSE = `select auth.store_retry_response($1, $2, $3, ${LIF
 
 type RefreshOptions = {
   readonly retryKey?: string | null;
-  /** Throws if the user may not continue; the refresh token is not used then. */
+  /** Throws if the user may not continue; the refresh token stays unused then. */
   readonly check?: CheckRefresh;
 };
 type CheckRefresh = (client: pg.ClientBase, userId: string) => Promise<void>;
 
-/** Where every retry counts as one with the same key. No Idempotency-Key contains this character. */
+/** The digest for pairs with a reuse window: every retry counts as one with the same key. No Idempotency-Key contains this character. */
 const ANY_RETRY = digestOf("\0");
 
 type TokenPairsOptions<T extends TokenPair> = {
@@ -57,7 +57,7 @@ type TokenPairsOptions<T extends TokenPair> = {
   readonly kind: PairKind<T>;
   /** Null if no function changes the claims. */
   readonly claimsHook?: ClaimsHook | null;
-  /** Whether a refresh token that is used again at once gets the same pair, without an Idempotency-Key. */
+  /** True if a refresh token that is used again at once gets the same pair, without an Idempotency-Key. */
   readonly hasReuseWindow: boolean;
 };
 
@@ -143,7 +143,7 @@ async function rotateToken<T extends TokenPair>(
   return pair;
 }
 
-/** Signs what CLAIMS_HOOK returns, in the transaction that stores the refresh token. */
+/** Signs the claims that CLAIMS_HOOK returns, in the transaction that stores the refresh token. */
 async function issueTokens<T extends TokenPair>(
   client: pg.ClientBase,
   { issuer, kind, claimsHook }: TokenPairsOptions<T>,
@@ -174,7 +174,7 @@ export type SessionClaims = TokenClaims & {
   /** The uuid of the account. */
   readonly id: string;
   readonly session_id: string;
-  /** How the user signed in, the latest first. */
+  /** The methods by which the user signed in, the latest first. */
   readonly amr: readonly { readonly method: string }[];
 };
 
@@ -191,7 +191,7 @@ export type SessionTokens = TokenPair & { readonly userId: string; readonly sess
 
 export type AccessClaims = Readonly<Record<string, unknown>>;
 
-/** What differs between the two kinds of pairs. */
+/** The differences between the two kinds of pairs. */
 type PairKind<T extends TokenPair, C extends TokenClaims = SessionClaims> = {
   /** The claims of the access token. */
   readonly claimsOf: (claims: C) => AccessClaims;
@@ -203,7 +203,7 @@ export type TokenIssuer = {
   readonly pairs: PairKind<TokenPair, TokenClaims>;
   /** The access token has all claims that Supabase Auth signs. */
   readonly sessionTokens: PairKind<SessionTokens>;
-  /** The type of the token is that of its header; default: `JWT`. */
+  /** The type is that of the token's header; the default is `JWT`. */
   signAccess(claims: AccessClaims, type?: string): string;
   sign(claims: AccessClaims, refreshToken: string): TokenPair;
   issuePair(claims: TokenClaims, refreshToken: string): TokenPair;

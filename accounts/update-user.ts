@@ -7,7 +7,7 @@ import { setUserMetadata } from "./own-account.ts";
 import { checkNewPassword, type PasswordPolicy } from "./password-policy.ts";
 import type { Passwords } from "./passwords.ts";
 
-/** What a signed-in user changes without the current password; absent members stay. */
+/** The changes by a signed-in user without the current password; absent members stay as they are. */
 export type UserChanges = {
   readonly metadata: object | null;
   readonly email: string | null;
@@ -29,8 +29,8 @@ export type UpdateOutcome =
   | "same_password";
 
 /**
- * Applies all changes or none. A new address is used when the links that are sent to it have confirmed it; a new password ends
- * all other sign-ins.
+ * Applies all changes or none. A new address takes effect when the links that are sent to it have confirmed it; a new
+ * password ends all other sign-ins.
  */
 export type UpdateUser = (
   user: UpdatingUser,
@@ -46,9 +46,9 @@ type UpdateUserOptions = {
   readonly codes: OneTimeCodes;
   /** Null if this deployment sends no e-mails. */
   readonly codeEmails: CodeEmails | null;
-  /** Whether addresses count as confirmed without an e-mail. */
+  /** True if addresses count as confirmed without an e-mail. */
   readonly autoConfirm: boolean;
-  /** Whether a user who signed in more than a day ago needs a code for a new password. */
+  /** True if a user who signed in more than a day ago needs a code for a new password. */
   readonly requiresCode: boolean;
 };
 
@@ -61,7 +61,7 @@ type AccountRow = {
   readonly metadata: Readonly<Record<string, unknown>>;
 };
 
-/** In a session of the documented routes, whose tokens name none, a code is required. */
+/** `is_recent` is false for the documented routes, whose tokens name no session, so that a code is required. */
 const READ_ACCOUNT = `
   select auth.own_email(account.*) as email, account.password_hash, account.is_anonymous, account.raw_user_meta_data as metadata,
     account.verified_email,
@@ -113,7 +113,7 @@ export function makeUpdateUser(options: UpdateUserOptions): UpdateUser {
   };
 }
 
-/** By the new address, so that nobody can flood a mailbox, and by the user, whose current address receives an e-mail too. */
+/** Counts by the new address, so that nobody can flood a mailbox, and by the user, whose current address receives an e-mail too. */
 async function countEmailChange(
   { asOwner, codeEmails, autoConfirm }: UpdateUserOptions,
   { userId, sessionId }: UpdatingUser,
@@ -126,7 +126,7 @@ async function countEmailChange(
   await codeEmails.count("email_change", userId);
 }
 
-/** The hash of the new password; null without one. */
+/** Returns the hash of the new password; null without one. */
 async function prepareNewPassword(
   { asOwner, passwords, policy, codes, requiresCode }: UpdateUserOptions,
   { userId, sessionId }: UpdatingUser,
@@ -142,13 +142,13 @@ async function prepareNewPassword(
     if (code === null) throw new Refusal("code_required");
     if (!(await codes.useReauthentication(userId, code, clientInfo))) throw new Refusal("code_wrong");
   }
-  // Anybody can begin an anonymous account.
+  // An anonymous account proves nothing, because anybody can begin one.
   const requester = { ...clientInfo, account: userId, isKnown: !isAnonymous };
   if (current !== null && (await passwords.matches(current, password, requester))) throw new Refusal("same_password");
   return passwords.hash(password, requester);
 }
 
-/** Returns what sends the e-mails, after the transaction. */
+/** Returns the function that sends the e-mails after the transaction; null if there are none to send. */
 async function changeAddress(
   { codeEmails, autoConfirm }: UpdateUserOptions,
   client: pg.ClientBase,

@@ -14,7 +14,7 @@ export const SESSION_CLAIM = "session_digest";
 
 type AccountState = { user_id: string; state: "active" | "disabled" | "deleted"; tokens_valid_from: string | null };
 
-/** How long a token can still be used after its account was disabled. */
+/** The time for which a token can still be used after its account was disabled. */
 const CACHE_MS = 4_000;
 const MAX_CACHED = 10_000;
 
@@ -40,7 +40,7 @@ export function makeValidateClaims({ asOwner, log }: ClaimsValidatorOptions): Va
     max: MAX_CACHED,
   });
 
-  /** By the id of the session and the moment before which tokens of the account ended. */
+  /** The key is the id of the session and the time before which tokens of the account ended. */
   const isKept = cacheLookups(makeKeptSessionQuery({ asOwner, log }), { rememberedMs: CACHE_MS, max: MAX_CACHED });
   const hasEnded = cacheLookups(makeEndedSessionQuery({ asOwner, log }), { rememberedMs: CACHE_MS, max: MAX_CACHED });
 
@@ -83,7 +83,7 @@ export function makeValidateClaims({ asOwner, log }: ClaimsValidatorOptions): Va
   const validateBoth = async (claims: Claims, actor: Claims): Promise<CredentialError | null> =>
     (await validateCaller(claims)) ?? validateCaller(actor);
 
-  // Whoever acts as the caller (RFC 8693) may do so while the own token could be used.
+  // An actor (RFC 8693) may act as the caller only while its own token is valid.
   return (claims) => (isJsonObject(claims.act) ? validateBoth(claims, claims.act) : validateCaller(claims));
 }
 
@@ -100,7 +100,7 @@ export function sessionEnded(): CredentialError {
   return new CredentialError("sessionEnded", "The session has ended; sign in again.", "The session has ended");
 }
 
-/** Sign-ins by tokens; those that another issuer names are unknown, and have not ended. */
+/** Looks up ended sign-ins by tokens; those that another issuer names are unknown, and have not ended. */
 function makeEndedSessionQuery({ asOwner, log }: ClaimsValidatorOptions): LookUpKeys<true> {
   const queryAsOwner = makeOwnerFunction<{ id: string }>({
     asOwner,
@@ -159,7 +159,7 @@ function rejectionOf(claims: Claims, state: AccountState | null): CredentialErro
   return null;
 }
 
-/** The id of the account, as `auth.uid()` finds it: null if neither the subject nor the claim `user_id` is one. */
+/** Returns the id of the account, as `auth.uid()` finds it; null if neither the subject nor the claim `user_id` is one. */
 export function readUserId({ sub, user_id: userId }: Claims): string | null {
   return toUserId(sub) ?? toUserId(userId);
 }
@@ -169,7 +169,7 @@ function toUserId(claim: unknown): string | null {
   return /^[1-9]\d{0,17}$/.test(text) ? text : null;
 }
 
-/** Throws if the caller is not a user. */
+/** Returns the id of the user; throws if the caller is not a user. */
 export function userIdOf(claims: Claims): string {
   const id = readUserId(claims);
   if (id === null) throw accountRequired();

@@ -7,17 +7,17 @@ import type {
 } from "@simplewebauthn/server";
 import type { Config } from "#config";
 
-/** Loaded at first use: its parsers of certificates are a tenth of all modules. */
+/** The library is loaded at first use, because its certificate parsers are a tenth of all modules. */
 const loadLibrary = () => import("@simplewebauthn/server");
 
-/** ES256, EdDSA and RS256: what all authenticators have one of. */
+/** ES256, EdDSA and RS256: all authenticators support one of them. */
 const ALGORITHMS = [-7, -8, -257];
 
 /** A public key, as `auth.passkeys` stores it. */
 export type Passkey = {
   readonly id: string;
   readonly userId: string;
-  /** Null for a passkey that users sign in with; otherwise the second factor that it is. */
+  /** Null for a passkey that users sign in with; otherwise the id of the second factor. */
   readonly factorId: string | null;
   readonly friendlyName: string;
   readonly credentialId: string;
@@ -34,7 +34,7 @@ export type Passkey = {
 /** The columns of `auth.passkeys` that an authenticator states. */
 export type RegisteredCredential = {
   readonly credential_id: string;
-  /** In the input format of bytea. */
+  /** The key in the input format of bytea. */
   readonly public_key: string;
   readonly counter: number;
   readonly transports: readonly string[];
@@ -48,7 +48,7 @@ export type PasskeyUse = { readonly counter: number; readonly isBackedUp: boolea
 /** The user that an authenticator stores with the key. */
 export type PasskeyUser = { readonly uuid: string; readonly username: string };
 
-/** `passkey`: signs in by itself, so it must find and verify the user. `factor`: proves possession after the password. */
+/** `passkey` signs in by itself, so it must find and verify the user. `factor` proves possession after the password. */
 export type KeyPurpose = "passkey" | "factor";
 
 type KnownKey = Pick<Passkey, "credentialId" | "transports">;
@@ -59,9 +59,9 @@ export type WebAuthn = {
     existing: readonly KnownKey[],
     purpose: KeyPurpose,
   ): Promise<PublicKeyCredentialCreationOptionsJSON>;
-  /** Without known keys, the authenticator offers the user's passkeys for this service. */
+  /** If no keys are known, the authenticator offers the user's passkeys for this service. */
   requestOptions(known: readonly KnownKey[], purpose: KeyPurpose): Promise<PublicKeyCredentialRequestOptionsJSON>;
-  /** Null if the response of the client is not valid. */
+  /** Returns null if the response of the client is not valid. */
   verifyRegistration(response: unknown, challenge: string, purpose: KeyPurpose): Promise<RegisteredCredential | null>;
   verifyUse(response: unknown, challenge: string, key: Passkey, purpose: KeyPurpose): Promise<PasskeyUse | null>;
 };
@@ -183,7 +183,7 @@ function allowedOrigins(
   return sent !== null && /^https?:\/\/localhost(:\d+)?$/.test(sent) ? [...listed, sent] : listed;
 }
 
-/** The origin that the browser states; it is part of what the authenticator signs. */
+/** Returns the origin that the browser states; the authenticator signs it. */
 function originOf(response: unknown): string | null {
   const { clientDataJSON } = (response as RegistrationResponseJSON).response;
   const { origin } = JSON.parse(Buffer.from(clientDataJSON, "base64url").toString("utf8"));

@@ -5,13 +5,16 @@ import type { Routine } from "./routines.ts";
 import type { CatalogSchema } from "./schemas.ts";
 import type { CatalogTable, Policy } from "./tables.ts";
 
-/** `has_table_privilege` and related functions, evaluated in memory. Unknown roles have no privileges. */
+/** The checks of `has_table_privilege` and related functions, evaluated in memory. Unknown roles have no privileges. */
 export type PrivilegeChecks = {
-  /** A privilege on a table, or on one column (granted on the column or on the table). Does not include `usage` on the schema. */
+  /**
+   * True if the role has a privilege on a table, or on one column (granted on the column or on the table). Does not include
+   * `usage` on the schema.
+   */
   hasPrivilege(role: string, privilege: TablePrivilege, table: CatalogTable, column?: string): boolean;
   hasPrivilege(role: string, privilege: SchemaPrivilege, schema: Pick<CatalogSchema, "grants">): boolean;
   hasPrivilege(role: string, privilege: RoutinePrivilege, routine: Routine): boolean;
-  /** Whether policies and grants for `other` apply to `role`: the same role, or an inherited one. */
+  /** True if policies and grants for `other` apply to `role`: it is the same role, or `role` inherits it. */
   hasRole(role: string, other: string): boolean;
 };
 
@@ -67,7 +70,7 @@ export function makePrivilegeChecks({ settable, memberships }: CatalogRoles): Pr
   };
 }
 
-/** Whether the role has the privilege on the table or on any of its columns, as by Postgres's function of this name. */
+/** True if the role has the privilege on the table or on any of its columns, like Postgres's function of this name. */
 export function hasAnyColumnPrivilege(
   catalog: Pick<PrivilegeChecks, "hasPrivilege">,
   role: string,
@@ -80,12 +83,12 @@ export function hasAnyColumnPrivilege(
   );
 }
 
-/** The part of a catalogue that says which policies apply to a role. */
+/** The part of a catalogue that determines which policies apply to a role. */
 type CatalogAccess = Pick<PrivilegeChecks, "hasRole"> & { readonly roles: ReadonlyMap<string, CatalogRole> };
 
 type PolicyCommand = Exclude<Policy["command"], "all">;
 
-/** The policies that apply to the role for the command; null if the role bypasses row-level security. */
+/** Returns the policies that apply to the role for the command; null if the role bypasses row-level security. */
 export function applicablePolicies(
   catalog: CatalogAccess,
   table: CatalogTable,
@@ -103,14 +106,17 @@ type CatalogOwners = CatalogAccess & {
   readonly schemas: ReadonlyMap<string, Pick<CatalogSchema, "tables">>;
 };
 
-/** Whether policies do not bind the role: it bypasses row-level security, or inherits an owner. */
+/** True if the role is exempt from policies: it bypasses row-level security, or inherits an owner. */
 export function bypassesPolicies(catalog: CatalogOwners, name: string): boolean {
   if (bypassesRowSecurity(catalog, name) || catalog.hasRole(name, catalog.database.owner)) return true;
   const tables = [...catalog.schemas.values()].flatMap((schema) => [...schema.tables.values()]);
   return tables.some((table) => table.rowSecurity !== "off" && !isSubjectToPolicies(catalog, table, name));
 }
 
-/** What a policy requires of existing rows. Without a condition a permissive policy permits none, and a restrictive one forbids none. */
+/**
+ * Returns the condition of a policy for existing rows. Without a condition a permissive policy permits none, and a
+ * restrictive one forbids none.
+ */
 export function policyCondition({ using, permissive }: Policy): string {
   return using ?? (permissive ? "false" : "true");
 }
@@ -119,7 +125,7 @@ function policiesFor({ policies }: CatalogTable, command: PolicyCommand): readon
   return policies.filter((policy) => policy.command === "all" || policy.command === command);
 }
 
-/** Whether no policy of any table applies to the role. */
+/** True if no policy of any table applies to the role. */
 export function bypassesRowSecurity({ roles }: Pick<CatalogAccess, "roles">, name: string): boolean {
   const { superuser = false, bypassesRowSecurity: bypasses = false } = roles.get(name) ?? {};
   return superuser || bypasses;
@@ -131,8 +137,8 @@ function isSubjectToPolicies(catalog: CatalogAccess, { rowSecurity, owner }: Cat
 }
 
 /**
- * SQL for whether the policies in the catalogue permit the role to update or delete a row. False if a policy refers to
- * objects in a schema that the role may not use.
+ * Returns SQL that is true if the policies in the catalogue permit the role to update or delete a row. It is false if a
+ * policy refers to objects in a schema that the role may not use.
  */
 export function policyConditionSql(
   catalog: CatalogAccess & PrivilegeChecks,

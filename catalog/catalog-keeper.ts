@@ -9,20 +9,20 @@ import { CatalogWatch, readFingerprint, UNKNOWN_FINGERPRINT } from "./catalog-wa
 import { type LoadedCatalog, loadCatalog } from "./load-catalog.ts";
 
 export type CatalogKeeper = {
-  /** A complete, consistent snapshot. A request uses one snapshot throughout. */
+  /** Returns a complete, consistent snapshot. A request uses one snapshot throughout. */
   current(): Catalog;
   /** Calls back with each new catalogue once it is the current one. Returns a function that removes the listener. */
   onChange(listener: CatalogListener): () => void;
   /**
-   * Calls back after a load that has found the database changed, also where the catalogue stays the same, as after a change of the body of
-   * a function that a policy calls. Returns a function that removes the listener.
+   * Calls back after a load that has found the database changed, even if the catalogue stays the same, for example if the
+   * body of a function that a policy calls has changed. Returns a function that removes the listener.
    */
   onDifference(listener: () => void): () => void;
   /** Resolves when a catalogue that was read after this call is the current one. */
   reload(): Promise<void>;
-  /** Checks for changes soon, after a request has named an unknown object, which may have been created just now. */
+  /** Checks for changes soon, after a request has named an unknown object, which may be new. */
   checkSoon(): void;
-  /** Changes what is read. Resolves when a catalogue with these options is the current one. */
+  /** Changes the options of the catalogue. Resolves when a catalogue with these options is the current one. */
   setOptions(requested: CatalogOptions): Promise<void>;
   state(): CatalogState;
   close(): Promise<void>;
@@ -31,33 +31,33 @@ export type CatalogKeeper = {
 type CatalogListener = (catalog: Catalog, previous: Catalog) => void;
 
 type CatalogState = {
-  /** `degraded`: the last reload failed, so the catalogue may be out of date. */
+  /** `degraded` means that the last reload failed, so the catalogue may be out of date. */
   readonly status: "current" | "reloading" | "degraded";
-  /** Why the status is degraded. */
+  /** The reason why the status is degraded. */
   readonly reason: string | null;
   readonly version: number;
-  /** When the catalogue was last known to match the database. */
+  /** The last time at which the catalogue was known to match the database. */
   readonly confirmedAt: Date;
-  /** Duration of the last load, in milliseconds by subject. */
+  /** The duration of the last load, in milliseconds by subject. */
   readonly timings: Readonly<Record<string, number>>;
-  /** For how long a reload has been due, in milliseconds; 0 if none is. */
+  /** The time for which a reload has been due, in milliseconds; 0 if none is. */
   readonly lateMs: number;
 };
 
 export type CatalogKeeperOptions = CatalogOptions & {
   readonly asOwner: AsOwner;
-  /** Null: changes are detected by polling only. */
+  /** Null if changes are detected by polling only. */
   readonly listener: Listener | null;
   /** The NOTIFY channel of PostgREST's `reload schema` and `reload config`. */
   readonly channel: string;
   readonly supervisor?: Supervisor;
   readonly log: Pick<Logger, "info" | "warn" | "error">;
   readonly debounceMs?: number;
-  /** How often to poll for changes without a notification; less often if polling is expensive or keeps finding nothing. */
+  /** The interval between polls for changes without a notification; it grows if polling is expensive or keeps finding nothing. */
   readonly pollIntervalMs?: number;
 };
 
-/** On a busy machine, where reading takes long, a storm of changes is still followed within seconds. */
+/** The limit keeps the catalogue up to date within seconds during frequent changes, even on a busy machine where reading takes long. */
 const MAX_PAUSE_MS = 1_000;
 
 /** Both reload the catalogue, because it contains the settings of roles. */
@@ -247,7 +247,7 @@ function pickCatalogOptions({ schemas, extraSearchPath, loginRole, timeZones = t
   return { schemas, extraSearchPath, loginRole, timeZones };
 }
 
-/** Given a catalogue that the database has contradicted, resolves to whether there is a newer one. */
+/** Returns true if there is a newer catalogue than one that the database has contradicted. */
 export type CatalogRefresh = (outdated: Catalog) => Promise<boolean>;
 
 export function makeCatalogRefresh(keeper: Pick<CatalogKeeper, "current" | "reload" | "state">): CatalogRefresh {

@@ -6,12 +6,12 @@ import { forEachInSlices } from "#runtime/concurrency";
 import type { CatalogQuery } from "./catalog-query.ts";
 import type { ExpressionKeeper } from "./locked-relations.ts";
 
-/** Above the statement_timeout of the snapshot, so that it only applies to dead connections. */
+/** The timeout exceeds the statement_timeout of the snapshot, so that it only applies to dead connections. */
 const QUERY_TIMEOUT_MS = 90_000;
 
 /**
- * An empty search path makes Postgres print qualified names. Printing takes locks in an order that a migration does not know: below
- * `deadlock_timeout`, this side of a deadlock gives up, never the migration.
+ * An empty search path makes Postgres print qualified names. Printing takes locks in an order that a migration does not
+ * know: with a lock timeout below `deadlock_timeout`, this side of a deadlock gives up, never the migration.
  */
 const SNAPSHOT_SETTINGS = `
   select pg_catalog.set_config('search_path', '', true), pg_catalog.set_config('jit', 'off', true),
@@ -20,15 +20,15 @@ const SNAPSHOT_SETTINGS = `
       select greatest(1, least(200, setting::int operator(pg_catalog./) 4)) from pg_catalog.pg_settings
       where name operator(pg_catalog.=) 'deadlock_timeout'
     )), true)`;
-/** How long a snapshot is tried again while a migration holds its tables. */
+/** The time for which a snapshot is retried while a migration holds its tables. */
 const LOCK_PATIENCE_MS = 10_000;
 const LOCK_RETRY_MS = 100;
 
 type CatalogReader = {
   readonly read: CatalogQuery;
-  /** Milliseconds per subject, including the transfer. */
+  /** The milliseconds per subject, including the transfer. */
   readonly timings: Readonly<Record<string, number>>;
-  /** The hash of all rows that were read so far. */
+  /** Returns the hash of all rows that were read so far. */
   contentHash(): string;
 };
 
@@ -80,7 +80,7 @@ export async function queryWithTimeout<Row extends object>(
 
 const SAVEPOINT = "without_locks";
 
-/** Within a snapshot: ends the locks that the query takes. */
+/** Runs a query within a snapshot and releases the locks that it takes. */
 export async function queryWithoutKeepingLocks<Row extends object>(
   client: pg.ClientBase,
   text: string,
@@ -93,11 +93,11 @@ export async function queryWithoutKeepingLocks<Row extends object>(
 
 type SnapshotOptions = {
   readonly lockPatienceMs?: number;
-  /** Statements that set what the queries use: the savepoint begins after them. */
+  /** Statements that change settings for the queries: the savepoint begins after them. */
   readonly settings?: readonly string[];
 };
 
-/** Runs the work in a repeatable-read transaction, again while a lock cannot be had. */
+/** Runs the work in a repeatable-read transaction, and retries it while a lock is not available. */
 export async function inSnapshot<Result>(
   client: pg.ClientBase,
   work: () => Promise<Result>,

@@ -9,14 +9,14 @@ import { readColumns, readPolicies, readTables } from "./tables.ts";
 import { type QualifiedName, readRepresentations, readTypes, toTypes } from "./types.ts";
 import { readHiddenTables, readViewColumns, resolveToTables } from "./view-columns.ts";
 
-/** Which part of the database the catalogue describes. */
+/** The options that select the part of the database that the catalogue describes. */
 export type CatalogOptions = {
   /** The exposed schemas; the first is the default. */
   readonly schemas: readonly string[];
   readonly extraSearchPath: readonly string[];
   /** The login role of requests: callers can have the roles that it is a member of. */
   readonly loginRole: string;
-  /** False: names of time zones are not read. */
+  /** False if names of time zones are not read. */
   readonly timeZones?: boolean;
 };
 
@@ -77,7 +77,7 @@ export async function readCatalogRows(
   };
 }
 
-/** The rows by their oids, which the system catalogues refer to each other by. */
+/** The rows by their oids, which are the references between the system catalogues. */
 export type RowsByOid = ReturnType<typeof indexRowsByOid>;
 
 export function indexRowsByOid({ tables, columns, hiddenTables, viewTargets, wholeViews, types }: CatalogRows) {
@@ -101,7 +101,7 @@ export function indexRowsByOid({ tables, columns, hiddenTables, viewTargets, who
     hiddenTables,
     viewTargets,
     wholeViews,
-    /** For the columns of views, the columns of tables that they show. */
+    /** The columns of tables that the columns of views show. */
     tableTargets: resolveToTables(viewTargets),
     tableName,
     columnName,

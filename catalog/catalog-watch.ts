@@ -65,16 +65,16 @@ type CatalogWatchOptions = {
   readonly intervalMs: number;
   readonly report: WorkReport;
   onChanged(): void;
-  /** Called if nothing has changed since the catalogue was read. */
+  /** Runs if nothing has changed since the catalogue was read. */
   onUnchanged(): void;
 };
 
-/** The largest part of the time that checks may take. */
+/** The maximum share of the time that checks may take. */
 const MAX_DUTY_CYCLE = 1 / 50;
 const MAX_PAUSE_MS = 60_000;
-/** Longer than the timeout of its statement. */
+/** The timeout exceeds that of the check's statement. */
 const CHECK_TIMEOUT_MS = 120_000;
-/** Between two requested checks. */
+/** The minimum pause between two requested checks. */
 const MIN_PAUSE_MS = 250;
 
 /** Polls for changes of the database by its fingerprint. A check that fails is reported; the next one follows. */
@@ -87,7 +87,7 @@ export class CatalogWatch {
   #dueAt = Number.POSITIVE_INFINITY;
   #notBefore = 0;
   #checking: Promise<void> | null = null;
-  /** How long the database has worked for the last check, without the wait for a connection; 0 if it was away. */
+  /** The time that the database took for the last check, without the wait for a connection; 0 if it was not available. */
   #costMs = 0;
   #closed = false;
 
@@ -95,7 +95,7 @@ export class CatalogWatch {
     this.#options = options;
   }
 
-  /** Stores the fingerprint of the current catalogue. `changed`: whether the load produced a new catalogue. */
+  /** Stores the fingerprint of the current catalogue. `changed` is true if the load produced a new catalogue. */
   setBaseline(fingerprint: CatalogFingerprint, { changed }: { changed: boolean }): void {
     const wasAlarm = this.#baseline !== null && this.#baseline.digest !== fingerprint.digest;
     if (changed) this.#falseAlarms = 0;
@@ -112,7 +112,7 @@ export class CatalogWatch {
     return this.#checking;
   }
 
-  /** Checks before the next scheduled time, within the duty cycle and the back-off after reloads without a difference. */
+  /** Checks before the next scheduled time, but within the duty cycle and the back-off after reloads without a difference. */
   checkSoon(): void {
     if (!this.#timer || this.#checking) return;
     const now = performance.now();
@@ -167,7 +167,7 @@ export class CatalogWatch {
     try {
       return await work();
     } catch (error) {
-      // An outage, however long, is no reason to look less often afterwards.
+      // An outage, however long, does not make later checks less frequent.
       isWork = isQueryCanceled(error);
       throw error;
     } finally {
@@ -176,17 +176,17 @@ export class CatalogWatch {
   }
 }
 
-/** If the digests of two fingerprints differ, something that the catalogue describes has changed. */
+/** The state of the catalogue. If the digests of two fingerprints differ, something that the catalogue describes has changed. */
 type CatalogFingerprint = {
-  /** The snapshot of transactions. While it stays the same, nothing at all has been committed. */
+  /** The snapshot of transactions. While it stays the same, nothing has been committed. */
   readonly snapshot: string;
   readonly digest: string;
 };
 
-/** Equal to no other, so that the next check reports a change. */
+/** A fingerprint that equals no other, so that the next check reports a change. */
 export const UNKNOWN_FINGERPRINT: CatalogFingerprint = { snapshot: "", digest: "" };
 
-/** Cheap if nothing was committed since `previous`; otherwise scans the system catalogues. */
+/** Reads the fingerprint. This is cheap if nothing was committed since `previous`; otherwise it scans the system catalogues. */
 export async function readFingerprint(
   client: pg.ClientBase,
   previous: CatalogFingerprint | null = null,
@@ -198,7 +198,7 @@ export async function readFingerprint(
   return { snapshot, digest: digest ?? previous!.digest };
 }
 
-/** Whether an event trigger, of the service or of PostgREST, notifies the channel of schema changes. */
+/** True if an event trigger, of the service or of PostgREST, notifies the channel of schema changes. */
 export async function hasSchemaChangeTrigger(client: pg.ClientBase, channel: string): Promise<boolean> {
   const { rows } = await client.query<{ exists: boolean }>(
     `select exists (

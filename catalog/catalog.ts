@@ -16,9 +16,9 @@ const SMART_TAGS = /^(?:@[a-z]\w*(?:[^\S\n][^\n]*)?(?:\n|$))+/i;
  */
 export type Catalog = PrivilegeChecks &
   Relationships & {
-    /** Counts from 1 in this process; used as a cache key. */
+    /** The number of the version, counted from 1 in this process; used as a cache key. */
     readonly version: number;
-    /** Hash of the content: the same in all processes and after a restart. */
+    /** The hash of the content: it is the same in all processes and after a restart. */
     readonly hash: string;
     readonly loadedAt: Date;
     readonly server: ServerVersion;
@@ -44,7 +44,7 @@ type CatalogDatabase = {
   readonly name: string;
   readonly owner: string;
   readonly comment: string | null;
-  /** `alter database … set`, and `alter role all set`. */
+  /** The settings of `alter database … set` and `alter role all set`. */
   readonly settings: ReadonlyMap<string, string>;
 };
 
@@ -60,24 +60,24 @@ export function exposedTables(catalog: Pick<Catalog, "schemas">): CatalogTable[]
     .filter(({ isPartition, extension }) => !isPartition && extension === null);
 }
 
-/** The comment without smart tags; null if nothing remains. */
+/** Returns the comment without smart tags; null if nothing remains. */
 export function publicComment(comment: string | null): string | null {
   return comment?.replace(SMART_TAGS, "") || null;
 }
 
-/** Whether the comment has the smart tag, such as `@notNull`. */
+/** True if the comment has the smart tag, such as `@notNull`. */
 export function hasSmartTag(comment: string | null, tag: string): boolean {
   return readSmartTag(comment, tag) !== null;
 }
 
-/** What follows the smart tag in its line, which may be empty; null without it. */
+/** Returns the text after the smart tag in its line, which may be empty; null without the tag. */
 export function readSmartTag(comment: string | null, tag: string): string | null {
   const lines = (SMART_TAGS.exec(comment ?? "")?.[0] ?? "").split("\n");
   const line = lines.find((each) => each.split(/\s/, 1)[0] === `@${tag}`);
   return line === undefined ? null : line.slice(tag.length + 1).trim();
 }
 
-/** The function of the cast between the types, if any. */
+/** Returns the function of the cast between the types; null if there is none. */
 export function findRepresentation(catalog: Catalog, source: string | null, target: string | null): string | null {
   return catalog.representations.find((known) => known.source === source && known.target === target)?.function ?? null;
 }

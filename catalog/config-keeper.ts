@@ -41,7 +41,7 @@ const UNUSED_CLAIMS_HOOK = `
   order by nspname <> 'public', nspname limit 1`;
 
 export type ConfigKeeper = {
-  /** The settings in effect: those of the database, else of the environment. A request uses one object throughout. */
+  /** Returns the settings in effect: those of the database, or else of the environment. A request uses one object throughout. */
   current(): Config;
   /**
    * Starts to listen for changes. `apply` is called with each new config before it becomes the current one. If it rejects,
@@ -57,19 +57,19 @@ type ApplyConfig = (config: Config) => Promise<void>;
 
 type ConfigKeeperOptions = {
   readonly config: Config;
-  /** Connection string with the login role of requests. */
+  /** The connection string with the login role of requests. */
   readonly url: string;
-  /** Null: the settings are read once. */
+  /** Null if the settings are read only once. */
   readonly listener: Listener | null;
   readonly supervisor?: Supervisor;
   readonly log: Pick<Logger, "info" | "warn" | "error">;
   readonly debounceMs?: number;
 };
 
-/** `reload schema` counts too: the catalogue is read according to the settings, so these are read first. */
+/** `reload schema` counts too: the settings control how the catalogue is read, so they are read first. */
 const RELOAD_PAYLOADS = new Set(["", "reload schema", "reload config"]);
 
-/** Of a large database, the catalogue and the GraphQL schema are built anew. */
+/** The timeout allows the catalogue and the GraphQL schema of a large database to be rebuilt. */
 const APPLY_TIMEOUT_MS = 600_000;
 
 /** Reads the settings of the database and the file of the secret, and reads them again on NOTIFY. Rejects if they are invalid at first. */
@@ -94,7 +94,7 @@ class DatabaseConfigKeeper implements ConfigKeeper {
   #warnings: readonly string[] = [];
   #apply: ApplyConfig = async () => {};
   #stopListening: (() => void)[] = [];
-  /** Applying new settings has failed midway: some parts of the service use settings that are not the current ones. */
+  /** True if applying new settings has failed midway: some parts of the service use settings that are not the current ones. */
   #isHalfApplied = false;
   #problem: string | null = null;
   readonly #report: WorkReport;
@@ -181,15 +181,16 @@ class DatabaseConfigKeeper implements ConfigKeeper {
   }
 }
 
-/** Keys only: values may be secrets. */
+/** Returns only the keys, because values may be secrets. */
 function findChangedKeys(config: Config, previous: Config): string[] {
   const keys = Object.keys(config) as (keyof Config)[];
   return keys.filter((key) => !isDeepStrictEqual(config[key], previous[key]));
 }
 
 /**
- * Settings from `alter role … set pgrst.…` for the login role, then those that the function of PGRST_DB_PRE_CONFIG sets.
- * Uses a connection of its own with the login role: the function runs with its privileges, and its session ends afterwards.
+ * Reads the settings from `alter role … set pgrst.…` for the login role, then those that the function of PGRST_DB_PRE_CONFIG
+ * sets. Uses a connection of its own with the login role: the function runs with its privileges, and its session ends
+ * afterwards.
  */
 export function readDatabaseSettings(url: string, preConfig: string | null): Promise<DatabaseSettings> {
   return withClient(url, async (client) => {
@@ -217,7 +218,7 @@ async function callPreConfig(client: pg.Client, name: string): Promise<[string, 
 type FunctionSettings = Pick<Config, "preRequest" | "rootSpec" | "claimsHook" | "schemas" | "extraSearchPath">;
 
 /**
- * Warnings about functions that settings name but that do not exist, and about a hook that no setting names. They may be created
+ * Returns warnings about missing functions that settings name, and about a hook that no setting names. They may be created
  * later, so this is no error.
  */
 export async function checkNamedFunctions(asOwner: AsOwner, config: FunctionSettings): Promise<string[]> {
@@ -242,7 +243,7 @@ export async function checkNamedFunctions(asOwner: AsOwner, config: FunctionSett
   return warnings;
 }
 
-/** Policies that read its claims would hide all rows without a word. */
+/** Policies that read the claims of the hook would hide all rows without an error. */
 async function findUnusedClaimsHook(asOwner: AsOwner): Promise<string[]> {
   const { rows } = await asOwner((client) => client.query<{ name: string }>(UNUSED_CLAIMS_HOOK));
   return rows.map(({ name }) => `tokens lack the claims of ${name}: set CLAIMS_HOOK=${name}`);

@@ -45,7 +45,7 @@ export type TableCheck = {
 export type ForeignKey = {
   readonly name: string;
   readonly columns: readonly string[];
-  /** May be in a schema that is not exposed. */
+  /** The referenced table, which may be in a schema that is not exposed. */
   readonly target: QualifiedName;
   readonly targetColumns: readonly string[];
   readonly onUpdate: ReferentialAction;
@@ -142,7 +142,7 @@ export type CatalogIndex = {
   readonly comment: string | null;
 };
 
-/** A primary key, unique constraint or unique index on columns: can be a target of `on conflict`, and identifies one row. */
+/** A primary key, unique constraint or unique index on columns. It can be a target of `on conflict`, and identifies one row. */
 export type UniqueKey = {
   readonly name: string;
   readonly kind: "primary key" | "constraint" | "index";
@@ -161,9 +161,9 @@ export type IndexRow = {
   unique: boolean;
   deferrable: boolean;
   nullsDistinct: boolean;
-  /** `1 4 0`: numbers of the key columns, 0 for an expression. */
+  /** The numbers of the key columns, 0 for an expression: `1 4 0`. */
   positions: string;
-  /** `3`: numbers of the columns that its expressions refer to. */
+  /** The numbers of the columns that its expressions refer to: `3`. */
   mentioned: string;
   predicate: string | null;
   comment: string | null;
@@ -184,7 +184,7 @@ export function toIndex(row: IndexRow, columnNames: ColumnNameLookup): CatalogIn
   return { name, method, unique, columns, dependencies, predicate, comment };
 }
 
-/** Null if the index is not unique or has an expression. */
+/** Returns null if the index is not unique or has an expression. */
 export function toUniqueKey(
   row: IndexRow,
   constraint: ConstraintRow | undefined,

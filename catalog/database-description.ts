@@ -1,15 +1,15 @@
-/** All that `GET /admin/v1/catalog` says about a database. Names are not quoted; `type` and definitions are SQL. */
+/** The response of `GET /admin/v1/catalog`, which describes a database. Names are not quoted; `type` and definitions are SQL. */
 export type DatabaseDescription = {
   readonly database: DescribedDatabase;
   readonly schemas: readonly DescribedSchema[];
-  /** All roles but those of Postgres. */
+  /** All roles except those of Postgres. */
   readonly roles: readonly DescribedRole[];
   readonly extensions: readonly DescribedExtension[];
   readonly publications: readonly DescribedPublication[];
   /** Enums, domains, composite and range types; without row types of tables. */
   readonly types: readonly DescribedType[];
   readonly tables: readonly DescribedTable[];
-  /** Without functions of extensions. */
+  /** All functions except those of extensions. */
   readonly functions: readonly DescribedFunction[];
   readonly sequences: readonly DescribedSequence[];
 };
@@ -31,9 +31,9 @@ export type DescribedSchema = {
   readonly name: string;
   readonly owner: string;
   readonly comment: string | null;
-  /** Whether the interfaces serve it. */
+  /** True if the interfaces serve the schema. */
   readonly exposed: boolean;
-  /** Belongs to the service or to its tools. */
+  /** True if the schema belongs to the service or to its tools. */
   readonly internal: boolean;
   readonly grants: readonly DescribedGrant[];
 };
@@ -44,9 +44,9 @@ export type DescribedRole = {
   readonly superuser: boolean;
   readonly login: boolean;
   readonly bypasses_row_security: boolean;
-  /** Whether requests can run with it. */
+  /** True if requests can run with the role. */
   readonly settable: boolean;
-  /** The roles whose privileges it has, itself included. */
+  /** The roles whose privileges the role has, including itself. */
   readonly inherits: readonly string[];
 };
 
@@ -60,7 +60,7 @@ export type DescribedExtension = {
 export type DescribedPublication = {
   readonly name: string;
   readonly owner: string;
-  /** Whether realtime clients get its changes. */
+  /** True if realtime clients get the changes of the publication. */
   readonly realtime: boolean;
   readonly all_tables: boolean;
   readonly events: readonly ("insert" | "update" | "delete" | "truncate")[];
@@ -70,15 +70,15 @@ export type DescribedPublication = {
 export type DescribedType = DescribedName & {
   readonly kind: "enum" | "domain" | "composite" | "range" | "multirange";
   readonly comment: string | null;
-  /** Of an enum. */
+  /** The labels of an enum. */
   readonly labels: readonly string[];
   /** The type below a domain or a range. */
   readonly base_type: string | null;
   readonly not_null: boolean;
   readonly default: string | null;
-  /** Of a domain. */
+  /** The check constraints of a domain. */
   readonly checks: readonly { readonly name: string; readonly expression: string }[];
-  /** Of a composite type. */
+  /** The attributes of a composite type. */
   readonly attributes: readonly { readonly name: string; readonly type: string; readonly comment: string | null }[];
 };
 
@@ -86,11 +86,11 @@ export type DescribedTable = DescribedName & {
   readonly kind: "table" | "partitioned table" | "view" | "materialized view" | "foreign table";
   readonly owner: string;
   readonly comment: string | null;
-  /** Whether the interfaces serve it: its schema is exposed, and it is neither a partition nor part of an extension. */
+  /** True if the interfaces serve the relation: its schema is exposed, and it is neither a partition nor part of an extension. */
   readonly exposed: boolean;
   readonly extension: string | null;
   readonly unlogged: boolean;
-  /** Which changes Postgres accepts; of a view for example `insert` if it is updatable or has a trigger. */
+  /** The changes that Postgres accepts; for a view, for example, `insert` if it is updatable or has a trigger. */
   readonly changes: readonly ("insert" | "update" | "delete")[];
   readonly columns: readonly DescribedColumn[];
   readonly primary_key: readonly string[];
@@ -98,29 +98,29 @@ export type DescribedTable = DescribedName & {
   readonly constraints: readonly DescribedConstraint[];
   readonly indexes: readonly DescribedIndex[];
   readonly triggers: readonly DescribedTrigger[];
-  /** What uses its columns, here and elsewhere. Texts of functions are not searched. */
+  /** The objects that use its columns, in this schema and in others. Texts of functions are not searched. */
   readonly dependents: readonly DescribedDependent[];
   readonly policies: readonly DescribedPolicy[];
   readonly row_security: "off" | "enabled" | "forced";
-  /** Whether administrators see and change only the rows that policies for others allow. */
+  /** True if administrators see and change only the rows that policies for others allow. */
   readonly lacks_administrator_policy: boolean;
-  /** Of a view: privileges and policies are those of the caller. */
+  /** True for a view whose privileges and policies are checked for the caller. */
   readonly security_invoker: boolean;
   readonly replica_identity: "default" | "nothing" | "full" | "index";
-  /** Whether realtime clients get its changes. */
+  /** True if realtime clients get its changes. */
   readonly published: boolean;
   readonly grants: readonly DescribedGrant[];
   /** The tables that it inherits from, or the partitioned table that it is a partition of. */
   readonly parents: readonly DescribedName[];
-  /** Such as `RANGE (year)`. */
+  /** The partition key, such as `RANGE (year)`. */
   readonly partition_key: string | null;
-  /** Such as `FOR VALUES FROM (2024) TO (2025)`; null if it is no partition. */
+  /** The bound of a partition, such as `FOR VALUES FROM (2024) TO (2025)`; null if it is no partition. */
   readonly partition_bound: string | null;
-  /** Of a foreign table. */
+  /** The server of a foreign table. */
   readonly server: string | null;
   /** The query of a view. */
   readonly definition: string | null;
-  /** Null for views and foreign tables. Of a partitioned table: of its partitions together. */
+  /** Null for views and foreign tables. For a partitioned table, it is the sum of its partitions. */
   readonly estimated_rows: number | null;
   readonly bytes: number | null;
 };
@@ -132,7 +132,7 @@ export type DescribedColumn = {
   /** The type without domains and modifiers. */
   readonly base_type: string;
   readonly type_kind: "base" | "enum" | "array" | "range" | "multirange" | "composite" | "pseudo";
-  /** Of an enum or an array of enums. */
+  /** The labels of an enum or an array of enums. */
   readonly labels: readonly string[] | null;
   /** The domain, enum or composite type of a schema that is described here. */
   readonly type_name: DescribedName | null;
@@ -143,9 +143,9 @@ export type DescribedColumn = {
   readonly generated: { readonly kind: "stored" | "virtual"; readonly expression: string } | null;
   readonly collation: string | null;
   readonly comment: string | null;
-  /** Of this column only, beside those of the table. */
+  /** The grants on this column only, in addition to those on the table. */
   readonly grants: readonly DescribedGrant[];
-  /** Of a view: the table's column that it shows. */
+  /** The table's column that the column of a view shows. */
   readonly origin: (DescribedName & { readonly column: string }) | null;
 };
 
@@ -168,7 +168,7 @@ export type DescribedConstraint = {
   /** False for `not valid`. */
   readonly valid: boolean;
   readonly deferrable: boolean;
-  /** From the table that this one is a partition or a child of. */
+  /** True if the constraint comes from the table that this one is a partition or a child of. */
   readonly inherited: boolean;
   readonly comment: string | null;
 };
@@ -178,15 +178,15 @@ export type DescribedIndex = {
   readonly definition: string;
   readonly method: string;
   readonly unique: boolean;
-  /** The constraint that it belongs to. */
+  /** The constraint that the index belongs to. */
   readonly constraint: string | null;
-  /** False while it is built, and after `create index concurrently` has failed. */
+  /** False while the index is built, and after `create index concurrently` has failed. */
   readonly valid: boolean;
-  /** Key columns; null for an expression. */
+  /** The key columns; null stands for an expression. */
   readonly columns: readonly (string | null)[];
   readonly predicate: string | null;
   readonly bytes: number | null;
-  /** How often it was used since statistics were reset. */
+  /** The number of scans since statistics were reset. */
   readonly scans: number;
   readonly comment: string | null;
 };
@@ -203,7 +203,7 @@ export type DescribedDependent = DescribedName & {
   readonly kind: "column" | "function" | "policy" | "trigger" | "view";
   /** The table of a policy, trigger or column. */
   readonly of: string | null;
-  /** The columns that it uses. */
+  /** The columns that the object uses. */
   readonly columns: readonly string[];
 };
 
@@ -218,10 +218,10 @@ export type DescribedPolicy = {
 };
 
 export type DescribedFunction = DescribedName & {
-  /** Unlike the name, it is unique in its schema: types of the arguments, as `drop function` takes them. */
+  /** The name with the types of the arguments, as `drop function` takes them. Unlike the name, it is unique in its schema. */
   readonly signature: string;
   readonly kind: "function" | "procedure" | "aggregate" | "window";
-  /** As `create function` takes them, with names and defaults. */
+  /** The arguments as `create function` takes them, with names and defaults. */
   readonly arguments: string;
   readonly inputs: readonly DescribedArgument[];
   /** Null for procedures. */
@@ -232,7 +232,7 @@ export type DescribedFunction = DescribedName & {
   readonly strict: boolean;
   readonly owner: string;
   readonly comment: string | null;
-  /** Whether the interfaces serve it. */
+  /** True if the interfaces serve the function. */
   readonly exposed: boolean;
   readonly grants: readonly DescribedGrant[];
   /** Null for aggregates. */

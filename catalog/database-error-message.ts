@@ -2,13 +2,13 @@ import type { DatabaseError } from "pg";
 import { type Catalog, publicComment } from "./catalog.ts";
 import type { CatalogTable } from "./tables.ts";
 
-/** The message of a Postgres error for users, and the input column that it is about. */
+/** The message of a Postgres error for users, and the input column that causes it. */
 export type DatabaseErrorMessage = { readonly message: string; readonly column?: string; readonly hint?: string };
 
-/** For values that are explained no better. */
+/** The message for invalid values without a better explanation. */
 export const INVALID_VALUE = "A value is not acceptable.";
 
-/** By SQLSTATE, or by its class: where Postgres's own words would name tables, roles or SQL. */
+/** The messages by SQLSTATE, or by its class, for errors whose text in Postgres would name tables, roles or SQL. */
 const MESSAGES_BY_SQLSTATE: Readonly<Record<string, string>> = {
   "21": "What was asked cannot be done in one statement.",
   "22008": "There is no such day or time.",
@@ -25,7 +25,7 @@ const MESSAGES_BY_SQLSTATE: Readonly<Record<string, string>> = {
   "57014": "This took too long and was given up.",
 };
 
-/** Null for errors that the client did not cause and should not see. */
+/** Returns null for errors that the client did not cause and should not see. */
 export function databaseErrorMessage(error: DatabaseError, catalog: Catalog): DatabaseErrorMessage | null {
   const code = error.code ?? "";
   if (code.startsWith("23")) return constraintMessage(error, catalog);
@@ -37,20 +37,20 @@ export function databaseErrorMessage(error: DatabaseError, catalog: Catalog): Da
   return { message: error.message, ...namedColumn(error.detail), ...(error.hint && { hint: error.hint }) };
 }
 
-/** The message for a value whose error has a SQLSTATE that other faults have too; null for other errors. */
+/** Returns the message for a value whose error has a SQLSTATE that other faults have too; null for other errors. */
 export function invalidValueMessage(error: DatabaseError): string | null {
   const { code, message, where = "" } = error;
-  // An entry of an index has at most a third of a page, a tsvector 1 MB.
+  // An index entry has at most a third of a page, a tsvector 1 MB.
   if (code === "54000") return "A value is too long.";
   if (TYPE_NAME_CONTEXT.test(where) || UNKNOWN_TEXT_SEARCH.test(message)) return INVALID_VALUE;
-  // For example a tsquery.
+  // An invalid tsquery, for example, raises this error.
   return code === "42601" && !isOfSqlText(error) ? message : null;
 }
 
-/** The language of a client. A regconfig may be a number, which Postgres does not check when it reads it. */
+/** The error names a client's text search configuration. A regconfig may be a number, which Postgres does not check when it reads it. */
 const UNKNOWN_TEXT_SEARCH =
   /^(cache lookup failed for text search configuration \d+|text search configuration ".*" does not exist)$/s;
-/** Postgres parses the name of a type as it parses SQL. */
+/** Postgres parses the name of a type in the same way as SQL. */
 const TYPE_NAME_CONTEXT = /^invalid type name "/;
 
 /** Errors in SQL text have a position; errors in values do not. */
@@ -58,7 +58,10 @@ export function isOfSqlText({ position, internalPosition, where = "" }: Database
   return (position !== undefined || internalPosition !== undefined) && !TYPE_NAME_CONTEXT.test(where);
 }
 
-/** Errors raised by functions, and Postgres's data exceptions (class 22). Postgres's own classes with letters are F0, HV, P0 and XX. */
+/**
+ * True for errors raised by functions, and Postgres's data exceptions (class 22). Postgres's own classes with letters are
+ * F0, HV, P0 and XX.
+ */
 function isMeantForUsers(code: string): boolean {
   return code.startsWith("22") || code === "P0001" || (/^[A-Z]/.test(code) && !/^(F0|HV|P0|XX)/.test(code));
 }
@@ -82,7 +85,7 @@ type MessageConstraint = {
   readonly comment: string | null;
 };
 
-/** `email` of a unique index on `lower(email)`. */
+/** The column of a unique index on `lower(email)` is `email`. */
 function constraintColumns({ columns, dependencies = [] }: MessageConstraint): readonly string[] {
   const named = columns.filter((name) => name !== null);
   return named.length === columns.length ? named : [...new Set([...named, ...dependencies])];

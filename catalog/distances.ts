@@ -2,7 +2,7 @@ import type { CatalogQuery } from "./catalog-query.ts";
 import type { Grants } from "./privileges.ts";
 import type { QualifiedName } from "./types.ts";
 
-/** An operator such as `<->`, or a function, that takes a value of each type and returns how far or how near they are. */
+/** An operator such as `<->`, or a function, that takes a value of each type and returns their distance or similarity. */
 export type DistanceFunction = {
   readonly name: string;
   readonly schema: { readonly name: string; readonly grants: Grants };
@@ -21,8 +21,8 @@ type DistanceRow = {
 };
 
 /**
- * The operators that indexes order by, and the function of pg_trgm; those of extensions first. Others could run with the rights of
- * any caller, so only those of a superuser or of the database's owner are included.
+ * The operators that indexes order by, and the function of pg_trgm; those of extensions come first. Others could run with
+ * the rights of any caller, so only those of a superuser or of the database's owner are included.
  */
 const DISTANCES = `
   with candidates (class, oid, owner, name, namespace, lefttype, righttype) as (

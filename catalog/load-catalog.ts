@@ -39,15 +39,15 @@ import type { QualifiedName } from "./types.ts";
 
 export type LoadedCatalog = {
   readonly catalog: Catalog;
-  /** Milliseconds by subject, and the `total`. */
+  /** The milliseconds by subject, and the `total`. */
   readonly timings: Readonly<Record<string, number>>;
-  /** Some expressions are those of an earlier load, since a migration holds their tables. */
+  /** True if some expressions are those of an earlier load, because a migration holds their tables. */
   readonly isProvisional: boolean;
 };
 
-/** What the next load falls back on. */
+/** The expressions that the next load falls back on. */
 const printedByCatalog = new WeakMap<Catalog, PrintedExpressions>();
-/** A reload skips what is locked, so it only waits for locks that were taken meanwhile. */
+/** A reload skips locked relations, so it only waits for locks that were taken meanwhile. */
 const RELOAD_LOCK_PATIENCE_MS = 2_000;
 
 const NO_TIME_ZONES: ReadonlySet<string> = new Set();
@@ -169,7 +169,7 @@ function assembleSchemas(
   return schemas;
 }
 
-/** The tables, with their columns, keys, indexes, policies and functions, by oid. */
+/** Returns the tables, with their columns, keys, indexes, policies and functions, by oid. */
 async function assembleTables(
   rows: CatalogRows,
   rowsByOid: RowsByOid,
@@ -280,7 +280,7 @@ function toComputedColumns(
   const candidates = rowRoutines
     .filter((routine) => searchPath.includes(routine.schema) && !columns.has(routine.name) && returnsOneValue(routine))
     .sort((a, b) => searchPath.indexOf(b.schema) - searchPath.indexOf(a.schema));
-  // Sorted so that of two functions with the same name, the one that is first on the search path is kept by the map.
+  // Candidates are sorted so that the map keeps the function that is first on the search path if several have the same name.
   return new Map(candidates.map((routine) => [routine.name, routine]));
 }
 

@@ -1,11 +1,11 @@
-// Postgres prints an expression with a lock on its table, and on the tables of its subqueries. While a migration alters one of them,
-// printing waits for the migration. So a reload skips these rows and keeps the texts of the catalogue before: those of the version
-// that its snapshot sees.
+// Postgres prints an expression with a lock on its table, and on the tables of its subqueries. While a migration alters one
+// of them, printing waits for the migration. So a reload skips these rows and keeps the texts of the previous catalogue,
+// which are those of the version that its snapshot sees.
 
-/** Contains the oids of the relations whose expressions must not be printed. Unset: all are printed. */
+/** The setting contains the oids of the relations whose expressions must not be printed. If it is unset, all are printed. */
 const SETTING = "catalog.locked_relations";
 
-/** Sets the relations that others hold or await an exclusive lock on, and the views above them. */
+/** Sets the relations on which other sessions hold or await an exclusive lock, and the views above them. */
 export const SET_LOCKED_RELATIONS = `
   with recursive locked as (
     select relation as oid from pg_locks
@@ -20,7 +20,7 @@ export const SET_LOCKED_RELATIONS = `
 
 const LOCKED_RELATIONS = `(select coalesce(nullif(current_setting('${SETTING}', true), ''), '{}')::oid[])::oid[]`;
 
-/** An SQL condition. The oid is an SQL expression. */
+/** Returns an SQL condition. The oid is an SQL expression. */
 export const isLocked = (oid: string) => `${oid} = any (${LOCKED_RELATIONS})`;
 
 type Row = Readonly<Record<string, unknown>>;
@@ -29,11 +29,11 @@ type SkippableRow = Record<string, unknown> & { locked: boolean };
 type PrintedColumns = {
   /** The columns that identify a row. */
   readonly key: readonly string[];
-  /** The columns that need a lock, and their values while they have never been read. A policy then lets nobody pass. */
+  /** The columns that need a lock, with the values that they have until they are read for the first time. A policy then permits no rows. */
   readonly unknown: Row;
 };
 
-/** By the subject of the query. Rows of these queries have a column `locked`. */
+/** The printed columns by the subject of the query. Rows of these queries have a column `locked`. */
 const PRINTED_COLUMNS: Readonly<Record<string, PrintedColumns>> = {
   tables: { key: ["oid"], unknown: { events: 0, showsOneTable: false } },
   columns: { key: ["table", "position"], unknown: { expression: "null" } },
@@ -44,7 +44,7 @@ const PRINTED_COLUMNS: Readonly<Record<string, PrintedColumns>> = {
 
 export type PrintedExpressions = ReadonlyMap<string, Row>;
 
-/** The values of one load that need locks; those of rows that it skips are from the load before. */
+/** Keeps the values of one load that need locks; the values of skipped rows come from the previous load. */
 export class ExpressionKeeper {
   readonly #previous: PrintedExpressions;
   readonly #printed = new Map<string, Row>();

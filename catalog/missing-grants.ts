@@ -4,17 +4,17 @@ import type { Catalog } from "./catalog.ts";
 import type { TablePrivilege } from "./privileges.ts";
 import type { CatalogTable } from "./tables.ts";
 
-/** `permission denied for materialized view sales` */
+/** The message of Postgres, such as `permission denied for materialized view sales`. */
 const PERMISSION_DENIED =
   /^permission denied for (?<kind>table|view|materialized view|foreign table|schema|function) (?<name>.+)$/;
 
 export type RefusedCommand = {
   readonly role: string;
-  /** What the command needs of its table, the first that is missing is named. */
+  /** The privileges on its table that the command needs; the first missing one is reported. */
   readonly verbs: readonly TablePrivilege[];
 };
 
-/** The grants without which Postgres refused the role, as SQL; the refusal names no schema, so there may be several. */
+/** Returns the missing grants that made Postgres refuse the role, as SQL. The error names no schema, so there may be several. */
 export function findMissingGrants(message: string, { role, verbs }: RefusedCommand, catalog: Catalog): string[] {
   const { kind, name } = PERMISSION_DENIED.exec(message)?.groups ?? {};
   if (kind === undefined || name === undefined) return [];
@@ -40,7 +40,7 @@ export function findMissingGrants(message: string, { role, verbs }: RefusedComma
   }
 }
 
-/** Null: the role has all of them. */
+/** Returns null if the role has all privileges. */
 function findMissingPrivilege(table: CatalogTable, { role, verbs }: RefusedCommand, catalog: Catalog): string | null {
   const missing = verbs.find((verb) => verb !== "select" && !hasAnyColumnPrivilege(catalog, role, verb, table));
   if (missing !== undefined) return missing;

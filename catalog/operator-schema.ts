@@ -1,7 +1,7 @@
 import type { Catalog } from "./catalog.ts";
 import { baseTypeOf, type DataType } from "./types.ts";
 
-/** Whether functions and operators of Postgres itself are meant for values of this type, whatever else is on the search path. */
+/** True if values of this type must use functions and operators of Postgres itself, independently of the search path. */
 export function isBuiltInType(type: DataType | null): boolean {
   const base = type && baseTypeOf(type);
   return (
@@ -10,8 +10,8 @@ export function isBuiltInType(type: DataType | null): boolean {
 }
 
 /**
- * Whether a type has no operators of its own, but those of text, inet, anyarray, anyenum, anyrange or record: Postgres would prefer any on
- * the search path whose operands are of the type itself.
+ * True if a type has no operators of its own, only those of text, inet, anyarray, anyenum, anyrange or record: Postgres
+ * would prefer an operator on the search path whose operands are of the type itself.
  */
 function isComparedAsAnother(type: DataType): boolean {
   if (type.kind === "array") return isBuiltInType(type.element) && type.element.name !== "json";
@@ -19,14 +19,14 @@ function isComparedAsAnother(type: DataType): boolean {
   return type.schema === "pg_catalog" && (type.name === "varchar" || type.name === "cidr");
 }
 
-/** The schema of the operators that compare rows of these types, which all have one name; null for those on the search path. */
+/** Returns the schema of the operators that compare rows of these types, which all have one name; null for those on the search path. */
 export function operatorSchemaOfRows(types: readonly (DataType | null)[]): string | null {
   const bases = types.map((type) => type && baseTypeOf(type));
   const areOfPostgres = bases.every((base) => base && (isComparedAsAnother(base) || base.schema === "pg_catalog"));
   return areOfPostgres && bases.some((base) => isComparedAsAnother(base!)) ? "pg_catalog" : null;
 }
 
-/** The schema of the type's `=` and `<>`, so that they need not be on the search path. */
+/** Returns the schema of the type's `=` and `<>`, so that they need not be on the search path. */
 export function operatorSchemaOf(
   type: DataType | null | undefined,
   { catalog, role }: { readonly catalog: Catalog; readonly role: string },
@@ -34,6 +34,6 @@ export function operatorSchemaOf(
   const base = type && baseTypeOf(type);
   if (base && isComparedAsAnother(base)) return "pg_catalog";
   const schema = base?.kind === "base" ? base.operatorSchema : null;
-  // Without USAGE on the schema Postgres rejects the qualified name; unqualified, it compares the values as their base types.
+  // If the role has no USAGE on the schema, Postgres rejects the qualified name; unqualified, it compares the values as their base types.
   return schema && catalog.hasPrivilege(role, "usage", schema) ? schema.name : null;
 }

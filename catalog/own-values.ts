@@ -3,12 +3,12 @@ import { type Catalog, readSmartTag } from "./catalog.ts";
 import type { CatalogTable } from "./tables.ts";
 import type { QualifiedName } from "./types.ts";
 
-/** How a caller reads a column of its own rows that it may not select: by a function of the key, which is null for other rows. */
+/** A function of the key that returns a column of the caller's own rows which the caller may not select; it returns null for other rows. */
 export type OwnValue = { readonly function: QualifiedName; readonly key: string };
 
 type OwnColumn = OwnValue & { readonly name: string };
 
-/** The columns with the tag `@personal function`, where the table has a key of one column. */
+/** The columns with the tag `@personal function`, if the table has a key of one column. */
 const ownColumnsOf = memoizePerObject(({ schema, columns, primaryKey }: CatalogTable): readonly OwnColumn[] => {
   const [key, ...others] = primaryKey;
   if (key === undefined || others.length > 0) return [];
@@ -20,7 +20,7 @@ const ownColumnsOf = memoizePerObject(({ schema, columns, primaryKey }: CatalogT
 
 const NONE: ReadonlyMap<string, OwnValue> = new Map();
 
-/** The columns of the table that the role reads in its own rows only. */
+/** Returns the columns of the table that the role may read in its own rows only. */
 export function ownValuesOf(
   catalog: Pick<Catalog, "schemas" | "hasPrivilege">,
   role: string,

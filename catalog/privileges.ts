@@ -11,5 +11,5 @@ export type SchemaPrivilege = "usage" | "create";
 export type RoutinePrivilege = "execute";
 export type Privilege = TablePrivilege | SchemaPrivilege | RoutinePrivilege;
 
-/** Privileges by grantee; `public` is PUBLIC (no role can have that name). */
+/** The privileges by grantee; `public` is PUBLIC (no role can have that name). */
 export type Grants = ReadonlyMap<string, ReadonlySet<Privilege>>;

@@ -15,11 +15,11 @@ export type DirectRelationship = RelatedTables & {
   readonly kind: "many-to-one" | "one-to-many" | "one-to-one";
   readonly constraint: string;
   readonly columns: readonly ColumnPair[];
-  /** Which table has the foreign key: the source in many-to-one, the target in one-to-many. */
+  /** The table that has the foreign key: the source in many-to-one, the target in one-to-many. */
   readonly keyAt: "source" | "target";
 };
 
-/** The relationship by the same foreign key in the other direction. */
+/** Returns the relationship by the same foreign key in the other direction. */
 export function reverseRelationship(relationship: DirectRelationship): DirectRelationship {
   const { kind, source, target, columns, keyAt } = relationship;
   return {
@@ -217,7 +217,7 @@ function toComputedRelationships(
   });
 }
 
-/** All combinations of names for these columns, since a view may show a column more than once. Empty if one is not shown. */
+/** Returns all combinations of names for these columns, since a view may show a column more than once. Empty if one is not shown. */
 function nameCombinations(projection: TableProjection, positions: readonly number[]): string[][] {
   return positions.reduce<string[][]>(
     (found, position) => found.flatMap((names) => projection.namesOf(position).map((name) => [...names, name])),

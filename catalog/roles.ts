@@ -28,7 +28,10 @@ export type CatalogRole = {
   readonly superuser: boolean;
   readonly canLogin: boolean;
   readonly bypassesRowSecurity: boolean;
-  /** Settings from `alter role … set`; those for this database take precedence: `statement_timeout`, `default_transaction_isolation`, `pgrst.*`, … */
+  /**
+   * The settings from `alter role … set`; those for this database take precedence: `statement_timeout`,
+   * `default_transaction_isolation`, `pgrst.*`, …
+   */
   readonly settings: ReadonlyMap<string, string>;
   /** The names of the settings that any user may change. */
   readonly userSettable: ReadonlySet<string>;
@@ -52,7 +55,10 @@ type RoleRows = {
   readonly settings: readonly (RoleSettingRow & { isFree: boolean })[];
 };
 
-/** Only roles that the login role is a member of, so that the cost does not depend on the number of roles in the cluster. */
+/**
+ * The query returns only roles that the login role is a member of, so that the cost does not depend on the number of roles
+ * in the cluster.
+ */
 const REACHABLE = `
   with recursive upwards (oid) as (
     select oid from pg_roles where rolname = $1
@@ -131,7 +137,10 @@ function settableRoleNames(from: string, memberships: readonly MembershipRow[]):
   return reached;
 }
 
-/** Parses `statement_timeout=5s`, the format of `setconfig`; of two settings with the same name the later takes precedence. */
+/**
+ * Parses settings in the format of `setconfig`, such as `statement_timeout=5s`; of two settings with the same name the later
+ * takes precedence.
+ */
 export function parseSettings(rows: readonly Pick<RoleSettingRow, "setting">[]): ReadonlyMap<string, string> {
   return new Map(
     rows.map(({ setting }) => {
@@ -141,7 +150,7 @@ export function parseSettings(rows: readonly Pick<RoleSettingRow, "setting">[]):
   );
 }
 
-/** Memoized, because thousands of tables have the same few access control lists. */
+/** The parser is memoized, because thousands of tables have the same few access control lists. */
 export function makeGrantsParser(): (acl: string | null) => Grants {
   const parse = memoize(parseGrants);
   return (acl) => (acl === null ? NO_GRANTS : parse(acl));

@@ -10,7 +10,7 @@ import {
   type TypeAttribute,
 } from "./types.ts";
 
-/** In SQL, `row.count` is `count(row)` if the row has no such column. */
+/** Postgres resolves `row.count` to `count(row)` if the row has no such column. */
 const ROW_AGGREGATES = `
   select distinct p.proname as name
   from pg_aggregate a join pg_proc p on p.oid = a.aggfnoid join pg_type t on t.oid = p.proargtypes[0]
@@ -29,11 +29,11 @@ export type Routine = QualifiedName & {
   readonly volatility: "immutable" | "stable" | "volatile";
   readonly language: string;
   readonly securityDefiner: boolean;
-  /** `returns null on null input` */
+  /** True for `returns null on null input`. */
   readonly strict: boolean;
-  /** False if its query may become part of the query that calls it, and may read tables with row-level security. */
+  /** False if Postgres may inline its query into the calling query, and the query may read tables with row-level security. */
   readonly showsAllRows: boolean;
-  /** `set … to …` of the function. */
+  /** The settings of the function's `set … to …` clauses. */
   readonly settings: ReadonlyMap<string, string>;
   readonly owner: string;
   readonly comment: string | null;
@@ -50,7 +50,7 @@ export type RoutineArgument = {
 };
 
 export type RoutineReturn = {
-  /** `composite` also when there are out arguments or `returns table`, even if it is one column. */
+  /** The shape is `composite` also if there are out arguments or `returns table`, even with one column. */
   readonly shape: "void" | "scalar" | "composite";
   readonly type: DataType;
   readonly set: boolean;
@@ -87,7 +87,7 @@ type RoutineRow = {
 
 const VOLATILITIES = { i: "immutable", s: "stable", v: "volatile" } as const;
 
-/** $1: exposed schemas, $2: schemas whose tables are read; functions of their rows are read in any schema. */
+/** $1 is the exposed schemas, $2 the schemas whose tables are read; functions of their rows are read in any schema. */
 const ROUTINES = `
   select p.oid, n.nspname as schema, p.proname as name, p.prokind,
     coalesce(p.proallargtypes, string_to_array(p.proargtypes::text, ' ')::oid[]) as types,
@@ -143,7 +143,7 @@ export function toRoutine(row: RoutineRow, types: CatalogTypes, { grants, isOpen
   };
 }
 
-/** Whether Postgres makes the query of the function part of the query that calls it (`inline_set_returning_function`). */
+/** True if Postgres inlines the query of the function into the calling query (`inline_set_returning_function`). */
 function isInlined({ language, set, volatility, securityDefiner, strict, settings }: RoutineRow): boolean {
   return language === "sql" && set && volatility !== "v" && !securityDefiner && !strict && settings === null;
 }
@@ -173,7 +173,7 @@ function toReturns(row: RoutineRow, types: CatalogTypes): RoutineReturn {
   row.types.forEach((oid, index) => {
     const mode = row.modes?.[index] ?? "i";
     if (mode === "i" || mode === "v") return;
-    // The name that Postgres gives to an unnamed out argument.
+    // Postgres gives this name to an unnamed out argument.
     const name = row.names?.[index] || `column${columns.size + 1}`;
     columns.set(name, { name, type: types.of(oid), sqlType: types.of(oid).sqlName, comment: null });
   });
@@ -191,7 +191,7 @@ function toReturns(row: RoutineRow, types: CatalogTypes): RoutineReturn {
  * (`create domain "text/csv" as text`).
  */
 export type MediaHandler = {
-  /** In lower case; two stars stand for any media type. */
+  /** The media type in lower case; two stars stand for any media type. */
   readonly mediaType: string;
   /** An aggregate computes the body from rows; a function returns the body. */
   readonly routine: Routine;

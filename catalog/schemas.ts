@@ -23,7 +23,7 @@ export type CatalogSchema = {
   readonly comment: string | null;
   readonly grants: Grants;
   readonly tables: ReadonlyMap<string, CatalogTable>;
-  /** By name, overloads with the fewest arguments first; for exposed schemas only. */
+  /** The functions by name, overloads with the fewest arguments first; for exposed schemas only. */
   readonly routines: ReadonlyMap<string, readonly Routine[]>;
   readonly types: ReadonlyMap<string, DataType>;
 };
@@ -43,7 +43,7 @@ export function readSchemas(read: CatalogQuery, names: readonly string[]): Promi
 }
 
 export type ServerVersion = {
-  /** `server_version_num`: 180004 */
+  /** The value of `server_version_num`: 180004. */
   readonly version: number;
   readonly release: string;
 };
@@ -69,7 +69,10 @@ export function readExtensions(read: CatalogQuery): Promise<DatabaseExtension[]>
 
 type ZoneRow = { name: string };
 
-/** The names that `set timezone` and `Prefer: timezone=…` accept. Slow, because Postgres reads some 600 files: read once per server version. */
+/**
+ * Reads the names that `set timezone` and `Prefer: timezone=…` accept. Postgres reads some 600 files for it, so this is slow
+ * and done once per server version.
+ */
 export async function readTimeZones(read: CatalogQuery): Promise<ReadonlySet<string>> {
   const rows = await read<ZoneRow>("timeZones", "select name from pg_timezone_names order by name");
   return new Set(rows.map(({ name }) => name));

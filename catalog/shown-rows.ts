@@ -2,7 +2,8 @@ import type { CatalogQuery } from "./catalog-query.ts";
 
 /**
  * A view is whole if it shows each row of one table without row-level security, itself or through whole views. The query
- * tree tells: one query of one relation, without a condition. In names, blanks and brackets are escaped with a backslash.
+ * tree shows this: it has one query of one relation, without a condition. In names, blanks and brackets are escaped with a
+ * backslash.
  */
 const WHOLE_VIEWS = `
   with recursive below (view, relation, kind, restricted) as (
@@ -38,11 +39,11 @@ export async function readWholeViews(read: CatalogQuery, schemas: readonly numbe
   return new Set(rows.map(({ view }) => view));
 }
 
-/** As `isInlined` of routines.ts. */
+/** The same condition as `isInlined` of routines.ts. */
 const IS_INLINED = `p.prolang = (select oid from pg_language where lanname = 'sql') and p.proretset
   and p.provolatile <> 'v' and not p.proisstrict and not p.prosecdef and p.proconfig is null`;
 
-/** Of the query of a function, Postgres knows what it reads if it was parsed when the function was created. */
+/** Postgres knows the relations that a function's query reads if it parsed the query when the function was created. */
 const OPEN_ROUTINES = `
   with recursive below (routine, class, object, kind, closed) as (
     select p.oid, 'pg_proc'::regclass::oid, p.oid, 'f'::"char", p.prosqlbody is null
@@ -63,8 +64,8 @@ const OPEN_ROUTINES = `
   order by routine`;
 
 /**
- * The functions whose query becomes part of the query that calls them, and reads tables without row-level security and
- * whole views only.
+ * Returns the functions whose query Postgres inlines into the calling query, and which read only tables without row-level
+ * security and whole views.
  */
 export async function readOpenRoutines(
   read: CatalogQuery,

@@ -4,20 +4,20 @@ import type { CatalogTable, Policy } from "./tables.ts";
 
 const accessCache = new WeakMap<CatalogTable, Map<string, TableAccess | null>>();
 
-/** What a role may read of a table. */
+/** The columns and rows of a table that a role may read. */
 export type TableAccess = {
   readonly columns: ReadonlySet<string>;
-  /** Whether that is by the privilege for the table, so that it also may read columns that were added or dropped meanwhile. */
+  /** True if the role has the privilege on the table, so that it may also read columns that were added or dropped meanwhile. */
   readonly includesAllColumns: boolean;
-  /** Whether it may read the whole primary key. */
+  /** True if the role may read the whole primary key. */
   readonly includesKey: boolean;
   readonly visibility: RowVisibility;
 };
 
-/** Every row, none, or those that satisfy `using`, the condition of the policies. */
+/** All rows, none, or those that satisfy `using`, the condition of the policies. */
 export type RowVisibility = "all" | "none" | { readonly using: string; readonly policies: readonly Policy[] };
 
-/** Null: it may not read the table at all. */
+/** Returns null if the role may not read the table at all. */
 export function readTableAccess(catalog: Catalog, table: CatalogTable, role: string): TableAccess | null {
   // Tables of the catalogue are immutable; a new catalogue has new ones.
   const byRole = accessCache.get(table) ?? new Map<string, TableAccess | null>();
@@ -58,8 +58,8 @@ function rowVisibility(catalog: Catalog, table: CatalogTable, role: string): Row
 }
 
 /**
- * Whether the role may read each row that the statistics of the table are of. If not, an estimate of the planner, which
- * uses them for some conditions, tells it about hidden rows.
+ * True if the role may read each row that the table's statistics describe. Otherwise the planner's estimates, which use the
+ * statistics for some conditions, reveal hidden rows.
  */
 export function readsAllRows(catalog: Catalog, table: CatalogTable, role: string): boolean {
   return bypassesRowSecurity(catalog, role) || (table.showsAllRows && rowVisibility(catalog, table, role) === "all");

@@ -59,7 +59,7 @@ type TableKind = "table" | "partitioned table" | "view" | "materialized view" | 
 
 /** A table, view or foreign table: see `kind`. */
 export type CatalogTable = QualifiedName & {
-  /** Used by logical replication; changes when the table is dropped and created again. */
+  /** The oid, which logical replication uses; it changes when the table is dropped and created again. */
   readonly oid: number;
   readonly kind: TableKind;
   /** Like PostgREST, the service exposes the partitioned table and not its partitions. */
@@ -67,20 +67,23 @@ export type CatalogTable = QualifiedName & {
   readonly owner: string;
   readonly comment: string | null;
   readonly extension: string | null;
-  /** For views: automatically updatable, or by an `instead of` trigger. */
+  /** A view is insertable if it is automatically updatable or has an `instead of` trigger. */
   readonly insertable: boolean;
   readonly updatable: boolean;
   readonly deletable: boolean;
   readonly rowSecurity: "off" | "enabled" | "forced";
   readonly policies: readonly Policy[];
-  /** A view with `security_invoker`: privileges and policies are checked for the caller, not for the view's owner. */
+  /** True for a view with `security_invoker`: privileges and policies are checked for the caller, not for the view's owner. */
   readonly securityInvoker: boolean;
   /** False for a view that may hide rows of the tables that it reads, by its query or by their policies, and for a foreign table. */
   readonly showsAllRows: boolean;
   readonly replicaIdentity: "default" | "nothing" | "full" | "index";
-  /** In their order. */
+  /** The columns in their order. */
   readonly columns: ReadonlyMap<string, CatalogColumn>;
-  /** For a view: the primary keys of the tables that it shows, if it shows all their columns. Empty if there is none. */
+  /**
+   * The primary key. For a view, it is the primary keys of the tables that it shows, if it shows all their columns; empty if
+   * there is none.
+   */
   readonly primaryKey: readonly string[];
   readonly uniqueKeys: readonly UniqueKey[];
   readonly indexes: readonly CatalogIndex[];
@@ -152,10 +155,10 @@ const TABLE_KINDS: Readonly<Record<TableRow["relkind"], TableKind>> = {
 const REPLICA_IDENTITIES = { d: "default", n: "nothing", f: "full", i: "index" } as const;
 /** `pg_relation_is_updatable` returns one bit per command. */
 const EVENT_BITS = { update: 1 << 2, insert: 1 << 3, delete: 1 << 4 };
-/** Every table has all of them. */
+/** The bits of all events, which every table has. */
 export const ALL_EVENTS = EVENT_BITS.update | EVENT_BITS.insert | EVENT_BITS.delete;
 
-/** As `pg_relation_is_updatable` returns them. */
+/** Returns the events in the format of `pg_relation_is_updatable`. */
 export function updatableEvents(table: CatalogTable | undefined): number {
   if (!table) return 0;
   const { insertable, updatable, deletable } = table;
@@ -205,7 +208,7 @@ export type CatalogColumn = TypeAttribute & {
   readonly position: number;
   /** The type without domains. */
   readonly baseType: DataType;
-  /** For a view's column: true unless the view is automatically updatable and the table's column is not null. */
+  /** For a view's column, true unless the view is automatically updatable and the table's column is not null. */
   readonly nullable: boolean;
   /** The default of the column or of its domain; null for identity and generated columns. */
   readonly default: string | null;
@@ -213,7 +216,7 @@ export type CatalogColumn = TypeAttribute & {
   readonly generated: { readonly kind: "stored" | "virtual"; readonly expression: string } | null;
   readonly maxLength: number | null;
   readonly grants: Grants;
-  /** For a view's column: the table's column that it shows unchanged. */
+  /** The table's column that a view's column shows unchanged. */
   readonly origin: ColumnOrigin | null;
 };
 
@@ -279,12 +282,15 @@ export type Policy = {
   readonly command: "all" | "select" | "insert" | "update" | "delete";
   /** A row passes if at least one permissive policy and all restrictive policies allow it. */
   readonly permissive: boolean;
-  /** `public` for PUBLIC. */
+  /** The roles; `public` is PUBLIC. */
   readonly roles: readonly string[];
   readonly using: string | null;
   readonly check: string | null;
   readonly comment: string | null;
-  /** Grants on the schemas that its expressions refer to. Postgres needs no `usage` to evaluate a policy, but a query with its text does. */
+  /**
+   * The grants on the schemas that its expressions refer to. Postgres needs no `usage` to evaluate a policy, but a query
+   * with its text does.
+   */
   readonly schemaGrants: readonly Grants[];
 };
 

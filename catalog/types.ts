@@ -11,7 +11,7 @@ const DOMAIN_REPRESENTATIONS = `
       or t.typtype = 'd' and c.castsource in ('json'::regtype, 'text'::regtype))
   order by c.oid`;
 
-/** How two values of a type can be compared: by order, by equality only, or not at all. */
+/** The possible comparison of two values of a type: by order, by equality only, or none. */
 type Comparability = "order" | "equality" | "none";
 
 type NamedType = QualifiedName & {
@@ -34,7 +34,7 @@ type RangeType = NamedType & { readonly kind: "range" | "multirange"; readonly e
 type DomainType = NamedType & {
   readonly kind: "domain";
   readonly over: DataType;
-  /** `over` with its modifiers: `character varying(20)` */
+  /** The name of `over` with its modifiers: `character varying(20)`. */
   readonly overSql: string;
   readonly maxLength: number | null;
   readonly notNull: boolean;
@@ -85,10 +85,10 @@ type TypeRows = {
   readonly checks: readonly CheckRow[];
 };
 
-/** Names of domains for media type handlers: `application/vnd.twkb`, or two stars. */
+/** The pattern for names of domains that are media type handlers: `application/vnd.twkb`, or two stars. */
 export const MEDIA_TYPE = "^([A-Za-z0-9.-]+/[A-Za-z0-9.+-]+|\\*/\\*)$";
 
-/** $1: types of columns and functions, $2: schemas whose types are listed. Includes the types that these consist of. */
+/** $1 is the types of columns and functions, $2 the schemas whose types are listed. The result includes the types that these consist of. */
 const WANTED_TYPES = `
   with recursive wanted (oid) as (
     select unnest($1::oid[])
@@ -111,7 +111,7 @@ const WANTED_TYPES = `
     where part.oid <> 0
   )`;
 
-/** By the default operator classes of the type, or of a type that it is binary coercible to. */
+/** The comparability is that of the default operator classes of the type, or of a type that it is binary coercible to. */
 const TYPE_COMPARABILITY = `
   classed as (
     select o.opcintype as oid, bool_or(m.amname = 'btree') as is_ordered,
@@ -175,7 +175,7 @@ const CHECKS = `
 type TypeSelection = {
   readonly used: Iterable<number>;
   readonly schemas: readonly number[];
-  /** Tables in the catalogue, whose columns are read separately. */
+  /** The tables in the catalogue, whose columns are read separately. */
   readonly tables: ReadonlySet<number>;
 };
 
@@ -227,7 +227,7 @@ type TypeSources = {
   readonly of: (oid: number) => DataType;
   readonly grantsOf: (acl: string | null) => Grants;
   readonly checksOf: (oid: number) => TypeRows["checks"];
-  /** Filled for composite types, by the relation that describes them. */
+  /** The attributes of composite types, by the relation that describes them. */
   readonly attributesOf: Map<number, Map<string, TypeAttribute>>;
 };
 
@@ -273,7 +273,7 @@ function toOperatorSchema(
   return name === null ? null : { name, grants: grantsOf(operatorSchemaAcl) };
 }
 
-/** For arrays and composite types: what holds for all their elements. */
+/** Arrays and composite types have the comparability that holds for all their elements. */
 export function comparabilityOf(dataType: DataType): Comparability {
   const type = baseTypeOf(dataType);
   switch (type.kind) {
@@ -291,19 +291,19 @@ export function comparabilityOf(dataType: DataType): Comparability {
   }
 }
 
-/** The type without domains. */
+/** Returns the type without domains. */
 export function baseTypeOf(type: DataType): DataType {
   return type.kind === "domain" ? baseTypeOf(type.over) : type;
 }
 
-/** The maximum length of the type itself, or of the domain that it is based on. */
+/** Returns the maximum length of the type itself, or of the domain that it is based on. */
 export function maxLength(type: DataType, typmod: number): number | null {
   if (type.kind === "domain") return type.maxLength;
   if (typmod < 0 || type.schema !== "pg_catalog") return null;
   switch (type.name) {
     case "varchar":
     case "bpchar":
-      return typmod - 4; // the length word counts
+      return typmod - 4; // the typmod includes the length word
     case "bit":
     case "varbit":
       return typmod;

@@ -1,4 +1,4 @@
-/** The columns of a table or view that a request uses, by what it does with them. */
+/** The columns of a table or view that a request uses, by the kind of use. */
 export type UsedRelation = {
   readonly select: readonly string[];
   readonly insert: readonly string[];
@@ -9,6 +9,6 @@ export type UsedRelation = {
 /** The objects that a request names, by their qualified names. Those within views, functions and policies are not included. */
 export type UsedObjects = {
   readonly relations: Readonly<Record<string, UsedRelation>>;
-  /** With the names of the arguments that are passed. */
+  /** The functions with the names of the arguments that are passed. */
   readonly functions: Readonly<Record<string, readonly string[]>>;
 };

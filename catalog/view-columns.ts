@@ -13,7 +13,7 @@ const HIDDEN_TABLES = `
   where c.oid = any ($1)
   order by c.oid, a.attnum`;
 
-/** By the view's oid: the column of a table or view that each of its columns shows. */
+/** The columns of tables or views that the columns of a view show, by the view's oid. */
 type ViewColumnSources = ReadonlyMap<number, readonly ViewColumnSource[]>;
 
 type RuleRow = { view: number; tree: string };

@@ -1,25 +1,25 @@
 import { isJsonObject } from "#runtime/json";
 import { BRANCH_MARK } from "./archive/schema/privileges.ts";
 
-/** The first line of the comment of the database of a branch; others are never dropped. */
+/** Returns the first line of the comment that marks the database of a branch; other databases are never dropped. */
 export function branchMarkOf(database: string): string {
   return `${BRANCH_MARK}${database}.`;
 }
 
 /**
- * A new database is not yet readable as a branch by its comment, which needs a statement of its own: until it has one, its name says what
- * it is. At most 53 bytes, with the number of the database that it is a copy of.
+ * A comment marks a branch, but needs a statement after the creation of the database: until then, the name marks it. The
+ * name has at most 53 bytes, with the number of the original database.
  */
 export function unmarkedBranchOf(databaseOid: number, branch: string): string {
   return `${branch} (branch of ${databaseOid})`;
 }
 
-/** What is known of a branch besides its database: the second line of its comment, where there is one. */
+/** The data of a branch besides its database: the optional second line of its comment. */
 export type BranchNote = {
   readonly isIncomplete?: boolean;
-  /** Why it is incomplete. */
+  /** The reason why it is incomplete. */
   readonly error?: string;
-  /** What the owner was not permitted to create. */
+  /** The objects that the owner was not permitted to create. */
   readonly warnings?: readonly string[];
 };
 

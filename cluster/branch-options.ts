@@ -3,16 +3,16 @@ import type { SampleOptions } from "./archive/row-sample.ts";
 
 export type BranchOptions = {
   readonly schemaOnly: boolean;
-  /** Only these rows. */
+  /** The rows to copy; null for all. */
   readonly sample: SampleOptions | null;
-  /** With other values where the comments of columns say so. */
+  /** True if values are replaced according to the comments of columns. */
   readonly isAnonymized: boolean;
 };
 
-/** As it is written on a command line or in a request. */
+/** The options in the form of the command line or of a request. */
 export type BranchRequest = {
   readonly schemaOnly: boolean;
-  /** Such as `0.5%`. */
+  /** A share such as `0.5%`. */
   readonly sample: string | null;
   readonly seed: string | null;
   readonly isAnonymized: boolean;

@@ -9,7 +9,7 @@ import { type BranchNote, branchComment, branchMarkOf, readBranchNote, unmarkedB
 import type { BranchOptions } from "./branch-options.ts";
 import { loginRoleOf, type PostgresUrls } from "./served-postgres.ts";
 
-/** `interrupted`: what copied it has ended without a result. */
+/** `interrupted` means that the copying session has ended without a result. */
 type BranchState = "complete" | "being copied" | "failed" | "interrupted";
 
 type Branch = {
@@ -17,23 +17,23 @@ type Branch = {
   readonly bytes: number;
   readonly sessions: number;
   readonly state: BranchState;
-  /** Why it failed. */
+  /** The reason why it failed. */
   readonly error: string | null;
-  /** What the owner was not permitted to create. */
+  /** The objects that the owner was not permitted to create. */
   readonly warnings: readonly string[];
 };
 
-/** How the rows were copied: by the file system, by Postgres, by one session that reads all or some of them, or not. */
+/** The method that copied the rows: by the file system, by Postgres, by one session that reads all or some of them, or none. */
 type BranchCopy = "copied by the file system" | "copied" | "read" | "sampled" | "without rows";
 
-/** Postgres cuts longer names. */
+/** Postgres truncates longer names. */
 const MAX_NAME_BYTES = 63;
 const OBJECT_IN_USE = "55006";
 const INSUFFICIENT_PRIVILEGE = "42501";
 
 /**
- * The name of the session that copies a branch, which every role sees in the whole server. It lists the branch while Postgres copies the
- * files of its database, which nobody sees before that ends.
+ * Returns the name of the session that copies a branch, which every role sees in the whole server. It lists the branch while
+ * Postgres copies the files of its database, which is invisible until the copy ends.
  */
 function claimOf({ oid }: OriginalDatabase, branch: string): string {
   return `branch ${branch} of ${oid}`;
@@ -58,7 +58,7 @@ export function listBranches({ migrate }: PostgresUrls, database: string): Promi
   });
 }
 
-/** `database` is null while there is none that others see. */
+/** `database` is null while no database is visible to others. */
 type FoundBranch = { readonly branch: Branch; readonly database: string | null };
 
 type ListedDatabase = Pick<Branch, "name" | "bytes" | "sessions"> & {
@@ -108,12 +108,12 @@ const UNMARKED: BranchNote = { isIncomplete: true };
 
 type CreatedBranch = {
   readonly copy: BranchCopy;
-  /** What the owner was not permitted to create. */
+  /** The objects that the owner was not permitted to create. */
   readonly warnings: readonly string[];
 };
 
 type CreationOptions = {
-  /** Called when the branch is listed. From then on it stays when its creation fails, with the reason. */
+  /** Runs when the branch is listed. From then on the branch stays if its creation fails, with the reason. */
   readonly onListed?: () => void;
 };
 
@@ -150,7 +150,7 @@ export async function createBranch(
       await note({ warnings });
       return { copy: copy ?? copyOf(options), warnings };
     } catch (error) {
-      // Without rows: the transaction that copies them is rolled back.
+      // The branch has no rows then: the transaction that copies them is rolled back.
       if (isListed && onListed) await note({ ...UNMARKED, error: (error as Error).message });
       else await dropDatabase(root, isListed ? target : unmarked);
       throw error;
@@ -164,7 +164,7 @@ async function dropDatabase(root: pg.ClientBase, name: string): Promise<void> {
 
 type BranchUrls = Readonly<Record<"directUrl" | "targetUrl", string>>;
 
-/** Returns what the owner was not permitted to create. */
+/** Returns the objects that the owner was not permitted to create. */
 async function fill(
   { directUrl, targetUrl }: BranchUrls,
   copy: BranchCopy | null,
@@ -199,7 +199,7 @@ async function refuseName(
     throw new Error(`Choose a shorter name: ${target} has more than ${MAX_NAME_BYTES} bytes.`);
 }
 
-/** Migrations bring the tags of the service's own columns. */
+/** Requires all migrations, because they add the tags of the service's own columns. */
 async function requireAnonymization(client: pg.ClientBase, { histories }: MigrateSettings): Promise<void> {
   const { kind } = await readMigrationState(client, histories);
   if (!["current", "ahead", "foreign"].includes(kind))
@@ -207,7 +207,7 @@ async function requireAnonymization(client: pg.ClientBase, { histories }: Migrat
   await checkAnonymization(client);
 }
 
-/** The copy repeats only what differs from the privileges that Postgres gives, in the transaction that creates all objects. */
+/** The copy repeats only privileges that differ from the defaults of Postgres, in the transaction that creates all objects. */
 async function createWithDefaultPrivileges(root: pg.ClientBase, owner: string, created: string): Promise<void> {
   const name = pg.escapeIdentifier(created);
   await root.query(`create database ${name} owner ${pg.escapeIdentifier(owner)}`);
@@ -215,7 +215,7 @@ async function createWithDefaultPrivileges(root: pg.ClientBase, owner: string, c
   await root.query(`grant connect, temporary on database ${name} to public`);
 }
 
-/** Null if other sessions use the database, which Postgres does not copy then. */
+/** Returns null if other sessions use the database, which Postgres does not copy then. */
 async function copyFiles(
   root: pg.ClientBase,
   { name, owner }: OriginalDatabase,
@@ -242,7 +242,7 @@ async function copyFiles(
   }
 }
 
-/** Since Postgres 18. Whether the file system can is only known when it is tried. */
+/** Postgres supports this since version 18. Only an attempt shows that the file system supports it. */
 function clones(root: pg.ClientBase): Promise<boolean> {
   return root.query("set file_copy_method = clone").then(
     () => true,
@@ -250,7 +250,7 @@ function clones(root: pg.ClientBase): Promise<boolean> {
   );
 }
 
-/** What waits in the queue would be done twice, and schedules and webhooks reach others. */
+/** Pending tasks would run twice, and schedules and webhooks affect others. */
 const SILENCE = [
   ["content_service.tasks", "delete from content_service.tasks"],
   ["content_service.webhook_deliveries", "delete from content_service.webhook_deliveries"],
@@ -276,7 +276,7 @@ export async function dropBranch({ directUrl, migrate }: PostgresUrls, name: str
     for (const { branch, database: target } of matching) {
       if (branch.state === "being copied" || target === null)
         throw new Error(`The branch "${name}" is being copied. Drop it when it is complete.`);
-      // A session of what copied it may still run its last statement.
+      // The copying session may still run its last statement.
       if (branch.state === "interrupted") await dropDatabase(root, target);
       else if (branch.sessions > 0)
         throw new Error(`The branch "${name}" is used by ${branch.sessions} sessions. End them first.`);

@@ -10,7 +10,7 @@ import { checkWalArchive } from "./wal-archive/check-wal-archive.ts";
 import { dropWalSlot, WAL_SLOT } from "./wal-archive/open-archive.ts";
 import { WalArchiver, type WalArchiveState } from "./wal-archive/wal-archiver.ts";
 
-/** In DATA_DIR, which has space for a database of this size, unlike some temporary folders. */
+/** The folder is in DATA_DIR, which has space for a database of this size, unlike some temporary folders. */
 const CHECK_FOLDER = "wal-check";
 
 type EmbeddedWalArchiveOptions = {
@@ -20,7 +20,7 @@ type EmbeddedWalArchiveOptions = {
   readonly onChange?: (state: WalArchiveState) => void;
 };
 
-/** Archives the WAL of the embedded Postgres, in the process that has started it; null if it is switched off. */
+/** Archives the WAL of the embedded Postgres, in the process that has started it; null if archiving is off. */
 export async function openWalArchive(options: EmbeddedWalArchiveOptions): Promise<WalArchiver | null> {
   const { config, postgres, log } = options;
   const { directUrl: url } = postgres;
@@ -34,7 +34,7 @@ export async function openWalArchive(options: EmbeddedWalArchiveOptions): Promis
     return null;
   }
   if (!config.archivesWal) {
-    // A slot is a folder: most starts need no session to learn that there is none.
+    // A slot is a folder, so most starts need no session to learn that there is none.
     if (existsSync(join(clusterFolders(config.dataDir).data, "pg_replslot", WAL_SLOT)))
       await withClient(url, (client) => dropWalSlot((text, values) => client.query(text, values)));
     return null;

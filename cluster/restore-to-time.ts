@@ -23,17 +23,17 @@ import { planRecovery, type RecoveryPlan } from "./wal-archive/choose-archive.ts
 import { readPointer } from "./wal-archive/open-archive.ts";
 import type { RecoveryTarget } from "./wal-archive/recovery-time.ts";
 
-/** A running service archives within seconds what was committed a moment ago. */
+/** A running service archives a commit within seconds. */
 const ARCHIVE_WAIT_MS = 15_000;
 const POLL_MS = 250;
 
 type RestoreRequest = {
   readonly target: RecoveryTarget;
-  /** The folder of an archive; null: found by the time. */
+  /** The folder of an archive; null to find it by the time. */
   readonly from: string | null;
 };
 
-/** Which base backup and WAL to restore. */
+/** Plans the base backup and WAL to restore. */
 export async function planFor(config: Config, { target, from }: RestoreRequest): Promise<RecoveryPlan> {
   refuseExternal(config);
   const current = await readPointer(config.dataDir);
@@ -57,7 +57,7 @@ async function findArchives({ backupDir }: Config, from: string | null): Promise
   return [archive];
 }
 
-/** Whether a running service still archives what was committed until then. */
+/** True if a running service still archives the commits up to that time. */
 async function isBehind(archives: readonly ArchiveContent[], target: RecoveryTarget): Promise<boolean> {
   if (target === "latest" || target.at > new Date()) return false;
   for (const archive of archives) {
@@ -78,7 +78,7 @@ export function refuseExternal(config: Config): void {
 
 type RecoverableTimes = { readonly from: Date; readonly to: Date };
 
-/** The times of the archive that the database writes to, or why there are none. */
+/** Returns the times of the archive that the database writes to, or the reason why there are none. */
 export async function findRecoverableTimes(
   config: Config,
 ): Promise<{ readonly times: RecoverableTimes } | { readonly reason: string; readonly how: string | null }> {
@@ -94,10 +94,10 @@ export async function findRecoverableTimes(
 }
 
 export type LostRows = {
-  /** For messages. */
+  /** The time for messages. */
   readonly madeAt: string;
   readonly restored: readonly RestoredTable[];
-  /** Tables that are not here any more. */
+  /** The tables that no longer exist. */
   readonly dropped: readonly string[];
 };
 

@@ -30,17 +30,17 @@ const TRANSIENT_CODES = [
   "EHOSTDOWN",
   "ENETUNREACH",
   "ENETDOWN",
-  // The socket or the host name does not exist, for example of a container that has not started yet.
+  // The socket or the host name does not exist, for example that of a container that has not started yet.
   "ENOENT",
   "ENOTFOUND",
   "EAI_AGAIN",
 ];
 /**
- * SQLSTATEs of a server that starts, stops, recovers or has no room, and of a pooler without a server. A wrong password or name is not
- * among them.
+ * SQLSTATEs of a server that starts, stops, recovers or has no room, and of a pooler without a server. They do not include a
+ * wrong password or name.
  */
 const TRANSIENT_SQLSTATES = /^(08|53|57P0[123])/;
-/** pg's errors without a code: of a server or a proxy that closes the connection, and of one that cannot start a process for it. */
+/** The errors of pg without a code: a server or a proxy closes the connection, or cannot start a process for it. */
 const TRANSIENT_MESSAGES = ["Connection terminated unexpectedly", "There was an error establishing an SSL connection"];
 const DEFAULT_WAIT_MS = 60_000;
 const ATTEMPT_TIMEOUT_MS = 10_000;
@@ -64,13 +64,13 @@ const CONNECTION_ADVICE: Readonly<Record<string, string>> = {
 
 /** The connection strings of the served database, embedded or external. */
 export type PostgresUrls = {
-  /** For the login that requests use. */
+  /** The URL of the login that requests use. */
   readonly requestUrl: string;
-  /** For the owner of the schemas: single statements and explicit transactions, which a pooler supports. */
+  /** The URL of the owner of the schemas, for single statements and explicit transactions, which a pooler supports. */
   readonly ownerUrl: string;
-  /** For the owner, without a pooler: for whatever needs a session, such as LISTEN, replication and advisory locks. */
+  /** The URL of the owner without a pooler, for features that need a session, such as LISTEN, replication and advisory locks. */
   readonly directUrl: string;
-  /** For the owner, for tools such as psql: over loopback if that is enabled. */
+  /** The URL of the owner for tools such as psql: over loopback if that is enabled. */
   readonly clientUrl: string;
   readonly migrate: MigrateSettings;
   close(): Promise<void>;
@@ -93,7 +93,7 @@ export const EMBEDDED_DATABASE = "content";
 const EMBEDDED_LOGIN = "authenticator";
 const MAX_CONNECTIONS = 100;
 const MAX_WAL_SENDERS = 20;
-/** A restore locks everything that it creates until it commits: enough for 30,000 tables, if the command starts the cluster. */
+/** A restore locks all objects that it creates until it commits: this is enough for 30,000 tables, if the command starts the cluster. */
 const RESTORE_LOCKS = { max_locks_per_transaction: "2048" };
 /**
  * Connections of a worker besides its share of DB_POOL: the owner's pool, the task queue, LISTEN, replication and a
@@ -101,7 +101,7 @@ const RESTORE_LOCKS = { max_locks_per_transaction: "2048" };
  */
 const CONNECTIONS_PER_WORKER = 12;
 
-/** For the service: connects to DATABASE_URL, or starts and supervises an embedded cluster. */
+/** Starts Postgres for the service: connects to DATABASE_URL, or starts and supervises an embedded cluster. */
 export async function startPostgres(
   config: Config,
   tell: ReportProgress,
@@ -124,14 +124,14 @@ export async function startPostgres(
 }
 
 type ReachPostgresOptions = {
-  /** Whether to create the embedded cluster if there is none. */
+  /** True if the embedded cluster is created if there is none. */
   readonly mayCreate?: boolean;
 };
 
 /**
- * For commands: connects to the cluster of a running service, or starts it for the duration of the command. For an
- * external database waits for the owner only: the first migration creates the login of requests. Commands need a session,
- * so they use the direct connection.
+ * Opens Postgres for commands: connects to the cluster of a running service, or starts it for the duration of the command.
+ * For an external database it waits for the owner only: the first migration creates the login of requests. Commands need a
+ * session, so they use the direct connection.
  */
 export async function reachPostgres(
   config: Config,
@@ -157,7 +157,7 @@ export async function reachPostgres(
   return embeddedPostgres(config, cluster.url, () => cluster.stop());
 }
 
-/** The embedded database of a running service; null if none runs. */
+/** Returns the embedded database of a running service; null if none runs. */
 export async function joinPostgres(config: Config): Promise<PostgresUrls | null> {
   const running = await runningCluster({ dataDir: config.dataDir });
   return running && embeddedPostgres(config, running, async () => {});
@@ -212,12 +212,12 @@ function externalPostgres(config: Config): PostgresUrls {
   };
 }
 
-/** What writes needs a primary, whichever of the servers it is. */
+/** Writing needs a primary, so the URL selects it among the servers. */
 function toSessionUrl(url: string): string {
   return toPgConnectionString(toPrimaryUrl(url));
 }
 
-/** For libpq's tools: clients before version 14 do not know `target_session_attrs=primary`. */
+/** Returns the URL for libpq's tools: clients before version 14 do not know `target_session_attrs=primary`. */
 export function toClientUrl(url: string): string {
   return parseServers(url).servers.length > 1 ? toPrimaryUrl(url) : url;
 }
@@ -253,15 +253,15 @@ async function embeddedPostgres(config: Config, urlOf: UrlOf, close: () => Promi
 }
 
 /**
- * Creates the database at the first start, and the password if loopback connections are enabled. A command that is run
- * meanwhile waits for it: of two that create or change the same object at the same time, Postgres lets one fail.
+ * Creates the database at the first start, and the password if loopback connections are enabled. A concurrent command waits
+ * for it: if two create or change the same object at the same time, Postgres lets one fail.
  */
 async function prepareEmbeddedDatabase(
   { dataDir, embeddedPort, branch }: Config,
   rootUrl: string,
 ): Promise<string | null> {
   return withServiceClient(rootUrl, async (client) => {
-    // Ends with the connection.
+    // The lock ends with the connection.
     await client.query("select pg_catalog.pg_advisory_lock(pg_catalog.hashtext($1))", [
       "prepare the embedded database",
     ]);
@@ -277,7 +277,7 @@ async function prepareEmbeddedDatabase(
   });
 }
 
-/** Migrations would fill it while it is copied, or in place of its rows. */
+/** Refuses a database that is being copied: migrations would interfere with the copy, or replace its rows. */
 async function refuseIncomplete({ branch }: Config, url: string): Promise<void> {
   if (branch === null) return;
   const comment = await withServiceClient(url, async (client) => {
@@ -290,7 +290,7 @@ async function refuseIncomplete({ branch }: Config, url: string): Promise<void> 
   throw new Error(`The branch "${branch}" is not complete. See ${commandLine("branch", "list")}.`);
 }
 
-/** The name of the login that requests use. */
+/** Returns the name of the login that requests use. */
 export async function loginRoleOf(url: string): Promise<string> {
   const { rows } = await withServiceClient(url, (client) =>
     client.query<{ name: string }>("select session_user as name"),
@@ -302,7 +302,7 @@ type DatabaseUrls = Pick<PostgresUrls, "requestUrl" | "ownerUrl" | "directUrl">;
 /** `cluster` is null if the role may not read it. */
 type DatabaseIdentity = { readonly name: string; readonly cluster: string | null };
 
-/** Throws if the URLs are of different databases: requests would use one with the catalogue of the other. */
+/** Throws if the URLs belong to different databases: requests would use one with the catalogue of the other. */
 export async function refuseTwoDatabases({ requestUrl, ownerUrl, directUrl }: DatabaseUrls): Promise<void> {
   const ofRequests = { url: requestUrl, setting: "DATABASE_URL" };
   await refuseOtherDatabase(ofRequests, { url: ownerUrl, setting: "OWNER_DATABASE_URL" });
@@ -324,7 +324,7 @@ async function refuseOtherDatabase(ofRequests: DatabaseSetting, ofOwner: Databas
   );
 }
 
-/** A pooler may use another database name; a standby has its primary's system identifier. */
+/** Identifies the database. A pooler may use another database name; a standby has its primary's system identifier. */
 function identityOf(url: string): Promise<DatabaseIdentity> {
   return withServiceClient(url, async (client) => {
     const { rows } = await client.query<{ name: string }>("select pg_catalog.current_database() as name");

@@ -93,13 +93,13 @@ async function withClaim<T>(ownerFile: string, work: () => Promise<T>): Promise<
   }
 }
 
-/** The major version of the cluster in the folder; null if there is none. */
+/** Returns the major version of the cluster in the folder; null if there is none. */
 async function readMajorVersion(dataFolder: string): Promise<string | null> {
   const version = await readFile(join(dataFolder, "PG_VERSION"), "utf8").catch(() => "");
   return version.trim() || null;
 }
 
-/** Where distributions and Homebrew install the binaries of a major version. */
+/** The folders in which distributions and Homebrew install the binaries of a major version. */
 const INSTALL_PATHS = [
   (major: string) => `/usr/lib/postgresql/${major}/bin`,
   (major: string) => `/usr/pgsql-${major}/bin`,
@@ -140,7 +140,7 @@ export async function withOldCluster<T>(
     max_locks_per_transaction: "2048",
   };
   const flags = Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
-  // Of an upgrade that was killed.
+  // An upgrade that was killed may have left processes.
   await stopOrphans(dataFolder);
   const server = await spawnAs(join(programs, "postgres"), ["-D", dataFolder, ...flags], account, dataFolder);
   endWithParent(server, "SIGINT");

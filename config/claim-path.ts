@@ -3,7 +3,7 @@ import { isJsonObject } from "#runtime/json";
 type ClaimComparison = keyof typeof COMPARISONS;
 
 type Condition = { readonly comparison: ClaimComparison; readonly text: string };
-/** A part of a string, by positions as those of `String.slice`. */
+/** A part of a string, with positions like those of `String.slice`. */
 type Slice = { readonly start: number; readonly end: number | undefined };
 
 /** A step of a claim path: the name of a member, an array index, a condition on strings of an array, or a part of a string. */
@@ -38,8 +38,8 @@ const PATH_STEP = new RegExp(
 );
 
 /**
- * `.app_metadata."user role"[0]`, `.roles[?(@ ^== "app_")]`, without the first four characters `.roles[0][4:]`, and as
- * PostgREST 16 writes it (RFC 9535): `$["user role"]`, `$.roles[?search(@, "^app_")]`.
+ * Parses `.app_metadata."user role"[0]`, `.roles[?(@ ^== "app_")]`, without the first four characters `.roles[0][4:]`, and
+ * the syntax of PostgREST 16 (RFC 9535): `$["user role"]`, `$.roles[?search(@, "^app_")]`.
  */
 export function parseClaimPath(written: string): ClaimPath | null {
   const path = written.replace(/^\$/, "");
@@ -50,7 +50,7 @@ export function parseClaimPath(written: string): ClaimPath | null {
   return steps.every((step, index) => mayFollow(step, steps[index - 1])) ? steps : null;
 }
 
-/** A condition and a slice select a string, of which only a part can be selected. */
+/** A condition and a slice select a string, so only a slice of it may follow a condition. */
 function mayFollow(step: ClaimStep, before: ClaimStep | undefined): boolean {
   if (typeof before !== "object") return true;
   return "comparison" in before && typeof step === "object" && "start" in step;
@@ -75,7 +75,7 @@ function isValidStep(step: ClaimStep): boolean {
   }
 }
 
-/** Undefined if the claims have no value at the path. */
+/** Returns undefined if the claims have no value at the path. */
 export function claimAt(claims: unknown, path: ClaimPath): unknown {
   return path.reduce(followStep, claims);
 }
@@ -93,7 +93,7 @@ function sliceOf(value: unknown, { start, end }: Slice): string | undefined {
   return typeof value === "string" ? value.slice(start, end) : undefined;
 }
 
-/** Claims with that value at the path, including all parents. */
+/** Returns claims with that value at the path, including all parents. */
 export function withClaimAt(claims: object, path: ClaimPath, text: string): object {
   return withValueAt(claims, path, text) as object;
 }
@@ -111,7 +111,7 @@ function withValueAt(value: unknown, [step, ...further]: ClaimPath, text: string
   return { ...members, [step]: withValueAt(members[step], further, text) };
 }
 
-/** A string of which the text is that part. */
+/** Returns a string that has the text at that slice. */
 function surroundingOf(text: string, { start, end = 0 }: Slice): string {
   return `${"_".repeat(Math.max(start, 0))}${text}${"_".repeat(Math.max(-end, 0))}`;
 }

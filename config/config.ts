@@ -20,23 +20,23 @@ export type Config = Omit<
 > & {
   /** The number of processes that serve requests. */
   readonly workers: number;
-  /** Memory for the responses that one process is receiving from Postgres, and as much for those that clients have not read. */
+  /** The memory for the responses that one process is receiving from Postgres, and as much for those that clients have not read. */
   readonly answerMemory: number;
-  /** The part of what the service may use that one process has: 1 unless it is a worker. */
+  /** The share of the service's limits that one process has: 1 unless it is a worker. */
   readonly workerShare: number;
   /** The number of tasks that one process runs at once. */
   readonly taskConcurrency: number;
   readonly usersAccess: "open" | "owner";
-  /** Why it has this value, for the operator. */
+  /** The reason for this value, for the operator. */
   readonly usersAccessReason: string;
   readonly autoConfirm: boolean;
   readonly studio: NonNullable<SettingValues["studio"]>;
-  /** Whether administrators may run SQL. */
+  /** True if administrators may run SQL. */
   readonly studioSql: boolean;
   readonly webhookNetwork: NonNullable<SettingValues["webhookNetwork"]>;
-  /** Where JWT_SECRET was read from; null if the environment contains it. */
+  /** The file that JWT_SECRET was read from; null if the environment contains it. */
   readonly jwtSecretFile: string | null;
-  /** `app.settings.*`, which SQL reads with current_setting. */
+  /** The settings `app.settings.*`, which SQL reads with current_setting. */
   readonly appSettings: readonly (readonly [name: string, value: string])[];
 };
 /** Settings from the database, by their names in SQL: `pgrst.db_schemas`. */
@@ -48,7 +48,7 @@ export class ConfigError extends ExplainedError {
   override name = "ConfigError";
 }
 
-/** Whether the service starts its own Postgres. */
+/** True if the service starts its own Postgres. */
 export function isEmbedded(config: Pick<Config, "databaseUrl">): boolean {
   return config.databaseUrl === null;
 }
@@ -83,7 +83,7 @@ export function readConfig(environment: NodeJS.ProcessEnv): LoadedConfig {
   return { config, warnings: [...unknown, ...warnOfSmallPool(values)] };
 }
 
-/** The config with what its files contain now, as far as it may change while the service runs. */
+/** Returns the config with the current contents of its files, as far as they may change while the service runs. */
 export function rereadFiles(config: Config): Config {
   const { jwtSecretFile } = config;
   if (jwtSecretFile === null) return config;
@@ -94,7 +94,7 @@ export function rereadFiles(config: Config): Config {
   return Object.freeze({ ...config, jwtSecret });
 }
 
-/** The config with the settings of the database, which take precedence over the environment. */
+/** Returns the config with the settings of the database, which take precedence over the environment. */
 export function withDatabaseSettings(config: Config, databaseSettings: DatabaseSettings): LoadedConfig {
   const problems: string[] = [];
   const overrides = Object.fromEntries(
@@ -111,8 +111,8 @@ export function withDatabaseSettings(config: Config, databaseSettings: DatabaseS
 }
 
 /**
- * The settings of a project, which apply to all its deployments: `"content-service": { "BASE_SCHEMA": "platform" }` in its
- * package.json. The environment takes precedence.
+ * Reads the settings of a project, which apply to all its deployments: `"content-service": { "BASE_SCHEMA": "platform" }` in
+ * its package.json. The environment takes precedence.
  */
 export function readProjectSettings(packageJson: string): Record<string, string> {
   const { "content-service": settings = {} } = JSON.parse(packageJson) as { "content-service"?: object };
@@ -126,7 +126,7 @@ export function readProjectSettings(packageJson: string): Record<string, string>
   return Object.fromEntries(Object.entries(settings).map(([name, value]) => [name, String(value)]));
 }
 
-/** The first of the setting's names that is set in the environment. */
+/** Returns the first of the setting's names that is set in the environment. */
 export function findInEnvironment(
   { names }: SettingDefinition<unknown>,
   environment: NodeJS.ProcessEnv,
@@ -146,25 +146,25 @@ function readSetting(setting: SettingDefinition<unknown>, environment: NodeJS.Pr
   }
 }
 
-/** `/run/secrets/jwt` of `@/run/secrets/jwt`. */
+/** Returns `/run/secrets/jwt` for the value `@/run/secrets/jwt`. */
 function fileOf(setting: SettingDefinition<unknown>, environment: NodeJS.ProcessEnv): string | null {
   const name = findInEnvironment(setting, environment);
   const value = name === null ? "" : environment[name]!;
   return mayBeInFile(setting) && value.startsWith("@") ? value.slice(1) : null;
 }
 
-/** PostgREST serves with a single connection. */
+/** PostgREST can serve with a single connection, so its settings may be too small. */
 function warnOfSmallPool({ poolSize }: Pick<SettingValues, "poolSize">): string[] {
   if (poolSize >= MIN_POOL_SIZE) return [];
   return [`DB_POOL is ${poolSize}, and the service uses ${MIN_POOL_SIZE} connections, one for each of its pools`];
 }
 
-/** The secrets that PostgREST knows. Others may begin with an @. */
+/** Secrets of PostgREST may be in a file. Others may begin with an @. */
 function mayBeInFile({ names, secret }: SettingDefinition<unknown>): boolean {
   return secret && names.some((name) => name.startsWith("PGRST_"));
 }
 
-/** As in PostgREST, without the line break at the end. */
+/** Reads the file like PostgREST, without the line break at the end. */
 function readSecretFile(file: string): string {
   return readFileSync(file, "utf8").replace(/\r?\n$/, "");
 }
@@ -198,12 +198,12 @@ const LARGE_RESPONSES = 8;
 const TASK_CONCURRENCY = 4;
 /** Each worker needs at least one connection per pool. */
 export const MIN_POOL_SIZE = 4;
-/** A worker with its largest responses and bodies, and its part of the primary. */
+/** The memory of a worker with its largest responses and bodies, and its part of the primary. */
 const WORKER_MEMORY_BYTES = 768 * 2 ** 20;
 
 type Machine = { readonly processors: number; readonly memoryBytes: number };
 
-/** What this process may use: a container's limits are those of its control group. */
+/** Returns the resources that this process may use: a container's limits are those of its control group. */
 function measureMachine(): Machine {
   return {
     processors: availableParallelism(),
@@ -211,7 +211,7 @@ function measureMachine(): Machine {
   };
 }
 
-/** Postgres, the kernel and the clients' connections use the other half of the processors. */
+/** Half of the processors remain for Postgres, the kernel and the clients' connections. */
 export function chooseWorkerCount(
   { processors, memoryBytes }: Machine,
   { poolSize }: Pick<SettingValues, "poolSize">,
@@ -220,7 +220,7 @@ export function chooseWorkerCount(
   return Math.max(1, Math.floor(most));
 }
 
-/** Open by default only where nobody else can connect: the embedded Postgres, served on a loopback address. */
+/** The default is open only if nobody else can connect: for the embedded Postgres, served on a loopback address. */
 function resolveUsersAccess(values: SettingValues): Pick<Config, "usersAccess" | "usersAccessReason"> {
   const { usersAccess } = values;
   if (usersAccess !== null) return { usersAccess, usersAccessReason: "USERS_ACCESS" };
@@ -229,7 +229,7 @@ function resolveUsersAccess(values: SettingValues): Pick<Config, "usersAccess" |
   return { usersAccess: "open", usersAccessReason: "embedded Postgres on a loopback address" };
 }
 
-/** Why others than the user of this machine may use the service; empty if they cannot. */
+/** Returns the reasons why others than the user of this machine may use the service; empty if they cannot. */
 function findPublicReasons({ databaseUrl, host, nodeEnv }: SettingValues): string[] {
   return [
     ...(databaseUrl === null ? [] : ["DATABASE_URL is set"]),
@@ -238,7 +238,7 @@ function findPublicReasons({ databaseUrl, host, nodeEnv }: SettingValues): strin
   ];
 }
 
-/** No proxy may forward requests of others either: those would come from a loopback address too. */
+/** False if a proxy may forward requests of others: those would come from a loopback address too. */
 function isForThisMachine(values: SettingValues): boolean {
   return findPublicReasons(values).length === 0 && !isServedByProxy(values) && values.trustProxy === null;
 }
@@ -255,7 +255,7 @@ function isServedByProxy({ publicUrl }: Pick<SettingValues, "publicUrl">): boole
   return publicUrl !== null && !isLoopbackHost(new URL(publicUrl).hostname);
 }
 
-/** Why an open Studio would be one for others than the user of this machine. */
+/** Returns the reasons why others than the user of this machine could use an open Studio. */
 function findOpenStudioProblems(values: SettingValues): string[] {
   const { studio, host, publicUrl, nodeEnv } = values;
   if (studio !== "open") return [];
@@ -268,7 +268,7 @@ function findOpenStudioProblems(values: SettingValues): string[] {
   return [`STUDIO must not be open where others can connect (${reasons.join(", ")}): set it to administrators`];
 }
 
-/** Whether only this machine can connect to a server that listens there. */
+/** True if only this machine can connect to a server that listens at the host. */
 export function isLoopbackHost(host: string): boolean {
   return /^(localhost|127\.\d+\.\d+\.\d+|\[?::1\]?)$/i.test(host);
 }
@@ -280,7 +280,7 @@ function findContradictions(values: SettingValues, environment: NodeJS.ProcessEn
     OWNER_DATABASE_URL: values.ownerDatabaseUrl,
     DIRECT_DATABASE_URL: values.directDatabaseUrl,
   })) {
-    // A DATABASE_URL that cannot be used has a message of its own.
+    // An invalid DATABASE_URL has its own message.
     if (url && !values.databaseUrl && !isUrlSet) problems.push(`${name} must be set together with DATABASE_URL`);
   }
   if ((values.adminEmail === null) !== (values.adminPassword === null)) {
@@ -292,7 +292,7 @@ function findContradictions(values: SettingValues, environment: NodeJS.ProcessEn
   if (values.adminPort !== null && values.adminPort !== 0 && values.adminPort === values.port) {
     problems.push("ADMIN_PORT must be another port than PORT");
   }
-  // A null is a value that cannot be used, which has a message of its own.
+  // A null is an invalid value, which has its own message.
   if (values.drainTimeout !== null && values.drainDelay > values.drainTimeout) {
     problems.push(
       "DRAIN_DELAY_SECONDS must be at most DRAIN_TIMEOUT_SECONDS, because the delay is a part of that time",
@@ -315,7 +315,7 @@ function findContradictions(values: SettingValues, environment: NodeJS.ProcessEn
   return problems;
 }
 
-/** With settings in the database the secret may be there; that is checked once they are read. */
+/** True if the database may have the secret among its settings; that is checked once they are read. */
 function mayHoldSecret(environment: NodeJS.ProcessEnv): boolean {
   const { databaseConfig, preConfig } = SETTINGS;
   return findInEnvironment(databaseConfig, environment) !== null || findInEnvironment(preConfig, environment) !== null;

@@ -1,18 +1,18 @@
 const VERIFYING_MODES = ["require", "verify-ca", "verify-full"];
 const SSL_MODES = ["disable", "no-verify", ...VERIFYING_MODES];
 
-/** libpq's `target_session_attrs`. */
+/** The values of libpq's `target_session_attrs`. */
 const SESSION_ATTRIBUTES = ["any", "read-write", "read-only", "primary", "standby", "prefer-standby"] as const;
 const LOAD_BALANCING = ["disable", "random"];
 const DEFAULT_PORT = "5432";
-/** Scheme with `//`, user and password with `@`, hosts with ports, the rest of the path, parameters with `?`. */
+/** The parts are the scheme with `//`, user and password with `@`, hosts with ports, the rest of the path, and parameters with `?`. */
 const PARTS = /^(\w+:\/\/)([^/?]*@)?([^/?@]*)([^?]*)(\?.*)?$/;
 
 export type SessionAttributes = (typeof SESSION_ATTRIBUTES)[number];
 
 /** One server of a connection string. */
 export type DatabaseServer = {
-  /** Host and, if the connection string has one, port, for messages. */
+  /** The host and, if the connection string has one, the port, for messages. */
   readonly name: string;
   /** The connection string with this server only. */
   readonly url: string;
@@ -21,11 +21,11 @@ export type DatabaseServer = {
 export type ServerList = {
   readonly servers: readonly DatabaseServer[];
   readonly wanted: SessionAttributes;
-  /** Whether to try the servers in random order. */
+  /** True if the servers are tried in random order. */
   readonly isBalanced: boolean;
 };
 
-/** Parses the hosts of a connection string, several of which are separated by commas, as in libpq. */
+/** Parses the hosts of a connection string; commas separate several of them, as in libpq. */
 export function parseServers(url: string): ServerList {
   const [, scheme = "", user = "", , path = ""] = PARTS.exec(url) ?? [];
   const parameters = parametersOf(url);
@@ -43,7 +43,7 @@ export function parseServers(url: string): ServerList {
   return { servers, wanted, isBalanced };
 }
 
-/** The error in the hosts and their parameters; null if they are valid. */
+/** Returns the error in the hosts and their parameters; null if they are valid. */
 export function findServersError(url: string): string | null {
   const parameters = parametersOf(url);
   const wanted = parameters.get("target_session_attrs");
@@ -65,20 +65,20 @@ export function findServersError(url: string): string | null {
   return addresses.every(({ port }) => isPort(port)) ? null : "a port is a number from 1 to 65535";
 }
 
-/** The connection string with its first host only, which a URL parser accepts. */
+/** Returns the connection string with its first host only, which a URL parser accepts. */
 export function withFirstHost(url: string): string {
   return url.replace(PARTS, (whole, scheme: string, user = "", hosts = "", path = "", query = "") => {
     return hosts.includes(",") ? `${scheme}${user}${hosts.split(",")[0]}${path}${query}` : whole;
   });
 }
 
-/** The connection string for sessions that write: unless it says something else, it is of a primary. */
+/** Returns the connection string for sessions that write: by default it selects a primary. */
 export function toPrimaryUrl(url: string): string {
   if (parametersOf(url).has("target_session_attrs")) return url;
   return `${url}${url.includes("?") ? "&" : "?"}target_session_attrs=primary`;
 }
 
-/** Without a port it is Postgres's own. */
+/** The address of a server; an empty port stands for Postgres's default. */
 type ServerAddress = { readonly host: string; readonly port: string };
 
 /** The parameters `host` and `port` take precedence over the hosts of the URL. */
@@ -93,7 +93,7 @@ function addressesOf(url: string): ServerAddress[] {
   }));
 }
 
-/** `host:port`, `[IPv6]:port`, or the percent-encoded folder of a socket. */
+/** Parses `host:port`, `[IPv6]:port`, or the percent-encoded folder of a socket. */
 function parseAddress(text: string): ServerAddress {
   const [, bracketed, plain = "", port = ""] = /^(?:\[([^\]]*)\]|([^:]*))(?::(.*))?$/.exec(text) ?? [];
   return { host: bracketed ?? (/%2f/i.test(plain) ? decodeURIComponent(plain) : plain), port };
@@ -105,8 +105,8 @@ function nameOf({ host, port }: ServerAddress): string {
 }
 
 /**
- * Converts the TLS parameters to pg's meaning: pg treats `require` and `verify-ca` as `verify-full`; here they mean the
- * same as in libpq, and so as in psql and PostgREST.
+ * Converts the TLS parameters to pg's meaning: pg treats `require` and `verify-ca` as `verify-full`; here they have the same
+ * meaning as in libpq, psql and PostgREST.
  */
 export function toPgConnectionString(url: string): string {
   const parameters = parametersOf(url);
@@ -117,7 +117,7 @@ export function toPgConnectionString(url: string): string {
   return `${url.split("?", 1)[0]}?${parameters}`;
 }
 
-/** The error in the TLS parameters of the connection string; null if they are valid. */
+/** Returns the error in the TLS parameters of the connection string; null if they are valid. */
 export function findTlsError(url: string, canRead: (file: string) => boolean): string | null {
   const parameters = parametersOf(url);
   const mode = parameters.get("sslmode");

@@ -21,8 +21,8 @@ export async function checkListenAddress(address: ListenAddress): Promise<void> 
 }
 
 /**
- * Node accepts one connection per turn of the event loop; others wait in the kernel, up to `somaxconn`, and long work waits for
- * them. A client beyond that retries after one second, then after three.
+ * Node accepts one connection per turn of the event loop; others wait in the kernel, up to `somaxconn`, and long work waits
+ * for them. A client beyond that limit retries after one second, then after three.
  */
 const LISTEN_BACKLOG = 4_096;
 
@@ -63,7 +63,7 @@ function explainListenError(
 
 type TlsCertificate = { readonly cert: Buffer; readonly key: Buffer };
 
-/** The contents of HTTPS_CERT_FILE and HTTPS_KEY_FILE; null if they are not set. */
+/** Returns the contents of HTTPS_CERT_FILE and HTTPS_KEY_FILE; null if they are not set. */
 export async function readCertificate({
   httpsCertificate,
   httpsKey,

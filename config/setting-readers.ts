@@ -28,7 +28,7 @@ export const workerCount: SettingReader<number | "auto"> = (value) => {
   }
 };
 
-/** The lowest and highest numbers of minute, hour, day, month and weekday. */
+/** The minimum and maximum of minute, hour, day, month and weekday. */
 const CRON_FIELDS = [
   [0, 59],
   [0, 23],
@@ -37,7 +37,7 @@ const CRON_FIELDS = [
   [0, 7],
 ] as const;
 
-/** graphile-worker's syntax of times: five fields of `*`, numbers, ranges, lists and steps, without names. */
+/** The syntax is that of graphile-worker: five fields of `*`, numbers, ranges, lists and steps, without names. */
 export const cronSchedule: SettingReader<string> = (value) => {
   const fields = value.trim().split(/\s+/);
   const isValid = ([least, max]: readonly [number, number], part: string) => {
@@ -78,12 +78,12 @@ export const list: SettingReader<readonly string[]> = (value) =>
     .map((item) => item.trim())
     .filter((item) => item !== "");
 
-/** `name=value,name=value` with percent-encoded values (W3C Baggage), the format of OpenTelemetry's settings. */
 /** The parts of Supabase's SQL that a project of template `supabase` may have. */
 const SUPABASE_API_NAMES = ["cron", "net", "vault", "queues", "graphql"] as const;
 
 export const supabaseApis: SettingReader<readonly string[]> = (value) => list(value).map(oneOf(...SUPABASE_API_NAMES));
 
+/** `name=value,name=value` with percent-encoded values (W3C Baggage), the format of OpenTelemetry's settings. */
 export const keyValues: SettingReader<Readonly<Record<string, string>>> = (value) =>
   Object.fromEntries(
     list(value).map((pair) => {
@@ -135,13 +135,13 @@ function canRead(file: string): boolean {
   }
 }
 
-/** Part of the name of a database, of which Postgres keeps 63 bytes. */
+/** The name of a branch is a part of the name of its database, of which Postgres keeps 63 bytes. */
 export const branchName: SettingReader<string> = (value) => {
   if (/^[a-z][a-z0-9_-]{0,29}$/.test(value)) return value;
   throw new Error("at most 30 of the characters a-z, 0-9, _ and -, of which the first is a letter");
 };
 
-/** One connection string per server: several hosts in one are several servers. */
+/** There is one connection string per server: several hosts in one are several servers. */
 export const postgresUrls: SettingReader<readonly string[]> = (value) =>
   value
     .split(/,(?=\s*(?:postgres(?:ql)?:|$))/)
@@ -165,7 +165,7 @@ export const jwtSecret: SettingReader<string> = (value) => {
 /** HS256 requires at least 256 bits; a shorter secret can be found by brute force from one token. */
 const plainSecret: SettingReader<string> = (value) => {
   if (value.length < 32) throw new Error("at least 32 characters");
-  // Guessable secrets. The name of a file is replaced with its content in the environment, but not in the database.
+  // These secrets are guessable. The name of a file is replaced with its content in the environment, but not in the database.
   if (isKeySetText(value) || /^\s*(@|-----BEGIN)/.test(value)) {
     throw new Error("the secret itself, not a key set, a file's name or a PEM key (see JWT_PRIVATE_KEY)");
   }
@@ -174,7 +174,7 @@ const plainSecret: SettingReader<string> = (value) => {
 
 const BASE64 = /^[\w+/-]+[=.]*$/;
 
-/** Decoders skip invalid characters, which would result in a shorter secret or an empty one. */
+/** False for text with invalid characters: decoders skip them, which would result in a shorter secret or an empty one. */
 export function isBase64Secret(text: string): boolean {
   if (!BASE64.test(text.trim())) return false;
   try {
@@ -217,7 +217,7 @@ export const httpUrl: SettingReader<string> = (value) => {
   return value.replace(/\/+$/, "");
 };
 
-/** Whoever can change the response can sign tokens, so it is fetched by https only, except on this machine. */
+/** A person who can change the response can sign tokens, so it is fetched by https only, except on this machine. */
 export const keySetUrl: SettingReader<string> = (value) => {
   const { protocol, hostname, username } = URL.parse(value) ?? {};
   const isLocal = protocol === "http:" && /^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname ?? "");
@@ -227,13 +227,13 @@ export const keySetUrl: SettingReader<string> = (value) => {
   return value;
 };
 
-/** A function with its schema; names that must be quoted are not supported. */
+/** The name of a function with its schema; names that must be quoted are not supported. */
 export const functionName: SettingReader<string> = (value) => {
   if (!/^[a-z_][a-z0-9_$]*\.[a-z_][a-z0-9_$]*$/.test(value)) throw new Error("a function such as public.access_claims");
   return value;
 };
 
-/** `v1,whsec_…`, as Supabase writes secrets of webhooks. */
+/** A secret in the format that Supabase uses for webhooks: `v1,whsec_…`. */
 export const webhookSecret: SettingReader<Buffer> = (value) => {
   const [, encoded = ""] = /^(?:v1,)?whsec_([A-Za-z0-9+/]+=*)$/.exec(value) ?? [];
   const secret = Buffer.from(encoded, "base64");
@@ -248,7 +248,7 @@ export const smtpUrl: SettingReader<string> = (value) => {
   return value;
 };
 
-/** Mobile apps have their own URL schemes; schemes that contain data or scripts are not allowed. */
+/** The redirect URLs may have the URL schemes of mobile apps; schemes that contain data or scripts are not allowed. */
 export const redirectTargets: SettingReader<readonly string[]> = (value) => {
   const items = list(value);
   const isPlace = (item: string) =>
@@ -259,14 +259,14 @@ export const redirectTargets: SettingReader<readonly string[]> = (value) => {
   return items;
 };
 
-/** A token (RFC 9110 §5.6.2), except headers that frame the message. */
+/** The name of a header is a token (RFC 9110 §5.6.2); headers that frame the message are excluded. */
 export const headerName: SettingReader<string> = (value) => {
   const isFraming = /^(connection|content-length|keep-alive|te|trailer|transfer-encoding|upgrade)$/i.test(value);
   if (isFraming || !/^[\w!#$%&'*+.^`|~-]+$/.test(value)) throw new Error("a header's name such as X-Request-Id");
   return value;
 };
 
-/** `no-reply@example.com` or `Example <no-reply@example.com>` */
+/** An address such as `no-reply@example.com` or `Example <no-reply@example.com>`. */
 export const mailAddress: SettingReader<string> = (value) => {
   if (!/^(?:[^<>@\s][^<>@\r\n]*<[^<>@\s]+@[^<>@\s]+>|[^<>@\s]+@[^<>@\s]+)$/.test(value)) {
     throw new Error("an address such as Example <no-reply@example.com>");
@@ -314,7 +314,7 @@ export const originList = (value: string, expected = "origins such as https://ap
   return items;
 };
 
-/** `.role` or `.realm_access."a role"[0]`, as in PostgREST */
+/** A path such as `.role` or `.realm_access."a role"[0]`, as in PostgREST. */
 export const claimPath: SettingReader<ClaimPath> = (value) => {
   const path = parseClaimPath(value);
   if (path === null) throw new Error('a path such as .role or .app_metadata."user role"[0]');

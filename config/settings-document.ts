@@ -6,7 +6,7 @@ const ALL_SETTINGS: readonly SettingDefinition<unknown>[] = Object.values(SETTIN
 
 type SettingOrigin = { readonly text: string; readonly origin: string };
 
-/** `PORT=4000   (from PGRST_SERVER_PORT)`, one line per setting. */
+/** Returns one line per setting, such as `PORT=4000   (from PGRST_SERVER_PORT)`. */
 export function describeSettings(
   environment: NodeJS.ProcessEnv,
   databaseSettings: DatabaseSettings = new Map(),
@@ -37,13 +37,13 @@ function originInEnvironment(
   return { text: environment[name]!, origin: name === setting.names[0] ? "set" : `from ${name}` };
 }
 
-/** The setting's name in the database; null if it cannot be set there. */
+/** Returns the setting's name in the database; null if it cannot be set there. */
 function databaseNameOf(names: SettingDefinition<unknown>["names"]): string | null {
   const name = toDatabaseName(names);
   return name !== null && SETTINGS_IN_DATABASE.has(name) ? name : null;
 }
 
-/** `docs/settings.md`, generated from the settings that the program reads. */
+/** Returns `docs/settings.md`, generated from the settings that the program reads. */
 export function writeSettingsDocument(): string {
   const groups = SETTING_GROUPS.map(({ title, settings }) => describeGroup(title, Object.values(settings)));
   const aliases = ALL_SETTINGS.flatMap(({ names: [name, ...others] }) =>

@@ -95,19 +95,19 @@ export const SETTINGS_IN_DATABASE: ReadonlyMap<string, SettingKey> = new Map(
   ).map((key) => [toDatabaseName(SETTINGS[key].names)!, key]),
 );
 
-/** `pgrst.db_schemas` for `PGRST_DB_SCHEMAS`; null if PostgREST has no such setting. */
+/** Returns `pgrst.db_schemas` for `PGRST_DB_SCHEMAS`; null if PostgREST has no such setting. */
 export function toDatabaseName(names: SettingDefinition<unknown>["names"]): string | null {
   const name = names.find((each) => each.startsWith("PGRST_"));
   return name ? `pgrst.${name.slice("PGRST_".length).toLowerCase()}` : null;
 }
 
-/** Settings of earlier versions. */
+/** The settings that earlier versions had. */
 export const REMOVED_SETTINGS: Readonly<Record<string, string>> = {
   CACHE: "results are not cached",
   CACHE_MB: "results are not cached",
 };
 
-/** PostgREST's settings without effect. They are accepted so that its environment can be reused. */
+/** The settings of PostgREST without effect. They are accepted so that its environment can be reused. */
 export const IGNORED_SETTINGS: Readonly<Record<string, string>> = {
   PGRST_DB_POOL_AUTOMATIC_RECOVERY: "connections always recover automatically",
   PGRST_DB_POOL_MAX_IDLETIME: "idle connections are closed automatically",

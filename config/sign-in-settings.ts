@@ -7,7 +7,7 @@ import { SETTINGS_IN_DATABASE, type SettingKey } from "./settings.ts";
 
 const { signUpLimit } = LIMIT_SETTINGS;
 
-/** Without those of keys and claims, which decide about tokens of any origin. */
+/** The sign-in settings, without those of keys and claims, which apply to tokens of any origin. */
 const SIGN_IN_SETTINGS: readonly (readonly [string, SettingDefinition<unknown>])[] = Object.entries({
   ...ACCOUNT_SETTINGS,
   ...OAUTH_SETTINGS,
@@ -17,17 +17,17 @@ const SIGN_IN_SETTINGS: readonly (readonly [string, SettingDefinition<unknown>])
 
 export type ListedSetting = {
   readonly name: string;
-  /** Null: not set, or a secret. */
+  /** Null if the setting is not set, or is a secret. */
   readonly value: string | null;
   readonly is_set: boolean;
   readonly is_secret: boolean;
   readonly is_default: boolean;
-  /** By which `alter role … set` sets it; null: only the environment does. */
+  /** The name for `alter role … set`; null if only the environment can set it. */
   readonly database_name: string | null;
   readonly description: string;
 };
 
-/** What decides about accounts, sign-in and e-mails, as it is in effect. */
+/** Returns the settings of accounts, sign-in and e-mails that are in effect. */
 export function listSignInSettings(config: Config): readonly ListedSetting[] {
   const databaseNames = new Map([...SETTINGS_IN_DATABASE].map(([name, key]) => [key, name]));
   return SIGN_IN_SETTINGS.map(([key, { names, secret, fallback, read, description }]) => {

@@ -7,7 +7,7 @@ import { drain } from "./drain.ts";
 import { pathOfUrl } from "./request.ts";
 import { openServer, serverUrl } from "./server.ts";
 
-/** What operators ask of one process or of a cluster. */
+/** The operations that operators use on one process or on a cluster. */
 export type ServiceOperations = SharedActivity & {
   isReady(): Promise<boolean>;
   /** The metrics of each process. */

@@ -13,7 +13,7 @@ import {
 import type { BodyLimit } from "./body-limit.ts";
 import { clientDisconnected } from "./request.ts";
 
-/** A body of this size has arrived completely before anything is done for it. */
+/** A body of this size must arrive completely before it is processed. */
 const FIRST_BYTES = 1024 * 1024;
 /** The rest of a larger body must arrive at this rate, while its reader waits for it. */
 const MIN_BYTES_PER_SECOND = 16 * 1024;
@@ -23,13 +23,14 @@ type ReceiveOptions = {
   /** The memory of the first bytes. */
   readonly share: ResponseBudget;
   readonly idleMs: number;
-  /** For the first bytes. */
+  /** The time limit for the first bytes. */
   readonly longestMs: number;
 };
 
 /**
- * Resolves with the chunks of the body when it or its first megabyte has arrived: until then a slow client takes only
- * the memory of what it sent. Rejects a body that is too large (413), too slow (408) or does not fit into memory (503).
+ * Resolves with the chunks of the body when it or its first megabyte has arrived: until then a slow client takes only the
+ * memory of the bytes that it has sent. Rejects a body that is too large (413), too slow (408) or does not fit into memory
+ * (503).
  */
 export async function receiveBody(request: IncomingMessage, options: ReceiveOptions): Promise<BodyChunks> {
   const { max, share, idleMs, longestMs } = options;
@@ -53,12 +54,12 @@ export async function receiveBody(request: IncomingMessage, options: ReceiveOpti
   return new BodyChunks(reader, first, idleMs);
 }
 
-/** The chunks of a body, no faster than they are used. Who stops reading can still respond. */
+/** The chunks of a body, no faster than they are used. A reader that stops can still respond. */
 export class BodyChunks implements AsyncIterableIterator<Buffer> {
   readonly #reader: ChunkReader;
   readonly #first: Buffer[];
   readonly #idleMs: number;
-  /** The size of the rest so far. */
+  /** The current size of the rest. */
   #bytes = 0;
   readonly #waitedBefore: number;
 
@@ -69,7 +70,7 @@ export class BodyChunks implements AsyncIterableIterator<Buffer> {
     this.#waitedBefore = reader.waitedMs;
   }
 
-  /** Whether a part of the body may still arrive that somebody wants. */
+  /** True if more of the body may arrive and a reader wants it. */
   get isOpen(): boolean {
     return this.#reader.isOpen;
   }
@@ -118,7 +119,7 @@ class ChunkReader {
     else request.on("data", this.#take).on("end", this.#end).on("error", this.#fail).on("close", this.#leave).pause();
   }
 
-  /** For how long the client sent nothing that was waited for. */
+  /** The time for which the client sent nothing while a reader waited for it. */
   get waitedMs(): number {
     return this.#waitedMs;
   }
@@ -127,7 +128,7 @@ class ChunkReader {
     return !this.#isClosed && this.#ending === null;
   }
 
-  /** Null at the end. */
+  /** Returns null at the end. */
   async read(withinMs: number): Promise<Buffer | null> {
     if (this.#chunks.length === 0 && this.isOpen) await this.#wait(withinMs);
     const chunk = this.#chunks.shift();

@@ -6,7 +6,7 @@ import { HttpError } from "./http-error.ts";
 export const BODY_IDLE_MS = 15_000;
 /** The memory that a chunk takes besides its bytes. */
 export const CHUNK_OVERHEAD_BYTES = 512;
-/** Enough for the largest body in chunks of 640 bytes. */
+/** The number is enough for the largest body in chunks of 640 bytes. */
 export const MAX_CHUNKS = 16_384;
 
 export function bodyTooLarge({ bytes, hint }: BodyLimit): HttpError {
@@ -19,7 +19,7 @@ export function tooManyBodies(): ApiError {
   return unavailable("Too many request bodies are being received at once; try again shortly.");
 }
 
-/** The rest of the body is not read. */
+/** The connection closes, because the rest of the body is not read. */
 const CLOSE_CONNECTION = { Connection: "close" };
 
 export function bodyTooSlow(): HttpError {

@@ -1,7 +1,7 @@
 import type { Caller } from "#accounts/identity";
 import type { Config } from "#config";
 
-/** The maximum size of a request body, and which share of the memory for bodies it uses. */
+/** The maximum size of a request body, and the share of the memory for bodies that it uses. */
 export type BodyLimit = {
   readonly bytes: number;
   readonly isAnonymous: boolean;
@@ -13,7 +13,10 @@ export type FindBodyLimit = (caller: Pick<Caller, "role">) => BodyLimit;
 
 type BodyLimitSettings = Pick<Config, "anonRole" | "maxBodyBytes" | "maxAnonymousBodyBytes">;
 
-/** By the caller's role, because the public key is no secret. `maxRouteBytes` is the limit of the route for all callers. */
+/**
+ * The limit depends on the caller's role, because the public key is no secret. `maxRouteBytes` is the limit of the route for
+ * all callers.
+ */
 export function makeBodyLimits(
   { anonRole, maxBodyBytes, maxAnonymousBodyBytes }: BodyLimitSettings,
   maxRouteBytes = Number.POSITIVE_INFINITY,

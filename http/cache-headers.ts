@@ -12,16 +12,16 @@ type CacheHeaders = {
   readonly Vary?: string;
 };
 
-/** Combinations are few, except for those that functions set. */
+/** There are few combinations, except for those that functions set. */
 const MAX_COMBINATIONS = 256;
 const SEPARATOR = "\n";
 
 const mergeLines = memoizeRecent(MAX_COMBINATIONS, (lines: string) => mergeVary(...lines.split(SEPARATOR)));
 
 /**
- * `Cache-Control` and `Vary` of a response. Without them, shared caches store rows and serve them to everybody: most
+ * Returns `Cache-Control` and `Vary` of a response. Without them, shared caches store rows and serve them to everybody: most
  * ignore that a request had credentials unless the response says so. A response may name another `Cache-Control`; only
- * `public` says that it is the same for all callers.
+ * `public` means that it is the same for all callers.
  */
 export function sharedCacheHeaders(headers: Headers, ...otherVary: readonly (string | undefined)[]): CacheHeaders {
   const cacheControl = headers["Cache-Control"] ?? "private, no-cache";

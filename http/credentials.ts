@@ -6,12 +6,12 @@ const SESSION_COOKIE_ATTRIBUTES = "Path=/; HttpOnly; Secure; SameSite=Strict";
 
 type CookieHeader = Readonly<Record<string, string>>;
 
-/** The session id, which is not verified yet; null without a cookie. */
+/** Returns the session id, which is not verified yet; null without a cookie. */
 export function readSessionCookie({ cookie }: RequestHeaders): string | null {
   return readCookie(cookie, SESSION_COOKIE);
 }
 
-/** Sent again with each use, because the cookie expires together with the idle session. */
+/** The cookie is sent again with each use, because it expires together with the idle session. */
 export function setSessionCookie(id: string): CookieHeader {
   return { "Set-Cookie": `${SESSION_COOKIE}=${id}; ${SESSION_COOKIE_ATTRIBUTES}; Max-Age=${LIFETIMES.idleSession}` };
 }
@@ -28,7 +28,7 @@ export const CREDENTIAL_VARY = "Authorization, apikey, X-API-Key, Cookie";
 
 type ApiKeyHeader = "apikey" | "x-api-key";
 
-/** The first API key in the accepted headers, which is not verified yet; otherwise the one in the query; null without a key. */
+/** Returns the first API key in the accepted headers, which is not verified yet; otherwise the one in the query; null without a key. */
 export function readApiKey(
   headers: RequestHeaders,
   accepted: readonly ApiKeyHeader[],

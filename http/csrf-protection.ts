@@ -14,11 +14,11 @@ export type CsrfProtection = {
   checkRequest(request: CsrfRequest, session: string | null): void;
   /** The same for a form, which sends the token as a field. */
   checkForm(request: CsrfRequest, session: string | null, token: string | null): void;
-  /** Whether the page that opens a WebSocket is ours or of CORS_ORIGINS; WebSockets send no CSRF token. */
+  /** True if the page that opens a WebSocket is ours or of CORS_ORIGINS; WebSockets send no CSRF token. */
   isAllowedOrigin(headers: RequestHeaders): boolean;
 };
 
-/** Derived from the session id, which no page can read; so it need not be stored, and any gateway can verify it. */
+/** The token is derived from the session id, which no page can read; so it need not be stored, and any gateway can verify it. */
 export function csrfTokenOf(session: string): string {
   return createHmac("sha256", session).update("cross-site token").digest("base64url");
 }

@@ -11,7 +11,7 @@ export class DepartedSockets {
   #most = 0;
   #previous = 0;
 
-  /** Called now and then with the number of open sockets. Waits until as many are open as in the call before. */
+  /** Receives the number of open sockets occasionally. Waits until as many are open as in the call before. */
   observe(open: number): void {
     this.#most = Math.max(this.#most, open);
     const haveLeft = this.#most - open >= MANY && this.#previous === open;

@@ -6,25 +6,25 @@ import { setTimeout as sleep, setImmediate as turn } from "node:timers/promises"
 import { promisify } from "node:util";
 
 const SWEEP_MS = 50;
-/** How long clients may still send requests on open connections. */
+/** The time for which clients may still send requests on open connections. */
 const CLOSE_GRACE_MS = 500;
 /** The same if other processes keep listening: long enough for busy clients to see `Connection: close`. */
 const LONG_CLOSE_GRACE_MS = 2_000;
-/** How long new connections get 503 before they are refused. */
+/** The time for which new connections get 503 before they are refused. */
 const REFUSING_MS = 500;
 
-/** More connections than a listen queue usually holds. */
+/** The number exceeds the usual length of a listen queue. */
 const MAX_WAITING = 4_096;
-/** No connection comes for so long when all clients that come again at once wait for an answer. */
+/** The pause without new connections which shows that all clients that reconnect at once are waiting for a response. */
 const QUIET_MS = 50;
-/** How long to wait for that: other clients may keep coming. */
+/** The maximum wait for that pause: other clients may keep connecting. */
 const LONGEST_QUIET_MS = 500;
 
-/** How long WebSockets may outlive HTTP connections, since they send a close message first. */
+/** The time for which WebSockets may outlive HTTP connections, since they send a close message first. */
 const WEBSOCKET_GRACE_MS = 1_000;
 
 export type DrainMode = {
-  /** Whether other processes keep listening at the same address and take new connections. */
+  /** True if other processes keep listening at the same address and accept new connections. */
   readonly othersStay?: boolean;
   /**
    * Called before the process stops listening: processes that stop together do so when no new connections come, and hold requests
@@ -52,7 +52,7 @@ type ServerConnections = {
 
 const trackedServers = new WeakMap<Server, ServerConnections>();
 
-/** Call before the server listens and before other request listeners are added: tracks what `drain` needs. */
+/** Tracks the connections that `drain` needs. Must be called before the server listens and before other request listeners are added. */
 export function trackConnections(server: Server): void {
   const connected = new Set<Socket>();
   const latest = new Map<Socket, ServerResponse>();
@@ -68,8 +68,8 @@ export function trackConnections(server: Server): void {
 }
 
 /**
- * Wraps a listener: what comes while the server closes waits until it no longer listens. A client that comes again after each
- * refusal then has none to come after, and is refused by the kernel, not reset in its queue.
+ * Wraps a listener: requests that arrive while the server closes wait until it no longer listens. A client that reconnects
+ * after each refusal then has none to follow, and is refused by the kernel, not reset in its queue.
  */
 export function holdWhileClosing<Parts extends readonly unknown[]>(
   server: Server,
@@ -83,8 +83,8 @@ export function holdWhileClosing<Parts extends readonly unknown[]>(
 }
 
 /**
- * Sends `Connection: close` with each response. Then rejects new requests while requests in flight finish, stops
- * listening, and closes what is left after the given time.
+ * Sends `Connection: close` with each response. Then rejects new requests while requests in flight finish, stops listening,
+ * and closes the remaining connections after the given time.
  */
 export async function drain(
   server: Server,
@@ -107,7 +107,7 @@ export async function drain(
   announceClose(server);
   await waitForClients(server, Math.min(othersStay ? LONG_CLOSE_GRACE_MS : CLOSE_GRACE_MS, milliseconds));
   server.closeIdleConnections();
-  // After its response a connection waits for a next request, which must not come.
+  // A connection waits for a next request after its response, so idle ones are closed repeatedly.
   const sweep = setInterval(() => server.closeIdleConnections(), SWEEP_MS);
   if (server.listening) {
     refuseRequests();

@@ -14,9 +14,9 @@ type EntryOptions = {
   /** Paths that are handled without Express, which costs a tenth of the throughput. */
   readonly beforeExpress: { takes(path: string): boolean; readonly answer: NodeHandler };
   readonly app: RequestListener;
-  /** Paths whose handlers answer preflights themselves. Absent: none. */
+  /** Paths whose handlers answer preflights themselves; by default there are none. */
   readonly answersPreflights?: (path: string) => boolean;
-  /** Absent: requests are not counted. */
+  /** The counter; requests are not counted without it. */
   readonly counter?: RequestCounter;
 };
 
@@ -82,7 +82,7 @@ export function makeExpressApp({ config, answer }: ExpressAppOptions): Express {
 }
 
 export type RequestCounter = {
-  /** Whether requests are to be counted even if they are not logged. */
+  /** True if requests are counted even if they are not logged. */
   isWatched(): boolean;
   count(request: FinishedRequest): void;
 };
@@ -102,7 +102,7 @@ type LoggedRequest = {
   readonly counter: RequestCounter | undefined;
 };
 
-/** A page of Studio loads a hundred of them, which would hide the lines of other requests. */
+/** A page of Studio loads a hundred of these files, which would hide the lines of other requests. */
 const STUDIO_FILE = /^\/studio\/(?:app|modules)\//;
 
 /** Logs one line when a request is finished, without the query string, which may hold keys and personal data. */
@@ -111,7 +111,7 @@ function logRequest(log: Logger, { id, request, response, counter }: LoggedReque
   const startedAt = performance.now();
   const { method = "GET", url = "/" } = request;
   response.on("close", () => {
-    // Without headers sent, the client disconnected: nginx's status 499.
+    // If no headers were sent, the client disconnected: nginx's status 499.
     const status = response.headersSent ? response.statusCode : 499;
     const duration = performance.now() - startedAt;
     const path = pathOfUrl(url);

@@ -18,7 +18,7 @@ const TABLE_MESSAGES: Readonly<Record<string, string>> = {
 
 export type ErrorVerbosity = "verbose" | "minimal";
 
-/** The body in the table interface. */
+/** Returns the body in the table interface. */
 export function toTableBody(error: HttpError) {
   const { code, details, hint, beside } = error;
   return { code: TABLE_CODES[code] ?? code, details, hint, message: tableMessageOf(error), ...beside };
@@ -30,7 +30,7 @@ function tableMessageOf({ code, message, challenge }: HttpError): string {
   return TABLE_MESSAGES[code] ?? message;
 }
 
-/** The same without details, for deployments that hide them. */
+/** Returns the same body without details, for deployments that hide them. */
 export function toMinimalTableBody(error: HttpError) {
   const { code, message } = toTableBody(error);
   return { code, message, ...error.beside };
@@ -38,7 +38,7 @@ export function toMinimalTableBody(error: HttpError) {
 
 type ErrorRemarks = { readonly details?: HttpError["details"]; readonly hint?: HttpError["hint"] };
 
-/** The details and the hint of the table interface, under the same names; empty where there are none, or the deployment hides them. */
+/** Returns the details and the hint of the table interface, under the same names; empty if there are none, or the deployment hides them. */
 export function remarksOf(
   { details, hint }: Pick<HttpError, "details" | "hint">,
   verbosity: ErrorVerbosity,
@@ -47,12 +47,12 @@ export function remarksOf(
   return { ...(details !== null && { details }), ...(hint !== null && { hint }) };
 }
 
-/** GraphQL's entry in `errors`, less its path and locations. */
+/** Returns GraphQL's entry in `errors`, without its path and locations. */
 export function toGraphQLBody(error: HttpError, verbosity: ErrorVerbosity) {
   return { message: error.message, extensions: { code: errorCodeOf(error), ...remarksOf(error, verbosity) } };
 }
 
-/** The reason that a channel gives for an error. */
+/** Returns the reason that a channel gives for an error. */
 export function toChannelReason(error: HttpError) {
   return { reason: `${errorCodeOf(error)}: ${error.message}` };
 }
@@ -65,12 +65,12 @@ export type EnvelopeContext = {
   readonly fieldErrors?: readonly FieldError[];
 };
 
-/** The body in the conventional interface, in the variant that the deployment has chosen. */
+/** Returns the body in the conventional interface, in the variant that the deployment has chosen. */
 export function toEnvelope(error: HttpError, shape: ErrorBodyShape, context: EnvelopeContext): object {
   return { ...toVariant(error, shape, context), ...error.beside };
 }
 
-/** The messages of each field, joined. */
+/** Returns the joined messages of each field. */
 function messagesByField(fieldErrors: readonly FieldError[]): Readonly<Record<string, string>> {
   const byField = Object.groupBy(fieldErrors, ({ field }) => field);
   const entries = Object.entries(byField).map(([field, errors]) => [

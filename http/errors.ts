@@ -23,7 +23,7 @@ export type NegotiateErrorPage = (
 
 export type ErrorPageRequest = Pick<GatewayRequest, "id" | "method" | "path" | "rawQuery" | "headers">;
 
-/** The error response in the format of the interface at the path. */
+/** Returns the error response in the format of the interface at the path. */
 export function toErrorResponse(
   refusal: HttpError,
   { id, path }: Pick<GatewayRequest, "id" | "path">,
@@ -40,7 +40,7 @@ export function toErrorResponse(
 
 const TEMPORARY_STATUSES: ReadonlySet<number> = new Set([429, 503]);
 
-/** Temporary errors have Retry-After, also if SQL raised them. */
+/** Temporary errors have Retry-After, even if SQL raised them. */
 function withRetryAfter(error: HttpError): HttpError {
   const hasRetryAfter = errorHeaders(error)["Retry-After"] !== undefined;
   return hasRetryAfter || !TEMPORARY_STATUSES.has(error.status) ? error : error.withHeaders({ "Retry-After": "1" });

@@ -13,26 +13,26 @@ export const EVENT_STREAM_HEADERS = {
   "X-Accel-Buffering": "no",
 } as const;
 
-/** A comment so often keeps proxies from closing a connection without changes. */
+/** A comment at this interval keeps proxies from closing a connection without changes. */
 const HEARTBEAT_MS = 15_000;
-/** How often it is checked whether the session or the key was revoked. */
+/** The interval between checks for a revoked session or key. */
 const CREDENTIALS_CHECK_MS = 5_000;
 
 export type EventSource = {
-  /** The text of the next events; `idle` if there is none in that time; null after the last one. */
+  /** Returns the text of the next events; `idle` if there is none in that time; null after the last one. */
   next(milliseconds: number): Promise<string | "idle" | null>;
-  /** The text of the event for a client whose credentials are not valid any more. */
+  /** The text of the event for a client whose credentials are no longer valid. */
   readonly expired: string;
   close(): void;
 };
 
 type EventStreamClient = {
   readonly caller: Caller;
-  /** Whether the credentials are still those of the caller. */
+  /** Returns true if the credentials are still valid for the caller. */
   isValid(): Promise<boolean>;
 };
 
-/** Whether the client names event streams. */
+/** True if the client explicitly accepts event streams. */
 export function acceptsEventStream({ accept = "" }: Pick<IncomingHttpHeaders, "accept">): boolean {
   return (
     accept.includes(EVENT_STREAM) &&
@@ -40,13 +40,13 @@ export function acceptsEventStream({ accept = "" }: Pick<IncomingHttpHeaders, "a
   );
 }
 
-/** The fields of one event. JSON has line breaks between its values only. */
+/** Returns the fields of one event. JSON has line breaks between its values only. */
 export function toEventText({ data, ...fields }: { readonly id?: string; event: string; data: string }): string {
   const lines = Object.entries(fields).map(([name, value]) => `${name}: ${value}\n`);
   return `${lines.join("")}data: ${data.replaceAll(/[\r\n]+/g, " ")}\n\n`;
 }
 
-/** Sends events until the source has ended, the client leaves or may not read any more. */
+/** Sends events until the source has ended, the client leaves, or its permission ends. */
 export async function* sendEvents(source: EventSource, client: EventStreamClient): BodyStream {
   try {
     let checkedAt = performance.now();
@@ -71,7 +71,7 @@ export async function* sendEvents(source: EventSource, client: EventStreamClient
   }
 }
 
-/** The milliseconds until something is due besides events. */
+/** Returns the milliseconds until the next comment, check or expiry is due. */
 function waitFor({ expiresAt }: Caller, sentAt: number, checkedAt: number): number {
   const due = Math.min(sentAt + HEARTBEAT_MS, checkedAt + CREDENTIALS_CHECK_MS) - performance.now();
   return expiresAt === null ? due : Math.min(due, millisecondsValid(expiresAt));

@@ -3,29 +3,32 @@ import type { Database } from "#postgres/database";
 import { type GatewayResponse, jsonResponse } from "./response.ts";
 import type { GatewayRoutes } from "./route-patterns.ts";
 
-/** How long the database may take to answer a ping. */
+/** The time limit for the database to answer a ping. */
 const DATABASE_TIMEOUT_MS = 2_000;
 
 export type HealthState = {
-  /** Why the database is known to be unreachable, without a query; null if it is reachable. */
+  /** Returns the known reason why the database is unreachable, without a query; null if it is reachable. */
   databaseFault(): string | null;
-  /** Whether requests wait for connections that the database refuses. */
+  /** True if requests wait for connections that the database refuses. */
   lacksConnections(): boolean;
-  /** Whether database servers answer, and all of them are standbys. */
+  /** True if database servers answer, and all of them are standbys. */
   lacksPrimary(): boolean;
   /** Runs a query; rejects if the database does not answer. */
   pingDatabase(): Promise<void>;
-  /** The read replicas in the order of the setting; the service is healthy without them. */
+  /** Returns the read replicas in the order of the setting; the service is healthy without them. */
   replicas(): readonly object[];
-  /** Why the served schema may be outdated; null if it is current. */
+  /** Returns the reason why the served schema may be outdated; null if it is current. */
   schemaFault(): string | null;
-  /** Whether the first GraphQL schema is still being built. */
+  /** True if the first GraphQL schema is still being built. */
   isSchemaAwaited(): boolean;
-  /** Milliseconds since the service began to serve. */
+  /** Returns the milliseconds since the service began to serve. */
   uptimeMs(): number;
-  /** Database objects that the GraphQL schema cannot be built with and leaves out. Only public ones are named, since anybody may read `/health`. */
+  /**
+   * Returns the database objects that the GraphQL schema leaves out because it cannot be built with them. Only public ones
+   * are named, since anybody may read `/health`.
+   */
   leftOut(): readonly { readonly object: string; readonly isPublic: boolean }[];
-  /** The scheduled backups; null if there is no schedule. */
+  /** Returns the state of scheduled backups; null if there is no schedule. */
   backups(): {
     readonly lastSuccess: Date | null;
     /** Undefined if backups are not checked. */
@@ -33,22 +36,22 @@ export type HealthState = {
     readonly isFailing: boolean;
     readonly isRejected: boolean;
   } | null;
-  /** What the WAL archive can restore, and what does not work; null if the WAL is not archived. */
+  /** Returns the recoverable range of the WAL archive and its fault; null if the WAL is not archived. */
   walArchive(): {
     readonly range: { readonly from: Date; readonly to: Date } | null;
     readonly fault: string | null;
   } | null;
-  /** How many processes serve, and why there are fewer than configured; null in a single process. */
+  /** Returns the number of serving processes, and the reason why there are fewer than configured; null in a single process. */
   workers(): { readonly serving: number; readonly fault: string | null } | null;
-  /** The background work that has ended and is being started again. */
+  /** Returns the names of background work that has ended and is being started again. */
   stoppedWork(): readonly string[];
-  /** False as soon as the service is asked to stop. */
+  /** Returns false as soon as the service is asked to stop. */
   acceptsWork(): boolean;
 };
 
 /** The most objects to list; the log and `npm run doctor` list all. */
 const MAX_LEFT_OUT_NAMED = 20;
-/** Long enough that many probes cost one query, short enough that the result is current. */
+/** The time is long enough that many probes cost one query, and short enough that the result is current. */
 const CACHE_MS = 250;
 
 /** A service is ready without its first GraphQL schema after this time. */
@@ -69,7 +72,7 @@ export function healthRoutes(state: HealthState): GatewayRoutes {
       return false;
     }
   });
-  // Only the query is cached: the known state is free, so an outage shows at once.
+  // Only the query is cached: reading the known state is free, so an outage shows at once.
   const databaseAnswers = async () => databaseFault() === null && (await pingOnce());
 
   return {
@@ -123,7 +126,7 @@ function schemaReason({ schemaFault, isSchemaAwaited }: HealthState): string | n
   return isSchemaAwaited() ? SCHEMA_AWAITED : null;
 }
 
-/** One interface is missing, so load balancers should send requests to other gateways, but not for ever: the others work. */
+/** One interface is missing, so load balancers should send requests to other gateways, but only for a limited time: the others work. */
 function isStarting({ isSchemaAwaited, uptimeMs }: HealthState): boolean {
   return isSchemaAwaited() && uptimeMs() < MAX_SCHEMA_WAIT_MS;
 }
@@ -138,13 +141,13 @@ function leftOutReason(leftOut: number): string | null {
   return `GraphQL is served without ${objects} that its schema cannot be built with.`;
 }
 
-/** Why load balancers should send no requests here, as far as is known without asking the database. */
+/** Returns the reason why load balancers should send no requests here, without querying the database. */
 function unreadyReason(state: HealthState): string | null {
   if (!state.acceptsWork()) return "The service is stopping.";
   return isStarting(state) ? SCHEMA_AWAITED : null;
 }
 
-/** Whether load balancers may send requests here. */
+/** True if load balancers may send requests here. */
 export async function isReady(state: HealthState): Promise<boolean> {
   if (unreadyReason(state) !== null || state.databaseFault() !== null) return false;
   return state.pingDatabase().then(
@@ -157,7 +160,7 @@ function ok(details: object = {}): GatewayResponse {
   return jsonResponse(200, { status: "ok", ...details }, { "Cache-Control": "no-store" });
 }
 
-/** Requests are served by the last known schema, or without GraphQL; the log has the cause. */
+/** Requests are served with the last known schema, or without GraphQL; the log has the cause. */
 function degraded(reason: string, details: object): GatewayResponse {
   return jsonResponse(200, { status: "degraded", reason, ...details }, { "Cache-Control": "no-store" });
 }
@@ -171,7 +174,7 @@ function cacheFor<T>(milliseconds: number, run: () => Promise<T>): () => Promise
   let answer: Promise<T> | null = null;
   let askedAt = 0;
   return () => {
-    // A monotonic clock: if the wall clock were set back, a result would be kept for as long.
+    // The clock is monotonic: if a wall clock were set back, a result would be kept for that time.
     const now = performance.now();
     if (!answer || now - askedAt >= milliseconds) {
       askedAt = now;
@@ -188,7 +191,7 @@ type HealthDependencies = Pick<
   readonly database: Database;
 };
 
-/** The health state of the service that begins to serve now, from the database and the parts that the caller wires. */
+/** Returns the health state of the service that begins to serve now, from the database and the parts that the caller wires. */
 export function makeHealthState({ database, ...others }: HealthDependencies): HealthState {
   const startedAt = performance.now();
   return {

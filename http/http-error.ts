@@ -105,7 +105,7 @@ function internalError(cause: unknown, code: string): HttpError {
   });
 }
 
-/** The code in the conventional interface, in GraphQL and on channels, wherever the error comes from. */
+/** Returns the code in the conventional interface, in GraphQL and on channels, wherever the error comes from. */
 export function errorCodeOf({ code, status, message }: HttpError): string {
   if (/^(TIMEOUT|[A-Z]{2,}(_[A-Z]+)+)$/.test(code)) return code;
   if (code === "42501" && status === 401) return "AUTH_REQUIRED";
@@ -118,7 +118,7 @@ export function notFound(): HttpError {
   });
 }
 
-/** `allow` as the header says it: `GET, HEAD, OPTIONS`. */
+/** `allow` has the format of the header: `GET, HEAD, OPTIONS`. */
 export function methodNotAllowed(method: string, allow: string): HttpError {
   return new HttpError(405, "METHOD_NOT_ALLOWED", `The method ${method} is not allowed here.`, {
     hint: `Allowed methods: ${allow}.`,
@@ -126,7 +126,7 @@ export function methodNotAllowed(method: string, allow: string): HttpError {
   });
 }
 
-/** The response headers of an error. */
+/** Returns the response headers of an error. */
 export function errorHeaders({ challenge, retryAfterSeconds, headers }: HttpError): Readonly<Record<string, string>> {
   return {
     ...(challenge && { "WWW-Authenticate": bearerChallenge(challenge) }),
@@ -146,7 +146,7 @@ function bearerChallenge(challenge: NonNullable<HttpError["challenge"]>): string
   return `Bearer error="${challenge.error}", error_description="${challenge.description}"`;
 }
 
-/** `what` was counted, such as "requests". */
+/** `what` names the counted items, such as "requests". */
 export function tooManyRequests({ limit, endsAt }: Pick<RateLimitStatus, "limit" | "endsAt">, what: string): HttpError {
   const seconds = Math.max(1, Math.ceil((endsAt - Date.now()) / 1000));
   return new HttpError(429, "RATE_LIMITED", `More than ${limit} ${what} in one minute.`, {

@@ -18,7 +18,7 @@ type RateLimitHeaders = Readonly<Record<string, string>>;
 
 /** Counts a request once, by its caller or, if there is none, by its address, and refuses it above the rate limit. */
 export type Admission = {
-  /** Counts what is missing to `count`. */
+  /** Counts the difference from `count`. */
   readonly admit: (caller: Caller | null, count?: number) => void;
   /** The rate-limit headers of the response. */
   readonly headers: () => RateLimitHeaders;
@@ -30,10 +30,10 @@ const NO_HEADERS: RateLimitHeaders = {};
 const ONE_HOUR = 3600;
 const UNLIMITED: Admission = { admit: () => {}, headers: () => NO_HEADERS };
 
-/** Of the process, which has one event loop. Runs while a service limits requests. */
+/** The process has one event loop, so it has one shedder. It runs while a service limits requests. */
 const shedder = new LoadShedder();
 
-/** Calls `connection` only when the request is counted. */
+/** Calls `connection` only if the request is counted. */
 export function makeAdmission(url: string, limit: RequestLimit | null, connection: () => ClientConnection): Admission {
   if (limit === null || UNLIMITED_PATHS.test(url)) return UNLIMITED;
   let status: RateLimitStatus | null = null;
@@ -53,7 +53,7 @@ export function makeAdmission(url: string, limit: RequestLimit | null, connectio
   };
 }
 
-/** Anonymous accounts cost nothing, so their callers are strangers too. */
+/** Anybody can create anonymous accounts, so their callers count as anonymous too. */
 function shedLoad(caller: Caller | null, connection: () => ClientConnection): void {
   if (shedder.lateness === 0) return;
   const key = callerKey(caller?.claims.is_anonymous === true ? null : (caller?.claims ?? null), () => null);
@@ -72,7 +72,7 @@ function headersOf({ limit, remaining, endsAt }: RateLimitStatus): RateLimitHead
   };
 }
 
-/** For requests whose client's address is read only if there is a limit. */
+/** Limits requests, and reads the client's address only if there is a limit. */
 export function makeExpensiveRequestLimit(limitSignUps: LimitSignUps): LimitExpensiveRequest {
   return (request, count) => limitSignUps(request.connection().address, count);
 }
@@ -94,7 +94,7 @@ export function makeSignUpLimit(limit: SharedRateLimit | null): LimitSignUps {
 export type RateLimits = {
   readonly limit: RequestLimit | null;
   readonly limitSignUps: LimitSignUps;
-  /** Null: callers create as many rows of users as they like, as on a playground. */
+  /** Null if callers may create any number of rows of users, as on a playground. */
   readonly limitCreatedUsers: LimitCreatedUsers | null;
 };
 
@@ -105,7 +105,7 @@ type RateLimitsOptions = Pick<RequestLimitOptions, "asOwner" | "log"> & {
   readonly peers: PeerWorkers;
 };
 
-/** The limits of a service, as its settings say. */
+/** Opens the limits of a service according to its settings. */
 export function openRateLimits(
   { config, asOwner, catalog, peers, supervisor, log }: RateLimitsOptions,
   opened: AsyncDisposableStack,

@@ -39,7 +39,7 @@ type NodeHandlerSettings = Pick<
 > &
   Partial<Pick<Config, "requestTimeout">>;
 
-/** The adapter from Node's requests and responses to handlers of plain values. */
+/** Adapts Node's requests and responses to handlers of plain values. */
 export function toNodeHandler(
   handle: HandleRequest,
   config: NodeHandlerSettings,
@@ -69,7 +69,7 @@ export function toNodeHandler(
       connection,
       admit,
       addResponseHeaders: addHeaders,
-      // A client may have left before, and a response that is closed tells it no more.
+      // The client may have left already, and a closed response emits no further event.
       whenSent: (callback) => void (response.closed ? callback() : response.once("close", callback)),
       readBody: (bodyLimit) => bodies.read(request, response, bodyLimit),
       receiveBody: async (bodyLimit) => {
@@ -80,7 +80,7 @@ export function toNodeHandler(
       holdMemory: (bytes) => bodies.hold(request, bytes),
     });
     const { status, headers: ownHeaders, body, bodyLength, reason } = await handle(gatewayRequest);
-    // A response that is made of the body is sent while the body arrives.
+    // A response that is produced from the body is sent while the body arrives.
     const isReceiving = isBodyStream(body) && isOpen(received);
     const unread = isReceiving ? null : discardBody(request);
     if (serverTiming) extraHeaders["Server-Timing"] = stages.header();

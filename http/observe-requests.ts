@@ -37,12 +37,12 @@ type RouteCounter = {
   statuses: Map<number, number>;
 };
 
-/** How long requests are counted after somebody has asked for the counts. */
+/** The time for which requests are counted after a request for the counts. */
 const WATCH_MS = 60_000;
 
 /** Counts requests by route template, method and status. */
 export class RequestMetrics {
-  /** Whether requests are to be counted even if they are not logged, which costs one or two percent of a small request. */
+  /** True if requests are counted even if they are not logged, which costs one or two percent of a small request. */
   isWatched: boolean;
   readonly recent = new RecentRequests();
   readonly #counters = new Map<RouteTemplate, Map<string, RouteCounter>>();
@@ -119,7 +119,7 @@ function statusesOf(entry: RouteCounter): MetricSample[] {
   return [...entry.statuses].map(([status, value]) => ({ labels: { ...labelsOf(entry), status }, value }));
 }
 
-/** Counts connections and bytes, WebSockets included, from the sockets' own counters: no cost per request. */
+/** Counts connections and bytes, including WebSockets, from the sockets' own counters: there is no cost per request. */
 export class HttpTraffic {
   readonly #open = new Set<Socket>();
   #received = 0;
@@ -192,7 +192,7 @@ export function makeRouteTemplateFinder({ paths, folders }: RoutePaths): FindRou
   };
 }
 
-/** `/api/v1/{collection}/{id}`, also for unknown collections. */
+/** Returns `/api/v1/{collection}/{id}`, also for unknown collections. */
 function resourceTemplate(path: string): string {
   const base = path.startsWith("/api/v") ? (VERSION_PREFIX.exec(path)?.[0] ?? "") : "";
   let levels = 0;
@@ -239,7 +239,7 @@ export function traceRequests(
       },
     });
     response.on("close", () => {
-      // As in the log: 499 if the client disconnected.
+      // The status is the same as in the log: 499 if the client disconnected.
       const status = response.headersSent ? response.statusCode : 499;
       span.setAttributes({
         "http.response.status_code": status,

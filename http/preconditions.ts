@@ -1,18 +1,18 @@
 import { hash } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
 
-/** The condition of `If-Match`, or negated of `If-None-Match`. */
+/** The condition of `If-Match`, or the negated one of `If-None-Match`. */
 export type Precondition = {
   readonly negated: boolean;
-  /** `*`: any version of the row. */
+  /** True for `*`, which matches any version of the row. */
   readonly any: boolean;
   readonly digests: readonly string[];
 };
 
-/** Our ETag is a digest of the rows, and after a dot what else the representation differs in. */
+/** Our ETag is a digest of the rows, and after a dot a text for other differences of the representation. */
 const TAG = /(?<weak>W\/)?"(?<digest>[^".]*)(?:\.[^"]*)?"/g;
 
-/** The conditions of a write. */
+/** Parses the conditions of a write. */
 export function parsePreconditions(headers: IncomingHttpHeaders): readonly Precondition[] {
   return [
     ...(headers["if-match"] === undefined ? [] : [parseTags(headers["if-match"], false)]),
@@ -36,7 +36,7 @@ export function digestOf(text: string | Buffer): string {
   return hash("sha256", text, "hex");
 }
 
-/** `If-None-Match` of a read: weak tags match too (RFC 9110 §13.1.2). */
+/** Evaluates `If-None-Match` of a read: weak tags match too (RFC 9110 §13.1.2). */
 export function matchesTag(ifNoneMatch: string | undefined, tag: string): boolean {
   if (ifNoneMatch === undefined) return false;
   const opaque = tag.replace(/^W\//, "");

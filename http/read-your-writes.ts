@@ -5,7 +5,7 @@ import { formatLsn, parseLsn, type ReadYourWrites } from "#postgres/database";
 import type { StatementContext } from "#postgres/statement";
 import type { RequestHeaders } from "./request-info.ts";
 
-/** Returned with the response to a write. A read that sends it back sees that write, whichever process and replica serve it. */
+/** The response to a write returns this header. A read that sends it back sees that write, whichever process and replica serve it. */
 const CONSISTENCY_HEADER = "X-Consistency";
 
 type ConsistencyRequest = {

@@ -17,7 +17,7 @@ import type { BodyLimit } from "./body-limit.ts";
 import { HttpError } from "./http-error.ts";
 import { clientDisconnected } from "./request.ts";
 
-/** How many bytes of a discarded body are read per turn, and how many bodies per turn. */
+/** The number of bytes of a discarded body that are read per turn, and the number of bodies per turn. */
 const DISCARDED_BYTES = 64 * 1024;
 const DISCARDED_AT_ONCE = 16;
 const DISCARD_PAUSE_MS = 20;
@@ -25,9 +25,9 @@ const DISCARD_PAUSE_MS = 20;
 const LONGEST_DISCARD_MS = 10_000;
 const MAX_DISCARDED = 256;
 
-/** Oldest first. A paused connection does not notice that its client has disconnected, and keeps its memory. */
+/** The discarded bodies, the oldest first. A paused connection does not notice that its client has disconnected, and keeps its memory. */
 const discardedBodies = new Set<DiscardedBody>();
-/** Bodies that wait for their turn, in that order. */
+/** The bodies that wait for their turn, in that order. */
 const pausedBodies = new Set<DiscardedBody>();
 let discardTimer: NodeJS.Timeout | null = null;
 
@@ -39,7 +39,7 @@ type RequestBodyOptions = Pick<Config, "maxBodyBytes" | "maxBodyMemory"> &
   Partial<Pick<Config, "requestTimeout">> & { readonly idleMs?: number };
 
 const SHARE = Symbol("share");
-/** A request with the memory of its body. Entries of a WeakMap would cost each garbage collection time. */
+/** A request with the memory of its body. Entries of a WeakMap would slow down each garbage collection. */
 type AccountedRequest = IncomingMessage & { [SHARE]?: ResponseBudget };
 
 /**
@@ -94,7 +94,7 @@ export class RequestBodies {
     return share;
   }
 
-  /** Counts memory for what is parsed from the body. Throws if it does not fit. */
+  /** Counts memory for the values that are parsed from the body. Throws if it does not fit. */
   hold(request: IncomingMessage, bytes: number): void {
     const share = (request as AccountedRequest)[SHARE];
     if (share?.take(bytes) !== false) return;
@@ -153,8 +153,8 @@ function collectBody(request: IncomingMessage, { max, share, idleMs, longestMs }
 }
 
 /**
- * The chunks of a body of any size, no faster than they are used. Who stops reading can still respond. A client that
- * sends nothing for a while is disconnected.
+ * Streams the chunks of a body of any size, no faster than they are used. A reader that stops can still respond. A client
+ * that sends nothing for a while is disconnected.
  */
 export async function* streamBody(request: IncomingMessage, idleMs = BODY_IDLE_MS): AsyncIterableIterator<Buffer> {
   const idle = setTimeout(() => request.destroy(bodyTooSlow()), idleMs);
@@ -195,7 +195,7 @@ function refuseEncoded({ headers }: IncomingMessage): void {
   });
 }
 
-/** It would not fit even as the only body. */
+/** The error for a body that would not fit even if it were the only one. */
 function tooMuchMemory(): HttpError {
   return new HttpError(
     413,
@@ -211,14 +211,14 @@ function tooMuchMemory(): HttpError {
 type DiscardedBody = { readonly request: IncomingMessage; readonly until: number };
 
 /**
- * Reads the rest of a body whose response is sent, slowly if there are many. If the connection were closed instead,
- * many clients would report that they cannot send and not read the response. Null if nothing is left; else resolves
- * when the body ends or the connection closes.
+ * Reads the rest of a body whose response is sent, slowly if there are many. If the connection were closed instead, many
+ * clients would report a send error and not read the response. Null if nothing is left; else resolves when the body ends or
+ * the connection closes.
  */
 export function discardBody(request: IncomingMessage): Promise<void> | null {
   if (request.complete || request.destroyed) return null;
   const { promise, resolve } = Promise.withResolvers<void>();
-  // A small rest has arrived already.
+  // A small rest has already arrived.
   if (Number(request.headers["content-length"]) <= DISCARDED_BYTES) {
     request.once("end", resolve).once("close", resolve).resume();
     return promise;
@@ -231,7 +231,7 @@ export function discardBody(request: IncomingMessage): Promise<void> | null {
     socket.off("close", finish);
     resolve();
   };
-  // After the response, Node emits no close event on the request.
+  // Node emits no close event on the request after the response.
   socket.once("close", finish);
   request.once("end", finish).once("close", finish);
   let bytes = 0;

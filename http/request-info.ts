@@ -8,7 +8,7 @@ type RequestParts = {
   readonly headers: RequestHeaders;
 };
 
-/** The request as SQL can read it, in the settings that PostgREST uses. */
+/** Returns the request in the settings that PostgREST uses, for SQL. */
 export function requestInfoOf(interfaceName: InterfaceName, { id, method, path, headers }: RequestParts): RequestInfo {
   const { cookie } = headers;
   return {
@@ -39,7 +39,7 @@ export function readCookies(header: unknown): Readonly<Record<string, string>> {
   return Object.fromEntries(cookies);
 }
 
-/** Null if the cookie is missing or empty. */
+/** Returns null if the cookie is missing or empty. */
 export function readCookie(header: unknown, name: string): string | null {
   const cookies = readCookies(header);
   return (Object.hasOwn(cookies, name) && cookies[name]) || null;

@@ -9,11 +9,11 @@ import type { BodyLimit } from "./body-limit.ts";
 import { HttpError } from "./http-error.ts";
 import type { GatewayResponse, ResponseBody } from "./response.ts";
 
-/** A request without its socket, as handlers see it. */
+/** A request without its socket, for handlers. */
 export type GatewayRequest = {
   readonly id: string;
   readonly method: string;
-  /** Percent-encoded, as the client sent it. */
+  /** The path as the client sent it, percent-encoded. */
   readonly path: string;
   /** The part after the question mark, or "". */
   readonly rawQuery: string;
@@ -21,7 +21,7 @@ export type GatewayRequest = {
   readonly stages: RequestStages;
   /** Aborted when the client disconnects before the response. */
   readonly signal: AbortLike;
-  /** The client's address and scheme, as far as TRUST_PROXY trusts proxies. */
+  /** Returns the client's address and scheme, as far as TRUST_PROXY trusts proxies. */
   connection(): ClientConnection;
   /**
    * Call as soon as the caller is known and before any work; again if the request turns out to count as several. Throws
@@ -33,13 +33,13 @@ export type GatewayRequest = {
   /** Reads the body, once. Rejects a body above the limit. */
   readBody(limit: BodyLimit): Promise<Buffer>;
   /**
-   * The chunks of the body, once and instead of `readBody`. Resolves when the body or its first megabyte has arrived.
-   * Rejects a body above the limit, or a slow one, also while it is read.
+   * Returns the chunks of the body, once and instead of `readBody`. Resolves when the body or its first megabyte has
+   * arrived. Rejects a body above the limit, or a slow one, also while it is read.
    */
   receiveBody(limit: BodyLimit): Promise<AsyncIterableIterator<Buffer>>;
-  /** The chunks of the body, once and instead of `readBody`; the reader bounds its size. */
+  /** Returns the chunks of the body, once and instead of `readBody`; the reader bounds its size. */
   streamBody(): AsyncIterableIterator<Buffer>;
-  /** Counts memory that is taken besides the body, to parse it. Throws if it does not fit. */
+  /** Counts the memory that parsing the body takes in addition. Throws if it does not fit. */
   holdMemory(bytes: number): void;
   /** Runs the callback when the response is sent or the client has disconnected. */
   whenSent(callback: () => void): void;
@@ -98,7 +98,7 @@ export function toGatewayRequest(
   };
 }
 
-/** The part before the question mark. */
+/** Returns the part before the question mark. */
 export function pathOfUrl(target: string): string {
   const mark = target.indexOf("?");
   return mark < 0 ? target : target.slice(0, mark);
@@ -111,7 +111,7 @@ export function toOriginForm(target: string): string {
   return path === "" || path.startsWith("?") ? `/${path}` : path;
 }
 
-/** The client of the request, for the audit log and for throttling. */
+/** Returns the client of the request, for the audit log and for throttling. */
 export function clientInfoOf({ id, headers, connection }: GatewayRequest): ClientInfo {
   return { address: connection().address, userAgent: headers["user-agent"] ?? null, requestId: id };
 }
@@ -120,7 +120,7 @@ export function isPathUnder(folder: string, path: string): boolean {
   return path.startsWith(folder) && (path.length === folder.length || path[folder.length] === "/");
 }
 
-/** Only logged, below the level of errors; 499 is nginx's status. */
+/** The error is only logged, below the level of errors; 499 is nginx's status. */
 export function clientDisconnected(cause?: unknown): HttpError {
   return new HttpError(499, "CLIENT_LEFT", "The client disconnected before the response.", { cause });
 }
@@ -130,7 +130,7 @@ export type ReadClientConnection = (request: IncomingMessage) => ClientConnectio
 
 type TrustsProxy = (address: string, hop: number) => boolean;
 
-/** TRUST_PROXY as Express interprets it, also for requests that bypass Express. */
+/** Interprets TRUST_PROXY like Express, also for requests that bypass Express. */
 export function makeClientConnectionReader({ trustProxy }: Pick<Config, "trustProxy">): ReadClientConnection {
   if (trustProxy === null || trustProxy === false) return directConnection;
   const trust: TrustsProxy = express().set("trust proxy", trustProxy).get("trust proxy fn");
@@ -151,7 +151,7 @@ function directConnection({ socket }: IncomingMessage): ClientConnection {
   return { address: socket.remoteAddress ?? null, isSecure: (socket as Partial<TLSSocket>).encrypted === true };
 }
 
-/** Each proxy appends the address of its client; nearest first. */
+/** Each proxy appends the address of its client; the nearest address comes first. */
 function forwardedAddresses(chain: string | readonly string[] | undefined): string[] {
   return String(chain ?? "")
     .split(",")
@@ -160,7 +160,7 @@ function forwardedAddresses(chain: string | readonly string[] | undefined): stri
     .reverse();
 }
 
-/** The first address that is not a trusted proxy. */
+/** Returns the first address that is not a trusted proxy. */
 function firstUntrustedAddress(addresses: readonly string[], trust: TrustsProxy): string {
   const end = addresses.findIndex((address, hop) => !trust(address, hop));
   return end < 0 ? addresses.at(-1)! : addresses[end]!;
@@ -194,11 +194,11 @@ function makeRequestId(): string {
 type RequestStages = {
   /** Ends the current stage and begins this one. */
   enter(name: string): void;
-  /** `parse;dur=0.1, run;dur=1.9`; a refused request has the stages that it reached. */
+  /** Returns `parse;dur=0.1, run;dur=1.9`; a refused request has the stages that it reached. */
   header(): string;
 };
 
-/** PostgREST's names of stages, and ours that they consist of. */
+/** PostgREST's names of stages, with our stages that form them. */
 const POSTGREST_STAGES = [
   ["jwt", ["authenticate"]],
   ["transaction", ["query", "run"]],
@@ -206,8 +206,8 @@ const POSTGREST_STAGES = [
 ] as const;
 
 /**
- * A stage that is entered several times, as with several statements, is reported once, with the sum. The table interface
- * also reports PostgREST's stages, which its clients read.
+ * A stage that is entered several times, for example for several statements, is reported once, with the sum. The table
+ * interface also reports PostgREST's stages, which its clients read.
  */
 export function makeStages(url: string): RequestStages {
   const durations = new Map<string, number>();
@@ -238,7 +238,7 @@ function toPostgrestStages(durations: ReadonlyMap<string, number>): (readonly [n
   });
 }
 
-/** For requests without Server-Timing. */
+/** The stages of requests without Server-Timing. */
 export const NO_STAGES: RequestStages = { enter: () => {}, header: () => "" };
 
 const WRITE_METHODS: ReadonlySet<string> = new Set(["POST", "PATCH", "PUT", "DELETE"]);
@@ -246,13 +246,13 @@ const WRITE_METHODS: ReadonlySet<string> = new Set(["POST", "PATCH", "PUT", "DEL
 /** A media range of an Accept header, without spaces: `application/json;version=2`. */
 type MediaRange = {
   readonly type: string;
-  /** From 0 (not acceptable) to 1. */
+  /** A number from 0 (not acceptable) to 1. */
   readonly quality: number;
-  /** Of two ranges with the same quality the more specific one comes first. */
+  /** The precision; of two ranges with the same quality the more specific one comes first. */
   readonly precision: number;
 };
 
-/** `text/csv, application/json;q=0.9`, best first. */
+/** Parses `text/csv, application/json;q=0.9`; the best range comes first. */
 export function readMediaRanges(accept: string): readonly MediaRange[] {
   return accept
     .split(",")
@@ -267,7 +267,7 @@ function toMediaRange(text: string): MediaRange {
   return { type, quality: Number(number), precision: countCharacter(type, ";") - countCharacter(type, "*") };
 }
 
-/** Whether the client names HTML and prefers it to JSON, as browsers do when they navigate. */
+/** True if the client names HTML and prefers it to JSON, like browsers that navigate. */
 export function prefersHtml({ accept = "" }: Pick<IncomingHttpHeaders, "accept">): boolean {
   if (!accept.includes("text/html")) return false;
   const ranges = readMediaRanges(accept);
@@ -280,7 +280,7 @@ function countCharacter(text: string, character: string): number {
   return text.split(character).length - 1;
 }
 
-/** The schema that the request selects: `Content-Profile` for writes, `Accept-Profile` for reads. */
+/** Returns the schema that the request selects: `Content-Profile` for writes, `Accept-Profile` for reads. */
 export function profileHeader(method: string, headers: IncomingHttpHeaders): string | undefined {
   return headers[WRITE_METHODS.has(method) ? "content-profile" : "accept-profile"] as string | undefined;
 }
@@ -290,12 +290,12 @@ export function decodeSchemaName(header: string, schemas: readonly string[]): st
   return schemas.includes(header) ? header : Buffer.from(header, "latin1").toString();
 }
 
-/** The prefix of links in bodies: PUBLIC_URL, or nothing if it is not set. */
+/** Returns the prefix of links in bodies: PUBLIC_URL, or nothing if it is not set. */
 export function publicBaseUrl(publicUrl: string | null): string {
   return publicUrl?.replace(/\/$/, "") ?? "";
 }
 
-/** The path of PUBLIC_URL, for headers that are relative to the requested host: a proxy may add a path prefix. */
+/** Returns the path of PUBLIC_URL, for headers that are relative to the requested host: a proxy may add a path prefix. */
 export function publicBasePath(publicUrl: string | null): string {
   return publicUrl === null ? "" : new URL(publicUrl).pathname.replace(/\/$/, "");
 }

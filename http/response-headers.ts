@@ -5,13 +5,13 @@ import type { Config } from "#config";
 type CorsHeaders = Readonly<Record<string, string>>;
 
 type CorsPolicy = {
-  /** CORS headers of a response; one of a few shared objects. */
+  /** Returns the CORS headers of a response; one of a few shared objects. */
   headersFor(origin: string | undefined): CorsHeaders;
-  /** The headers of a preflight response; null if the request is not a preflight. */
+  /** Returns the headers of a preflight response; null if the request is not a preflight. */
   preflight(method: string, headers: IncomingHttpHeaders): CorsHeaders | null;
 };
 
-// The methods and headers of PostgREST in its order, then ours.
+// The methods and headers are those of PostgREST in its order, then ours.
 const ALLOWED_METHODS = "GET, POST, PATCH, PUT, DELETE, OPTIONS, HEAD";
 const DEFAULT_REQUEST_HEADERS = ["Accept", "Accept-Language", "Content-Language"];
 const EXPOSED_HEADERS = [
@@ -42,9 +42,7 @@ const EXPOSED_HEADERS = [
 ].join(", ");
 const MAX_AGE_SECONDS = "86400";
 
-/**
- * Any origin without credentials, or listed origins with credentials: cookies must not be sent for unlisted origins.
- */
+/** Allows any origin without credentials, or listed origins with credentials: cookies must not be sent for unlisted origins. */
 export function makeCorsPolicy({ corsOrigins }: Pick<Config, "corsOrigins">): CorsPolicy {
   const headersFor = corsOrigins === "*" ? headersForAnyOrigin() : headersForListedOrigins(new Set(corsOrigins));
   return {
@@ -85,14 +83,14 @@ function headersForListedOrigins(origins: ReadonlySet<string>): CorsPolicy["head
   return (origin) => (origin === undefined ? forOthers : (byOrigin.get(origin) ?? forOthers));
 }
 
-/** Whether clients may use HTTPS, here or at a proxy. */
+/** True if clients may use HTTPS, here or at a proxy. */
 export function mayBeSecure(settings: Pick<Config, "httpsCertificate" | "publicUrl" | "trustProxy">): boolean {
   const { httpsCertificate, publicUrl, trustProxy } = settings;
   return httpsCertificate !== null || Boolean(trustProxy) || (publicUrl?.startsWith("https:") ?? false);
 }
 
 /**
- * Headers of data responses: they cannot be sniffed, framed or run; pages set a policy of their own. Plain HTTP must
+ * Returns the headers of data responses: they cannot be sniffed, framed or run; pages set their own policy. Plain HTTP must
  * not send Strict-Transport-Security (RFC 6797, 7.2).
  */
 export function securityHeaders({ overHttps }: { readonly overHttps: boolean }): Readonly<Record<string, string>> {

@@ -1,11 +1,11 @@
 import { type OutgoingHttpHeader, type ServerResponse, STATUS_CODES } from "node:http";
 import { TLSSocket } from "node:tls";
 
-/** A body in chunks, each requested when the one before is sent. The consumer reads it to the end or calls `return`. */
+/** A body in chunks, each requested when the previous one is sent. The consumer reads it to the end or calls `return`. */
 export type BodyStream = AsyncIterableIterator<BodyChunk>;
 export type BodyChunk = {
   readonly data: Buffer;
-  /** Call when the bytes are sent and may be overwritten. */
+  /** Must be called when the bytes are sent and may be overwritten. */
   release(): void;
 };
 
@@ -15,7 +15,7 @@ export type GatewayResponse<B extends ResponseBody = string | Buffer> = {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | readonly string[]>>;
   readonly body: B | null;
-  /** The bytes of a stream, if they are known. */
+  /** The number of bytes of a stream, if it is known. */
   readonly bodyLength?: number | undefined;
   /** A reason phrase other than the standard one. */
   readonly reason?: string | undefined;
@@ -33,7 +33,7 @@ export function isBodyStream(body: ResponseBody | null): body is BodyStream {
   return body !== null && typeof body !== "string" && !Buffer.isBuffer(body);
 }
 
-/** One value of `Vary` that names each header once. */
+/** Returns one value of `Vary` that names each header once. */
 export function mergeVary(...values: readonly (string | readonly string[])[]): string {
   const names = values.flat().flatMap((value) =>
     value
@@ -57,7 +57,7 @@ export function sendResponse(response: ServerResponse, gatewayResponse: GatewayR
   response.end(writeHead(response, gatewayResponse, base));
 }
 
-/** How long the connection stays open after the response, to read the rest of the body. */
+/** The time for which the connection stays open after the response, to read the rest of the body. */
 const LONGEST_LINGER_MS = 10_000;
 
 /**
@@ -93,13 +93,13 @@ function writeHead(
   if (isLengthKnown) head.push("Content-Length", String(body === null ? 0 : Buffer.byteLength(body)));
   response.writeHead(status, reasonPhrase(status, reason), head as OutgoingHttpHeader[]);
   if (isHead) return null;
-  // Before a string, Node would encode the head as UTF-8, which the reason phrase already is.
+  // If a string follows, Node would encode the head as UTF-8, which the reason phrase already is.
   return reason === undefined || body === null ? body : Buffer.from(body);
 }
 
 const LONGEST_REASON = 200;
 
-/** One line of UTF-8 bytes, as PostgREST sends it. Empty for unknown statuses. */
+/** Returns one line of UTF-8 bytes, like PostgREST. Empty for unknown statuses. */
 function reasonPhrase(status: number, reason: string | undefined): string {
   if (reason === undefined) return STATUS_CODES[status] ?? "";
   const line = reason.slice(0, LONGEST_REASON).replace(/\p{Cc}/gu, " ");
@@ -137,10 +137,10 @@ async function writeStream(flow: BodyStream, response: ServerResponse): Promise<
   }
 }
 
-/** How long a client may read nothing: memory, and often a database connection, waits for it. */
+/** The time for which a client may read nothing: memory, and often a database connection, waits for it. */
 const CLIENT_STALL_MS = 30_000;
 
-/** Resolves when the client has read what was sent, or has disconnected. */
+/** Resolves when the client has read the sent bytes, or has disconnected. */
 async function waitForDrain(response: ServerResponse): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const stalled = setTimeout(() => reject(new Error("The client takes nothing more")), CLIENT_STALL_MS);
@@ -178,7 +178,7 @@ function isFraming(name: string): boolean {
   return (name.length === 14 || name.length === 17) && FRAMING.test(name);
 }
 
-/** Call with each response when all of it is written. */
+/** Must be called with each response after all of it is written. */
 export type TrackUnread = (response: ServerResponse) => void;
 
 /**
@@ -196,7 +196,7 @@ export function limitUnreadResponses(maxBytes: number, stallMs = CLIENT_STALL_MS
 
   return (response) => {
     const bytes = response.writableLength;
-    // In most cases the kernel has taken all bytes.
+    // The kernel has usually taken all bytes.
     if (bytes === 0 || response.destroyed) return;
     waiting.set(response, bytes);
     unreadBytes += bytes;

@@ -2,7 +2,7 @@ import { methodNotAllowed, notFound } from "./http-error.ts";
 import type { GatewayHandler, GatewayRequest } from "./request.ts";
 import type { GatewayResponse, ResponseBody } from "./response.ts";
 
-/** Path -> method -> handler. */
+/** The handlers by path and method. */
 export type GatewayRoutes = Readonly<Record<string, Readonly<Record<string, GatewayHandler>>>>;
 
 /** Calls the handler of the method; answers OPTIONS, and throws 405 for other methods. */
@@ -44,7 +44,7 @@ type FoundRoute = {
 
 type RoutePattern = {
   readonly segments: readonly PatternSegment[];
-  /** The name of `{name*}` at the end. */
+  /** The name of `{name*}` at the end; null if there is none. */
   readonly rest: string | null;
   readonly methods: Map<string, MatchedRequestHandler>;
 };
@@ -94,7 +94,7 @@ function parsePattern(path: string): Pick<RoutePattern, "segments" | "rest"> {
   };
 }
 
-/** The values of `{name}` and `{name*}` segments; null if the path does not match. */
+/** Returns the values of `{name}` and `{name*}` segments; null if the path does not match. */
 function matchSegments(
   { segments: expected, rest }: RoutePattern,
   segments: readonly string[],

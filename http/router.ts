@@ -11,20 +11,20 @@ import { dispatchMethod, type GatewayRoutes } from "./route-patterns.ts";
 
 type RouterOptions = {
   readonly routes: GatewayRoutes;
-  /** Handlers of all paths below a prefix; they check methods themselves. */
+  /** The handlers of all paths below a prefix; they check methods themselves. */
   readonly folders?: Readonly<Record<string, GatewayHandler>>;
-  /** Handles all other paths; 404 without it. */
+  /** The handler of all other paths; the default is 404. */
   readonly fallback?: GatewayHandler;
   readonly errorBody: ErrorBodyShape;
   readonly errorVerbosity?: ErrorVerbosity;
   readonly negotiateErrorPage?: NegotiateErrorPage;
-  /** Error responses below these prefixes, which have another format than the conventional one. */
+  /** The formats of error responses below these prefixes, which differ from the conventional one. */
   readonly errorFormats?: Readonly<Record<string, FormatError>>;
   readonly log: Logger;
   readonly errors?: KeyedCounter;
   /** False while the service stops: requests get 503. */
   readonly acceptsRequests?: () => boolean;
-  /** Called when a request names something that the catalog does not have. */
+  /** Called when a request names an object that the catalog does not have. */
   readonly onUnknownName?: () => void;
 };
 
@@ -68,8 +68,8 @@ export function makeRouter({
   };
 
   /**
-   * Counts every request against the rate limit: without credentials at once by address, otherwise at the latest after
-   * the response.
+   * Counts every request against the rate limit: by address at once if there are no credentials, otherwise at the latest
+   * after the response.
    */
   return async (request) => {
     try {

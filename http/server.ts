@@ -21,9 +21,9 @@ const SEVERAL_HOSTS = new HttpError(400, "VALIDATION_ERROR", "The request has mo
 
 type ListenOptions = ListenAddress & Pick<Config, "maxHeaderBytes" | "requestTimeout" | "errorBody">;
 
-/** Longer than the 60 seconds of common proxies, which must not reuse a connection that is being closed. */
+/** The time exceeds the 60 seconds of common proxies, which must not reuse a connection that is being closed. */
 const KEEP_ALIVE_MS = 65_000;
-/** How often timeouts are checked; Node's default of 30 seconds would prolong REQUEST_TIMEOUT_SECONDS by that much. */
+/** The interval of timeout checks; Node's default of 30 seconds would prolong REQUEST_TIMEOUT_SECONDS by that much. */
 const LATE_CHECK_MS = 2_000;
 const LONGEST_UPLOAD_SECONDS = 86_400;
 
@@ -47,7 +47,7 @@ export async function openServer(
   if (upgrade)
     server.on("upgrade", guardSocket(holdWhileClosing(server, rejectUpgradeOfSeveralHosts(upgrade, errorBody))));
   server.on("request", holdWhileClosing(server, rejectSeveralHosts(handler, errorBody)));
-  // Who reads a body bounds its time: that of an upload is longer.
+  // The reader of a body limits its time: the limit of an upload is longer.
   server.requestTimeout = Math.max(requestTimeout, LONGEST_UPLOAD_SECONDS) * 1000;
   server.headersTimeout = Math.min(requestTimeout, 60) * 1000;
   server.on("clientError", rejectMalformedRequests(errorBody));
@@ -62,7 +62,7 @@ export function serverUrl(server: Server, host: string): string {
   return `${scheme}://${name.includes(":") ? `[${name}]` : name}:${port}`;
 }
 
-/** New connections use the certificate that the files hold now. */
+/** Uses the current certificate files for new connections. */
 export async function reloadCertificate(server: Server, files: Parameters<typeof readCertificate>[0]): Promise<void> {
   const certificate = await readCertificate(files);
   if (certificate && server instanceof SecureServer) server.setSecureContext(certificate);
@@ -79,10 +79,7 @@ function rejectMalformedRequests(errorBody: ErrorBodyShape): (fault: NodeJS.Errn
   };
 }
 
-/**
- * A request with several `Host` headers is rejected with 400 (RFC 9112, 3.2): a proxy may have used another one than we
- * do.
- */
+/** Rejects a request with several `Host` headers with 400 (RFC 9112, 3.2): a proxy may have used another one than we do. */
 function rejectSeveralHosts(handler: RequestListener, errorBody: ErrorBodyShape): RequestListener {
   return (request, response) => {
     if (!hasSeveralHostHeaders(request)) return handler(request, response);
@@ -99,7 +96,7 @@ function rejectUpgradeOfSeveralHosts(upgrade: UpgradeListener, errorBody: ErrorB
   };
 }
 
-/** Without a listener, the error of a client that disconnects would end the process. */
+/** Handles errors of the socket; otherwise the error of a client that disconnects would end the process. */
 function guardSocket(upgrade: UpgradeListener): UpgradeListener {
   return (request, socket, head) => {
     socket.on("error", () => socket.destroy());
@@ -119,7 +116,7 @@ function toRejection(error: HttpError, errorBody: ErrorBodyShape) {
   return { status: error.status, headers, body };
 }
 
-/** The response as text, for a connection without a response object. */
+/** Returns the response as text, for a connection without a response object. */
 function toHttpMessage(error: HttpError, errorBody: ErrorBodyShape): string {
   const { status, headers, body } = toRejection(error, errorBody);
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
@@ -139,7 +136,7 @@ function hasSeveralHostHeaders({ rawHeaders }: Pick<IncomingMessage, "rawHeaders
 /** Takes over the socket of an upgrade request. */
 export type UpgradeListener = (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
 
-/** Other protocols, such as HTTP/2, are not upgraded to: the request is answered in HTTP/1.1. */
+/** True for WebSockets. A request to upgrade to another protocol, such as HTTP/2, is answered in HTTP/1.1. */
 export function wantsWebSocket({ headers }: Pick<IncomingMessage, "headers">): boolean {
   return headers.upgrade?.toLowerCase() === "websocket";
 }
@@ -187,7 +184,7 @@ const PUBLISH_INTERVAL_MS = 1_000;
 /** A change by this fraction of the limit is published before the next interval. */
 const EARLY_PUBLISH_FRACTION = 1 / 100;
 
-/** The open WebSockets of all worker processes, which may be spread unevenly: after a worker was replaced it has few. */
+/** Counts the open WebSockets of all worker processes, which may be spread unevenly: a replaced worker starts with few. */
 class SocketCount {
   readonly #max: number;
   readonly #peers: PeerWorkers;

@@ -1,4 +1,4 @@
-// What the program needs to open, measure and end the server. Interfaces use index.ts.
+// The exports for the program, which opens, measures and ends the server. Interfaces use index.ts.
 export { type DrainMode, drain, untilNoneAccepted } from "./drain.ts";
 export { makeEntryListener, makeExpressApp, type RequestCounter } from "./entry.ts";
 export { type HealthState, healthRoutes, isReady, makeHealthState } from "./health.ts";

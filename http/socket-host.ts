@@ -14,7 +14,7 @@ import { UnfinishedMessage } from "./socket-memory.ts";
 /** A WebSocket that was accepted. */
 export type AcceptedSocket = {
   readonly webSocket: WebSocket;
-  /** The connection below it, for an interface that writes frames itself. */
+  /** The connection below the WebSocket, for an interface that writes frames itself. */
   readonly connection: Duplex;
   readonly request: IncomingMessage;
   /** The id of the request, for the log. */
@@ -25,18 +25,18 @@ export type AcceptedSocket = {
 
 /** The handler of one socket. */
 export type SocketSession = {
-  /** Where it rejects, the socket is closed with an internal error. */
+  /** If it rejects, the socket is closed with an internal error. */
   receive(message: Buffer, isBinary: boolean): Promise<void>;
   close(code: number, reason: string): void;
-  /** The service stops: closes the socket as soon as nothing is pending. */
+  /** Closes the socket as soon as nothing is pending, because the service stops. */
   drain(): void;
-  /** Closes the socket, or ends what is open on it, when its credentials are no longer valid. */
+  /** Closes the socket, or ends its open operations, when its credentials are no longer valid. */
   checkCredentials(): void;
   /** Called once, when the socket is closed. */
   onClosed(code: number, reason: string): void;
   /** Called before the socket is closed because clients send more at once than the process can hold. */
   onOverload?(): void;
-  /** Called with each ping, for protocols that have a message of their own for it. */
+  /** Called with each ping, for protocols that have their own message for it. */
   keepAlive?(): void;
 };
 
@@ -46,9 +46,9 @@ type SocketHostOptions = {
   readonly csrf: Pick<CsrfProtection, "isAllowedOrigin">;
   /** The memory for incomplete messages of all sockets. */
   readonly incoming: ByteQuota;
-  /** A client that has not answered a ping by the next one is disconnected. Absent: clients are not pinged. */
+  /** A client that has not answered a ping by the next one is disconnected. If it is absent, clients are not pinged. */
   readonly pingMs?: number;
-  /** A client that sends no message for so long is disconnected. Absent: it may be silent. */
+  /** A client that sends no message for this time is disconnected. If it is absent, clients may be silent. */
   readonly idleTimeoutMs?: number;
   readonly log: Pick<Logger, "debug" | "error">;
 };
@@ -62,7 +62,7 @@ type HostedClient<Session> = {
 
 type UpgradeRejection = { readonly status: number; readonly message: string };
 
-/** Accounts and keys are cached for up to four seconds anyway. */
+/** The interval adds little, because accounts and keys are cached for up to four seconds anyway. */
 const CREDENTIAL_CHECK_MS = 500;
 const INTERNAL_ERROR = 4500;
 const TRY_AGAIN_LATER = 1013;
@@ -203,7 +203,7 @@ function countPauses(webSocket: WebSocket): PausableSource {
 export class SequentialReader {
   #last: Promise<unknown> | null = null;
 
-  /** Whether no earlier item is pending. */
+  /** True if no earlier item is pending. */
   get isIdle(): boolean {
     return this.#last === null;
   }

@@ -9,18 +9,18 @@ const CONTROL_HEADER_BYTES = 6;
 
 /**
  * Quotas for the memory that WebSocket clients occupy in this process. Anybody may open a socket: without quotas a few
- * clients could fill the memory.
+ * clients could exhaust the memory.
  */
 export class SocketMemory {
-  /** Joins, tokens, filters and variables, for as long as a channel or an operation is open. */
+  /** The memory of joins, tokens, filters and variables while a channel or an operation is open. */
   readonly retained: ByteQuota;
-  /** Presences, including those of all other gateways. */
+  /** The memory of presences, including those of all other gateways. */
   readonly presences: ByteQuota;
-  /** GraphQL documents of open operations, with their plans. */
+  /** The memory of GraphQL documents of open operations, with their plans. */
   readonly documents: ByteQuota;
-  /** Messages that have not arrived completely, or are being handled. */
+  /** The memory of messages that have not arrived completely, or are being handled. */
   readonly incoming: ByteQuota;
-  /** Data that clients have not read yet. */
+  /** The memory of data that clients have not read yet. */
   readonly unsent: ByteQuota;
   readonly #perSocket: number;
 
@@ -33,7 +33,7 @@ export class SocketMemory {
     this.unsent = new ByteQuota(webSocketTotalBytes);
   }
 
-  /** The quota of one socket. */
+  /** Returns the quota of one socket. */
   retainedOfSocket(): ByteQuota {
     return new ByteQuota(this.#perSocket, this.retained);
   }
@@ -56,7 +56,7 @@ export class UnfinishedMessage {
   readonly #reservation: Reservation;
   #bytes = 0;
   #chunks = 0;
-  /** The bytes of pings and pongs among them. */
+  /** The part of those bytes that are pings and pongs. */
   #controlBytes = 0;
 
   /** Created after the frame reader is attached to the socket. `onShortage` must close the socket. */
@@ -78,7 +78,7 @@ export class UnfinishedMessage {
     this.#reservation.release();
   }
 
-  /** A ping or pong has arrived, possibly within a message. */
+  /** Handles a ping or pong, possibly within a message. */
   controlFrame(payload: Buffer): void {
     this.#controlBytes += CONTROL_HEADER_BYTES + payload.length;
     if (this.#controlBytes >= this.#bytes) this.completed();

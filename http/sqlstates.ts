@@ -16,8 +16,8 @@ export type ErrorCode =
 type SqlstateMeaning = readonly [status: number, code: ErrorCode];
 
 /**
- * SQLSTATE -> HTTP status and error code. A whole class is named by its first two characters.
- * Statuses are PostgREST's; the five-letter codes are raised by our own SQL (see db/README.md).
+ * The HTTP status and error code by SQLSTATE. A whole class is named by its first two characters. Statuses are PostgREST's;
+ * the five-letter codes are raised by our own SQL (see db/README.md).
  */
 const SQLSTATES: Readonly<Record<string, SqlstateMeaning>> = {
   LOGIN: [401, "AUTH_REQUIRED"],
@@ -69,23 +69,23 @@ const SQLSTATES: Readonly<Record<string, SqlstateMeaning>> = {
   XX: [500, "INTERNAL_ERROR"],
 };
 
-/** SQLSTATEs with several meanings, which the message tells apart. */
+/** The meanings of SQLSTATEs that have several, distinguished by the message. */
 const MEANINGS_BY_MESSAGE: Readonly<Record<string, readonly [message: RegExp, meaning: SqlstateMeaning]>> = {
   // Raised by the extension pg_safeupdate and by this service for a change of all rows.
   "21000": [/requires a WHERE clause$/, [400, "VALIDATION_ERROR"]],
-  // The token's role was dropped, or never was.
+  // The token's role was dropped, or never existed.
   "22023": [/^role .* does not exist$/s, [401, "AUTH_REQUIRED"]],
-  // A file of the database, not a privilege: the disk is read-only, or the data folder belongs to somebody else.
+  // The error concerns a file of the database, not a privilege: the disk is read-only, or the data folder belongs to another user.
   "42501": [
     /^could not .* "(base|global|pg_\w+)\/[^"]*".*: (Permission denied|Read-only file system|Operation not permitted)$/,
     [503, "SERVICE_UNAVAILABLE"],
   ],
   "42883": [/^function xmlagg\(/, [406, "VALIDATION_ERROR"]],
-  // The language of a text search is the number of none.
+  // The number of the text search configuration is unknown.
   XX000: [/^cache lookup failed for text search configuration \d+$/, [400, "VALIDATION_ERROR"]],
 };
 
-/** For an unknown SQLSTATE: the request is at fault. */
+/** The meaning of an unknown SQLSTATE: the request is at fault. */
 const DEFAULT_MEANING: SqlstateMeaning = [400, "VALIDATION_ERROR"];
 
 const ERROR_CODE_OF_STATUS: Readonly<Record<number, ErrorCode>> = {
@@ -100,7 +100,7 @@ const ERROR_CODE_OF_STATUS: Readonly<Record<number, ErrorCode>> = {
   504: "TIMEOUT",
 };
 
-/** The HTTP status of a Postgres error, also if its message is masked. */
+/** Returns the HTTP status of a Postgres error, even if its message is masked. */
 export function statusOf(sqlstate: string, message: string): number {
   return meaningOf(sqlstate, message)[0];
 }
@@ -112,7 +112,7 @@ export function meaningOf(sqlstate: string, message: string): SqlstateMeaning {
   return SQLSTATES[sqlstate] ?? SQLSTATES[sqlstate.slice(0, 2)] ?? DEFAULT_MEANING;
 }
 
-/** `raise sqlstate 'PT404'`: SQL chooses the status, as in PostgREST. An invalid one is an error in the function. */
+/** `raise sqlstate 'PT404'` lets SQL choose the status, as in PostgREST. An invalid one is an error in the function. */
 function meaningOfStatus(digits: string): SqlstateMeaning {
   const status = /^[2-5]\d\d$/.test(digits) ? Number(digits) : 500;
   return [status, errorCodeOfStatus(status)];

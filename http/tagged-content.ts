@@ -6,7 +6,7 @@ import { matchesTag } from "./preconditions.ts";
 
 type ContentHeaders = Readonly<Record<string, string>>;
 
-/** A body with its headers, of which one is an entity tag: clients may keep it and ask whether it has changed. */
+/** A body with its headers, one of which is an entity tag: clients may keep it and revalidate it. */
 export type TaggedContent = {
   readonly body: string | Buffer;
   readonly headers: ContentHeaders & { readonly ETag: string };
@@ -19,12 +19,12 @@ type ContentResponse = {
   readonly body: string | Buffer | null;
 };
 
-/** The tag belongs to the bytes of the body: a compressed form has a tag of its own (RFC 9110 §8.8.3). */
+/** The tag belongs to the bytes of the body: a compressed form has its own tag (RFC 9110 §8.8.3). */
 export function tagContent(body: string | Buffer, headers: ContentHeaders): TaggedContent {
   return { body, headers: { ...headers, ETag: `"${hash("sha256", body, "base64url")}"` } };
 }
 
-/** 304 if the client has the content. Headers that describe the body belong to 200 only (RFC 9110 §15.4.5). */
+/** Returns 304 if the client has the content. Headers that describe the body belong to 200 only (RFC 9110 §15.4.5). */
 export function contentResponse({ body, headers }: TaggedContent, ifNoneMatch: string | undefined): ContentResponse {
   if (!matchesTag(ifNoneMatch, headers.ETag)) return { status: 200, headers, body };
   const { "Content-Type": _type, "Content-Encoding": _encoding, ...others } = headers;
@@ -34,11 +34,11 @@ export function contentResponse({ body, headers }: TaggedContent, ifNoneMatch: s
 /** A window of n bits spans this much less than 2 ** n bytes. */
 const BROTLI_WINDOW_MARGIN = 16;
 
-/** Content that is kept, as it is and compressed. */
+/** Cached content in its plain and its compressed form. */
 export type CompressedContent = { readonly plain: TaggedContent; readonly compressed: TaggedContent };
 
 export async function compressContent(body: string | Buffer, headers: ContentHeaders): Promise<CompressedContent> {
-  // To clear a window that is larger than the content takes most of the time.
+  // The window matches the content, because clearing a larger one would take most of the time.
   const window = Math.ceil(Math.log2(Buffer.byteLength(body) + BROTLI_WINDOW_MARGIN));
   const params = {
     [constants.BROTLI_PARAM_QUALITY]: 9,
@@ -52,13 +52,13 @@ export async function compressContent(body: string | Buffer, headers: ContentHea
   };
 }
 
-/** The form that the client accepts, or 304 if it has that. */
+/** Returns the form that the client accepts, or 304 if the client has that form. */
 export function compressedResponse(content: CompressedContent, headers: IncomingHttpHeaders): ContentResponse {
   const form = acceptsBrotli(headers["accept-encoding"]) ? content.compressed : content.plain;
   return contentResponse(form, headers["if-none-match"]);
 }
 
-/** `gzip, br;q=0.9` */
+/** Parses `gzip, br;q=0.9`. */
 function acceptsBrotli(acceptEncoding: string | string[] | undefined): boolean {
   return /(^|,)\s*br\s*(,|$|;\s*q=(1|0?\.0*[1-9]))/i.test(String(acceptEncoding ?? ""));
 }

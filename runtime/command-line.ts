@@ -1,4 +1,4 @@
-/** The name of the package and of its program. It is not published: nobody else's package of this name may be run by mistake. */
+/** The name of the package and of its program. It is not published, so a package of this name in a registry must not be run by mistake. */
 export const PACKAGE_NAME = "content-service";
 
 /** The program of an installed package, such as `npx content-service`; null in a clone, whose commands are npm scripts. */
@@ -9,7 +9,7 @@ export function setPackageProgram(name: string | null): void {
   program = name;
 }
 
-/** For other processes of the service, which do not know how it was started. */
+/** Returns the program for other processes of the service, which do not know how it was started. */
 export function packageProgram(): string | null {
   return program;
 }
@@ -19,7 +19,7 @@ type CommandLineOptions = {
   readonly silent?: boolean;
 };
 
-/** The command line for one of the commands, as an npm script or by the program of the package, whichever was used for this process. */
+/** Returns the command line for a command, as an npm script or by the program of the package, whichever started this process. */
 export function commandLine(name: string, args = "", { silent = false }: CommandLineOptions = {}): string {
   if (program !== null) return joinParts(program, name, args);
   // Redirections and pipes are for the shell, so no dashes are needed.

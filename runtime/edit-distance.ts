@@ -1,9 +1,9 @@
 type EditDistanceOptions = {
-  /** Whether a transposition of neighbours counts as one edit instead of two. */
+  /** True if a transposition of neighbours counts as one edit instead of two. */
   readonly swaps: boolean;
 };
 
-/** The number of inserted, deleted or replaced letters between two words. */
+/** Returns the number of inserted, deleted or replaced letters between two words. */
 export function editDistance(left: string, right: string, { swaps }: EditDistanceOptions): number {
   let beforeLast: number[] = [];
   let last = Array.from({ length: right.length + 1 }, (_, index) => index);
@@ -21,7 +21,7 @@ export function editDistance(left: string, right: string, { swaps }: EditDistanc
   return last[right.length]!;
 }
 
-/** The known name within a small edit distance, if there is one. */
+/** Returns the known name within a small edit distance; null if there is none. */
 export function findClosestName(name: string, known: readonly string[]): string | null {
   const maxDistance = name.length < 8 ? 1 : 2;
   return known.find((candidate) => isWithinDistance(maxDistance, name, candidate)) ?? null;

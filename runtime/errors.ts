@@ -18,7 +18,7 @@ export type ErrorKind =
 /** A sentence, or data for programs. */
 export type ApiErrorDetails = string | readonly object[] | Readonly<Record<string, unknown>>;
 
-/** What a rejected caller should do: send credentials, or another token, because this one is invalid (RFC 6750 §3). */
+/** The request to a rejected caller: to send credentials, or another token, because this one is invalid (RFC 6750 §3). */
 export type AuthenticationChallenge =
   | { readonly error: null }
   | { readonly error: "invalid_token"; readonly description: string };
@@ -33,14 +33,14 @@ export type ApiErrorOptions = {
   readonly cause?: unknown;
 };
 
-/** The one error whose code and message a client may see: Postgres's own four fields, and its kind. */
+/** The only error whose code and message a client may see: it has Postgres's four fields, and its kind. */
 export class ApiError extends Error {
   readonly kind: ErrorKind;
   readonly code: string;
   readonly details: ApiErrorDetails | null;
   readonly hint: string | null;
   readonly challenge: AuthenticationChallenge | null;
-  /** When a retry may succeed; null if it is not known. */
+  /** The time after which a retry may succeed; null if it is not known. */
   readonly retryAfterSeconds: number | null;
 
   constructor(kind: ErrorKind, code: string, message: string, options: ApiErrorOptions = {}) {
@@ -56,10 +56,10 @@ export class ApiError extends Error {
   }
 }
 
-/** An error for the person who runs a program: its message says all, so it is printed without a stack. */
+/** An error for the user of a program: its message is complete, so it is printed without a stack. */
 export class ExplainedError extends Error {}
 
-/** Other errors are defects. */
+/** True for errors whose message is for users; other errors are defects. */
 export function isExplained(error: unknown): error is Error {
   return error instanceof ExplainedError || (error instanceof Error && error.constructor === Error);
 }
@@ -70,7 +70,7 @@ export function unavailable(message: string, cause?: unknown): ApiError {
 
 export type FieldError = { readonly field: string; readonly message: string };
 
-/** The errors of single fields. Our own SQL names the one field in the detail (see db/README.md). */
+/** Returns the errors of single fields. Our own SQL names the one field in the detail (see db/README.md). */
 export function fieldErrorsOf({ code, details, message }: ApiError): readonly FieldError[] {
   if (Array.isArray(details)) return details.filter(isFieldError);
   const isNamed = (code === "WRONG" || code === "TAKEN") && typeof details === "string" && details !== "";

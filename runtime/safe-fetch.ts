@@ -5,12 +5,12 @@ import type { Agent, buildConnector, RequestInit } from "undici";
 import { addressKind } from "./limits/ip-address.ts";
 
 /**
- * The addresses that may be connected to. `public`: those of the internet, with HTTPS. `loopback`: also this machine.
- * `private`: also private networks. Plain HTTP is allowed only to this machine and to private networks.
+ * The addresses to which connections are allowed. `public`: those of the internet, with HTTPS. `loopback`: also this
+ * machine. `private`: also private networks. Plain HTTP is allowed only to this machine and to private networks.
  */
 export type AllowedNetwork = "public" | "loopback" | "private";
 
-/** All addresses of a host. */
+/** Resolves all addresses of a host. */
 type ResolveHost = (host: string) => Promise<readonly { readonly address: string; readonly family: number }[]>;
 
 type SafeAgentOptions = {
@@ -35,7 +35,7 @@ const CONNECTION_LIFETIME_MS = 60_000;
  * It follows no redirects and uses no proxy.
  */
 export async function makeSafeAgent({ network, connections, resolve = resolveAll }: SafeAgentOptions): Promise<Agent> {
-  // Loaded when it is needed: it takes 80 ms and 30 MB.
+  // The library is loaded when it is needed: it takes 80 ms and 30 MB.
   const undici = await import("undici");
   const resolveOnce = shareLookups(resolve);
   const connectorFor = (isEncrypted: boolean) =>
@@ -59,7 +59,7 @@ export async function makeSafeAgent({ network, connections, resolve = resolveAll
   });
 }
 
-/** Why the URL is refused, whatever the addresses of its host are. */
+/** Returns the reason why the URL is refused, independently of the addresses of its host; null if it is allowed. */
 export function findUrlProblem(url: URL, network: AllowedNetwork): AddressNotAllowedError | null {
   const refuse = (why: string) => new AddressNotAllowedError(`${url.origin} is not allowed: ${why}`);
   if (url.protocol !== "https:" && (url.protocol !== "http:" || network === "public"))
@@ -88,7 +88,7 @@ function describeRefusal(address: string): string {
   return addressKind(address) === "public" ? "it is not an https URL" : "it has a private address";
 }
 
-/** The lookup of one connection: its addresses are checked, and then connected to. */
+/** Returns the lookup of one connection: the addresses are checked, and then connected to. */
 function makeCheckedLookup(resolve: ResolveHost, isAllowedAddress: (address: string) => boolean): LookupFunction {
   const resolveChecked = async (host: string) => {
     const addresses = await resolve(host);
@@ -131,7 +131,7 @@ const TIMEOUT_MS = 10_000;
 const MAX_RESPONSE_BYTES = 1024 * 1024;
 const PROVIDER_CONNECTIONS = 16;
 
-/** A fetch for identity providers: URLs from their metadata must not reach our private network. */
+/** Makes a fetch for identity providers: URLs from their metadata must not reach our private network. */
 export function makeSafeFetch({
   providerUrl,
   allowsPrivateNetwork,

@@ -17,11 +17,11 @@ const WEBHOOK_SECRET_PREFIX = "whsec_";
 
 export type DeploymentSecrets = {
   readonly jwtSecret: string;
-  /** For loopback connections to the embedded Postgres. */
+  /** The password for loopback connections to the embedded Postgres. */
   readonly databasePassword: string;
 };
 
-/** The secrets of an embedded deployment: generated once, in a file that only this user can read. */
+/** Returns the secrets of an embedded deployment, which are generated once, in a file that only this user can read. */
 export async function readOrMakeSecrets(dataDir: string): Promise<DeploymentSecrets> {
   const file = secretsFile(dataDir);
   await mkdir(resolve(dataDir), { recursive: true });
@@ -42,7 +42,7 @@ export async function readOrMakeSecrets(dataDir: string): Promise<DeploymentSecr
   }
 }
 
-/** For commands: does not generate secrets, which in a mistyped folder would be useless. */
+/** Returns the secrets for commands. It generates none, because they would be useless in a mistyped folder. */
 export async function readSecrets(dataDir: string): Promise<DeploymentSecrets> {
   const found = await readSecretsFile(secretsFile(dataDir));
   if (found) return found;
@@ -82,12 +82,15 @@ export function decryptBytes(sealed: Buffer, key: Buffer): Buffer {
   return Buffer.concat([decipher.update(sealed.subarray(NONCE_BYTES, -TAG_BYTES)), decipher.final()]);
 }
 
-/** The keys of a webhook's secret: two, separated by a space, while receivers change from one to the other. */
+/** Returns the keys of a webhook's secret: two, separated by a space, while receivers change from one to the other. */
 export function parseWebhookSecret(secret: string): readonly KeyObject[] {
   return secret.split(" ").map((part) => createSecretKey(part.slice(WEBHOOK_SECRET_PREFIX.length), "base64"));
 }
 
-/** Headers of the specification "Standard Webhooks", with a signature of each key. To sign with the bytes of a key takes six times as long. */
+/**
+ * Returns the headers of the specification "Standard Webhooks", with a signature of each key. Signing with the bytes of a
+ * key would take six times as long.
+ */
 export function signWebhook(id: string, body: string, keys: readonly KeyObject[]): Record<string, string> {
   const timestamp = String(Math.floor(Date.now() / 1000));
   const signatures = keys.map((key) => {

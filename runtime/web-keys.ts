@@ -25,7 +25,7 @@ type AlgorithmDefinition = {
 const PSS = { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: constants.RSA_PSS_SALTLEN_DIGEST };
 const FIXED_LENGTH = { dsaEncoding: "ieee-p1363" } as const;
 
-/** The first algorithm of a type of key is the one that a key without `alg` signs with. */
+/** The algorithms; a key without `alg` signs with the first one of its type. */
 const ALGORITHMS = {
   HS256: { keyType: "secret", hash: "sha256" },
   HS384: { keyType: "secret", hash: "sha384" },
@@ -44,13 +44,13 @@ const ALGORITHMS = {
 
 const MIN_SECRET_BYTES = 32;
 const MIN_RSA_BITS = 2048;
-/** A token without a key id is verified with each key. */
+/** The number is limited because a token without a key id is verified with each key. */
 const MAX_KEYS = 100;
 
 /** A key of a JWK or JWKS (RFC 7517). */
 export type WebKey = {
   readonly id: string | null;
-  /** Verifies signatures: a secret or a public key. */
+  /** The key that verifies signatures: a secret or a public key. */
   readonly key: KeyObject;
   /** Null if the key only verifies. A secret signs, unless its `key_ops` say otherwise. */
   readonly signingKey: KeyObject | null;
@@ -66,7 +66,7 @@ function asymmetricTypeOf({ asymmetricKeyType, asymmetricKeyDetails }: KeyObject
   return asymmetricKeyType === "ec" ? asymmetricKeyDetails?.namedCurve : asymmetricKeyType;
 }
 
-/** RSA keys of fewer bits can be factored. */
+/** RSA keys with fewer bits can be factored. */
 export function isWeakKey({ asymmetricKeyType, asymmetricKeyDetails }: KeyObject): boolean {
   return asymmetricKeyType === "rsa" && (asymmetricKeyDetails?.modulusLength ?? 0) < MIN_RSA_BITS;
 }
@@ -99,7 +99,7 @@ export function parseKeySet(text: string): readonly WebKey[] {
   return listKeys(parseJson(text)).flatMap((jwk) => readWebKey(jwk) ?? []);
 }
 
-/** The same for a key set of another party: it may contain keys that we cannot use, and its secrets are not secret. */
+/** Parses the key set of another party: it may contain keys that we cannot use, and its secrets are not secret. */
 export function parsePublicKeySet(text: string): readonly WebKey[] {
   const set = parseJson(text);
   if (!isJsonObject(set) || !Array.isArray(set.keys)) throw new Error("the key set is not a JSON object with keys");
@@ -127,7 +127,7 @@ function listKeys(value: unknown): readonly unknown[] {
   return keys;
 }
 
-/** Null if the key is for another purpose or of an unknown type. */
+/** Returns null if the key is for another purpose or of an unknown type. */
 function readWebKey(jwk: unknown): WebKey | null {
   if (!isJsonObject(jwk) || typeof jwk.kty !== "string") throw new Error("a key is not a JSON object with kty");
   const { kid, alg, use, key_ops: operations } = jwk;

@@ -26,23 +26,23 @@ export type ClientSignInDependencies = FederationDependencies & {
   readonly openTokens: OpenSignIn<SessionTokens>;
 };
 
-/** What a client of Supabase Auth requests of a provider. */
+/** The sign-in at a provider that a client of Supabase Auth requests. */
 export type RequestedClientSignIn = {
   readonly redirectTo: string;
-  /** The S256 challenge (PKCE). Null: the tokens are returned in the fragment of the redirect. */
+  /** The S256 challenge (PKCE). Null if the tokens are returned in the fragment of the redirect. */
   readonly codeChallenge: string | null;
   /** The signed-in user who links an identity; null for a sign-in. */
   readonly userId: string | null;
   readonly parameters: SignInParameters;
 };
 
-/** The state of such a sign-in does not belong to a browser: a client may start it with fetch, without cookies. */
+/** The state of such a sign-in belongs to no browser: a client may start it with fetch, without cookies. */
 const ANY_BROWSER = "";
 
 const LOG_SIGN_IN = `select auth.log_event('federation.signed_in', $2, ${CLIENT_INFO_SQL}, $3)`;
 
 const MAX_NAME_LENGTH = 200;
-/** Adds what is missing: the user may have changed the rest. Metadata is part of tokens, so its size is limited. */
+/** Adds missing metadata only, because the user may have changed the rest. Metadata is part of tokens, so its size is limited. */
 const COMPLETE_METADATA = `
   update auth.users as account set raw_user_meta_data = $2::pg_catalog.jsonb || account.raw_user_meta_data
   where account.user_id = $1 and not account.raw_user_meta_data ?& array(select pg_catalog.jsonb_object_keys($2::pg_catalog.jsonb))
@@ -67,7 +67,7 @@ export async function beginClientSignIn(
   });
 }
 
-/** Verifies the callback of a provider whose redirect URI is the one for all. */
+/** Verifies the callback of a provider that uses the shared redirect URI. */
 export async function finishClientSignIn(
   dependencies: ClientSignInDependencies,
   callback: CallbackRequest,
@@ -122,8 +122,9 @@ type HeldLink = Pick<ReceivedIdentity, "identity" | "linking"> & {
 };
 
 /**
- * Whoever comes back from the provider may be another person, whom the user has sent there: the identity is linked once the client that
- * began exchanges the code, which leads to that person's browser. What is refused now is reported now.
+ * The person who returns from the provider may not be the user, who may have sent that person there. So the identity is
+ * linked when the client that began the sign-in exchanges the code, which that person's browser receives. A refusal that is
+ * known now is reported now.
  */
 async function holdLink(
   { asOwner, flows }: ClientSignInDependencies,
@@ -210,7 +211,7 @@ type VerifiedIdentity = {
 };
 type OpenForClient<T> = (client: pg.ClientBase, userId: string, proof: SignInProof) => Promise<T>;
 
-/** A client asks for the second factor itself, with the tokens of the first, which are restricted until then. */
+/** A client requests the second factor itself, with the tokens of the first, which are restricted until then. */
 async function openForClient<T extends object>(
   dependencies: ClientSignInDependencies,
   { provider, identity, linking, startedAt }: VerifiedIdentity,
@@ -229,7 +230,7 @@ async function openForClient<T extends object>(
   });
 }
 
-/** By the names that applications for Supabase read. */
+/** Returns the metadata with the names that applications for Supabase read. */
 function toMetadata({ subject, email, isEmailVerified, name, picture }: ExternalIdentity, { issuer }: Provider) {
   return {
     iss: issuer,

@@ -30,7 +30,7 @@ export type FederationDependencies = {
   readonly asOwner: AsOwner;
   readonly limitSignUps: LimitSignUps;
   readonly providers: Providers;
-  /** `mode`: what decides about the redirect URI. */
+  /** `mode` selects the redirect URI. */
   readonly protocolOf: (provider: Provider, mode?: SignInOptions["mode"]) => ProviderProtocol;
   readonly stateStore: OAuthStateStore;
   readonly readRedirectTarget: ReadRedirectTarget;
@@ -52,11 +52,11 @@ export type SignInResult =
   /** The account requires a code, and the provider's sign-in does not count as a second factor. */
   | { readonly kind: "code_required" };
 
-/** Where the browser of a client of Supabase Auth is redirected to, and with what. */
+/** The URL that the browser of a client of Supabase Auth is redirected to, and the result that the URL carries. */
 export type ClientSignInResult = {
   readonly kind: "client";
   readonly redirectTo: string;
-  /** Whether a signed-in user links an identity. */
+  /** True if a signed-in user links an identity. */
   readonly isLink: boolean;
   readonly result: { readonly code: string } | { readonly tokens: SessionTokens } | { readonly error: ApiError };
 };
@@ -95,7 +95,7 @@ type SecondFactorOutcome = "passed" | Extract<ErrorOutcome, "code" | "ended" | "
 
 /** The standards allow 256 characters; a Postgres index entry holds about 2,700 bytes including the issuer. */
 const MAX_INDEXED_BYTES = 1_024;
-/** Short, because the application exchanges the code as soon as the browser delivers it. */
+/** The lifetime is short, because the application exchanges the code as soon as the browser delivers it. */
 const CODE_LIFETIME_SECONDS = 60;
 const PENDING_LIFETIME_SECONDS = 10 * 60;
 
@@ -179,7 +179,7 @@ export type ReceivedIdentity = {
 type PassedIdentity = {
   readonly outcome: "passed" | "linked" | "code_missing";
   readonly userId: string;
-  /** Without characters that Postgres cannot store. */
+  /** The identity without characters that Postgres cannot store. */
   readonly identity: ExternalIdentity;
 };
 
@@ -201,7 +201,7 @@ export async function passIdentity<T extends object>(
   );
 }
 
-/** In a transaction, which keeps that a message of the provider was used, also if the identity is refused. */
+/** Runs in the caller's transaction, which records that a message of the provider was used, even if the identity is refused. */
 export async function passWithin(
   client: pg.ClientBase,
   received: ReceivedIdentity,
@@ -283,7 +283,7 @@ export async function exchangeCode(
   );
 }
 
-/** Transactions return errors instead of throwing them, so that Postgres commits that the message or code was used. */
+/** Transactions return errors instead of throwing them, so that Postgres commits the use of the message or code. */
 export function unlessError<T extends object>(result: T | ErrorOutcome): T {
   if (typeof result === "string") throw SIGN_IN_ERRORS[result]();
   return result;

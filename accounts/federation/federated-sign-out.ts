@@ -38,7 +38,7 @@ export async function beginSignOut(
   return url;
 }
 
-/** Handles the provider's logout response or its own logout request. Returns the URL to redirect to, or null. */
+/** Handles the provider's logout response or its logout request. Returns the URL to redirect to, or null. */
 export async function finishSignOut(
   dependencies: FederationDependencies,
   name: string,

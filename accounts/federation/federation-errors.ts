@@ -89,7 +89,7 @@ export function emailMissing(): ApiError {
   );
 }
 
-/** The cause without properties, for the log: the libraries attach codes, tokens and whole responses to their errors. */
+/** Returns the cause without properties, for the log: the libraries attach codes, tokens and whole responses to their errors. */
 function withoutDetails(cause: unknown): Error | undefined {
   if (cause === undefined) return undefined;
   if (!(cause instanceof Error)) return new Error("unknown");
@@ -117,7 +117,7 @@ export async function auditFailures<T>(
   }
 }
 
-/** SQLSTATE internal_error stands for whatever has no code. */
+/** SQLSTATE internal_error stands for any error without a code. */
 function describeFailure(error: unknown): { readonly code: string; readonly cause?: unknown } {
   if (error instanceof ApiError) return error;
   return { code: (error instanceof pg.DatabaseError && error.code) || "XX000", cause: error };

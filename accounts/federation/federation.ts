@@ -64,7 +64,7 @@ export function makeFederation(options: FederationOptions) {
   const urlsOf = ({ name }: Provider) => serviceUrlsFor(name, siteUrl());
   const protocolOf = (provider: Provider, mode: SignInOptions["mode"] = "session"): ProviderProtocol => {
     const urls = urlsOf(provider);
-    // A SAML provider has the addresses of the metadata.
+    // The URLs of a SAML provider are those in the metadata.
     if (provider.kind === "saml") return makeSamlProtocol(provider, urls);
     const isForClient = mode === "code" || mode === "fragment";
     const used = isForClient ? { ...urls, callback: `${siteUrl()}${CLIENT_CALLBACK_PATH}` } : urls;

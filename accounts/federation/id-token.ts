@@ -61,7 +61,7 @@ async function readVerifiedClaims(token: string, keySet: RemoteKeySet): Promise<
   }
 }
 
-/** OpenID Connect Core §3.1.3.7. Null if the token is for this service. */
+/** Checks the claims (OpenID Connect Core §3.1.3.7). Null if the token is for this service. */
 function findFault(claims: Claims, provider: Provider, submitted: SubmittedIdToken): string | null {
   const { iss, aud, azp, sub, exp, iat } = claims;
   const clientIds: readonly unknown[] = [provider.clientId, ...(provider.settings.client_ids ?? [])];
@@ -69,7 +69,7 @@ function findFault(claims: Claims, provider: Provider, submitted: SubmittedIdTok
   const issuedAt = toJavaScriptNumber(iat);
   if (iss !== provider.issuer) return "The issuer of the ID token is another one";
   if (!audiences.some((each) => clientIds.includes(each))) return "The ID token is for another client";
-  // With one audience, `azp` may be the provider's id of a mobile application.
+  // If there is one audience, `azp` may be the provider's id of a mobile application.
   if (audiences.length > 1 && !clientIds.includes(azp ?? null)) {
     return "The ID token was issued to another client";
   }
@@ -84,7 +84,7 @@ function findNonceFault({ nonce: expected }: Claims, { nonce }: SubmittedIdToken
   return nonce !== null && expected === hash("sha256", nonce, "hex") ? null : "The nonce is another one";
 }
 
-/** The left half of the access token's hash, by the hash function of the signature. */
+/** `at_hash` is the left half of the access token's hash, by the hash function of the signature. */
 function findAccessTokenFault(
   { at_hash: expected }: Claims,
   { accessToken, idToken }: SubmittedIdToken,

@@ -13,11 +13,11 @@ import type {
   SignOutHint,
 } from "./provider.ts";
 
-/** What differs between OpenID Connect and plain OAuth 2.0 in the authorization code flow. */
+/** The differences between OpenID Connect and plain OAuth 2.0 in the authorization code flow. */
 type CodeFlow = {
   readonly configuration: () => Promise<openid.Configuration>;
   readonly scope: string | undefined;
-  /** OpenID Connect: the provider returns an ID token with our nonce. */
+  /** True for OpenID Connect: the provider returns an ID token with our nonce. */
   readonly hasIdToken: boolean;
   readonly readIdentity: (configuration: openid.Configuration, tokens: CodeFlowTokens) => Promise<ExternalIdentity>;
 };
@@ -28,7 +28,7 @@ const MAX_PICTURE_LENGTH = 1_000;
 const NO_PARAMETERS: SignInParameters = { scopes: [], hints: {} };
 const OPENID_SCOPE = "openid profile email";
 
-/** Returns OpenID Connect for a provider. */
+/** Returns the OpenID Connect protocol for a provider. */
 export function makeOpenIdProtocol(
   discover: DiscoverConfiguration,
 ): (provider: Provider, urls: ServiceUrls) => ProviderProtocol {
@@ -50,7 +50,7 @@ export function makeOpenIdProtocol(
   };
 }
 
-/** Plain OAuth 2.0: the user is read from the userinfo endpoint. */
+/** Returns the protocol of plain OAuth 2.0: the user is read from the userinfo endpoint. */
 export function makeOAuthProtocol(provider: Provider, urls: ServiceUrls): ProviderProtocol {
   const configured = configureOAuth(provider);
   const flow: CodeFlow = {
@@ -124,7 +124,7 @@ async function readIdToken(configuration: openid.Configuration, tokens: CodeFlow
   return toOpenIdIdentity(claims, profile, tokens.id_token!);
 }
 
-/** `profile`: the claims, or the user info. `proof`: the ID token, if the provider requires it for a logout. */
+/** `profile` is the claims or the user info. `proof` is the ID token, if the provider requires it for a logout. */
 export function toOpenIdIdentity(
   claims: Readonly<Record<string, unknown>> & { readonly sub: string },
   { email, email_verified: verified, name, picture }: UserProfile,
@@ -133,7 +133,7 @@ export function toOpenIdIdentity(
   return {
     subject: claims.sub,
     email: typeof email === "string" ? email : null,
-    // Some providers send it as a string.
+    // Some providers send the value as a string.
     isEmailVerified: verified === true || verified === "true",
     name: typeof name === "string" ? name : null,
     picture: toPictureUrl(picture),
@@ -233,7 +233,7 @@ type CachedConfiguration = {
   readonly configuration: Promise<openid.Configuration>;
 };
 
-/** Independently, the library refetches the keys when a token has an unknown key id. */
+/** The configuration is cached for this time. Independently, the library refetches the keys when a token has an unknown key id. */
 const DISCOVERY_CACHE_MS = 10 * 60_000;
 
 /** The accepted clock difference to the provider, in seconds. */
@@ -273,7 +273,7 @@ async function discover(provider: Provider): Promise<openid.Configuration> {
       throw toProviderUnavailable(error);
     });
   const { issuer: actualIssuer } = configuration.serverMetadata();
-  // The library accepts any tenant for some Microsoft issuers, so that anybody with a tenant could name any user.
+  // For some Microsoft issuers the library accepts any tenant, so that anybody with a tenant could impersonate any user.
   if (actualIssuer !== issuer)
     throw providerUnavailable(new Error(`Its issuer is ${actualIssuer}, but it was added as ${issuer}`));
   return configuration;

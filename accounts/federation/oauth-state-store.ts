@@ -4,9 +4,9 @@ import { signInEnded } from "./federation-errors.ts";
 import type { FlowChecks } from "./provider.ts";
 import type { RequestedRedirect } from "./read-redirect-target.ts";
 
-/** What the client requested when it started the sign-in. */
+/** The options that the client requested when it started the sign-in. */
 export type SignInOptions = {
-  /** `code`, `fragment`: a client of Supabase Auth, with PKCE or without. */
+  /** `code` and `fragment` are for clients of Supabase Auth, with PKCE or without. */
   readonly mode: "session" | "token" | "code" | "fragment";
   readonly redirectTo: string | null;
   /** The PKCE challenge of the application. */
@@ -29,7 +29,7 @@ export type OAuthStateStore = {
   save(state: string, owner: OAuthStateOwner, options: SignInOptions, checks: FlowChecks): Promise<void>;
   /** Returns and deletes a state; throws unless it belongs to this browser and provider. */
   take(state: string, owner: OAuthStateOwner): Promise<SavedState>;
-  /** The provider that a client's sign-in waits for; null if the state is unknown. */
+  /** Returns the provider of a client's pending sign-in; null if the state is unknown. */
   providerOf(state: string): Promise<string | null>;
 };
 
@@ -47,7 +47,7 @@ type OAuthStateRow = {
   readonly request_id: string | null;
 };
 
-/** Users may register or look for their authenticator app at the provider. */
+/** The lifetime allows users to register, or to fetch their authenticator app, at the provider. */
 const STATE_LIFETIME_SECONDS = 15 * 60;
 
 const FIND_PROVIDER = `

@@ -16,7 +16,7 @@ export type ProviderKind = "oidc" | "oauth2" | "saml";
 /** Settings by kind of provider, with the names of the JSON column. */
 export type ProviderSettings = {
   readonly scope?: string;
-  /** Allows endpoints with private addresses, for a provider in the same network. */
+  /** True if endpoints may have private addresses, for a provider in the same network. */
   readonly private_network?: boolean;
   /** The names of claims, or of attributes of a SAML assertion. */
   readonly claims?: Partial<Record<"subject" | "email" | "email_verified" | "name", string>>;
@@ -47,15 +47,15 @@ export type ExternalIdentity = {
   readonly hasSecondFactor: boolean;
   /** The message's id, to accept it only once; null if the protocol prevents replay itself. */
   readonly message: { readonly id: string; readonly expiresAt: Date } | null;
-  /** Needed to sign the user out at the provider. */
+  /** The values needed to sign the user out at the provider. */
   readonly signOut: SignOutHint;
 };
 
 export type SignOutHint = {
-  /** Identifies the session in the provider's own logout requests. */
+  /** The values that identify the session in the provider's logout requests. */
   readonly subject: string;
   readonly sessionIndex: string | null;
-  /** Sent only to the provider (an ID token, or the NameID's attributes). */
+  /** A proof that is sent to the provider only (an ID token, or the NameID's attributes). */
   readonly proof: string | null;
 };
 
@@ -109,10 +109,10 @@ export type ProviderProtocol = {
   readLogout(callback: CallbackRequest): Promise<LogoutMessage>;
 };
 
-/** The redirect URI of sign-ins of clients of Supabase Auth, which register one for all providers. */
+/** The redirect URI of sign-ins by clients of Supabase Auth, which register one for all providers. */
 export const CLIENT_CALLBACK_PATH = "/auth/v1/callback";
 
-/** Separate URLs per provider, so that the response of one is never accepted as another's (RFC 9700 §4.4). */
+/** The URLs differ by provider, so that the response of one is never accepted as another's (RFC 9700 §4.4). */
 export function serviceUrlsFor(name: string, siteUrl: string): ServiceUrls {
   const base = `${siteUrl}${PROVIDERS_PATH}/${name}`;
   return { callback: `${base}/callback`, signedOut: `${base}/signed-out`, metadata: `${base}/metadata` };

@@ -7,7 +7,7 @@ export type RequestedRedirect = { readonly text: string | null; readonly field: 
 export type ReadRedirectTarget = (requested: RequestedRedirect) => string | null;
 
 const HINT = "Use a URL of this service, or one that SIGN_IN_REDIRECTS allows.";
-/** It is stored until the provider's callback. */
+/** The length is limited because the redirect is stored until the provider's callback. */
 const MAX_LENGTH = 4_096;
 
 /** Prevents open redirects, which could also leak codes: allows URLs of this service and those that the patterns match. */
@@ -31,7 +31,7 @@ export function readRedirectTarget(
 
 function isAllowed(target: URL, siteUrl: string, patterns: readonly string[]): boolean {
   const own = new URL(siteUrl);
-  // Not `origin`, because the origin of a `blob:` URL is that of the inner URL.
+  // The check does not use `origin`, because the origin of a `blob:` URL is that of the inner URL.
   const isOwnOrigin = target.protocol === own.protocol && target.host === own.host;
   return isOwnOrigin || patterns.some((pattern) => matchesPattern(target, new URL(pattern)));
 }

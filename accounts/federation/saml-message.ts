@@ -3,7 +3,7 @@ import { assertionInvalid } from "./federation-errors.ts";
 
 /** The size limit of a form body. */
 export const MAX_MESSAGE_BYTES = 64 * 1024;
-/** Enough for a user in hundreds of groups. The library takes quadratic time: 17 seconds for 12,000 elements. */
+/** The limit allows a user in hundreds of groups. The library takes quadratic time: 17 seconds for 12,000 elements. */
 const MAX_ELEMENTS: Readonly<Record<SamlMessage, number>> = {
   Response: 1_000,
   LogoutRequest: 100,
@@ -59,7 +59,7 @@ export function checkDestination(xml: string, ownUrl: string): void {
   if (destination !== null && destination !== ownUrl) throw invalidMessage("it has another destination");
 }
 
-/** Whether the response itself is signed, in addition to its assertion. */
+/** True if the response itself is signed, in addition to its assertion. */
 export function hasOwnSignature(xml: string): boolean {
   return tagsOf(xml, "Signature").length > 1;
 }
@@ -90,7 +90,7 @@ function countMatches(pattern: RegExp, text: string): number {
   return text.match(pattern)?.length ?? 0;
 }
 
-/** Reliable only after checkMessage has refused comments and CDATA sections. */
+/** The result is reliable only after checkMessage has refused comments and CDATA sections. */
 function tagsOf(xml: string, name: string): string[] {
   return xml.match(new RegExp(`<(?:[^\\s<>/:]+:)?${name}(?=[\\s/>])[^>]*`, "g")) ?? [];
 }

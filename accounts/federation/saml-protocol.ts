@@ -24,7 +24,7 @@ import {
   rootAttribute,
 } from "./saml-message.ts";
 
-/** Loaded at first use: most deployments have no SAML provider. */
+/** The library is loaded at first use, because most deployments have no SAML provider. */
 const loadLibrary = () => import("@node-saml/node-saml");
 
 const LOGOUT_PARAMETERS: readonly string[] = ["SAMLRequest", "SAMLResponse", "RelayState", "SigAlg", "Signature"];
@@ -198,7 +198,7 @@ function readLogoutParameters(sent: URLSearchParams): Partial<Record<string, str
 
 type RedirectParameters = Partial<Record<string, string>> & { readonly encoded: string; readonly kind: string };
 
-/** Checked here because the library accepts messages without a signature. */
+/** The signature is checked here because the library accepts messages without one. */
 async function verifyRedirect(saml: SAML, { encoded, kind, ...parameters }: RedirectParameters, query: string) {
   if (!parameters.Signature || !STRONG_SIGNATURE.test(parameters.SigAlg ?? ""))
     throw new Error("It is not signed, or its digest is weak");

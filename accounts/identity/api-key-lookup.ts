@@ -4,7 +4,7 @@ import { cacheLookups, type LookUpKeys } from "#runtime/concurrency";
 import type { Logger } from "#runtime/log";
 import { type Caller, callerFromClaims } from "./caller.ts";
 
-/** The caller of a key in `auth.api_keys`; null if the key is unknown, revoked or expired. */
+/** Returns the caller of a key in `auth.api_keys`; null if the key is unknown, revoked or expired. */
 export type FindApiKey = (key: string) => Caller | null | Promise<Caller | null>;
 
 type FindApiKeyOptions = {
@@ -13,7 +13,7 @@ type FindApiKeyOptions = {
 };
 type ApiKeyRow = { digest: string; claims: string; expires: number | null };
 
-/** How long a revoked key still works, and a new key may be unknown. */
+/** The time for which a revoked key still works, and a new key may be unknown. */
 const CACHE_MS = 4_000;
 const MAX_CACHED = 10_000;
 /** Other values cannot be keys, so the database is not queried. */

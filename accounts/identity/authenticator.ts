@@ -11,7 +11,7 @@ import type { RemoteKeySet } from "./remote-key-set.ts";
 import type { TokenKey, TokenKeys } from "./token-keys.ts";
 import { isUnknownKeyError, verifyToken } from "./tokens.ts";
 
-/** A caller, and why the credential that was sent is rejected; null if it is accepted, or none was sent. */
+/** A caller, and the reason why its credential is rejected; null if it is accepted, or none was sent. */
 export type AuthenticationResult = { readonly caller: Caller; readonly rejection: ApiError | null };
 
 export type PasswordCredentials = {
@@ -20,7 +20,7 @@ export type PasswordCredentials = {
   readonly clientInfo: ClientInfo;
 };
 
-/** The credentials of a request, of any interface. */
+/** The credentials of a request; each interface accepts some of them. */
 export type Credentials = {
   readonly authorization: string | null;
   /** A token of this deployment, or a key of `auth.api_keys`. */
@@ -29,9 +29,9 @@ export type Credentials = {
   readonly session?: string | null;
   /** A user name and password, if the interface accepts them with each request. */
   readonly login?: PasswordCredentials | null;
-  /** Whether the token may be one of a sign-in that has not proved the second factor of its account yet. */
+  /** True if the token may be one of a sign-in that has not proved the second factor of its account yet. */
   readonly mayLackFactor?: boolean;
-  /** The resource that the interface is, as a path: tokens of applications are for one. Without it they are refused. */
+  /** The path of the resource that the interface serves; tokens of applications are for one resource. Without it they are refused. */
   readonly resource?: string | undefined;
 };
 
@@ -40,35 +40,35 @@ type TokenPolicy = Pick<Credentials, "resource"> & { readonly mayLackFactor: boo
 /** Reads one kind of credential; null if the request has none of that kind. */
 export type CredentialReader = (credentials: Credentials) => Caller | null | Promise<Caller | null>;
 
-/** Why claims that were valid are no longer; null if they are. Returns synchronously if the account's state is cached. */
+/** Returns the reason why valid claims are no longer valid; null if they are. Returns synchronously if the account's state is cached. */
 export type ValidateClaims = (claims: Claims) => CredentialError | null | Promise<CredentialError | null>;
 
 export type Authenticator = {
   readonly anonymous: Caller;
   /** The only way from a credential to a caller; throws 401 for an invalid credential. */
   authenticate(credentials: Credentials): Caller | Promise<Caller>;
-  /** An invalid credential counts as none: for interfaces that check access per field. */
+  /** Treats an invalid credential as none, for interfaces that check access per field. */
   authenticateOrAnonymous(credentials: Credentials): Promise<AuthenticationResult>;
-  /** Validates a caller again that was authenticated a while ago. */
+  /** Validates again a caller that was authenticated a while ago. */
   readonly validateClaims: ValidateClaims;
 };
 
 type AuthenticatorOptions = Pick<Config, "anonRole" | "jwtAudience" | "jwtRoleClaim" | "jwtCacheEntries"> & {
   readonly keys: TokenKeys;
-  /** Further keys, of another issuer. */
+  /** The keys of another issuer, in addition to `keys`. */
   readonly remoteKeys?: RemoteKeySet | null;
-  /** The issuer of tokens that are signed with keys of other parties; null accepts any. */
+  /** The issuer of tokens that are signed with keys of other parties; null accepts any issuer. */
   readonly requiredIssuer?: string | null;
-  /** Default: `auth`. */
+  /** The default is `auth`. */
   readonly aal1Access?: Config["aal1Access"];
-  /** Without it, only tokens are API keys. */
+  /** If it is missing, only tokens are API keys. */
   readonly findApiKey?: FindApiKey;
-  /** The role key that a project key stands for. */
+  /** Returns the role key that a project key stands for. */
   readonly readProjectKey?: (text: string) => string | null;
   readonly validateClaims?: ValidateClaims;
-  /** The address of a resource by its path. Without it, tokens of applications are refused. */
+  /** Returns the address of a resource by its path. If it is missing, tokens of applications are refused. */
   readonly resourceAddress?: (path: string) => string;
-  /** Used for tokens that are not valid yet by this gateway's clock. */
+  /** The clock to check tokens that are not valid yet by this gateway's clock. */
   readonly databaseClock?: DatabaseClock | undefined;
   /** Further kinds of credentials, tried in order if there is neither a bearer token nor an API key. */
   readonly readers?: readonly CredentialReader[];
@@ -78,7 +78,7 @@ type AuthenticatorOptions = Pick<Config, "anonRole" | "jwtAudience" | "jwtRoleCl
 
 type CachedToken = { readonly token: string; readonly caller: Caller };
 
-/** All tokens together may take this many characters of the cache. */
+/** The maximum number of characters of all cached tokens together. */
 const CACHE_CHARACTERS = 8_000_000;
 
 export function makeAuthenticator(options: AuthenticatorOptions): Authenticator {
@@ -156,7 +156,7 @@ class VerifiedTokens {
   readonly #options: AuthenticatorOptions;
   #requirements: Parameters<typeof verifyToken>[1];
   #remoteKeys: readonly TokenKey[] | undefined;
-  /** By signature, which is as unique as the token and shorter. */
+  /** Callers by the signature of their token, which is as unique as the token and shorter. */
   readonly #cache: RecentMap<string, CachedToken>;
 
   constructor(options: AuthenticatorOptions) {
@@ -179,7 +179,7 @@ class VerifiedTokens {
     return caller;
   }
 
-  /** Also forgets the tokens that removed keys have verified. */
+  /** Replaces the keys and forgets the tokens that removed keys have verified. */
   #replaceRemoteKeys(remoteKeys: readonly TokenKey[]): void {
     const { signing, verifying } = this.#options.keys;
     this.#remoteKeys = remoteKeys;
@@ -209,8 +209,9 @@ class VerifiedTokens {
 }
 
 /**
- * The claims with the role of the caller, as PostgREST passes them to SQL. A policy that reads the claim `role`, such as
- * by `auth.role()`, must not see another one: with PGRST_JWT_ROLE_CLAIM_KEY, the token's own may be the user's choice.
+ * Returns the claims with the role of the caller, as PostgREST passes them to SQL. A policy that reads the claim `role`,
+ * such as by `auth.role()`, must not see another one: with PGRST_JWT_ROLE_CLAIM_KEY, the user may choose the token's own
+ * claim `role`.
  */
 function withRoleClaim(verified: Pick<Caller, "claims" | "claimsText">, role: string) {
   const { claims, claimsText } = verified;
@@ -243,8 +244,9 @@ async function firstCaller(
 }
 
 /**
- * `Bearer eyJ…`; the scheme is case-insensitive. Everything after it is the token, even if it is empty or has spaces. A
- * header of another scheme is rejected, because its sender does not mean to be anonymous; an empty one counts as none.
+ * Reads the token of `Bearer eyJ…`; the scheme is case-insensitive. The rest of the header is the token, even if it is empty
+ * or has spaces. A header of another scheme is rejected, because its sender does not intend to be anonymous; an empty one
+ * counts as none.
  */
 function readBearerToken(authorization: string | null): string | null {
   const header = authorization?.trim();
@@ -271,7 +273,7 @@ function keysUnavailable(cause: unknown): ApiError {
   return unavailable("The keys of the token's issuer cannot be fetched at the moment.", cause);
 }
 
-/** `required_aal`: the claim of a sign-in at /auth/v1 that has proved the password of an account with a second factor. */
+/** The claim `required_aal` marks a sign-in at /auth/v1 that has proved only the password of an account with a second factor. */
 function requireFactor(caller: Caller, mayLackFactor: boolean): Caller {
   if (mayLackFactor || caller.claims.required_aal === undefined) return caller;
   throw new CredentialError(

@@ -26,7 +26,7 @@ const TRUE_PATTERN = /^(on|t|tr|tru|true|y|ye|yes|1)$/i;
 
 const NO_SETTINGS: readonly (readonly [name: string, value: string])[] = [];
 
-/** The interface that received the request, the queue of function calls, or the sending of webhooks; policies may check it. */
+/** The interface that received the request, the queue of function calls, or the delivery of webhooks; policies may check it. */
 export type InterfaceName = (typeof INTERFACE_NAMES)[number];
 export const INTERFACE_NAMES = ["table", "resource", "graphql", "realtime", "queue", "webhooks", "storage"] as const;
 
@@ -40,13 +40,13 @@ export type RequestInfo = {
   readonly cookies: string;
 };
 
-/** For statements that no single request causes. */
+/** The values for statements that no single request causes. */
 export const NO_REQUEST = { requestId: "", method: "", path: "", headers: "{}", cookies: "{}" } as const;
 
-/** Without claims, for callers that are no application. */
+/** The caller, or only its role and claims text if it is no application. */
 type CallerOfSettings = Pick<Caller, "role" | "claimsText"> & Partial<Pick<Caller, "claims">>;
 
-/** The role and the settings of a request. Each request sets all of them, so that none keeps a value of the previous one. */
+/** Returns the role and the settings of a request. Each request sets all of them, so that none keeps a value of the previous one. */
 export function makeCallerSettings({ usersAccess, appSettings }: Pick<Config, "usersAccess" | "appSettings">) {
   const deploymentSettings = [["app.users_access", usersAccess] as const, ...appSettings];
   const readOnlySettings = [...deploymentSettings, ["transaction_read_only", "on"] as const];
@@ -67,7 +67,7 @@ export function makeCallerSettings({ usersAccess, appSettings }: Pick<Config, "u
 
 type NamedSetting = StatementContext["settings"][number];
 
-/** The requested schema, then those of PGRST_DB_EXTRA_SEARCH_PATH. */
+/** Returns the search path: the requested schema, then those of PGRST_DB_EXTRA_SEARCH_PATH. */
 export function makeSearchPathSetting(extraSearchPath: readonly string[]): (schema: string) => NamedSetting {
   return memoize((schema: string): NamedSetting => {
     return ["search_path", [schema, ...extraSearchPath].map((name) => quotedName(name)).join(", ")];
@@ -75,8 +75,8 @@ export function makeSearchPathSetting(extraSearchPath: readonly string[]): (sche
 }
 
 /**
- * The settings of `alter role … set`. Postgres applies them at login only, and requests switch to the role without one.
- * Settings that only a superuser may change are left out, because they would fail the request.
+ * Returns the settings of `alter role … set`. Postgres applies them at login only, and requests switch to the role without
+ * one. Settings that only a superuser may change are left out, because they would fail the request.
  */
 export function roleSettings(role: CatalogRole | undefined): readonly (readonly [name: string, value: string])[] {
   if (!role || role.settings.size === 0) return NO_SETTINGS;

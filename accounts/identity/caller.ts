@@ -3,10 +3,10 @@ import { type Claims, parseClaims } from "./claims.ts";
 
 /** An authenticated or anonymous caller: the database role of its statements, and the claims that policies read. */
 export type Caller = {
-  /** `key`: a program with a key of `auth.api_keys`; `session`: a browser, which sends its session cookie automatically. */
+  /** `key` is a program with a key of `auth.api_keys`; `session` is a browser, which sends its session cookie automatically. */
   readonly kind: "anonymous" | "known" | "key" | "session";
   readonly role: string;
-  /** For decisions in this process. Never serialized again for Postgres. */
+  /** The claims for decisions in this process. They are never serialized again for Postgres. */
   readonly claims: Claims;
   /** The claims as the credential spells them: the value of request.jwt.claims in SQL. */
   readonly claimsText: string;
@@ -18,17 +18,17 @@ export type Caller = {
 
 export const ADMIN_ROLE = "admin";
 
-/** The role that passes all ownership checks; its other rights are defined in SQL. */
+/** True for the role that passes all ownership checks; its other rights are defined in SQL. */
 export function isAdministrator({ role }: Pick<Caller, "role">): boolean {
   return role === ADMIN_ROLE;
 }
 
-/** Whether somebody else acts as the caller (RFC 8693, 4.1): an administrator who views rows as that role or user. */
+/** True if an actor acts as the caller (RFC 8693, 4.1): an administrator who views rows as that role or user. */
 export function isActedAs({ claims }: Pick<Caller, "claims">): boolean {
   return claims.act !== undefined;
 }
 
-/** The caller whose claims, including the role, come from the database. */
+/** Returns the caller whose claims, including the role, come from the database. */
 export function callerFromClaims({
   kind,
   claimsText,
@@ -41,7 +41,7 @@ export function callerFromClaims({
 
 /**
  * Identifies a caller across requests, for limits and shares: the user, or the API key. A token without a subject may be
- * shared, for example by all visitors of a site, so there it is the client's address.
+ * shared, for example by all visitors of a site, so the client's address identifies its caller.
  */
 export function callerKey(claims: Claims | null, address: () => string | null): string {
   const { sub, api_key: key } = claims ?? {};
@@ -49,7 +49,10 @@ export function callerKey(claims: Claims | null, address: () => string | null): 
   return typeof key === "string" ? `key ${key}` : `address ${clientNetwork(address())}`;
 }
 
-/** Identifies who shares a quota. Anonymous accounts cost nothing, so their callers count by address, as those without an account. */
+/**
+ * Identifies the callers who share a quota. Anyone can create anonymous accounts, so their callers count by address, like
+ * callers without an account.
+ */
 export function quotaKey({ claims }: Pick<Caller, "claims">, address: () => string | null): string {
   return callerKey(claims.is_anonymous === true ? null : claims, address);
 }

@@ -10,13 +10,13 @@ export const CLOCK_SKEW_SECONDS = 30;
 type ClaimsRequirements = {
   /** Null accepts any audience. */
   readonly audience: string | null;
-  /** Null accepts any issuer, and none. */
+  /** Null accepts any issuer, or none. */
   readonly issuer: string | null;
   /** The time by the database's clock, which sets `iat` in our tokens, in seconds since 1970; null if unknown. */
   readonly databaseTime: number | null;
 };
 
-/** Null if the text is not a JSON object. */
+/** Returns null if the text is not a JSON object. */
 export function parseClaims(text: string): Claims | null {
   try {
     const claims = parseJsonExactly(text);
@@ -66,7 +66,7 @@ export function checkClaims(claims: Claims, { audience, issuer, databaseTime }: 
   }
 }
 
-/** Whether the token may be valid by a clock that is ahead of this one. */
+/** True if the token may be valid by a clock that is ahead of this one. */
 export function isTooEarlyError(error: unknown): boolean {
   return error instanceof CredentialError && error.reason === "tokenNotYetValid";
 }
@@ -76,12 +76,12 @@ export function hasExpired(expires: number): boolean {
   return millisecondsValid(expires) <= 0;
 }
 
-/** For how long a token is valid yet that expires then, in seconds since 1970. */
+/** Returns the remaining validity of a token that expires at `expires`, in seconds since 1970. */
 export function millisecondsValid(expires: number): number {
   return (expires + CLOCK_SKEW_SECONDS + 1) * 1000 - Date.now();
 }
 
-/** Seconds since 1970; null if the claim is missing. */
+/** Returns seconds since 1970; null if the claim is missing. */
 export function readTimeClaim(claims: Claims, name: "exp" | "nbf" | "iat"): number | null {
   const value = claims[name] ?? null;
   const time = toJavaScriptNumber(value);
@@ -104,7 +104,7 @@ function notYetValid(message: string, description: string, seconds: number): Cre
   return new CredentialError("tokenNotYetValid", message, description, invalidBy(seconds));
 }
 
-/** PostgREST's words; they show how far two clocks are apart. */
+/** The text is PostgREST's; it shows how far two clocks are apart. */
 function invalidBy(seconds: number): { readonly details: string } {
   return { details: `Invalid by ${Math.floor(seconds)} seconds` };
 }

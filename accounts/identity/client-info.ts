@@ -27,7 +27,7 @@ export function clientInfoParameter({ address, userAgent, requestId, actor = nul
   });
 }
 
-/** Null for text that the type inet does not accept. */
+/** Returns null for text that the type inet does not accept. */
 export function toInet(text: string): string | null {
   const address = normalizeAddress(text);
   return isIP(address) === 0 ? null : address;

@@ -6,13 +6,13 @@ import { CredentialError } from "./credential-error.ts";
 /** The resource of the general interfaces, as a path below the public address. */
 export const API_RESOURCE = "";
 
-/** The resource of MCP: only there do scopes of single tables count. */
+/** The resource of MCP, the only one where scopes of single tables count. */
 export const MCP_RESOURCE = "/mcp";
 
-/** For what tells about the token itself, whichever of our resources it is for. */
+/** The resource of endpoints that describe the token itself: they accept tokens for any of our resources. */
 export const ANY_RESOURCE = "*";
 
-/** What the user has granted to the application that holds an access token of our authorization server. */
+/** The rights that the user has granted to the application that holds an access token of our authorization server. */
 type OAuthAccess = {
   readonly clientId: string;
   readonly grantId: string;
@@ -21,7 +21,7 @@ type OAuthAccess = {
   readonly scopes: readonly string[];
 };
 
-/** Null for the tokens of users themselves, and for those of other issuers. */
+/** Returns null for the tokens of users themselves, and for those of other issuers. */
 export function readOAuthAccess({
   oauth_grant_id: grantId,
   client_id: clientId,
@@ -35,15 +35,15 @@ export function readOAuthAccess({
 }
 
 /**
- * Whether the caller is an application that may only read: it changes nothing and sends nothing, on any interface. Its
- * transactions are read-only; what is changed or sent without one asks `requireWriteAccess`.
+ * True if the caller is an application that may only read: it changes nothing and sends nothing, on any interface. Its
+ * transactions are read-only; changes and sends outside a transaction call `requireWriteAccess`.
  */
 export function isReadOnlyAccess({ claims }: Partial<Pick<Caller, "claims">>): boolean {
   if (claims?.oauth_grant_id === undefined) return false;
   const access = readOAuthAccess(claims);
   if (access === null) return true;
   const { iss } = claims;
-  // MCP checks the table of each call. No other interface does.
+  // Only MCP checks the table of each call.
   const isForMcp = typeof iss === "string" && access.audiences.includes(resourceAddress(iss, MCP_RESOURCE));
   return !access.scopes.some((scope) => scope === "write" || (isForMcp && scope.startsWith("write:")));
 }
@@ -57,8 +57,8 @@ export function requireWriteAccess(caller: Pick<Caller, "claims">): void {
 }
 
 /**
- * Refuses tokens of applications, except at the resource that they were issued for: an interface that names none manages
- * accounts or the service, which only users themselves do.
+ * Refuses tokens of applications, except at the resource that they were issued for. An interface without a resource manages
+ * accounts or the service, which only users themselves may do.
  */
 export function requireResource(
   caller: Caller,

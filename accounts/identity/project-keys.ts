@@ -3,25 +3,25 @@ import type { Config } from "#config";
 import { deriveEncryptionKey, type IssuingKeys } from "./token-keys.ts";
 import { makeRoleKey } from "./tokens.ts";
 
-/** The two keys of a project in Supabase's newer form: `sb_publishable_…` is the anon key, `sb_secret_…` the one of `service_role`. */
+/** The two keys of a project in Supabase's newer form: `sb_publishable_…` is the anon key, `sb_secret_…` the key of `service_role`. */
 export type ProjectKeys = { readonly publishable: string; readonly secret: string };
 
 type ProjectKeyName = keyof ProjectKeys;
 
 export type ProjectKeySettings = Pick<Config, "anonRole" | "jwtIssuer" | "jwtRoleClaim">;
 
-/** Of the secret key. */
+/** The role of the secret key. */
 export const SERVICE_ROLE = "service_role";
 const NAMES: readonly ProjectKeyName[] = ["publishable", "secret"];
 const SECRET_BYTES = 16;
 const CHECKSUM_LENGTH = 8;
 
-/** They are derived from the key that signs tokens, so all gateways of the deployment have the same ones, and a rotation ends them. */
+/** The keys are derived from the key that signs tokens, so all gateways of the deployment have the same ones, and a rotation ends them. */
 export function makeProjectKeys({ signing }: IssuingKeys): ProjectKeys {
   return { publishable: deriveProjectKey("publishable", signing), secret: deriveProjectKey("secret", signing) };
 }
 
-/** From a project key to the role key that it stands for; null for any other text. Previous secrets are valid here as they are for tokens. */
+/** Returns the role key that a project key stands for; null for any other text. Previous secrets are valid here as they are for tokens. */
 export function makeProjectKeyReader(keys: IssuingKeys, settings: ProjectKeySettings): (text: string) => string | null {
   const secrets = keys.verifying.filter(({ key, isForeign }) => key.type === "secret" && !isForeign);
   const sources = [keys.signing, ...secrets];

@@ -5,16 +5,16 @@ import { type TokenKey, toForeignKeys } from "./token-keys.ts";
 
 type RemoteKeySetOptions = {
   readonly url: string;
-  /** The address that the operator has configured, if `url` was found there; by default `url` itself. */
+  /** The address that the operator has configured, if `url` was discovered there; the default is `url`. */
   readonly trustedUrl?: string;
   readonly allowsPrivateNetwork?: boolean;
   readonly log: Pick<Logger, "warn" | "info">;
 };
 
-/** How long keys are used without fetching them again. */
+/** The time for which keys are used without fetching them again. */
 const FRESH_MS = 600_000;
 const RETRY_MS = 30_000;
-/** Tokens with unknown keys, which anybody can send, cause at most so many fetches at once, and then one per interval. */
+/** Tokens with unknown keys, which anybody can send, cause at most this number of fetches at once, and then one per interval. */
 const MAX_FETCHES_AT_ONCE = 5;
 const FETCH_INTERVAL_MS = 12_000;
 
@@ -40,18 +40,18 @@ export class RemoteKeySet {
     void this.refetch();
   }
 
-  /** Whether the keys could be fetched at least once. */
+  /** True if the keys have been fetched at least once. */
   get isLoaded(): boolean {
     return this.#text !== null;
   }
 
-  /** The same array until the keys change. */
+  /** Returns the same array until the keys change. */
   current(): readonly TokenKey[] {
     if (Date.now() >= this.#nextFetchAt) void this.refetch();
     return this.#keys;
   }
 
-  /** Fetches the keys, at a bounded rate; true if there are others than before. */
+  /** Fetches the keys, at a bounded rate. Returns true if they differ from the previous ones. */
   refetch(): Promise<boolean> {
     if (this.#fetching) return this.#fetching;
     if (!this.#mayFetch()) return Promise.resolve(false);
@@ -99,7 +99,7 @@ export class RemoteKeySet {
     return response.text();
   }
 
-  /** Logs the first failure, and its end. */
+  /** Logs the first failure and the recovery. */
   #report(err: unknown): void {
     const { url, log } = this.#options;
     if (err !== null && !this.#failed) {

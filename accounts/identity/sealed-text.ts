@@ -6,7 +6,7 @@ export function sealText(text: string, { signing }: Pick<IssuingKeys, "signing">
   return encryptBytes([text], deriveEncryptionKey(signing, purpose));
 }
 
-/** Null if none of the keys has encrypted it, for this purpose. */
+/** Returns null if none of the keys has encrypted the text for this purpose. */
 export function openSealedText(sealed: Buffer, { signing, verifying }: TokenKeys, purpose: string): string | null {
   const keys = [...(signing ? [signing] : []), ...verifying].filter(({ key }) => key.type !== "public");
   for (const key of keys) {

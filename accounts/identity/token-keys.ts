@@ -12,9 +12,9 @@ import { type Algorithm, algorithmsOf, type DeploymentSecrets, isKeySetText, par
 
 /** The keys of a deployment. The algorithm is a property of each key: tokens cannot choose one. */
 export type TokenKeys = {
-  /** Null if the settings have only keys that verify: then the deployment issues no tokens. */
+  /** Null if the settings have only keys that verify: the deployment issues no tokens then. */
   readonly signing: SigningKey | null;
-  /** The current key, then previous ones, whose tokens stay valid until they expire, and those of other issuers. */
+  /** The current key, then the previous ones, whose tokens stay valid until they expire, and the keys of other issuers. */
   readonly verifying: readonly TokenKey[];
 };
 
@@ -26,11 +26,11 @@ export type SigningKey = { readonly id: string; readonly key: KeyObject; readonl
 
 export type TokenKey = {
   readonly id: string;
-  /** Whether the issuer named the key. Tokens with an unknown id are verified with the other keys. */
+  /** True if the issuer named the key. Tokens with an unknown id are verified with the other keys. */
   readonly isNamed: boolean;
   readonly key: KeyObject;
   readonly algorithms: readonly Algorithm[];
-  /** Whether only another party can sign with the key. */
+  /** True if only another party can sign with the key. */
   readonly isForeign: boolean;
 };
 
@@ -79,7 +79,7 @@ export function requireIssuingKeys(keys: TokenKeys): IssuingKeys {
   throw new Error("The settings have only keys that verify tokens. Set JWT_PRIVATE_KEY to sign with.");
 }
 
-/** A private key before a secret, which everybody who verifies has too. */
+/** Prefers a private key to a secret, which all verifiers know too. */
 function findSigningKey(webKeys: readonly WebKey[]): SigningKey | null {
   const signers = webKeys.filter(({ signingKey }) => signingKey !== null);
   const webKey = signers.find(({ signingKey }) => signingKey!.type === "private") ?? signers[0];
@@ -106,18 +106,18 @@ function webKeyId({ id, key }: WebKey): string {
   return id ?? (key.type === "secret" ? secretKeyId(key) : thumbprintOf(key));
 }
 
-/** RFC 7638: the required members, in this order. */
+/** RFC 7638 prescribes the required members, in this order. */
 function thumbprintOf(key: KeyObject): string {
   const { crv, e, kty, n, x, y } = key.export({ format: "jwk" });
   return hash("sha256", JSON.stringify({ crv, e, kty, n, x, y }), "base64url");
 }
 
-/** Not the thumbprint, which would reveal a hash of the secret (RFC 7638 §7); this reveals no more than any signature. */
+/** The id is not the thumbprint, which would reveal a hash of the secret (RFC 7638 §7); this id reveals no more than any signature. */
 function secretKeyId(secret: KeyObject): string {
   return createHmac("sha256", secret).update("kid").digest("base64url").slice(0, 16);
 }
 
-/** The token keys of the settings, with those that were generated for the embedded database if the settings cannot sign. */
+/** Returns the token keys of the settings, with those that were generated for the embedded database if the settings cannot sign. */
 export async function loadDeploymentKeys(
   config: Config,
   readSecrets: (dataDir: string) => Promise<DeploymentSecrets>,
@@ -129,12 +129,12 @@ export async function loadDeploymentKeys(
   return { signing: generated.signing, verifying: [...generated.verifying, ...keys.verifying] };
 }
 
-/** The public keys that verify our tokens, as a JWKS (RFC 7517) has them: neither secrets nor the keys of other issuers. */
+/** Returns the public keys that verify our tokens, as a JWKS (RFC 7517): neither secrets nor the keys of other issuers. */
 export function toPublicKeySet({ verifying }: TokenKeys): readonly object[] {
   return verifying.filter(({ key, isForeign }) => key.type === "public" && !isForeign).map(toJsonWebKey);
 }
 
-/** All keys that verify tokens, secrets too: for code that may know them. */
+/** Returns all keys that verify tokens, including secrets, for code that may know them. */
 export function toVerifyingKeySet({ verifying }: TokenKeys): readonly object[] {
   return verifying.map(toJsonWebKey);
 }

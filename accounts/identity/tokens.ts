@@ -25,7 +25,7 @@ type TokenRequirements = {
   readonly issuer?: string | null;
 };
 
-/** Why a token is not verified. */
+/** The error for a token that cannot be verified. */
 export class TokenError extends Error {
   override name = "TokenError";
   readonly isExpired: boolean;
@@ -58,7 +58,7 @@ export function verifySignature(token: string, keys: TokenKeys, { clockTolerance
   return claims;
 }
 
-/** The key whose signature the token has: one with the key id and algorithm that it names. */
+/** Returns the key that made the token's signature: one with the key id and algorithm that the token names. */
 function findVerifyingKey(token: string, { verifying }: TokenKeys): TokenKey {
   const { header, content, signature } = splitToken(token);
   // RFC 7515 §4.1.11: tokens with critical extensions must be rejected by verifiers that do not support them.
@@ -85,7 +85,7 @@ function splitToken(token: string) {
   return { header, content: token.slice(0, end), signature: token.slice(end + 1) };
 }
 
-/** Null if it is not a JSON object. */
+/** Returns null if it is not a JSON object. */
 function parseHeader(encoded: string): Readonly<Record<string, unknown>> | null {
   try {
     const header: unknown = JSON.parse(Buffer.from(encoded, "base64url").toString("utf8"));
@@ -95,7 +95,7 @@ function parseHeader(encoded: string): Readonly<Record<string, unknown>> | null 
   }
 }
 
-/** The algorithm that the header names; null if it cannot be read. */
+/** Returns the algorithm that the header names; null if it cannot be read. */
 export function readTokenAlgorithm(token: string): string | null {
   const alg = parseHeader(token.split(".")[0]!)?.alg;
   return typeof alg === "string" ? alg : null;
@@ -141,7 +141,7 @@ function verifyingKeyOrThrow(token: string, keys: TokenKeys): TokenKey {
   }
 }
 
-/** Whether the token was refused for its key, which another version of a key set may contain. */
+/** True if the token was refused for its key, which another version of a key set may contain. */
 export function isUnknownKeyError(error: unknown): boolean {
   return error instanceof CredentialError && error.reason === "keyUnknown";
 }
@@ -153,7 +153,7 @@ function parseTokenClaims(text: string): Claims {
   throw new CredentialError("claimsInvalid", "The token's claims cannot be read.", "Parsing claims failed");
 }
 
-/** Distinguishes the errors that PostgREST does, with its texts. */
+/** Distinguishes the same errors as PostgREST, with its texts. */
 function signatureError(token: string, { verifying }: TokenKeys, cause: unknown): CredentialError {
   const error = (reason: CredentialErrorReason, description: string, details?: string) => {
     const message = "The token is malformed, or was not signed by this service.";
@@ -178,7 +178,7 @@ const UNUSUAL_HEADER = { isUsual: false, id: undefined };
 const USUAL_HEADER_NAMES = ["alg", "typ", "kid"];
 const MAX_CACHED_HEADERS = 100;
 
-/** All tokens of one issuer have the same header. */
+/** The header is memoized because all tokens of one issuer have the same header. */
 const readTokenHeader = memoizeRecent(
   MAX_CACHED_HEADERS,
   (encoded: string): { readonly isUsual: boolean; readonly id: unknown } => {
@@ -190,8 +190,8 @@ const readTokenHeader = memoizeRecent(
 );
 
 /**
- * The keys with the id, or else all keys: another issuer with the same secret may use other ids, or none. A key that its
- * issuer has named is not used for other ids.
+ * Returns the keys with the id, or else all keys: another issuer with the same secret may use other ids, or none. A key that
+ * its issuer has named is not used for other ids.
  */
 function keysWithId(id: unknown, keys: readonly TokenKey[]): readonly TokenKey[] {
   if (id === undefined) return keys;
@@ -199,7 +199,7 @@ function keysWithId(id: unknown, keys: readonly TokenKey[]): readonly TokenKey[]
   return matching.length > 0 ? matching : keys.filter(({ isNamed }) => !isNamed);
 }
 
-/** A fast path for HS256 tokens: the key whose signature the token has. Null means unknown, or another algorithm. */
+/** A fast path for HS256 tokens: returns the key that made the token's signature. Null means unknown, or another algorithm. */
 export function findUsualKey(token: string, { verifying }: TokenKeys): TokenKey | null {
   const header = JWT_PATTERN.exec(token)?.[1];
   const { isUsual, id } = header === undefined ? UNUSUAL_HEADER : readTokenHeader(header);
@@ -217,7 +217,7 @@ export function findUsualKey(token: string, { verifying }: TokenKeys): TokenKey 
 
 type RoleKeySettings = Pick<Config, "jwtIssuer" | "jwtRoleClaim">;
 
-/** The API key of a role. It has no time of issue, so it is always the same text and can be printed again at any time. */
+/** Returns the API key of a role. It has no time of issue, so it is always the same text and can be printed again at any time. */
 export function makeRoleKey(role: string, keys: IssuingKeys, { jwtIssuer, jwtRoleClaim }: RoleKeySettings): string {
   return signToken(withClaimAt({ iss: jwtIssuer, role }, jwtRoleClaim, role), keys, { timestamp: false });
 }

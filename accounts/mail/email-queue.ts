@@ -13,14 +13,14 @@ type MessageQueueOptions<Message> = {
   /** The delay before each retry. */
   readonly retryDelaysMs?: readonly number[];
   readonly maxWaiting?: number;
-  /** What is sent, for the log. */
+  /** The noun for the message in the log. */
   readonly noun?: "e-mail" | "text message";
 };
 
-/** Retries end soon: the user can request another e-mail. */
+/** Retries end soon, because the user can request another e-mail. */
 const RETRY_DELAYS_MS = [1_000, 10_000];
 const CONCURRENCY = 2;
-/** Bounds the memory that a flood of requests can use. */
+/** The limit bounds the memory that a flood of requests can use. */
 const MAX_WAITING = 1_000;
 
 /** Sends messages in the background, so that the response time does not show whether there was one to send. */
@@ -29,7 +29,7 @@ export class MessageQueue<Message> {
   readonly #log: MessageQueueOptions<Message>["log"];
   readonly #report: WorkReport | undefined;
   readonly #noun: string;
-  /** The noun in a sentence. */
+  /** The noun with its article. */
   readonly #subject: string;
   readonly #retryDelaysMs: readonly number[];
   readonly #maxWaiting: number;
@@ -96,7 +96,7 @@ export class MessageQueue<Message> {
     await this.#attempt(message);
   }
 
-  /** An uncaught error of the library that sends it counts as a failure. */
+  /** An uncaught error of the sending library counts as a failure. */
   #attempt(message: Message): Promise<void> {
     const send = () => this.#mailer.send(message);
     return this.#report?.guard(send) ?? send();

@@ -4,7 +4,7 @@ import { ConfigError } from "#config";
 import { findClosestName } from "#runtime";
 import type { Email } from "./mailer.ts";
 
-/** What a template may insert: `{{ .Email }}`. `Data` has the metadata of the user: `{{ .Data.first_name }}`. */
+/** The variables of templates: `{{ .Email }}`. `Data` has the metadata of the user: `{{ .Data.first_name }}`. */
 const TEMPLATE_VARIABLES = [
   "ConfirmationURL",
   "Token",
@@ -30,7 +30,7 @@ type DefaultTemplate = { readonly subject: string; readonly text: string };
 const EXPIRY = "The link and the code can be used once, and expire.";
 const IGNORE = "If it was not you, ignore this e-mail.";
 
-/** By the names that Supabase uses for them. */
+/** The default templates by their names at Supabase. */
 const DEFAULTS = {
   confirmation: {
     subject: "Confirm your e-mail address",
@@ -170,7 +170,7 @@ function explainFault<T>(path: string, work: () => T): T {
   }
 }
 
-/** A template of the alternative for programs that show no HTML: the text, with the addresses of links. */
+/** Returns the template of the plain-text alternative: the text, with the addresses of links. */
 function toPlainText(html: string): string {
   return html
     .replace(/<(style|script|head)\b[^>]*>.*?<\/\1\s*>/gis, "")
@@ -193,8 +193,8 @@ const PLAIN_CHARACTERS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Compiles the subset of Go's templates that inserts variables, so that templates written for Supabase can be used. Throws with the
- * expression that it does not know.
+ * Compiles the subset of Go's templates that inserts variables, so that templates written for Supabase can be used. Throws
+ * an error that names the unknown expression.
  */
 function compileTemplate(source: string, escapeValue: (text: string) => string): RenderText {
   const parts: (string | readonly string[])[] = [];

@@ -8,7 +8,7 @@ export type Email = {
   readonly to: string;
   readonly subject: string;
   readonly text: string;
-  /** The same as HTML; `text` is the alternative then. */
+  /** The e-mail as HTML; `text` is the alternative then. */
   readonly html?: string;
 };
 
@@ -19,7 +19,7 @@ export type Mailer = {
 
 type MailSettings = Pick<Config, "smtpUrl" | "mailFrom" | "mailDir" | "nodeEnv" | "dataDir">;
 
-/** Loaded with the first e-mail. */
+/** The library is loaded with the first e-mail. */
 const loadLibrary = () => import("nodemailer");
 
 const DEFAULT_SENDER = "no-reply@localhost";
@@ -31,12 +31,12 @@ export type SentEmail = Pick<Email, "to" | "subject" | "text"> & { readonly at: 
 
 const MAX_EMAILS = 50;
 
-/** In development, where no SMTP server sends them: their links sign users in. */
+/** True in development, if no SMTP server sends e-mails: their links sign users in. */
 export function keepsEmails({ nodeEnv, smtpUrl }: Pick<Config, "nodeEnv" | "smtpUrl">): boolean {
   return nodeEnv !== "production" && smtpUrl === null;
 }
 
-/** The newest e-mails that a process has sent, for the development of what users receive. */
+/** The newest e-mails that a process has sent, for developers. */
 export class RecentEmails {
   readonly #emails: SentEmail[] = [];
 
@@ -89,7 +89,7 @@ function smtpMailer(url: string, from: string): Mailer {
   };
 }
 
-/** The library is loaded with the first e-mail: what could not be loaded is loaded again for the next one. */
+/** The library is loaded with the first e-mail; after a failure, the next e-mail loads it again. */
 function retryable<T>(opening: Promise<T>, forget: () => void): Promise<T> {
   opening.catch(forget);
   return opening;
@@ -162,7 +162,7 @@ type ComposedEmail = {
   readonly message: { getEnvelope(): { to?: unknown } };
 };
 
-/** nodemailer parses `<a@example.org>` as a@example.org. Refuse to send when the parsed recipient is not the given address. */
+/** nodemailer parses `<a@example.org>` as a@example.org. The e-mail is refused if the parsed recipient differs from the given address. */
 function refuseOtherRecipients({ data, message }: ComposedEmail, done: (error?: Error) => void): void {
   const { address } = data.to as EmailAddress;
   const { to } = message.getEnvelope();

@@ -2,7 +2,7 @@ import { createSecretKey, randomUUID } from "node:crypto";
 import type { Config } from "#config";
 import { signWebhook } from "#runtime";
 
-/** A code for a phone number, with what is known of the user. */
+/** A code for a phone number, with the data of the user. */
 export type TextMessage = {
   /** The number without the plus sign. */
   readonly phone: string;

@@ -6,16 +6,16 @@ type RuleColumn = {
   readonly limit: number | null;
 };
 
-/** What `@anonymize …` makes of the values of one column. */
+/** The rule of a tag `@anonymize …` for the values of one column. */
 export type AnonymizationRule = {
-  /** As it is written. */
+  /** The text of the tag. */
   readonly tag: string;
   readonly isNull: boolean;
-  /** Whether other values stay other values, and the same the same in all columns. */
+  /** True if different values stay different, and equal values stay equal in all columns. */
   readonly isUnique: boolean;
   /** An expression to try before rows are read. */
   readonly sample: string | null;
-  /** From the expressions of the value and of the secret to that of the value in its place. */
+  /** Returns the expression of the new value, from the expressions of the old value and of the secret. */
   replace(value: string, secret: string): string;
 };
 
@@ -39,7 +39,7 @@ const oneOf = (words: string, digest: string, byte: number) => {
   return `('{${list}}'::text[])[get_byte(${digest}, ${byte}) % ${list.length} + 1]`;
 };
 const hexOf = (digest: string) => `encode(${digest}, 'hex')`;
-/** Below 2^28. */
+/** Returns SQL for a number below 2^28. */
 const numberOf = (digest: string) => `('x' || substr(${hexOf(digest)}, 1, 7))::bit(28)::int`;
 
 const RULES: Readonly<Record<string, RuleDefinition>> = {
@@ -62,7 +62,7 @@ const RULES: Readonly<Record<string, RuleDefinition>> = {
   },
   text: {
     types: TEXTS,
-    // Not by the class of letters, which has those of ASCII only in some collations.
+    // The pattern does not use the class of letters, which contains ASCII letters only in some collations.
     replace: (value) => `regexp_replace(${value}::text, '[^[:space:][:punct:]]', 'x', 'g')`,
   },
   date: {
@@ -74,7 +74,7 @@ const RULES: Readonly<Record<string, RuleDefinition>> = {
   },
 };
 
-/** The rule, or what is wrong with it. */
+/** Returns the rule, or the reason why the tag is invalid. */
 export function parseAnonymizationRule(tag: string, column: RuleColumn): AnonymizationRule | string {
   const [, word = "", argument = ""] = /^(\S*)\s*(.*)$/.exec(tag) ?? [];
   const cast = (expression: string) => `(${expression})::${column.type}`;
@@ -97,7 +97,7 @@ export function parseAnonymizationRule(tag: string, column: RuleColumn): Anonymi
     isUnique,
     sample: null,
     replace(value: string, secret: string) {
-      // What is equal needs the same pseudonym.
+      // Equal values need the same pseudonym.
       const text = column.baseType === "citext" ? `lower(${value}::text)` : `${value}::text`;
       const digest = `sha256(convert_to(${secret} || ${text}, 'UTF8'))`;
       return `case when ${value} is not null then ${cast(replace(value, digest, column))} end`;

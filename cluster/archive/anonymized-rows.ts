@@ -3,17 +3,17 @@ import { hasSmartTag, readSmartTag } from "#catalog";
 import { type AnonymizationRule, parseAnonymizationRule } from "./anonymization-rules.ts";
 import { type ContentTable, HAS_COPIED_ROWS, quotedNameSql, setPortableFormats } from "./content/content-tables.ts";
 
-/** From the value of a setting of the transaction, which appears in no statement and ends with it. */
+/** The setting of the transaction that holds the secret, so that it appears in no statement and ends with the transaction. */
 const SECRET = "content_service.pseudonym_secret";
 
-/** What the smart tags `@anonymize` say: by `"schema"."table"` and the name of the column. */
+/** The rules of the smart tags `@anonymize`, by `"schema"."table"` and the name of the column. */
 type Anonymization = {
   readonly rules: ReadonlyMap<string, ReadonlyMap<string, AnonymizationRule>>;
-  /** Tables whose rows are left out. */
+  /** The tables whose rows are left out. */
   readonly emptied: ReadonlySet<string>;
 };
 
-/** The tables without those that are left out, with values in place of personal ones, in the open transaction. */
+/** Returns the tables except those that are left out, with replaced personal values, in the open transaction. */
 export async function anonymizeRows(
   client: pg.ClientBase,
   tables: readonly ContentTable[],
@@ -33,7 +33,7 @@ export async function anonymizeRows(
     });
 }
 
-/** Throws if a tag cannot be followed, with all that cannot. */
+/** Throws if tags cannot be applied, and lists all of them. */
 export async function checkAnonymization(client: pg.ClientBase): Promise<void> {
   await setPortableFormats(client);
   await client.query("begin read only");
@@ -86,17 +86,17 @@ type TaggedColumn = TaggedTable & {
   readonly isGenerated: boolean;
   readonly isNotNull: boolean;
   readonly isUnique: boolean;
-  /** As in a declaration. */
+  /** The type as in a declaration. */
   readonly type: string;
-  /** Of a domain, that which it is made of. */
+  /** The base type of a domain; otherwise the type itself. */
   readonly baseType: string;
-  /** In characters. */
+  /** The maximum length in characters. */
   readonly limit: number | null;
 };
 
 const NAME = quotedNameSql("nspname", "relname");
 
-/** Partitions and tables that inherit have the tags of their parents too. */
+/** Partitions and tables that inherit also have the tags of their parents. */
 const LINEAGE = `
   with recursive lineage (relation, ancestor) as (
     select c.oid, c.oid from pg_class c join pg_namespace n on n.oid = relnamespace where relkind in ('r', 'p', 'v', 'm') and ${HAS_COPIED_ROWS}
@@ -129,7 +129,7 @@ const TAGGED_COLUMNS = `${LINEAGE}
     a.attnotnull, a.atttypid, a.atttypmod
   order by nspname collate "C", relname collate "C", a.attnum`;
 
-/** The rule, or why there can be none and what to do. */
+/** Returns the rule, or the reason why there is none and the remedy. */
 async function ruleOf(client: pg.ClientBase, column: TaggedColumn, tag: string): Promise<AnonymizationRule | string> {
   if (column.isOfView) return "the rows of views come from tables, whose columns need the tag";
   if (column.isGenerated) return "it is generated: write the tag on the columns that it is made of";
@@ -158,7 +158,7 @@ async function tryValue(
 }
 
 type KeyColumns = Readonly<Record<"name" | "referencing" | "referenced", string>> & {
-  /** Of the referencing and of the referenced table. */
+  /** The column pairs of the referencing and of the referenced table. */
   readonly pairs: readonly Readonly<Record<"column" | "type" | "referencedColumn" | "referencedType", string>>[];
 };
 

@@ -8,11 +8,11 @@ import { restoreLines } from "./restore-archive.ts";
 import { prepareSample, type SampleOptions, sampleRows } from "./row-sample.ts";
 import { archiveLines, type RowSelection } from "./write-archive.ts";
 
-/** The tables whose rows decide what a database is and how it is served: applied migrations and versions of the interface. */
+/** The tables whose rows define a database and its interface: applied migrations and versions of the interface. */
 const DEFINING_TABLES =
   /^"graphile_migrate"\."(committed_transactions|current|histories|migrations)"$|^"(api|content_service)"\."versions"$/;
 
-/** What belongs to a database and is not copied from a template. */
+/** The objects that belong to a database and are not copied from a template. */
 const DATABASE_ATTRIBUTES = ["privileges of database", "settings of the database"];
 
 /** Gives a database the privileges and settings of another one on the same server. */
@@ -32,15 +32,15 @@ async function* attributeLines(source: pg.ClientBase): AsyncGenerator<ArchiveLin
 
 type CopyOptions = {
   readonly withRows?: boolean;
-  /** Only these of the rows. */
+  /** The rows to copy; null or absent for all. */
   readonly sample?: SampleOptions | null;
-  /** With other values where the comments of columns say so. */
+  /** True if values are replaced according to the comments of columns. */
   readonly isAnonymized?: boolean;
 };
 
 /**
- * Creates the objects of a database in an empty one on the same server, without rows or with them. Blocks nobody who reads or writes rows.
- * Returns what the login was not permitted to create.
+ * Creates the objects of a database in an empty one on the same server, with or without rows. Blocks nobody who reads or
+ * writes rows. Returns the objects that the login was not permitted to create.
  */
 export async function copySchema(
   sourceUrl: string,
@@ -74,14 +74,14 @@ function anonymized(selectRows: RowSelection = (_, tables) => tables): RowSelect
 }
 
 type CopiedDatabase = {
-  /** For the owner, without a pooler. */
+  /** The URL of the owner, without a pooler. */
   readonly directUrl: string;
   readonly migrate: MigrateSettings;
 };
 
 type SchemaCopyOptions = {
   readonly withRows: boolean;
-  /** Is told what the login was not permitted to create. */
+  /** Receives the objects that the login was not permitted to create. */
   readonly warn: (warning: string) => void;
   readonly signal?: AbortSignal;
 };

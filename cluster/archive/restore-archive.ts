@@ -31,36 +31,36 @@ import { archiveLines } from "./write-archive.ts";
 const NOT_PERMITTED = "42501";
 /** Undefined object: a statement about an object that could not be created. */
 const UNDEFINED_OBJECT = "42704";
-/** For a parameter, such as a compression that the server was built without. */
+/** Invalid parameter value, such as a compression that the server was built without. */
 const INVALID_VALUE = "22023";
 /** A parameter that is set when the server starts. */
 const FIXED_PARAMETER = "55P02";
 const UNSUPPORTED = "0A000";
 const UNDEFINED_FUNCTION = "42883";
 const AMBIGUOUS_FUNCTION = "42725";
-/** An object that another version of its extension, or of Postgres, does not have: those of the backup exist by then. */
+/** Errors for an object that another version of its extension, or of Postgres, lacks: the objects of the backup exist by then. */
 const UNDEFINED = [UNDEFINED_OBJECT, UNDEFINED_FUNCTION, "42P01", "42703", "3F000"];
-/** Of the server's table of locks. */
+/** Out of memory: the server's lock table is full. */
 const OUT_OF_MEMORY = "53200";
 /** Only superusers may create some of these, and the service works without them. */
 const OPTIONAL_OBJECT = /^(event trigger|publication) /;
 const SETTINGS_OBJECT = "settings of the database";
 const PRIVILEGES_OBJECT = /^privileges of /;
-/** In the statement that creates a function. */
+/** A setting in the statement that creates a function. */
 const FUNCTION_SETTING = /^ SET \S+ TO [^\n]*\n/gm;
 const NAMED_PARAMETER = /parameter "([^"]+)"/;
-/** Without the arguments. */
+/** The name of a routine without the arguments. */
 const NAME_OF_ROUTINE = /^routine (?:"(?:[^"]|"")*"|[^("])+(?=\()/;
-/** In the statement that creates a table, whose columns have a line each. */
+/** A column in the statement that creates a table, which has a line for each column. */
 const LZ4_COLUMN = /^( {2}(?:"(?:[^"]|"")+"|[^\s"]+) [^\n]*?) compression lz4/gm;
 
 type RestoreOptions = {
-  /** Where the contents of objects go. */
+  /** The file store for the contents of objects. */
   readonly store?: FileStore;
 };
 
 export type RestoreResult = ArchiveSummary & {
-  /** What the role was not permitted to create. */
+  /** The objects that the role was not permitted to create. */
   readonly warnings: readonly string[];
 };
 
@@ -80,7 +80,7 @@ export async function restoreArchive(
   return result;
 }
 
-/** The same without later migrations. */
+/** Restores a backup without running later migrations. */
 async function restoreAsArchived(file: string, settings: MigrateSettings, store?: FileStore): Promise<RestoreResult> {
   const archive = await inspectArchive(file);
   await withServiceClient(settings.url, refuseUnlessEmpty);
@@ -93,7 +93,7 @@ async function restoreAsArchived(file: string, settings: MigrateSettings, store?
 
 async function refuseUnlessEmpty(client: pg.ClientBase): Promise<void> {
   const tables: ContentTable[] = [];
-  // An extension's tables are there when it was installed before; only those with rows of users are not empty.
+  // The tables of an extension that was installed before exist already; only tables with rows of users are not empty.
   for (const table of await allTables(client))
     if (!table.isOfExtension || (await hasRows(client, table))) tables.push(table);
   if (tables.length === 0) return;
@@ -108,7 +108,7 @@ async function hasRows(client: pg.ClientBase, { table, condition }: ContentTable
   return rowCount !== 0;
 }
 
-/** A database of a later release cannot be served by this one. The project's own migrations need not be here. */
+/** Rejects the backup of a later release, which this release cannot serve. The project's own migrations need not be here. */
 async function requireKnownMigrations(
   { migrations }: ArchiveHeader,
   histories: readonly MigrationHistory[],
@@ -126,7 +126,7 @@ async function requireKnownMigrations(
   );
 }
 
-/** Creates what the lines describe, in one transaction. Returns warnings. */
+/** Creates the objects and rows of the lines, in one transaction. Returns warnings. */
 export async function restoreLines(
   client: pg.ClientBase,
   lines: AsyncIterable<ArchiveLine>,
@@ -184,7 +184,7 @@ class DatabaseRestorer {
     this.#client = client;
   }
 
-  /** Roles belong to the server: one that exists keeps its attributes and settings. */
+  /** Roles belong to the server: an existing role keeps its attributes and settings. */
   async createRole({ role, attributes, privileges, statements }: ArchivedRole): Promise<void> {
     const { rowCount } = await this.#client.query("select from pg_roles where rolname = $1", [role]);
     if (rowCount) return;
@@ -217,7 +217,7 @@ class DatabaseRestorer {
     });
   }
 
-  /** The role that restores administers the roles that it has created; a superuser needs no membership, nor does a member. */
+  /** The restoring role administers the roles that it has created; a superuser needs no membership, nor does a member. */
   async #becomeMember({ of }: ArchivedMembership): Promise<void> {
     const isMember = "select where pg_catalog.pg_has_role(session_user, pg_catalog.to_regrole($1), 'member')";
     const { rowCount } = await this.#client.query(isMember, [pg.escapeIdentifier(of)]);
@@ -248,7 +248,7 @@ class DatabaseRestorer {
     return this.#tryRun(created, [NOT_PERMITTED, UNDEFINED_OBJECT, INVALID_VALUE, FIXED_PARAMETER]);
   }
 
-  /** A function of an extension may have other arguments in another version: the privileges are those of its name. */
+  /** A function of an extension may have other arguments in another version: the privileges are then granted by its name. */
   async #changePrivileges(created: ArchivedStatement): Promise<void> {
     const refused = await this.#attemptOrFail(created, UNDEFINED);
     if (!refused) return;
@@ -261,7 +261,7 @@ class DatabaseRestorer {
     this.#warn(created, refused);
   }
 
-  /** Not each server is built with lz4; the values are the same. */
+  /** A server may be built without lz4; the values are the same. */
   async #createCompressed(created: ArchivedStatement): Promise<void> {
     const refused = await this.#attemptOrFail(created, [UNSUPPORTED]);
     if (!refused) return;
@@ -285,7 +285,7 @@ class DatabaseRestorer {
     await this.#createWithSettings({ object, statement: statement.replace(setting, "") });
   }
 
-  /** Without the privilege, leaves a warning. */
+  /** Runs a statement, and leaves a warning if the privilege is missing. */
   async #tryRun(created: ArchivedStatement, tolerated = [NOT_PERMITTED, UNDEFINED_OBJECT]): Promise<void> {
     const refused = await this.#attemptOrFail(created, tolerated);
     if (refused) this.#warn(created, refused);
@@ -299,7 +299,7 @@ class DatabaseRestorer {
     return this.#attempt(created.statement, tolerated).catch((error: Error) => fail(created, error));
   }
 
-  /** Returns an error with one of these codes; the transaction then goes on without the statement. */
+  /** Returns an error with one of these codes; the transaction then continues without the statement. */
   async #attempt(statement: string, tolerated: readonly string[]): Promise<pg.DatabaseError | null> {
     try {
       await this.#client.query(`savepoint attempt; ${statement};\nrelease savepoint attempt`);
@@ -389,7 +389,7 @@ async function compareLines(
 }
 
 /**
- * What Postgres adds when it formats an expression again that it has formatted before: casts, parentheses, and the names of the output
+ * The text that Postgres adds when it formats an expression a second time: casts, parentheses, and the names of the output
  * columns of all branches of a `union`.
  */
 const ADDED = [
@@ -432,7 +432,7 @@ export function checkInScratch(file: string, settings: MigrateSettings): Promise
 
 const OWNER_CHANGE = /^alter .* owner to (\S+|"(?:[^"]|"")+")$/s;
 
-/** The role to which a statement gives an object, as it is quoted there; null for other statements. */
+/** Returns the quoted role that a statement makes the owner of an object; null for other statements. */
 function newOwnerOf(statement: string): string | null {
   return OWNER_CHANGE.exec(statement)?.[1] ?? null;
 }

@@ -2,19 +2,19 @@ import pg from "pg";
 import { readSmartTag } from "#catalog";
 import { type ContentTable, HAS_COPIED_ROWS, IS_MEMBER, quotedNameSql } from "./content/content-tables.ts";
 
-/** Tables of so many rows at most come whole. */
+/** Tables with at most this number of rows are copied completely. */
 const SMALL_TABLE_ROWS = 1_000;
 
 export type SampleOptions = {
-  /** Above 0, at most 1. */
+  /** A number above 0 and at most 1. */
   readonly share: number;
-  /** Another one selects other rows. */
+  /** Another seed selects other rows. */
   readonly seed: number;
 };
 
 /**
- * Must be called before the transaction that reads, which creates nothing. A row is named by its place, which is the same for the whole
- * snapshot.
+ * Must be called before the transaction that reads, because that creates nothing. A row is identified by its ctid, which is
+ * the same for the whole snapshot.
  */
 export async function prepareSample(client: pg.ClientBase): Promise<void> {
   await client.query(
@@ -23,8 +23,8 @@ export async function prepareSample(client: pg.ClientBase): Promise<void> {
 }
 
 /**
- * The tables with the condition that selects the rows of the sample: a share of each table by the hash of its key, and all rows that these
- * refer to, in the snapshot of the open transaction.
+ * Returns the tables with the condition that selects the rows of the sample: a share of each table by the hash of its key,
+ * and all rows that these refer to, in the snapshot of the open transaction.
  */
 export async function sampleRows(
   client: pg.ClientBase,
@@ -52,13 +52,13 @@ export async function sampleRows(
 type RowSource = {
   readonly root: number;
   readonly name: string;
-  /** Without the rows of tables that inherit from it, which are tables of their own. */
+  /** The FROM item, without the rows of tables that inherit from it, which are separate tables. */
   readonly from: string;
   /** A text that identifies a row. */
   readonly key: string;
   readonly columns: readonly string[];
   readonly comment: string | null;
-  /** Then it comes whole, as in backups. */
+  /** True for a table of an extension, which is copied completely, as in backups. */
   readonly isOfExtension: boolean;
 };
 
@@ -79,14 +79,17 @@ const ROW_SOURCES = `
   where relkind in ('r', 'p') and not relispartition and ${HAS_COPIED_ROWS}
   order by nspname collate "C", relname collate "C"`;
 
-/** Which rows of a table the sample has besides those that others refer to: a share, all, none, or those that belong to a sampled row. */
+/**
+ * The rows that the sample takes of a table besides those that others refer to: a share, all, none, or those that belong to
+ * a sampled row.
+ */
 type SamplePolicy =
   | { readonly kind: "share" | "whole" | "none" }
   | { readonly kind: "with"; readonly columns: readonly string[] };
 
 const WHOLE: SamplePolicy = { kind: "whole" };
 
-/** The smart tag `@sample all`, `@sample none` or `@sample with order_id` of a table. */
+/** Reads the smart tag `@sample all`, `@sample none` or `@sample with order_id` of a table. */
 function policyOf({ name, columns, comment, isOfExtension }: RowSource): SamplePolicy {
   const [word, ...named] = readSmartTag(comment, "sample")?.split(/[\s,]+/) ?? [];
   if (isOfExtension && word !== undefined && word !== "all")
@@ -103,7 +106,7 @@ function policyOf({ name, columns, comment, isOfExtension }: RowSource): SampleP
   );
 }
 
-/** Which rows come by themselves; null: none. */
+/** Returns the condition of the rows that are sampled directly; null if there are none. */
 async function seedCondition(
   client: pg.ClientBase,
   { name, from, key }: RowSource,
@@ -112,7 +115,8 @@ async function seedCondition(
 ): Promise<string | null> {
   if (kind === "none" || kind === "with") return null;
   if (kind === "whole" || share === 1 || (await isSmall(client, from))) return "true";
-  // The same rows of tables with the same keys would leave out what is between them.
+  // The hash includes the table's name: otherwise tables with equal keys would have the same sampled rows, and none of the
+  // rows between them.
   const hash = `hashtextextended(${pg.escapeLiteral(name)} || (${key}::text collate "C"), ${seed})`;
   return `${hash} & ${2n ** 63n - 1n} < ${BigInt(Math.round(share * 2 ** 53)) << 10n}`;
 }
@@ -128,14 +132,14 @@ type ForeignKey = {
   readonly referencing: KeySide;
   readonly referenced: KeySide;
   readonly columns: readonly string[];
-  /** With the aliases `referenced` and `referencing`. */
+  /** The join condition with the aliases `referenced` and `referencing`. */
   readonly condition: string;
 };
 
 const sideOf = (relation: string) =>
   `json_build_object('root', ${rootOf(relation)}, 'from', ${fromOf(relation)}, 'relations', ${relationsOf(relation)})`;
 
-/** By the operators of the constraints, which need not be those of the search path: for citext, and for periods `&&`. */
+/** The conditions use the operators of the constraints, which need not be on the search path: for citext, and `&&` for periods. */
 const FOREIGN_KEYS = `
   select ${sideOf("conrelid")} as referencing, ${sideOf("confrelid")} as referenced, array(
       select attname::text from pg_attribute where attrelid = conrelid and attnum = any(conkey)) as columns, (
@@ -149,12 +153,12 @@ const FOREIGN_KEYS = `
   from pg_constraint where contype = 'f' and conparentid = 0
   order by conrelid::regclass::text collate "C", conname`;
 
-/** From rows of the sample to rows that come with them. */
+/** A step from rows of the sample to rows that must be added. */
 type Reference = {
   readonly from: KeySide;
   readonly to: KeySide;
   readonly join: string;
-  /** The step up to which it was followed. */
+  /** The step up to which the reference was followed. */
   followed: number;
 };
 
@@ -175,7 +179,10 @@ function referencesOf(keys: readonly ForeignKey[], policies: ReadonlyMap<number,
   });
 }
 
-/** Until no reference leads to another row. Each statement follows one of them for all rows since it was last followed. */
+/**
+ * Repeats until no reference leads to another row. Each statement follows one reference for all rows that were added since
+ * it was last followed.
+ */
 async function followReferences(
   client: pg.ClientBase,
   references: readonly Reference[],
@@ -196,7 +203,7 @@ async function followReferences(
       const found = isOfItself
         ? `with recursive s as (${start} union select found.* from s ${join}) select relation, row_id from s`
         : `select distinct found.relation, found.row_id from (${start}) as s ${join}`;
-      // Where one row leads to the next, each round of a recursive query would read the whole table to hash it.
+      // For a table that refers to itself, each round of a recursive query would read the whole table to hash it.
       await client.query(`set local enable_hashjoin = ${!isOfItself}; set local enable_mergejoin = ${!isOfItself}`);
       const { rowCount } = await client.query(
         `insert into pg_temp.sampled_rows select relation, row_id, ${step} from (${found}) as found on conflict do nothing`,

@@ -9,18 +9,21 @@ import { writeArchive } from "./write-archive.ts";
 
 /** The name of the task in the queue, and the key of its only job. */
 export const BACKUP_TASK = "content_service_backup";
-/** Without a queue name: the queue of a process that was killed would stay locked for hours. A lock replaces it. */
+/** The job has no queue name: the queue of a killed process would stay locked for hours. A lock replaces it. */
 const JOB = { maxAttempts: 3, jobKey: BACKUP_TASK };
-/** Of the session, so that it ends with the process. */
+/** The lock belongs to the session, so that it ends with the process. */
 const TRY_LOCK = "select pg_catalog.pg_try_advisory_lock(pg_catalog.hashtextextended($1, 0)) as locked";
 const RETRY_LOCK_MS = 60_000;
 const FILE_NAME = /^backup-\d{4}-\d\d-\d\dT[\d-]+Z\.gz$/;
 
-/** Beside a backup that was restored and compared; and the name of one that could not be. */
+/**
+ * The suffix of the mark beside a backup that was restored and compared. `REJECTED_SUFFIX` is the suffix of one that could
+ * not be restored.
+ */
 const CHECKED_SUFFIX = ".checked";
 const CHECKED_NAME = /^backup-.*\.gz\.checked$/;
 const UNCHECKED_SUFFIX = ".unchecked";
-/** Of a process that was killed while it checked. */
+/** The name of a backup whose process was killed during the check. */
 const UNCHECKED_NAME = /^backup-.*\.gz\.unchecked$/;
 const REJECTED_SUFFIX = ".rejected";
 const REJECTED_NAME = /^backup-.*\.gz\.rejected$/;
@@ -30,32 +33,32 @@ const CHECK_FAILED = "The backup cannot be restored as it was: ";
 const FAILURE = "select last_error as error from graphile_worker.jobs where key = $1 and last_error is not null";
 
 type ScheduledBackupOptions = {
-  /** For the owner, without a pooler. */
+  /** The URL of the owner, without a pooler. */
   readonly url: string;
   readonly asOwner: AsOwner;
-  /** When to write a backup, in cron's syntax and UTC. */
+  /** The schedule of backups, in cron's syntax and UTC. */
   readonly schedule: string;
   readonly directory: string;
   /** The number of backups to keep. */
   readonly keep: number;
-  /** Restores a backup into a temporary database, and throws if that differs; null if backups are not checked. */
+  /** Restores a backup into a temporary database, and throws if the result differs; null if backups are not checked. */
   readonly check: ((file: string) => Promise<unknown>) | null;
-  /** Whose contents become part of the backups. */
+  /** The file store whose contents become part of the backups. */
   readonly store?: FileStore;
   readonly log: Pick<Logger, "info" | "error">;
 };
 
 export type BackupState = {
-  /** Of the newest backup in the directory; null if there is none. */
+  /** The time of the newest backup in the directory; null if there is none. */
   readonly lastSuccess: Date | null;
   readonly lastBytes: number;
-  /** Whether the last backup failed, in any gateway. */
+  /** True if the last backup failed, in any gateway. */
   readonly isFailing: boolean;
-  /** Whether it was written, but could not be restored. */
+  /** True if the backup was written, but could not be restored. */
   readonly isRejected: boolean;
-  /** When a backup in the directory was last restored and compared. Undefined if backups are not checked. */
+  /** The last time at which a backup in the directory was restored and compared. Undefined if backups are not checked. */
   readonly lastCheck: Date | null | undefined;
-  /** Backups of this process. */
+  /** The number of backups that this process has written. */
   readonly succeeded: number;
   readonly failed: number;
 };
@@ -78,7 +81,7 @@ export class ScheduledBackup {
     return this.#state;
   }
 
-  /** For graphile-worker, which notes each scheduled time in the database. */
+  /** The item for graphile-worker, which records each scheduled time in the database. */
   get cron(): CronItem {
     return { task: BACKUP_TASK, identifier: BACKUP_TASK, match: this.#options.schedule, options: JOB };
   }
@@ -104,7 +107,7 @@ export class ScheduledBackup {
     }
   };
 
-  /** False if another backup is in progress: two at once would only slow each other. */
+  /** Returns false if another backup is in progress: two at once would only slow each other down. */
   async #withLock(work: () => Promise<void>): Promise<boolean> {
     return withServiceClient(this.#options.url, async (client) => {
       const { rows } = await client.query<{ locked: boolean }>(TRY_LOCK, [BACKUP_TASK]);
@@ -128,7 +131,7 @@ export class ScheduledBackup {
     await this.#deleteOld();
   }
 
-  /** Only one that can be restored gets its name. Of the others, the newest is kept to look at. */
+  /** Only a backup that can be restored gets its final name. The newest rejected one is kept for inspection. */
   async #check(file: string): Promise<void> {
     const { check, log } = this.#options;
     if (!check) return;
@@ -162,7 +165,7 @@ export class ScheduledBackup {
     return newest === undefined ? null : (await stat(newest)).mtime;
   }
 
-  /** Cancels a backup in progress; another process makes it. */
+  /** Cancels a backup in progress; another process repeats it. */
   cancel(): void {
     this.#stopping.abort(new Error("The service is stopping."));
   }
@@ -176,7 +179,7 @@ export class ScheduledBackup {
     for (const file of [...old, ...marks, ...abandoned, ...rejected]) await rm(file, { force: true });
   }
 
-  /** The oldest first. */
+  /** Lists the oldest files first. */
   async #listFiles(pattern: RegExp): Promise<string[]> {
     const { directory } = this.#options;
     const names = await readdir(directory).catch(() => []);

@@ -22,13 +22,13 @@ export type ArchiveCounts = { readonly tables: number; readonly rows: number; re
 
 type WriteOptions = {
   readonly signal?: AbortSignal;
-  /** Whose contents become part of the backup. */
+  /** The file store whose contents become part of the backup. */
   readonly store?: FileStore | undefined;
 };
 
 /**
- * Writes the definition of a database and all its rows, of one snapshot, without blocking those who read and write rows. The
- * file appears when it is complete. Throws if the database has an object that restoring could not create.
+ * Writes the definition of a database and all its rows, of one snapshot, without blocking sessions that read or write rows.
+ * The file appears when it is complete. Throws if the database has an object that restoring could not create.
  */
 export async function writeArchive(
   ownerUrl: string,
@@ -61,7 +61,7 @@ export async function writeArchive(
   }
 }
 
-/** Many lines at once: each chunk goes to a thread that compresses it, which takes longer than to write a line. */
+/** Passes many lines at once: a thread compresses each chunk, which takes longer than writing a line. */
 async function* toText(lines: AsyncIterable<ArchiveLine>): AsyncGenerator<string> {
   let chunk = "";
   for await (const line of lines) {
@@ -74,7 +74,7 @@ async function* toText(lines: AsyncIterable<ArchiveLine>): AsyncGenerator<string
 }
 
 type LineOptions = Pick<WriteOptions, "store"> & {
-  /** The tables whose rows are wanted, with conditions. Without large objects then. Is called in the snapshot. */
+  /** Selects the tables whose rows are wanted, with conditions; large objects are then left out. Runs in the snapshot. */
   readonly selectRows?: RowSelection | undefined;
   readonly onEnd?: (written: ArchiveCounts) => void;
 };
@@ -84,7 +84,7 @@ export type RowSelection = (
   tables: readonly ContentTable[],
 ) => readonly ContentTable[] | Promise<readonly ContentTable[]>;
 
-/** The lines of a backup, from one snapshot. */
+/** Streams the lines of a backup, from one snapshot. */
 export async function* archiveLines(
   client: pg.ClientBase,
   { store, selectRows, onEnd = () => {} }: LineOptions = {},
@@ -149,7 +149,7 @@ async function* largeObjectLines(client: pg.ClientBase): AsyncGenerator<ArchiveL
   }
 }
 
-/** Sequences are not part of the snapshot; read last, they are not behind any row. */
+/** Sequences are not part of the snapshot; they are read last, so that none is behind a row. */
 async function sequenceLines(client: pg.ClientBase): Promise<ArchiveLine[]> {
   const lines: ArchiveLine[] = [];
   for (const sequence of await sequenceNames(client)) {

@@ -43,7 +43,7 @@ export async function createFolders(
   await chmod(socket, 0o700);
 }
 
-/** In a shared temporary folder, another user may have created it to intercept connections. */
+/** Another user may have created the socket's folder in a shared temporary folder to intercept connections. */
 async function refuseForeignFolder(folder: string, account: SystemAccount | null): Promise<void> {
   const found = await lstat(folder);
   const ours = [process.getuid?.() ?? found.uid, account?.uid];
@@ -56,7 +56,7 @@ async function refuseForeignFolder(folder: string, account: SystemAccount | null
 /** Acquires the file for this process. Null on success, otherwise the id of the process that owns it. */
 export async function acquireFile(file: string): Promise<number | null> {
   const own = await processIdentity(process.pid);
-  // Written under another name first, so that nobody reads an incomplete file.
+  // The file is written under another name first, so that nobody reads an incomplete file.
   const draft = `${file}.${randomUUID()}`;
   try {
     await writeFile(draft, own);
@@ -79,14 +79,14 @@ export async function releaseFile(file: string): Promise<void> {
   if ((await readIfPresent(file)) === (await processIdentity(process.pid))) await rm(file, { force: true });
 }
 
-/** Gives up the claim, and removes the socket's folder where it is outside of the data folder: nothing else would. */
+/** Releases the claim, and removes the socket's folder if it is outside of the data folder: nothing else would. */
 export async function releaseFolders({ data, socket, ownerFile }: ClusterFolders): Promise<void> {
-  // It is empty, unless a server that was killed has left its socket there, or another user has made it.
+  // The folder is empty, unless a killed server has left its socket there, or another user has created it.
   if (dirname(socket) !== dirname(data)) await rmdir(socket).catch(() => {});
   await releaseFile(ownerFile);
 }
 
-/** The id of the running process that owns the file. */
+/** Returns the id of the running process that owns the file. */
 export async function findFileOwner(file: string): Promise<number | null> {
   const found = await readIfPresent(file);
   return found === null ? null : livingOwner(found);

@@ -30,7 +30,7 @@ import { reportsSyncfsErrors } from "./sync-folder.ts";
 const DEFAULT_PORT = 5432;
 
 export type Cluster = {
-  /** A connection string over the unix socket. */
+  /** Returns a connection string over the unix socket. */
   url(role: string, database: string): string;
   /** Resolves with the reason when the server exits. */
   readonly ended: Promise<string>;
@@ -39,15 +39,15 @@ export type Cluster = {
 
 export type ClusterOptions = {
   readonly dataDir: string;
-  /** Also listens on this port of 127.0.0.1, with a password; null for the unix socket only. */
+  /** The port of 127.0.0.1 that is also used, with a password; null for the unix socket only. */
   readonly port: number | null;
   /** Server settings that override the defaults. */
   readonly settings?: Readonly<Record<string, string>>;
-  /** Those that npm installed, unless given. */
+  /** The Postgres binaries; the default is those that npm installed. */
   readonly binaries?: Binaries;
   /** Reports progress to the user. */
   readonly tell: (step: string) => void;
-  /** Called when another process does what takes long: initdb, or the server. */
+  /** Runs when another process takes over the slow part: initdb, or the server. */
   readonly onSpawned?: () => void;
 };
 
@@ -140,7 +140,7 @@ async function startClaimed(
   };
 }
 
-/** Connection strings for the running service on this folder, once it has started; null if there is none. */
+/** Returns connection strings for the running service on this folder, once it has started; null if there is none. */
 export async function runningCluster({ dataDir }: Pick<ClusterOptions, "dataDir">): Promise<Cluster["url"] | null> {
   const { data, ownerFile } = clusterFolders(dataDir);
   for (;;) {
@@ -155,7 +155,7 @@ export async function runningCluster({ dataDir }: Pick<ClusterOptions, "dataDir"
   }
 }
 
-/** Empty before the server has written the file, which only its own user can read. */
+/** Returns an empty text until the server has written the file, which only its own user can read. */
 async function readStatus(file: string): Promise<string> {
   try {
     return await readFile(file, "utf8");
@@ -322,7 +322,7 @@ class StartFailures {
   }
 }
 
-/** The line of the server's last output that gives the reason; otherwise the exit status. */
+/** Returns the line of the server's last output that gives the reason; otherwise the exit status. */
 function reasonIn(words: string): string {
   const lines = words.split("\n");
   return lines.findLast((line) => /\b(PANIC|FATAL):/.test(line)) ?? lines[0]!;

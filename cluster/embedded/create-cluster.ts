@@ -10,7 +10,7 @@ import { reportsSyncfsErrors } from "./sync-folder.ts";
 
 const DRAFT_PREFIX = "postgres.new-";
 
-/** Whether the folder contains a cluster. Refuses a cluster of another major version, and a folder with other files. */
+/** True if the folder contains a cluster. Refuses a cluster of another major version, and a folder with other files. */
 export async function checkCluster(dataFolder: string, { major }: Binaries): Promise<boolean> {
   const version = (await readFile(join(dataFolder, "PG_VERSION"), "utf8").catch(() => "")).trim();
   if (version === String(major)) return true;
@@ -28,7 +28,7 @@ export async function checkCluster(dataFolder: string, { major }: Binaries): Pro
   return false;
 }
 
-/** Whether there is a cluster of any version, including that of an interrupted upgrade. */
+/** True if there is a cluster of any version, including that of an interrupted upgrade. */
 export function clusterExists(dataDir: string): boolean {
   const places = [clusterFolders(dataDir).data, stagingFolder(resolve(dataDir))];
   return places.some((place) => existsSync(place));
@@ -60,7 +60,7 @@ export async function createCluster(
 
 const BUILTIN_LOCALE = ["--locale-provider=builtin", "--builtin-locale=C.UTF-8"];
 
-/** Null on success, otherwise the output of initdb. */
+/** Returns null on success, otherwise the output of initdb. */
 async function runInitdb(
   binaries: Binaries,
   folder: string,
@@ -129,7 +129,7 @@ async function restoreLibraryNames(root: string): Promise<void> {
   }
 }
 
-/** Where an upgrade creates the new cluster, beside the old one. */
+/** Returns the folder in which an upgrade creates the new cluster, beside the old one. */
 export function stagingFolder(dataDir: string): string {
   return join(dataDir, "upgrading");
 }

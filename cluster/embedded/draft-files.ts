@@ -4,20 +4,23 @@ import { hostname } from "node:os";
 import { join } from "node:path";
 import { startTimeOf } from "./processes.ts";
 
-/** The writer of an unfinished file: machine, process id and start time. */
+/** The name of an unfinished file, which contains its writer: machine, process id and start time. */
 const DRAFT_NAME = /\.([\da-f]{8})-(\d{1,10})-([\da-f]{8})\.[\da-f-]{36}\.part$/;
-/** Of earlier releases, which named no writer. */
+/** The name of an unfinished file of earlier releases, which named no writer. */
 const UNNAMED_DRAFT = /\.gz\.[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}\.part$/;
-/** A writer whose process cannot be seen from here is gone if it has written nothing for so long. */
+/** A writer whose process is not visible from here counts as gone if it has written nothing for this time. */
 const SILENCE_MS = 24 * 3_600_000;
 
-/** A new name beside the file, for writing it before it is renamed. It names this process, so that others can tell when it is abandoned. */
+/**
+ * Returns a new name beside the file, for writing it before it is renamed. It names this process, so that others can detect
+ * an abandoned file.
+ */
 export async function draftNameOf(file: string): Promise<string> {
   const start = shortHash((await startTimeOf(process.pid)) ?? "");
   return `${file}.${await machineTag()}-${process.pid}-${start}.${randomUUID()}.part`;
 }
 
-/** Deletes the unfinished files of writers that are gone, and returns their names. Others, and other files, stay. */
+/** Deletes the unfinished files of writers that are gone, and returns their names. All other files stay. */
 export async function deleteStaleDrafts(folder: string): Promise<string[]> {
   const stale = await listStaleDrafts(folder);
   const files: string[] = [];
@@ -30,7 +33,7 @@ export async function deleteStaleDrafts(folder: string): Promise<string[]> {
   return files;
 }
 
-/** The names of unfinished files and folders whose writers are gone. */
+/** Returns the names of unfinished files and folders whose writers are gone. */
 export async function listStaleDrafts(folder: string): Promise<string[]> {
   const names: string[] = [];
   for (const name of await readdir(folder).catch(() => [])) {
@@ -50,7 +53,7 @@ async function isStale(folder: string, name: string): Promise<boolean> {
   return written?.isFile() === true && Date.now() - written.mtimeMs > SILENCE_MS;
 }
 
-/** Process ids are those of a machine or container. */
+/** The tag is needed because process ids are those of a machine or container. */
 async function machineTag(): Promise<string> {
   return shortHash(`${hostname()} ${await readlink("/proc/self/ns/pid").catch(() => "")}`);
 }

@@ -21,7 +21,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** A negative number is a process group. A process that has exited is no error. */
+/** Sends a signal. A negative number is a process group. A process that has exited is no error. */
 export function signal(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(pid, name);
@@ -53,7 +53,7 @@ export async function parentOf(pid: number): Promise<number> {
   return Number(/^PPid:\s*(\d+)/m.exec(status)?.[1]);
 }
 
-/** The start time of a process, in the system's format; null if it has exited. */
+/** Returns the start time of a process, in the system's format; null if it has exited. */
 export async function startTimeOf(pid: number): Promise<string | null> {
   if (process.platform !== "linux") return (await ps(pid, "lstart")) || null;
   const stat = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => "");
@@ -156,7 +156,7 @@ export async function spawnAs(
 }
 
 /**
- * The capability that lets the server traverse closed parent folders such as /root: dac_read_search if root has it,
+ * Returns the capability that lets the server traverse closed parent folders such as /root: dac_read_search if root has it,
  * otherwise dac_override, which root has in most containers.
  */
 async function bypassCapability(): Promise<"dac_read_search" | "dac_override" | null> {
@@ -193,7 +193,7 @@ export async function chownTo(account: SystemAccount | null, path: string): Prom
   if (account) await chown(path, account.uid, account.gid);
 }
 
-/** Whether the account may enter all parent folders of the path; not so below a home folder with mode 0700. */
+/** True if the account may enter all parent folders of the path; false below a home folder with mode 0700. */
 async function canTraverse(account: SystemAccount | null, path: string): Promise<boolean> {
   if (!account) return isAccessible(path);
   for (let folder = dirname(resolve(path)); ; folder = dirname(folder)) {

@@ -3,10 +3,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { draftNameOf, listStaleDrafts } from "./draft-files.ts";
 
-/** Runs the work with a new folder, and removes it afterwards. Removes those that processes left that were killed. */
+/** Runs the work with a new folder, and removes it afterwards. Also removes the folders of killed processes. */
 export async function withTemporaryFolder<T>(name: string, work: (folder: string) => Promise<T>): Promise<T> {
   for (const left of await listStaleDrafts(tmpdir())) {
-    // It may belong to another user.
+    // The folder may belong to another user.
     if (left.startsWith(`${name}.`)) await rm(join(tmpdir(), left), { recursive: true, force: true }).catch(() => {});
   }
   const folder = await draftNameOf(join(tmpdir(), name));

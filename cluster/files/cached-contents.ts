@@ -2,10 +2,10 @@ import { RecentMap } from "#runtime";
 import type { BytePart, FileStore, StoredFile } from "./file-store.ts";
 
 const MAX_CACHED_BYTES = 16 * 1024 * 1024;
-/** Of one content. */
+/** The maximum size of one content. */
 const MAX_BYTES = 64 * 1024;
 
-/** Keeps small contents that were read lately in memory: a content never changes, and who may read it is decided before. */
+/** Keeps recently read small contents in memory: a content never changes, and permission to read it is checked before. */
 export function cacheContents(store: FileStore): FileStore {
   const cached = new RecentMap<string, Buffer>(MAX_CACHED_BYTES, (_, { length }) => length);
   return {
@@ -15,7 +15,7 @@ export function cacheContents(store: FileStore): FileStore {
       if (known) return openCached(known);
       const file = await store.open(hash);
       if (!file || file.bytes === 0 || file.bytes > MAX_BYTES) return file;
-      // Requests that come meanwhile read it too; the last copy is kept.
+      // Simultaneous requests read it too; the last copy is kept.
       const content = await readWhole(file);
       cached.set(hash, content);
       return openCached(content);
@@ -23,14 +23,14 @@ export function cacheContents(store: FileStore): FileStore {
   };
 }
 
-/** As the store opens a file; there is nothing to close. */
+/** Returns a file like those of the store; there is nothing to close. */
 function openCached(content: Buffer): StoredFile {
   const { length: bytes } = content;
   const read = async ({ start, end }: BytePart) => content.subarray(start, end + 1);
   return { bytes, read, readChunks: read, close: async () => {} };
 }
 
-/** In memory of its own: a slice of Node's pool would keep what is beside it. */
+/** The content gets its own memory: a slice of Node's pool would retain the bytes beside it. */
 async function readWhole(file: StoredFile): Promise<Buffer> {
   const content = Buffer.allocUnsafeSlow(file.bytes);
   let at = 0;

@@ -2,7 +2,7 @@ import type { FileHandle } from "node:fs/promises";
 import type { Readable } from "node:stream";
 import type { BytePart, FileChunk, FileChunks } from "./file-store.ts";
 
-/** Buffers of one size, reused: garbage collection is late to free external memory, and visits the whole heap for it. */
+/** Reuses buffers of one size: garbage collection is late to free external memory, and visits the whole heap for it. */
 export class ChunkBuffers {
   static readonly BYTES = 256 * 1024;
   static readonly MOST_SPARE = 32;
@@ -12,13 +12,13 @@ export class ChunkBuffers {
     return this.#spare.pop() ?? Buffer.allocUnsafeSlow(ChunkBuffers.BYTES);
   }
 
-  /** Nobody may use it any more. */
+  /** Returns a buffer; the caller must not use it any more. */
   give(buffer: Buffer): void {
     if (this.#spare.length < ChunkBuffers.MOST_SPARE) this.#spare.push(buffer);
   }
 }
 
-/** A part of a file, which it closes. The next chunk is read while the consumer passes one on. */
+/** Reads a part of a file, and closes the file. The next chunk is read while the consumer passes one on. */
 export class FileReader implements AsyncIterableIterator<FileChunk> {
   readonly #file: FileHandle;
   readonly #buffers: ChunkBuffers;
@@ -75,7 +75,7 @@ export class FileReader implements AsyncIterableIterator<FileChunk> {
     if (length <= 0 || this.#isClosed) return;
     const buffer = this.#buffers.take();
     const data = readWhole(this.#file, buffer.subarray(0, length), this.#at);
-    // It is reported when it is asked for.
+    // The error is reported when the chunk is requested.
     data.catch(() => {});
     this.#reading = { buffer, data };
     this.#at += length;
@@ -91,7 +91,10 @@ export async function readWhole(file: FileHandle, content: Buffer, start: number
   return content;
 }
 
-/** Those of a stream, whose memory is not reused. No generator, whose `return` closes nothing before the first chunk was read. */
+/**
+ * Returns the chunks of a stream, whose memory is not reused. This is no generator, whose `return` closes nothing before the
+ * first chunk was read.
+ */
 export function chunksOf(content: Readable): FileChunks {
   const pieces: AsyncIterator<Buffer, undefined> = content[Symbol.asyncIterator]();
   return {

@@ -1,47 +1,53 @@
 import type { Readable } from "node:stream";
 
-/** Where the contents of objects are. A content is immutable and named by its SHA-256; which ones are needed is decided by the database. */
+/**
+ * The store for the contents of objects. A content is immutable and named by its SHA-256; the database decides which
+ * contents are needed.
+ */
 export type FileStore = {
-  /** Writes a content and waits until it is safe. It has no name until it is published. Rejects with `ContentTooLarge` or `StoreFull`. */
+  /**
+   * Writes a content and waits until it is on disk. It has no name until it is published. Rejects with `ContentTooLarge` or
+   * `StoreFull`.
+   */
   draft(content: AsyncIterable<Buffer>, maxBytes: number): Promise<DraftFile>;
-  /** Null if the store does not have it. */
+  /** Returns null if the store does not have it. */
   open(hash: string): Promise<StoredFile | null>;
-  /** Names that are not stored are ignored. */
+  /** Ignores names that are not stored. */
   remove(hashes: readonly string[]): Promise<void>;
-  /** All names, in portions. */
+  /** Lists all names, in portions. */
   list(): AsyncIterable<readonly string[]>;
-  /** Those that come in several requests. */
+  /** Returns the uploads that arrive in several requests. */
   uploads<About>(): UnfinishedUploads<About>;
-  /** Whether what is not needed any more should go sooner. */
+  /** Returns true if unneeded contents should be deleted sooner. */
   isSpaceScarce(): Promise<boolean>;
-  /** Deletes drafts of processes that ended; those that are being written are younger. */
+  /** Deletes drafts of processes that ended; drafts that are being written are younger. */
   removeDrafts(olderThanMs: number): Promise<void>;
 };
 
-/** An open content. Read it once, or close it. */
+/** An open content. It must be read once, or closed. */
 export type StoredFile = {
   readonly bytes: number;
-  /** A small part as a whole, or a stream. */
+  /** Returns a small part as a whole, or a stream. */
   read(part: BytePart): Promise<Buffer | Readable>;
-  /** The same for somebody who only passes it on. */
+  /** Returns the same for a consumer that only passes it on. */
   readChunks(part: BytePart): Promise<Buffer | FileChunks>;
   close(): Promise<void>;
 };
 
-/** Read them to the end, or call `return`. */
+/** The chunks must be read to the end, or `return` must be called. */
 export type FileChunks = AsyncIterableIterator<FileChunk>;
 export type FileChunk = {
   readonly data: Buffer;
-  /** Call when the bytes may be overwritten. */
+  /** Must be called when the bytes may be overwritten. */
   release(): void;
 };
 
-/** From the first to the last byte, inclusive as in HTTP. */
+/** The first and the last byte, inclusive as in HTTP. */
 export type BytePart = { readonly start: number; readonly end: number };
 
 const SMALL_BYTES = 64 * 1024;
 
-/** Whether it is read at once. */
+/** True if the part is read at once. */
 export function isSmall({ start, end }: BytePart): boolean {
   return end - start < SMALL_BYTES;
 }
@@ -49,26 +55,26 @@ export function isSmall({ start, end }: BytePart): boolean {
 export type DraftFile = {
   readonly hash: string;
   readonly bytes: number;
-  /** Gives it its name. Safe when it resolves. */
+  /** Gives the content its name. The content is on disk when it resolves. */
   publish(): Promise<void>;
-  /** Call in the end in any case. */
+  /** Must be called at the end in any case. */
   discard(): Promise<void>;
 };
 
-/** Uploads that come in several requests. What was received stays over restarts; several gateways share it as they share the contents. */
+/** Uploads that arrive in several requests. Received bytes survive restarts; several gateways share them like the contents. */
 export type UnfinishedUploads<About> = {
-  /** Names an upload of a caller, so that nobody else can guess the name. */
+  /** Returns a name for an upload of a caller that nobody else can guess. */
   newId(caller: string): string;
   /** Rejects with `TooManyUploads` or `StoreFull`. */
   create(id: string, about: About): Promise<void>;
-  /** Null if there is none of that id. */
+  /** Returns null if there is no upload with that id. */
   read(id: string): Promise<UnfinishedUpload<About> | null>;
   replace(id: string, about: About): Promise<void>;
-  /** Writes from the offset on; what came before an error stays. Returns the number of bytes that there are now. */
+  /** Writes from the offset on; bytes received before an error are kept. Returns the resulting number of bytes. */
   append(id: string, offset: number, content: AsyncIterable<Buffer>): Promise<number>;
-  /** A copy of the whole as a content, which requests that still write to the upload do not change. Waits until it is safe. */
+  /** Copies the whole upload to a content, which requests that still write to the upload do not change. Waits until it is on disk. */
   finish(id: string): Promise<DraftFile>;
-  /** Deletes the bytes, and keeps what is known about the upload. */
+  /** Deletes the bytes, and keeps the data about the upload. */
   empty(id: string): Promise<void>;
   remove(id: string): Promise<void>;
   removeOlder(ageMs: number): Promise<void>;
@@ -76,7 +82,7 @@ export type UnfinishedUploads<About> = {
 
 export type UnfinishedUpload<About> = { readonly about: About; readonly bytes: number };
 
-/** The caller has begun too many that are not complete. */
+/** The error for a caller that has begun too many incomplete uploads. */
 export class TooManyUploads extends Error {
   override name = "TooManyUploads";
 }

@@ -21,7 +21,7 @@ const LIST_SIZE = 1000;
 const highWaterMark = ChunkBuffers.BYTES;
 const HASH_PATTERN = /^[0-9a-f]{64}$/;
 
-/** Contents in a folder of this machine, or of a file system that all gateways share. */
+/** Stores contents in a folder of this machine, or of a file system that all gateways share. */
 export function makeFolderStore(folder: string): FileStore {
   const pathOf = (hash: string) => join(folder, hash.slice(0, 2), hash);
   const buffers = new ChunkBuffers();
@@ -117,7 +117,7 @@ async function publish(draft: string, path: string): Promise<void> {
   await syncFolder(folder);
 }
 
-/** Its folder is made when it turns out to be missing, which is rare. */
+/** Creates the folder when it turns out to be missing, which is rare. */
 async function inFolder<Result>(path: string, place: () => Promise<Result>): Promise<Result> {
   try {
     return await place();
@@ -136,7 +136,7 @@ async function openFile(path: string, buffers: ChunkBuffers): Promise<StoredFile
     const { size: bytes } = await file.stat();
     return {
       bytes,
-      // A stream closes the file.
+      // A stream closes the file itself.
       read: async (part) => (isSmall(part) ? readSmall(file, part) : file.createReadStream({ ...part, highWaterMark })),
       readChunks: async (part) => (isSmall(part) ? readSmall(file, part) : new FileReader(file, part, buffers)),
       close: () => file.close(),

@@ -1,4 +1,4 @@
-/** Null if there is no such file. */
+/** Returns null if there is no such file. */
 export async function ifPresent<T>(work: () => Promise<T>): Promise<T | null> {
   try {
     return await work();

@@ -9,12 +9,12 @@ import type { FileStore } from "./file-store.ts";
 import { makeFolderStore } from "./folder-store.ts";
 import { makeS3Store } from "./s3-store.ts";
 
-/** Those of a database that was not migrated yet are not served. */
+/** Files of a database that is not migrated yet are not served. */
 const HAS_FILES = "select where pg_catalog.to_regclass('content_service.upload_parts') is not null";
 
 export type Files = {
   readonly store: FileStore;
-  /** Deletes what is not needed any more, again and again. */
+  /** Repeatedly deletes contents that are no longer needed. */
   keepCollected(supervisor: Supervisor): RepeatedWork;
 };
 
@@ -26,7 +26,7 @@ const STRAYS_EVERY_MS = { plenty: 24 * 3_600_000, scarce: 3_600_000 };
 type S3Settings = `storageS3${"Endpoint" | "Bucket" | "Region" | "AccessKeyId" | "SecretAccessKey"}`;
 type StoreSettings = Pick<Config, "storageDir" | "dataDir" | S3Settings>;
 
-/** The file store of a deployment. */
+/** Opens the file store of a deployment. */
 export function openFileStore(settings: StoreSettings): FileStore {
   const folder = settings.storageDir ?? join(settings.dataDir, "files");
   const { storageS3Endpoint: endpoint, storageS3Bucket: bucket, storageS3Region: region } = settings;
@@ -37,7 +37,7 @@ export function openFileStore(settings: StoreSettings): FileStore {
   return makeS3Store({ endpoint, bucket, region, accessKeyId, secretAccessKey }, folder);
 }
 
-/** Null if the database has no tables for files. */
+/** Returns null if the database has no tables for files. */
 export async function openFiles(
   config: StoreSettings & Pick<Config, "branch">,
   asOwner: AsOwner,
@@ -66,7 +66,7 @@ function makeCollection(store: FileStore, asOwner: AsOwner, log: Logger): () => 
   };
 }
 
-/** Each run on a file system that does not answer would hold one of the few threads that all file operations share. */
+/** Each run on an unresponsive file system would hold one of the few threads that all file operations share. */
 function oneAtATime<Result>(work: () => Promise<Result>): () => Promise<Result> {
   let running: Promise<Result> | null = null;
   return () => {

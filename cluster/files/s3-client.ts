@@ -16,11 +16,11 @@ export type S3Object = { readonly key: string; readonly bytes: number; readonly 
 
 type S3Request = {
   readonly method: "GET" | "HEAD" | "PUT" | "DELETE";
-  /** "": the bucket. */
+  /** The key of an object; an empty text stands for the bucket. */
   readonly key: string;
   readonly query?: Readonly<Record<string, string>>;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Opened for each attempt. */
+  /** Opens the body for each attempt. */
   readonly body?: () => Readable | Buffer;
   readonly sha256?: string;
 };
@@ -45,20 +45,20 @@ export class S3Client {
     this.#root = `${pathname.replace(/\/$/, "")}/${encodeURIComponent(location.bucket)}`;
   }
 
-  /** Safe when it resolves. */
+  /** Stores an object; it is safe when the promise resolves. */
   async put(key: string, body: () => Readable | Buffer, about: { readonly bytes: number; readonly sha256: string }) {
     const headers = { "Content-Length": String(about.bytes) };
     await this.#drain({ method: "PUT", key, headers, body, sha256: about.sha256 });
   }
 
-  /** The size; null if there is no such object. */
+  /** Returns the size; null if there is no such object. */
   async size(key: string): Promise<number | null> {
     const response = await this.#send({ method: "HEAD", key }, [404]);
     await response.body.dump();
     return response.statusCode === 404 ? null : Number(response.headers["content-length"]);
   }
 
-  /** Null if there is no such object. */
+  /** Returns null if there is no such object. */
   async get(key: string, range?: { readonly start: number; readonly end: number }): Promise<Readable | null> {
     const headers: Record<string, string> = range ? { Range: `bytes=${range.start}-${range.end}` } : {};
     const response = await this.#send({ method: "GET", key, headers }, [404]);
@@ -71,7 +71,7 @@ export class S3Client {
     await this.#drain({ method: "DELETE", key }, [404]);
   }
 
-  /** In portions. */
+  /** Lists objects in portions. */
   async *list(prefix: string): AsyncGenerator<readonly S3Object[]> {
     for (let token: string | null = null, isFirst = true; isFirst || token !== null; isFirst = false) {
       const query = { "list-type": "2", prefix, ...(token !== null && { "continuation-token": token }) };
@@ -91,7 +91,7 @@ export class S3Client {
     await body.dump();
   }
 
-  /** Repeats what failed for a reason that passes. */
+  /** Retries a request after a temporary failure. */
   async #send(asked: S3Request, accepted: readonly number[] = []): Promise<Dispatcher.ResponseData> {
     for (let attempt = 1; ; attempt++) {
       const isLast = attempt === ATTEMPTS;
@@ -134,7 +134,7 @@ type ListedPage = {
   readonly NextContinuationToken?: string;
 };
 
-/** The response of the S3 service, for the log. */
+/** The error response of the S3 service, for the log. */
 class S3Error extends Error {
   override name = "S3Error";
   readonly status: number;

@@ -9,13 +9,13 @@ import { makeS3Uploads } from "./s3-uploads.ts";
 
 const CONTENTS = "contents/";
 const HASH_PATTERN = /^contents\/([0-9a-f]{64})$/;
-/** Of one request to S3. */
+/** The maximum size of one request to S3. */
 const MAX_BYTES = 5 * 1024 ** 3;
 const REMOVED_AT_ONCE = 8;
 
 /**
- * Contents in a bucket of an S3 service, which several gateways share. They are written to a folder of this machine first: the name
- * is known at their end, and an attempt that failed is repeated.
+ * Stores contents in a bucket of an S3 service, which several gateways share. They are written to a folder of this machine
+ * first: the name is known only at their end, and a failed attempt is repeated.
  */
 export function makeS3Store(location: S3Location, folder: string): FileStore {
   const client = new S3Client(location);
@@ -53,13 +53,13 @@ async function writeDraft(
   const file = await writeSafeDraft(folder, content, Math.min(maxBytes, MAX_BYTES));
   const discard = () => rm(file.path, { force: true });
   try {
-    // Before the transaction that names it, which is short then.
+    // The content is uploaded before the transaction that names it, which is short then.
     await putContent(client, file);
   } catch (error) {
     await discard();
     throw error;
   }
-  // It may have been collected since.
+  // The content may have been collected since.
   return { hash: file.hash, bytes: file.bytes, publish: () => putContent(client, file), discard };
 }
 

@@ -8,13 +8,13 @@ import type { S3Client, S3Object } from "./s3-client.ts";
 import { CALLER_LENGTH, MOST_OF_CALLER, newUploadId, UPLOAD_ID } from "./unfinished-uploads.ts";
 
 const UPLOADS = "uploads/";
-/** What is lost of a request if its gateway ends. */
+/** The maximum number of bytes of a request that are lost if its gateway ends. */
 const SEGMENT_BYTES = 16 * 1024 * 1024;
 const SEGMENT = /\/\d{15}$/;
-/** Says that the upload has become an object. */
+/** The suffix of the mark that the upload has become an object. */
 const COMPLETE = "/complete";
 const NO_BYTES = { bytes: 0, sha256: createHash("sha256").digest("hex") };
-/** So that the order of names is that of offsets. */
+/** The digits make the order of names that of offsets. */
 const OFFSET_DIGITS = 15;
 
 /** Each request adds objects that are named by their offset. */
@@ -78,7 +78,10 @@ export function makeS3Uploads<About>(
   };
 }
 
-/** With this one, so that of those that begin at once no more than allowed go on. Empty ones are complete. */
+/**
+ * Counts the caller's incomplete uploads, including this one, so that simultaneous ones cannot exceed the limit. Emptied
+ * uploads are complete.
+ */
 async function countOfCaller(client: S3Client, id: string): Promise<number> {
   const known = new Set<string>();
   const complete = new Set<string>();
@@ -94,7 +97,7 @@ function spellOffset(offset: number): string {
   return String(offset).padStart(OFFSET_DIGITS, "0");
 }
 
-/** Keeps what came before an error. */
+/** Keeps the bytes received before an error. */
 async function putSegments(
   client: S3Client,
   path: string,
@@ -132,10 +135,13 @@ async function putSegments(
   return at;
 }
 
-/** Bytes of an upload, from `start` up to `end`, of which those before `start` are in other segments too. */
+/** The bytes of an upload from `start` up to `end`; other segments also contain the bytes before `start`. */
 type Segment = { readonly key: string; readonly offset: number; readonly start: number; readonly end: number };
 
-/** Without gaps, from the first byte on. Two gateways that received the same bytes may have written segments that overlap. */
+/**
+ * Joins segments without gaps, from the first byte on. Two gateways that received the same bytes may have written segments
+ * that overlap.
+ */
 function joinSegments(objects: readonly S3Object[], prefix: string): readonly Segment[] {
   const joined: Segment[] = [];
   let end = 0;

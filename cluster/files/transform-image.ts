@@ -1,12 +1,12 @@
 import type sharpModule from "sharp";
 import type { Metadata, Sharp } from "sharp";
 
-/** As callers ask for it: null keeps what the image has. */
+/** The options of callers; null keeps the property of the image. */
 export type ImageOptions = {
   readonly width: number | null;
   readonly height: number | null;
   readonly resize: "cover" | "contain" | "fill";
-  /** From 1 to 100. */
+  /** A number from 1 to 100. */
   readonly quality: number;
   readonly format: "origin" | "webp" | "avif";
 };
@@ -15,7 +15,7 @@ export type TransformedImage = { readonly content: Buffer; readonly type: string
 
 export type TransformImage = (content: Buffer, options: ImageOptions) => Promise<TransformedImage>;
 
-/** No image of a kind that is read here, or one with too many pixels. */
+/** The error for an image of an unsupported kind, or one with too many pixels. */
 export class UnreadableImage extends Error {
   override name = "UnreadableImage";
   readonly isTooLarge: boolean;
@@ -31,11 +31,11 @@ class TooManyPixels extends Error {}
 const MAX_PIXELS = 50_000_000;
 /** Images of many kinds are decoded as a whole, and take up to one and a half times as much memory. */
 const MAX_DECODED_BYTES = 150_000_000;
-/** Above this size, one is transformed at a time. */
+/** Above this size, images are transformed one at a time. */
 const LARGE_DECODED_BYTES = 50_000_000;
 const MAX_SECONDS = 20;
 
-/** By the names of the library. SVG, PDF and the others are parsed by code that follows references, so they are not read. */
+/** The loaders by the names of the library. SVG, PDF and others are excluded, because their parsers follow references. */
 const LOADERS = ["Jpeg", "Png", "Webp", "Nsgif", "Heif", "Tiff"].map((kind) => `VipsForeignLoad${kind}`);
 
 const MEDIA_TYPES: Readonly<Record<string, string>> = {
@@ -47,7 +47,7 @@ const MEDIA_TYPES: Readonly<Record<string, string>> = {
   tiff: "image/tiff",
 };
 
-/** Null if the package `sharp` is not installed. */
+/** Returns null if the package `sharp` is not installed. */
 export async function loadImageTransformer(
   load: () => Promise<{ default: typeof sharpModule }> = () => import("sharp"),
 ): Promise<TransformImage | null> {
@@ -56,7 +56,7 @@ export async function loadImageTransformer(
     () => null,
   );
   if (!sharp) return null;
-  // Images are transformed side by side, each on one thread, and none is likely to come again.
+  // Images are transformed in parallel, each on one thread, and none is likely to be transformed again.
   sharp.concurrency(1);
   sharp.cache(false);
   sharp.block({ operation: ["VipsForeignLoad"] });

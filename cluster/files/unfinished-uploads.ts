@@ -7,13 +7,13 @@ import { makeSpaceCheck } from "./free-space.ts";
 import { ifPresent } from "./if-present.ts";
 
 const CHUNK_BYTES = 256 * 1024;
-/** That a caller has begun and not completed: until then no policy counts them. */
+/** The maximum number of incomplete uploads of a caller: no policy counts them until they are complete. */
 export const MOST_OF_CALLER = 100;
-/** The beginning of an id, which the uploads of a caller share. */
+/** The length of the beginning of an id, which the uploads of a caller share. */
 export const CALLER_LENGTH = 13;
 export const UPLOAD_ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/** Begins with a digest of the caller; nobody else can guess the rest. */
+/** Returns an id that begins with a digest of the caller; nobody else can guess the rest. */
 export function newUploadId(caller: string): string {
   const digest = createHash("sha256").update(caller).digest("hex");
   return `${digest.slice(0, 8)}-${digest.slice(8, 12)}${randomUUID().slice(CALLER_LENGTH)}`;
@@ -26,7 +26,7 @@ export function makeUnfinishedUploads<About>(folder: string, draft: WriteDraft):
   const bytesOf = (id: string) => join(folderOf(id), id);
   const aboutOf = (id: string) => `${bytesOf(id)}.json`;
   const write = async (id: string, about: About) => {
-    // Read by another request at the same time, it is whole.
+    // The file is renamed, so that a simultaneous request reads it completely.
     await writeFile(`${aboutOf(id)}.new`, JSON.stringify(about), { mode: 0o600 });
     await rename(`${aboutOf(id)}.new`, aboutOf(id));
   };
@@ -39,7 +39,7 @@ export function makeUnfinishedUploads<About>(folder: string, draft: WriteDraft):
       await mkdir(folderOf(id), { recursive: true });
       await makeSpaceCheck(folder)(0);
       await (await open(bytesOf(id), "wx", 0o600)).close();
-      // Counted with this one, so that of those that begin at once no more than allowed go on.
+      // The count includes this upload, so that simultaneous ones cannot exceed the limit.
       const begun = (await readdir(folderOf(id))).filter((name) => UPLOAD_ID.test(name));
       if (begun.length > MOST_OF_CALLER) {
         await rm(bytesOf(id), { force: true });
@@ -67,7 +67,7 @@ export function makeUnfinishedUploads<About>(folder: string, draft: WriteDraft):
       };
       for await (const { name } of (await ifPresent(() => opendir(folder))) ?? []) {
         const path = join(folder, name);
-        // Its time is that of the last upload that began or ended.
+        // The folder's time is that of the last upload that began or ended.
         const isOldFolder = await isOld(path);
         const names = (await ifPresent(() => readdir(path))) ?? [];
         const old = await Array.fromAsync(names, async (each) => ((await isOld(join(path, each))) ? [each] : []));

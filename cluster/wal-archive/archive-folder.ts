@@ -10,25 +10,25 @@ import { segmentStart, type WalLayout } from "./wal-segments.ts";
  */
 export type WalArchive = WalLayout & {
   readonly folder: string;
-  /** Restored copies of a cluster have the same one. */
+  /** The identifier of the cluster; restored copies of it have the same one. */
   readonly systemIdentifier: string;
-  /** Of Postgres. */
+  /** The major version of Postgres. */
   readonly major: number;
 };
 
 export type BaseBackup = {
   readonly folder: string;
-  /** Recovery begins here. */
+  /** The position at which recovery begins. */
   readonly start: Lsn;
-  /** Earlier positions cannot be recovered from this backup. */
+  /** The first position that can be recovered; earlier ones cannot be recovered from this backup. */
   readonly end: Lsn;
-  /** Everything that was committed until then is below `end`. */
+  /** The time of completion; everything committed until then is below `end`. */
   readonly completedAt: Date;
-  /** Of all files, not compressed. */
+  /** The uncompressed size of all files. */
   readonly bytes: number;
 };
 
-/** Everything that was committed until this time is archived. */
+/** The time until which all commits are archived, with the position. */
 export type ArchiveProgress = { readonly lsn: Lsn; readonly at: Date };
 
 export type ArchivedSegment = {
@@ -38,12 +38,12 @@ export type ArchivedSegment = {
   readonly state: "compressed" | "complete" | "partial";
 };
 
-/** What one archive can restore. */
+/** The content of one archive, which can be restored. */
 export type ArchiveContent = WalArchive & {
-  /** The oldest first. */
+  /** The base backups, the oldest first. */
   readonly bases: readonly BaseBackup[];
   readonly segments: readonly ArchivedSegment[];
-  /** Null if the file is unreadable, or nothing was archived yet. */
+  /** The progress; null if the file is unreadable, or nothing was archived yet. */
   readonly progress: ArchiveProgress | null;
 };
 
@@ -59,7 +59,7 @@ export const PARTIAL_SUFFIX = ".partial";
 export const COMPRESSED_SUFFIX = ".gz";
 const SEGMENT_FILE = /^([\dA-F]{24})(\.gz|\.partial)?$/;
 
-/** In the folder of backups. */
+/** Returns the folder of WAL in the folder of backups. */
 export function walFolder(backupDir: string): string {
   return join(backupDir, "wal");
 }
@@ -73,7 +73,7 @@ export async function describeBase({ folder, start, end, completedAt, bytes }: B
   await replaceFile(join(folder, BASE_DESCRIPTION), JSON.stringify({ ...positions, completedAt, bytes }));
 }
 
-/** Written in place, since a new file every second would cost more; a torn one is unreadable. */
+/** The file is written in place, because a new file every second would cost more; a torn one is unreadable. */
 export async function openProgress(folder: string): Promise<{
   write(progress: ArchiveProgress): Promise<void>;
   close(): Promise<void>;
@@ -93,14 +93,14 @@ export async function openProgress(folder: string): Promise<{
 
 const PROGRESS_BYTES = 128;
 
-/** All archives in the folder, the oldest first. */
+/** Lists all archives in the folder, the oldest first. */
 export async function listArchives(folder: string): Promise<ArchiveContent[]> {
   const names = (await readNames(folder)).sort();
   const archives = await Promise.all(names.map((name) => readArchiveFolder(join(folder, name))));
   return archives.filter((archive) => archive !== null);
 }
 
-/** Null if the folder is not an archive. */
+/** Returns null if the folder is not an archive. */
 export async function readArchiveFolder(folder: string): Promise<ArchiveContent | null> {
   const description = await readJson<Omit<WalArchive, "folder">>(join(folder, DESCRIPTION));
   if (!description) return null;
@@ -151,7 +151,7 @@ async function readProgress(folder: string): Promise<ArchiveProgress | null> {
   return found && lsn !== null ? { lsn, at: new Date(found.at) } : null;
 }
 
-/** The segments from that position on, as far as there is no gap. */
+/** Returns the segments from that position up to the first gap. */
 export function segmentsFrom({ segments, segmentBytes }: ArchiveContent, start: Lsn): ArchivedSegment[] {
   const first = segments.findIndex((segment) => segment.start + BigInt(segmentBytes) > start);
   if (first < 0 || segments[first]!.start > start) return [];
@@ -162,7 +162,7 @@ export function segmentsFrom({ segments, segmentBytes }: ArchiveContent, start: 
   return gap < 0 ? following : following.slice(0, gap);
 }
 
-/** The earliest and the latest time that the archive can restore; null before its first base backup. */
+/** Returns the earliest and the latest time that the archive can restore; null before its first base backup. */
 export function recoverableRange({
   bases,
   progress,
@@ -172,7 +172,7 @@ export function recoverableRange({
   return { from, to: progress && progress.at > from ? progress.at : from };
 }
 
-/** The size of all files in the folder. */
+/** Returns the size of all files in the folder. */
 export async function folderBytes(folder: string): Promise<number> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch(() => []);
   const files = entries.filter((entry) => entry.isFile());
@@ -206,7 +206,7 @@ async function readNames(folder: string): Promise<string[]> {
   });
 }
 
-/** Null if the file is missing or damaged. */
+/** Returns null if the file is missing or damaged. */
 async function readJson<T>(file: string): Promise<T | null> {
   try {
     return JSON.parse(await readFile(file, "utf8")) as T;

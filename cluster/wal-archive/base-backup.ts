@@ -20,13 +20,13 @@ const APPLICATION_NAME = "content-service base backup";
 const COMMAND = `BASE_BACKUP (LABEL 'content-service', CHECKPOINT 'fast', WAIT false, MANIFEST 'yes',
   MANIFEST_CHECKSUMS 'SHA256', COMPRESSION 'gzip', COMPRESSION_DETAIL 'level=1')`;
 const [ARCHIVE, MANIFEST, DATA, PROGRESS] = ["n", "m", "d", "p"].map((kind) => kind.charCodeAt(0));
-/** How much is written between two checks of the free space. */
+/** The number of bytes that are written between two checks of the free space. */
 const CHECK_BYTES = 64 * 2 ** 20;
 
 type BaseBackupOptions = {
-  /** Of the owner. */
+  /** The URL of the owner. */
   readonly url: string;
-  /** Of the archive. */
+  /** The folder of the archive. */
   readonly folder: string;
   readonly signal: AbortSignal;
   /** Throws if there is no space for more. */
@@ -35,7 +35,7 @@ type BaseBackupOptions = {
   readonly awaitArchived: (lsn: Lsn) => Promise<void>;
 };
 
-/** Writes a base backup by Postgres's replication protocol, as pg_basebackup does. It appears when it can be restored. */
+/** Writes a base backup by Postgres's replication protocol, like pg_basebackup. It appears when it can be restored. */
 export async function takeBaseBackup(options: BaseBackupOptions): Promise<BaseBackup> {
   const { url, folder, signal, awaitArchived } = options;
   const name = new Date().toISOString().replace(/[:.]/g, "-");
@@ -67,7 +67,7 @@ export async function takeBaseBackup(options: BaseBackupOptions): Promise<BaseBa
   }
 }
 
-/** Their files would have to be restored over those of the running database. */
+/** Refuses tablespaces: their files would have to be restored over those of the running database. */
 async function refuseTablespaces(client: pg.Client): Promise<void> {
   const { rows } = await client.query<{ name: string }>(
     "select spcname as name from pg_catalog.pg_tablespace where oid >= 16384",
@@ -133,7 +133,7 @@ class BaseReceiver {
     this.#files.push(file);
   }
 
-  /** The server waits while the disk is slower. */
+  /** Writes bytes; the server waits while the disk is slower. */
   #write(bytes: Buffer): void {
     const socket = this.#client.connection.stream;
     const file = this.#files.at(-1)!;

@@ -10,7 +10,7 @@ type ManifestEntry = {
   readonly Checksum?: string;
 };
 
-/** Postgres's backup manifest: the size and checksum of each file, by its path. */
+/** Reads Postgres's backup manifest: the size and checksum of each file, by its path. */
 export async function readManifest(file: string): Promise<BaseManifest> {
   const { Files: entries } = JSON.parse(await readFile(file, "utf8")) as { Files: readonly ManifestEntry[] };
   const files = new Map<string, ManifestFile>();

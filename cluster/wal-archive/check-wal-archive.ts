@@ -6,11 +6,11 @@ import { planRecovery, type RecoveryPlan } from "./choose-archive.ts";
 import { recoverCluster } from "./recover-cluster.ts";
 import { type ClusterCheck, verifyCluster } from "./verify-cluster.ts";
 
-/** Restores the archive as it is now into a temporary folder, and reads all of it. Throws if it is damaged. */
+/** Restores the current archive into a temporary folder, and reads all of it. Throws if it is damaged. */
 export async function checkWalArchive(folder: string, into: string): Promise<ClusterCheck> {
   const archive = await readArchiveFolder(folder);
   const plan = planRecovery(archive ? [archive] : [], { target: "latest", current: null, now: new Date() });
-  // Of a check that was killed.
+  // A check that was killed may have left the folder.
   await rm(into, { recursive: true, force: true });
   try {
     return await recoverCluster({ plan, into, report: () => {} }, verifyCluster);
@@ -19,7 +19,7 @@ export async function checkWalArchive(folder: string, into: string): Promise<Clu
   }
 }
 
-/** The same for a time. */
+/** Checks the recovery to a time. */
 export function checkRecovery(plan: RecoveryPlan, report: (step: string) => void): Promise<ClusterCheck> {
   return withRecovered(plan, report, verifyCluster);
 }

@@ -13,7 +13,7 @@ export type RecoveryPlan = {
   readonly archive: ArchiveContent;
   readonly base: BaseBackup;
   readonly segments: readonly ArchivedSegment[];
-  /** Null: all WAL. */
+  /** Null for all WAL. */
   readonly until: Date | null;
 };
 
@@ -24,7 +24,7 @@ type ChooseOptions = {
   readonly now: Date;
 };
 
-/** Selects the archive and the base backup for a time. Throws a message that says which times can be restored. */
+/** Selects the archive and the base backup for a time. Throws an error whose message names the times that can be restored. */
 export function planRecovery(archives: readonly ArchiveContent[], options: ChooseOptions): RecoveryPlan {
   const { target, now } = options;
   const usable = archives.filter(({ bases }) => bases.length > 0);
@@ -75,7 +75,7 @@ function covers(archive: ArchiveContent, at: Date): boolean {
   return range !== null && range.from <= at && at <= range.to;
 }
 
-/** For messages. */
+/** Describes the ranges for messages. */
 function describeRanges(archives: readonly ArchiveContent[]): string {
   const ranges = archives.map(recoverableRange).filter((range) => range !== null);
   if (ranges.length === 0) return "No time can be restored yet.";

@@ -17,15 +17,15 @@ import {
 } from "./archive-folder.ts";
 import { parseByteSize, startOfSegment } from "./wal-segments.ts";
 
-/** A physical slot, so that Postgres keeps what is not archived yet, at most max_slot_wal_keep_size. */
+/** A physical slot, so that Postgres keeps the WAL that is not archived yet, at most max_slot_wal_keep_size. */
 export const WAL_SLOT = "content_service_wal";
-/** In DATA_DIR: which archive its WAL is written to. A restored or new cluster has none. */
+/** The file in DATA_DIR that names the archive of its WAL. A restored or new cluster has none. */
 const POINTER = "wal-archive.json";
 /** Undefined object: there is no such slot. */
 const UNDEFINED_OBJECT = "42704";
 
 export type OpenedArchive = WalArchive & {
-  /** The beginning of the segment that WAL is missing from. */
+  /** The beginning of the segment from which WAL is missing. */
   readonly resumeAt: Lsn;
   /** The file that this process has claimed. */
   readonly claim: string;
@@ -33,7 +33,7 @@ export type OpenedArchive = WalArchive & {
 
 type OpenArchiveOptions = {
   readonly dataDir: string;
-  /** Of all archives. */
+  /** The folder of all archives. */
   readonly folder: string;
   readonly log: Pick<Logger, "info" | "warn">;
 };
@@ -41,8 +41,8 @@ type OpenArchiveOptions = {
 type Slot = { readonly restart: string | null; readonly status: string | null };
 
 /**
- * The archive of the cluster, claimed for this process, and the slot from which it continues. If the WAL in between is gone, or the cluster
- * is another one, a new archive begins.
+ * Returns the archive of the cluster, claimed for this process, and the slot from which it continues. If the WAL in between
+ * is gone, or the cluster is another one, a new archive begins.
  */
 export async function openArchive(client: pg.Client, options: OpenArchiveOptions): Promise<OpenedArchive> {
   const cluster = await identifyCluster(client);
@@ -55,7 +55,7 @@ export async function openArchive(client: pg.Client, options: OpenArchiveOptions
   return beginArchive(client, cluster, options);
 }
 
-/** Otherwise Postgres would keep WAL for an archive that is switched off. */
+/** Drops the slot; otherwise Postgres would keep WAL although archiving is off. */
 export async function dropWalSlot(query: (text: string, values: unknown[]) => Promise<unknown>): Promise<void> {
   await query(
     `select pg_catalog.pg_drop_replication_slot(slot_name)
@@ -90,7 +90,7 @@ async function readSlot(client: pg.Client): Promise<Slot | null> {
   return rows[0] ?? null;
 }
 
-/** The beginning of the first segment that is not complete; null if the archive cannot be continued without a gap. */
+/** Returns the beginning of the first incomplete segment; null if the archive cannot be continued without a gap. */
 function continuation(
   content: ArchiveContent,
   { systemIdentifier, timeline, segmentBytes, flushed }: ClusterIdentity,
@@ -104,7 +104,7 @@ function continuation(
   const last = content.segments.at(-1);
   if (!isSame || kept === null || slot?.status === "lost" || !last) return null;
   const resumeAt = last.state === "partial" ? last.start : last.start + BigInt(segmentBytes);
-  // An archive that is ahead is that of a copy of this cluster.
+  // An archive that is ahead belongs to a copy of this cluster.
   const isAhead = resumeAt > flushed || (content.progress?.lsn ?? 0n) > flushed;
   return isAhead || startOfSegment(kept, segmentBytes) > resumeAt ? null : resumeAt;
 }
@@ -140,7 +140,7 @@ async function claimArchive(archive: WalArchive & { readonly resumeAt: Lsn }): P
   );
 }
 
-/** The name of the archive that the cluster in the folder writes to; null if it never had one. */
+/** Returns the name of the archive that the cluster in the folder writes to; null if it never had one. */
 export async function readPointer(dataDir: string): Promise<string | null> {
   try {
     const { archive } = JSON.parse(await readFile(join(resolve(dataDir), POINTER), "utf8")) as { archive: string };

@@ -9,7 +9,7 @@ import type { RecoveryPlan } from "./choose-archive.ts";
 import { unpackBase, unpackSegments } from "./unpack-base.ts";
 
 const DRAFT_SUFFIX = ".incomplete";
-/** Postgres's message if no transaction was committed after the time: then all WAL is before it. */
+/** Postgres's message if no transaction was committed after the time: all WAL is before it then. */
 const NOTHING_LATER = "recovery ended before configured recovery target was reached";
 /** Postgres needs some space besides the files. */
 const SPARE_BYTES = 256 * 2 ** 20;
@@ -22,8 +22,9 @@ type RecoverOptions = {
 };
 
 /**
- * Restores the cluster into a new data folder: unpacks the base backup, lets Postgres replay the WAL until the time and go on as a
- * primary, runs the work on it and its folder, and stops it. The new folder appears when all of this has succeeded.
+ * Restores the cluster into a new data folder: unpacks the base backup, lets Postgres replay the WAL until the time and
+ * continue as a primary, runs the work on it and its folder, and stops it. The new folder appears when all of this has
+ * succeeded.
  */
 export async function recoverCluster<T>(
   { plan, into, report }: RecoverOptions,
@@ -55,7 +56,7 @@ export async function recoverCluster<T>(
   }
 }
 
-/** Tokens and the encrypted secrets in the database need the keys of the folder that the archive is of. */
+/** Tokens and the encrypted secrets in the database need the keys of the archive's original folder. */
 export async function copySecrets(from: string, into: string): Promise<boolean> {
   const target = join(resolve(into), "secrets.json");
   try {
@@ -86,7 +87,7 @@ async function refuseOtherMajor({ archive }: RecoveryPlan): Promise<void> {
   );
 }
 
-/** Of a restore that was killed. */
+/** Removes the folder of a restore that was killed. */
 async function removeAbandoned(draft: string): Promise<void> {
   const owner = await findFileOwner(clusterFolders(draft).ownerFile);
   if (owner !== null) throw new Error(`Process ${owner} is restoring into this folder already.`);
@@ -122,14 +123,14 @@ async function unpack(
   await chownTo(account, signal);
 }
 
-/** Settings of the command line only: the restored cluster keeps none of them. */
+/** These settings are on the command line only: the restored cluster keeps none of them. */
 const RECOVERY_SETTINGS = {
   // All WAL is in its folder already; Postgres requires a command.
   restore_command: "false",
   recovery_target_timeline: "current",
   recovery_target_action: "promote",
   hot_standby: "off",
-  // The original may run beside it.
+  // The original cluster may run at the same time.
   shared_buffers: "128MB",
 };
 

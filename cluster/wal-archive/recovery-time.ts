@@ -1,4 +1,4 @@
-/** A point in time to restore: everything that was committed until then. */
+/** A point in time to restore, with everything committed until then. */
 export type RecoveryTarget = { readonly at: Date } | "latest";
 
 const FORMAT = /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,6}))?)?)?\s*(.*)$/;
@@ -7,7 +7,7 @@ const EXPECTED =
 const AGO = /^(\d{1,6}) (second|minute|hour|day)s? ago$/i;
 const UNIT_MS: Readonly<Record<string, number>> = { second: 1_000, minute: 60_000, hour: 3_600_000, day: 86_400_000 };
 
-/** Throws a message that describes the allowed forms. Without a time zone, it is the time of this machine. */
+/** Throws an error that describes the allowed forms. Without a time zone, it is the time of this machine. */
 export function parseRecoveryTarget(text: string, now = new Date()): RecoveryTarget {
   if (text.trim().toLowerCase() === "latest") return "latest";
   const [, count, unit] = AGO.exec(text.trim()) ?? [];
@@ -33,7 +33,7 @@ export function parseRecoveryTarget(text: string, now = new Date()): RecoveryTar
   return { at: new Date(local + milliseconds - offsetMs(zone, local)) };
 }
 
-/** How far the zone is ahead of UTC at a local time. */
+/** Returns the offset of the zone from UTC at a local time. */
 function offsetMs(zone: string, local: number): number {
   if (/^(z|utc|gmt)$/i.test(zone)) return 0;
   const [, sign, hours, minutes = "0"] = /^(?:utc|gmt)?([+-])(\d\d?)(?::?(\d\d))?$/i.exec(zone) ?? [];
@@ -41,7 +41,7 @@ function offsetMs(zone: string, local: number): number {
     return (sign === "-" ? -1 : 1) * (Number(hours) * 60 + Number(minutes)) * 60_000;
   }
   const offsetAt = zoneOffsets(zone);
-  // The offset of UTC's time with the same figures, corrected by that of the resulting time, around changes of summer time.
+  // The offset is that of the UTC time with the same digits, corrected by the offset of the resulting time, for changes of summer time.
   return offsetAt(local - offsetAt(local));
 }
 

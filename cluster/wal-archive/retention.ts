@@ -14,8 +14,8 @@ import {
 type Unneeded = { readonly bases: readonly BaseBackup[]; readonly segments: readonly ArchivedSegment[] };
 
 /**
- * What no time since `keepFrom` needs: base backups before the newest one that was complete then, and the WAL below it. An archive without
- * such a base backup needs all that it has.
+ * Returns the files that no time since `keepFrom` needs: base backups before the newest one that was complete then, and the
+ * WAL below it. An archive without such a base backup needs all of its files.
  */
 export function findUnneeded({ bases, segments, segmentBytes }: ArchiveContent, keepFrom: Date): Unneeded {
   const first = bases.findLast(({ completedAt }) => completedAt <= keepFrom) ?? bases[0];
@@ -26,13 +26,13 @@ export function findUnneeded({ bases, segments, segmentBytes }: ArchiveContent, 
   };
 }
 
-/** Whether no time since `keepFrom` can be restored from an archive that is not written to any more. */
+/** True if an archive that is no longer written to can restore no time since `keepFrom`. */
 export function isExpired({ bases, progress }: ArchiveContent, keepFrom: Date): boolean {
   const newest = bases.at(-1);
   return !newest || (progress?.at ?? newest.completedAt) < keepFrom;
 }
 
-/** Deletes what is not needed in the archives of this cluster, and of its copies, unless another process writes to them. */
+/** Deletes unneeded files in the archives of this cluster, and of its copies, unless another process writes to them. */
 export async function deleteUnneeded(
   folder: string,
   {
@@ -61,7 +61,7 @@ export async function deleteUnneeded(
   }
 }
 
-/** Of processes that were killed. The caller is the only one that writes to the archive. */
+/** Deletes the drafts of killed processes. The caller is the only one that writes to the archive. */
 export async function deleteDrafts(archive: string): Promise<void> {
   const folder = join(archive, BASES);
   for (const name of await readdir(folder).catch(() => [])) {

@@ -38,17 +38,17 @@ export class SegmentWriter {
     this.#synced = start;
   }
 
-  /** The position after the last byte that was written. */
+  /** Returns the position after the last byte that was written. */
   get next(): Lsn {
     return this.#next;
   }
 
-  /** Everything below is on disk. */
+  /** Returns the position below which everything is on disk. */
   get synced(): Lsn {
     return this.#synced;
   }
 
-  /** Compresses what a process that was killed left complete. */
+  /** Compresses the complete segments of a killed process. */
   async compressLeftOver(): Promise<void> {
     const content = await readArchiveFolder(this.#archive.folder);
     for (const { file, state } of content?.segments ?? []) if (state === "complete") this.#compressLater(file);
@@ -83,7 +83,7 @@ export class SegmentWriter {
     await this.#compression;
   }
 
-  /** What an earlier process has written stays until it is overwritten with the same bytes. */
+  /** The bytes of an earlier process stay until they are overwritten with the same bytes. */
   async #openPartial(): Promise<FileHandle> {
     await mkdir(this.#folder, { recursive: true, mode: 0o700 });
     const file = `${this.#pathAt(this.#next)}${PARTIAL_SUFFIX}`;
@@ -106,7 +106,7 @@ export class SegmentWriter {
     return join(this.#folder, segmentName(startOfSegment(lsn, this.#archive.segmentBytes), this.#archive));
   }
 
-  /** A file that could not be compressed stays as it is, and can be restored too. */
+  /** A file that could not be compressed stays unchanged, and can be restored too. */
   #compressLater(path: string): void {
     this.#compression = this.#compression.then(() => compressFile(path)).catch(this.#onError);
   }

@@ -7,7 +7,7 @@ export type TarEntry = {
   readonly kind: "file" | "folder" | "link";
   readonly mode: number;
   readonly size: number;
-  /** Must be read, or skipped, before the next entry. */
+  /** The content must be read, or skipped, before the next entry. */
   content(): AsyncGenerator<Buffer>;
 };
 
@@ -20,7 +20,7 @@ export async function* readTar(source: AsyncIterable<Buffer>): AsyncGenerator<Ta
   for (;;) {
     const header = await blocks.take(BLOCK);
     if (header === null) throw new Error("The tar file is truncated.");
-    // The end is two empty blocks, or one with manifests of old versions.
+    // The end of the file is two empty blocks, or one with manifests of old versions.
     if (header.every((byte) => byte === 0)) return;
     const entry = parseHeader(header);
     let left = entry.size;
@@ -48,7 +48,7 @@ function parseHeader(header: Buffer): Omit<TarEntry, "content"> {
   return { path, kind, mode: parseNumber(header.subarray(100, 108)) & 0o777, size };
 }
 
-/** Of all bytes, with spaces in the place of the checksum. */
+/** Returns the sum of all bytes, with spaces in the place of the checksum. */
 function checksum(header: Buffer): number {
   return header.reduce((sum, byte, index) => sum + (index >= 148 && index < 156 ? 32 : byte), 0);
 }
@@ -58,7 +58,7 @@ function parseText(field: Buffer): string {
   return new StringDecoder("utf8").end(end < 0 ? field : field.subarray(0, end));
 }
 
-/** Octal; binary with the highest bit set if it does not fit. */
+/** Parses an octal number, or a binary one with the highest bit set if it does not fit. */
 function parseNumber(field: Buffer): number {
   if ((field[0]! & 0x80) !== 0) return Number(field.readBigUInt64BE(field.length - 8));
   return Number.parseInt(parseText(field).trim() || "0", 8);
@@ -73,7 +73,7 @@ class ByteReader {
     this.#source = source[Symbol.asyncIterator]();
   }
 
-  /** Null at the end. */
+  /** Returns null at the end. */
   async take(bytes: number): Promise<Buffer | null> {
     const parts: Buffer[] = [];
     for (let left = bytes; left > 0; ) {
@@ -85,7 +85,7 @@ class ByteReader {
     return Buffer.concat(parts);
   }
 
-  /** At least one byte, and at most as many; null at the end. */
+  /** Returns at least one byte and at most `max`; null at the end. */
   async takeSome(max: number): Promise<Buffer | null> {
     while (this.#rest.length === 0) {
       const { value, done } = await this.#source.next();

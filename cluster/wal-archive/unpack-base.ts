@@ -64,7 +64,7 @@ async function unpackEntry(
   }
   await chownTo(account, path);
   const expected = files.get(entry.path);
-  // The manifest itself, and backup_label and tablespace_map in part, are described elsewhere.
+  // The manifest does not list itself; backup_label and tablespace_map are partly described elsewhere.
   if (!expected) return;
   if (entry.size !== expected.size || hash.digest("hex") !== expected.sha256.toLowerCase()) {
     throw new Error(`${entry.path} is damaged: it differs from the manifest.`);
@@ -79,7 +79,7 @@ export async function unpackSegments(
     segmentBytes,
     account,
   }: {
-    /** `pg_wal`. */
+    /** The folder `pg_wal`. */
     readonly target: string;
     readonly segmentBytes: number;
     readonly account: SystemAccount | null;
@@ -93,7 +93,7 @@ export async function unpackSegments(
   }
 }
 
-/** A running service completes and compresses segments meanwhile: the file may have got its next name. */
+/** A running service completes and compresses segments meanwhile: the file may have been renamed. */
 async function unpackSegment(source: string, path: string, segmentBytes: number): Promise<void> {
   for (const suffix of [PARTIAL_SUFFIX, "", COMPRESSED_SUFFIX]) {
     try {

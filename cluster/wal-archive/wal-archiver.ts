@@ -22,18 +22,18 @@ import { SegmentWriter } from "./segment-writer.ts";
 import { WalReceiver } from "./wal-receiver.ts";
 
 export type WalArchiverOptions = {
-  /** Of the embedded cluster. */
+  /** The data folder of the embedded cluster. */
   readonly dataDir: string;
-  /** Of all archives. */
+  /** The folder of all archives. */
   readonly folder: string;
-  /** For the owner. */
+  /** The URL of the owner. */
   readonly url: string;
   /** The age of the newest base backup at which another one is made. */
   readonly baseHours: number;
   readonly keepDays: number;
   /** The free space that stays on the disk of the archive. */
   readonly reserveBytes: number;
-  /** Restores the archive in a temporary folder after each base backup; null: not checked. */
+  /** Restores the archive in a temporary folder after each base backup; null if archives are not checked. */
   readonly check: ((archive: string) => Promise<unknown>) | null;
   readonly log: Pick<Logger, "info" | "warn" | "error">;
   readonly onChange?: (state: WalArchiveState) => void;
@@ -42,7 +42,7 @@ export type WalArchiverOptions = {
 export type WalArchiveState = {
   /** The earliest and the latest time that can be restored; null before the first base backup. */
   readonly range: { readonly from: Date; readonly to: Date } | null;
-  /** What does not work at the moment, without names of files; null: everything does. */
+  /** A description of the current fault, without file names; null if there is none. */
   readonly fault: string | null;
   readonly lastBase: Date | null;
   /** The size of the archive when the last base backup was made. */
@@ -61,14 +61,14 @@ const APPLICATION_NAME = "content-service WAL archive";
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 const MAX_DELAY_MS = 30_000;
-/** After a base backup that failed. */
+/** The pause after a base backup that failed. */
 const BASE_RETRY_MS = 300_000;
-/** How often the age of the newest base backup is looked at. */
+/** The interval between checks of the age of the newest base backup. */
 const BASE_POLL_MS = 60_000;
-/** How often the time is recorded that everything is archived until, while nothing is written. */
+/** The interval between records of the progress while nothing is written. */
 const IDLE_PROGRESS_MS = 5_000;
 
-/** Archives the WAL of the embedded cluster while it runs, makes base backups, and deletes what is older than configured. */
+/** Archives the WAL of the embedded cluster while it runs, makes base backups, and deletes files that are older than configured. */
 export class WalArchiver {
   readonly #options: WalArchiverOptions;
   readonly #stopping = new AbortController();
@@ -88,7 +88,7 @@ export class WalArchiver {
     return this.#state;
   }
 
-  /** Stops Postgres, which sends the rest of the WAL before, and then archiving. */
+  /** Stops Postgres, which first sends the rest of the WAL, and then archiving. */
   async closeWith(stopPostgres: () => Promise<void>): Promise<void> {
     this.#stopping.abort(new Error("The service is stopping."));
     await stopPostgres();
@@ -115,7 +115,7 @@ export class WalArchiver {
     return this.#stopping.signal.aborted;
   }
 
-  /** One connection, until Postgres or the disk fails. */
+  /** Archives over one connection, until Postgres or the disk fails. */
   async #archive(): Promise<void> {
     const { url, folder, log } = this.#options;
     await mkdir(resolve(folder), { recursive: true, mode: 0o700 });
@@ -180,7 +180,7 @@ export class WalArchiver {
     }
   }
 
-  /** False if it failed. */
+  /** Returns false if it failed. */
   async #makeBase(archive: OpenedArchive, signal: AbortSignal): Promise<boolean> {
     const { url, log } = this.#options;
     const begin = performance.now();
@@ -211,7 +211,7 @@ export class WalArchiver {
     const { check, log } = this.#options;
     if (!check) return;
     try {
-      // A stop does not wait for it; the next check deletes what it has left.
+      // A stop does not wait for the check; the next check deletes its files.
       await Promise.race([check(folder), rejectOnAbort(signal)]);
       log.info({ folder }, "the WAL archive was checked");
       this.#recover("check");
@@ -241,7 +241,7 @@ export class WalArchiver {
     await promise.finally(() => signal.removeEventListener("abort", abandon));
   }
 
-  /** A full disk would stop Postgres too, if it has its files there. */
+  /** Throws if the reserve is used: a full disk would also stop Postgres if its files are on it. */
   async #checkSpace(): Promise<void> {
     const { folder, reserveBytes } = this.#options;
     const { bavail, bsize } = await statfs(resolve(folder));
@@ -256,7 +256,7 @@ export class WalArchiver {
   #fail(fault: Fault, err: unknown, attempt = 1): void {
     const isNew = !this.#faults.has(fault);
     this.#faults.add(fault);
-    // A fault that lasts is logged once, and now and then.
+    // A lasting fault is logged at first, and then occasionally.
     if (isNew || fault !== "archive" || attempt % 20 === 0) this.#options.log.error({ err }, FAULTS[fault]);
     this.#change({ fault: this.#currentFault, failures: this.#state.failures + 1 });
   }

@@ -13,22 +13,22 @@ type WalReceiverOptions = {
   readonly timeline: number;
   readonly segmentBytes: number;
   readonly writer: SegmentWriter;
-  /** Everything up to that position is on disk, and with it what was committed until that time. */
+  /** Receives the position up to which everything is on disk, and the time until which all commits are. */
   readonly onProgress: (lsn: Lsn, at: Date) => Promise<void>;
   /** Throws if there is no space for more. */
   readonly checkSpace: () => Promise<void>;
 };
 
-/** How much may be lost with the disk of the database. */
+/** The maximum time of commits that are lost with the disk of the database. */
 const SYNC_INTERVAL_MS = 1_000;
-/** Frames that wait to be written; beyond that, the server waits. */
+/** The maximum size of frames that wait to be written; beyond that, the server waits. */
 const MAX_QUEUED_BYTES = 4 * 2 ** 20;
 /** The microseconds of Postgres's clock begin in 2000. */
 const POSTGRES_EPOCH_MS = Date.UTC(2000, 0, 1);
-/** A server that sends nothing for so long, although it was asked for an answer, is gone. */
+/** A server that sends nothing for this time, despite a requested reply, counts as gone. */
 const SILENCE_MS = 60_000;
 
-/** Streams the WAL from a physical slot into an archive, as pg_receivewal does. */
+/** Streams the WAL from a physical slot into an archive, like pg_receivewal. */
 export class WalReceiver {
   readonly #options: WalReceiverOptions;
   readonly #socket: Duplex;
@@ -38,7 +38,7 @@ export class WalReceiver {
   #working: Promise<void> | null = null;
   #isPaused = false;
   #heardAt = performance.now();
-  /** The server had nothing else when it sent its clock. */
+  /** The position at which the server had nothing else to send, with the time of its clock. */
   #caughtUp: { readonly lsn: Lsn; readonly at: Date } | null = null;
   #isSyncDue = false;
   #isAnswerDue = false;
@@ -48,7 +48,7 @@ export class WalReceiver {
     this.#socket = options.client.connection.stream;
   }
 
-  /** Resolves when the server has shut down, and has sent everything before; rejects if the stream breaks. */
+  /** Resolves when the server has shut down after sending all WAL; rejects if the stream breaks. */
   async run(signal: AbortSignal): Promise<void> {
     const { client, slot, timeline, writer, segmentBytes } = this.#options;
     client.connection.on("copyData", ({ chunk }: { chunk: Buffer }) => this.#receive(chunk));
@@ -89,7 +89,7 @@ export class WalReceiver {
     this.#work();
   }
 
-  /** One write or sync at a time; the first error ends the stream. */
+  /** Runs one write or sync at a time; the first error ends the stream. */
   #work(): void {
     this.#working ??= this.#drain()
       .catch((error: Error) => void this.#socket.destroy(error))
@@ -148,7 +148,7 @@ export class WalReceiver {
     this.#socket.write(standbyStatus(writer.next, writer.synced, wanted));
   }
 
-  /** After the end of the stream: what was received is written and synced. */
+  /** Writes and syncs the received WAL after the end of the stream. */
   async #settle(): Promise<void> {
     await this.#working;
     const { writer, onProgress } = this.#options;

@@ -2,7 +2,7 @@ import { AggregatorRegistry, collectDefaultMetrics, Registry } from "prom-client
 import type { CacheHits } from "#runtime";
 import { RequestRecorder } from "./request-recorder.ts";
 
-/** In milliseconds. */
+/** The upper bounds of the buckets, in milliseconds. */
 const BUCKET_BOUNDS_MS = [0.5, 1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000] as const;
 
 export const BUCKET_COUNT = BUCKET_BOUNDS_MS.length + 1;
@@ -14,11 +14,11 @@ type Labels = Readonly<Record<string, string | number>>;
 export type MetricSample = {
   readonly labels: Labels;
   readonly value: number;
-  /** The samples of a histogram have their own names. */
+  /** The name of the sample, which differs from the metric's for a histogram. */
   readonly metricName?: string;
 };
 
-/** How the values of several processes are combined. */
+/** The function that combines the values of several processes. */
 type Aggregation = "sum" | "max";
 
 /** A metric and its current values, in prom-client's JSON format. */
@@ -33,12 +33,12 @@ export type Metric = {
 /** Returns the current metrics of one component. */
 export type MetricSource = () => readonly Metric[] | Promise<readonly Metric[]>;
 
-/** Null: the value is unknown. */
+/** Null if the value is unknown. */
 type MetricValue = number | null | readonly MetricSample[];
 
 const PREFIX = "content_service";
 
-/** A value that only increases; its name ends in `_total`. */
+/** Makes a metric of a value that only increases; its name ends in `_total`. */
 export function counter(name: string, help: string, value: MetricValue): Metric {
   return { name: `${PREFIX}_${name}`, help, type: "counter", aggregator: "sum", values: samplesOf(value) };
 }
@@ -52,7 +52,7 @@ export function histogram(name: string, help: string, samples: (name: string) =>
   return { name: whole, help, type: "histogram", aggregator: "sum", values: samples(whole) };
 }
 
-/** One sample per entry, with the key as the label's value. */
+/** Returns one sample per entry, with the key as the label's value. */
 export function labelled(label: string, values: Readonly<Record<string, number>>): readonly MetricSample[] {
   return Object.entries(values).map(([key, value]) => ({ labels: { [label]: key }, value }));
 }
@@ -79,7 +79,7 @@ export class DurationHistogram {
     for (const [bucket, count] of this.#counts.entries()) sums[bucket]! += count;
   }
 
-  /** In seconds, with cumulative buckets. */
+  /** Returns the samples in seconds, with cumulative buckets. */
   samples(name: string, labels: Labels): MetricSample[] {
     let count = 0;
     const buckets = [...this.#counts].map((here, index) => {
@@ -96,7 +96,7 @@ export class DurationHistogram {
   }
 }
 
-/** In milliseconds, as Prometheus estimates it: linear within the bucket, and at most the last bound. */
+/** Returns the percentile in milliseconds, estimated like in Prometheus: linear within the bucket, and at most the last bound. */
 export function percentile(buckets: readonly number[], fraction: number): number {
   const rank = buckets.reduce((sum, count) => sum + count, 0) * fraction;
   let below = 0;
@@ -127,14 +127,14 @@ export function makeMetricsReader(sources: readonly MetricSource[]): () => Promi
   };
 }
 
-/** The lag of the worst process: the average of several would hide one that is blocked. */
+/** Uses the lag of the worst process: the average of several would hide one that is blocked. */
 function toWorstLag<M extends { readonly name: string; readonly aggregator: unknown }>(metric: M): M {
   return /^nodejs_eventloop_lag_(?!min)/.test(metric.name) ? { ...metric, aggregator: "max" } : metric;
 }
 
 /**
- * The counters and histograms of several processes, added. Those of processes that have ended are kept in this form:
- * without them the sums would fall, and Prometheus takes a counter that falls for one that has started again at zero.
+ * Adds the counters and histograms of several processes. Those of processes that have ended are kept in this form: without
+ * them the sums would fall, and Prometheus treats a falling counter as one that has restarted at zero.
  */
 export function sumCounters(processes: readonly ProcessMetrics[]): ProcessMetrics {
   const byName = new Map<string, Metric>();
@@ -154,7 +154,7 @@ function sumSamples(samples: readonly MetricSample[]): readonly MetricSample[] {
   }));
 }
 
-/** Prometheus's text format, aggregated over all processes. */
+/** Returns Prometheus's text format, aggregated over all processes. */
 export function formatExposition(processes: readonly ProcessMetrics[]): Promise<string> {
   return AggregatorRegistry.aggregate([...processes]).metrics();
 }
@@ -176,7 +176,7 @@ export type ServiceCounters = {
   readonly forms: CacheHits;
   readonly plans: CacheHits;
   readonly operations: CacheHits;
-  /** Shapes of requests, for migrations. */
+  /** The recorder of request shapes, for migrations. */
   readonly recorder: RequestRecorder;
 };
 

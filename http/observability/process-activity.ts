@@ -5,11 +5,11 @@ import type { RequestInterval } from "./request-history.ts";
 
 type PoolActivity = Pick<ConnectionPoolState, "connections" | "max" | "inFlight" | "waiting">;
 
-/** What one process of the service does, for an operator. */
+/** The activity of one process of the service, for an operator. */
 export type ProcessActivity = {
   readonly pid: number;
   readonly uptimeSeconds: number;
-  /** Processor time since the start. */
+  /** The processor time since the start. */
   readonly processorSeconds: number;
   readonly memoryBytes: number;
   readonly heapBytes: number;
@@ -24,7 +24,7 @@ export type ProcessActivity = {
   readonly graphql: { readonly sockets: number; readonly operations: number; readonly subscriptions: number };
 };
 
-/** A line that a function, or the service about it, has written. */
+/** A line that a function, or the service about it, has written to its log. */
 export type FunctionLine = {
   readonly at: string;
   readonly function: string;
@@ -34,13 +34,13 @@ export type FunctionLine = {
   readonly request: string | null;
 };
 
-/** What all processes of the service know together. */
+/** The activity that all processes of the service share. */
 export type SharedActivity = {
   activity(): Promise<readonly ProcessActivity[]>;
-  /** The newest e-mails of this process; empty where e-mails are not kept. */
+  /** Returns the newest e-mails of this process; empty if e-mails are not kept. */
   recentEmails(): Promise<readonly SentEmail[]>;
-  /** The last requests of each process, in no order. */
+  /** Returns the last requests of each process, in no order. */
   recentRequests(): Promise<readonly RecentRequest[]>;
-  /** The last lines that functions have written in each process, in no order. */
+  /** Returns the last lines that functions have written in each process, in no order. */
   functionLines(): Promise<readonly FunctionLine[]>;
 };

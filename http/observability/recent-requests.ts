@@ -1,6 +1,6 @@
-/** A request that was answered, as in the log: without the query string, which may hold keys and personal data. */
+/** A finished request, without the query string like in the log, because it may hold keys and personal data. */
 export type RecentRequest = {
-  /** Milliseconds since 1970, of the end. */
+  /** The end of the request, in milliseconds since 1970. */
   readonly at: number;
   readonly id: string;
   readonly method: string;
@@ -10,7 +10,7 @@ export type RecentRequest = {
   readonly interface: string;
 };
 
-/** Of one process. */
+/** The maximum number of requests of one process. */
 export const MAX_RECENT_REQUESTS = 1_000;
 const MAX_PATH_CHARACTERS = 300;
 
@@ -31,16 +31,16 @@ export class RecentRequests {
 }
 
 export type RequestSearch = {
-  /** Each must be in the id, the method or the path. */
+  /** The words; each must be in the id, the method or the path. */
   readonly words: readonly string[];
-  /** Such as 404; the first digit alone means all of its class. */
+  /** A status such as 404, or the first digit alone for its class. */
   readonly status: number | null;
   readonly interface: string | null;
   readonly leastMilliseconds: number;
   readonly limit: number;
 };
 
-/** The newest first. */
+/** Returns the newest requests first. */
 export function searchRequests(
   requests: readonly RecentRequest[],
   { words, status, interface: name, leastMilliseconds, limit }: RequestSearch,

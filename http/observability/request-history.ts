@@ -1,30 +1,30 @@
 import { BUCKET_COUNT, percentile } from "./metrics.ts";
 
-/** What was counted of one interface since the start. */
+/** The counts of one interface since the start. */
 export type RequestTotals = {
   readonly statuses: ReadonlyMap<number, number>;
-  /** Durations by bucket, not cumulative. */
+  /** The durations by bucket, not cumulative. */
   readonly buckets: Float64Array;
 };
 
-/** By interface. */
+/** Returns the counts by interface. */
 export type RequestTotalsReader = () => ReadonlyMap<string, RequestTotals>;
 
 type IntervalCounts = { readonly statuses: Readonly<Record<string, number>>; readonly buckets: readonly number[] };
 
-/** What was counted in one interval; interfaces without requests are left out. */
+/** The counts of one interval; interfaces without requests are left out. */
 export type RequestInterval = {
-  /** The end, in milliseconds since 1970: a multiple of the length, so that those of several processes can be added. */
+  /** The end of the interval, in milliseconds since 1970: a multiple of its length, so that intervals of several processes can be added. */
   readonly at: number;
   readonly interfaces: Readonly<Record<string, IntervalCounts>>;
 };
 
 export const INTERVAL_SECONDS = 5;
 const INTERVAL_MS = INTERVAL_SECONDS * 1_000;
-/** Five minutes. */
+/** The number of intervals in five minutes. */
 const MAX_INTERVALS = 60;
 
-/** The requests of the last minutes. Costs nothing per request: the counters are read once per interval. */
+/** The requests of the last minutes. They cost nothing per request: the counters are read once per interval. */
 export class RequestHistory {
   readonly #readTotals: RequestTotalsReader;
   #previous: ReadonlyMap<string, RequestTotals>;
@@ -37,7 +37,7 @@ export class RequestHistory {
     this.#schedule();
   }
 
-  /** Those of the last five minutes; intervals without requests are left out. */
+  /** Returns the intervals of the last five minutes; those without requests are left out. */
   get intervals(): readonly RequestInterval[] {
     const oldest = Date.now() - MAX_INTERVALS * INTERVAL_MS;
     return this.#intervals.filter(({ at }) => at > oldest);
@@ -69,7 +69,7 @@ export class RequestHistory {
   }
 }
 
-/** Null if there were no requests. */
+/** Returns null if there were no requests. */
 function difference(total: RequestTotals, previous: RequestTotals | undefined): IntervalCounts | null {
   const statuses = [...total.statuses].flatMap(([status, count]) => {
     const more = count - (previous?.statuses.get(status) ?? 0);
@@ -95,7 +95,7 @@ type InterfaceSummary = {
   readonly p99_ms: number;
 };
 
-/** The intervals of all processes after `since` (in milliseconds since 1970), added up, the oldest first. */
+/** Returns the intervals of all processes after `since` (in milliseconds since 1970), added up, the oldest first. */
 export function summarizeIntervals(intervals: readonly RequestInterval[], since: number): IntervalSummary[] {
   const byTime = Map.groupBy(
     intervals.filter(({ at }) => at > since),
@@ -123,7 +123,7 @@ function percentilesOf(histograms: readonly (readonly number[])[]): { p50_ms: nu
   return { p50_ms: percentile(buckets, 0.5), p99_ms: percentile(buckets, 0.99) };
 }
 
-/** The sums of several counters by key. */
+/** Returns the sums of several counters by key. */
 export function addUp(counters: readonly Readonly<Record<string, number>>[]): Record<string, number> {
   const sums = new Map<string, number>();
   for (const [key, count] of counters.flatMap((each) => Object.entries(each))) {

@@ -6,26 +6,26 @@ import { RecentMap } from "#runtime";
 import type { RepeatedWork, Supervisor } from "#runtime/concurrency";
 import type { Logger } from "#runtime/log";
 
-/** A request without values, as it is stored. */
+/** The stored form of a request, without values. */
 export type RequestShape = UsedObjects & {
   readonly interface: "table" | "resource" | "graphql" | "realtime";
   readonly role: string;
-  /** For people. */
+  /** The text for people. */
   readonly request: string;
-  /** Of the resource interface: `GET /api/v1/items/{key}`. */
+  /** The endpoint of a resource interface: `GET /api/v1/items/{key}`. */
   readonly endpoint?: string;
-  /** The interface chose the columns of the response: those that there are. */
+  /** True if the interface chose the columns of the response: all existing ones. */
   readonly selectsDefault?: true;
-  /** Of a request that the planner plans: the outline of its intent. */
+  /** The outline of the intent, for a request that the planner plans. */
   readonly intent?: Readonly<Record<string, unknown>>;
-  /** Of GraphQL: its text, with variables in place of literals. */
+  /** The text of a GraphQL operation, with variables in place of literals. */
   readonly operation?: string;
 };
 
 /** All requests of an interface whose shapes are not recorded. */
 export type OtherRequests = Pick<RequestShape, "interface"> & { readonly others: true };
 
-/** As JSON. */
+/** A shape as JSON. */
 type RecordedShape = { readonly interface: RequestShape["interface"]; readonly json: string };
 
 const MAX_SHAPE_CHARACTERS = 20_000;
@@ -41,15 +41,15 @@ type RecorderDependencies = {
 };
 
 /**
- * Counts requests by shape. Postgres adds up what all processes report once a minute, so that `migrate` of another process can compare
- * with it. A shape is described once for each plan: the other requests cost three lookups. Requests that are not recorded are counted
- * as others of their interface.
+ * Counts requests by shape. Once a minute, Postgres adds up the reports of all processes, so that `migrate` of another
+ * process can compare with them. A shape is described once for each plan: the other requests cost three lookups. Requests
+ * that are not recorded are counted as others of their interface.
  */
 export class RequestRecorder {
-  /** The digests of the shapes, by variant; null: it is counted as others. */
+  /** The digests of the shapes, by variant; null for a request that is counted as others. */
   readonly #digests = new WeakMap<object, Map<string, string | null>>();
   readonly #shapes = new RecentMap<string, RecordedShape>(MAX_CHARACTERS, (_, { json }) => json.length);
-  /** By digest. */
+  /** The counters by digest. */
   readonly #counters = new Map<string, RecordedShape & { requests: number }>();
   #countedCharacters = 0;
   readonly #others = new Map<RequestShape["interface"], number>();
@@ -59,7 +59,7 @@ export class RequestRecorder {
   #record: ((values: readonly unknown[]) => Promise<unknown>) | null = null;
   #reports: RepeatedWork | null = null;
 
-  /** Until then nothing is recorded. Returns what ends it. */
+  /** Starts recording; nothing is recorded before. Returns a function that ends it. */
   start({ config, asOwner, supervisor, log }: RecorderDependencies): () => Promise<void> {
     if (!config.recordRequests) return async () => {};
     this.#log = log;
@@ -74,7 +74,7 @@ export class RequestRecorder {
     return () => this.#close();
   }
 
-  /** `plan` is the same object for requests of one shape, apart from the variant: the role, or what else differs. */
+  /** `plan` is the same object for all requests of one shape, apart from the variant: the role, or another difference. */
   count(name: RequestShape["interface"], plan: object, variant: string, describe: () => RequestShape): void {
     if (this.#record === null) return;
     const counter = this.#counterOf(plan, variant, describe);
@@ -82,14 +82,14 @@ export class RequestRecorder {
     else counter.requests++;
   }
 
-  /** Reports what was counted last. */
+  /** Reports the last counts. */
   async #close(): Promise<void> {
     await this.#reports?.close();
     await this.#report();
     this.#record = null;
   }
 
-  /** Work that loses counts goes on: no client depends on it. What was counted is added to the others of the next report. */
+  /** Recording continues after lost counts: no client depends on it. The counts are added to the others of the next report. */
   async #report(): Promise<undefined> {
     const counters = [...this.#counters.values()];
     const others = [...this.#others];
@@ -116,7 +116,7 @@ export class RequestRecorder {
     this.#log?.warn({ err: error }, "requests are not recorded for migrations; trying again each minute");
   }
 
-  /** Null: it is counted as others. No request fails because it cannot be described. */
+  /** Returns null for a request that is counted as others. No request fails because it cannot be described. */
   #counterOf(plan: object, variant: string, describe: () => RequestShape): { requests: number } | null {
     const variants = this.#digests.get(plan) ?? new Map<string, string | null>();
     const known = variants.get(variant);
@@ -128,7 +128,7 @@ export class RequestRecorder {
     return digest === null ? null : this.#open(digest);
   }
 
-  /** The digest of its shape, which is kept. */
+  /** Returns the digest of the request's shape, which is kept. */
   #describe(describe: () => RequestShape): string | null {
     try {
       const shape = describe();

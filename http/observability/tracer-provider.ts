@@ -14,7 +14,7 @@ import type { Config } from "#config";
 import type { WorkReport } from "#runtime/concurrency";
 import type { Logger } from "#runtime/log";
 
-/** Where spans are sent, and which are sampled. */
+/** The settings that select the receiver of spans, and the sampled spans. */
 export type TraceExportSettings = Pick<
   Config,
   | "traceEndpoint"
@@ -29,7 +29,10 @@ export type TraceExportSettings = Pick<
 /** SQL texts can make attributes long. */
 const MAX_ATTRIBUTE_LENGTH = 4_000;
 
-/** Imported dynamically, only if tracing is configured. Spans are sent in the background, and dropped if the collector is unavailable. */
+/**
+ * The provider is imported dynamically, only if tracing is configured. Spans are sent in the background, and dropped if the
+ * collector is unavailable.
+ */
 export function makeTracerProvider(
   settings: TraceExportSettings,
   log: Pick<Logger, "warn" | "info">,

@@ -6,7 +6,7 @@ import type { Supervisor } from "#runtime/concurrency";
 import type { Logger } from "#runtime/log";
 import type { TraceExportSettings } from "./tracer-provider.ts";
 
-/** `00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01`; later versions may append fields. */
+/** The header of W3C Trace Context: `00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01`. Later versions may append fields. */
 const TRACEPARENT = /^(?!ff)([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
 
 /** `SpanStatusCode.ERROR`, without loading OpenTelemetry. */
@@ -38,10 +38,10 @@ export type Tracing = {
 
 type TracingSettings = TraceExportSettings & Pick<Config, "tracesDisabled" | "tracesExporter">;
 
-/** How long sending the last spans may take. */
+/** The time limit for sending the last spans. */
 const FLUSH_TIMEOUT_MS = 3_000;
 
-/** Null if no collector is configured; OpenTelemetry is then not even loaded. */
+/** Returns null if no collector is configured; OpenTelemetry is then not even loaded. */
 export async function openTracing(
   settings: TracingSettings,
   log: Pick<Logger, "warn" | "info">,
@@ -89,7 +89,7 @@ export async function openTracing(
 
 type OpenTelemetryApi = typeof import("@opentelemetry/api");
 
-/** The parent of a new span: the current span, or else the client's. */
+/** Returns the parent of a new span: the current span, or else the client's. */
 function parentContext(
   api: OpenTelemetryApi,
   current: Span | undefined,
@@ -102,7 +102,7 @@ function parentContext(
   return api.trace.setSpanContext(api.ROOT_CONTEXT, { ...remote, traceState, isRemote: true });
 }
 
-/** Null for an invalid header, which W3C Trace Context says to ignore. */
+/** Returns null for an invalid header, which W3C Trace Context requires to ignore. */
 export function readTraceparent(
   text: string | undefined,
 ): Pick<SpanContext, "traceId" | "spanId" | "traceFlags"> | null {

@@ -12,13 +12,13 @@ type DueTimes = {
 /** The number of times of a long period that are returned. */
 export const MAX_DUE_TIMES = 100;
 const MINUTE_MS = 60_000;
-/** `sun` is 0, which Croner takes for 7 at the end of a range: for the whole week. */
+/** Croner reads `sun` (0) as 7 at the end of a range, so that `sun-sun` would be the whole week. */
 const SUNDAY_ONLY = /\b(0|sun)-sun\b/gi;
 
 /**
- * The times after one minute and up to another. A fixed time that daylight saving skips is the first minute after the
- * gap, and one that it repeats counts once. Texts with `*` or steps in the minute or the hour are intervals: they match
- * in both of the repeated hours, and not in the gap.
+ * Finds the times after one minute and up to another. A fixed time that daylight saving skips is the first minute after the
+ * gap, and one that it repeats counts once. Texts with `*` or steps in the minute or the hour are intervals: they match in
+ * both of the repeated hours, and not in the gap.
  */
 export function findDueTimes({ cron, timeZone }: CronText, after: Date, until: Date): DueTimes {
   const times = new Cron(cron.trim().replace(SUNDAY_ONLY, "0-0"), {

@@ -11,15 +11,15 @@ type ConnectCallback = (
 ) => void;
 
 /**
- * The connections of one runner of jobs. graphile-worker 0.18 releases the one that listens a second time if it dies while the runner stops:
- * the pool's error about that would end the process, so a second release does nothing here.
+ * The connections of one job runner. graphile-worker 0.18 releases the listening connection a second time if it dies while
+ * the runner stops: the pool's error about that would end the process, so a second release does nothing here.
  */
 export class JobPool extends pg.Pool {
   readonly #clients: Set<pg.Client>;
-  /** Of those who wait for a connection: a pool that ends forgets them. */
+  /** The reject functions of callers that wait for a connection: a pool that ends forgets them. */
   readonly #waiting = new Set<(reason: unknown) => void>();
 
-  /** One connection for each concurrent job, and one for LISTEN. The pool replaces lost connections when they are needed. */
+  /** The pool has one connection for each concurrent job, and one for LISTEN. It replaces lost connections when they are needed. */
   constructor(url: string, concurrency: number) {
     const clients = new Set<pg.Client>();
     const Client = class extends findServer(url).makePoolClient(CONNECT_TIMEOUT_MS) {
@@ -40,7 +40,7 @@ export class JobPool extends pg.Pool {
     const ignore = () => {};
     this.on("error", ignore).on("connect", (client) => {
       client.on("error", ignore);
-      // The next session is checked: it is one of a primary.
+      // The connection is destroyed, so that the next one is checked to be one of a primary.
       const { connection } = client as pg.PoolClient & { readonly connection: pg.Connection };
       connection.on("errorMessage", (error) => {
         if (suspectsStandby(error)) setImmediate(() => connection.stream.destroy());
@@ -69,7 +69,7 @@ export class JobPool extends pg.Pool {
     return promise;
   }
 
-  /** Closes at once, also connections that are in use or do not answer. No more are opened. */
+  /** Closes at once, including connections that are in use or do not answer. No more are opened. */
   destroy(): void {
     if (!this.ending) this.end().catch(() => {});
     for (const { connection } of this.#clients) connection.stream.destroy();
@@ -78,7 +78,7 @@ export class JobPool extends pg.Pool {
   }
 }
 
-/** A pool that has ended gives an error and nothing to release. */
+/** A pool that has ended passes an error and nothing to release. */
 function releaseOnce(release: pg.PoolClient["release"] | undefined): pg.PoolClient["release"] {
   let isReleased = false;
   return (error) => {

@@ -15,19 +15,19 @@ import { type KeptWork, type RepeatedWork, type StartedWork, Supervisor } from "
 import type { Logger } from "#runtime/log";
 import { JobPool } from "./job-pool.ts";
 
-/** Jobs that wait for one another, but not for those of other lanes. */
+/** Jobs that wait for each other, but not for those of other lanes. */
 export type JobLane = {
-  /** For health and metrics. */
+  /** The name for health and metrics. */
   readonly name: string;
   readonly tasks: TaskList;
   /** The number of jobs to run at once; each holds one connection. */
   readonly concurrency: number;
-  /** Tasks to queue at certain times, once for all processes. */
+  /** The tasks to queue at certain times, once for all processes. */
   readonly crons?: readonly CronItem[];
 };
 
 type JobRunnerOptions = {
-  /** Connects as the owner, who creates the queue's schema if it does not exist. */
+  /** The URL of the owner, who creates the queue's schema if it does not exist. */
   readonly url: string;
   readonly lanes: readonly JobLane[];
   /** Called regularly, to requeue abandoned tasks and delete old ones. */
@@ -41,10 +41,10 @@ type JobRunnerOptions = {
 /** New jobs arrive by NOTIFY; polling finds retries that are due and jobs whose notification was lost. */
 const POLL_INTERVAL_MS = 5_000;
 const MAINTENANCE_INTERVAL_MS = 10_000;
-/** What a stop waits for: the answer of Postgres to UNLISTEN, and to what jobs that were cancelled still send. */
+/** The time limits of a stop: for Postgres's response to UNLISTEN, and for the last statements of cancelled jobs. */
 const UNLISTEN_TIMEOUT_MS = 500;
 const STOP_TIMEOUT_MS = 2_000;
-/** Without a sign of the workers for so long, they have ended, their connections are dead, or the tables of the queue are locked. */
+/** If the workers show no sign for this time, they have ended, their connections are dead, or the tables of the queue are locked. */
 const STUCK_MS = 20_000;
 const STUCK_CHECK_MS = 5_000;
 
@@ -61,7 +61,7 @@ export async function startJobRunner(options: JobRunnerOptions): Promise<JobRunn
     await runner.start();
     return runner;
   } catch (error) {
-    // Otherwise the workers would keep the process alive that failed to start.
+    // Otherwise the workers would keep alive the process that failed to start.
     await runner.close(0);
     throw error;
   }
@@ -71,7 +71,7 @@ export class JobRunner {
   readonly #options: Required<JobRunnerOptions>;
   #lanes: readonly KeptWork[] = [];
   #maintenance: RepeatedWork | null = null;
-  /** Ends what waits for Postgres. */
+  /** Ends waits for Postgres. */
   readonly #abandoned = new AbortController();
   #starting: Promise<void> | null = null;
   #closing: Promise<void> | null = null;
@@ -86,7 +86,7 @@ export class JobRunner {
     return this.#starting;
   }
 
-  /** One lane after the other: the first one creates the queue's schema. */
+  /** Starts one lane after the other: the first one creates the queue's schema. */
   async #start(): Promise<void> {
     const { lanes, supervisor, maintain } = this.#options;
     for (const lane of lanes) {
@@ -102,8 +102,8 @@ export class JobRunner {
   }
 
   /**
-   * Waits this long for running jobs, then cancels them; another process retries them. Connections that do not answer are closed soon after
-   * that. Only the first call has an effect.
+   * Waits this long for running jobs, then cancels them; another process retries them. Unresponsive connections are closed
+   * soon after that. Only the first call has an effect.
    */
   close(milliseconds: number): Promise<void> {
     this.#closing ??= this.#close(milliseconds);
@@ -118,18 +118,18 @@ export class JobRunner {
     await Promise.all(this.#lanes.map((lane) => lane.close()));
     clearTimeout(cancelTimer);
     clearTimeout(abandonTimer);
-    // Those of runners that have ended by themselves, and may not have given them back.
+    // This closes the connections of runners that have ended by themselves, which may not have released them.
     this.#abandoned.abort();
     await maintained;
   }
 }
 
 type LaneOptions = Pick<JobRunnerOptions, "url" | "log"> & {
-  /** Aborted when the connections are to be closed at once. */
+  /** Aborted when the connections must be closed at once. */
   readonly abandoned: AbortSignal;
 };
 
-/** Each runner has a pool of its own: one that ends with an error may keep connections, which the next one would wait for. */
+/** Each runner has its own pool: one that ends with an error may keep connections, which the next one would wait for. */
 async function startLane(lane: JobLane, { url, log, abandoned }: LaneOptions): Promise<StartedWork> {
   abandoned.throwIfAborted();
   const pool = new JobPool(url, lane.concurrency);
@@ -148,7 +148,7 @@ async function startLane(lane: JobLane, { url, log, abandoned }: LaneOptions): P
     throw error;
   }
   return {
-    // Not only the promise, which waits for everything that the runner has opened.
+    // The promise alone would not be enough, because it waits for all connections that the runner has opened.
     ended: Promise.race([runner.promise, watch.ended]),
     async stop() {
       watch.close();
@@ -159,7 +159,7 @@ async function startLane(lane: JobLane, { url, log, abandoned }: LaneOptions): P
   };
 }
 
-/** The runner waits for the answer to UNLISTEN, which a connection that is dead never gives. */
+/** The runner waits for the response to UNLISTEN, which a dead connection never sends. */
 function destroyUnlessReleased(pool: pg.Pool, client: pg.Client): void {
   const timer = setTimeout(() => client.connection.stream.destroy(), UNLISTEN_TIMEOUT_MS);
   const onRelease = (_error: unknown, released: pg.PoolClient) => {
@@ -189,12 +189,12 @@ function runLane(
 
 type ProgressWatch = {
   readonly ended: Promise<never>;
-  /** Whether the runner has said that it ends: stopped again, it would release its connections twice. */
+  /** True if the runner has reported its end: if it were stopped again, it would release its connections twice. */
   hasEnded(): boolean;
   close(): void;
 };
 
-/** What graphile-worker says when workers end that it does not replace. */
+/** The events of graphile-worker for workers that end and are not replaced. */
 const END_EVENTS = [
   "stop",
   "pool:fatalError",
@@ -206,8 +206,8 @@ const END_EVENTS = [
 ];
 
 /**
- * Rejects when the runner has ended or gets errors instead of jobs, although it may not say so: a worker that has nothing to do asks for a job every few seconds, and gets an
- * answer, also that there is none.
+ * Rejects when the runner has ended or gets errors instead of jobs, even if it does not report that: an idle worker requests
+ * a job every few seconds, and always gets a response.
  */
 function watchProgress(events: EventEmitter, concurrency: number): ProgressWatch {
   const busy = new Set<unknown>();
@@ -223,7 +223,7 @@ function watchProgress(events: EventEmitter, concurrency: number): ProgressWatch
   });
   for (const answer of ["worker:getJob:empty", "job:start"])
     events.on(answer, ({ worker }) => unanswered.delete(worker));
-  // It would ask again for ever, each time after the poll interval, and say nothing.
+  // The worker would request a job again forever, each time after the poll interval, and report nothing.
   events.on("worker:getJob:error", ({ error }) => ended.reject(error));
   events.on("job:start", ({ worker }) => busy.add(worker));
   for (const end of END_EVENTS)
@@ -239,7 +239,7 @@ function watchProgress(events: EventEmitter, concurrency: number): ProgressWatch
   return { ended: ended.promise, hasEnded: () => hasEnded, close: () => clearInterval(timer) };
 }
 
-/** Logs errors of graphile-worker as warnings, because it retries, and everything else for debugging only. */
+/** Logs errors of graphile-worker as warnings, because it retries, and other messages for debugging only. */
 function workerLogFunction(log: Logger): LogFunctionFactory {
   return () => (level, message) => {
     if (level === "error" || level === "warning") log.warn(message);
@@ -247,14 +247,14 @@ function workerLogFunction(log: Logger): LogFunctionFactory {
   };
 }
 
-/** Queries the catalogue, because that is no error if the schema does not exist or is not accessible. */
+/** The query reads the catalogue, so it does not fail if the schema does not exist or is not accessible. */
 const HAS_TASKS = `
   select from pg_catalog.pg_class
   where relnamespace = (select oid from pg_catalog.pg_namespace where nspname = 'content_service') and relname = 'tasks'
     and pg_catalog.has_schema_privilege(relnamespace, 'usage') and pg_catalog.has_table_privilege(oid, 'insert')
     and pg_catalog.has_database_privilege(pg_catalog.current_database(), 'create')`;
 
-/** Whether tasks can be queued: the table exists, and this login may write to it and create the queue's schema. */
+/** True if tasks can be queued: the table exists, and this login may write to it and create the queue's schema. */
 export async function hasTasks(asOwner: AsOwner): Promise<boolean> {
   const { rowCount } = await asOwner((client) => client.query(HAS_TASKS));
   return rowCount === 1;
@@ -300,7 +300,7 @@ const READ_TASKS = `
 
 type ListedTask = {
   readonly id: string;
-  /** Method and path of the request, or the function. */
+  /** The method and path of the request, or the function. */
   readonly work: string;
   readonly owner: string;
   readonly status: string;
@@ -310,10 +310,10 @@ type ListedTask = {
   readonly error: unknown;
 };
 
-/** The tasks of all gateways. Listed are those that wait or run, and the last ones that failed, which are kept for a day. */
+/** The tasks of all gateways. The list contains those that wait or run, and the last ones that failed, which are kept for a day. */
 export type TaskActivity = Omit<TaskCounts, "scheduled"> & { readonly tasks: readonly ListedTask[] };
 
-/** Null if the database has no queue for tasks. */
+/** Returns null if the database has no queue for tasks. */
 export async function readTaskActivity(asOwner: AsOwner): Promise<TaskActivity | null> {
   if (!(await hasTasks(asOwner))) return null;
   const { rows } = await asOwner((client) => client.query<TaskActivity>(READ_TASKS));

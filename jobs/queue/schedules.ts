@@ -9,11 +9,11 @@ import { findDueTimes } from "../cron/cron-times.ts";
 /** The name of the task in graphile-worker's queue that processes the schedules. */
 export const SCHEDULES_TASK = "content_service_schedules";
 
-/** How late a run may start without `catch_up`. */
+/** The maximum delay of a run without `catch_up`. */
 const MAX_LATENESS_MS = 15 * 60_000;
 const MAX_LOGGED_NAMES = 20;
 
-/** Queries the catalogue, because that is no error if the schema does not exist or is not accessible. */
+/** The query reads the catalogue, so it does not fail if the schema does not exist or is not accessible. */
 const HAS_SCHEDULES = `
   select from pg_catalog.pg_class
   where relnamespace = (select oid from pg_catalog.pg_namespace where nspname = 'api') and relname = 'schedules'
@@ -21,12 +21,12 @@ const HAS_SCHEDULES = `
 
 type ScheduleOptions = { readonly asOwner: AsOwner; readonly log: Pick<Logger, "warn" | "error"> };
 
-/** Whether the database has schedules that this login may process. */
+/** True if the database has schedules that this login may process. */
 export async function hasSchedules(client: pg.ClientBase): Promise<boolean> {
   return (await queryApiSchema(client, HAS_SCHEDULES)).rowCount === 1;
 }
 
-/** Null if the database has no schedules that this login may process. */
+/** Returns null if the database has no schedules that this login may process. */
 export async function openSchedules(options: ScheduleOptions): Promise<Schedules | null> {
   return (await options.asOwner(hasSchedules)) ? new Schedules(options) : null;
 }
@@ -36,8 +36,8 @@ export class Schedules {
   readonly #options: ScheduleOptions;
 
   /**
-   * Each minute. Without a queue of its own, so that a job of a process that was killed does not block the next ones; the
-   * row of the clock is locked instead.
+   * The item runs each minute. It has no queue of its own, so that a job of a killed process does not block the next ones;
+   * the row of the clock is locked instead.
    */
   readonly cron: CronItem = {
     task: SCHEDULES_TASK,
@@ -60,22 +60,22 @@ export class Schedules {
   }
 
   /**
-   * For a minute that began while no gateway ran: graphile-worker's cron starts with the next one. Also while it restarts, and where
-   * it waits for the time of a gateway whose clock was ahead.
+   * Processes a minute that began while no gateway ran: graphile-worker's cron starts with the next one. This also covers
+   * its restarts, and its wait for the time of a gateway whose clock was ahead.
    */
   async processLate(): Promise<void> {
     const { rows } = await this.#options.asOwner((client) => client.query<{ now: Date }>(FIND_LATE));
     if (rows[0]) await processSchedules(this.#options, rows[0].now);
   }
 
-  /** The state that all gateways share. */
+  /** Reads the state that all gateways share. */
   async readState(): Promise<SchedulesState> {
     const { rows } = await this.#options.asOwner((client) => queryApiSchema<SchedulesState>(client, READ_STATE));
     return rows[0]!;
   }
 }
 
-/** The database's time if a minute has begun that is not processed. */
+/** Returns the database's time if a minute has begun that is not processed. */
 const FIND_LATE =
   "select pg_catalog.now() as now from content_service.schedule_clock where processed < pg_catalog.date_trunc('minute', pg_catalog.now())";
 
@@ -95,13 +95,13 @@ type WaitingSchedule = {
   readonly cron: string;
   readonly timeZone: string;
   readonly catchUp: boolean;
-  /** Times up to this one were processed. */
+  /** The time up to which all times were processed. */
   readonly after: Date;
 };
 
 type ScheduleOutcome = {
   readonly name: string;
-  /** The time to run for now; of several, the latest. */
+  /** The time to run for now; the latest if there are several. */
   readonly due: Date | null;
   readonly missed: readonly Date[];
   readonly next: Date | null;
@@ -169,7 +169,7 @@ const MESSAGES: Record<string, string> = {
   failed: "runs of schedules could not be queued; api.schedule_runs says why",
 };
 
-/** One line for each status that an operator should know. */
+/** Logs one line for each status that an operator should know. */
 function logRuns(log: Pick<Logger, "warn">, recorded: readonly RecordedRuns[]): void {
   for (const [status, message] of Object.entries(MESSAGES)) {
     const affected = recorded.filter((each) => each.status === status);
@@ -222,7 +222,7 @@ const READ_ACTIVITY = `
     ) as current (current_run) on true
   order by name limit $1`;
 
-/** What operators see of a schedule. */
+/** The state of a schedule for operators. */
 export type ScheduleActivity = {
   readonly name: string;
   readonly cron: string;
@@ -236,7 +236,7 @@ export type ScheduleActivity = {
     readonly milliseconds: number | null;
     readonly error: unknown;
   } | null;
-  /** Waits in the queue, or runs. */
+  /** The run that waits in the queue, or is running. */
   readonly current_run: {
     readonly planned_at: string;
     readonly status: string;
@@ -244,7 +244,7 @@ export type ScheduleActivity = {
   } | null;
 };
 
-/** The first ones by name. Null if the database has no schedules that this login may process. */
+/** Returns the first schedules by name. Null if the database has no schedules that this login may process. */
 export async function readScheduleActivity(
   asOwner: AsOwner,
   limit: number,

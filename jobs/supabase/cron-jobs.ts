@@ -7,7 +7,7 @@ import { findDueTimes } from "../cron/cron-times.ts";
 
 export type CronJobOptions = {
   readonly asOwner: AsOwner;
-  /** Connection string of the owner: a command has a connection of its own, because VACUUM refuses a transaction. */
+  /** The URL of the owner: a command has its own connection, because VACUUM refuses a transaction. */
   readonly url: string;
   readonly supervisor: Supervisor;
   readonly log: Pick<Logger, "warn">;
@@ -20,7 +20,7 @@ type CronJob = {
   readonly username: string;
 };
 
-/** As many as pg_cron runs by default. */
+/** The number that pg_cron runs by default. */
 const MAX_RUNNING = 32;
 const MINUTE_MS = 60_000;
 const SECONDS = /^\s*(\d+)\s+seconds?\s*$/i;
@@ -30,7 +30,7 @@ const ALIASES: Readonly<Record<string, string>> = { "@midnight": "@daily", "@ann
 const READ_JOBS = `
   select jobid, schedule, command, username from cron.job
   where active and database = pg_catalog.current_database() order by jobid`;
-/** One gateway gets each time of a job. */
+/** Only one gateway claims each time of a job. */
 const CLAIM_TIME = "insert into cron.due_times (jobid, planned_at) values ($1, $2) on conflict do nothing";
 const FORGET_TIMES = "delete from cron.due_times where planned_at < pg_catalog.now() - pg_catalog.interval '1 day'";
 const BEGIN_RUN = `
@@ -47,7 +47,7 @@ export class CronJobs {
   readonly #work: RepeatedWork;
   readonly #running = new Set<Promise<void>>();
   readonly #clients = new Set<pg.Client>();
-  /** Times up to this one are processed. */
+  /** The time up to which all times are processed. */
   #processed = new Date();
 
   constructor(options: CronJobOptions) {
@@ -75,7 +75,7 @@ export class CronJobs {
     await Promise.allSettled([...this.#running]);
   }
 
-  /** Resolves with the pause until the next time that a job can have: a second, or the next minute. */
+  /** Resolves with the pause until the next possible time of a job: a second, or the next minute. */
   async #process(): Promise<number> {
     const until = new Date();
     const jobs = await this.#options.asOwner(async (client) => {
@@ -140,7 +140,7 @@ async function runAs(client: pg.Client, username: string, command: string): Prom
   }
 }
 
-/** As pg_cron reports it: the number of rows that were returned, or the tag of the command. */
+/** Returns the result in pg_cron's format: the number of returned rows, or the tag of the command. */
 function describeResult(result: pg.QueryResult | undefined): string {
   if (!result?.command) return "";
   if (result.fields.length > 0) return `${result.rows.length} row${result.rows.length === 1 ? "" : "s"}`;
@@ -148,7 +148,7 @@ function describeResult(result: pg.QueryResult | undefined): string {
   return `${result.command}${result.command === "INSERT" ? " 0" : ""}${count}`;
 }
 
-/** The last time of the schedule after one time and up to another; null if there is none, or if it cannot be read. */
+/** Returns the last time of the schedule after one time and up to another; null if there is none, or if the schedule is invalid. */
 export function findDueTime(schedule: string, after: Date, until: Date): Date | null {
   const seconds = Number(SECONDS.exec(schedule)?.[1] ?? 0);
   if (seconds > 0) {

@@ -10,7 +10,7 @@ export type HttpRequestOptions = {
   readonly listener: Listener;
   readonly supervisor: Supervisor;
   readonly network: AllowedNetwork;
-  /** The URL below which this service runs functions, which may have any address; null if it runs none. */
+  /** Returns the URL below which this service runs functions, which may have any address; null if it runs none. */
   readonly functionsUrl: () => string | null;
   readonly log: Pick<Logger, "warn">;
 };
@@ -35,13 +35,13 @@ type RecordedResponse = {
 
 const CHANNEL = "net_requests";
 const MAX_RUNNING = 100;
-/** Finds requests whose notification was lost. */
+/** The interval of polling, which finds requests whose notification was lost. */
 const IDLE_MS = 30_000;
 const MAX_RESPONSE_BYTES = 1_048_576;
 const CLEANUP_MS = 60_000;
 const FAILED = { status: null, type: null, headers: null, content: null } as const;
 
-/** Requests are sent once: what was taken and not answered when a process is killed, is lost, as with pg_net. */
+/** Requests are sent once: those that a killed process has taken and not completed are lost, as with pg_net. */
 const TAKE_REQUESTS = `
   delete from net.http_request_queue where id in (
     select id from net.http_request_queue order by id limit $1 for update skip locked
@@ -49,7 +49,7 @@ const TAKE_REQUESTS = `
 const RECORD_RESPONSE = `
   insert into net._http_response (id, status_code, content_type, headers, content, timed_out, error_msg)
   values ($1, $2, $3, $4, $5, $6, $7)`;
-/** pg_net keeps responses for as long. */
+/** pg_net keeps responses for the same time. */
 const DELETE_RESPONSES =
   "delete from net._http_response where created < pg_catalog.now() - pg_catalog.interval '6 hours'";
 
@@ -147,7 +147,7 @@ export class HttpRequests {
     }
   }
 
-  /** The operator has chosen that address. Redirects are not followed. */
+  /** The operator has chosen the address of own functions. Redirects are not followed. */
   #isOwnFunction({ origin, pathname }: URL): boolean {
     const functionsUrl = URL.parse(this.#options.functionsUrl() ?? "");
     return functionsUrl?.origin === origin && pathname.startsWith(`${functionsUrl.pathname}/`);
@@ -174,14 +174,14 @@ async function readResponse({ statusCode, headers, body }: Dispatcher.ResponseDa
     status: statusCode,
     type: type === undefined ? null : String(type),
     headers: Object.fromEntries(texts),
-    // A text of Postgres has no null characters.
+    // Texts in Postgres cannot contain null characters.
     content: Buffer.concat(chunks).toString("utf8").replaceAll("\0", "\uFFFD"),
     isTimedOut: false,
     error: null,
   };
 }
 
-/** Credentials in the address become a header, as libcurl sends them. */
+/** Credentials in the address become a header, as in libcurl. */
 function toHeaders(headers: QueuedRequest["headers"], { username, password }: URL): Record<string, string> {
   const given = Object.entries(headers ?? {}).map(([name, value]) => [name.toLowerCase(), String(value)] as const);
   const credentials = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;

@@ -11,14 +11,14 @@ type SupabaseJobOptions = Omit<CronJobOptions, "url"> &
 
 export type SupabaseJobs = { close(milliseconds: number): Promise<void> };
 
-/** The tables are those of our template; the real extensions work by themselves. */
+/** The query finds only the tables of our template; the real extensions work by themselves. */
 const FIND_SCHEMAS = `
   select pg_catalog.to_regclass('cron.due_times') is not null as cron,
     exists (select from pg_catalog.pg_class where oid = pg_catalog.to_regclass('net.http_request_queue')
       and relowner = pg_catalog.to_regrole(pg_catalog.quote_ident(current_user))
       and not exists (select from pg_catalog.pg_extension where extname = 'pg_net')) as net`;
 
-/** Runs the commands of `cron` and sends the requests of `net`, where the database has these schemas. */
+/** Runs the commands of `cron` and sends the requests of `net`, if the database has these schemas. */
 export async function startSupabaseJobs({ config, url, ...options }: SupabaseJobOptions): Promise<SupabaseJobs> {
   const found = await findSchemas(options.asOwner);
   const isOn = (api: string) => config.supabaseApis === null || config.supabaseApis.includes(api);

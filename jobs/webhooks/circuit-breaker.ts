@@ -1,17 +1,17 @@
 import { RecentMap } from "#runtime";
 
-/** So many failures in a row stop the deliveries to an origin. */
+/** The number of failures in a row that stops the deliveries to an origin. */
 const MAX_FAILURES = 5;
 const FIRST_PAUSE_MS = 1_000;
 const MAX_PAUSE_MS = 60_000;
-/** How long deliveries wait while the result of the probe is not known. */
+/** The time for which deliveries wait for the result of the probe. */
 const PROBE_PAUSE_MS = 1_000;
 const MAX_ORIGINS = 10_000;
 
 type OriginState = {
   failures: number;
   pauseMs: number;
-  /** `performance.now()` when a delivery may be sent again; 0 while the circuit is closed. */
+  /** The value of `performance.now()` at which a delivery may be sent again; 0 while the circuit is closed. */
   opensAt: number;
   isProbing: boolean;
 };
@@ -23,7 +23,7 @@ type OriginState = {
 export class CircuitBreaker {
   readonly #origins = new RecentMap<string, OriginState>(MAX_ORIGINS);
 
-  /** 0 if a request may be sent, which must then be reported; otherwise milliseconds to wait. */
+  /** Returns 0 if a request may be sent, which must then be reported; otherwise the milliseconds to wait. */
   enter(origin: string): number {
     const state = this.#origins.get(origin);
     if (!state || state.opensAt === 0) return 0;
@@ -39,13 +39,13 @@ export class CircuitBreaker {
     if (state) Object.assign(state, makeClosedState());
   }
 
-  /** `retryAfterMs`: how long the receiver accepts no requests, as it has said. */
+  /** `retryAfterMs` is the time for which the receiver has said to accept no requests. */
   reportFailure(origin: string, retryAfterMs = 0): void {
     const state = this.#origins.get(origin) ?? makeClosedState();
     this.#origins.set(origin, state);
     state.failures++;
     const isOpen = state.opensAt !== 0;
-    // Requests that were sent before the circuit opened say nothing new.
+    // The results of requests that were sent before the circuit opened carry no new information.
     if (state.failures < MAX_FAILURES || (isOpen && !state.isProbing)) return;
     state.pauseMs = isOpen ? Math.min(MAX_PAUSE_MS, 2 * state.pauseMs) : FIRST_PAUSE_MS;
     state.isProbing = false;
@@ -53,7 +53,7 @@ export class CircuitBreaker {
     state.opensAt = performance.now() + pauseMs;
   }
 
-  /** The request was cancelled by us: its result says nothing of the receiver. */
+  /** Reports that we cancelled the request: its result does not describe the receiver. */
   reportCancelled(origin: string): void {
     const state = this.#origins.get(origin);
     if (state) state.isProbing = false;

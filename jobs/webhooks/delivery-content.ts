@@ -7,7 +7,7 @@ import type { StatementContext } from "#postgres/statement";
 import { parseQueryParameters, parseQueryString } from "#rest-gateway/table";
 import type { LeasedWebhook, RecordedChange } from "./webhook-store.ts";
 
-/** What a webhook's role may read of its table, and which rows its filter selects. */
+/** The part of its table that a webhook's role may read, and the condition of its filter. */
 export type WebhookScope = {
   readonly table: CatalogTable;
   readonly access: TableAccess;
@@ -15,11 +15,11 @@ export type WebhookScope = {
   readonly context: StatementContext;
 };
 
-/** The body of a request; `hidden`: the role may not read the row, or the filter leaves it out. */
+/** The body of a request; `hidden` if the role may not read the row, or the filter excludes it. */
 type DeliveryContent =
   | { readonly kind: "body"; readonly body: string }
   | { readonly kind: "hidden" }
-  /** Cannot be sent, whatever is done. */
+  /** A change that can never be sent. */
   | { readonly kind: "unsendable"; readonly reason: string };
 
 const HIDDEN: DeliveryContent = { kind: "hidden" };
@@ -77,16 +77,16 @@ function readFilter(
   return condition;
 }
 
-/** The columns to read; null for all. Triggers do not see values of virtual generated columns. */
+/** Returns the columns to read; null for all. Triggers do not see values of virtual generated columns. */
 export function sentColumns({ table, access }: WebhookScope): readonly string[] | null {
   const columns = [...access.columns].filter((name) => table.columns.get(name)!.generated?.kind !== "virtual");
   return access.includesAllColumns && columns.length === table.columns.size ? null : columns;
 }
 
-/** By row version as JSON. */
+/** The results of the checks by row version as JSON. */
 type RowChecks = ReadonlyMap<string, { readonly isVisible: boolean; readonly matches: boolean }>;
 
-/** The content of each change, in their order. Policies and filter are evaluated once for all of them. */
+/** Returns the content of each change, in their order. Policies and filter are evaluated once for all of them. */
 export async function readContents(
   changes: readonly RecordedChange[],
   scope: WebhookScope,
@@ -129,7 +129,7 @@ function writeBody(
   return `${head},"record":${record},"old_record":${oldRecord},"timestamp":"${recordedAt}"}`;
 }
 
-/** The columns that policies and the filter may read. */
+/** Returns the columns that policies and the filter may read. */
 function columnsToEvaluate({ table, access, condition }: WebhookScope): readonly string[] {
   const { visibility } = access;
   const using = typeof visibility === "string" ? "" : visibility.using;
@@ -138,7 +138,7 @@ function columnsToEvaluate({ table, access, condition }: WebhookScope): readonly
     .map(({ name }) => name);
 }
 
-/** A row that was recorded before a column was added or renamed has no value that a policy could be evaluated on. */
+/** A row that was recorded before a column was added or renamed lacks a value for the evaluation of policies. */
 function findProblem({ old, new: row }: RecordedChange, evaluated: readonly string[]): string | null {
   const versions = [old, row].filter((version) => version !== null);
   if (versions.some((version) => version.startsWith(REDUCED_ROW))) return "The row has more than 1 MiB";

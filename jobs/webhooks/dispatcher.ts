@@ -17,7 +17,7 @@ type DispatcherOptions = Omit<WebhookWorkerOptions, "store" | "counters" | "send
 
 type WebhookDependencies = Omit<DispatcherOptions, "sender" | "config"> & { readonly config: Config };
 
-/** Starts sending changes to webhooks. Null if the database has no webhooks that this login may process. */
+/** Starts sending changes to webhooks. Returns null if the database has no webhooks that this login may process. */
 export async function startWebhooks(dependencies: WebhookDependencies): Promise<WebhookDispatcher | null> {
   const { config, asOwner } = dependencies;
   if (!config.sendsWebhooks || !(await hasWebhooks(asOwner))) return null;
@@ -29,12 +29,15 @@ export async function startWebhooks(dependencies: WebhookDependencies): Promise<
 
 const CHANNEL = "webhooks";
 const RENEWAL_MS = 3_000;
-/** Behind the end of a lease, so that it has ended. */
+/** The margin after the end of a lease, so that it has ended. */
 const EXPIRY_MARGIN_MS = 20;
-/** How often webhooks are read while none is enabled. Changes of webhooks are notified; this finds those whose notification was lost. */
+/**
+ * The interval at which webhooks are read while none is enabled. Changes of webhooks are notified; this finds those whose
+ * notification was lost.
+ */
 const IDLE_MS = 60_000;
 const MAINTENANCE_MS = 60_000;
-/** A request ends before another process may send the next one of its key. */
+/** The margin by which a request ends before another process may send the next one of its key. */
 const LEASE_MARGIN_MS = 1_000;
 
 /** Leases webhooks, so that each is sent by one process, and starts a worker for each. */
@@ -57,7 +60,7 @@ export class WebhookDispatcher {
 
   start(): void {
     const { listener, log } = this.#options;
-    // Of its own: a backlog that cannot be cleaned must not keep changes from being sent.
+    // Maintenance runs separately: a backlog that cannot be cleaned must not keep changes from being sent.
     this.#maintenance = this.#supervisor.repeat("webhook maintenance", () => this.#maintain(), {
       pauseMs: MAINTENANCE_MS,
     });
@@ -81,7 +84,7 @@ export class WebhookDispatcher {
     return this.#store.readBacklog();
   }
 
-  /** Lets requests finish for this long. Only the first call has an effect. */
+  /** Lets requests finish for this time. Only the first call has an effect. */
   close(milliseconds: number): Promise<void> {
     this.#closing ??= this.#close(milliseconds);
     return this.#closing;
@@ -91,7 +94,7 @@ export class WebhookDispatcher {
     for (const remove of this.#removeListeners) remove();
     await Promise.all([...this.#workers.values()].map((worker) => worker.stop(milliseconds)));
     await Promise.all([this.#renewal?.close(), this.#maintenance?.close()]);
-    // Otherwise the leases expire.
+    // If this fails, the leases expire.
     await this.#store.release(null).catch(() => {});
     await this.#options.sender.close();
   }
@@ -101,7 +104,7 @@ export class WebhookDispatcher {
     const leaseEnds = performance.now() + LEASE_MS - LEASE_MARGIN_MS;
     const { enabled, webhooks, nextExpiryMs } = await this.#store.lease();
     this.#assign(webhooks, leaseEnds);
-    // While it closes, its workers need their leases.
+    // The workers need their leases while it closes.
     if (enabled === 0 && !this.#closing) return IDLE_MS;
     return Math.min(RENEWAL_MS, Math.max(0, nextExpiryMs) + EXPIRY_MARGIN_MS);
   }
@@ -122,7 +125,7 @@ export class WebhookDispatcher {
     for (const [id, webhook] of leased) if (!this.#workers.has(id)) this.#begin(id, webhook, leaseEnds);
   }
 
-  /** A changed webhook begins again, with its new settings, when the requests with the former ones are finished. */
+  /** Starts a worker. A changed webhook begins again, with its new settings, when the requests with the previous ones are finished. */
   #begin(id: string, webhook: LeasedWebhook, leaseEnds: number): void {
     const report = this.#supervisor.report("webhook deliveries");
     const worker = new WebhookWorker(webhook, leaseEnds, {
@@ -136,7 +139,7 @@ export class WebhookDispatcher {
     void worker.finished.then(() => {
       report.close();
       this.#workers.delete(id);
-      // After a failure it begins again with the next renewal.
+      // A failed worker begins again with the next renewal.
       if (!this.#closing && report.isRunning) this.#renewal?.soon();
     });
   }

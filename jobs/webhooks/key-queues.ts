@@ -1,10 +1,10 @@
-/** A delivery in its queue. `movedTo`: the key that the row has after the change, if it is another one. */
+/** A delivery in its queue. `movedTo` is the key of the row after the change, if it has changed. */
 type KeyedItem = { readonly id: string; readonly key: string; readonly movedTo: string | null };
 
 /** Hands out items so that those of one key are handled one after the other, in their order. */
 export class KeyQueues<Item extends KeyedItem> {
   readonly #queues = new Map<string, Item[]>();
-  /** The first ones of all their queues. */
+  /** The items that are the first ones of all their queues. */
   readonly #ready = new Set<Item>();
 
   add(item: Item): void {
@@ -16,7 +16,7 @@ export class KeyQueues<Item extends KeyedItem> {
     if (this.#isFirst(item)) this.#ready.add(item);
   }
 
-  /** An item that may be handled now; those of its keys follow when it is completed. */
+  /** Returns an item that may be handled now; the next ones of its keys follow when it is completed. */
   next(): Item | undefined {
     for (const item of this.#ready) {
       this.#ready.delete(item);
@@ -34,7 +34,7 @@ export class KeyQueues<Item extends KeyedItem> {
     }
   }
 
-  /** Removes an item that was handed out, and all that must not be handled before it. Returns what it has removed. */
+  /** Removes an item that was handed out, and all that must not be handled before it. Returns the removed items. */
   removeFrom(item: Item): readonly Item[] {
     const removed = new Set<Item>();
     const remove = (from: Item) => {

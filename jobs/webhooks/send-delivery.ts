@@ -8,22 +8,22 @@ import type { Delivery, SendDelivery, SendOutcome } from "./delivery.ts";
 
 export type WebhookSender = { readonly send: SendDelivery; close(): Promise<void> };
 
-/** Per origin: more deliveries at once are queued. */
+/** The maximum number of connections per origin: further deliveries are queued. */
 const MAX_CONNECTIONS = 128;
-/** Of a response, no more is read; its content has no meaning. */
+/** The maximum number of bytes that are read of a response; its content has no meaning. */
 const MAX_RESPONSE_BYTES = 16_384;
 const MAX_RETRY_AFTER_MS = 24 * 3_600_000;
 const MAX_CACHED_RECEIVERS = 1_000;
 const USER_AGENT = "content-service-webhooks";
 const GONE = 410;
-/** Client errors that say that the receiver is overloaded or not ready; others are about the one request. */
+/** The client errors of a receiver that is overloaded or not ready; others concern the one request. */
 const OVERLOADED: readonly number[] = [408, 425, 429];
 
 type RequestTarget = {
   readonly origin: string;
   readonly path: string;
   readonly keys: readonly KeyObject[];
-  /** Why the URL is refused. */
+  /** The reason why the URL is refused; null if it is allowed. */
   readonly problem: string | null;
 };
 
@@ -75,7 +75,7 @@ function parseTarget(urlAndSecret: string, network: AllowedNetwork): RequestTarg
 
 type Attempt = { readonly delivery: Delivery; readonly timeoutMs: number; readonly signal: AbortSignal };
 
-/** The status and the headers of the response. Its body is discarded. */
+/** Returns the status and the headers of the response. Its body is discarded. */
 async function post(
   agent: Agent,
   { origin, path, keys }: RequestTarget,
@@ -114,13 +114,13 @@ function toOutcome(status: number, retryAfterMs: number | null): SendOutcome {
   return { kind: "retry", afterMs: retryAfterMs, reason: reason + hint };
 }
 
-/** Not by client errors that are about the one request. */
+/** Client errors that concern the one request are not failures of the receiver. */
 function isReceiverFailing(status: number): boolean {
   if (status >= 200 && status < 300) return false;
   return status < 400 || status >= 500 || OVERLOADED.includes(status);
 }
 
-/** Seconds, or a date. */
+/** Parses seconds, or a date. */
 function parseRetryAfter(value: string | readonly string[] | undefined): number | null {
   if (typeof value !== "string") return null;
   const delayMs = /^\d+$/.test(value) ? 1000 * Number(value) : Date.parse(value) - Date.now();

@@ -10,13 +10,13 @@ export type LeasedWebhook = Webhook & {
   readonly table: string;
   readonly where: string | null;
   readonly role: string;
-  /** JSON with the role, as in a token. */
+  /** The claims as JSON with the role, as in a token. */
   readonly claimsText: string;
 };
 
-/** A change as it was recorded. */
+/** A recorded change. */
 export type RecordedChange = {
-  /** The order of the changes of one row. */
+  /** The id, which orders the changes of one row. */
   readonly id: string;
   readonly deliveryId: string;
   readonly type: "INSERT" | "UPDATE" | "DELETE";
@@ -24,19 +24,19 @@ export type RecordedChange = {
   readonly movedTo: string | null;
   readonly attempts: number;
   readonly recordedAt: string;
-  /** JSON. */
+  /** The row before the change, as JSON. */
   readonly old: string | null;
   readonly new: string | null;
-  /** The same, reduced to some columns. */
+  /** The same row, reduced to some columns. */
   readonly sentOld: string | null;
   readonly sentNew: string | null;
 };
 
 type PageRequest = {
-  /** Changes that are not read again. */
+  /** The ids of changes that are not read again. */
   readonly loadedIds: readonly string[];
   readonly blockedKeys: readonly string[];
-  /** Null: all. */
+  /** Null for all columns. */
   readonly columns: readonly string[] | null;
   readonly limit: number;
 };
@@ -44,59 +44,59 @@ type PageRequest = {
 export type FailedDelivery = {
   readonly id: string;
   readonly attempts: number;
-  /** Null: it is dead. */
+  /** Null if the delivery is dead. */
   readonly delayMs: number | null;
   readonly reason: string;
 };
 
-/** What operators see of a webhook: no secret. */
+/** The state of a webhook for operators, without its secret. */
 export type WebhookState = {
   readonly name: string;
   readonly table: string;
   readonly events: readonly string[];
   readonly url: string;
-  /** Changes for a stopped one are recorded. */
+  /** Changes for a stopped webhook are recorded. */
   readonly state: "enabled" | "stopped" | "disabled";
   readonly disabledBecause: string | null;
-  /** Changes that wait. */
+  /** The number of changes that wait. */
   readonly pending: number;
   readonly oldestAt: Date | null;
   readonly dead: number;
   readonly deliveredAt: Date | null;
-  /** Of the newest change that waits or is dead. */
+  /** The error of the newest change that waits or is dead. */
   readonly lastError: string | null;
 };
 
 export type WebhookBacklog = { readonly pending: number; readonly dead: number; readonly oldestSeconds: number };
 
 type DeliveryResults = {
-  /** Delivered, or not to be sent. */
+  /** The ids of changes that were delivered, or must not be sent. */
   readonly doneIds: readonly string[];
-  /** Whether one of them was delivered. */
+  /** True if one of them was delivered. */
   readonly hasDelivered: boolean;
   readonly failed: readonly FailedDelivery[];
 };
 
 type LeaseRow = LeasedWebhook & {
   readonly isLeased: boolean;
-  /** Of a lease that another process holds. */
+  /** The remaining time of a lease that another process holds. */
   readonly expiresInMs: number | null;
 };
 
 type Lease = {
-  /** How many webhooks there are. */
+  /** The number of enabled webhooks. */
   readonly enabled: number;
   readonly webhooks: readonly LeasedWebhook[];
-  /** Milliseconds until the first lease of another process ends, unless that process renews it. */
+  /** The milliseconds until the first lease of another process ends, unless that process renews it. */
   readonly nextExpiryMs: number;
 };
 
-/** Milliseconds from the call until another process may take the webhooks over. */
+/** The milliseconds from the call until another process may take over the webhooks. */
 export const LEASE_MS = 10_000;
 const PAGE_BYTES = 4 * 2 ** 20;
 const MAX_REASON_LENGTH = 1_000;
 
-/** Queries the catalogue, because that is no error if the schema does not exist or is not accessible. */
+/** The query reads the catalogue, so it does not fail if the schema does not exist or is not accessible. */
 const HAS_WEBHOOKS = `
   select from pg_catalog.pg_class
   where relnamespace = (select oid from pg_catalog.pg_namespace where nspname = 'api') and relname = 'webhooks'
@@ -132,8 +132,8 @@ const READ_DELAYED = `
   from content_service.webhook_deliveries where webhook_id = $1 and state = 'pending' and due_at > pg_catalog.clock_timestamp()`;
 
 /**
- * A key that a row with a blocked key has moved to is blocked, too, and one that a row has left for a blocked key. The size of a change is
- * that of its text, because the storage may be compressed to a hundredth.
+ * If a row with a blocked key has moved to another key, that key is blocked too, and so is a key that a row has left for a
+ * blocked one. The size of a change is that of its text, because the storage may be compressed to a hundredth.
  */
 const READ_PAGE = `
   with recursive blocked (key) as (
@@ -161,8 +161,8 @@ const READ_PAGE = `
   from page where coalesce(bytes_before, 0) < ${PAGE_BYTES} order by id`;
 
 /**
- * A process that has lost its lease meanwhile changes nothing. The time of the last delivery is written rarely: versions of that row
- * would pile up during a long transaction.
+ * A process that has lost its lease meanwhile changes nothing. The time of the last delivery is written rarely: versions of
+ * that row would accumulate during a long transaction.
  */
 const COMPLETE = `
   with lease as materialized (
@@ -235,7 +235,7 @@ export async function hasWebhooks(asOwner: AsOwner): Promise<boolean> {
   return rowCount === 1;
 }
 
-/** Of each webhook, at most `maxCounted` changes of each state are counted; null: all. */
+/** For each webhook, counts at most `maxCounted` changes of each state; all if it is null. */
 export async function readWebhookStates(
   client: pg.ClientBase,
   maxCounted: number | null,
@@ -262,13 +262,13 @@ export class WebhookStore {
     };
   }
 
-  /** Lets another process take over at once: one webhook, or all. */
+  /** Releases the leases of one webhook, or of all, so that another process can take over at once. */
   async release(webhookId: string | null): Promise<void> {
     await this.#query(RELEASE, [this.#holder, webhookId]);
     await this.#query("notify webhooks", []);
   }
 
-  /** Of all webhooks; at most a million of each state are counted. */
+  /** Reads the backlog of all webhooks; at most a million of each state are counted. */
   async readBacklog(): Promise<WebhookBacklog> {
     return (await this.#query<WebhookBacklog>(READ_BACKLOG, [])).rows[0]!;
   }
@@ -291,7 +291,7 @@ export class WebhookStore {
     return (await this.#query<RecordedChange>(READ_PAGE, values)).rows;
   }
 
-  /** False: the lease is lost, and nothing was changed. */
+  /** Returns false if the lease is lost, and nothing was changed. */
   async complete(webhookId: string, { doneIds, hasDelivered, failed }: DeliveryResults): Promise<boolean> {
     const { rowCount } = await this.#query(COMPLETE, [
       webhookId,
@@ -306,7 +306,7 @@ export class WebhookStore {
     return rowCount === 1;
   }
 
-  /** Stops sending; with `ends`, recording too. */
+  /** Stops sending; with `ends`, stops recording too. */
   async disable(webhookId: string, reason: string, { ends }: { readonly ends: boolean }): Promise<void> {
     await this.#query(DISABLE, [webhookId, this.#holder, reason.slice(0, MAX_REASON_LENGTH), ends]);
   }

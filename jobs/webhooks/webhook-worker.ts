@@ -9,7 +9,7 @@ import { readContents, readWebhookScope, sentColumns, type WebhookScope } from "
 import { KeyQueues, keysOf } from "./key-queues.ts";
 import type { FailedDelivery, LeasedWebhook, RecordedChange, WebhookStore } from "./webhook-store.ts";
 
-/** Since the start of the process. */
+/** The counts since the start of the process. */
 export type WebhookCounters = { delivered: number; failed: number; dead: number; hidden: number };
 
 export type WebhookWorkerOptions = {
@@ -28,27 +28,30 @@ type LoadedDelivery = Pick<RecordedChange, "id" | "deliveryId" | "key" | "movedT
   readonly body: string;
 };
 
-/** `item`: what blocks its keys until the next attempt; null if it is dead. */
+/** `item` has the keys that are blocked until the next attempt; null if the delivery is dead. */
 type UnstoredFailure = FailedDelivery & { readonly item: Pick<LoadedDelivery, "key" | "movedTo"> | null };
 
 const CONCURRENCY = 64;
 const PAGE_SIZE = 500;
-/** Below this, the next page is read. */
+/** If fewer changes are loaded, the next page is read. */
 const MIN_LOADED = 500;
-/** How soon new changes are found. */
+/** The interval at which new changes are found. */
 const POLL_MS = 200;
-/** How long results are collected before they are stored, and how many at most. */
+/** The time for which results are collected before they are stored, and their maximum number. */
 const COLLECT_MS = 20;
 const STORED_TOGETHER = 250;
-/** So many keys may wait for their next attempt before the others wait, too. */
+/** The maximum number of keys that wait for their next attempt; above it, all others wait too. */
 const MAX_BLOCKED_KEYS = 1_000;
-/** After so many failures in a row to evaluate policies or filter, the webhook is disabled. */
+/** The number of failures in a row to evaluate policies or filter that disables the webhook. */
 const MAX_CONTENT_FAILURES = 3;
 const CONTENT_RETRY_MS = 1_000;
 const FIRST_RETRY_MS = 1_000;
 const MAX_RETRY_MS = 3_600_000;
 
-/** The time until the next attempt: doubled with each, at most an hour, and up to a half less, so that deliveries spread. */
+/**
+ * Returns the time until the next attempt: it doubles with each attempt, is at most an hour, and up to a half less, so that
+ * deliveries spread.
+ */
 function deliveryDelay(attempts: number): number {
   return Math.min(MAX_RETRY_MS, FIRST_RETRY_MS * 2 ** (attempts - 1)) * (0.5 + Math.random() / 2);
 }
@@ -58,19 +61,19 @@ export class WebhookWorker {
   readonly webhook: LeasedWebhook;
   readonly #options: WebhookWorkerOptions;
   readonly #queues = new KeyQueues<LoadedDelivery>();
-  /** The ids of changes that must not be read again: in memory, or with a result that is not stored yet. */
+  /** The ids of changes that must not be read again: they are in memory, or their result is not stored yet. */
   readonly #loaded = new Set<string>();
-  /** When a key is due again, by `performance.now()`. */
+  /** The time at which a key is due again, by `performance.now()`. */
   readonly #blocked = new Map<string, number>();
-  /** Since the page that is being read was requested. */
+  /** The keys that were unloaded since the request for the page that is being read. */
   readonly #unloadedKeys = new Set<string>();
   readonly #aborted = new AbortController();
-  /** Resolves when nothing is sent any more, whatever the reason. */
+  /** Resolves when sending has ended, whatever the reason. */
   readonly finished: Promise<void>;
   #doneIds: string[] = [];
   #hasDelivered = false;
   #failed: UnstoredFailure[] = [];
-  /** When the next page may be read, while fewer changes than a page were found. */
+  /** The time at which the next page may be read, if fewer changes than a page were found. */
   #nextReadAt = 0;
   #pausedUntil = 0;
   #sending = 0;
@@ -93,13 +96,13 @@ export class WebhookWorker {
     this.finished = report.run(() => this.#run(), restart).finally(() => clearTimeout(this.#leaseTimer));
   }
 
-  /** By `performance.now()`. Requests are aborted then, before another process sends the next ones of their keys. */
+  /** `leaseEnds` is a time of `performance.now()`. Requests are aborted then, before another process sends the next ones of their keys. */
   extendLease(leaseEnds: number): void {
     clearTimeout(this.#leaseTimer);
     this.#leaseTimer = setTimeout(() => this.#loseLease(), leaseEnds - performance.now()).unref();
   }
 
-  /** Lets requests finish for this long, and stores their results. A second call can only shorten the time. */
+  /** Lets requests finish for this time, and stores their results. A second call can only shorten the time. */
   async stop(milliseconds: number): Promise<void> {
     this.#isStopping = true;
     this.#wake();
@@ -110,7 +113,7 @@ export class WebhookWorker {
 
   async #run(): Promise<void> {
     await this.#readAndStore();
-    // The other process sends again what is not stored.
+    // The other process sends unstored deliveries again.
     if (!this.#isLeaseLost) await this.#storeResults().catch(() => {});
     await this.#disabling;
   }
@@ -132,7 +135,7 @@ export class WebhookWorker {
     }
   }
 
-  /** After a stop, results are stored as long as requests are under way. */
+  /** Results are stored after a stop as long as requests are in flight. */
   #isOver(): boolean {
     if (this.#aborted.signal.aborted) return this.#sending === 0;
     return this.#isStopping && this.#sending === 0 && this.#results === 0;
@@ -211,7 +214,7 @@ export class WebhookWorker {
     }
   }
 
-  /** False: policies or filter could not be evaluated, and nothing is sent. */
+  /** Returns false if policies or filter could not be evaluated; nothing is sent then. */
   async #load(changes: readonly RecordedChange[], scope: WebhookScope): Promise<boolean> {
     try {
       const contents = await readContents(changes, scope, this.#options.database);
@@ -234,7 +237,7 @@ export class WebhookWorker {
     }
   }
 
-  /** Whether an earlier change of its keys was unloaded while this one was read: it is read again, after that one. */
+  /** True if an earlier change of its keys was unloaded while this one was read: it is read again, after that one. */
   #followsUnloaded(change: RecordedChange): boolean {
     const keys = keysOf(change);
     if (!keys.some((key) => this.#unloadedKeys.has(key))) return false;
@@ -242,7 +245,10 @@ export class WebhookWorker {
     return true;
   }
 
-  /** The catalogue may be behind the database, the table renamed, or a statement too slow: it is tried again before the webhook is disabled. */
+  /**
+   * The catalogue may be behind the database, the table renamed, or a statement too slow: the evaluation is retried before
+   * the webhook is disabled.
+   */
   #onContentFailure(error: unknown): void {
     const { catalog, store } = this.#options;
     this.#contentFailures++;
@@ -274,7 +280,7 @@ export class WebhookWorker {
       const delivery = { id: item.deliveryId, body: item.body };
       this.#onOutcome(item, await this.#options.send(delivery, this.webhook, this.#aborted.signal));
     } catch {
-      // Aborted: whether it was delivered is unknown, so it is sent again by the next holder of the lease.
+      // If the request was aborted, its delivery is unknown, so the next holder of the lease sends it again.
     } finally {
       this.#sending--;
       this.#sendNext();
@@ -312,14 +318,14 @@ export class WebhookWorker {
       return;
     }
     const delayMs = afterMs ?? deliveryDelay(attempts);
-    // Until this is stored, the change is not read again, so the next ones of its keys must not be either.
+    // The change is not read again until this is stored, so the next ones of its keys must not be read either.
     this.#block(item, Number.POSITIVE_INFINITY);
     this.#unload(item);
     this.#loaded.add(item.id);
     this.#failed.push({ id: item.id, attempts, delayMs, reason, item });
   }
 
-  /** They are read again, from the first change of the key on. */
+  /** Unloads the changes, which are read again from the first change of the key on. */
   #unload(item: LoadedDelivery): void {
     for (const each of this.#queues.removeFrom(item)) {
       this.#loaded.delete(each.id);

@@ -1,6 +1,6 @@
 import { RecentMap } from "./recent-map.ts";
 
-/** The same function with a cache of all results. */
+/** Returns the same function with a cache of all results. */
 export function memoize<Key, Value extends object>(work: (key: Key) => Value): (key: Key) => Value {
   const results = new Map<Key, Value>();
   return (key) => {
@@ -12,7 +12,7 @@ export function memoize<Key, Value extends object>(work: (key: Key) => Value): (
   };
 }
 
-/** The same function with a cache of one result per object, which is released with the object. */
+/** Returns the same function with a cache of one result per object, which is released with the object. */
 export function memoizePerObject<Key extends object, Rest extends readonly unknown[], Value>(
   work: (key: Key, ...rest: Rest) => Value,
 ): (key: Key, ...rest: Rest) => Value {
@@ -26,7 +26,7 @@ export function memoizePerObject<Key extends object, Rest extends readonly unkno
   };
 }
 
-/** The same function with a cache of the most recently used results. Errors are not cached. */
+/** Returns the same function with a cache of the most recently used results. Errors are not cached. */
 export function memoizeRecent<Key, Value extends NonNullable<unknown>>(
   max: number,
   work: (key: Key) => Value,

@@ -1,4 +1,4 @@
-/** Counted lookups. */
+/** The number of lookups that were found or missed. */
 export type CacheHits = { found: number; missed: number };
 
 /**
@@ -39,7 +39,7 @@ export class RecentMap<Key, Value extends NonNullable<unknown>> {
     return old;
   }
 
-  /** Does not count as use of the entry. */
+  /** Returns true if the entry exists, without counting as its use. */
   has(key: Key): boolean {
     return this.#young.has(key) || this.#old.has(key);
   }

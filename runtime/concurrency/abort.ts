@@ -1,4 +1,4 @@
-/** The part of AbortSignal that is used here: whether the caller is gone. */
+/** The part of AbortSignal that is used here: it tells that the caller is gone. */
 export type AbortLike = {
   readonly aborted: boolean;
   readonly reason: unknown;
@@ -7,9 +7,9 @@ export type AbortLike = {
 };
 
 /**
- * A cheap AbortSignal, one per request: Node's controller, signal and listener would take a tenth of the time of a
- * small request. Unlike there, a listener that is added twice is called twice, and one that is removed during dispatch
- * is still called.
+ * A cheap AbortSignal, one per request: Node's controller, signal and listener would take a tenth of the time of a small
+ * request. Unlike in Node's, a listener that is added twice is called twice, and one that is removed during dispatch is
+ * still called.
  */
 export class LightAbortSignal implements AbortLike {
   #aborted = false;

@@ -22,7 +22,7 @@ export function cacheLookups<Answer>(
   const unknown = new RecentMap<string, number>(max);
 
   const lookUpTogether = batchLookups(async (keys) => {
-    // Counted from before the query, so that changes during the query are seen in time.
+    // The period begins before the query, so that changes during the query are seen in time.
     const until = performance.now() + rememberedMs;
     const found = await lookUp(keys);
     for (const key of keys) {

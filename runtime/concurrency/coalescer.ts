@@ -1,25 +1,24 @@
 import { retryDelay } from "./retry-delay.ts";
 
 const MAX_PAUSE_FACTOR = 4;
-/** Of the time without runs, how much is added to what they may take without a pause. */
+/** The share of the time without runs that is added back to the allowance. */
 const REGAINED_SHARE = 1 / (1 + MAX_PAUSE_FACTOR);
 
 type CoalescerOptions = { readonly allowanceMs?: number; readonly maxPauseMs?: number };
 
 /**
- * Runs a task soon after it is requested, one run at a time. Requests during a run share one further run; after a
- * failure it retries by itself. It pauses between runs for as long as the shorter of the last two took, and up to four times as
- * long while requests keep coming, so that a storm of them takes at most a fifth of the time. One run that waited for a lock, or
- * for a process that was stopped, says nothing about what the next one costs. With an
- * allowance the first runs, which together take no longer than that, are not followed by pauses. With a maximum, a pause is longer
- * than that only where the run was.
+ * Runs a task soon after it is requested, one run at a time. Requests during a run share one further run; after a failure it
+ * retries by itself. It pauses between runs for as long as the shorter of the last two took, and up to four times as long
+ * while requests keep coming, so that frequent requests take at most a fifth of the time. One run that waited for a lock, or
+ * for a stopped process, does not predict the cost of the next one. With an allowance, the first runs are not followed by
+ * pauses while they take no longer than that together. With a maximum, a pause is longer than that only if the run was.
  */
 export class Coalescer {
   readonly #work: () => Promise<void>;
   readonly #debounceMs: number;
   readonly #allowanceMs: number;
   readonly #maxPauseMs: number;
-  /** What runs took of the allowance and has not been regained, in milliseconds. */
+  /** The part of the allowance that runs have used and that is not regained, in milliseconds. */
   #spent = 0;
   #endedAt = 0;
   /** Shared by the requests since the start of the last run. */
@@ -28,14 +27,14 @@ export class Coalescer {
   #timer: NodeJS.Timeout | undefined;
   #dueAt = Number.POSITIVE_INFINITY;
   #restUntil = 0;
-  /** Of the last run, in milliseconds. */
+  /** The duration of the last run, in milliseconds. */
   #lastDuration = Number.POSITIVE_INFINITY;
-  /** What a run costs, in milliseconds, and how many times as long the pause after it is. */
+  /** The cost of a run, in milliseconds, and the factor of the pause after it. */
   #cost = 0;
   #pauseFactor = 1;
   #failures = 0;
   #waitingSince = 0;
-  /** Since when something has been requested that no run has done. */
+  /** The time of the oldest request that no run has completed; null if there is none. */
   #lateSince: number | null = null;
   #closed = false;
 
@@ -50,12 +49,12 @@ export class Coalescer {
     this.#maxPauseMs = maxPauseMs;
   }
 
-  /** Whether a run is active or scheduled. */
+  /** True if a run is active or scheduled. */
   get isBusy(): boolean {
     return this.#running !== null || this.#dueAt !== Number.POSITIVE_INFINITY;
   }
 
-  /** How long the oldest request has waited for the end of its run, in milliseconds. */
+  /** The time for which the oldest request has waited for the end of its run, in milliseconds. */
   get lateMs(): number {
     return this.#lateSince === null ? 0 : performance.now() - this.#lateSince;
   }

@@ -11,7 +11,7 @@ const MIN_COUNTED_BYTES = 16 * 1024;
 
 let bytesLeft = BYTES_PER_INTERVAL;
 let isIntervalRunning = false;
-/** In the order in which they resume. */
+/** The paused sources in the order in which they resume. */
 const pausedSources: PausableSource[] = [];
 
 const SLICE_MS = 8;
@@ -50,7 +50,7 @@ export class FairWorkQueue {
     this.#maxRunning = max;
   }
 
-  /** The number of pieces that an owner waits for. */
+  /** Returns the number of pieces that an owner waits for. */
   waiting(owner: object | string): number {
     return this.#waiting.get(owner)?.length ?? 0;
   }
@@ -80,14 +80,14 @@ export class FairWorkQueue {
   }
 }
 
-/** One queue, since there is one event loop. */
+/** There is one queue, since there is one event loop. */
 const largeWorkQueue = new FairWorkQueue(1);
 
 const longWorkQueue = new FairWorkQueue(1);
 
 /**
- * Runs long work in slices between turns of the event loop. One runs at a time, and the owners are served in rotation. Work that never
- * yields is done at once.
+ * Runs long work in slices between turns of the event loop. One runs at a time, and the owners are served in rotation. Work
+ * that never yields is done at once.
  */
 export function runLongWork<T>(
   owner: object | string,

@@ -2,16 +2,16 @@ import { FairQueue, type FairQueueOptions, type WorkShare } from "./fair-queue.t
 
 type FairLimiterOptions = FairQueueOptions & {
   readonly concurrency: number;
-  /** How much of the concurrency is for preferred work alone; none by default. */
+  /** The part of the concurrency that is for preferred work alone; none by default. */
   readonly reserved?: number;
-  /** How much preferred work may wait, besides the other work; none by default. */
+  /** The maximum number of preferred pieces that wait, beside the other work; none by default. */
   readonly maxWaitingPreferred?: number;
 };
 
-/** Other work that waits gets the turn after so many turns of preferred work. */
+/** The number of turns of preferred work after which waiting other work gets a turn. */
 const PREFERRED_IN_A_ROW = 4;
 
-/** Runs a limited amount of work at a time. Preferred work has a queue of its own, and does not wait behind other work. */
+/** Runs a limited amount of work at a time. Preferred work has its own queue, and does not wait behind other work. */
 export class FairLimiter {
   readonly #concurrency: number;
   readonly #concurrencyOfOthers: number;

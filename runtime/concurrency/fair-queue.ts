@@ -1,10 +1,10 @@
-/** What a piece of work counts for: an address or an account, and how much of a turn the work takes of its share. */
+/** The share that a piece of work takes: its key is an address or an account, and `turns` is the part of a turn of that key. */
 export type WorkShare = { readonly key: string; readonly turns: number };
 
 export type FairQueueOptions = {
-  /** How much work may wait in total. Beyond it, the work that is last in order is refused, which may be the new one. */
+  /** The maximum number of waiting pieces. Beyond it, the last one in order is refused, which may be the new one. */
   readonly maxWaiting: number;
-  /** How much work may wait for one key. */
+  /** The maximum number of waiting pieces for one key. */
   readonly maxWaitingOfKey: number;
   readonly refusalOfAll: () => Error;
   readonly refusalOfKey: () => Error;
@@ -19,12 +19,12 @@ type WaitingWork = {
 
 /**
  * The order is start-time fair queueing over several keys: work is tagged with the turn after the last one of each of its
- * keys, and the lowest tag is served first. So work of other keys waits neither for all work of one address nor for that
- * of one account, however many addresses send it.
+ * keys, and the lowest tag is served first. So work of other keys waits neither for all work of one address nor for that of
+ * one account, however many addresses send it.
  */
 export class FairQueue {
   readonly #options: FairQueueOptions;
-  /** In the order of service. */
+  /** The waiting work in the order of service. */
   readonly #waiting: WaitingWork[] = [];
   readonly #waitingOfKey = new Map<string, number>();
   /** The last tag of each key, while it is above the current turn. */
@@ -54,7 +54,7 @@ export class FairQueue {
     return new Promise((start, refuse) => this.#insert({ shares, tag, start, refuse }));
   }
 
-  /** For work that starts without waiting. */
+  /** Counts work that starts without waiting. */
   countStarted(shares: readonly WorkShare[]): void {
     this.#setTags(shares, this.#turn);
   }
@@ -67,7 +67,7 @@ export class FairQueue {
     next.start();
   }
 
-  /** Nobody waits and nothing runs, so nobody is behind anybody. */
+  /** Forgets all tags when nothing waits or runs, so that no key is behind another. */
   forgetTurns(): void {
     this.#lastTags.clear();
   }
@@ -101,7 +101,7 @@ export class FairQueue {
     }
   }
 
-  /** Few tags are above the turn: those of waiting work. */
+  /** Only the tags of waiting work are above the turn, so few remain. */
   #forgetPassedTags(): void {
     if (this.#lastTags.size <= 8 * this.#options.maxWaiting) return;
     for (const [key, tag] of this.#lastTags) if (tag <= this.#turn) this.#lastTags.delete(key);

@@ -1,10 +1,10 @@
 const SMALLEST_RING = 4;
-/** A larger ring is given up when it is empty. */
+/** The length above which a ring is replaced when it is empty. */
 const LARGEST_KEPT_RING = 1_024;
 
 /**
- * First in, first out, in a ring; unlike an array's `shift`, it does not move all items. A slot is cleared as soon as
- * its item is taken, also in rings that were outgrown: an old array would keep its items alive until a full garbage
+ * A first-in-first-out queue in a ring; unlike an array's `shift`, it does not move all items. A slot is cleared as soon as
+ * its item is taken, even in rings that were outgrown: an old array would keep its items alive until a full garbage
  * collection, and so promote all of them.
  */
 export class FifoQueue<Item> {
@@ -44,12 +44,12 @@ export class FifoQueue<Item> {
     }
   }
 
-  /** In their order. */
+  /** Returns the items in their order. */
   toArray(): Item[] {
     return Array.from({ length: this.#length }, (_, index) => this.#ring[this.#positionOf(index)]!);
   }
 
-  /** Removes and returns all, in their order. */
+  /** Removes and returns all items, in their order. */
   takeAll(): Item[] {
     const items = this.toArray();
     this.#ring = makeRing(SMALLEST_RING);

@@ -1,4 +1,4 @@
-/** The other worker processes of this service, with which a worker shares what is not in Postgres. */
+/** The other worker processes of this service, with which a worker shares state that is not in Postgres. */
 export type PeerWorkers = {
   /** Resolves when the others have handled the message; those that hang are not waited for. */
   publish(topic: PeerTopic, content: unknown): Promise<void>;
@@ -13,14 +13,14 @@ export type HandlePeerMessage = (content: unknown, sender: number) => void;
 export type PeerTopic =
   /** The number of open WebSockets. */
   | "sockets"
-  /** Counted requests of callers, where Postgres cannot add them up. */
+  /** Counted requests of callers, if Postgres cannot add them up. */
   | "requests"
-  /** Broadcasts and presences, where the WAL cannot be read. */
+  /** Broadcasts and presences, if the WAL cannot be read. */
   | "realtime"
   /** The WAL positions of writes, which replicas must have replayed. */
   | "writes"
-  /** Answers of the clients of agents, which have come to another worker than the one that asks. */
+  /** Responses of agents' clients that another worker has received than the one that asked. */
   | "agents";
 
-/** For a service of one process. */
+/** The peers of a service with one process: there are none. */
 export const NO_PEERS: PeerWorkers = { publish: async () => {}, subscribe: () => {}, onExit: () => {} };

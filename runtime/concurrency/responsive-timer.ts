@@ -1,8 +1,8 @@
 const SLICES = 20;
 
 /**
- * A timer that counts no time in which the event loop was blocked: an answer that arrived meanwhile is read before the timer ends.
- * The returned function stops it.
+ * Starts a timer that excludes the time in which the event loop was blocked: an answer that arrived meanwhile is read before
+ * the timer ends. The returned function stops it.
  */
 export function startResponsiveTimer(milliseconds: number, end: () => void): () => void {
   let left = SLICES;

@@ -6,12 +6,12 @@ import type { AbortLike } from "./abort.ts";
  */
 const TURNS_BETWEEN_WORK = 8;
 
-/** Turns that accept a connection do not count as such, up to this number: many new connections wait for none of the work. */
+/** Turns that accept a connection are not counted, up to this number: so the work does not delay many new connections. */
 const MAX_ACCEPTING_TURNS = 1_000;
 
 let acceptedConnections = 0;
 
-/** A computation that yields where requests may run. A short one never yields. */
+/** A computation that yields at points where requests may run. A short one never yields. */
 export type Stepwise<T> = Generator<undefined, T, undefined>;
 
 /** The duration of a slice. */
@@ -24,7 +24,7 @@ type QueuedComputation = {
   readonly reject: (reason: unknown) => void;
 };
 
-/** One queue for all computations, since there is one event loop. */
+/** There is one queue for all computations, since there is one event loop. */
 const queue: QueuedComputation[] = [];
 
 /**
@@ -39,7 +39,7 @@ export function runStepwise<T>(steps: Stepwise<T>, signal: AbortLike | null = nu
   });
 }
 
-/** Runs without yielding: for computations that are known to be short, and for command-line programs. */
+/** Runs without yielding, for computations that are known to be short, and for command-line programs. */
 export function runToCompletion<T>(steps: Stepwise<T>): T {
   for (;;) {
     const step = steps.next();

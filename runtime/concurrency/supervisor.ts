@@ -1,23 +1,23 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { retryDelay } from "./retry-delay.ts";
 
-/** What runs and can end by itself. */
+/** Work that runs and can end by itself. */
 export type StartedWork = {
-  /** Settles when it has ended, for whatever reason. */
+  /** Settles when the work has ended, for whatever reason. */
   readonly ended: Promise<unknown>;
   stop(): Promise<unknown>;
 };
 
 type RepetitionOptions = {
-  /** From the end of one run to the next. The work may resolve with another pause. */
+  /** The pause from the end of one run to the next. The work may resolve with another pause. */
   readonly pauseMs: number;
-  /** Before the first run; 0 unless given. */
+  /** The pause before the first run; the default is 0. */
   readonly firstPauseMs?: number;
   /** A run that takes longer counts as failed; the next one does not wait for it. */
   readonly timeoutMs?: number;
 };
 
-/** Work that ran for so long starts again soon, whatever happened before. */
+/** Work that ran for this time starts again soon, whatever happened before. */
 const STEADY_MS = 10_000;
 const TIMEOUT_MS = 30_000;
 
@@ -29,10 +29,10 @@ type WorkLog = {
 type RestartWork = (error: unknown) => void;
 type RunningWork = { readonly report: WorkReport; readonly restart: RestartWork | null };
 
-/** The work that has begun the running code, through promises, timers and sockets. */
+/** The work that has started the running code, through promises, timers and sockets. */
 const running = new AsyncLocalStorage<RunningWork>();
 
-/** An error that nothing has handled, as of a dependency, restarts the work that it comes from. Returns false if it comes from none. */
+/** Restarts the work that an unhandled error comes from, for example in a dependency. Returns false if it comes from none. */
 export function restartWorkOfUncaught(error: unknown): boolean {
   const work = running.getStore();
   work?.report.failsUncaught(error, work.restart);
@@ -40,13 +40,13 @@ export function restartWorkOfUncaught(error: unknown): boolean {
 }
 
 /**
- * Everything that a process does in the background: `/health` names the work that does not run, and a metric counts how often each was started
- * again. What can end is started with `keep`, what is done at intervals with `repeat`; what reconnects by itself reports with `report`.
+ * Supervises the background work of a process: `/health` names the work that does not run, and a metric counts the restarts
+ * of each. `keep` is for work that can end, `repeat` for work at intervals, and `report` for work that reconnects by itself.
  */
 export class Supervisor {
   readonly #log: WorkLog;
   readonly #reports = new Set<WorkReport>();
-  /** Of work that was closed. */
+  /** The restarts of work that was closed. */
   readonly #earlierRestarts = new Map<string, number>();
   readonly #uncaught = new Map<string, number>();
 
@@ -54,29 +54,29 @@ export class Supervisor {
     this.#log = log;
   }
 
-  /** The names of all work. */
+  /** Returns the names of all work. */
   names(): readonly string[] {
     return namesOf([...this.#reports]);
   }
 
-  /** The names of the work that does not run and is being started again. */
+  /** Returns the names of the work that does not run and is being started again. */
   stopped(): readonly string[] {
     return namesOf([...this.#reports].filter(({ isRunning }) => !isRunning));
   }
 
-  /** How often each work was started again. */
+  /** Returns the number of restarts of each work. */
   restarts(): Readonly<Record<string, number>> {
     const counts: Record<string, number> = Object.fromEntries(this.#earlierRestarts);
     for (const { name, restarts } of this.#reports) counts[name] = (counts[name] ?? 0) + restarts;
     return counts;
   }
 
-  /** How many errors of each work nothing has handled. */
+  /** Returns the number of unhandled errors of each work. */
   uncaughtErrors(): Readonly<Record<string, number>> {
     return { ...Object.fromEntries(this.names().map((name) => [name, 0])), ...Object.fromEntries(this.#uncaught) };
   }
 
-  /** For work that starts again by itself. The name is public. */
+  /** Reports work that starts again by itself. The name is public. */
   report(name: string): WorkReport {
     const report = new WorkReport(name, this.#log, {
       onUncaught: () => this.#uncaught.set(name, (this.#uncaught.get(name) ?? 0) + 1),
@@ -153,7 +153,7 @@ export class WorkReport {
     return this.retryMs;
   }
 
-  /** Begins what belongs to this work: an error of it that nothing handles calls `restart`. Without one, the work only pauses. */
+  /** Begins code that belongs to this work: its unhandled errors call `restart`. If there is none, the work only pauses. */
   run<Result>(begin: () => Result, restart: RestartWork | null = null): Result {
     return running.run({ report: this, restart }, begin);
   }
@@ -176,7 +176,7 @@ export class WorkReport {
     return Promise.race([this.run(work, restart), failed.promise]);
   }
 
-  /** For an error after which nothing is to be started again: the work counts as stopped for a moment. */
+  /** Reports an error after which nothing is to be started again: the work counts as stopped for a moment. */
   pauseFor(error: unknown): void {
     setTimeout(() => this.runs(), this.fails(error)).unref();
   }
@@ -189,7 +189,7 @@ export class WorkReport {
       timeoutMs,
     ).unref();
     let isOver = false;
-    // What a run has left behind may fail later.
+    // Code that a run has left behind may fail later.
     const restart = (error: unknown) => (isOver ? this.pauseFor(error) : late.reject(error));
     try {
       const result = await Promise.race([this.run(work, restart), late.promise]);
@@ -204,7 +204,7 @@ export class WorkReport {
     }
   }
 
-  /** Does work that is waited for however long it takes. It counts as stopped while it takes longer than that. */
+  /** Does work and waits for it without a limit. It counts as stopped when it takes longer than `withinMs`. */
   async expect<Result>(work: () => Promise<Result>, withinMs: number): Promise<Result> {
     const late = () => this.fails(new Error(`It makes no progress for ${withinMs} ms`));
     const timer = setTimeout(late, withinMs).unref();
@@ -240,7 +240,7 @@ export class KeptWork {
     this.#begin = begin;
   }
 
-  /** Rejects if it cannot be started, and is not started again then. */
+  /** Rejects if it cannot be started; it is not started again then. */
   async start(): Promise<void> {
     try {
       await this.#startOnce();
@@ -266,7 +266,7 @@ export class KeptWork {
     const failed = Promise.withResolvers<never>();
     failed.promise.catch(() => {});
     const started = this.#report.run(this.#begin, failed.reject);
-    // A start that had an uncaught error may hang for ever, or end too late.
+    // A start that had an uncaught error may hang forever, or end too late.
     const work = await Promise.race([started, failed.promise]).catch((error) => {
       started.then((late) => this.#stop(late)).catch(() => {});
       throw error;
@@ -347,7 +347,7 @@ export class RepeatedWork {
     this.#timer = setTimeout(() => this.soon(), pause).unref();
   }
 
-  /** Resolves with the pause after it. */
+  /** Resolves with the pause after the run. */
   async #runOnce(): Promise<number> {
     const { pauseMs, timeoutMs } = this.#options;
     try {

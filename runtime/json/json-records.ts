@@ -7,7 +7,7 @@ const INITIAL_CAPACITY = 64;
 
 /** The structure of a JSON body, with its objects; members are parsed on access. */
 type JsonRecords =
-  /** One object, or a list of objects only; of `count` objects at most the maximum is kept. */
+  /** One object, or a list of objects only; at most the maximum of the `count` objects is kept. */
   | { readonly kind: "object" | "list"; readonly count: number; readonly records: readonly JsonRecord[] }
   | { readonly kind: "other" }
   | { readonly kind: "invalid" }
@@ -16,7 +16,7 @@ type JsonRecords =
 
 type JsonRecordLimits = { readonly maxRecords: number; readonly maxMembers: number; readonly maxLevels: number };
 
-/** For results from Postgres, which need no limits. */
+/** The limits for results from Postgres, which need none. */
 export const NO_RECORD_LIMITS: JsonRecordLimits = {
   maxRecords: Number.POSITIVE_INFINITY,
   maxMembers: Number.POSITIVE_INFINITY,
@@ -40,7 +40,7 @@ export function* readJsonRecords(input: Buffer, limits: JsonRecordLimits): Stepw
 
 /** One object of a JSON text. */
 export class JsonRecord {
-  /** In bytes. */
+  /** The length in bytes. */
   readonly length: number;
   readonly #bytes: Buffer;
   readonly #start: number;
@@ -62,7 +62,7 @@ export class JsonRecord {
     return this.#bytes.toString("utf8", this.#start, this.#start + this.length);
   }
 
-  /** Of duplicate names the last member counts. */
+  /** Returns the members by name; of duplicate names the last one counts. */
   members(): ReadonlyMap<string, JsonMember> {
     const members = new Map<string, JsonMember>();
     for (let at = 0; at < this.#places.length; at += NUMBERS_PER_MEMBER) {
@@ -77,7 +77,7 @@ export class JsonRecord {
 type MemberPosition = { readonly start: number; readonly end: number; readonly size: number };
 
 export class JsonMember {
-  /** The number of values: more than one for a list or an object. */
+  /** The number of values, which is more than one for a list or an object. */
   readonly size: number;
   readonly #bytes: Buffer;
   readonly #place: MemberPosition;
@@ -93,7 +93,7 @@ export class JsonMember {
     return this.#bytes.toString("utf8", this.#place.start, this.#place.end);
   }
 
-  /** The same as a part of the whole JSON, which it keeps in memory. */
+  /** The same text as a part of the whole JSON, which it keeps in memory. */
   get bytes(): Buffer {
     return this.#bytes.subarray(this.#place.start, this.#place.end);
   }
@@ -103,7 +103,7 @@ export class JsonMember {
   }
 }
 
-/** Per member: start and end of name and value, and its size. */
+/** The numbers per member: start and end of name and value, and its size. */
 const NUMBERS_PER_MEMBER = 5;
 
 class RecordCollector implements RecordVisitor {
@@ -113,7 +113,7 @@ class RecordCollector implements RecordVisitor {
   readonly #bytes: Buffer;
   readonly #limits: JsonRecordLimits;
   readonly #places = new Uint32List();
-  /** Per record: its length, and the end of its members in the list of all members. */
+  /** The data per record: its length, and the end of its members in the list of all members. */
   readonly #records: { readonly start: number; readonly length: number; readonly end: number }[] = [];
   #begin = 0;
 

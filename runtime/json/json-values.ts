@@ -4,7 +4,7 @@ const SPACE = 0x20;
 /** The text of a number that a JavaScript number would change. */
 export type ExactNumber = { readonly rawJSON: string };
 
-// Part of ES2026, and of Node since 21; TypeScript does not describe it yet.
+// The argument `context` is part of ES2026, and of Node since 21; TypeScript does not describe it yet.
 type SourceReviver = (key: string, value: unknown, context: { readonly source?: string }) => unknown;
 type JsonWithSource = {
   parse(text: string, reviver: SourceReviver): unknown;
@@ -35,35 +35,35 @@ export function isExactNumber(value: unknown): value is ExactNumber {
   return jsonWithSource.isRawJSON(value);
 }
 
-/** The value as a JavaScript number; null if it is no number. */
+/** Returns the value as a JavaScript number; null if it is no number. */
 export function toJavaScriptNumber(value: unknown): number | null {
   if (isExactNumber(value)) return Number(value.rawJSON);
   return typeof value === "number" ? value : null;
 }
 
-/** A JSON value as text for a URL. */
+/** Returns a JSON value as text for a URL. */
 export function toAddressText(value: unknown): string {
   return isExactNumber(value) ? value.rawJSON : typeof value === "object" ? JSON.stringify(value) : String(value);
 }
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 
-/** Whether a value from `JSON.parse` is an object, neither null nor an array. */
+/** True if a value from `JSON.parse` is an object, neither null nor an array. */
 export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** The same of a value from `parseJsonExactly`, where a number may be an object. */
+/** True if a value from `parseJsonExactly`, in which a number may be an object, is a JSON object. */
 export function isExactJsonObject(value: unknown): value is JsonObject {
   return isJsonObject(value) && !isExactNumber(value);
 }
 
-/** The name of a member, in a JSON Pointer (RFC 6901). */
+/** Escapes the name of a member for a JSON Pointer (RFC 6901). */
 export function escapePointer(name: string): string {
   return name.replaceAll("~", "~0").replaceAll("/", "~1");
 }
 
-/** The members of a JSON object by name, as unparsed text. Of duplicate names the last counts, as in Postgres. */
+/** Returns the members of a JSON object by name, as unparsed text. Of duplicate names the last counts, as in Postgres. */
 export function readJsonMembers(object: string): ReadonlyMap<string, string> {
   const members = new Map<string, string>();
   let at = skipWhitespace(object, object.indexOf("{") + 1);
@@ -84,7 +84,7 @@ export function skipWhitespace(text: string, start: number): number {
   return at;
 }
 
-/** The position after the closing quote. */
+/** Returns the position after the closing quote. */
 export function findStringEnd(text: string, start: number): number {
   for (let at = text.indexOf('"', start + 1); at >= 0; at = text.indexOf('"', at + 1)) {
     let backslashes = 0;
@@ -94,7 +94,7 @@ export function findStringEnd(text: string, start: number): number {
   return text.length;
 }
 
-/** The position of the comma or bracket after the value. */
+/** Returns the position of the comma or bracket after the value. */
 export function findValueEnd(text: string, start: number): number {
   let depth = 0;
   for (let at = start; at < text.length; at++) {
@@ -107,17 +107,17 @@ export function findValueEnd(text: string, start: number): number {
   return text.length;
 }
 
-/** An escape of JSON, not a backslash that is escaped itself. */
+/** An escape of JSON whose backslash is not escaped itself. */
 const ESCAPED_NUL = /(?:^|[^\\])(?:\\\\)*\\u0000/;
 const ESCAPED_SURROGATE = /(?:^|[^\\])(?:\\\\)*\\u[dD][89a-fA-F]/;
 
-/** The kind of character in a text that Postgres cannot store; null if there is none. */
+/** Returns the kind of character in a text that Postgres cannot store; null if there is none. */
 export function findUnstorable(text: string): "a NUL character" | "a lone surrogate" | null {
   if (text.includes("\0")) return "a NUL character";
   return text.isWellFormed() ? null : "a lone surrogate";
 }
 
-/** The same for the texts of a value as `JSON.stringify` writes it, which `jsonb` would have to store. */
+/** Returns the same for the texts in a value in the format of `JSON.stringify`, which `jsonb` would have to store. */
 export function findUnstorableInJson(json: string): ReturnType<typeof findUnstorable> {
   if (ESCAPED_NUL.test(json)) return "a NUL character";
   return ESCAPED_SURROGATE.test(json) ? "a lone surrogate" : null;

@@ -9,8 +9,9 @@ const INTEGER_KEY = /^(?:0|[1-9]\d*)$/;
 type LargeContainers = ReadonlyMap<number, number>;
 
 /**
- * `JSON.stringify(parseJsonExactly(text))` for valid JSON, in steps: numbers that JavaScript would round make parsing a mebibyte take
- * 100 ms and more. An object that is larger than a piece is written at once if JavaScript orders or merges its keys.
+ * Computes `JSON.stringify(parseJsonExactly(text))` for valid JSON, in steps: numbers that JavaScript would round make
+ * parsing a mebibyte take 100 ms and more. An object that is larger than a piece is written at once if JavaScript orders or
+ * merges its keys.
  */
 export function* normalizeJson(text: string, pieceLength = PIECE_LENGTH): Stepwise<string> {
   if (text.length <= pieceLength) return normalize(text);
@@ -22,7 +23,7 @@ function normalize(text: string): string {
   return JSON.stringify(parseJsonExactly(text));
 }
 
-/** The ends of lists and objects that are longer than a piece, by their starts. */
+/** Returns the ends of lists and objects that are longer than a piece, by their starts. */
 function* findLargeContainers(text: string, pieceLength: number): Stepwise<LargeContainers> {
   const ends = new Map<number, number>();
   const open: number[] = [];
@@ -53,7 +54,7 @@ class PieceWriter {
     this.#pieceLength = pieceLength;
   }
 
-  /** The value that starts there. */
+  /** Writes the value that begins at `start`. */
   *write(start: number): Stepwise<string[]> {
     const end = this.#large.get(start);
     if (end === undefined) return [normalize(this.#text.slice(start))];

@@ -32,22 +32,22 @@ export type JsonScan =
 /** Called for records while they are scanned: the one object, or the objects of the one list. */
 export type RecordVisitor = {
   beginRecord(): void;
-  /** Start and end of a name, with quotes, and of its value, and the number of values in it. */
+  /** Receives the start and end of a name, with quotes, and of its value, and the number of values in it. */
   member(nameStart: number, nameEnd: number, valueStart: number, valueEnd: number, values: number): void;
   endRecord(start: number, end: number): void;
-  /** Another value in the list. */
+  /** Reports another value in the list. */
   other(): void;
 };
 
-/** More than Postgres accepts, and limits the memory for a text that only nests. */
+/** The depth exceeds the limit of Postgres, and bounds the memory for a text that only nests. */
 const MAX_LEVELS = 10_000;
 const BYTES_PER_STEP = 16 * 1024;
 
 const INVALID_JSON: JsonScan = { kind: "invalid" };
 
 /**
- * Scans a text once, without recursion: a hostile text may nest as deep as it is long. One function, since nearly all of its
- * parts change the same local variables for each token.
+ * Scans a text once, without recursion: a hostile text may nest as deep as it is long. It is one function, since nearly all
+ * of its parts change the same local variables for each token.
  */
 export function* scanJson(
   bytes: Buffer,
@@ -109,7 +109,7 @@ export function* scanJson(
       if (level === recordLevel && isList) visitor!.other();
       if (byte === QUOTE) {
         let end = skipCharacters(bytes, at + 1, pauseAt);
-        // It may be as long as the body.
+        // The string may be as long as the body.
         while (end < FAILED) {
           yield;
           pauseAt = ~end + BYTES_PER_STEP;
@@ -164,7 +164,6 @@ export function skipSpace(bytes: Buffer, start: number): number {
   }
 }
 
-/** `:` */
 function skipColon(bytes: Buffer, start: number): number {
   const at = skipSpace(bytes, start);
   return bytes[at] === COLON ? skipSpace(bytes, at + 1) : FAILED;
@@ -191,7 +190,7 @@ function skipCharacters(bytes: Buffer, start: number, pauseAt: number): number {
   return at < bytes.length ? ~at : FAILED;
 }
 
-/** Starts after the backslash. */
+/** `at` is the position after the backslash. */
 function skipEscape(bytes: Buffer, at: number): number {
   if (bytes[at] !== LETTER_U) return isOneOf(bytes[at], '"\\/bfnrt') ? at + 1 : FAILED;
   for (let digit = at + 1; digit <= at + 4; digit += 1) {
@@ -200,7 +199,7 @@ function skipEscape(bytes: Buffer, at: number): number {
   return at + 5;
 }
 
-/** A number, true, false or null. */
+/** Skips a number, true, false or null. */
 function skipLiteral(bytes: Buffer, at: number): number {
   switch (bytes[at]) {
     case 0x74:
@@ -232,7 +231,7 @@ function skipNumber(bytes: Buffer, start: number): number {
   return at;
 }
 
-/** At least one. */
+/** Skips at least one digit. */
 function skipDigits(bytes: Buffer, start: number): number {
   let at = start;
   while (bytes[at]! >= ZERO && bytes[at]! <= NINE) at += 1;

@@ -38,8 +38,8 @@ const LOOPBACK = ["127.0.0.0/8", "::1/128"];
 const PRIVATE = ["10.0.0.0/8", "100.64.0.0/10", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7"];
 
 /**
- * Where clouds hand out credentials of the machine, within the private networks. Each cloud has further services beside
- * its metadata, such as credentials of pods at `fd00:ec2::23`, so whole networks are named.
+ * The networks in which clouds provide the credentials of the machine, within the private networks. Each cloud has further
+ * services beside its metadata, such as credentials of pods at `fd00:ec2::23`, so whole networks are listed.
  */
 const METADATA = [
   // Alibaba
@@ -62,17 +62,20 @@ const loopback = toBlockList(LOOPBACK);
 const privateNetworks = toBlockList(PRIVATE);
 const metadata = toBlockList(METADATA);
 
-/** The key that rate limits count a client by: the IPv4 address or the IPv6 /64 network, of which one client has all addresses. */
+/**
+ * Returns the key under which rate limits count a client: the IPv4 address or the IPv6 /64 network, all addresses of which
+ * one client has.
+ */
 export function clientNetwork(address: string | null): string {
   return addressGroup(address, 64);
 }
 
-/** The IPv4 address, or the IPv6 /48 network: providers give a site up to 65,536 networks. */
+/** Returns the IPv4 address, or the IPv6 /48 network: providers assign up to 65,536 networks to a site. */
 export function clientSite(address: string | null): string {
   return addressGroup(address, 48);
 }
 
-/** The IPv4 /24, or the IPv6 /48 network: what one attacker often has, although its addresses may have different users. */
+/** Returns the IPv4 /24, or the IPv6 /48 network: one attacker often has all of it, although its addresses may have different users. */
 export function clientRange(address: string | null): string {
   const site = clientSite(address);
   return isIPv4(site) ? `${site.slice(0, site.lastIndexOf(".") + 1)}0/24` : site;
@@ -102,13 +105,13 @@ export function normalizeAddress(address: string): string {
     .replace(/%.*$/s, "");
 }
 
-/** Whether the address is on the public internet: requests that clients cause must not reach the internal network. */
+/** True if the address is on the public internet: requests that clients cause must not reach the internal network. */
 export function isPublicAddress(address: string): boolean {
   switch (isIP(address)) {
     case 4:
       return !specialIPv4.check(address, "ipv4");
     case 6:
-      // The list of IPv4 addresses knows how they are written in IPv6.
+      // The list of IPv4 addresses also matches their IPv6 notation.
       if (ipv4Mapped.check(address, "ipv6")) return !specialIPv4.check(address, "ipv6");
       return globalIPv6.check(address, "ipv6") && !specialIPv6.check(address, "ipv6");
     default:
@@ -116,7 +119,10 @@ export function isPublicAddress(address: string): boolean {
   }
 }
 
-/** `other`: no host has it, or one that nobody should be able to name, such as that of link-local addresses and of metadata services. */
+/**
+ * `other` is an address that no host has, or that nobody should be able to name, such as link-local addresses and those of
+ * metadata services.
+ */
 export type AddressKind = "public" | "loopback" | "private" | "other";
 
 export function addressKind(address: string): AddressKind {

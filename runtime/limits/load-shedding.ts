@@ -1,9 +1,12 @@
 import { availableParallelism } from "node:os";
 
-/** Requests of one caller that are admitted per second while the event loop is this late. */
+/** The number of requests of one caller that are admitted per second while the event loop is this late. */
 type SheddingLevel = { readonly latenessMs: number; readonly ofStranger: number; readonly ofKnown: number };
 
-/** Strangers are refused first, callers with a key or a token of a user last. Who sends little is served as long as possible. */
+/**
+ * Anonymous callers are refused first, callers with a key or a user's token last. A caller that sends few requests is served
+ * as long as possible.
+ */
 const LEVELS: readonly SheddingLevel[] = [
   { latenessMs: 1500, ofStranger: 1, ofKnown: 20 },
   { latenessMs: 600, ofStranger: 2, ofKnown: Number.POSITIVE_INFINITY },
@@ -11,11 +14,11 @@ const LEVELS: readonly SheddingLevel[] = [
 ];
 
 const SAMPLE_MS = 50;
-/** One block of the event loop is no overload: the mean follows within half a second. */
+/** The mean follows within half a second, because one block of the event loop is no overload. */
 const MEMORY_MS = 500;
 const WINDOW_MS = 1_000;
 
-/** Of the event loop, in milliseconds. */
+/** The clocks of the event loop, in milliseconds. */
 export type LoopClocks = {
   readonly wall: () => number;
   /** The processor time of this process that delays the event loop. */
@@ -37,8 +40,8 @@ function threadTime({ user, system }: NodeJS.CpuUsage): number {
 const PROCESS_CLOCKS: LoopClocks = { wall: () => performance.now(), processor: processorTime };
 
 /**
- * Refuses requests while this process's work makes the event loop late. A delay in which other processes had the processors, or the
- * process was stopped, is not its load: refusing requests would not end it.
+ * Refuses requests while this process's work makes the event loop late. A delay in which other processes had the processors,
+ * or the process was stopped, is not its load: refusing requests would not end it.
  */
 export class LoadShedder {
   readonly #clocks: LoopClocks;
@@ -46,7 +49,7 @@ export class LoadShedder {
   #sampledAt: number;
   #workedUntil: number;
   #windowStartedAt: number;
-  /** Admitted in this window while the loop is late. */
+  /** The numbers of requests that were admitted in this window while the loop is late. */
   readonly #admitted = new Map<string, number>();
   #timer: NodeJS.Timeout | undefined;
   #users = 0;
@@ -62,7 +65,7 @@ export class LoadShedder {
     return this.#lateness;
   }
 
-  /** Returns what ends it. Several services of a process share it. */
+  /** Starts sampling, and returns a function that ends it. Several services of a process share it. */
   start(): () => void {
     if (this.#users++ === 0) {
       this.#sampledAt = this.#clocks.wall();

@@ -3,7 +3,7 @@ import { standardError } from "./standard-streams.ts";
 
 export type { Logger };
 
-/** Names under which a secret could ever reach a log line. */
+/** The names of fields that might contain a secret in a log line. */
 const SECRETS = [
   "authorization",
   "cookie",
@@ -16,7 +16,7 @@ const SECRETS = [
   "SAMLResponse",
 ];
 
-/** One JSON object per line on standard error; standard output is for people. */
+/** Writes one JSON object per line to standard error; standard output is for people. */
 export function makeLogger(
   { logLevel }: { readonly logLevel: LevelWithSilent | "crit" },
   base: Readonly<Record<string, unknown>> = {},
@@ -37,7 +37,7 @@ export function makeLogger(
   return log;
 }
 
-/** How many lines of the log could not be written. */
+/** Returns the number of log lines that could not be written. */
 export function droppedLogLines(): number {
   return standardError().dropped;
 }

@@ -4,9 +4,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { memoize } from "../cache/memoize.ts";
 
-/** When this many characters wait to be written, further lines are dropped. */
+/** The number of waiting characters above which further lines are dropped. */
 const MAX_WAITING_CHARACTERS = 2 ** 20;
-/** A socket that has become writable accepts this much without blocking. */
+/** The number of characters that a writable socket accepts without blocking. */
 const MAX_BATCH_CHARACTERS = 2 ** 14;
 const LINE_FEED = 0x0a;
 
@@ -95,7 +95,7 @@ function fileTarget(file: FileDescriptor): LineTarget {
 type LineTarget = {
   /** Never rejects. Resolves with the number of bytes that were written. */
   write(bytes: Buffer): Promise<number>;
-  /** Writes what can be written without waiting; called when the process exits. */
+  /** Writes as much as possible without waiting; called when the process exits. */
   writeNow(text: string): void;
 };
 

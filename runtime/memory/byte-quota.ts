@@ -1,4 +1,4 @@
-/** A holder of up to this size is never refused because of others. */
+/** A holder of up to this size is never refused because of other holders. */
 const SMALL_BYTES = 32 * 1024;
 
 /** The exhausted quota: the holder's own, or the shared one. */
@@ -19,7 +19,7 @@ export class ByteQuota {
     return this.#held;
   }
 
-  /** Returns which quota these further bytes would exceed, or null. */
+  /** Returns the quota that these further bytes would exceed, or null. */
   shortageOf(bytes: number): Shortage | null {
     const held = this.#held + bytes;
     if (held > this.limit) return "own";
@@ -62,8 +62,8 @@ export class Reservation {
 }
 
 /**
- * Counts shared objects once, such as a frame sent to many clients. With a parent, it is the part of one client, and
- * each object counts once for all clients as well.
+ * Counts shared objects once, such as a frame sent to many clients. With a parent, it counts for one client, and each object
+ * counts once for all clients as well.
  */
 export class SharedBytes<Item extends object> {
   readonly #quota: ByteQuota;
@@ -75,7 +75,7 @@ export class SharedBytes<Item extends object> {
     this.#above = above;
   }
 
-  /** Returns which quota a further holder would exceed, or null. */
+  /** Returns the quota that a further holder would exceed, or null. */
   shortageOf(item: Item, bytes: number): Shortage | null {
     if (this.#holders.has(item)) return null;
     if (this.#quota.shortageOf(bytes)) return "own";
@@ -110,7 +110,7 @@ const NUMBER_BYTES = 16;
 const ARRAY_BYTES = 40;
 const OBJECT_BYTES = 64;
 const SLOT_BYTES = 8;
-/** Including its share of the object's hidden class. */
+/** The size includes the property's share of the object's hidden class. */
 const PROPERTY_BYTES = 48;
 
 /**

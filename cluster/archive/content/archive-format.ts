@@ -1,14 +1,14 @@
 import { createReadStream } from "node:fs";
 import { createGunzip } from "node:zlib";
 
-/** With the definition of the database. */
+/** The format with the definition of the database. */
 export const FORMAT_VERSION = 2;
-/** Had rows only; the migrations that created their tables were written anew since. */
+/** The format with rows only; the migrations that created their tables have been rewritten since. */
 const ROWS_FORMAT_VERSION = 1;
 /** The last commit of this repository that restores the first format. */
 const ROWS_FORMAT_COMMIT = "6bd84e18";
 
-/** The first line. */
+/** The first line of a backup. */
 export type ArchiveHeader = {
   readonly contentService: typeof FORMAT_VERSION;
   readonly postgres: string;
@@ -30,18 +30,18 @@ export type ArchivedRole = {
 
 export type ArchivedMembership = {
   readonly of: string;
-  /** Null: the role that restores. */
+  /** Null stands for the role that restores. */
   readonly member: string | null;
   readonly admin: boolean;
-  /** Since Postgres 16. */
+  /** Present since Postgres 16. */
   readonly inherit?: boolean;
   readonly set?: boolean;
 };
 
-/** Creates or completes an object, such as `table public.notes`. */
+/** A statement that creates or completes an object, such as `table public.notes`. */
 export type ArchivedStatement = { readonly object: string; readonly statement: string };
 
-/** The following strings are its content, in base64. */
+/** A large object; the following strings are its content, in base64. */
 type ArchivedLargeObject = { readonly largeObject: string };
 
 /** The content of objects under this digest; the following strings are its bytes, in base64. They come after everything else. */
@@ -75,7 +75,7 @@ export async function* readArchive(file: string): AsyncGenerator<ArchiveLine> {
   }
 }
 
-/** Not readline, which also splits at U+2028 and U+2029: JSON does not escape these in strings. */
+/** This is not readline, which also splits at U+2028 and U+2029: JSON does not escape these in strings. */
 async function* linesOf(text: AsyncIterable<string>): AsyncGenerator<string> {
   let partial = "";
   for await (const chunk of text) {

@@ -4,15 +4,18 @@ import type pg from "pg";
 import type { DraftFile, FileStore } from "#files";
 import type { ArchiveLine } from "./archive-format.ts";
 
-/** A multiple of three, so that pieces of base64 can be joined. */
+/** The size is a multiple of three, so that pieces of base64 can be joined. */
 const CHUNK_BYTES = 96 * 1024;
 
-/** Contents that objects and parts of uploads name, in the snapshot of the transaction. */
+/** Selects the contents that objects and parts of uploads name, in the snapshot of the transaction. */
 const namedFiles = ({ schema, hasParts }: FileTables) => `
   select hash from ${schema}.files where exists (select from storage.objects where objects.content = files.hash)
     ${hasParts ? `or exists (select from ${schema}.upload_parts where upload_parts.content = files.hash)` : ""} order by hash`;
 
-/** The schema of the service is `private` in databases of earlier versions, some of which have no parts of uploads. */
+/**
+ * The tables for files. The schema of the service is `private` in databases of earlier versions, some of which have no parts
+ * of uploads.
+ */
 type FileTables = { readonly schema: "content_service" | "private"; readonly hasParts: boolean };
 const FILE_TABLES = `
   select schema, pg_catalog.to_regclass(schema operator(pg_catalog.||) '.upload_parts') is not null as "hasParts"
@@ -20,7 +23,7 @@ const FILE_TABLES = `
   where pg_catalog.to_regclass(schema operator(pg_catalog.||) '.files') is not null and pg_catalog.to_regclass('storage.objects') is not null
   order by position limit 1`;
 
-/** The contents of the database's objects. Bytes stay for a day after their row, so those of the snapshot are still there. */
+/** Streams the contents of the database's objects. Bytes stay for a day after their row, so those of the snapshot are still there. */
 export async function* fileLines(client: pg.ClientBase, store: FileStore): AsyncGenerator<ArchiveLine> {
   const [tables] = (await client.query<FileTables>(FILE_TABLES)).rows;
   if (!tables) return;
@@ -76,7 +79,7 @@ export class FileRestorer {
     if (!content.write(Buffer.from(line, "base64"))) await drained(content);
   }
 
-  /** Call after the last line. */
+  /** Must be called after the last line. */
   async end(): Promise<void> {
     if (!this.#current) return;
     const { hash, content, draft: drafting } = this.#current;
@@ -92,7 +95,7 @@ export class FileRestorer {
   }
 }
 
-/** Resolves too when the content has failed. */
+/** Resolves also if the content has failed. */
 async function drained(content: PassThrough): Promise<void> {
   const ended = finished(content).catch(() => {});
   await Promise.race([new Promise((resolve) => content.once("drain", resolve)), ended]);

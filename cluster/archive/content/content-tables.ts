@@ -2,21 +2,21 @@ import type pg from "pg";
 import { quotedName } from "#postgres/client";
 import type { ArchiveTable } from "./archive-format.ts";
 
-/** Of `pg_class c`: it belongs to an extension. */
+/** True if `pg_class c` belongs to an extension. */
 export const IS_MEMBER =
   "exists (select from pg_depend where classid = 'pg_class'::regclass and objid = c.oid and deptype = 'e')";
-/** Of `pg_class c` in `pg_namespace n`. */
+/** True if the relation `pg_class c` in `pg_namespace n` is in backups. */
 const IS_ARCHIVED = `nspname !~ '^pg_' and nspname <> 'information_schema' and relpersistence <> 't' and not ${IS_MEMBER}`;
 
-/** Extensions list those of their tables that have rows of users. */
+/** Extensions list their tables that contain rows of users. */
 const EXTENSION_ROWS = `
   select setting.condition
     from pg_extension, unnest(extconfig, extcondition) as setting (relation, condition) where setting.relation = c.oid`;
 
-/** Of `pg_class c` in `pg_namespace n`: its rows are in backups and branches. */
+/** True if the rows of `pg_class c` in `pg_namespace n` are in backups and branches. */
 export const HAS_COPIED_ROWS = `(${IS_ARCHIVED} or exists (${EXTENSION_ROWS}))`;
 
-/** The name of a table as `quotedName` writes it. */
+/** Returns SQL for the name of a table in the format of `quotedName`. */
 export const quotedNameSql = (schema: string, name: string) =>
   `format('"%s"."%s"', replace(${schema}, '"', '""'), replace(${name}, '"', '""'))`;
 
@@ -35,18 +35,21 @@ const TABLES = `
 const ORDER = 'order by nspname collate "C", relname collate "C"';
 
 export type ContentTable = ArchiveTable & {
-  /** Generated columns. */
+  /** The generated columns. */
   readonly generated: readonly string[];
-  /** Limits the rows that an extension's table has of users. */
+  /** The condition that selects the rows of users in an extension's table. */
   readonly condition: string;
-  /** An expression of the row `t` with other values. */
+  /** An expression of the row `t` with replaced values. */
   readonly values?: string;
   readonly isOfExtension: boolean;
   /** The tables that its foreign keys refer to. */
   readonly references: readonly string[];
 };
 
-/** All tables with rows; views and partitioned parents have none. Extensions create theirs with foreign keys, so these come in their order. */
+/**
+ * Returns all tables with rows; views and partitioned parents have none. Extensions create their tables with foreign keys,
+ * so these are sorted by reference.
+ */
 export async function allTables(client: pg.ClientBase): Promise<ContentTable[]> {
   const tables = await queryTables(client, `${TABLES} and ${HAS_COPIED_ROWS} ${ORDER}`);
   const [members, others] = [tables.filter(isOfExtension), tables.filter((table) => !isOfExtension(table))];
@@ -54,7 +57,7 @@ export async function allTables(client: pg.ClientBase): Promise<ContentTable[]> 
   return [...sortByReferences(members, referenced), ...others];
 }
 
-/** Those that others refer to first. What refers to each other stays in its order. */
+/** Sorts tables so that referenced tables come first. Tables that refer to each other keep their order. */
 export function sortByReferences<T>(tables: readonly T[], referencedBy: (table: T) => readonly T[]): T[] {
   const sorted = new Set<T>();
   const visit = (table: T, path: readonly T[]) => {

@@ -3,7 +3,7 @@ import type { ContentTable } from "./content-tables.ts";
 
 const FETCH_ROWS = 200;
 
-/** The rows of a table, without those of its children, in Postgres's text format of a composite value. */
+/** Streams the rows of a table, without those of its children, in Postgres's text format of a composite value. */
 export async function* tableRows(
   client: pg.ClientBase,
   { table, condition, values = "t.*" }: Pick<ContentTable, "table" | "condition" | "values">,
@@ -12,7 +12,7 @@ export async function* tableRows(
   yield* readByCursor(client, `select (${values})::text as row from only ${table} as t ${condition}`);
 }
 
-/** The texts that the query selects as `row`, a few at a time, in the open transaction. */
+/** Streams the texts that the query selects as `row`, a few at a time, in the open transaction. */
 export async function* readByCursor(client: pg.ClientBase, query: string): AsyncGenerator<string> {
   await client.query(`declare archived no scroll cursor for ${query}`);
   for (;;) {

@@ -4,7 +4,7 @@ import type { ContentTable } from "./content-tables.ts";
 
 const BATCH_ROWS = 500;
 const BATCH_CHARACTERS = 4_000_000;
-/** Has the columns of a backup in their order, where that of the table is another. */
+/** The type with the columns of a backup in their order, for tables with another order. */
 const ROW_TYPE = "pg_temp.archived_row";
 
 type TableColumns = Pick<ContentTable, "table" | "columns" | "generated">;
@@ -23,7 +23,7 @@ export class RowInserter {
     this.#existing = existing;
   }
 
-  /** The following rows are of this table. */
+  /** Starts a table: the following rows belong to it. */
   async startTable({ table, columns }: ArchiveTable): Promise<void> {
     const existing = this.#existing.get(table);
     if (!existing || String([...existing.columns].sort()) !== String([...columns].sort())) {

@@ -1,7 +1,7 @@
-/** Objects with lower numbers come with every database. */
+/** The first number of a user's object; objects with lower numbers come with every database. */
 export const FIRST_OBJECT_ID = 16384;
 
-/** Whether an object was created here, neither with the database nor by an extension. */
+/** Returns SQL that is true if an object was created by neither the database's creation nor an extension. */
 export function isOwn(catalog: string, oid: string): string {
   return `${oid} >= ${FIRST_OBJECT_ID} and not ${isExtensionMember(catalog, oid)}`;
 }
@@ -13,31 +13,34 @@ export function isExtensionMember(catalog: string, oid: string): string {
   )`;
 }
 
-/** Whether a relation was created neither by an extension, which creates what belongs to its relations, too, nor for a session. */
+/**
+ * Returns SQL that is true if a relation belongs neither to an extension, which also creates the parts of its relations, nor
+ * to a session.
+ */
 export function isOwnRelation(oid: string): string {
   return `not (${isExtensionMember("pg_class", oid)} or exists (
     select from pg_class as temporary where temporary.oid = ${oid} and temporary.relpersistence = 't'
   ))`;
 }
 
-/** Whether a relation is permanent, outside of the schemas that Postgres maintains. */
+/** True if a relation is permanent and outside of the schemas that Postgres maintains. */
 export const IS_PERMANENT = `class.relpersistence <> 't' and class.relnamespace <> 'pg_toast'::regnamespace`;
 
-/** The object's kind and name, such as `table public.notes`. */
+/** Returns SQL for the object's kind and name, such as `table public.notes`. */
 export function objectName(catalog: string, oid: string, part = "0"): string {
   return `(select type || ' ' || identity from pg_identify_object('${catalog}'::regclass, ${oid}, ${part}))`;
 }
 
 /**
- * A role in a statement. The one that makes the backup is written as `session_user`, so that what belongs to it belongs to the
- * one that restores, whatever its name.
+ * Returns SQL for a role in a statement. The role that makes the backup is written as `session_user`, so that the restoring
+ * role, whatever its name, owns the objects of that role.
  */
 export function roleName(oid: string): string {
   return `case when ${oid} = 0 then 'public' when ${oid} = session_user::regrole then 'session_user'
     else quote_ident(pg_get_userbyid(${oid})) end`;
 }
 
-/** ` (name 'value', …)` from an array of options of foreign data; null without options. */
+/** Returns ` (name 'value', …)` from an array of options of foreign data; null without options. */
 export function foreignOptions(options: string): string {
   return `(
     select ' options (' || string_agg(format('%I %L', option_name, option_value), ', ') || ')'
@@ -45,7 +48,7 @@ export function foreignOptions(options: string): string {
   )`;
 }
 
-/** A query of objects, without those that are created with another one, such as the functions of a range type. */
+/** Returns a query of objects, without those that are created with another one, such as the functions of a range type. */
 export function objects(
   catalog: string,
   oid: string,

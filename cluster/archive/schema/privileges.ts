@@ -1,10 +1,10 @@
 import { SCRATCH_MARK } from "#migrate";
 import { IS_PERMANENT, isOwn, objectName, roleName } from "./fragments.ts";
 
-/** Begins the comment of a branch's database. Backups leave that comment out: what they restore is not a branch. */
+/** The beginning of the comment of a branch's database. Backups leave that comment out: the restored database is not a branch. */
 export const BRANCH_MARK = "A branch of the database ";
 
-/** A statement about the database, whose name is another where it is restored. */
+/** Returns a statement about the database, which may have another name where it is restored. */
 function databaseStatement(before: string, after: string): string {
   return `format(
     'do $do$ begin execute %L || quote_ident(current_database()) || %L; end $do$', ${before}, ${after}
@@ -63,7 +63,7 @@ const ownersOf = ({ catalog, owner, target, from = `${catalog} as item`, where =
     where ${isOwn(catalog, oid)} and ${owner} <> session_user::regrole and (${where})`;
 };
 
-/** Schema public belongs to pg_database_owner by default, before Postgres 15 to the first superuser. */
+/** By default the schema public belongs to pg_database_owner, before Postgres 15 to the first superuser. */
 const ownerOfPublic = `
   select 'schema public' as object, format('alter schema public owner to %s', ${roleName("nspowner")}) as statement
   from pg_namespace where oid = 2200 and nspowner not in (10, 'pg_database_owner'::regrole)`;
@@ -114,8 +114,8 @@ const granted = `
   from pg_database where datname = current_database()`;
 
 /**
- * What differs from the privileges with which an object is created: by Postgres, by an extension, or by default. A grant of
- * somebody other than the owner is made in that role.
+ * Selects the privileges that differ from those with which an object is created: by Postgres, by an extension, or by
+ * default. A grant by another role than the owner is made in that role.
  */
 const grantsWhere = (condition: string) => `
   with granted as (${granted}),
@@ -162,7 +162,7 @@ const grantsWhere = (condition: string) => `
 const objectKind = `case defaclobjtype
   when 'r' then 'tables' when 'S' then 'sequences' when 'f' then 'functions' when 'T' then 'types' when 'n' then 'schemas'
   else 'large objects' end`;
-/** Those of a schema add to the global ones, which alone can revoke what Postgres grants by default. */
+/** Default privileges of a schema add to the global ones; only the global ones can revoke the defaults of Postgres. */
 const builtInAcl = `case when defaclnamespace = 0 then acldefault(
   case defaclobjtype when 'S' then 's' when 'L' then 'L' when 'T' then 'T' else lower(defaclobjtype::text) end::"char", defaclrole) end`;
 const defaultEntries = (acl: string, other: string, verb: string, preposition: string) => `
@@ -184,7 +184,7 @@ const defaultPrivileges = (entries: string) => `
   left join pg_namespace on pg_namespace.oid = defaclnamespace
   cross join lateral (${entries}) as changes`;
 
-/** These settings are lists, which are stored with quotes where they need them. */
+/** These settings are lists, which are stored with quotes where necessary. */
 const LIST_SETTINGS =
   "'search_path', 'temp_tablespaces', 'local_preload_libraries', 'session_preload_libraries', 'shared_preload_libraries'";
 const settingChange = `format(
@@ -202,7 +202,7 @@ const databaseSettings = `
   from pg_db_role_setting, unnest(setconfig) as setting
   where setdatabase = (select oid from pg_database where datname = current_database())`;
 
-/** By the service's own comments a database is known as a branch or a scratch database, which its copy is not. */
+/** The comments of the service that mark a branch or a scratch database are left out, because the copy is neither. */
 const databaseComment = `
   select 'comment of the database' as object, ${databaseStatement("'comment on database '", "' is ' || quote_literal(description)")} as statement
   from (
@@ -210,10 +210,10 @@ const databaseComment = `
   ) as described
   where description <> '${SCRATCH_MARK}' and not starts_with(description, '${BRANCH_MARK}')`;
 
-/** Run in this order after the statements about relations, of which event triggers are last. */
+/** The statements run in this order after those about relations, of which event triggers are last. */
 export const ownerStatements = [ownerOfPublic, ownersWhere((catalog) => catalog !== "pg_event_trigger")];
 export const eventTriggerOwners = [ownersWhere((catalog) => catalog === "pg_event_trigger")];
-/** An owner revokes before others grant, and those grant what the owner has granted to them. */
+/** An owner revokes before others grant, and these grant the privileges that the owner has granted to them. */
 export const grantStatements = [
   grantsWhere("not is_grant"),
   grantsWhere("is_grant and grantor = owner"),
@@ -227,8 +227,8 @@ export const settingStatements = [
 ];
 
 /**
- * The roles of this database: those that own an object or have a privilege, their members, and what they are members of.
- * Without superusers that are merely members.
+ * The roles of this database: those that own an object or have a privilege, their members, and the roles that they are
+ * members of. Superusers that are only members are left out.
  */
 const involved = `
   with recursive used as (
@@ -279,7 +279,7 @@ export const ROLES = `
   where pg_roles.oid <> session_user::regrole and pg_roles.oid >= 16384
   order by rolname collate "C"`;
 
-/** Without those of the role that makes the backup unless it uses them, which a superuser does not. */
+/** The memberships, without those of the role that makes the backup unless it uses them, which a superuser does not. */
 export const memberships = (version: number) => `
   ${involved}
   select of.rolname as of, nullif(holder.rolname, session_user) as member, bool_or(admin_option) as "admin"

@@ -21,16 +21,16 @@ import {
 } from "./relations.ts";
 import { publicationStatements, typeObjects } from "./types.ts";
 
-/** The definition of a database, for another one without objects. */
+/** The definition of a database, to create it in an empty one. */
 type DatabaseSchema = {
   readonly roles: readonly ArchivedRole[];
   readonly memberships: readonly ArchivedMembership[];
-  /** The statements that create everything rows can depend on: they run before the rows are written. */
+  /** The statements that create all objects that rows can depend on: they run before the rows are written. */
   readonly beforeRows: readonly ArchivedStatement[];
   readonly afterRows: readonly ArchivedStatement[];
 };
 
-/** The catalogs of which an archive has every row, or whose rows belong to an object of another catalog that is checked. */
+/** The catalogs whose rows an archive contains completely, or whose rows belong to an object of another catalog that is checked. */
 const WRITTEN_CATALOGS = `
   'pg_amop', 'pg_amproc', 'pg_attrdef', 'pg_constraint', 'pg_default_acl', 'pg_enum', 'pg_event_trigger', 'pg_extension',
   'pg_largeobject_metadata', 'pg_policy', 'pg_publication', 'pg_publication_namespace', 'pg_publication_rel', 'pg_rewrite',
@@ -43,7 +43,10 @@ const CATALOGS = `
     and relname not in (${WRITTEN_CATALOGS})
   order by 1`;
 
-/** Without those of foreign keys and their triggers: the keys are created when all else is there, and are parts of several tables. */
+/**
+ * The dependencies without those of foreign keys and their triggers: the keys are created after all other objects, and are
+ * parts of several tables.
+ */
 const DEPENDENCIES = `
   select classid as catalog, objid as oid, refclassid as "onCatalog", refobjid as "onOid", deptype as kind
   from pg_depend
@@ -59,7 +62,7 @@ const COMMENTS = `
   select object, statement from (${comments}) as comments
   where statement <> 'comment on schema public is ''standard public schema'''`;
 
-/** What cannot be written, besides the objects that no query above knows. */
+/** The objects that cannot be written, besides those that no query above knows. */
 const UNSUPPORTED = `
   select 'subscription ' || quote_ident(subname) as object
   from pg_subscription where subdbid = (select oid from pg_database where datname = current_database())
@@ -167,7 +170,7 @@ type ObjectId = { readonly catalog: number; readonly oid: number };
 
 type CatalogObject = ObjectId &
   ArchivedStatement & {
-    /** Independent objects of a lower rank come first. */
+    /** The rank; independent objects of a lower rank come first. */
     readonly rank: number;
   };
 
@@ -178,7 +181,10 @@ type CatalogDependency = ObjectId & {
   readonly kind: string;
 };
 
-/** Kinds of dependencies by which an object is a part of another: internal, partition, extension. The index of a key is first a part of that. */
+/**
+ * The kinds of dependencies that make an object a part of another one: internal, partition, extension. The index of a key is
+ * primarily a part of that key.
+ */
 const PART_KINDS = ["i", "P", "S", "e"];
 
 function keyOf({ catalog, oid }: ObjectId): string {
@@ -189,7 +195,7 @@ function targetOf({ onCatalog, onOid }: CatalogDependency): string {
   return `${onCatalog}/${onOid}`;
 }
 
-/** Whether an object is one of the known ones or a part of one. */
+/** True if an object is a known one or a part of one. */
 function reachesObject(
   known: ReadonlySet<string>,
   dependencies: readonly CatalogDependency[],
@@ -218,7 +224,7 @@ function makeFindObject(known: ReadonlySet<string>, dependencies: readonly Catal
 type OrderedStatements = { readonly first: ArchivedStatement[]; readonly rest: ArchivedStatement[] };
 
 /**
- * Orders objects so that each comes after those that it depends on: first the wanted ones with what these need, then the
+ * Orders objects so that each comes after those that it depends on: first the wanted ones with their dependencies, then the
  * others. The order does not depend on the numbers of the objects, which differ in a copy.
  */
 function orderObjects(

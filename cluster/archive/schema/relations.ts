@@ -41,7 +41,7 @@ const collation = (type: string) => `(
   where pg_collation.oid = attcollation and attcollation <> typcollation
 )`;
 
-/** The columns of a table. Partitions have those of their parent, but in an order of their own. */
+/** The columns of a table. Partitions have the columns of their parent, but in their own order. */
 const columns = (version: number) => `(
   select string_agg(concat_ws(
     ' ',
@@ -121,7 +121,7 @@ const indexes = objects("pg_class", "class.oid", {
   )`,
 });
 
-/** Partitions have keys of their own, which are attached to those of the parent; they inherit checks and foreign keys. */
+/** Partitions have their own keys, which are attached to those of the parent; they inherit checks and foreign keys. */
 const constraints = objects("pg_constraint", "item.oid", {
   statement: `format(
     'alter table %s%s add constraint %I %s',
@@ -170,7 +170,7 @@ const triggers = objects("pg_trigger", "item.oid", {
 });
 
 const policies = objects("pg_policy", "item.oid", {
-  // The table of an extension may have it already.
+  // The table of an extension may have the policy already.
   statement: `concat(
     case when not (${isOwnRelation("polrelid")}) then format('drop policy if exists %I on %s; ', polname, polrelid::regclass) end,
     format('create policy %I on %s', polname, polrelid::regclass),
@@ -205,12 +205,12 @@ const eventTriggers = objects("pg_event_trigger", "item.oid", {
   where: "true",
 });
 
-/** Not of an extension, which sets what belongs to its relations itself. */
+/** Excludes the relations of an extension, which sets their properties itself. */
 const IS_OWN_CLASS = `${isOwn("pg_class", "class.oid")} and not exists (
   select from pg_index as part where part.indexrelid = class.oid and not (${isOwnRelation("part.indrelid")})
 )`;
 
-/** Statements about a part of a table, whose catalog row has no number. */
+/** Returns statements about a part of a table, whose catalog row has no number. */
 function alterations(statement: string, from: string, where: string, isIncluded = IS_OWN_CLASS): string {
   return `
     select 'pg_class'::regclass::oid as catalog, class.oid, ${objectName("pg_class", "class.oid")} as object,
@@ -267,7 +267,7 @@ const tableSettings = alterations(
     (relreplident = 'n', 'replica identity nothing')
   ) as flag (holds, setting)`,
   "relkind in ('r', 'p') and holds",
-  // Those of an extension's tables are set by administrators, too.
+  // Administrators may also set these flags of an extension's tables.
   `class.oid >= ${FIRST_OBJECT_ID}`,
 );
 
@@ -311,23 +311,23 @@ const refreshes = alterations(
   "relkind = 'm' and relispopulated",
 );
 
-/** When a trigger or rule fires, if that is not the default; else null. */
+/** Returns the clause for the firing of a trigger or rule; null for the default. */
 function firing(enabled: string): string {
   return `case ${enabled} when 'D' then 'disable' when 'R' then 'enable replica' when 'A' then 'enable always' end`;
 }
 
-/** Created in the order of their dependencies. */
+/** The objects are created in the order of their dependencies. */
 export function relationObjects(version: number): string[] {
   return [tables(version), sequences, views];
 }
 
-/** The same, but created when the tables have their rows. */
+/** The objects that are created after the rows of the tables, in the order of their dependencies. */
 export const tableParts = [indexes, constraints, defaults, rules, triggers, statistics];
 
-/** Complete the tables before they have rows. */
+/** The statements complete the tables before they have rows. */
 export const partitionStatements = [attachedPartitions, typedTables, inheritedNotNulls];
 
-/** Run in this order when all objects exist and the tables have their rows. */
+/** The statements run in this order when all objects exist and the tables have their rows. */
 export const relationStatements = [
   attachedIndexes,
   foreignKeys,

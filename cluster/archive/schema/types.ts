@@ -2,7 +2,7 @@ import { foreignOptions, IS_PERMANENT, isExtensionMember, objects, roleName } fr
 
 const schemas = `
   ${objects("pg_namespace", "item.oid", {
-    // Every new database has a schema public; one that is no longer that is created again.
+    // Every new database has a schema public; a schema that replaces it is created again.
     statement: `concat(
       case when nspname = 'public' then 'drop schema if exists public; ' end,
       'create schema if not exists ', quote_ident(nspname)
@@ -72,7 +72,7 @@ const domainConstraints = objects("pg_constraint", "item.oid", {
   where: `contypid <> 0 and contype = 'c' and not ${isExtensionMember("pg_type", "contypid")}`,
 });
 
-/** Without those that have a canonical function, which needs the type before it exists. */
+/** Ranges with a canonical function are excluded, because it needs the type before it exists. */
 const ranges = objects("pg_type", "item.oid", {
   statement: `concat(
     format(
@@ -115,7 +115,7 @@ const functions = objects("pg_proc", "item.oid", {
   where: "prokind <> 'a'",
 });
 
-/** An option of an aggregate whose value is a function; null if it has none. */
+/** Returns an option of an aggregate whose value is a function; null if it has none. */
 const aggregateFunction = (option: string, column: string) =>
   `case when ${column} <> 0 then ', ${option} = ' || ${column}::regproc end`;
 
@@ -246,7 +246,7 @@ const userMappings = `
     format('create user mapping for %s server %I', ${roleName("umuser")}, srvname) || coalesce(${foreignOptions("umoptions")}, '') as statement
   from pg_user_mappings`;
 
-/** Before Postgres 15 a publication has whole tables only. */
+/** Before Postgres 15 a publication contains whole tables only. */
 const publishedTables = `(
   select ' for table ' || string_agg('only ' || prrelid::regclass, ', ' order by prrelid::regclass::text collate "C")
   from pg_publication_rel where prpubid = item.oid having count(*) > 0
@@ -288,7 +288,7 @@ const publications = (version: number) =>
     where: "true",
   });
 
-/** Created in the order of their dependencies. */
+/** The objects are created in the order of their dependencies. */
 export const typeObjects = [
   schemas,
   extensions,

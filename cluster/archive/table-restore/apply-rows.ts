@@ -10,13 +10,13 @@ const NOT_NULL = "23502";
 export type AppliedRows = {
   readonly inserted: number;
   readonly updated: number;
-  /** Triggers that were not run. */
+  /** The triggers that were not run. */
   readonly skippedTriggers: readonly string[];
 };
 
 type ApplyOptions = {
   readonly overwrite: boolean;
-  /** Columns that get their values when the rows are settled. */
+  /** The columns that get their values when the rows are settled. */
   readonly postponed: readonly string[];
 };
 
@@ -53,7 +53,7 @@ export async function applyRows(
   return { inserted, updated, skippedTriggers: triggers.map(({ name }) => name) };
 }
 
-/** Columns that an update of a row with this key can set. */
+/** Returns the columns that an update of a row with this key can set. */
 function settableColumns({ target, columns }: TableComparison): string[] {
   if (!target.key) return [];
   const keyNames = target.key.columns.map(({ name }) => name);
@@ -67,7 +67,7 @@ function settableColumns({ target, columns }: TableComparison): string[] {
 const quoteSet = (columns: readonly string[]) =>
   columns.map((name) => `${quoteColumn(name)} = a.${quoteColumn(name)}`).join(", ");
 
-/** Keeps the archived rows that were written, for the time when the other tables are restored too. */
+/** Keeps the archived rows that were written, until the other tables are restored too. */
 export async function keepWritten(
   client: pg.ClientBase,
   name: string,
@@ -81,15 +81,15 @@ export async function keepWritten(
 }
 
 /**
- * Gives written rows the values that they had: triggers of other restored rows may have changed them, such as a counter that has counted
- * them already, and postponed columns are null.
+ * Restores the archived values of written rows: triggers of other restored rows may have changed them, such as a counter
+ * that has counted them already, and postponed columns are null.
  */
 export async function settleWritten(client: pg.ClientBase, name: string, comparison: TableComparison): Promise<void> {
   const { target, columns } = comparison;
   const settable = settableColumns(comparison);
   if (!target.key || settable.length === 0) return;
   const triggers = await disableTriggers(client, target.table, "all");
-  // Constraints of users expect the search path of users too.
+  // Constraints of users also expect the search path of users.
   await client.query("set local search_path to default");
   const update = `update ${target.relation} as h set ${quoteSet(settable)} from pg_temp.${name} as a
       where ${matches(target.key)} and ${rowText("a", columns)} is distinct from ${rowText("h", columns)}`;
@@ -151,7 +151,7 @@ async function updateDifferent(
   return rowCount ?? 0;
 }
 
-/** New rows must not get the numbers of restored ones. */
+/** Moves sequences, because new rows must not get the numbers of restored ones. */
 async function moveSequences(client: pg.ClientBase, { target, columns }: TableComparison): Promise<void> {
   for (const column of columns) {
     const { rows } = await client.query<{ sequence: string | null; ascends: boolean }>(

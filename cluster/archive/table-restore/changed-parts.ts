@@ -3,19 +3,19 @@ import { withClient } from "#postgres/client";
 import { setPortableFormats } from "../content/content-tables.ts";
 import { quoteColumn, readTarget, type TargetTable, usableKey } from "./target-table.ts";
 
-/** Rows are in the same part if the hashes of their keys have the same last bits. */
+/** The number of parts. Rows are in the same part if the hashes of their keys have the same last bits. */
 const PARTS = 16_384;
 
 /** The parts of a table in which rows differ from those of an earlier time. */
 export type ChangedParts = {
-  /** What the hash is of. */
+  /** The columns of the hash. */
   readonly columns: readonly string[];
   readonly numbers: readonly string[];
-  /** Rows of all parts at that time. */
+  /** The number of rows of all parts at that time. */
   readonly archived: number;
 };
 
-/** As texts, which any type has; values that only look different count as different. */
+/** Compares rows as texts, which all types have; values that differ only in their text count as different. */
 export function rowText(alias: string, columns: readonly string[]): string {
   return `row(${columns.map((name) => `${alias}.${quoteColumn(name)}::pg_catalog.text`)})`;
 }
@@ -28,14 +28,14 @@ function partOf(alias: string, columns: readonly string[]): string {
   return `(${hashOf(alias, columns)} & ${PARTS - 1})`;
 }
 
-/** A condition for the rows that have to be compared. */
+/** Returns a condition for the rows that have to be compared. */
 export function isInParts(alias: string, parts: ChangedParts | null): string {
   if (parts === null || parts.numbers.length === PARTS) return "true";
   if (parts.numbers.length === 0) return "false";
   return `${partOf(alias, parts.columns)} = any ('{${parts.numbers}}'::pg_catalog.int8[])`;
 }
 
-/** Each database reads its table once, and only digests are sent. Null if the earlier one has no such table. */
+/** Each database reads its table once, and only digests are sent. Null if the earlier database has no such table. */
 export async function findChangedParts(
   client: pg.ClientBase,
   target: TargetTable,

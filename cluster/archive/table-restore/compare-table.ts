@@ -5,11 +5,11 @@ import { type ChangedParts, findChangedParts, isInParts, rowText } from "./chang
 import type { TableSource, TableSourceLine } from "./table-source.ts";
 import { findTarget, quoteColumn, type TargetTable, usableKey } from "./target-table.ts";
 
-/** Rows to print, as JSON. */
+/** The number of rows to print, as JSON. */
 const EXAMPLES = 5;
 const BATCH_ROWS = 500;
 const BATCH_CHARACTERS = 4_000_000;
-/** Temporary tables: the archived rows, a row in the order of the backup's columns, and which rows are missing or different here. */
+/** The temporary tables: the archived rows, a row in the order of the backup's columns, and the missing and different rows. */
 export const ARCHIVED = "pg_temp.restored_rows";
 const LITERAL = "pg_temp.restored_literal";
 export const MISSING = "pg_temp.restored_missing";
@@ -17,29 +17,29 @@ export const DIFFERENT = "pg_temp.restored_different";
 
 export type TableComparison = {
   readonly target: TargetTable;
-  /** The columns that the backup and the table have. */
+  /** The columns that the backup and the table share. */
   readonly columns: readonly string[];
-  /** Columns of the backup that the table does not have any more. */
+  /** The columns of the backup that the table no longer has. */
   readonly gone: readonly string[];
-  /** Columns that the table has got since. */
+  /** The columns that were added to the table since the backup. */
   readonly added: readonly string[];
   readonly archived: number;
   readonly missing: number;
   readonly different: number;
-  /** Null with a condition. */
+  /** The number of rows that only the table has; null if there is a condition. */
   readonly onlyHere: number | null;
   /** Selects the rows of the backup that are missing here, as JSON. */
   readonly selectMissing: string;
   readonly missingExamples: readonly string[];
-  /** Selects the key and the changed columns, each as `[here, in the backup]`, as JSON. Null without a key. */
+  /** Selects the key and the changed columns, each as `[here, in the backup]`, as JSON. Null if there is no key. */
   readonly selectDifferent: string | null;
   readonly differentExamples: readonly string[];
 };
 
 export type CompareOptions = {
-  /** As in SQL; without a schema it is `public`. */
+  /** The name of the table as in SQL; without a schema it is in `public`. */
   readonly table: string;
-  /** A condition in SQL on the rows of the backup; null: all. */
+  /** A condition in SQL on the rows of the backup; null for all rows. */
   readonly where: string | null;
 };
 
@@ -83,7 +83,7 @@ export async function compareTable(
 
 type LoadedColumns = Pick<TableComparison, "columns" | "gone" | "added">;
 
-/** Null if the backup has no such table. */
+/** Returns null if the backup has no such table. */
 async function loadRows(
   client: pg.ClientBase,
   lines: AsyncIterable<TableSourceLine>,
@@ -151,7 +151,7 @@ async function insertLoaded(client: pg.ClientBase, rows: readonly string[], colu
   });
 }
 
-/** With the search path of users, for their functions and operators. */
+/** The condition runs with the search path of users, for their functions and operators. */
 async function deleteOthers(client: pg.ClientBase, where: string): Promise<void> {
   await client.query("set local search_path to default");
   await client.query(`delete from ${ARCHIVED} where (${where}) is not true`).catch((error: Error) => {
@@ -162,7 +162,7 @@ async function deleteOthers(client: pg.ClientBase, where: string): Promise<void>
 
 type UsableKey = TargetTable["key"];
 
-/** Whether a row here (h) has the key of an archived one (a). */
+/** Returns SQL that is true if a row of the table (h) has the key of an archived one (a). */
 export function matches({ columns }: NonNullable<UsableKey>): string {
   return columns.map(({ name, equals }) => `h.${quoteColumn(name)} ${equals} a.${quoteColumn(name)}`).join(" and ");
 }
@@ -173,7 +173,7 @@ type ComparedRows = {
   readonly parts: ChangedParts | null;
 };
 
-/** Without a key, each row must be here as often as in the backup. */
+/** If there is no key, the table must contain each row as often as the backup. */
 async function findMissing(
   client: pg.ClientBase,
   { relation }: TargetTable,

@@ -10,11 +10,11 @@ const TABLES = `
 
 export type ComparedTables = {
   readonly tables: readonly string[];
-  /** Those that are not here any more. */
+  /** The tables that no longer exist. */
   readonly dropped: readonly string[];
 };
 
-/** The tables that the schemas had at the earlier time. Unlogged ones are empty in a restored cluster. */
+/** Lists the tables that the schemas had at the earlier time. Unlogged tables are empty in a restored cluster. */
 export async function listComparedTables(
   url: string,
   earlierUrl: string,
@@ -47,13 +47,13 @@ const REFERENCES = `
 
 export type OrderedTable = {
   readonly table: string;
-  /** Columns that refer to rows which are restored later, because these tables refer to each other. */
+  /** The columns that refer to rows which are restored later, because these tables refer to each other. */
   readonly postponed: readonly string[];
 };
 
 type TableReference = { readonly from: string; readonly to: string; readonly nullable: readonly string[] };
 
-/** Those that others refer to first. Of tables that refer to each other, those whose references can be null. */
+/** Sorts referenced tables first. Of tables that refer to each other, those whose references can be null come first. */
 export async function sortTables(client: pg.ClientBase, tables: readonly string[]): Promise<OrderedTable[]> {
   const { rows } = await client.query<TableReference>(REFERENCES, [tables]);
   const references = Map.groupBy(rows, ({ from }) => from);

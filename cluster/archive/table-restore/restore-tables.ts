@@ -10,14 +10,14 @@ import type { TableSource } from "./table-source.ts";
 import { findTarget } from "./target-table.ts";
 
 export type RestoreTablesOptions = {
-  /** Of the owner. */
+  /** The URL of the owner. */
   readonly url: string;
   readonly source: TableSource;
   readonly tables: readonly string[];
   readonly where: string | null;
   /** `preview` changes nothing, `insert` adds the missing rows, `overwrite` changes the different ones too. */
   readonly mode: "preview" | "insert" | "overwrite";
-  /** Gets each row that differs, as JSON. */
+  /** Receives each row that differs, as JSON. */
   readonly reportRow?: ((row: DifferingRow) => Promise<void>) | undefined;
 };
 
@@ -31,7 +31,7 @@ export type RestoredTable = {
   readonly comparison: TableComparison;
   /** Null in a preview. */
   readonly applied: AppliedRows | null;
-  /** Tables whose rows were changed with deleted ones. */
+  /** The tables whose rows were changed when rows were deleted. */
   readonly dependents: readonly string[];
 };
 
@@ -65,7 +65,7 @@ export async function restoreTables(options: RestoreTablesOptions): Promise<Rest
   });
 }
 
-/** The temporary table of the rows that were written to the table in this place. */
+/** Returns the name of the temporary table with the rows that were written to the table at this index. */
 const writtenName = (index: number) => `restored_written_${index}`;
 
 async function restoreTable(
@@ -74,7 +74,7 @@ async function restoreTable(
   { written, postponed, ...compare }: CompareOptions & Pick<OrderedTable, "postponed"> & { readonly written: string },
 ): Promise<RestoredTable> {
   const mayWrite = mode !== "preview" && !(await isUnchanged(client, source, compare));
-  // The rows stay as they were compared; others can read them meanwhile.
+  // The lock prevents changes after the comparison; others can still read the rows.
   if (mayWrite) await client.query(`lock table ${compare.table} in share row exclusive mode`);
   const comparison = await compareTable(client, source, compare);
   if (reportRow) await reportRows(client, comparison, reportRow);
@@ -87,7 +87,7 @@ async function restoreTable(
   return { comparison, applied, dependents };
 }
 
-/** Such a table is not locked. In a file nothing is known of a table before its rows are read. */
+/** An unchanged table is not locked. A backup file reveals nothing about a table before its rows are read. */
 async function isUnchanged(
   client: pg.ClientBase,
   { databaseUrl }: TableSource,
@@ -109,7 +109,7 @@ async function reportRows(
   for await (const json of readByCursor(client, selectDifferent)) await reportRow({ table, kind: "different", json });
 }
 
-/** Their foreign keys delete or change rows when a row of the table is deleted. */
+/** Finds the tables whose foreign keys delete or change rows when a row of the table is deleted. */
 async function findDependents(client: pg.ClientBase, table: string): Promise<string[]> {
   const { rows } = await client.query<{ name: string }>(
     `select distinct conrelid::pg_catalog.regclass::pg_catalog.text as name from pg_catalog.pg_constraint
@@ -120,7 +120,7 @@ async function findDependents(client: pg.ClientBase, table: string): Promise<str
   return rows.map(({ name }) => name);
 }
 
-/** In the audit log, if the database has one; without the rows. */
+/** Writes the restore to the audit log, if the database has one, without the rows. */
 async function recordRestore(client: pg.ClientBase, restored: readonly RestoredTable[]): Promise<void> {
   const { rows } = await client.query<{ has: boolean }>(
     "select pg_catalog.to_regprocedure('auth.log_event(text, bigint, auth.client_info, jsonb)') is not null as has",

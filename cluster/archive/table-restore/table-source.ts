@@ -8,23 +8,23 @@ import { type ChangedParts, isInParts } from "./changed-parts.ts";
 /** A string is a row of the preceding table; a partitioned table has several. */
 export type TableSourceLine = ArchiveTable | string;
 
-/** The rows that tables had at an earlier time. */
+/** The source of the rows that tables had at an earlier time. */
 export type TableSource = {
-  /** For messages. */
+  /** The time for messages. */
   readonly madeAt: string;
   /** Null if it is a file. */
   readonly databaseUrl: string | null;
-  /** Empty if there was no such table. The name is quoted, with its schema. Only a database can leave out parts. */
+  /** Yields nothing if there was no such table. The name is quoted, with its schema. Only a database can skip parts. */
   readTable(table: string, parts: ChangedParts | null): AsyncIterable<TableSourceLine>;
 };
 
-/** The rows in a backup file. Reads all of it first, so that damage is found before anything is compared. */
+/** Opens the rows in a backup file. Reads all of it first, so that damage is found before anything is compared. */
 export async function openArchiveSource(file: string): Promise<TableSource> {
   const { header } = await inspectArchive(file);
   return { madeAt: header.madeAt, databaseUrl: null, readTable: (table) => readArchivedTable(file, table) };
 }
 
-/** The rows in a database that was restored to a time. */
+/** Opens the rows in a database that was restored to a time. */
 export function openDatabaseSource(url: string, madeAt: string): TableSource {
   return { madeAt, databaseUrl: url, readTable: (table, parts) => readDatabaseTable(url, table, parts) };
 }

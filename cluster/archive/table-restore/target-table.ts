@@ -4,20 +4,20 @@ import { quotedName } from "#postgres/client";
 export type TargetColumn = {
   readonly name: string;
   readonly isGenerated: boolean;
-  /** GENERATED ALWAYS AS IDENTITY: an update cannot set it. */
+  /** True for GENERATED ALWAYS AS IDENTITY, which an update cannot set. */
   readonly isAlwaysIdentity: boolean;
 };
 
 export type KeyColumn = {
   readonly name: string;
-  /** The equality of the index, such as `operator(public.=)`. */
+  /** The equality operator of the index, such as `operator(public.=)`. */
   readonly equals: string;
 };
 
 export type TargetTable = {
-  /** Quoted, with its schema. */
+  /** The quoted name, with its schema. */
   readonly table: string;
-  /** For FROM: without the tables that inherit, but with partitions. */
+  /** The FROM item: without the tables that inherit, but with partitions. */
   readonly relation: string;
   readonly columns: readonly TargetColumn[];
   /** The primary key, or another unique key without nulls; null if there is none. */
@@ -51,14 +51,14 @@ const KEY = `
         where position <= indnkeyatts and not a.attnotnull)
    order by indisprimary desc, indnkeyatts, i.relname limit 1`;
 
-/** The table as it is now. Throws if there is none. */
+/** Returns the table in its current form. Throws if there is none. */
 export async function findTarget(client: pg.ClientBase, name: string): Promise<TargetTable> {
   const target = await readTarget(client, name.includes(".") ? name : `public.${name}`);
   if (!target) throw new Error(`There is no table ${name} here. Rows are restored into an existing table.`);
   return target;
 }
 
-/** Null if there is no such table. */
+/** Returns null if there is no such table. */
 export async function readTarget(client: pg.ClientBase, name: string): Promise<TargetTable | null> {
   const { rows } = await client.query<{ oid: number; schema: string; name: string; kind: string }>(FIND, [name]);
   const [found] = rows;
@@ -70,7 +70,7 @@ export async function readTarget(client: pg.ClientBase, name: string): Promise<T
   return { table, relation: found.kind === "p" ? table : `only ${table}`, columns, key: keys[0] ?? null };
 }
 
-/** The key, if the backup has its columns. */
+/** Returns the key, if the backup has its columns. */
 export function usableKey({ key }: TargetTable, columns: readonly string[]): TargetTable["key"] {
   return key?.columns.every(({ name }) => columns.includes(name)) ? key : null;
 }
